@@ -1,0 +1,22 @@
+/* Files: mapped read-only, or read and written whole. */
+#pragma once
+#include "base/status.h"
+
+struct file_map {
+    const unsigned char *at;
+    size_t n_bytes;
+    int fd; /* private */
+};
+enum status file_map_open(struct file_map *map, const char *path,
+                          struct fault *fault) MUST_USE; /* a regular file */
+void file_map_close(struct file_map *map);
+void file_map_drop(const struct file_map *map, size_t offset,
+                   size_t n_bytes); /* these pages are not needed any more */
+
+/* Reads a whole file of at most n_bytes_max into memory for mem_give; a zero byte follows the content. */
+enum status file_read(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
+                      struct fault *fault) MUST_USE;
+enum status file_write(const char *path, const void *content, size_t n_bytes,
+                       struct fault *fault) MUST_USE; /* by rename */
+bool file_exists(const char *path);
+bool file_is_directory(const char *path);

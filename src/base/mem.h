@@ -1,0 +1,14 @@
+/* The only door to malloc: memory taken at start or for a load; dies with a message when the system has none.
+ *
+ * Steady state allocates nothing: engines work from arenas and slots. */
+#pragma once
+#include "base/base.h"
+
+void *mem_take(size_t n_bytes); /* zeroed, 64-byte aligned; never NULL, also for 0 bytes */
+void *mem_grow(void *p, size_t old_bytes,
+               size_t new_bytes); /* the added tail is zeroed; p may be NULL when old_bytes is 0 */
+void mem_give(void *p);           /* NULL is fine */
+char *mem_copy_text(const char *text); /* a zero-terminated copy, given back by mem_give */
+
+/* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none. */
+void *mem_try(size_t n_bytes) MUST_USE;

@@ -1,0 +1,24 @@
+/* Dice that depend on nothing but (seed, counter): Philox-like counter-based random numbers.
+ *
+ * The same (seed, stream, counter) gives the same bits for ever, on every machine. */
+#pragma once
+#include "base/base.h"
+
+uint64_t rng_at(uint64_t seed, uint64_t stream, uint64_t counter); /* 64 random bits */
+
+struct rng { /* a walk along one stream */
+    uint64_t seed, stream, counter;
+};
+void rng_init(struct rng *rng, uint64_t seed, uint64_t stream);
+uint64_t rng_u64(struct rng *rng);
+uint32_t rng_below(struct rng *rng, uint32_t n); /* uniform in 0..n-1, unbiased; n > 0 */
+double rng_unit(struct rng *rng);                /* [0, 1), 53 bits */
+double rng_exponential(struct rng *rng);         /* mean 1, by num_log */
+double rng_normal(struct rng *rng);              /* mean 0, deviation 1 */
+double rng_gamma(struct rng *rng, double shape); /* scale 1 */
+static inline double rng_unit_of(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1.0p-53;
+}
+uint64_t rng_system(
+    void); /* from the operating system: for seeds drawn at the door, nowhere else */

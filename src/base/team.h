@@ -1,0 +1,25 @@
+/* A team of threads that runs one function together: rank 0 is the caller, the others spin a little, then sleep.
+ *
+ * team_run(team, f, arg) calls f(arg, rank, n) on every member and returns when all are done. Inside f, team_barrier waits for
+ * all. Members may be pinned to cores. One team_run at a time. */
+#pragma once
+#include "base/base.h"
+
+struct team;
+/* cores: n core numbers to pin members to (rank 0 pins only while it runs when pin_caller), or NULL for no pinning. */
+struct team *team_open(int n, const int *cores, bool pin_caller);
+void team_close(struct team *team);
+int team_size(const struct team *team);
+void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *arg);
+void team_barrier(struct team *team, int rank);
+
+/* Threads and locks for the rest of the house (hosts, loaders): */
+struct thread;
+struct thread *thread_start(const char *name, void (*f)(void *arg),
+                            void *arg);  /* name: up to 15 characters */
+void thread_join(struct thread *thread); /* waits, then frees */
+struct lock;
+struct lock *lock_open(void);
+void lock_close(struct lock *lock);
+void lock_take(struct lock *lock);
+void lock_put(struct lock *lock);

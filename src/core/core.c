@@ -1,0 +1,3 @@
+/* placeholder until the first file of core lands */
+int core_placeholder(void);
+int core_placeholder(void) { return 0; }

@@ -1,0 +1,25 @@
+/* The door to the house itself: what is there, load, unload, drain, health. Strings stay at the edges: services go by index. */
+#pragma once
+#include "core/report.h"
+#include "base/status.h"
+
+enum control_kind { CONTROL_LIST, CONTROL_LOAD, CONTROL_UNLOAD, CONTROL_DRAIN, CONTROL_HEALTH };
+
+struct control_ask {
+    uint64_t id; /* chosen by the asker, comes back in the answer */
+    uint8_t kind;
+    uint16_t service;
+};
+struct control_answer {
+    uint64_t id;
+    enum status status;
+    struct fault fault; /* one sentence when status is not OK */
+    bool is_healthy, is_draining;
+    int32_t n_engines;
+    const struct engine_report *engines; /* valid until the next call of next */
+};
+struct control {
+    void *self;
+    bool (*ask)(void *self, const struct control_ask *ask); /* false = too many asks in flight */
+    bool (*next)(void *self, struct control_answer *answer);
+};

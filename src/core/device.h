@@ -1,0 +1,17 @@
+/* Devices: a CPU device is a set of cores. Written "cpu:0-1", "cpu:0,2" or "cpu" (all cores). */
+#pragma once
+#include "base/status.h"
+
+enum device_kind { DEVICE_CPU, DEVICE_CUDA };
+enum { DEVICE_CORES_MAX = 1024 };
+
+struct device_spec {
+    enum device_kind kind;
+    int32_t n_cores;
+    int32_t cores[DEVICE_CORES_MAX]; /* ascending operating system numbers */
+    int64_t memory_bytes;            /* what Shoal may use of it; 0 = decide at start */
+};
+/* n_cores_max: cores that the machine has (for "cpu" alone and for checking). */
+enum status device_parse(const char *text, int n_cores_max, struct device_spec *out,
+                         struct fault *fault) MUST_USE;
+void device_print(const struct device_spec *device, char *text, size_t n_bytes); /* "cpu:0-1" */

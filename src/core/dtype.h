@@ -1,0 +1,30 @@
+/* How numbers are stored: one row per type, blocks of n_block elements in block_bytes bytes (GGUF's names and layouts). */
+#pragma once
+#include "base/base.h"
+
+enum dtype {
+    DTYPE_F32,
+    DTYPE_F16,
+    DTYPE_BF16,
+    DTYPE_Q8_0,
+    DTYPE_Q4_0,
+    DTYPE_Q4_1,
+    DTYPE_Q5_0,
+    DTYPE_Q5_1,
+    DTYPE_Q2_K,
+    DTYPE_Q3_K,
+    DTYPE_Q4_K,
+    DTYPE_Q5_K,
+    DTYPE_Q6_K,
+    DTYPE_N,
+};
+
+struct dtype_info {
+    const char *name; /* "Q4_K" */
+    int32_t n_block;  /* elements of one block along a row */
+    int32_t block_bytes;
+    bool is_integer; /* integers with scales: activations are quantized against it */
+};
+const struct dtype_info *dtype_info(enum dtype dtype);
+/* Bytes of one row of n elements; -1 when n is not a multiple of the block. */
+int64_t dtype_row_bytes(enum dtype dtype, int64_t n);

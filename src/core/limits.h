@@ -1,0 +1,24 @@
+/* Every limit of the house, named, in one place. Tables are sized from these and from the options at start. */
+#pragma once
+#include "base/base.h"
+
+enum {
+    LIMIT_SERVICES = 64,       /* services of one machine */
+    LIMIT_ENGINES = 16,        /* engines of one machine */
+    LIMIT_LANES = 8,           /* shares of one device group */
+    LIMIT_BATCHES = 32,        /* batches of one plan, and in flight at once */
+    LIMIT_BATCH_ITEMS = 1024,  /* requests in one batch */
+    LIMIT_BATCH_TOKENS = 8192, /* tokens computed by one batch */
+    LIMIT_NAME_BYTES = 128,    /* a model's public id, with its zero byte */
+    LIMIT_STOP_IDS = 64,       /* stop token ids of a request */
+    LIMIT_STOP_TEXTS = 16,     /* stop strings of a request */
+    LIMIT_BIASES = 1024,       /* logit_bias entries of a request */
+    LIMIT_TOP_LOGPROBS = 20,
+    LIMIT_CHOICES = 128,     /* n of a completion */
+    LIMIT_PROMPTS = 128,     /* prompts of one completion call */
+    LIMIT_CONTEXT = 1 << 20, /* positions that a model may claim */
+    LIMIT_LAYERS = 512,
+    LIMIT_HEADS = 1024,
+    LIMIT_VOCABULARY = 1 << 20,
+    LIMIT_KV_GROUPS = 4, /* groups of layers with one KV shape */
+};

@@ -1,0 +1,57 @@
+/* What a model computes, as data: one forward pass with flags serves llama, mistral, qwen2, qwen3, OPT, GPT-2 and ChatGLM2. */
+#pragma once
+#include "core/dtype.h"
+#include "core/limits.h"
+#include "base/status.h"
+
+enum norm_kind { NORM_RMS, NORM_LAYER };
+enum act_kind { ACT_SILU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_RELU };
+enum position_kind {
+    POSITION_ROPE_HALVES, /* rotates (x[i], x[i + n/2]): Hugging Face's llama, qwen */
+    POSITION_ROPE_PAIRS,  /* rotates (x[2i], x[2i + 1]): GGUF's llama, ChatGLM2 */
+    POSITION_LEARNED,     /* a table of positions: GPT-2, OPT */
+};
+enum rope_scaling_kind { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING_LLAMA3 };
+
+struct rope_scaling {
+    enum rope_scaling_kind kind;
+    float factor;           /* LINEAR and LLAMA3 */
+    float low_freq_factor;  /* LLAMA3 */
+    float high_freq_factor; /* LLAMA3 */
+    int32_t n_positions_original;
+};
+
+/* Layers whose KV has one shape. All real models of today need one group; a window drops what lies behind it. */
+struct kv_group {
+    int32_t n_layers, n_kv_heads, head_dim;
+    int32_t window; /* positions that a token sees, itself included; 0 = all */
+};
+
+struct model_spec {
+    char architecture[24]; /* "llama", "gpt2", ... */
+    int32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, n_vocabulary;
+    int32_t n_positions_max; /* the context that it was trained for */
+    int32_t window;          /* sliding window of every layer, 0 = none */
+    enum norm_kind norm;
+    float norm_epsilon;
+    enum act_kind act;
+    bool is_gated;    /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
+    bool has_qk_norm; /* RMS norm of each head's q and k before the rotation */
+    enum position_kind position;
+    int32_t n_rope_dims; /* of each head, the first ones; the rest is left alone */
+    float rope_base;
+    struct rope_scaling rope_scaling;
+    int32_t position_offset; /* added before looking up POSITION_LEARNED (OPT: 2) */
+    bool is_tied;            /* the output matrix is the token embedding */
+    float embedding_scale;   /* 1 unless the model says so */
+    int64_t n_parameters;
+    int32_t n_kv_groups;
+    struct kv_group kv_groups[LIMIT_KV_GROUPS];
+};
+
+/* Checks that the numbers are in range and agree with each other. */
+enum status model_spec_check(const struct model_spec *spec, struct fault *fault) MUST_USE;
+/* Bytes of K and V of one token over all layers with elements of this type (F16 or F32). */
+int64_t model_spec_kv_bytes_per_token(const struct model_spec *spec, enum dtype kv_dtype);
+/* Multiplications and additions of one token's matrices (2 per weight), output matrix apart. */
+double model_spec_flops_per_token(const struct model_spec *spec);

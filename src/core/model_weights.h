@@ -1,0 +1,23 @@
+/* The tensors of a model by role, whatever the file called them. Absent ones have data == NULL. */
+#pragma once
+#include "core/model_spec.h"
+#include "core/tensor.h"
+
+struct layer_weights {
+    struct tensor attention_norm, attention_norm_bias;
+    struct tensor q, k, v, q_bias, k_bias,
+        v_bias;                   /* rows of one fused matrix where the file fuses them */
+    struct tensor q_norm, k_norm; /* (head_dim) */
+    struct tensor o, o_bias;
+    struct tensor ffn_norm, ffn_norm_bias;
+    struct tensor gate, up, gate_bias, up_bias; /* gate absent unless spec.is_gated */
+    struct tensor down, down_bias;
+};
+struct model_weights {
+    struct tensor token_embedding, position_embedding;
+    struct tensor output_norm, output_norm_bias;
+    struct tensor output, output_bias; /* output is the embedding when spec.is_tied */
+    struct tensor
+        rope_factors; /* (n_rope_dims / 2) divisors of the frequencies (GGUF llama-3), may be absent */
+    struct layer_weights *layers; /* spec.n_layers */
+};

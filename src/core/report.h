@@ -1,0 +1,35 @@
+/* What an engine says of itself, after steps and on a heartbeat: routers and metrics read it. */
+#pragma once
+#include "core/limits.h"
+
+enum service_status {
+    SERVICE_UNLOADED,
+    SERVICE_LOADING,
+    SERVICE_LOADED,
+    SERVICE_DRAINING_OUT,
+    SERVICE_BROKEN
+};
+const char *service_status_name(enum service_status status);
+
+struct service_report {
+    uint8_t status; /* enum service_status */
+    uint8_t progress_percent;
+    int32_t n_waiting, n_running;
+    int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
+    int64_t kv_bytes_per_token; /* as allocated, padding of the merged block included */
+    int64_t n_prefix_queries, n_prefix_hits; /* tokens looked up and found */
+    int64_t n_preempted;
+    int64_t solo_ns;      /* mean solo execution time of a request (L-hat) */
+    int64_t remaining_ns; /* predicted work of all its requests here */
+};
+struct engine_report {
+    uint16_t engine;
+    bool is_draining, is_healthy;
+    int64_t now_ns;
+    int64_t n_steps;          /* batches committed: health watches that it moves */
+    int64_t step_ns, host_ns; /* summed: wall time of batches; engine's own time between them */
+    int64_t memory_bytes, kv_pool_bytes, kv_free_bytes;
+    int32_t n_requests, n_requests_max;
+    int32_t n_services;
+    struct service_report services[LIMIT_SERVICES];
+};

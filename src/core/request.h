@@ -1,0 +1,91 @@
+/* A request: two records under one id.
+ *
+ * struct request is all that policies, KV, engine and simulator ever read: 128 bytes, no pointer. struct request_body is one flat
+ * record of variable length (prompt, sampling, stops) that only the edges (api, run) read; it travels as bytes.
+ *
+ * There is no prefill and no decode phase: n_computed chases n_tokens (vLLM's catch-up). A request is
+ *     WAITING --(first batch)--> RUNNING --(commit finds an end)--> ENDED
+ *        ^------(preempted)---------|            and RETURNED from either state: it goes home to the gateway. */
+#pragma once
+#include "core/limits.h"
+
+enum request_state { REQUEST_FREE, REQUEST_WAITING, REQUEST_RUNNING, REQUEST_ENDED };
+enum request_kind { REQUEST_GENERATE, REQUEST_EMBED, REQUEST_SCORE };
+enum request_flag {
+    REQUEST_IGNORE_EOS = 1,
+    REQUEST_WANTS_LOGPROBS = 2,
+    REQUEST_NO_PREFIX_HIT = 4, /* wants logits of its prompt, so every position must be computed */
+    REQUEST_CANCELLED = 8,     /* cancelled while in flight: commit ends it */
+};
+
+struct request {
+    uint64_t id;     /* unique over the cluster: door number << 48 | counter */
+    uint32_t body;   /* the engine's handle of the body; 0 in the simulator */
+    uint32_t group;  /* siblings of one n > 1 call, 0 = none */
+    uint32_t cohort; /* a batch composed by the router, 0 = free */
+    uint16_t n_cohort;
+    uint16_t service, tenant, variant; /* tenant and variant (adapter) salt the prefix hash */
+    int16_t priority;                  /* lower runs first (vLLM's polarity); 0 is usual */
+    uint8_t state, kind;
+    int32_t n_prompt;     /* tokens of the prompt */
+    int32_t n_tokens;     /* known tokens: prompt and generated */
+    int32_t n_computed;   /* tokens whose KV the device holds; < n_tokens until it ends */
+    int32_t n_tokens_max; /* it ends when n_tokens reaches this */
+    int32_t n_predicted;  /* predicted generated tokens, 0 = unknown */
+    int32_t n_lease;      /* tokens until it goes home; 0 = never */
+    int32_t n_host;       /* computed tokens whose KV lies in host memory */
+    int32_t n_cached;     /* prompt tokens that a prefix hit gave (for usage) */
+    int64_t arrived_ns;   /* at the gateway's door */
+    int64_t deadline_ns;  /* TIME_NEVER when none */
+    int64_t first_ns;     /* first token, 0 before */
+    int64_t served_ns;    /* last batch that it was part of; arrived_ns before any */
+    uint32_t batch;       /* batch in flight, 0 = none: only then may its blocks move */
+    uint32_t blocks;      /* index of its block table in kv */
+    uint32_t epoch;       /* how often it was submitted: tells late events of an earlier life */
+    uint32_t flags;
+    uint32_t n_preempted;
+};
+_Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");
+
+struct sampling {
+    float temperature;                         /* 0 = greedy */
+    float top_p;                               /* 1 = off */
+    float min_p;                               /* 0 = off */
+    float frequency_penalty, presence_penalty; /* 0 = off */
+    float repetition_penalty;                  /* 1 = off */
+    int32_t top_k;                             /* 0 = off */
+    int32_t n_tokens_min;   /* generated tokens before an end token may be drawn */
+    int32_t n_top_logprobs; /* -1: no logprobs; 0..LIMIT_TOP_LOGPROBS */
+};
+struct logit_bias {
+    int32_t id;
+    float bias;
+};
+/* Flat: the struct, int32_t tokens[n_tokens], int32_t stop_ids[n_stop_ids], struct logit_bias biases[n_biases]. */
+struct request_body {
+    uint32_t n_bytes; /* of all of it */
+    uint32_t n_tokens, n_stop_ids,
+        n_biases; /* n_tokens: prompt, and what was generated in an earlier life */
+    uint64_t
+        seed; /* drawn at the door when the client gave none: the draw at position p is rng_at(seed, 0, p) */
+    struct sampling sampling;
+};
+static inline size_t request_body_bytes(uint32_t n_tokens, uint32_t n_stop_ids, uint32_t n_biases)
+{
+    return sizeof(struct request_body) + 4 * (size_t)n_tokens + 4 * (size_t)n_stop_ids +
+           sizeof(struct logit_bias) * n_biases;
+}
+static inline int32_t *request_body_tokens(const struct request_body *body)
+{
+    return (int32_t *)(uintptr_t)(body + 1);
+}
+static inline int32_t *request_body_stop_ids(const struct request_body *body)
+{
+    return request_body_tokens(body) + body->n_tokens;
+}
+static inline struct logit_bias *request_body_biases(const struct request_body *body)
+{
+    return (struct logit_bias *)(void *)(request_body_stop_ids(body) + body->n_stop_ids);
+}
+/* Is this record of n_bytes consistent, within limits and with tokens inside the vocabulary? For what came over a wire. */
+bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int32_t n_vocabulary);

@@ -1,0 +1,56 @@
+/* The door to generation: submit, cancel, and events that come back. Gateway, node and engine all show this face.
+ *
+ * submit copies both records: the submitter keeps its own, so a request can be submitted again elsewhere. Events carry an absolute
+ * position and the epoch of the submission, so a repeated or late event is harmless. RETURNED alone carries slices, drain, unload,
+ * migration, refusal and crash: the request goes back to whoever submitted it, which keeps prompt and tokens. */
+#pragma once
+#include "core/request.h"
+
+enum service_what { SERVICE_TOKENS, SERVICE_RETURNED, SERVICE_ENDED };
+enum service_why {
+    SERVICE_WHY_NONE,
+    /* of ENDED */
+    SERVICE_STOPPED, /* an end token was drawn (it is the last of the tokens) */
+    SERVICE_LENGTH,  /* n_tokens_max reached */
+    SERVICE_CANCELLED,
+    SERVICE_DEADLINE, /* its deadline passed before it ended */
+    SERVICE_FAILED,   /* it can never be served: see fault in the payload (text) */
+    /* of RETURNED */
+    SERVICE_LEASE_OVER,
+    SERVICE_FULL, /* no room at this engine now */
+    SERVICE_DRAINING,
+    SERVICE_CRASHED,
+    SERVICE_MOVED,
+    SERVICE_WHY_N,
+};
+const char *service_why_name(enum service_why why);
+
+struct service_event {
+    uint64_t id;
+    uint32_t epoch;
+    uint8_t what, why;
+    uint16_t engine;
+    int32_t position; /* of the first token in the payload: index in prompt + generated */
+    int32_t n_tokens;
+    int32_t n_cached; /* prompt tokens that were a prefix hit */
+    int32_t n_preempted;
+    int32_t n_bytes; /* of the payload that follows */
+};
+/* The payload of TOKENS: int32_t ids[n_tokens]; when the request wants logprobs, then per token one struct token_logprobs. */
+struct token_logprobs {
+    float
+        logprob; /* of the drawn token, after the sampling filters' raw distribution (softmax of the logits) */
+    int32_t n_top;
+    int32_t top_ids[LIMIT_TOP_LOGPROBS];
+    float top_logprobs[LIMIT_TOP_LOGPROBS];
+};
+
+struct service {
+    void *self;
+    bool (*submit)(void *self, const struct request *request,
+                   const struct request_body *body); /* false = full */
+    void (*cancel)(void *self, uint64_t id);
+    /* The next event; payload stays valid until the next call. False when there is none now. */
+    bool (*next)(void *self, struct service_event *event, const void **payload);
+    int (*wait_fd)(void *self); /* readable when next may have news */
+};

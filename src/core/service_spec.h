@@ -1,0 +1,19 @@
+/* A service: a model, its traffic class and its targets, as the operator configured it. */
+#pragma once
+#include "core/limits.h"
+
+struct service_slo {
+    int64_t ttft_ns, tpot_ns, e2e_ns; /* 0 = none */
+};
+struct service_spec {
+    char name[LIMIT_NAME_BYTES];
+    int32_t n_context_max; /* tokens of prompt and answer; 0 = the model's own */
+    int32_t priority;      /* default of its requests */
+    struct service_slo slo;
+    int64_t kv_bytes_min, kv_bytes_max; /* of the pool; 0 = none / all */
+    int64_t keep_alive_ns; /* idle time before it may be unloaded by itself; negative = pinned */
+    bool is_loaded_at_start;
+    int32_t n_held_max;  /* requests held while it loads */
+    int64_t hold_ns_max; /* how long */
+    uint32_t engines;    /* bit per engine that may serve it */
+};

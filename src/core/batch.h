@@ -1,4 +1,5 @@
-/* A batch: requests of one service that are computed together on one lane. Plain data inside a plan. */
+/* A batch: requests of one service that are computed together on one lane. Plain data inside a
+ * plan. */
 #pragma once
 #include "core/limits.h"
 

@@ -1,4 +1,5 @@
-/* The door to the house itself: what is there, load, unload, drain, health. Strings stay at the edges: services go by index. */
+/* The door to the house itself: what is there, load, unload, drain, health. Strings stay at the
+ * edges: services go by index. */
 #pragma once
 #include "core/report.h"
 #include "base/status.h"

@@ -1,4 +1,5 @@
-/* How numbers are stored: one row per type, blocks of n_block elements in block_bytes bytes (GGUF's names and layouts). */
+/* How numbers are stored: one row per type, blocks of n_block elements in block_bytes bytes (GGUF's
+ * names and layouts). */
 #pragma once
 #include "base/base.h"
 

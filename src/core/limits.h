@@ -1,4 +1,5 @@
-/* Every limit of the house, named, in one place. Tables are sized from these and from the options at start. */
+/* Every limit of the house, named, in one place. Tables are sized from these and from the options
+ * at start. */
 #pragma once
 #include "base/base.h"
 

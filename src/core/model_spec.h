@@ -1,4 +1,5 @@
-/* What a model computes, as data: one forward pass with flags serves llama, mistral, qwen2, qwen3, OPT, GPT-2 and ChatGLM2. */
+/* What a model computes, as data: one forward pass with flags serves llama, mistral, qwen2, qwen3,
+ * OPT, GPT-2 and ChatGLM2. */
 #pragma once
 #include "core/dtype.h"
 #include "core/limits.h"
@@ -21,7 +22,8 @@ struct rope_scaling {
     int32_t n_positions_original;
 };
 
-/* Layers whose KV has one shape. All real models of today need one group; a window drops what lies behind it. */
+/* Layers whose KV has one shape. All real models of today need one group; a window drops what lies
+ * behind it. */
 struct kv_group {
     int32_t n_layers, n_kv_heads, head_dim;
     int32_t window; /* positions that a token sees, itself included; 0 = all */

@@ -17,7 +17,7 @@ struct model_weights {
     struct tensor token_embedding, position_embedding;
     struct tensor output_norm, output_norm_bias;
     struct tensor output, output_bias; /* output is the embedding when spec.is_tied */
-    struct tensor
-        rope_factors; /* (n_rope_dims / 2) divisors of the frequencies (GGUF llama-3), may be absent */
+    struct tensor rope_factors; /* (n_rope_dims / 2) divisors of the frequencies (GGUF llama-3), may
+                                   be absent */
     struct layer_weights *layers; /* spec.n_layers */
 };

@@ -1,11 +1,13 @@
 /* A request: two records under one id.
  *
- * struct request is all that policies, KV, engine and simulator ever read: 128 bytes, no pointer. struct request_body is one flat
- * record of variable length (prompt, sampling, stops) that only the edges (api, run) read; it travels as bytes.
+ * struct request is all that policies, KV, engine and simulator ever read: 128 bytes, no pointer.
+ * struct request_body is one flat record of variable length (prompt, sampling, stops) that only the
+ * edges (api, run) read; it travels as bytes.
  *
- * There is no prefill and no decode phase: n_computed chases n_tokens (vLLM's catch-up). A request is
- *     WAITING --(first batch)--> RUNNING --(commit finds an end)--> ENDED
- *        ^------(preempted)---------|            and RETURNED from either state: it goes home to the gateway. */
+ * There is no prefill and no decode phase: n_computed chases n_tokens (vLLM's catch-up). A request
+ * is WAITING --(first batch)--> RUNNING --(commit finds an end)--> ENDED
+ *        ^------(preempted)---------|            and RETURNED from either state: it goes home to
+ * the gateway. */
 #pragma once
 #include "core/limits.h"
 
@@ -44,6 +46,7 @@ struct request {
     uint32_t epoch;       /* how often it was submitted: tells late events of an earlier life */
     uint32_t flags;
     uint32_t n_preempted;
+    uint32_t next, prev; /* slots: the engine's order of arrival inside a service */
 };
 _Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");
 
@@ -61,13 +64,14 @@ struct logit_bias {
     int32_t id;
     float bias;
 };
-/* Flat: the struct, int32_t tokens[n_tokens], int32_t stop_ids[n_stop_ids], struct logit_bias biases[n_biases]. */
+/* Flat: the struct, int32_t tokens[n_tokens], int32_t stop_ids[n_stop_ids], struct logit_bias
+ * biases[n_biases]. */
 struct request_body {
     uint32_t n_bytes; /* of all of it */
     uint32_t n_tokens, n_stop_ids,
-        n_biases; /* n_tokens: prompt, and what was generated in an earlier life */
-    uint64_t
-        seed; /* drawn at the door when the client gave none: the draw at position p is rng_at(seed, 0, p) */
+        n_biases;  /* n_tokens: prompt, and what was generated in an earlier life */
+    uint64_t seed; /* drawn at the door when the client gave none: the draw at position p is
+                      rng_at(seed, 0, p) */
     struct sampling sampling;
 };
 static inline size_t request_body_bytes(uint32_t n_tokens, uint32_t n_stop_ids, uint32_t n_biases)
@@ -87,5 +91,6 @@ static inline struct logit_bias *request_body_biases(const struct request_body *
 {
     return (struct logit_bias *)(void *)(request_body_stop_ids(body) + body->n_stop_ids);
 }
-/* Is this record of n_bytes consistent, within limits and with tokens inside the vocabulary? For what came over a wire. */
+/* Is this record of n_bytes consistent, within limits and with tokens inside the vocabulary? For
+ * what came over a wire. */
 bool request_body_is_valid(const struct request_body *body, size_t n_bytes, int32_t n_vocabulary);

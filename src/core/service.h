@@ -1,8 +1,10 @@
-/* The door to generation: submit, cancel, and events that come back. Gateway, node and engine all show this face.
+/* The door to generation: submit, cancel, and events that come back. Gateway, node and engine all
+ * show this face.
  *
- * submit copies both records: the submitter keeps its own, so a request can be submitted again elsewhere. Events carry an absolute
- * position and the epoch of the submission, so a repeated or late event is harmless. RETURNED alone carries slices, drain, unload,
- * migration, refusal and crash: the request goes back to whoever submitted it, which keeps prompt and tokens. */
+ * submit copies both records: the submitter keeps its own, so a request can be submitted again
+ * elsewhere. Events carry an absolute position and the epoch of the submission, so a repeated or
+ * late event is harmless. RETURNED alone carries slices, drain, unload, migration, refusal and
+ * crash: the request goes back to whoever submitted it, which keeps prompt and tokens. */
 #pragma once
 #include "core/request.h"
 
@@ -36,10 +38,11 @@ struct service_event {
     int32_t n_preempted;
     int32_t n_bytes; /* of the payload that follows */
 };
-/* The payload of TOKENS: int32_t ids[n_tokens]; when the request wants logprobs, then per token one struct token_logprobs. */
+/* The payload of TOKENS: int32_t ids[n_tokens]; when the request wants logprobs, then per token one
+ * struct token_logprobs. */
 struct token_logprobs {
-    float
-        logprob; /* of the drawn token, after the sampling filters' raw distribution (softmax of the logits) */
+    float logprob; /* of the drawn token, after the sampling filters' raw distribution (softmax of
+                      the logits) */
     int32_t n_top;
     int32_t top_ids[LIMIT_TOP_LOGPROBS];
     float top_logprobs[LIMIT_TOP_LOGPROBS];

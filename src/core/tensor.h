@@ -5,9 +5,9 @@
 struct tensor {
     const void *data; /* NULL: absent */
     enum dtype dtype;
-    int32_t n_rows;    /* outputs (1 for a vector) */
-    int32_t n_columns; /* inputs, the direction that blocks run along */
-    int64_t row_bytes; /* from one row to the next */
-    bool
-        is_transposed; /* stored as (n_columns, n_rows): GPT-2's Conv1D; F32, F16, BF16 only; row_bytes then is one stored row */
+    int32_t n_rows;     /* outputs (1 for a vector) */
+    int32_t n_columns;  /* inputs, the direction that blocks run along */
+    int64_t row_bytes;  /* from one row to the next */
+    bool is_transposed; /* stored as (n_columns, n_rows): GPT-2's Conv1D; F32, F16, BF16 only;
+                           row_bytes then is one stored row */
 };

@@ -1,0 +1,127 @@
+/* The backend contract: a forward pass is a flat list of operations (data) that the backend runs
+ * whole.
+ *
+ * A program is compiled once per model (run/forward.c); a pass is what changes each step.
+ * Activations are registers: float32 matrices (n_rows, width). The backend may fuse neighbours and
+ * runs the list in one parallel region.
+ *
+ * The arithmetic that all CPU backends share, bit for bit (DESIGN.md idea 7):
+ *  - A sum over K has one order for every batch size, tail, thread count and instruction set: each
+ * output has its own accumulator that walks k upwards (lanes along outputs), float products by
+ * fused multiply-add.
+ *  - Against integer weights a row is quantized per 32 inputs: scale = max|x| / 127, q = round to
+ * nearest even of x / scale; the 32 products are summed exactly in int32, then acc =
+ * fma((float)sum, weight_scale * x_scale, acc), blocks upwards; types with a minimum add
+ * fma(minimum, x_scale * sum(q), acc) after it. Types with 16-element sub-blocks do it per 16.
+ *  - Reductions over a vector (norms, dot products of attention) use 16 partial sums, element i
+ * into sum i mod 16, folded 8, 4, 2, 1; attention walks pieces at absolute multiples of 256
+ * positions, each from scratch, merged upwards.
+ *  - exp, tanh and the activations are the polynomials of compute/vmath.h, the same operations in
+ * every instruction set.
+ *  - Masked lanes select, never multiply: stale memory may hold NaN. */
+#pragma once
+#include "core/model_weights.h"
+
+enum compute_op_kind {
+    COMPUTE_EMBED, /* dst = token_embedding[ids] * scale (+ position_embedding[positions + n] when
+                      weight2 is there) */
+    COMPUTE_NORM,  /* dst = norm(src) * weight + bias; norm_kind in flags, epsilon in scale */
+    COMPUTE_HEAD_NORM, /* in place on dst: RMS norm of each head of n dims with weight (head_dim) */
+    COMPUTE_MATMUL,    /* dst = src . weight^T + bias; COMPUTE_ADD_TO: dst += ...; COMPUTE_ACT:
+                          act(...) */
+    COMPUTE_GATE,      /* dst = act(src) * src2 */
+    COMPUTE_ROPE,      /* in place on dst (n heads of head_dim), table of inverse frequencies in the
+                          program */
+    COMPUTE_KV_STORE,  /* keys src, values src2 of every row go into the cache of `layer` */
+    COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`; scale on the scores
+                     */
+    COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
+    COMPUTE_LOGITS,    /* pass->logits = src . weight^T + bias */
+};
+enum compute_flag {
+    COMPUTE_ADD_TO = 1,     /* MATMUL: add to dst (the residual stream) */
+    COMPUTE_NORM_LAYER = 2, /* NORM: layer norm, else RMS */
+    COMPUTE_HAS_ACT = 4,    /* MATMUL: apply act after the bias */
+    COMPUTE_ROPE_PAIRS = 8, /* ROPE: pairs, else halves */
+};
+struct compute_op {
+    uint8_t kind, act; /* enum act_kind */
+    uint16_t flags, layer;
+    uint16_t dst, src, src2;       /* registers */
+    int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
+    int32_t n;                     /* heads (HEAD_NORM, ROPE), position offset (EMBED) */
+    float scale;
+};
+
+struct compute_weight; /* packed by a backend, in its own layout */
+
+struct compute_program {
+    int n_ops;
+    const struct compute_op *ops;
+    int n_registers;
+    const int32_t *widths; /* floats of one row of each register; multiples of 16 are allocated */
+    const bool *is_logit_rows; /* register holds n_logit_rows rows, not n_rows (after TAKE_ROWS) */
+    int n_weights;
+    struct compute_weight *const *weights;
+    int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, window, n_vocabulary;
+    const float *inverse_frequencies; /* (n_rope_dims / 2), scaling applied */
+};
+
+/* Where a model's keys and values lie. A block of n_tokens positions is contiguous over all layers:
+ * (layer, K or V, kv_head, token, head_dim). block id b = unit * blocks_per_unit + index:
+ * address = base + unit * unit_bytes + index * block_bytes. */
+struct compute_kv {
+    unsigned char *base;
+    uint64_t unit_bytes, block_bytes;
+    uint32_t blocks_per_unit;
+    int32_t block_tokens;
+    enum dtype dtype; /* F16 or F32 */
+    int32_t n_layers, n_kv_heads, head_dim;
+};
+static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint32_t block)
+{
+    return kv->base + (uint64_t)(block / kv->blocks_per_unit) * kv->unit_bytes +
+           (uint64_t)(block % kv->blocks_per_unit) * kv->block_bytes;
+}
+
+struct compute_sequence {
+    int32_t first_row, n_rows; /* its rows of this pass, consecutive positions */
+    int32_t n_before;          /* positions computed before: row first_row has position n_before */
+    const uint32_t *blocks;    /* block table covering n_before + n_rows positions */
+};
+struct compute_pass {
+    int32_t n_rows;
+    const int32_t *ids;       /* (n_rows) token ids, checked against the vocabulary by the caller */
+    const int32_t *positions; /* (n_rows) */
+    int32_t n_sequences;
+    const struct compute_sequence *sequences;
+    struct compute_kv kv;
+    int32_t n_logit_rows;
+    const int32_t *logit_rows; /* (n_logit_rows) rows whose logits are wanted */
+    float *logits;             /* (n_logit_rows, n_vocabulary) out */
+};
+
+struct compute_backend {
+    void *self;
+    const char *name;    /* "reference", "cpu-avx2", ... */
+    uint32_t arithmetic; /* version of the arithmetic: equal numbers promise equal bits */
+    /* Packs one weight (a matrix, or a vector of n_rows == 1) into the backend's layout. Free with
+     * unpack. */
+    enum status (*pack)(void *self, const struct tensor *tensor, struct compute_weight **out,
+                        struct fault *fault);
+    void (*unpack)(void *self, struct compute_weight *weight);
+    size_t (*weight_bytes)(void *self, const struct compute_weight *weight);
+    /* Activation memory for passes of up to these sizes (registers and scratch): the ledger's
+     * activation peak. */
+    size_t (*workspace_bytes)(void *self, const struct compute_program *program, int32_t n_rows_max,
+                              int32_t n_logit_rows_max);
+    /* Runs the whole pass; workspace: at least workspace_bytes, 64-byte aligned. Blocks until done.
+     */
+    void (*run)(void *self, const struct compute_program *program, const struct compute_pass *pass,
+                void *workspace);
+    void (*close)(void *self);
+};
+
+/* The naive backend that is obviously right: one thread, plain loops, the arithmetic above step by
+ * step. */
+struct compute_backend *compute_reference_open(void);

@@ -1,6 +1,8 @@
-/* Memory of one lifetime, given back all at once: bump allocation in one block that was taken before.
+/* Memory of one lifetime, given back all at once: bump allocation in one block that was taken
+ * before.
  *
- * arena_init owns a block of `capacity` bytes; arena_take returns zeroed memory or NULL when it is full (shortage is a value). */
+ * arena_init owns a block of `capacity` bytes; arena_take returns zeroed memory or NULL when it is
+ * full (shortage is a value). */
 #pragma once
 #include "base/base.h"
 
@@ -15,7 +17,8 @@ void *arena_take(struct arena *arena, size_t n_bytes,
                  size_t align) MUST_USE; /* align: power of two <= 64 */
 void arena_reset(struct arena *arena);
 
-/* Growing arena for loaders (model cards, vocabularies): never NULL, chunks chained, freed together. */
+/* Growing arena for loaders (model cards, vocabularies): never NULL, chunks chained, freed
+ * together. */
 struct pile {
     struct pile_chunk *chunks; /* private */
     size_t n_bytes;

@@ -1,7 +1,8 @@
 /* The ground everything stands on: checks, sizes, and the few words of C that we add.
  *
- * CHECK is for bugs (never for the world: files, sockets and requests get an enum status), is always on and aborts.
- * VERIFY guards self-checks that cost more than O(1); tests and the simulator switch it on. */
+ * CHECK is for bugs (never for the world: files, sockets and requests get an enum status), is
+ * always on and aborts. VERIFY guards self-checks that cost more than O(1); tests and the simulator
+ * switch it on. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

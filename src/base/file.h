@@ -13,7 +13,8 @@ void file_map_close(struct file_map *map);
 void file_map_drop(const struct file_map *map, size_t offset,
                    size_t n_bytes); /* these pages are not needed any more */
 
-/* Reads a whole file of at most n_bytes_max into memory for mem_give; a zero byte follows the content. */
+/* Reads a whole file of at most n_bytes_max into memory for mem_give; a zero byte follows the
+ * content. */
 enum status file_read(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
                       struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,

@@ -1,4 +1,5 @@
-/* Half precision and bfloat16 in software, exact and total (used where no instruction set may be assumed). */
+/* Half precision and bfloat16 in software, exact and total (used where no instruction set may be
+ * assumed). */
 #pragma once
 #include "base/base.h"
 

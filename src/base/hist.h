@@ -1,6 +1,7 @@
 /* A log-linear histogram: two significant digits from 1 to 2^62, mergeable, about 4 kB.
  *
- * Values are int64 (nanoseconds, tokens, bytes); each power of two is cut into 64 equal buckets (error < 1.6%). */
+ * Values are int64 (nanoseconds, tokens, bytes); each power of two is cut into 64 equal buckets
+ * (error < 1.6%). */
 #pragma once
 #include "base/base.h"
 

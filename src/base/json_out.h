@@ -1,6 +1,7 @@
 /* Writes JSON into a str: the small fast writer for tokens, records and reports (jansson reads).
  *
- * Strings are escaped and must be valid UTF-8 (invalid bytes become U+FFFD). Commas are put by the writer. */
+ * Strings are escaped and must be valid UTF-8 (invalid bytes become U+FFFD). Commas are put by the
+ * writer. */
 #pragma once
 #include "base/str.h"
 

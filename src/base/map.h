@@ -1,4 +1,5 @@
-/* A hash map from uint64 keys to uint32 values: open addressing in one block, deletion by backward shift, fixed capacity.
+/* A hash map from uint64 keys to uint32 values: open addressing in one block, deletion by backward
+ * shift, fixed capacity.
  *
  * Its order is never looked at by anything that decides. */
 #pragma once

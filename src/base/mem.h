@@ -1,4 +1,5 @@
-/* The only door to malloc: memory taken at start or for a load; dies with a message when the system has none.
+/* The only door to malloc: memory taken at start or for a load; dies with a message when the system
+ * has none.
  *
  * Steady state allocates nothing: engines work from arenas and slots. */
 #pragma once
@@ -10,5 +11,6 @@ void *mem_grow(void *p, size_t old_bytes,
 void mem_give(void *p);           /* NULL is fine */
 char *mem_copy_text(const char *text); /* a zero-terminated copy, given back by mem_give */
 
-/* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none. */
+/* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none.
+ */
 void *mem_try(size_t n_bytes) MUST_USE;

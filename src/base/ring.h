@@ -1,9 +1,11 @@
-/* A queue of variable-length records between one writer and one reader, without locks and without pointers.
+/* A queue of variable-length records between one writer and one reader, without locks and without
+ * pointers.
  *
- * The memory may be shared between threads or processes. A record is published by one release store of `head`, so a reader
- * never sees half a record, also when the writer is killed. Layout: struct ring, then `capacity` bytes (a power of two);
- * records are {uint32 n_bytes, payload, padding to 8}; a record never wraps: a skip mark fills the end.
- * What is read is copied out before it is used, and its length is checked against the ring: the other side may be hostile. */
+ * The memory may be shared between threads or processes. A record is published by one release store
+ * of `head`, so a reader never sees half a record, also when the writer is killed. Layout: struct
+ * ring, then `capacity` bytes (a power of two); records are {uint32 n_bytes, payload, padding to
+ * 8}; a record never wraps: a skip mark fills the end. What is read is copied out before it is
+ * used, and its length is checked against the ring: the other side may be hostile. */
 #pragma once
 #include "base/base.h"
 #include <stdatomic.h>
@@ -18,10 +20,12 @@ struct ring {
 size_t ring_bytes(uint64_t capacity); /* memory that a ring of this capacity needs */
 void ring_init(struct ring *ring,
                uint64_t capacity); /* in memory of ring_bytes(capacity), 64-byte aligned */
-/* Copies the parts one after the other as one record. False when it does not fit: nothing was written. */
+/* Copies the parts one after the other as one record. False when it does not fit: nothing was
+ * written. */
 bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2,
               size_t n2) MUST_USE;
-/* Points at the oldest record; it stays valid until ring_pop. False when the ring is empty (or lies about a length). */
+/* Points at the oldest record; it stays valid until ring_pop. False when the ring is empty (or lies
+ * about a length). */
 bool ring_peek(const struct ring *ring, const void **record, size_t *n_bytes) MUST_USE;
 void ring_pop(struct ring *ring); /* drops the record that ring_peek showed */
 bool ring_is_empty(const struct ring *ring);

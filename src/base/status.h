@@ -20,7 +20,8 @@ struct fault {
     char text[256]; /* UTF-8, zero-terminated, empty when all is well */
 };
 
-/* Writes the sentence (cut to fit) and returns status, so that a caller can `return fault_set(...)`. fault may be NULL. */
+/* Writes the sentence (cut to fit) and returns status, so that a caller can `return
+ * fault_set(...)`. fault may be NULL. */
 enum status fault_set(struct fault *fault, enum status status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 

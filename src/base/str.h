@@ -27,8 +27,9 @@ bool view_equal(struct view a, struct view b);
 bool view_equal_text(struct view a, const char *text);
 bool view_starts(struct view a, const char *prefix);
 
-/* Length in bytes of the valid UTF-8 sequence at the start of view: 1..4, 0 when it is invalid, -1 when it is cut short.
- * Overlong forms, surrogates and anything over U+10FFFF are invalid. *codepoint (may be NULL) is set when > 0. */
+/* Length in bytes of the valid UTF-8 sequence at the start of view: 1..4, 0 when it is invalid, -1
+ * when it is cut short. Overlong forms, surrogates and anything over U+10FFFF are invalid.
+ * *codepoint (may be NULL) is set when > 0. */
 int utf8_decode(struct view v, uint32_t *codepoint);
 int utf8_encode(uint32_t codepoint,
                 char out[4]); /* bytes written; 0 for what is not a scalar value */

@@ -1,12 +1,14 @@
-/* A team of threads that runs one function together: rank 0 is the caller, the others spin a little, then sleep.
+/* A team of threads that runs one function together: rank 0 is the caller, the others spin a
+ * little, then sleep.
  *
- * team_run(team, f, arg) calls f(arg, rank, n) on every member and returns when all are done. Inside f, team_barrier waits for
- * all. Members may be pinned to cores. One team_run at a time. */
+ * team_run(team, f, arg) calls f(arg, rank, n) on every member and returns when all are done.
+ * Inside f, team_barrier waits for all. Members may be pinned to cores. One team_run at a time. */
 #pragma once
 #include "base/base.h"
 
 struct team;
-/* cores: n core numbers to pin members to (rank 0 pins only while it runs when pin_caller), or NULL for no pinning. */
+/* cores: n core numbers to pin members to (rank 0 pins only while it runs when pin_caller), or NULL
+ * for no pinning. */
 struct team *team_open(int n, const int *cores, bool pin_caller);
 void team_close(struct team *team);
 int team_size(const struct team *team);

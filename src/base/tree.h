@@ -1,7 +1,9 @@
-/* An ordered tree of slots: the nodes lie in an array beside the records that they order, index by index.
+/* An ordered tree of slots: the nodes lie in an array beside the records that they order, index by
+ * index.
  *
- * Keys are (key, tie): compared first by key, then by tie (an id, so the order is total). insert, remove O(log n); first O(1)
- * amortised. A treap whose priorities are a hash of the slot: the shape depends on the content alone. */
+ * Keys are (key, tie): compared first by key, then by tie (an id, so the order is total). insert,
+ * remove O(log n); first O(1) amortised. A treap whose priorities are a hash of the slot: the shape
+ * depends on the content alone. */
 #pragma once
 #include "base/base.h"
 

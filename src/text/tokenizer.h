@@ -1,0 +1,58 @@
+/* Tokenizers: text to token ids and back, SentencePiece BPE and byte-level BPE, from a neutral
+ * description.
+ *
+ * A tokenizer is read-only once open: any number of threads may encode at once. */
+#pragma once
+#include "base/str.h"
+#include "base/status.h"
+
+struct tokenizer;
+
+enum tokenizer_kind { TOKENIZER_SPM, TOKENIZER_BPE };
+struct tokenizer_options {
+    enum tokenizer_kind kind;
+    int32_t n_tokens;
+    const char *const *tokens;   /* copied */
+    const uint32_t *token_bytes; /* lengths, since a token may hold a NUL */
+    const float *scores;         /* SPM */
+    const uint8_t *types; /* 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte; NULL:
+                             all normal */
+    int32_t n_merges;
+    const char *const *merges; /* BPE: "left right" */
+    const char *pre;           /* BPE: name of the split pattern */
+    const char *pattern;       /* BPE: the split pattern, NULL: by name */
+    bool add_bos, add_eos, add_space_prefix, ignore_merges, normalizes_nfc;
+    int32_t bos_id, eos_id, unknown_id; /* -1 = none */
+};
+enum status tokenizer_open(struct tokenizer **out, const struct tokenizer_options *options,
+                           struct fault *fault) MUST_USE;
+void tokenizer_close(struct tokenizer *tokenizer);
+int32_t tokenizer_n_tokens(const struct tokenizer *tokenizer);
+
+enum tokenizer_flag {
+    TOKENIZER_ADD_SPECIAL = 1,   /* put bos (and eos) where the model wants them */
+    TOKENIZER_PARSE_SPECIAL = 2, /* special tokens written out in the text become their ids
+                                    (templates); else they are text */
+};
+/* Encodes text (any bytes: broken UTF-8 goes through byte tokens) into ids[0..n_max-1].
+ * Returns the number of ids, or -1 when more than n_max would be needed. */
+int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
+                         int32_t *ids, int32_t n_max);
+/* The bytes of one token as they appear in running text; empty for control tokens unless
+ * show_special. */
+struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool show_special);
+int32_t tokenizer_find(const struct tokenizer *tokenizer,
+                       struct view token); /* exact token text to id, -1 when none */
+
+/* Detokenizes a stream: bytes of an unfinished UTF-8 sequence wait until they are whole. */
+struct detokenizer {
+    const struct tokenizer *tokenizer;
+    bool show_special, is_first; /* private below */
+    unsigned char held[16];
+    int n_held;
+};
+void detokenizer_init(struct detokenizer *d, const struct tokenizer *tokenizer, bool show_special);
+void detokenizer_add(struct detokenizer *d, int32_t id,
+                     struct str *out); /* appends what became certain: always valid UTF-8 */
+void detokenizer_end(struct detokenizer *d,
+                     struct str *out); /* appends U+FFFD for bytes that never became whole */

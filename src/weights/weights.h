@@ -1,0 +1,60 @@
+/* Model files: GGUF v2/v3 (split too) and Hugging Face directories of safetensors, mapped and
+ * checked.
+ *
+ * weights_open reads the header, checks every count, offset and type against the file's size,
+ * builds the spec and finds each tensor by role. Nothing is copied: tensors point into the mapping,
+ * which lives until weights_close. */
+#pragma once
+#include "core/model_weights.h"
+
+struct weights;
+
+enum weights_tokenizer_kind {
+    WEIGHTS_TOKENIZER_NONE,
+    WEIGHTS_TOKENIZER_SPM,
+    WEIGHTS_TOKENIZER_BPE
+};
+
+/* What the text room needs of a model, in one neutral form whatever the file: the model's card. */
+struct weights_card {
+    enum weights_tokenizer_kind tokenizer;
+    int32_t n_tokens;
+    const char *const
+        *tokens; /* (n_tokens) zero-terminated when they have no NUL; see token_bytes */
+    const uint32_t *token_bytes; /* (n_tokens) lengths */
+    const float *scores;         /* SPM: (n_tokens), else NULL */
+    const uint8_t *types; /* (n_tokens) GGUF's: 1 normal, 2 unknown, 3 control, 4 user defined, 5
+                             unused, 6 byte */
+    int32_t n_merges;
+    const char *const *merges; /* BPE: "left right" in rank order */
+    char pre[32];        /* BPE: name of the split pattern (GGUF's tokenizer.ggml.pre: "llama-bpe",
+                            "qwen2", "gpt-2", ...) */
+    const char *pattern; /* BPE: the split pattern itself when the file gives it (tokenizer.json),
+                            else NULL */
+    bool add_bos, add_eos, add_space_prefix;
+    bool ignore_merges; /* whole words that are tokens need no merges (llama-3) */
+    bool normalizes_nfc;
+    int32_t bos_id, eos_id, unknown_id, pad_id; /* -1 = none */
+    int32_t n_eog; /* ids that end a generation: eos, <|eot_id|>, <|im_end|>, ... */
+    int32_t eog_ids[16];
+    const char *chat_template; /* zero-terminated UTF-8; NULL when there is none */
+    char name[128];            /* general.name or the directory's */
+};
+
+/* path: a .gguf file (any part of a split set), or a directory with config.json and *.safetensors.
+ */
+enum status weights_open(struct weights **out, const char *path, struct fault *fault) MUST_USE;
+void weights_close(struct weights *weights);
+const struct model_spec *weights_spec(const struct weights *weights);
+const struct model_weights *weights_model(const struct weights *weights);
+const struct weights_card *weights_card(const struct weights *weights);
+int64_t weights_file_bytes(const struct weights *weights); /* bytes of all tensors as stored */
+/* 64 bits over names, shapes, types and a sample of the content of all tensors: part of the
+ * arithmetic's name. */
+uint64_t weights_hash(const struct weights *weights);
+/* The pages of this tensor are not needed any more (it was packed). */
+void weights_drop(const struct weights *weights, const struct tensor *tensor);
+const char *weights_format(const struct weights *weights); /* "GGUF v3", "safetensors" */
+/* For `shoal show`: every tensor of the file by its own name. False past the last. */
+bool weights_list(const struct weights *weights, int index, const char **name,
+                  struct tensor *tensor);

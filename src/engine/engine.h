@@ -1,0 +1,65 @@
+/* An engine: requests of several services on one device group. Passive: engine_step never blocks
+ * and reads no clock.
+ *
+ * step = take mail, commit what ended, plan -> reserve -> begin; it returns when it wants to be
+ * called again at the latest. A host (engine/host.h: a thread) and the simulator both drive it. It
+ * is a function of its mail, its executor's answers and the times that it is given. */
+#pragma once
+#include "core/control.h"
+#include "core/service.h"
+#include "core/service_spec.h"
+#include "engine/exec.h"
+#include "schedule/policy.h"
+
+struct engine;
+
+struct engine_options {
+    uint16_t id;
+    int64_t memory_bytes; /* the ledger's total */
+    int64_t body_bytes;   /* memory for request bodies; 0 in the simulator */
+    uint32_t n_requests_max;
+    int32_t n_tokens_max; /* of one request */
+    int32_t n_lanes;
+    int32_t n_services;
+    const struct service_spec *services; /* copied */
+    const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */
+    int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */
+    bool has_prefix_cache;
+    bool is_virtual; /* the simulator: no KV memory, no bodies */
+    const struct schedule_policy *policy;
+    const struct schedule_config *config;
+    struct engine_exec exec;
+    uint64_t prefix_salt;
+    /* Everything that the engine says to whoever submits: called from engine_step, must copy. False
+     * = no room: said again later. */
+    bool (*emit)(void *self, const struct service_event *event, const void *payload);
+    void *emit_self;
+};
+struct engine *engine_open(const struct engine_options *options);
+void engine_close(struct engine *engine);
+
+/* ---- The mail, taken between steps by the engine's own thread. ---- */
+bool engine_submit(struct engine *engine, const struct request *request,
+                   const struct request_body *body, int64_t now_ns);
+void engine_cancel(struct engine *engine, uint64_t id, int64_t now_ns);
+/* A model wants in: books weights and activation, shrinking the pool. False: not yet (call again) -
+ * *never says that it can't fit even with an empty pool, *need and *have are the bytes for the
+ * sentence. */
+struct engine_room {
+    bool never;
+    int64_t need_bytes, have_bytes;
+};
+bool engine_make_room(struct engine *engine, int service, int64_t weights_bytes,
+                      int64_t activation_bytes, int64_t now_ns, struct engine_room *room);
+void engine_open_service(struct engine *engine, int service, const struct perf *perf,
+                         int64_t now_ns); /* weights are there */
+/* Its model leaves: its requests are returned (DRAINING); true when none is in flight any more and
+ * the bytes are free again. */
+bool engine_close_service(struct engine *engine, int service, int64_t now_ns);
+void engine_drain(struct engine *engine); /* takes nothing new; what runs goes on */
+
+int64_t engine_step(struct engine *engine,
+                    int64_t now_ns); /* next wake, TIME_NEVER when only mail can help */
+bool engine_is_idle(const struct engine *engine);
+void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);
+bool engine_is_sound(const struct engine *engine); /* full self-check */

@@ -1,0 +1,39 @@
+/* What an engine needs of whatever computes: the real executor (run) and the modelled one (sim)
+ * show this face.
+ *
+ * begin starts batches on one lane, in turn, for n_rounds rounds (fewer may be done, never more);
+ * poll tells what ended. From begin until poll reports a batch, nothing of its requests moves: the
+ * engine touches neither their records nor their blocks. */
+#pragma once
+#include "core/batch.h"
+#include "core/request.h"
+
+struct kv;
+
+/* What the engine lends its executor, constant after attach. */
+struct engine_exec_view {
+    const struct request *requests; /* the engine's table, by slot */
+    struct engine_bodies
+        *bodies;   /* token sequences and sampling by request.body: engine/bodies.h */
+    struct kv *kv; /* tables only */
+};
+struct engine_exec_done {
+    uint32_t batch;
+    int32_t n_steps; /* rounds done */
+    int64_t begin_ns, end_ns;
+    const int32_t
+        *n_new; /* per item: tokens drawn, 0.. ; they stand in the body behind the known tokens */
+    const struct token_logprobs *const
+        *logprobs;  /* per item: n_new of them, or NULL where not wanted; NULL when none are */
+    bool is_failed; /* the executor could not compute it: its requests are returned */
+};
+struct engine_exec {
+    void *self;
+    void (*attach)(void *self, const struct engine_exec_view *view);
+    void (*begin)(void *self, const struct batch *batches, int n_batches, int n_rounds);
+    void (*cut)(void *self, uint16_t lane); /* end at the next step boundary */
+    bool (*poll)(void *self,
+                 struct engine_exec_done *done); /* pointers stay valid until the next poll */
+    int (*wait_fd)(void *self);     /* readable when poll has news; -1 in the simulator */
+    int64_t (*next_ns)(void *self); /* simulator: when poll will have news; TIME_NEVER otherwise */
+};

@@ -1,0 +1,20 @@
+/* One ledger of a device group's bytes: weights, activation peaks and the KV pool come out of it,
+ * reserved before use.
+ *
+ * Invariant: sum of entries <= total. Two models can never be promised the same byte. One thread
+ * (the engine's) owns it. */
+#pragma once
+#include "core/limits.h"
+
+struct ledger {
+    int64_t total_bytes, pool_bytes;
+    int64_t weights_bytes[LIMIT_SERVICES], activation_bytes[LIMIT_SERVICES];
+};
+void ledger_init(struct ledger *ledger, int64_t total_bytes);
+int64_t ledger_free_bytes(const struct ledger *ledger); /* promised to nobody */
+/* Books a model's weights and activation peak; false when fewer bytes are free. */
+bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,
+                       int64_t activation_bytes) MUST_USE;
+void ledger_put_model(struct ledger *ledger, int service);
+bool ledger_set_pool(struct ledger *ledger,
+                     int64_t pool_bytes) MUST_USE; /* grows or shrinks the pool's entry */

@@ -20,6 +20,16 @@ _Noreturn void base_check_failed(const char *file, int line, const char *cond);
 #define MUST_USE                __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 
+/* Tells the processor that this is a loop that waits for another core. */
+static inline void base_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 static inline int64_t min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

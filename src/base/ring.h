@@ -28,4 +28,9 @@ bool ring_put(struct ring *ring, const void *part1, size_t n1, const void *part2
  * about a length). */
 bool ring_peek(const struct ring *ring, const void **record, size_t *n_bytes) MUST_USE;
 void ring_pop(struct ring *ring); /* drops the record that ring_peek showed */
+/* The same for a ring shared with a stranger, who can overwrite ring->capacity too: the reader
+ * passes the one it knows. */
+bool ring_peek_within(const struct ring *ring, uint64_t capacity, const void **record,
+                      size_t *n_bytes) MUST_USE;
+void ring_pop_within(struct ring *ring, uint64_t capacity);
 bool ring_is_empty(const struct ring *ring);

@@ -1,0 +1,166 @@
+/* Files: mapped read-only, or read and written whole; every refusal names the file and the reason.
+ */
+#include "base/file.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_PAGE_BYTES 4096
+#define FILE_PATH_MAX   4096
+
+static enum status refuse(struct fault *fault, const char *path, int error)
+{
+    char reason[128];
+    const char *text = strerror_r(error, reason, sizeof(reason));
+    bool is_missing = error == ENOENT || error == ENOTDIR;
+    return fault_set(fault, is_missing ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s", path, text);
+}
+
+enum status file_map_open(struct file_map *map, const char *path, struct fault *fault)
+{
+    struct stat info;
+    *map = (struct file_map){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
+    if (map->fd < 0)
+        return refuse(fault, path, errno);
+    enum status status;
+    if (fstat(map->fd, &info) != 0) {
+        status = refuse(fault, path, errno);
+        goto fail;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        status = fault_set(fault, STATUS_BAD_INPUT, "%s: not a regular file", path);
+        goto fail;
+    }
+    map->n_bytes = (size_t)info.st_size;
+    map->at = (const unsigned char *)"";
+    if (map->n_bytes == 0)
+        return STATUS_OK;
+    void *at = mmap(NULL, map->n_bytes, PROT_READ, MAP_SHARED, map->fd, 0);
+    if (at != MAP_FAILED) {
+        map->at = at;
+        return STATUS_OK;
+    }
+    status = refuse(fault, path, errno);
+fail:
+    close(map->fd);
+    *map = (struct file_map){ .fd = -1 };
+    return status;
+}
+
+void file_map_close(struct file_map *map)
+{
+    if (map->at != NULL && map->n_bytes > 0)
+        munmap((void *)(uintptr_t)map->at, map->n_bytes);
+    if (map->at != NULL)
+        close(map->fd);
+    *map = (struct file_map){ .fd = -1 };
+}
+
+void file_map_drop(const struct file_map *map, size_t offset, size_t n_bytes)
+{
+    CHECK(offset <= map->n_bytes && n_bytes <= map->n_bytes - offset);
+    size_t start = (size_t)align_up_u64(offset, FILE_PAGE_BYTES);
+    size_t end = (offset + n_bytes) & ~(size_t)(FILE_PAGE_BYTES - 1);
+    if (start < end) /* advice only: its failure changes nothing */
+        (void)madvise((void *)((uintptr_t)map->at + start), end - start, MADV_DONTNEED);
+}
+
+static enum status read_all(int fd, const char *path, size_t n_bytes_max, char **content,
+                            size_t *n_bytes, struct fault *fault)
+{
+    size_t capacity = n_bytes_max < 4096 ? n_bytes_max + 2 : 4096;
+    char *buffer = mem_take(capacity);
+    size_t n = 0;
+    for (;;) {
+        ssize_t got = read(fd, buffer + n, capacity - 1 - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int error = errno;
+            mem_give(buffer);
+            return refuse(fault, path, error);
+        }
+        n += (size_t)got;
+        if (n > n_bytes_max) {
+            mem_give(buffer);
+            return fault_set(fault, STATUS_TOO_LARGE, "%s: larger than %zu bytes", path,
+                             n_bytes_max);
+        }
+        if (got == 0)
+            break;
+        if (capacity - 1 == n) {
+            size_t grown = n_bytes_max - n < n ? n_bytes_max + 2 : 2 * capacity;
+            buffer = mem_grow(buffer, capacity, grown);
+            capacity = grown;
+        }
+    }
+    buffer[n] = '\0';
+    *content = buffer;
+    *n_bytes = n;
+    return STATUS_OK;
+}
+
+enum status file_read(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
+                      struct fault *fault)
+{
+    CHECK(n_bytes_max < PTRDIFF_MAX / 2);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(fault, path, errno);
+    enum status status = read_all(fd, path, n_bytes_max, content, n_bytes, fault);
+    close(fd);
+    return status;
+}
+
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, bytes, n);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        n -= (size_t)written;
+    }
+    return true;
+}
+
+enum status file_write(const char *path, const void *content, size_t n_bytes, struct fault *fault)
+{
+    char draft[FILE_PATH_MAX];
+    int n = snprintf(draft, sizeof(draft), "%s.%ld.draft", path, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof(draft))
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: the path is too long", path);
+    int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return refuse(fault, path, errno);
+    bool is_written = write_all(fd, content, n_bytes) && fsync(fd) == 0;
+    int error = errno;
+    if (close(fd) != 0 && is_written) {
+        is_written = false;
+        error = errno;
+    }
+    if (is_written && rename(draft, path) == 0)
+        return STATUS_OK;
+    if (is_written)
+        error = errno;
+    unlink(draft);
+    return refuse(fault, path, error);
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool file_is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}

@@ -1,0 +1,68 @@
+/* The HTTP side: OpenAI endpoints, model lifecycle, health and metrics over one listener.
+ *
+ * Strings end here: below are token ids. The api submits to a service (the gateway), always, and
+ * asks the house through a control. One I/O thread runs api_run; long prompts are rendered and
+ * tokenized on worker threads. Nothing outside http.c sees libevent. */
+#pragma once
+#include "core/control.h"
+#include "core/service.h"
+#include "core/service_spec.h"
+#include "base/status.h"
+
+struct api;
+struct str;
+struct tokenizer;
+struct chat_template;
+
+struct api_model {              /* one service as clients see it */
+    const char *name;           /* public id; may contain '/' */
+    const char *const *aliases; /* n_aliases other names */
+    int n_aliases;
+    uint16_t service;
+    int32_t n_context_max, n_vocabulary;
+    const struct tokenizer *tokenizer;
+    const struct chat_template *chat_template; /* NULL: chat is refused for it */
+    int32_t bos_id, eos_id;
+    int32_t n_eog;
+    const int32_t *eog_ids; /* ids that end a generation */
+    const char *bos_text, *eos_text;
+    struct service_slo slo;
+    int32_t priority;
+    int64_t created_unix_s;
+    const char *path, *format; /* for GET /models */
+};
+struct api_options {
+    const char *listen; /* "127.0.0.1:7411", "[::1]:7411"; port 0 takes a free one */
+    const char *api_key,
+        *admin_key; /* NULL = none asked; admin routes need the admin key when either is set */
+    const char *cors_origin;        /* NULL = CORS off */
+    const char *tls_cert, *tls_key; /* NULL = plain HTTP */
+    bool is_strict;                 /* unknown fields are errors */
+    int32_t n_requests_max;         /* bounded queue: more are answered 429 */
+    int32_t n_connections_max;
+    int64_t body_bytes_max;
+    int64_t drain_ns_max; /* SIGTERM: how long admitted streams may take */
+    int64_t hold_ns_max;  /* how long a request may wait for its model to load */
+    uint64_t door;        /* high bits of request ids */
+    int n_models;
+    const struct api_model *models;
+    struct service service; /* the gateway */
+    struct control control;
+    /* Called on the I/O thread whenever the gateway may have work and at its wishes: returns the
+     * next wake. */
+    int64_t (*tick)(void *self, int64_t now_ns);
+    void *tick_self;
+    /* Appends Prometheus text of everything below the API. */
+    void (*metrics)(void *self, struct str *out);
+    void *metrics_self;
+    void (*reload)(void *self); /* SIGHUP */
+    void *reload_self;
+};
+enum status api_open(struct api **out, const struct api_options *options,
+                     struct fault *fault) MUST_USE;
+int api_port(const struct api *api);
+/* Runs until drained after SIGTERM/SIGINT (a second signal stops at once) or api_stop. Returns 0,
+ * or 1 after an engine failed. */
+int api_run(struct api *api);
+void api_stop(struct api *api); /* from any thread: as SIGTERM */
+void api_close(struct api *api);

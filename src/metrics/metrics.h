@@ -1,0 +1,39 @@
+/* Counters, gauges and histograms per service, and their Prometheus text (vLLM's names beside
+ * ours).
+ *
+ * One thread (the I/O side) records; everything is a plain array sized by the number of services.
+ */
+#pragma once
+#include "core/report.h"
+#include "core/service.h"
+#include "base/hist.h"
+#include "base/str.h"
+
+struct metrics;
+struct metrics *metrics_open(int n_services, const char *const *names);
+void metrics_close(struct metrics *metrics);
+
+/* One finished request; times are spans, 0 where not reached. */
+struct metrics_request {
+    uint16_t service;
+    uint8_t why; /* enum service_why of its end */
+    int32_t n_prompt, n_cached, n_generated, n_preempted;
+    int64_t queue_ns, ttft_ns, e2e_ns, decode_ns; /* decode_ns: first to last token */
+    struct {
+        int64_t ttft_ns, tpot_ns, e2e_ns;
+    } slo; /* its targets, 0 = none: attainment is counted */
+};
+void metrics_add_request(struct metrics *metrics, const struct metrics_request *request);
+void metrics_add_gap(struct metrics *metrics, uint16_t service,
+                     int64_t gap_ns); /* between two tokens of a stream */
+void metrics_add_refusal(struct metrics *metrics, uint16_t service,
+                         const char *reason); /* one of a fixed set of words */
+/* Prometheus text 0.0.4 of everything recorded and of these reports. */
+void metrics_print(const struct metrics *metrics, const struct engine_report *engines,
+                   int n_engines, struct str *out);
+/* A short summary for `ps` and the dashboard: mean TTFT and tokens/s of a service over its life. */
+struct metrics_summary {
+    uint64_t n_requests, n_tokens;
+    double ttft_ms_p50, ttft_ms_p99, tpot_ms_p50;
+};
+void metrics_summary(const struct metrics *metrics, uint16_t service, struct metrics_summary *out);

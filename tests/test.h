@@ -1,14 +1,19 @@
-/* What every test file starts with: cmocka, and skips that say why (./dev test collects the reasons). */
+/* What every test file starts with: cmocka, skips that say why, and tests of what must die. */
 #pragma once
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/base.h"
 
 /* Ends the running test as skipped; the reason must be on the list in tests/skips.txt. */
 #define TEST_SKIP(reason)                                                                          \
@@ -17,3 +22,36 @@
         fflush(stdout);                                                                            \
         skip();                                                                                    \
     } while (0)
+
+/* Asserts that f(arg) ends in a failed CHECK: it runs in a child process whose words are thrown away. */
+static inline void test_dies(void (*f)(void *arg), void *arg)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        /* cmocka catches signals in order to go on: here the abort has to be the end. */
+        signal(SIGABRT, SIG_DFL);
+        if (freopen("/dev/null", "w", stderr) != NULL)
+            f(arg);
+        _exit(0);
+    }
+    int state = 0;
+    assert_int_equal(waitpid(child, &state, 0), child);
+    assert_true(WIFSIGNALED(state) && WTERMSIG(state) == SIGABRT);
+}
+
+/* The seed of a random test, printed; TEST_SEED=n repeats a run. */
+static inline uint64_t test_seed(uint64_t usual)
+{
+    const char *text = getenv("TEST_SEED");
+    uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : usual;
+    printf("seed %llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+/* In tests the costly self-checks are on. */
+__attribute__((constructor)) static void test_verify_on(void)
+{
+    base_verify = true;
+}

@@ -23,7 +23,8 @@
         skip();                                                                                    \
     } while (0)
 
-/* Asserts that f(arg) ends in a failed CHECK: it runs in a child process whose words are thrown away. */
+/* Asserts that f(arg) ends in a failed CHECK: it runs in a child process whose words are thrown
+ * away. */
 static inline void test_dies(void (*f)(void *arg), void *arg)
 {
     fflush(NULL);

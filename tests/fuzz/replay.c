@@ -1,6 +1,8 @@
-/* Replays a fuzz target's corpus as an ordinary test: the empty input, then each file of the folder.
+/* Replays a fuzz target's corpus as an ordinary test: the empty input, then each file of the
+ * folder.
  *
- * usage: <target>_replay NAME FOLDER. A crash ends the process, which the summary counts as a failure. */
+ * usage: <target>_replay NAME FOLDER. A crash ends the process, which the summary counts as a
+ * failure. */
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +26,8 @@ static int replay_file(const char *folder, const char *name)
         return -1;
     long n = ftell(file);
     rewind(file);
-    uint8_t *bytes = malloc(n > 0 ? (size_t)n : 1); /* exactly n, so that a sanitizer sees the end */
+    uint8_t *bytes =
+        malloc(n > 0 ? (size_t)n : 1); /* exactly n, so that a sanitizer sees the end */
     if (n < 0 || bytes == NULL || fread(bytes, 1, (size_t)n, file) != (size_t)n)
         return -1;
     fclose(file);
@@ -43,7 +46,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < n_entries; i++) {
         const char *name = entries[i]->d_name;
         if (name[0] != '.') {
-            printf("[ RUN      ] %s %s\n", argv[1], name);
+            printf("%s\n", name);
             fflush(stdout);
             if (replay_file(argv[2], name) != 0) {
                 printf("[  FAILED  ] %s: can't read %s\n", argv[1], name);

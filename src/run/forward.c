@@ -1,0 +1,254 @@
+/* The one forward pass, compiled from data flags into a flat list of operations. */
+#include "run/forward.h"
+
+#include "base/num.h"
+#include "compute/quant.h"
+
+/* ---- The list of tensors: one order, walked by a visitor, so that counting and indexing can't
+ * differ. ---- */
+
+struct tensor_list {
+    const struct tensor **out;
+    int n, n_max;
+};
+
+/* The tensor's index in the list, -1 when it is absent. A tied output finds the embedding again. */
+static int list_add(struct tensor_list *list, const struct tensor *tensor)
+{
+    if (!tensor->data)
+        return -1;
+    if (list->out && list->n < list->n_max)
+        list->out[list->n] = tensor;
+    return list->n++;
+}
+
+struct around_index {
+    int token_embedding, position_embedding, output_norm, output_norm_bias, output, output_bias;
+};
+struct layer_index {
+    int attention_norm, attention_norm_bias, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, o,
+        o_bias;
+    int ffn_norm, ffn_norm_bias, gate, up, gate_bias, up_bias, down, down_bias;
+};
+
+static struct around_index index_around(const struct model_spec *spec,
+                                        const struct model_weights *weights,
+                                        struct tensor_list *list)
+{
+    struct around_index at = {
+        .token_embedding = list_add(list, &weights->token_embedding),
+        .position_embedding = list_add(list, &weights->position_embedding),
+        .output_norm = list_add(list, &weights->output_norm),
+        .output_norm_bias = list_add(list, &weights->output_norm_bias),
+    };
+    at.output = spec->is_tied ? at.token_embedding : list_add(list, &weights->output);
+    at.output_bias = list_add(list, &weights->output_bias);
+    return at;
+}
+
+static struct layer_index index_layer(const struct layer_weights *w, struct tensor_list *list)
+{
+    struct layer_index at;
+    at.attention_norm = list_add(list, &w->attention_norm);
+    at.attention_norm_bias = list_add(list, &w->attention_norm_bias);
+    at.q = list_add(list, &w->q);
+    at.k = list_add(list, &w->k);
+    at.v = list_add(list, &w->v);
+    at.q_bias = list_add(list, &w->q_bias);
+    at.k_bias = list_add(list, &w->k_bias);
+    at.v_bias = list_add(list, &w->v_bias);
+    at.q_norm = list_add(list, &w->q_norm);
+    at.k_norm = list_add(list, &w->k_norm);
+    at.o = list_add(list, &w->o);
+    at.o_bias = list_add(list, &w->o_bias);
+    at.ffn_norm = list_add(list, &w->ffn_norm);
+    at.ffn_norm_bias = list_add(list, &w->ffn_norm_bias);
+    at.gate = list_add(list, &w->gate);
+    at.up = list_add(list, &w->up);
+    at.gate_bias = list_add(list, &w->gate_bias);
+    at.up_bias = list_add(list, &w->up_bias);
+    at.down = list_add(list, &w->down);
+    at.down_bias = list_add(list, &w->down_bias);
+    return at;
+}
+
+int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
+                        const struct tensor **out, int n_max)
+{
+    struct tensor_list list = { out, 0, n_max };
+    index_around(spec, weights, &list);
+    for (int32_t i = 0; i < spec->n_layers; i++)
+        index_layer(&weights->layers[i], &list);
+    return list.n;
+}
+
+/* ---- The list of operations. ---- */
+
+struct op_list {
+    struct compute_op *ops;
+    int n;
+    uint16_t layer;
+};
+
+static struct compute_op *emit(struct op_list *list, enum compute_op_kind kind, int dst, int src)
+{
+    struct compute_op *op = &list->ops[list->n++];
+    *op = (struct compute_op){ .kind = (uint8_t)kind,
+                               .layer = list->layer,
+                               .dst = (uint16_t)dst,
+                               .src = (uint16_t)src,
+                               .weight = -1,
+                               .bias = -1,
+                               .weight2 = -1 };
+    return op;
+}
+
+static void emit_norm(struct op_list *list, const struct model_spec *spec, int dst, int src,
+                      int weight, int bias)
+{
+    struct compute_op *op = emit(list, COMPUTE_NORM, dst, src);
+    op->weight = weight;
+    op->bias = bias;
+    op->scale = spec->norm_epsilon;
+    op->flags = spec->norm == NORM_LAYER ? COMPUTE_NORM_LAYER : 0;
+}
+
+static struct compute_op *emit_matmul(struct op_list *list, int dst, int src, int weight, int bias,
+                                      unsigned flags)
+{
+    struct compute_op *op = emit(list, COMPUTE_MATMUL, dst, src);
+    op->weight = weight;
+    op->bias = bias;
+    op->flags = (uint16_t)flags;
+    return op;
+}
+
+/* Per-head norm and rotation of queries or keys, in place. */
+static void emit_heads(struct op_list *list, const struct model_spec *spec, int reg, int n_heads,
+                       int norm)
+{
+    if (spec->has_qk_norm) {
+        struct compute_op *op = emit(list, COMPUTE_HEAD_NORM, reg, reg);
+        op->weight = norm;
+        op->n = n_heads;
+        op->scale = spec->norm_epsilon;
+    }
+    if (spec->position == POSITION_LEARNED)
+        return;
+    struct compute_op *op = emit(list, COMPUTE_ROPE, reg, reg);
+    op->n = n_heads;
+    op->flags = spec->position == POSITION_ROPE_PAIRS ? COMPUTE_ROPE_PAIRS : 0;
+}
+
+static void emit_attention(struct op_list *list, const struct model_spec *spec,
+                           const struct layer_index *at)
+{
+    emit_norm(list, spec, FORWARD_N, FORWARD_X, at->attention_norm, at->attention_norm_bias);
+    emit_matmul(list, FORWARD_Q, FORWARD_N, at->q, at->q_bias, 0);
+    emit_matmul(list, FORWARD_K, FORWARD_N, at->k, at->k_bias, 0);
+    emit_matmul(list, FORWARD_V, FORWARD_N, at->v, at->v_bias, 0);
+    emit_heads(list, spec, FORWARD_Q, spec->n_heads, at->q_norm);
+    emit_heads(list, spec, FORWARD_K, spec->n_kv_heads, at->k_norm);
+    emit(list, COMPUTE_KV_STORE, FORWARD_K, FORWARD_K)->src2 = FORWARD_V;
+    emit(list, COMPUTE_ATTEND, FORWARD_A, FORWARD_Q)->scale =
+        (float)(1.0 / num_sqrt((double)spec->head_dim));
+    emit_matmul(list, FORWARD_X, FORWARD_A, at->o, at->o_bias, COMPUTE_ADD_TO);
+}
+
+static void emit_ffn(struct op_list *list, const struct model_spec *spec,
+                     const struct layer_index *at)
+{
+    emit_norm(list, spec, FORWARD_N, FORWARD_X, at->ffn_norm, at->ffn_norm_bias);
+    if (spec->is_gated) {
+        emit_matmul(list, FORWARD_G, FORWARD_N, at->gate, at->gate_bias, 0);
+        emit_matmul(list, FORWARD_U, FORWARD_N, at->up, at->up_bias, 0);
+        struct compute_op *op = emit(list, COMPUTE_GATE, FORWARD_G, FORWARD_G);
+        op->src2 = FORWARD_U;
+        op->act = (uint8_t)spec->act;
+    } else {
+        emit_matmul(list, FORWARD_G, FORWARD_N, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
+            (uint8_t)spec->act;
+    }
+    emit_matmul(list, FORWARD_X, FORWARD_G, at->down, at->down_bias, COMPUTE_ADD_TO);
+}
+
+int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
+                        struct compute_op *ops)
+{
+    struct tensor_list tensors = { NULL, 0, 0 };
+    struct around_index at = index_around(spec, weights, &tensors);
+    struct op_list list = { ops, 0, 0 };
+
+    struct compute_op *embed = emit(&list, COMPUTE_EMBED, FORWARD_X, FORWARD_X);
+    embed->weight = at.token_embedding;
+    embed->weight2 = at.position_embedding;
+    embed->n = spec->position_offset;
+    embed->scale = spec->embedding_scale;
+    for (int32_t i = 0; i < spec->n_layers; i++) {
+        struct layer_index layer = index_layer(&weights->layers[i], &tensors);
+        list.layer = (uint16_t)i;
+        emit_attention(&list, spec, &layer);
+        emit_ffn(&list, spec, &layer);
+    }
+    emit(&list, COMPUTE_TAKE_ROWS, FORWARD_LAST, FORWARD_X);
+    emit_norm(&list, spec, FORWARD_LAST_N, FORWARD_LAST, at.output_norm, at.output_norm_bias);
+    struct compute_op *logits = emit(&list, COMPUTE_LOGITS, FORWARD_LAST_N, FORWARD_LAST_N);
+    logits->weight = at.output;
+    logits->bias = at.output_bias;
+    CHECK(list.n <= FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND);
+    return list.n;
+}
+
+void run_forward_widths(const struct model_spec *spec, int32_t widths[FORWARD_REGISTERS],
+                        bool is_logit_rows[FORWARD_REGISTERS])
+{
+    for (int i = 0; i < FORWARD_REGISTERS; i++) {
+        widths[i] = spec->width;
+        is_logit_rows[i] = i == FORWARD_LAST || i == FORWARD_LAST_N;
+    }
+    widths[FORWARD_Q] = widths[FORWARD_A] = spec->n_heads * spec->head_dim;
+    widths[FORWARD_K] = widths[FORWARD_V] = spec->n_kv_heads * spec->head_dim;
+    widths[FORWARD_G] = spec->ffn_width;
+    widths[FORWARD_U] = spec->is_gated ? spec->ffn_width : 1;
+}
+
+/* ---- The rotation. ---- */
+
+/* Llama-3's scaling: long wavelengths are stretched by factor, short ones kept, those between
+ * blended. */
+static double scale_llama3(const struct rope_scaling *scaling, double frequency)
+{
+    const double two_pi = 6.283185307179586;
+    double wavelength = two_pi / frequency;
+    double n = (double)scaling->n_positions_original;
+    double low = n / (double)scaling->low_freq_factor, high = n / (double)scaling->high_freq_factor;
+    if (wavelength < high)
+        return frequency;
+    if (wavelength > low)
+        return frequency / (double)scaling->factor;
+    double smooth = (n / wavelength - (double)scaling->low_freq_factor) /
+                    ((double)scaling->high_freq_factor - (double)scaling->low_freq_factor);
+    return (1.0 - smooth) * frequency / (double)scaling->factor + smooth * frequency;
+}
+
+void run_forward_frequencies(const struct model_spec *spec, const struct tensor *rope_factors,
+                             float *out)
+{
+    int32_t n = spec->n_rope_dims / 2;
+    for (int32_t i = 0; i < n; i++) {
+        double exponent = -2.0 * (double)i / (double)spec->n_rope_dims;
+        double frequency = num_pow((double)spec->rope_base, exponent);
+        if (spec->rope_scaling.kind == ROPE_SCALING_LINEAR)
+            frequency /= (double)spec->rope_scaling.factor;
+        else if (spec->rope_scaling.kind == ROPE_SCALING_LLAMA3)
+            frequency = scale_llama3(&spec->rope_scaling, frequency);
+        out[i] = (float)frequency;
+    }
+    if (!rope_factors->data || rope_factors->n_columns < n)
+        return;
+    float factors[LIMIT_HEADS];
+    CHECK(rope_factors->n_columns <= LIMIT_HEADS);
+    quant_row_to_float(rope_factors, 0, factors);
+    for (int32_t i = 0; i < n; i++)
+        out[i] /= factors[i];
+}

@@ -1,0 +1,40 @@
+/* The one forward pass: a model's spec becomes a flat list of operations. Architectures differ in
+ * data, not in code. */
+#pragma once
+#include "compute/compute.h"
+
+enum {
+    FORWARD_OPS_PER_LAYER = 20,
+    FORWARD_OPS_AROUND = 8,
+    FORWARD_WEIGHTS_PER_LAYER = 20,
+    FORWARD_WEIGHTS_AROUND = 8
+};
+
+/* The registers of the program. */
+enum forward_register {
+    FORWARD_X,      /* residual stream (width) */
+    FORWARD_N,      /* normed (width) */
+    FORWARD_Q,      /* (n_heads, head_dim) */
+    FORWARD_K,      /* (n_kv_heads, head_dim) */
+    FORWARD_V,      /* (n_kv_heads, head_dim) */
+    FORWARD_A,      /* attention's output (n_heads, head_dim) */
+    FORWARD_G,      /* gate, or the only inner activation (ffn_width) */
+    FORWARD_U,      /* up (ffn_width) */
+    FORWARD_LAST,   /* rows whose logits are wanted (width) */
+    FORWARD_LAST_N, /* normed (width) */
+    FORWARD_REGISTERS,
+};
+
+/* Lists the tensors that the program refers to, in the order of its weight indices; returns how
+ * many (at most n_max). The indices that run_forward_compile writes count along this list. */
+int run_forward_tensors(const struct model_spec *spec, const struct model_weights *weights,
+                        const struct tensor **out, int n_max);
+/* Fills ops (room for FORWARD_OPS_PER_LAYER * n_layers + FORWARD_OPS_AROUND); returns how many. */
+int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
+                        struct compute_op *ops);
+void run_forward_widths(const struct model_spec *spec, int32_t widths[FORWARD_REGISTERS],
+                        bool is_logit_rows[FORWARD_REGISTERS]);
+/* The rotation's inverse frequencies (n_rope_dims / 2), scaling applied. rope_factors: divisors
+ * from the file, may be absent. */
+void run_forward_frequencies(const struct model_spec *spec, const struct tensor *rope_factors,
+                             float *out);

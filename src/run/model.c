@@ -1,0 +1,113 @@
+/* Loading: packs a file's tensors for a backend and compiles the forward pass. */
+#include "run/model.h"
+
+#include "base/mem.h"
+#include "run/forward.h"
+
+static void build_program(struct run_model *model)
+{
+    const struct model_spec *spec = weights_spec(model->weights);
+    const struct model_weights *tensors = weights_model(model->weights);
+    int32_t n_frequencies = spec->position == POSITION_LEARNED ? 0 : spec->n_rope_dims / 2;
+
+    model->ops = mem_take(sizeof *model->ops *
+                          (size_t)(FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND));
+    model->widths = mem_take(sizeof *model->widths * FORWARD_REGISTERS);
+    model->is_logit_rows = mem_take(sizeof *model->is_logit_rows * FORWARD_REGISTERS);
+    model->inverse_frequencies = mem_take(sizeof(float) * (size_t)(n_frequencies + 1));
+    run_forward_widths(spec, model->widths, model->is_logit_rows);
+    if (n_frequencies > 0)
+        run_forward_frequencies(spec, &tensors->rope_factors, model->inverse_frequencies);
+    model->program = (struct compute_program){
+        .n_ops = run_forward_compile(spec, tensors, model->ops),
+        .ops = model->ops,
+        .n_registers = FORWARD_REGISTERS,
+        .widths = model->widths,
+        .is_logit_rows = model->is_logit_rows,
+        .n_weights = model->n_packed,
+        .weights = model->packed,
+        .n_heads = spec->n_heads,
+        .n_kv_heads = spec->n_kv_heads,
+        .head_dim = spec->head_dim,
+        .n_rope_dims = spec->n_rope_dims,
+        .window = spec->window,
+        .n_vocabulary = spec->n_vocabulary,
+        .inverse_frequencies = model->inverse_frequencies,
+    };
+}
+
+static int64_t tensor_bytes(const struct tensor *tensor)
+{
+    return tensor->row_bytes * (tensor->is_transposed ? tensor->n_columns : tensor->n_rows);
+}
+
+/* Packs tensors in order; the mapped pages of each are given back as soon as its packed copy
+ * exists. */
+static enum status pack_all(struct run_model *model, const struct tensor **tensors, int n,
+                            struct run_progress *progress, struct fault *fault)
+{
+    int64_t total = 1, done = 0;
+    for (int i = 0; i < n; i++)
+        total += tensor_bytes(tensors[i]);
+    for (int i = 0; i < n; i++) {
+        if (progress && atomic_load(&progress->cancel))
+            return fault_set(fault, STATUS_CANCELLED, "loading was cancelled");
+        enum status status =
+            model->backend->pack(model->backend->self, tensors[i], &model->packed[i], fault);
+        if (status != STATUS_OK)
+            return status;
+        model->n_packed = i + 1;
+        model->weights_bytes +=
+            (int64_t)model->backend->weight_bytes(model->backend->self, model->packed[i]);
+        weights_drop(model->weights, tensors[i]);
+        done += tensor_bytes(tensors[i]);
+        if (progress)
+            atomic_store(&progress->percent, (int)(done * 100 / total));
+    }
+    return STATUS_OK;
+}
+
+enum status run_model_open(struct run_model *model, struct weights *weights,
+                           struct compute_backend *backend, struct run_progress *progress,
+                           struct fault *fault)
+{
+    const struct model_spec *spec = weights_spec(weights);
+    int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
+    const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
+    int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
+
+    *model = (struct run_model){ .weights = weights, .backend = backend };
+    CHECK(n <= n_max);
+    model->packed = mem_take(sizeof(struct compute_weight *) * (size_t)n);
+    enum status status = pack_all(model, tensors, n, progress, fault);
+    mem_give(tensors);
+    if (status != STATUS_OK) {
+        run_model_close(model);
+        return status;
+    }
+    build_program(model);
+    return STATUS_OK;
+}
+
+void run_model_close(struct run_model *model)
+{
+    for (int i = 0; i < model->n_packed; i++)
+        model->backend->unpack(model->backend->self, model->packed[i]);
+    mem_give(model->packed);
+    mem_give(model->ops);
+    mem_give(model->widths);
+    mem_give(model->is_logit_rows);
+    mem_give(model->inverse_frequencies);
+    weights_close(model->weights);
+    *model = (struct run_model){ 0 };
+}
+
+int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
+                                   int32_t n_logit_rows_max)
+{
+    size_t workspace = model->backend->workspace_bytes(model->backend->self, &model->program,
+                                                       n_rows_max, n_logit_rows_max);
+    int64_t logits =
+        (int64_t)n_logit_rows_max * model->program.n_vocabulary * (int64_t)sizeof(float);
+    return (int64_t)workspace + logits;
+}

@@ -1,0 +1,37 @@
+/* A loaded model: its weights packed by a backend and its forward pass as a program.
+ *
+ * Loading is the slow part: it runs on a loader's thread, tells how far it is and can be cancelled
+ * between tensors. */
+#pragma once
+#include "compute/compute.h"
+#include "weights/weights.h"
+#include <stdatomic.h>
+
+struct run_progress { /* shared between a loader and whoever watches */
+    _Atomic int percent;
+    _Atomic bool cancel;
+};
+
+struct run_model {
+    struct weights *weights; /* owned: the mapped file */
+    struct compute_backend *backend;
+    struct compute_program program;
+    int64_t weights_bytes; /* packed */
+    /* private below */
+    struct compute_weight **packed;
+    int n_packed;
+    struct compute_op *ops;
+    int32_t *widths;
+    bool *is_logit_rows;
+    float *inverse_frequencies;
+};
+
+/* Packs every tensor of the file for the backend. Takes over weights, also when it fails (then it
+ * closes them). progress may be NULL. STATUS_CANCELLED when progress->cancel was set. */
+enum status run_model_open(struct run_model *model, struct weights *weights,
+                           struct compute_backend *backend, struct run_progress *progress,
+                           struct fault *fault) MUST_USE;
+void run_model_close(struct run_model *model);
+/* Bytes of activations for passes of up to these sizes, logits included. */
+int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
+                                   int32_t n_logit_rows_max);

@@ -1,0 +1,16 @@
+/* The micro-profile at start-up: times a loaded model on a few batches and fits its performance
+ * model. */
+#pragma once
+#include "predict/perf.h"
+#include "run/model.h"
+
+struct run_profile_options {
+    int64_t budget_ns;     /* stop measuring after this long: 0.5 s */
+    int32_t n_rows_max;    /* largest prompt chunk tried */
+    int32_t n_decodes_max; /* largest decode batch tried */
+    enum dtype kv_dtype;
+};
+/* Always yields a usable model: where time ran out before the fit was determined, from the few
+ * points that there are. */
+void run_profile(const struct run_model *model, const struct run_profile_options *options,
+                 struct perf *out);

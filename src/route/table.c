@@ -1,0 +1,23 @@
+/* The room's table: every router by name. */
+#include "route/policy.h"
+
+#include <string.h>
+
+extern const struct route_policy route_least;
+
+static const struct route_policy *const routers[] = { &route_least };
+
+const struct route_policy *route_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(routers); i++) {
+        if (strcmp(routers[i]->name, name) == 0)
+            return routers[i];
+    }
+    return NULL;
+}
+
+const struct route_policy *const *route_all(int *n)
+{
+    *n = (int)COUNT_OF(routers);
+    return routers;
+}

@@ -126,8 +126,9 @@ static void draw_tokens(struct run_executor *x, const struct batch *batch,
 static void make_scratch(struct run_executor *x, const struct run_model *model)
 {
     const struct run_executor_options *o = &x->options;
-    size_t workspace = model->backend->workspace_bytes(model->backend->self, &model->program,
-                                                       o->n_rows_max, o->n_logit_rows_max);
+    const struct compute_backend *backend = o->device->backend;
+    size_t workspace = backend->workspace_bytes(backend->self, &model->program, o->n_rows_max,
+                                                o->n_logit_rows_max);
     int64_t floats = (int64_t)o->n_logit_rows_max * model->program.n_vocabulary;
     if (workspace > x->workspace_bytes) {
         mem_give(x->workspace);
@@ -158,7 +159,7 @@ static void run_batch(struct run_executor *x, const struct batch *batch, struct 
     if (model) {
         make_scratch(x, model);
         struct compute_pass pass = flatten(x, batch, model);
-        model->backend->run(model->backend->self, &model->program, &pass, x->workspace);
+        run_device_run(x->options.device, &model->program, &pass, x->workspace);
         draw_tokens(x, batch, &pass, model->program.n_vocabulary, result);
     }
     result->done.end_ns = time_now_ns();

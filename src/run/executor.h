@@ -11,6 +11,7 @@
 struct run_executor;
 
 struct run_executor_options {
+    struct run_device *device;
     int32_t n_rows_max;       /* tokens of one batch */
     int32_t n_logit_rows_max; /* requests of one batch */
     enum dtype kv_dtype;

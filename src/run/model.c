@@ -4,6 +4,10 @@
 #include "base/mem.h"
 #include "run/forward.h"
 
+/* Packed weights are larger than the file's by wider scales, 4-bit types that have no 4-bit kernel
+ * and padding to 16 rows. */
+enum { PACKED_PERCENT_MAX = 160, PACKED_EXTRA_BYTES = 4096 };
+
 static void build_program(struct run_model *model)
 {
     const struct model_spec *spec = weights_spec(model->weights);
@@ -36,6 +40,14 @@ static void build_program(struct run_model *model)
     };
 }
 
+static void free_program(struct run_model *model)
+{
+    mem_give(model->ops);
+    mem_give(model->widths);
+    mem_give(model->is_logit_rows);
+    mem_give(model->inverse_frequencies);
+}
+
 static int64_t tensor_bytes(const struct tensor *tensor)
 {
     return tensor->row_bytes * (tensor->is_transposed ? tensor->n_columns : tensor->n_rows);
@@ -52,13 +64,12 @@ static enum status pack_all(struct run_model *model, const struct tensor **tenso
     for (int i = 0; i < n; i++) {
         if (progress && atomic_load(&progress->cancel))
             return fault_set(fault, STATUS_CANCELLED, "loading was cancelled");
-        enum status status =
-            model->backend->pack(model->backend->self, tensors[i], &model->packed[i], fault);
+        enum status status = run_device_pack(model->device, tensors[i], &model->packed[i], fault);
         if (status != STATUS_OK)
             return status;
         model->n_packed = i + 1;
-        model->weights_bytes +=
-            (int64_t)model->backend->weight_bytes(model->backend->self, model->packed[i]);
+        model->weights_bytes += (int64_t)model->device->backend->weight_bytes(
+            model->device->backend->self, model->packed[i]);
         weights_drop(model->weights, tensors[i]);
         done += tensor_bytes(tensors[i]);
         if (progress)
@@ -68,7 +79,7 @@ static enum status pack_all(struct run_model *model, const struct tensor **tenso
 }
 
 enum status run_model_open(struct run_model *model, struct weights *weights,
-                           struct compute_backend *backend, struct run_progress *progress,
+                           struct run_device *device, struct run_progress *progress,
                            struct fault *fault)
 {
     const struct model_spec *spec = weights_spec(weights);
@@ -76,7 +87,7 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
     const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
     int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
 
-    *model = (struct run_model){ .weights = weights, .backend = backend };
+    *model = (struct run_model){ .weights = weights, .device = device };
     CHECK(n <= n_max);
     model->packed = mem_take(sizeof(struct compute_weight *) * (size_t)n);
     enum status status = pack_all(model, tensors, n, progress, fault);
@@ -92,12 +103,9 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
 void run_model_close(struct run_model *model)
 {
     for (int i = 0; i < model->n_packed; i++)
-        model->backend->unpack(model->backend->self, model->packed[i]);
+        model->device->backend->unpack(model->device->backend->self, model->packed[i]);
     mem_give(model->packed);
-    mem_give(model->ops);
-    mem_give(model->widths);
-    mem_give(model->is_logit_rows);
-    mem_give(model->inverse_frequencies);
+    free_program(model);
     weights_close(model->weights);
     *model = (struct run_model){ 0 };
 }
@@ -105,9 +113,32 @@ void run_model_close(struct run_model *model)
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max)
 {
-    size_t workspace = model->backend->workspace_bytes(model->backend->self, &model->program,
-                                                       n_rows_max, n_logit_rows_max);
+    size_t workspace = model->device->backend->workspace_bytes(
+        model->device->backend->self, &model->program, n_rows_max, n_logit_rows_max);
     int64_t logits =
         (int64_t)n_logit_rows_max * model->program.n_vocabulary * (int64_t)sizeof(float);
     return (int64_t)workspace + logits;
+}
+
+int64_t run_model_estimate_bytes(const struct weights *weights)
+{
+    const struct model_spec *spec = weights_spec(weights);
+    int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
+    const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
+    int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
+    int64_t n_bytes = 0;
+    for (int i = 0; i < n; i++)
+        n_bytes += tensor_bytes(tensors[i]) * PACKED_PERCENT_MAX / 100 + PACKED_EXTRA_BYTES;
+    mem_give(tensors);
+    return n_bytes;
+}
+
+int64_t run_model_estimate_activation_bytes(struct weights *weights, struct run_device *device,
+                                            int32_t n_rows_max, int32_t n_logit_rows_max)
+{
+    struct run_model model = { .weights = weights, .device = device };
+    build_program(&model);
+    int64_t n_bytes = run_model_activation_bytes(&model, n_rows_max, n_logit_rows_max);
+    free_program(&model);
+    return n_bytes;
 }

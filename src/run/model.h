@@ -3,7 +3,7 @@
  * Loading is the slow part: it runs on a loader's thread, tells how far it is and can be cancelled
  * between tensors. */
 #pragma once
-#include "compute/compute.h"
+#include "run/device.h"
 #include "weights/weights.h"
 #include <stdatomic.h>
 
@@ -13,8 +13,8 @@ struct run_progress { /* shared between a loader and whoever watches */
 };
 
 struct run_model {
-    struct weights *weights; /* owned: the mapped file */
-    struct compute_backend *backend;
+    struct weights *weights;   /* owned: the mapped file */
+    struct run_device *device; /* that packed it */
     struct compute_program program;
     int64_t weights_bytes; /* packed */
     /* private below */
@@ -26,12 +26,18 @@ struct run_model {
     float *inverse_frequencies;
 };
 
-/* Packs every tensor of the file for the backend. Takes over weights, also when it fails (then it
+/* Packs every tensor of the file for the device. Takes over weights, also when it fails (then it
  * closes them). progress may be NULL. STATUS_CANCELLED when progress->cancel was set. */
 enum status run_model_open(struct run_model *model, struct weights *weights,
-                           struct compute_backend *backend, struct run_progress *progress,
+                           struct run_device *device, struct run_progress *progress,
                            struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
 /* Bytes of activations for passes of up to these sizes, logits included. */
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max);
+
+/* What a load will book, known from the header alone: an upper bound for the weights, the peak for
+ * the activations. */
+int64_t run_model_estimate_bytes(const struct weights *weights);
+int64_t run_model_estimate_activation_bytes(struct weights *weights, struct run_device *device,
+                                            int32_t n_rows_max, int32_t n_logit_rows_max);

@@ -46,7 +46,7 @@ static void open_cache(struct profiler *p, enum dtype kv_dtype)
 
 static void open_rows(struct profiler *p)
 {
-    const struct compute_backend *backend = p->model->backend;
+    const struct compute_backend *backend = p->model->device->backend;
     int32_t n_vocabulary = p->model->program.n_vocabulary;
     size_t n = (size_t)max_i32(p->n_rows_max, p->n_decodes_max);
     p->sequences = mem_take(sizeof *p->sequences * (size_t)p->n_decodes_max);
@@ -90,7 +90,7 @@ static void measure(struct profiler *p, int32_t n_sequences, int32_t n_new, int3
     int64_t best = INT64_MAX;
     for (int run = 0; run < 2 && (run == 0 || time_now_ns() < p->deadline_ns); run++) {
         int64_t begin = time_now_ns();
-        p->model->backend->run(p->model->backend->self, &p->model->program, &p->pass, p->workspace);
+        run_device_run(p->model->device, &p->model->program, &p->pass, p->workspace);
         best = min_i64(best, time_now_ns() - begin);
     }
     CHECK(p->n_samples < PROFILE_SAMPLES);

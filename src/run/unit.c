@@ -1,0 +1,420 @@
+/* A unit: the state machine that brings models in and out of one engine.
+ *
+ * Two threads: the owner's (every function here) and the loader's (loader_thread). They share `job`
+ * under its phase: the owner sets WANT_*, the loader answers HAVE_* or FAILED; whoever may touch
+ * the rest of the job follows from the phase. */
+#include "run/unit.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/team.h"
+#include "base/time.h"
+#include "base/wake.h"
+#include "run/profile.h"
+#include <string.h>
+
+enum load_state {
+    UNIT_UNLOADED,
+    UNIT_QUEUED,
+    UNIT_OPENING,
+    UNIT_ROOM,
+    UNIT_PACKING,
+    UNIT_JOINING,
+    UNIT_LOADED,
+    UNIT_LEAVING
+};
+enum job_phase { JOB_NONE, JOB_WANT_OPEN, JOB_HAVE_OPEN, JOB_WANT_PACK, JOB_HAVE_PACK, JOB_FAILED };
+
+struct job { /* the one load under way */
+    _Atomic int phase;
+    int service;
+    struct weights *weights;
+    struct run_model *model;
+    int64_t weights_bytes, activation_bytes;
+    struct perf perf;
+    enum status status;
+    struct fault fault;
+};
+struct unit_service {
+    enum load_state state;
+    bool wants_out;   /* unload as soon as the state allows */
+    bool ask_pending; /* an ask to the engine that its inbox had no room for */
+    char *path;
+    struct run_model model;
+    int64_t begun_ns;
+};
+struct run_unit {
+    struct run_unit_options options;
+    struct engine_host *host;
+    struct run_executor *executor;
+    struct unit_service services[LIMIT_SERVICES];
+    int n_services;
+    struct thread *loader;
+    struct wake job_wake, loader_wake;
+    struct job job;
+    struct run_progress progress;
+    _Atomic bool is_closing;
+    bool drain_pending;
+    struct run_unit_change changes[2 * LIMIT_SERVICES];
+    int n_changes, next_change;
+    struct engine_report report;
+};
+
+/* ---- The loader's thread. ---- */
+
+static enum status load_header(struct run_unit *unit, struct job *job)
+{
+    enum status status =
+        weights_open(&job->weights, unit->services[job->service].path, &job->fault);
+    if (status != STATUS_OK)
+        return status;
+    job->weights_bytes = run_model_estimate_bytes(job->weights);
+    job->activation_bytes = run_model_estimate_activation_bytes(job->weights, unit->options.device,
+                                                                unit->options.n_rows_max,
+                                                                unit->options.n_logit_rows_max);
+    return STATUS_OK;
+}
+
+static enum status load_weights(struct run_unit *unit, struct job *job)
+{
+    struct weights *weights = job->weights;
+    job->weights = NULL;
+    enum status status =
+        run_model_open(job->model, weights, unit->options.device, &unit->progress, &job->fault);
+    if (status != STATUS_OK)
+        return status;
+    const struct run_profile_options profile = {
+        .budget_ns = unit->options.profile_ns,
+        .n_rows_max = min_i32(unit->options.n_rows_max, 256),
+        .n_decodes_max = min_i32(unit->options.n_logit_rows_max, 32),
+        .kv_dtype = unit->options.kv_dtype,
+    };
+    run_profile(job->model, &profile, &job->perf);
+    return STATUS_OK;
+}
+
+static void loader_thread(void *arg)
+{
+    struct run_unit *unit = arg;
+    struct job *job = &unit->job;
+    while (!atomic_load(&unit->is_closing)) {
+        wake_wait(&unit->job_wake, -1);
+        wake_clear(&unit->job_wake);
+        int phase = atomic_load(&job->phase);
+        if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK)
+            continue;
+        job->status = phase == JOB_WANT_OPEN ? load_header(unit, job) : load_weights(unit, job);
+        int done = phase == JOB_WANT_OPEN ? JOB_HAVE_OPEN : JOB_HAVE_PACK;
+        atomic_store(&job->phase, job->status == STATUS_OK ? done : JOB_FAILED);
+        wake_up(&unit->loader_wake);
+    }
+}
+
+/* ---- The owner's thread: one load at a time. ---- */
+
+static void tell(struct run_unit *unit, int service, enum service_status status, enum status cause,
+                 const struct fault *fault)
+{
+    if (unit->next_change == unit->n_changes)
+        unit->next_change = unit->n_changes = 0;
+    CHECK(unit->n_changes < (int)COUNT_OF(unit->changes));
+    struct run_unit_change *change = &unit->changes[unit->n_changes++];
+    *change = (struct run_unit_change){ .service = (uint16_t)service,
+                                        .status = (uint8_t)status,
+                                        .cause = cause };
+    if (fault)
+        change->fault = *fault;
+}
+
+static void start_job(struct run_unit *unit, int service, int64_t now_ns)
+{
+    struct unit_service *s = &unit->services[service];
+    s->state = UNIT_OPENING;
+    s->begun_ns = now_ns;
+    unit->job.service = service;
+    unit->job.model = &s->model;
+    unit->job.fault.text[0] = '\0';
+    atomic_store(&unit->progress.percent, 0);
+    atomic_store(&unit->progress.cancel, false);
+    atomic_store(&unit->job.phase, JOB_WANT_OPEN);
+    wake_up(&unit->job_wake);
+}
+
+/* The load under way ends without a model: the engine forgets what it booked, the cause is told. */
+static void fail_job(struct run_unit *unit, enum status cause)
+{
+    struct job *job = &unit->job;
+    struct unit_service *s = &unit->services[job->service];
+    weights_close(job->weights);
+    job->weights = NULL;
+    atomic_store(&job->phase, JOB_NONE);
+    bool is_booked = s->state == UNIT_ROOM || s->state == UNIT_PACKING;
+    tell(unit, job->service, cause == STATUS_CANCELLED ? SERVICE_UNLOADED : SERVICE_BROKEN, cause,
+         &job->fault);
+    if (cause != STATUS_CANCELLED)
+        log_line(LOG_ERROR, "load", "%s", job->fault.text);
+    s->wants_out = false;
+    s->state = is_booked ? UNIT_LEAVING : UNIT_UNLOADED;
+    s->ask_pending = is_booked && !engine_host_close_service(unit->host, job->service);
+}
+
+static void ask_room(struct run_unit *unit)
+{
+    struct job *job = &unit->job;
+    struct unit_service *s = &unit->services[job->service];
+    s->state = UNIT_ROOM;
+    s->ask_pending =
+        !engine_host_make_room(unit->host, job->service, job->weights_bytes, job->activation_bytes);
+}
+
+static void join_engine(struct run_unit *unit)
+{
+    struct job *job = &unit->job;
+    struct unit_service *s = &unit->services[job->service];
+    s->state = UNIT_JOINING;
+    run_executor_put_model(unit->executor, job->service, &s->model);
+    s->ask_pending = !engine_host_open_service(unit->host, job->service, &job->perf);
+}
+
+static void step_job(struct run_unit *unit)
+{
+    struct job *job = &unit->job;
+    struct unit_service *s = &unit->services[job->service];
+    switch (atomic_load(&job->phase)) {
+    case JOB_HAVE_OPEN:
+        if (s->state == UNIT_OPENING) {
+            if (s->wants_out)
+                fail_job(unit, STATUS_CANCELLED);
+            else
+                ask_room(unit);
+        }
+        break;
+    case JOB_HAVE_PACK:
+        if (s->state == UNIT_PACKING)
+            join_engine(unit);
+        break;
+    case JOB_FAILED:
+        fail_job(unit, job->status);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- The engine's answers. ---- */
+
+static void take_room(struct run_unit *unit, const struct engine_host_answer *answer)
+{
+    struct job *job = &unit->job;
+    struct unit_service *s = &unit->services[answer->service];
+    if (s->state != UNIT_ROOM)
+        return;
+    if (!answer->is_done) {
+        fault_set(&job->fault, STATUS_TOO_LARGE,
+                  "model %s needs %lld MiB (weights %lld, activations %lld) and this device has "
+                  "%lld MiB for models",
+                  unit->options.host.engine.services[answer->service].name,
+                  (long long)answer->room.need_bytes >> 20, (long long)job->weights_bytes >> 20,
+                  (long long)job->activation_bytes >> 20, (long long)answer->room.have_bytes >> 20);
+        fail_job(unit, STATUS_TOO_LARGE);
+    } else if (s->wants_out) {
+        fail_job(unit, STATUS_CANCELLED);
+    } else {
+        s->state = UNIT_PACKING;
+        atomic_store(&job->phase, JOB_WANT_PACK);
+        wake_up(&unit->job_wake);
+    }
+}
+
+static void take_answer(struct run_unit *unit, const struct engine_host_answer *answer,
+                        int64_t now_ns)
+{
+    struct unit_service *s = &unit->services[answer->service];
+    switch (answer->what) {
+    case ENGINE_HOST_ROOM:
+        take_room(unit, answer);
+        break;
+    case ENGINE_HOST_OPENED:
+        s->state = UNIT_LOADED;
+        atomic_store(&unit->job.phase, JOB_NONE);
+        tell(unit, answer->service, SERVICE_LOADED, STATUS_OK, NULL);
+        log_line(LOG_INFO, "load", "%s is ready after %lld ms (%lld MiB of weights)",
+                 unit->options.host.engine.services[answer->service].name,
+                 (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
+                 (long long)(s->model.weights_bytes >> 20));
+        break;
+    case ENGINE_HOST_CLOSED:
+        run_executor_remove_model(unit->executor, answer->service);
+        if (s->model.weights) {
+            run_model_close(&s->model);
+            tell(unit, answer->service, SERVICE_UNLOADED, STATUS_OK, NULL);
+        }
+        s->state = UNIT_UNLOADED;
+        s->wants_out = false;
+        break;
+    default:
+        break;
+    }
+}
+
+static void ask_out(struct run_unit *unit, int service)
+{
+    unit->services[service].state = UNIT_LEAVING;
+    unit->services[service].ask_pending = !engine_host_close_service(unit->host, service);
+}
+
+/* Asks that found a full inbox are made again. */
+static void repeat_asks(struct run_unit *unit)
+{
+    for (int i = 0; i < unit->n_services; i++) {
+        struct unit_service *s = &unit->services[i];
+        if (s->ask_pending && s->state == UNIT_ROOM)
+            ask_room(unit);
+        else if (s->ask_pending && s->state == UNIT_JOINING)
+            join_engine(unit);
+        else if (s->ask_pending && s->state == UNIT_LEAVING)
+            ask_out(unit, i);
+        else if (s->state == UNIT_LOADED && s->wants_out)
+            ask_out(unit, i);
+    }
+    if (unit->drain_pending)
+        unit->drain_pending = !engine_host_drain(unit->host);
+}
+
+int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
+{
+    struct engine_host_answer answer;
+    wake_clear(&unit->loader_wake);
+    while (engine_host_answer(unit->host, &answer))
+        take_answer(unit, &answer, now_ns);
+    step_job(unit);
+    repeat_asks(unit);
+    for (int i = 0; i < unit->n_services && atomic_load(&unit->job.phase) == JOB_NONE; i++) {
+        if (unit->services[i].state == UNIT_QUEUED)
+            start_job(unit, i, now_ns);
+    }
+    for (int i = 0; i < unit->n_services; i++) {
+        if (unit->services[i].ask_pending || unit->drain_pending)
+            return now_ns + TIME_NS_PER_MS;
+    }
+    return TIME_NEVER;
+}
+
+/* ---- The face. ---- */
+
+void run_unit_load(struct run_unit *unit, int service)
+{
+    struct unit_service *s = &unit->services[service];
+    CHECK(service >= 0 && service < unit->n_services);
+    if (s->state == UNIT_UNLOADED)
+        s->state = UNIT_QUEUED;
+    if (s->state != UNIT_LEAVING)
+        s->wants_out = false;
+}
+
+void run_unit_unload(struct run_unit *unit, int service)
+{
+    struct unit_service *s = &unit->services[service];
+    CHECK(service >= 0 && service < unit->n_services);
+    if (s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING)
+        return;
+    if (s->state == UNIT_QUEUED) {
+        s->state = UNIT_UNLOADED;
+        tell(unit, service, SERVICE_UNLOADED, STATUS_CANCELLED, NULL);
+        return;
+    }
+    s->wants_out = true;
+    if (s->state == UNIT_OPENING || s->state == UNIT_PACKING)
+        atomic_store(&unit->progress.cancel, true);
+}
+
+void run_unit_drain(struct run_unit *unit)
+{
+    unit->drain_pending = true;
+}
+
+struct service run_unit_service(struct run_unit *unit)
+{
+    return engine_host_service(unit->host);
+}
+
+int run_unit_load_fd(struct run_unit *unit)
+{
+    return unit->loader_wake.fd;
+}
+
+bool run_unit_next_change(struct run_unit *unit, struct run_unit_change *change)
+{
+    if (unit->next_change == unit->n_changes)
+        return false;
+    *change = unit->changes[unit->next_change++];
+    return true;
+}
+
+static uint8_t status_of(enum load_state state)
+{
+    switch (state) {
+    case UNIT_UNLOADED:
+        return SERVICE_UNLOADED;
+    case UNIT_LOADED:
+        return SERVICE_LOADED;
+    case UNIT_LEAVING:
+        return SERVICE_DRAINING_OUT;
+    default:
+        return SERVICE_LOADING;
+    }
+}
+
+const struct engine_report *run_unit_report(struct run_unit *unit)
+{
+    unit->report = *engine_host_report(unit->host);
+    unit->report.engine = unit->options.host.engine.id;
+    unit->report.n_services = unit->n_services;
+    for (int i = 0; i < unit->n_services; i++) {
+        struct unit_service *s = &unit->services[i];
+        unit->report.services[i].status = status_of(s->state);
+        unit->report.services[i].progress_percent =
+            s->state == UNIT_LOADED    ? 100
+            : s->state == UNIT_PACKING ? (uint8_t)atomic_load(&unit->progress.percent)
+                                       : 0;
+    }
+    return &unit->report;
+}
+
+struct run_unit *run_unit_open(const struct run_unit_options *options)
+{
+    struct run_unit *unit = mem_take(sizeof *unit);
+    unit->options = *options;
+    unit->n_services = options->host.engine.n_services;
+    for (int i = 0; i < unit->n_services; i++)
+        unit->services[i].path = mem_copy_text(options->paths[i]);
+    const struct run_executor_options executor = { options->device, options->n_rows_max,
+                                                   options->n_logit_rows_max, options->kv_dtype };
+    unit->executor = run_executor_open(&executor);
+    struct engine_host_options host = options->host;
+    host.engine.exec = run_executor_exec(unit->executor);
+    unit->host = engine_host_open(&host);
+    wake_open(&unit->job_wake);
+    wake_open(&unit->loader_wake);
+    unit->loader = thread_start("shoal-load", loader_thread, unit);
+    return unit;
+}
+
+void run_unit_close(struct run_unit *unit)
+{
+    atomic_store(&unit->progress.cancel, true);
+    atomic_store(&unit->is_closing, true);
+    wake_up(&unit->job_wake);
+    thread_join(unit->loader);
+    engine_host_close(unit->host);
+    run_executor_close(unit->executor);
+    weights_close(unit->job.weights);
+    for (int i = 0; i < unit->n_services; i++) {
+        if (unit->services[i].model.weights)
+            run_model_close(&unit->services[i].model);
+        mem_give(unit->services[i].path);
+    }
+    wake_close(&unit->job_wake);
+    wake_close(&unit->loader_wake);
+    mem_give(unit);
+}

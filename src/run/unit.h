@@ -1,0 +1,46 @@
+/* A unit: one engine, its executor and its loader on one device. What a node hosts.
+ *
+ * The owner's thread calls run_unit_step whenever wait_fd is readable or the returned time has
+ * come. A model's way in and out:
+ *
+ *   UNLOADED --load--> OPENING --header read--> ROOM --booked--> PACKING --packed--> JOINING
+ * --opened--> LOADED ^                  |                      |                  | |
+ *      |<--- failed ------+----- never fits -----+---- failed ------+        UNLOADED <--closed--
+ * LEAVING <-unload
+ *
+ * A failed load is told once through run_unit_next_change, with its sentence. Unloading while it
+ * loads cancels. */
+#pragma once
+#include "engine/host.h"
+#include "run/executor.h"
+
+struct run_unit;
+
+struct run_unit_options {
+    struct engine_host_options host; /* engine.exec is filled in by the unit */
+    struct run_device *device;
+    const char *const *paths; /* per service; copied */
+    int32_t n_rows_max, n_logit_rows_max;
+    enum dtype kv_dtype;
+    int64_t profile_ns; /* budget of the micro-profile */
+};
+struct run_unit *run_unit_open(const struct run_unit_options *options);
+void run_unit_close(struct run_unit *unit);
+struct service run_unit_service(struct run_unit *unit);
+void run_unit_load(struct run_unit *unit, int service);   /* idempotent */
+void run_unit_unload(struct run_unit *unit, int service); /* idempotent */
+void run_unit_drain(struct run_unit *unit);
+int64_t run_unit_step(struct run_unit *unit, int64_t now_ns); /* next wake */
+int run_unit_load_fd(struct run_unit *unit); /* readable when the loader has news */
+
+struct run_unit_change {
+    uint16_t service;
+    uint8_t
+        status; /* enum service_status: LOADED, UNLOADED, BROKEN (could not be loaded: see fault) */
+    enum status cause;
+    struct fault fault;
+};
+bool run_unit_next_change(struct run_unit *unit, struct run_unit_change *change);
+/* The engine's latest report with the loader's statuses and progress put in. Valid until the next
+ * call. */
+const struct engine_report *run_unit_report(struct run_unit *unit);

@@ -83,7 +83,7 @@ class Count:
         self.failed.append(f"{full} (skipped, which tests/skips.txt does not allow: {why or 'no reason given'})")
 
     def add_binary(self, test):
-        binary = test["name"]
+        binary = test["name"].split(" / ")[-1]
         states, reasons = read_cases(test.get("stdout") or "")
         n_failed_before = len(self.failed)
         result = test["result"]

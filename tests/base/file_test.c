@@ -1,0 +1,131 @@
+/* Tests of files in a folder of their own. */
+#include "test.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include <sys/stat.h>
+
+static char folder[64], path[128];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/shoal-file-test-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/content", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder); /* also proves that no draft was left */
+}
+
+static void test_write_then_read(void **state)
+{
+    (void)state;
+    char *content;
+    size_t n;
+    struct fault fault;
+    assert_false(file_exists(path));
+    assert_int_equal(file_write(path, "one\0two", 7, &fault), STATUS_OK);
+    assert_true(file_exists(path));
+    assert_false(file_is_directory(path));
+    assert_true(file_is_directory(folder));
+    assert_int_equal(file_read(path, 7, &content, &n, &fault), STATUS_OK);
+    assert_int_equal(n, 7);
+    assert_memory_equal(content, "one\0two", 8);
+    mem_give(content);
+    assert_int_equal(file_read(path, 6, &content, &n, &fault), STATUS_TOO_LARGE);
+    assert_int_equal(file_write(path, "", 0, &fault), STATUS_OK);
+    assert_int_equal(file_read(path, 0, &content, &n, &fault), STATUS_OK);
+    assert_int_equal(n, 0);
+    assert_string_equal(content, "");
+    mem_give(content);
+}
+
+static void test_read_large(void **state)
+{
+    (void)state;
+    enum { N_BYTES = 1234567 };
+    unsigned char *bytes = mem_take(N_BYTES);
+    for (size_t i = 0; i < N_BYTES; i++)
+        bytes[i] = (unsigned char)(i * 7 >> 3);
+    struct fault fault;
+    assert_int_equal(file_write(path, bytes, N_BYTES, &fault), STATUS_OK);
+    static const size_t limits[] = { N_BYTES, N_BYTES + 1, N_BYTES * 3, (size_t)1 << 40 };
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        char *content;
+        size_t n;
+        assert_int_equal(file_read(path, limits[i], &content, &n, &fault), STATUS_OK);
+        assert_int_equal(n, N_BYTES);
+        assert_memory_equal(content, bytes, N_BYTES);
+        assert_int_equal(content[n], 0);
+        mem_give(content);
+    }
+    struct file_map map;
+    assert_int_equal(file_map_open(&map, path, &fault), STATUS_OK);
+    assert_int_equal(map.n_bytes, N_BYTES);
+    file_map_drop(&map, 5000, 900000);
+    file_map_drop(&map, N_BYTES, 0);
+    assert_memory_equal(map.at, bytes, N_BYTES);
+    file_map_close(&map);
+    assert_null(map.at);
+    file_map_close(&map);
+    mem_give(bytes);
+}
+
+static void test_refusals_name_the_file(void **state)
+{
+    (void)state;
+    char *content;
+    size_t n;
+    struct fault fault;
+    struct file_map map;
+    assert_int_equal(file_read(path, 10, &content, &n, &fault), STATUS_NOT_FOUND);
+    assert_non_null(strstr(fault.text, path));
+    assert_int_equal(file_map_open(&map, path, &fault), STATUS_NOT_FOUND);
+    file_map_close(&map);
+    assert_int_equal(file_map_open(&map, folder, &fault), STATUS_BAD_INPUT);
+    assert_non_null(strstr(fault.text, "regular"));
+    assert_int_equal(file_read(folder, 10, &content, &n, &fault), STATUS_IO);
+    assert_int_equal(file_write("/nowhere/at/all", "x", 1, &fault), STATUS_NOT_FOUND);
+    assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* rename on a folder */
+}
+
+static void test_map_of_nothing(void **state)
+{
+    (void)state;
+    struct file_map map;
+    struct fault fault;
+    assert_int_equal(file_write(path, "", 0, &fault), STATUS_OK);
+    assert_int_equal(file_map_open(&map, path, &fault), STATUS_OK);
+    assert_non_null(map.at);
+    assert_int_equal(map.n_bytes, 0);
+    file_map_close(&map);
+}
+
+static void test_read_what_has_no_size(void **state)
+{
+    (void)state;
+    char *content;
+    size_t n;
+    assert_int_equal(file_read("/proc/self/status", 1 << 20, &content, &n, NULL), STATUS_OK);
+    assert_non_null(strstr(content, "Pid:"));
+    mem_give(content);
+    assert_int_equal(file_read("/dev/zero", 10000, &content, &n, NULL), STATUS_TOO_LARGE);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_write_then_read),        IN_FOLDER(test_read_large),
+        IN_FOLDER(test_refusals_name_the_file), IN_FOLDER(test_map_of_nothing),
+        IN_FOLDER(test_read_what_has_no_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

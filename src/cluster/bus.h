@@ -1,0 +1,27 @@
+/* The bus: how gateway, manager and nodes reach each other. On one machine rings, between machines
+ * NATS; nobody above can tell.
+ *
+ * A port is one actor's end. Messages are flat records (cluster/message.h), copied; order between
+ * two ports is kept. */
+#pragma once
+#include "base/base.h"
+
+enum { BUS_PORTS = 8 };
+
+struct bus_port {
+    void *self;
+    uint16_t address;
+    bool (*send)(void *self, uint16_t from, uint16_t to, const void *part1, size_t n1,
+                 const void *part2, size_t n2); /* false: full */
+    bool (*peek)(void *self, uint16_t at, const void **message, size_t *n_bytes);
+    void (*pop)(void *self, uint16_t at);
+};
+
+/* The local bus: a ring per receiver. All its ports are used from one thread. */
+struct cluster_local_bus;
+struct cluster_local_bus *cluster_local_bus_open(int n_ports,
+                                                 uint32_t bytes_per_port); /* bytes: power of two */
+void cluster_local_bus_close(struct cluster_local_bus *bus);
+struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address);
+bool cluster_local_bus_has_mail(
+    const struct cluster_local_bus *bus); /* any port: the actors have work */

@@ -1,0 +1,65 @@
+/* The local bus: a ring per receiver, for actors that share a thread. */
+#include "cluster/bus.h"
+
+#include "base/mem.h"
+#include "base/ring.h"
+
+struct cluster_local_bus {
+    struct ring *rings[BUS_PORTS];
+    int n_ports;
+};
+
+struct cluster_local_bus *cluster_local_bus_open(int n_ports, uint32_t bytes_per_port)
+{
+    struct cluster_local_bus *bus = mem_take(sizeof *bus);
+    CHECK(n_ports <= BUS_PORTS);
+    bus->n_ports = n_ports;
+    for (int i = 0; i < n_ports; i++) {
+        bus->rings[i] = mem_take(ring_bytes(bytes_per_port));
+        ring_init(bus->rings[i], bytes_per_port);
+    }
+    return bus;
+}
+
+void cluster_local_bus_close(struct cluster_local_bus *bus)
+{
+    for (int i = 0; i < bus->n_ports; i++)
+        mem_give(bus->rings[i]);
+    mem_give(bus);
+}
+
+static bool send(void *self, uint16_t from, uint16_t to, const void *part1, size_t n1,
+                 const void *part2, size_t n2)
+{
+    struct cluster_local_bus *bus = self;
+    (void)from;
+    CHECK(to < bus->n_ports);
+    return ring_put(bus->rings[to], part1, n1, part2, n2);
+}
+
+static bool peek(void *self, uint16_t at, const void **message, size_t *n_bytes)
+{
+    struct cluster_local_bus *bus = self;
+    return ring_peek(bus->rings[at], message, n_bytes);
+}
+
+static void pop(void *self, uint16_t at)
+{
+    struct cluster_local_bus *bus = self;
+    ring_pop(bus->rings[at]);
+}
+
+struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address)
+{
+    CHECK(address < bus->n_ports);
+    return (struct bus_port){ bus, address, send, peek, pop };
+}
+
+bool cluster_local_bus_has_mail(const struct cluster_local_bus *bus)
+{
+    for (int i = 0; i < bus->n_ports; i++) {
+        if (!ring_is_empty(bus->rings[i]))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,83 @@
+/* Wire messages: made with a head, checked before anything in them is believed. */
+#include "cluster/message.h"
+
+#include <string.h>
+
+static const uint32_t fixed_bytes[MESSAGE_N] = {
+    [MESSAGE_SUBMIT] = sizeof(struct message_submit),
+    [MESSAGE_CANCEL] = sizeof(struct message_head),
+    [MESSAGE_EVENT] = sizeof(struct message_event),
+    [MESSAGE_REPORT] = sizeof(struct message_report),
+    [MESSAGE_CHANGE] = sizeof(struct message_change),
+    [MESSAGE_LOAD] = sizeof(struct message_head),
+    [MESSAGE_UNLOAD] = sizeof(struct message_head),
+    [MESSAGE_DRAIN] = sizeof(struct message_head),
+    [MESSAGE_WANT] = sizeof(struct message_head),
+    [MESSAGE_ASK] = sizeof(struct message_ask),
+    [MESSAGE_ANSWER] = sizeof(struct message_answer),
+};
+
+struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)
+{
+    return (struct message_head){ .version = MESSAGE_VERSION,
+                                  .kind = (uint16_t)kind,
+                                  .n_bytes = (uint32_t)n_bytes,
+                                  .from = from };
+}
+
+static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int n_services)
+{
+    size_t body_bytes = n_bytes - sizeof *m;
+    const struct request_body *body = (const void *)(m + 1);
+    if (m->request.service >= n_services ||
+        !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
+        return false;
+    return m->request.n_prompt >= 1 && m->request.n_prompt <= m->request.n_tokens &&
+           (uint32_t)m->request.n_tokens == body->n_tokens &&
+           m->request.n_tokens < m->request.n_tokens_max &&
+           m->request.n_tokens_max <= LIMIT_CONTEXT;
+}
+
+static bool is_valid_event(const struct message_event *m, size_t n_bytes)
+{
+    const struct service_event *e = &m->event;
+    if (e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
+        e->position < 0)
+        return false;
+    if ((size_t)e->n_bytes != n_bytes - sizeof *m)
+        return false;
+    return e->what != SERVICE_TOKENS || (size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes;
+}
+
+static bool is_text(const struct fault *fault)
+{
+    return memchr(fault->text, 0, sizeof fault->text) != NULL;
+}
+
+bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines, int n_services)
+{
+    const struct message_head *head = message;
+    if (n_bytes < sizeof *head || head->version != MESSAGE_VERSION || head->kind >= MESSAGE_N ||
+        head->n_bytes != n_bytes)
+        return false;
+    bool has_tail = head->kind == MESSAGE_SUBMIT || head->kind == MESSAGE_EVENT;
+    if (has_tail ? n_bytes < fixed_bytes[head->kind] : n_bytes != fixed_bytes[head->kind])
+        return false;
+    if (head->engine >= n_engines || head->service >= n_services)
+        return false;
+    switch (head->kind) {
+    case MESSAGE_SUBMIT:
+        return is_valid_submit(message, n_bytes, n_services);
+    case MESSAGE_EVENT:
+        return is_valid_event(message, n_bytes);
+    case MESSAGE_REPORT:
+        return ((const struct message_report *)message)->report.n_services <= n_services &&
+               ((const struct message_report *)message)->report.n_services >= 0;
+    case MESSAGE_CHANGE:
+        return is_text(&((const struct message_change *)message)->fault);
+    case MESSAGE_ANSWER:
+        return is_text(&((const struct message_answer *)message)->fault);
+    default:
+        return true;
+    }
+}

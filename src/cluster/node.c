@@ -1,0 +1,184 @@
+/* A node: moves records between the bus and the engines of one machine. */
+#include "cluster/node.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cluster/message.h"
+
+enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the thread get their turn */
+
+struct cluster_node {
+    struct cluster_node_options options;
+    struct cluster_engine engines[LIMIT_ENGINES];
+    struct {
+        bool is_held;
+        struct service_event event;
+        const void *payload;
+    } held[LIMIT_ENGINES]; /* the bus was full */
+    struct {
+        bool is_held;
+        struct cluster_engine_change change;
+    } held_change[LIMIT_ENGINES];
+    int64_t next_report_ns;
+};
+
+static bool post(struct cluster_node *node, uint16_t to, const void *part1, size_t n1,
+                 const void *part2, size_t n2)
+{
+    const struct bus_port *port = &node->options.port;
+    return port->send(port->self, port->address, to, part1, n1, part2, n2);
+}
+
+static bool post_event(struct cluster_node *node, int engine, const struct service_event *event,
+                       const void *payload)
+{
+    struct message_event message;
+    message.head = cluster_message_head(MESSAGE_EVENT, node->options.port.address,
+                                        sizeof message + (size_t)event->n_bytes);
+    message.head.engine = (uint16_t)engine;
+    message.head.id = event->id;
+    message.event = *event;
+    message.event.engine = (uint16_t)engine;
+    return post(node, node->options.gateway, &message, sizeof message, payload,
+                (size_t)event->n_bytes);
+}
+
+/* ---- Mail from the bus. False: the engine has no room, the message stays where it is. ---- */
+
+static bool take_submit(struct cluster_node *node, const struct message_submit *m)
+{
+    struct cluster_engine *engine = &node->engines[m->head.engine];
+    const struct request_body *body = (const void *)(m + 1);
+    if (node->options.fits(engine->report(engine->self), &m->request) &&
+        engine->service.submit(engine->service.self, &m->request, body))
+        return true;
+    const struct service_event full = { .id = m->request.id,
+                                        .epoch = m->request.epoch,
+                                        .what = SERVICE_RETURNED,
+                                        .why = SERVICE_FULL,
+                                        .position = m->request.n_tokens };
+    return post_event(node, m->head.engine, &full, NULL);
+}
+
+static bool take_message(struct cluster_node *node, const struct message_head *head)
+{
+    struct cluster_engine *engine = &node->engines[head->engine];
+    switch (head->kind) {
+    case MESSAGE_SUBMIT:
+        return take_submit(node, (const void *)head);
+    case MESSAGE_CANCEL:
+        engine->service.cancel(engine->service.self, head->id);
+        return true;
+    case MESSAGE_LOAD:
+        engine->load(engine->self, head->service);
+        return true;
+    case MESSAGE_UNLOAD:
+        engine->unload(engine->self, head->service);
+        return true;
+    case MESSAGE_DRAIN:
+        engine->drain(engine->self);
+        return true;
+    default:
+        return true; /* not for a node */
+    }
+}
+
+static void take_mail(struct cluster_node *node)
+{
+    const struct bus_port *port = &node->options.port;
+    const void *message;
+    size_t n_bytes;
+    while (port->peek(port->self, port->address, &message, &n_bytes)) {
+        if (!cluster_message_is_valid(message, n_bytes, node->options.n_engines,
+                                      node->options.n_services))
+            log_line(LOG_WARN, "node", "dropped a malformed message of %zu bytes", n_bytes);
+        else if (!take_message(node, message))
+            return;
+        port->pop(port->self, port->address);
+    }
+}
+
+/* ---- News of the engines. ---- */
+
+static bool send_events(struct cluster_node *node, int e)
+{
+    struct cluster_engine *engine = &node->engines[e];
+    for (int i = 0; i < EVENTS_PER_STEP; i++) {
+        if (!node->held[e].is_held &&
+            !engine->service.next(engine->service.self, &node->held[e].event,
+                                  &node->held[e].payload))
+            return true;
+        node->held[e].is_held = !post_event(node, e, &node->held[e].event, node->held[e].payload);
+        if (node->held[e].is_held)
+            return false;
+    }
+    return false;
+}
+
+static void send_changes(struct cluster_node *node, int e)
+{
+    struct cluster_engine *engine = &node->engines[e];
+    for (;;) {
+        if (!node->held_change[e].is_held &&
+            !engine->next_change(engine->self, &node->held_change[e].change))
+            return;
+        const struct cluster_engine_change *change = &node->held_change[e].change;
+        struct message_change message = { .status = change->status,
+                                          .cause = (uint8_t)change->cause,
+                                          .fault = change->fault };
+        message.head =
+            cluster_message_head(MESSAGE_CHANGE, node->options.port.address, sizeof message);
+        message.head.engine = (uint16_t)e;
+        message.head.service = change->service;
+        node->held_change[e].is_held =
+            !post(node, node->options.manager, &message, sizeof message, NULL, 0);
+        if (node->held_change[e].is_held)
+            return;
+        node->next_report_ns = 0; /* routers learn of it at once */
+    }
+}
+
+static void send_report(struct cluster_node *node, int e)
+{
+    struct message_report message;
+    message.head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, sizeof message);
+    message.head.engine = (uint16_t)e;
+    message.report = *node->engines[e].report(node->engines[e].self);
+    /* A report that finds no room is simply late: the next one says more. */
+    (void)post(node, node->options.manager, &message, sizeof message, NULL, 0);
+    (void)post(node, node->options.gateway, &message, sizeof message, NULL, 0);
+}
+
+int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
+{
+    int64_t wake = TIME_NEVER;
+    take_mail(node);
+    for (int e = 0; e < node->options.n_engines; e++) {
+        wake = min_i64(wake, node->engines[e].step(node->engines[e].self, now_ns));
+        if (!send_events(node, e))
+            wake = now_ns;
+        send_changes(node, e);
+    }
+    if (now_ns >= node->next_report_ns) {
+        for (int e = 0; e < node->options.n_engines; e++)
+            send_report(node, e);
+        node->next_report_ns = now_ns + node->options.report_ns;
+    }
+    return min_i64(wake, node->next_report_ns);
+}
+
+struct cluster_node *cluster_node_open(const struct cluster_node_options *options)
+{
+    struct cluster_node *node = mem_take(sizeof *node);
+    CHECK(options->n_engines <= LIMIT_ENGINES);
+    node->options = *options;
+    for (int e = 0; e < options->n_engines; e++)
+        node->engines[e] = options->engines[e];
+    return node;
+}
+
+void cluster_node_close(struct cluster_node *node)
+{
+    mem_give(node);
+}

@@ -1,0 +1,39 @@
+/* A node: hosts the engines of one machine on the bus. It obeys: submits go to engines, events,
+ * changes and reports come back. */
+#pragma once
+#include "cluster/bus.h"
+#include "core/report.h"
+#include "core/service.h"
+#include "base/status.h"
+
+/* An engine with its loader as its node sees it; cmd/wire.c fills it in. */
+struct cluster_engine_change {
+    uint16_t service;
+    uint8_t status; /* enum service_status: LOADED, UNLOADED, BROKEN */
+    enum status cause;
+    struct fault fault;
+};
+struct cluster_engine {
+    void *self;
+    struct service service;
+    void (*load)(void *self, int service);
+    void (*unload)(void *self, int service);
+    void (*drain)(void *self);
+    int64_t (*step)(void *self, int64_t now_ns); /* next wake */
+    bool (*next_change)(void *self, struct cluster_engine_change *change);
+    const struct engine_report *(*report)(void *self);
+};
+
+struct cluster_node;
+struct cluster_node_options {
+    struct bus_port port;
+    uint16_t gateway, manager; /* addresses */
+    int n_engines, n_services;
+    const struct cluster_engine *engines;
+    int64_t report_ns; /* between reports: 100 ms */
+    /* The router's fits, asked of the engine's own report before a request is let in. */
+    bool (*fits)(const struct engine_report *report, const struct request *request);
+};
+struct cluster_node *cluster_node_open(const struct cluster_node_options *options);
+void cluster_node_close(struct cluster_node *node);
+int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */

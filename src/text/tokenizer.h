@@ -20,7 +20,8 @@ struct tokenizer_options {
     int32_t n_merges;
     const char *const *merges; /* BPE: "left right" */
     const char *pre;           /* BPE: name of the split pattern */
-    const char *pattern;       /* BPE: the split pattern, NULL: by name */
+    const char *pattern; /* BPE: the split pattern, NULL: by name. Several that cut one after
+                            another are separated by U+001F */
     bool add_bos, add_eos, add_space_prefix, ignore_merges, normalizes_nfc;
     int32_t bos_id, eos_id, unknown_id; /* -1 = none */
 };
@@ -34,15 +35,18 @@ enum tokenizer_flag {
     TOKENIZER_PARSE_SPECIAL = 2, /* special tokens written out in the text become their ids
                                     (templates); else they are text */
 };
-/* Encodes text (any bytes: broken UTF-8 goes through byte tokens) into ids[0..n_max-1].
- * Returns the number of ids, or -1 when more than n_max would be needed. */
+/* Encodes text into ids[0..n_max-1]. Any bytes go: of broken UTF-8 byte-level BPE encodes the bytes
+ * themselves, SentencePiece makes each broken byte U+FFFD, as the library does. Returns the number
+ * of ids, or -1 when more than n_max would be needed. */
 int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
                          int32_t *ids, int32_t n_max);
 /* The bytes of one token as they appear in running text; empty for control tokens unless
  * show_special. */
 struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool show_special);
-int32_t tokenizer_find(const struct tokenizer *tokenizer,
-                       struct view token); /* exact token text to id, -1 when none */
+/* The token with exactly these bytes of running text, -1 when there is none. */
+int32_t tokenizer_find(const struct tokenizer *tokenizer, struct view token);
+/* The first token of a text carries a space that was never written. */
+bool tokenizer_strips_first_space(const struct tokenizer *tokenizer);
 
 /* Detokenizes a stream: bytes of an unfinished UTF-8 sequence wait until they are whole. */
 struct detokenizer {

@@ -1,0 +1,283 @@
+/* The tokenizer's face: opens the parts, cuts text at special tokens and hands the rest to the
+ * encoder of its kind.
+ *
+ * What both reference libraries do with a text, in their order: special tokens are found in the raw
+ * text, what lies between them is normalized (NFC where asked for), split into words, and encoded.
+ * Byte-level BPE takes a run of bytes that is not UTF-8 as a word of its own, so encoding and
+ * decoding give the same bytes; SentencePiece makes each such byte U+FFFD, as the library does. */
+#include "text/tokenizer.h"
+#include "text/bpe.h"
+#include "text/patterns.h"
+#include "text/special.h"
+#include "text/spm.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include <string.h>
+#include <utf8proc.h>
+
+struct tokenizer {
+    enum tokenizer_kind kind;
+    struct text_vocab vocab;
+    struct text_special always, written; /* found without and with PARSE_SPECIAL */
+    struct text_special all;             /* for tokenizer_find */
+    struct text_split split;
+    struct text_bpe bpe;
+    struct text_spm spm;
+    bool add_bos, add_eos, add_space_prefix, normalizes_nfc;
+    int32_t bos_id, eos_id;
+};
+
+/* What one call works with. */
+struct encoding {
+    const struct tokenizer *tokenizer;
+    struct text_merge merge;
+    struct text_splitter splitter;
+    struct str text;
+    int32_t *letters; /* NFC's */
+    size_t letters_capacity;
+    struct text_ids ids;
+};
+
+/* The stages of a pattern are separated by U+001F. */
+static enum status open_pattern(struct tokenizer *t, const char *pattern, struct fault *fault)
+{
+    char *copy = mem_copy_text(pattern);
+    const char *stages[TEXT_SPLIT_STAGES_MAX + 1] = { NULL };
+    int n = 0;
+    for (char *at = copy; at != NULL && n <= TEXT_SPLIT_STAGES_MAX;) {
+        char *end = strchr(at, '\x1F');
+        if (end != NULL)
+            *end++ = '\0';
+        stages[n++] = at;
+        at = end;
+    }
+    enum status status = text_split_open(&t->split, stages, n, fault);
+    mem_give(copy);
+    return status;
+}
+
+static enum status open_split(struct tokenizer *t, const struct tokenizer_options *options,
+                              struct fault *fault)
+{
+    if (options->pattern != NULL)
+        return open_pattern(t, options->pattern, fault);
+    int n_stages = 0;
+    bool is_known = false;
+    const char *const *stages = text_patterns_find(options->pre, &n_stages, &is_known);
+    if (!is_known)
+        log_line(LOG_WARN, "tokenizer", "unknown split pattern \"%.40s\": GPT-2's is used",
+                 options->pre != NULL ? options->pre : "");
+    return text_split_open(&t->split, stages, n_stages, fault);
+}
+
+static bool is_id(int32_t id, int32_t n_tokens)
+{
+    return id >= -1 && id < n_tokens;
+}
+
+static enum status open_parts(struct tokenizer *t, const struct tokenizer_options *options,
+                              struct fault *fault)
+{
+    enum status status = text_vocab_open(&t->vocab, options, fault);
+    if (status != STATUS_OK)
+        return status;
+    int32_t n = t->vocab.n_tokens;
+    if (!is_id(options->bos_id, n) || !is_id(options->eos_id, n) || !is_id(options->unknown_id, n))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "tokenizer: bos %d, eos %d or unknown %d is not one of the %d tokens",
+                         options->bos_id, options->eos_id, options->unknown_id, n);
+    unsigned control = 1u << TEXT_CONTROL, user = 1u << TEXT_USER_DEFINED;
+    bool is_spm = t->kind == TOKENIZER_SPM; /* its encoder finds user-defined pieces itself */
+    text_special_open(&t->always, &t->vocab, is_spm ? 0 : user);
+    text_special_open(&t->written, &t->vocab, is_spm ? control : control | user);
+    text_special_open(&t->all, &t->vocab, control | user | 1u << TEXT_UNKNOWN);
+    if (is_spm)
+        return text_spm_open(&t->spm, &t->vocab, options, fault);
+    status = open_split(t, options, fault);
+    return status == STATUS_OK ? text_bpe_open(&t->bpe, &t->vocab, options, fault) : status;
+}
+
+enum status tokenizer_open(struct tokenizer **out, const struct tokenizer_options *options,
+                           struct fault *fault)
+{
+    *out = NULL;
+    struct tokenizer *t = mem_take(sizeof(*t));
+    t->kind = options->kind;
+    t->add_bos = options->add_bos;
+    t->add_eos = options->add_eos;
+    t->add_space_prefix = options->add_space_prefix;
+    t->normalizes_nfc = options->normalizes_nfc;
+    t->bos_id = options->bos_id;
+    t->eos_id = options->eos_id;
+    enum status status = open_parts(t, options, fault);
+    if (status != STATUS_OK)
+        tokenizer_close(t);
+    else
+        *out = t;
+    return status;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (t == NULL)
+        return;
+    text_bpe_close(&t->bpe);
+    text_spm_close(&t->spm);
+    text_split_close(&t->split);
+    text_special_close(&t->always);
+    text_special_close(&t->written);
+    text_special_close(&t->all);
+    text_vocab_close(&t->vocab);
+    mem_give(t);
+}
+
+int32_t tokenizer_n_tokens(const struct tokenizer *t)
+{
+    return t->vocab.n_tokens;
+}
+
+/* The length of the longest prefix of text that is (or is not) UTF-8, and whether it is ASCII. */
+static size_t run_bytes(struct view text, bool is_valid, bool *is_ascii)
+{
+    size_t i = 0;
+    *is_ascii = true;
+    while (i < text.n) {
+        if ((unsigned char)text.at[i] < 128) {
+            if (!is_valid)
+                break;
+            i++;
+            continue;
+        }
+        int n = utf8_decode(view_of(text.at + i, text.n - i), NULL);
+        if ((n > 0) != is_valid)
+            break;
+        *is_ascii = false;
+        i += n > 0 ? (size_t)n : 1;
+    }
+    return i;
+}
+
+/* The composed form of valid text, in letters of the encoding. */
+static struct view compose(struct encoding *e, struct view text)
+{
+    size_t capacity = text.n + 1;
+    utf8proc_ssize_t n = 0;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (capacity + 1 > e->letters_capacity) {
+            mem_give(e->letters);
+            e->letters = mem_take((capacity + 1) * sizeof(*e->letters));
+            e->letters_capacity = capacity + 1;
+        }
+        n = utf8proc_decompose((const utf8proc_uint8_t *)text.at, (utf8proc_ssize_t)text.n,
+                               e->letters, (utf8proc_ssize_t)capacity,
+                               UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+        if (n < 0)
+            return text;
+        if ((size_t)n <= capacity)
+            break;
+        capacity = (size_t)n;
+    }
+    n = utf8proc_reencode(e->letters, n, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    return n < 0 ? text : view_of((const char *)e->letters, (size_t)n);
+}
+
+static void add_word(void *of, struct view word)
+{
+    struct encoding *e = of;
+    text_bpe_encode(&e->tokenizer->bpe, &e->merge, word, &e->ids);
+}
+
+static void encode_bpe(struct encoding *e, struct view text)
+{
+    while (text.n > 0) {
+        bool is_ascii;
+        size_t n = run_bytes(text, true, &is_ascii);
+        struct view run = view_of(text.at, n);
+        if (e->tokenizer->normalizes_nfc && !is_ascii)
+            run = compose(e, run);
+        text_splitter_run(&e->splitter, run);
+        size_t n_broken = run_bytes(view_of(text.at + n, text.n - n), false, &is_ascii);
+        if (n_broken > 0)
+            add_word(e, view_of(text.at + n, n_broken));
+        n += n_broken;
+        text = view_of(text.at + n, text.n - n);
+    }
+}
+
+static void encode_spm(struct encoding *e, struct view text)
+{
+    str_clear(&e->text);
+    if (e->tokenizer->add_space_prefix)
+        str_add_char(&e->text, ' ');
+    text_spm_normalize(text, &e->text);
+    struct view seen = view_of(e->text.at, e->text.n);
+    if (e->tokenizer->normalizes_nfc)
+        seen = compose(e, seen);
+    text_spm_encode(&e->tokenizer->spm, &e->merge, seen, &e->ids);
+}
+
+static void encode_text(struct encoding *e, struct view text, const struct text_special *special)
+{
+    const struct tokenizer *t = e->tokenizer;
+    for (size_t at = 0; at < text.n;) {
+        int32_t id = -1;
+        size_t end = text_special_search(special, &t->vocab, text, at, &id);
+        struct view plain = view_of(text.at + at, end - at);
+        if (plain.n > 0 && t->kind == TOKENIZER_SPM)
+            encode_spm(e, plain);
+        else if (plain.n > 0)
+            encode_bpe(e, plain);
+        if (id >= 0) {
+            text_ids_add(&e->ids, id);
+            end += t->vocab.tokens[id].n;
+        }
+        at = end;
+    }
+}
+
+int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned flags, int32_t *ids,
+                         int32_t n_max)
+{
+    if (text.n > INT32_MAX / 4)
+        return -1;
+    struct encoding e = { .tokenizer = t, .ids = { .at = ids, .n_max = max_i32(n_max, 0) } };
+    text_merge_init(&e.merge);
+    str_init(&e.text);
+    if (t->kind == TOKENIZER_BPE) {
+        text_splitter_init(&e.splitter, &t->split);
+        e.splitter.word = add_word;
+        e.splitter.of = &e;
+    }
+    if ((flags & TOKENIZER_ADD_SPECIAL) != 0 && t->add_bos && t->bos_id >= 0)
+        text_ids_add(&e.ids, t->bos_id);
+    encode_text(&e, text, (flags & TOKENIZER_PARSE_SPECIAL) != 0 ? &t->written : &t->always);
+    if ((flags & TOKENIZER_ADD_SPECIAL) != 0 && t->add_eos && t->eos_id >= 0)
+        text_ids_add(&e.ids, t->eos_id);
+    if (t->kind == TOKENIZER_BPE)
+        text_splitter_free(&e.splitter);
+    text_merge_free(&e.merge);
+    str_free(&e.text);
+    mem_give(e.letters);
+    return e.ids.n > e.ids.n_max ? -1 : (int32_t)e.ids.n;
+}
+
+struct view tokenizer_piece(const struct tokenizer *t, int32_t id, bool show_special)
+{
+    if (id < 0 || id >= t->vocab.n_tokens)
+        return view_of("", 0);
+    uint8_t type = t->vocab.types[id];
+    if ((type == TEXT_CONTROL || type == TEXT_UNKNOWN) && !show_special)
+        return view_of("", 0);
+    return t->vocab.tokens[id];
+}
+
+int32_t tokenizer_find(const struct tokenizer *t, struct view token)
+{
+    int32_t id = text_special_find(&t->all, &t->vocab, token);
+    return id >= 0 ? id : text_vocab_find(&t->vocab, token);
+}
+
+bool tokenizer_strips_first_space(const struct tokenizer *t)
+{
+    return t->kind == TOKENIZER_SPM && t->add_space_prefix;
+}

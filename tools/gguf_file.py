@@ -30,7 +30,7 @@ def pack_string(text):
 
 
 def pack_value(value):
-    """A metadata value with its type. Python int is u32, float f32; np.uint16 is u16."""
+    """A metadata value with its type. Python int is u32, float f32; np.uint16 and np.int32 stay."""
     if isinstance(value, bool):
         return struct.pack("<I?", BOOL, value)
     if isinstance(value, np.uint16):
@@ -41,10 +41,12 @@ def pack_value(value):
         return struct.pack("<If", F32, value)
     if isinstance(value, (str, bytes)):
         return struct.pack("<I", STRING) + pack_string(value)
+    if isinstance(value, np.int32):
+        return struct.pack("<Ii", I32, value)
     # A list: token types are i32 (as in llama.cpp's files), which np.int32 arrays ask for.
     if isinstance(value, np.ndarray) and value.dtype == np.int32:
         return struct.pack("<IIQ", ARRAY, I32, len(value)) + value.tobytes()
-    if isinstance(value[0], float):
+    if value and isinstance(value[0], float):
         return struct.pack("<IIQ", ARRAY, F32, len(value)) + np.float32(value).tobytes()
     return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(pack_string, value))
 

@@ -14,6 +14,7 @@
 #include "core/dtype.h"
 
 struct kv;
+enum { KV_UNIT_BLOCKS_MAX = 64 };
 
 /* How a service cuts its units. */
 struct kv_layout {
@@ -23,8 +24,9 @@ struct kv_layout {
     int64_t block_bytes; /* block_tokens * bytes_per_token */
 };
 /* Chooses the unit and each service's cut so that the worst waste is least (ALGORITHMS D-10):
- * block_tokens in {8, 16, 32}, at most 16 blocks a unit, unit <= unit_bytes_max. Returns the unit's
- * bytes; *waste is the worst fraction lost. */
+ * block_tokens in {8, 16, 32}, at most KV_UNIT_BLOCKS_MAX blocks a unit, unit <= unit_bytes_max
+ * unless one block of 8 tokens of the largest model needs more. Returns the unit's bytes, a
+ * multiple of 64; *waste is the worst fraction lost. */
 int64_t kv_choose_layout(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes_max,
                          struct kv_layout *layouts, double *waste);
 
@@ -44,6 +46,7 @@ struct kv_options {
     bool has_prefix_cache;
     uint64_t prefix_salt;
 };
+/* Takes all memory that it will ever need; what no unit holds is never touched. */
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
 
@@ -56,21 +59,29 @@ const uint32_t *kv_table(const struct kv *kv, uint32_t slot, int32_t *n_blocks);
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {
     int32_t n_services;
-    int64_t n_units_free; /* free, or holding nothing but cached blocks */
-    int64_t n_units_open; /* all units of the pool now */
-    int64_t n_units_owed; /* guaranteed to services that do not use them yet */
+    int64_t n_units_free;   /* free, or holding nothing but cached blocks */
+    int64_t n_units_cached; /* of them those that hold cached blocks */
+    int64_t n_units_open;   /* all units of the pool now, those that are closing not counted */
+    int64_t n_units_owed;   /* guaranteed to services that do not use them yet */
     struct kv_budget_service {
         int32_t block_tokens, blocks_per_unit;
-        int64_t n_blocks_free; /* free or cached blocks inside units that it keeps anyway */
-        int64_t n_units;       /* owned, those that are only cached not counted */
+        int64_t n_blocks_free;   /* in units that it keeps anyway */
+        int64_t n_blocks_cached; /* in units that it keeps anyway: evicted when nothing is free */
+        int64_t n_units;         /* owned, those that are only cached not counted */
         int64_t n_units_min, n_units_max;
     } services[LIMIT_SERVICES];
 };
+/* Kept up to date with every operation: reading it costs nothing. */
 const struct kv_budget *kv_budget(const struct kv *kv);
-/* Takes n_blocks of the service from the copy; false (and unchanged) when kv_reserve would refuse
- * them. */
+/* Takes n_blocks of the service from the copy, in the order in which kv_reserve does: free blocks
+ * of its units, free units, its cached blocks, units that are only cached. False (and unchanged)
+ * when kv_reserve would refuse them. */
 bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks);
-/* Blocks that a request of n_have tokens' blocks lacks for n_tokens. */
+/* Blocks that the service can take without evicting a cached one: what a hold may reserve ahead. */
+int64_t kv_budget_idle_blocks(const struct kv_budget *budget, int service);
+/* The most blocks that the service could ever hold at once, were the pool as it is now empty:
+ * a request that needs more can never run. */
+int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service);
 static inline int64_t kv_blocks_for(int64_t n_tokens, int32_t block_tokens)
 {
     return (n_tokens + block_tokens - 1) / block_tokens;
@@ -80,13 +91,17 @@ static inline int64_t kv_blocks_for(int64_t n_tokens, int32_t block_tokens)
 struct kv_need {
     uint32_t slot;
     int32_t n_tokens; /* its table must cover this many positions */
+    int32_t n_first;  /* of them those of a hold's first round; 0 = all (no hold). Blocks for later
+                         rounds are chosen in the order in which single steps would take them. */
 };
 /* Extends the tables of a batch, all or nothing, evicting cached blocks (oldest first). False:
  * nothing changed. */
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs) MUST_USE;
 /* Looks for the longest cached prefix of tokens (whole blocks, at most n_tokens - 1 positions) and
- * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found.
- * The key chains block hashes salted by service, tenant, variant. */
+ * puts those blocks, shared, at the start of the slot's empty table. Returns the positions found; 0
+ * when the request wants none or tokens is NULL. A block is known by the SHA-256 of all tokens up
+ * to its end and of service, tenant, variant and the pool's secret salt: nobody can name another's.
+ * Within the quota only: the budget says the same afterwards as after reserving those blocks. */
 int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
                  int32_t n_tokens);
 /* Offers the slot's full blocks up to n_computed positions to later requests. Idempotent. */
@@ -94,27 +109,31 @@ void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, con
                 int32_t n_computed);
 /* Gives the slot's blocks back: shared ones lose a reference, published ones stay cached. */
 void kv_release(struct kv *kv, uint32_t slot);
-/* Shortens the table to cover n_tokens positions (rejected drafts). */
+/* Shortens the table to cover n_tokens positions (rejected drafts, rounds of a hold not done). What
+ * was published can't be cut into: those positions were computed for good. */
 void kv_trim(struct kv *kv, uint32_t slot, int32_t n_tokens);
 /* Forgets every cached block of a service (its model leaves). */
 void kv_forget(struct kv *kv, int service);
 
-/* Opens or closes units at the end of the pool. kv_shrink closes what is free or cached there and
- * marks the rest closing: it returns the bytes that are closed by now; call again as requests
- * leave. kv_busy_above names a request that holds a closing unit (to preempt), or TREE_NONE-like
- * UINT32_MAX. */
-void kv_grow(struct kv *kv, int64_t n_bytes);
+/* Opens or closes units at the end of the pool, whole units only (shrink rounds up, grow down).
+ * kv_shrink closes what is free or cached there and marks the rest closing: it gives out nothing
+ * new and closes as its requests leave. Bytes that are closing already count towards n_bytes, so
+ * that asking again for what is still missing marks nothing twice. Both return the bytes that
+ * really closed (opened) since the last call; kv_open_bytes, closing units included, is what the
+ * pool may still touch. kv_grow first takes back units that are closing.
+ * kv_busy_closing names a request that holds a closing unit (to preempt), or UINT32_MAX. */
+int64_t kv_grow(struct kv *kv, int64_t n_bytes);
 int64_t kv_shrink(struct kv *kv, int64_t n_bytes);
 uint32_t kv_busy_closing(const struct kv *kv);
 int64_t kv_open_bytes(const struct kv *kv);
 
 struct kv_stats {
-    int64_t n_blocks_used, n_blocks_cached, n_units;
-    int64_t n_queries, n_hits; /* tokens */
+    int64_t n_blocks_used, n_blocks_cached, n_units; /* n_units: those that requests use */
+    int64_t n_queries, n_hits;                       /* tokens */
     int64_t n_evicted;
 };
 void kv_stats(const struct kv *kv, int service, struct kv_stats *out);
-/* Full self-check of the invariants above (VERIFY-class: O(pool)). True when sound. */
+/* Full self-check of the invariants above (for VERIFY: O(pool)). True when sound. */
 bool kv_is_sound(const struct kv *kv);
 /* True when no request holds anything: every unit is closed, free or only cached. */
 bool kv_is_idle(const struct kv *kv);

@@ -1,0 +1,20 @@
+/* A set of unit numbers that names its lowest member at once: bits, and bits over words of bits.
+ *
+ * Taking the lowest makes the pool's choice depend on what is held, not on the order in which it
+ * came to be held: that keeps the end of the pool free to close and makes holds exact. */
+#pragma once
+#include "base/base.h"
+
+enum { KV_BITS_NONE = UINT32_MAX, KV_BITS_LEVELS = 4 };
+
+struct kv_bits {
+    uint64_t *levels[KV_BITS_LEVELS]; /* level 0: a bit a member; above: a bit per word below */
+    uint32_t n_members;
+};
+size_t kv_bits_bytes(uint32_t n_max);
+/* memory: kv_bits_bytes(n_max) zero bytes; the set is empty. */
+void kv_bits_init(struct kv_bits *bits, uint32_t n_max, void *memory);
+void kv_bits_add(struct kv_bits *bits, uint32_t i);
+void kv_bits_remove(struct kv_bits *bits, uint32_t i);
+bool kv_bits_has(const struct kv_bits *bits, uint32_t i);
+uint32_t kv_bits_first(const struct kv_bits *bits); /* KV_BITS_NONE when empty */

@@ -1,0 +1,70 @@
+/* The pool's arithmetic: how many blocks a service may still take, and what taking them changes.
+ *
+ * The same few lines answer a policy's copy and decide in kv_reserve, so a plan can't be promised
+ * what the pool would refuse. Floors: a unit that is owed to another service is not free for this
+ * one; the service's own floor is served first even when the pool shrank below the sum of floors.
+ */
+#include "kv/pool.h"
+
+int64_t kv_budget_units(const struct kv_budget *budget, int service)
+{
+    const struct kv_budget_service *s = &budget->services[service];
+    int64_t own = max_i64(0, s->n_units_min - s->n_units);
+    int64_t lent = budget->n_units_free - (budget->n_units_owed - own);
+    int64_t n = max_i64(min_i64(own, budget->n_units_free), lent);
+    return max_i64(0, min_i64(n, s->n_units_max - s->n_units));
+}
+
+static void take_units(struct kv_budget *budget, struct kv_budget_service *s, int64_t n)
+{
+    budget->n_units_free -= n;
+    budget->n_units_owed -= min_i64(n, max_i64(0, s->n_units_min - s->n_units));
+    s->n_units += n;
+}
+
+bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks)
+{
+    CHECK(service >= 0 && service < budget->n_services && n_blocks >= 0);
+    struct kv_budget_service *s = &budget->services[service];
+    int64_t per_unit = s->blocks_per_unit;
+    int64_t from_free = min_i64(n_blocks, s->n_blocks_free);
+    int64_t n = n_blocks - from_free;
+    if (n == 0) {
+        s->n_blocks_free -= from_free;
+        return true;
+    }
+    int64_t allowed = kv_budget_units(budget, service);
+    int64_t idle = budget->n_units_free - budget->n_units_cached;
+    int64_t n_idle = min_i64(div_up_i64(n, per_unit), min_i64(allowed, idle));
+    int64_t left = max_i64(0, n_idle * per_unit - n);
+    n -= n_idle * per_unit - left;
+    int64_t from_cached = min_i64(n, s->n_blocks_cached);
+    n -= from_cached;
+    int64_t n_evicted = div_up_i64(n, per_unit);
+    if (n_evicted > allowed - n_idle || n_evicted > budget->n_units_cached)
+        return false;
+    left += n_evicted * per_unit - n;
+    take_units(budget, s, n_idle + n_evicted);
+    budget->n_units_cached -= n_evicted;
+    s->n_blocks_cached -= from_cached;
+    s->n_blocks_free += left - from_free;
+    return true;
+}
+
+int64_t kv_budget_idle_blocks(const struct kv_budget *budget, int service)
+{
+    const struct kv_budget_service *s = &budget->services[service];
+    int64_t idle = budget->n_units_free - budget->n_units_cached;
+    return s->n_blocks_free + min_i64(idle, kv_budget_units(budget, service)) * s->blocks_per_unit;
+}
+
+int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service)
+{
+    int64_t n_units = budget->n_units_open;
+    for (int i = 0; i < budget->n_services; i++)
+        if (i != service)
+            n_units -= budget->services[i].n_units_min;
+    const struct kv_budget_service *s = &budget->services[service];
+    n_units = max_i64(n_units, min_i64(s->n_units_min, budget->n_units_open));
+    return max_i64(0, min_i64(n_units, s->n_units_max)) * s->blocks_per_unit;
+}

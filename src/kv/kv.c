@@ -1,0 +1,334 @@
+/* The pool's face: memory, block tables, reservation, growing and shrinking. */
+#include "kv/kv.h"
+#include "base/mem.h"
+#include "kv/pool.h"
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE_BYTES = 4096, INDEX_BLOCKS_MAX = 1 << 20 };
+
+/* Address space that costs nothing until it is touched. */
+static void *range_take(int64_t n_bytes)
+{
+    void *p = mmap(NULL, (size_t)max_i64(n_bytes, 1), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(p != MAP_FAILED);
+    return p;
+}
+
+/* Hands back the pages that lie wholly inside [from, to). */
+static void range_forget(const struct kv *kv, int64_t from, int64_t to)
+{
+    uint64_t start = align_up_u64((uint64_t)from, PAGE_BYTES);
+    uint64_t end = (uint64_t)to & ~(uint64_t)(PAGE_BYTES - 1);
+    if (kv->base != NULL && start < end)
+        CHECK(madvise(kv->base + start, end - start, MADV_DONTNEED) == 0);
+}
+
+static int64_t quota_units(int64_t n_bytes, int64_t unit_bytes, bool is_floor)
+{
+    return is_floor ? div_up_i64(max_i64(n_bytes, 0), unit_bytes)
+                    : (n_bytes > 0 ? n_bytes / unit_bytes : INT32_MAX);
+}
+
+static void open_service(struct kv *kv, int i, const struct kv_service_options *options)
+{
+    struct kv_service *service = &kv->services[i];
+    const struct kv_layout *layout = &options->layout;
+    CHECK(layout->blocks_per_unit > 0 && layout->blocks_per_unit <= KV_UNIT_BLOCKS_MAX);
+    CHECK(layout->block_tokens > 0);
+    CHECK(layout->block_bytes * layout->blocks_per_unit <= kv->options.unit_bytes);
+    service->layout = *layout;
+    service->oldest = service->newest = KV_NONE;
+    int64_t unit_bytes = kv->options.unit_bytes;
+    int64_t most = quota_units(options->bytes_max, unit_bytes, false);
+    kv->budget.services[i] = (struct kv_budget_service){
+        .block_tokens = layout->block_tokens,
+        .blocks_per_unit = layout->blocks_per_unit,
+        .n_units_min = min_i64(quota_units(options->bytes_min, unit_bytes, true), most),
+        .n_units_max = most,
+    };
+    kv->budget.n_units_owed += kv->budget.services[i].n_units_min;
+    kv->stride = (uint32_t)max_i32((int32_t)kv->stride, layout->blocks_per_unit);
+}
+
+static void open_bits(struct kv *kv)
+{
+    size_t n_bytes = kv_bits_bytes(kv->n_units_max), n = 1;
+    for (int i = 0; i < kv->options.n_services; i++)
+        n += (size_t)kv->services[i].layout.blocks_per_unit;
+    unsigned char *memory = mem_take(n * n_bytes);
+    kv->bits_memory = memory;
+    kv_bits_init(&kv->free, kv->n_units_max, memory);
+    for (int i = 0; i < kv->options.n_services; i++) {
+        for (int j = 1; j < kv->services[i].layout.blocks_per_unit; j++) {
+            memory += n_bytes;
+            kv_bits_init(&kv->services[i].partial[j], kv->n_units_max, memory);
+        }
+    }
+}
+
+static void open_tables(struct kv *kv)
+{
+    int32_t block_tokens = INT32_MAX;
+    for (int i = 0; i < kv->options.n_services; i++)
+        block_tokens = min_i32(block_tokens, kv->services[i].layout.block_tokens);
+    kv->table_stride = (uint32_t)kv_blocks_for(kv->options.n_tokens_max, block_tokens);
+    kv->table_bytes =
+        (int64_t)kv->options.n_requests_max * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
+    kv->table_blocks = range_take(kv->table_bytes);
+    kv->tables = mem_take(kv->options.n_requests_max * sizeof(*kv->tables));
+}
+
+struct kv *kv_open(const struct kv_options *options)
+{
+    CHECK(options->n_services > 0 && options->n_services <= LIMIT_SERVICES);
+    CHECK(options->unit_bytes > 0 && options->pool_bytes <= options->pool_bytes_max);
+    CHECK(options->pool_bytes_max / options->unit_bytes <= 1 << 24);
+    struct kv *kv = mem_take(sizeof(*kv));
+    kv->options = *options;
+    kv->options.services = NULL;
+    kv->budget.n_services = options->n_services;
+    for (int i = 0; i < options->n_services; i++)
+        open_service(kv, i, &options->services[i]);
+    kv->n_units_max = (uint32_t)(options->pool_bytes_max / options->unit_bytes);
+    kv->range_bytes = kv->n_units_max * options->unit_bytes;
+    kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
+    size_t n_blocks = (size_t)kv->n_units_max * kv->stride;
+    kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
+    size_t n_index = n_blocks < INDEX_BLOCKS_MAX ? n_blocks : INDEX_BLOCKS_MAX;
+    map_init(&kv->index, options->has_prefix_cache ? (uint32_t)n_index : 0);
+    open_bits(kv);
+    open_tables(kv);
+    kv->oldest_unit = kv->newest_unit = KV_NONE;
+    if (!options->is_virtual)
+        kv->base = range_take(kv->range_bytes);
+    kv_grow(kv, options->pool_bytes);
+    return kv;
+}
+
+void kv_close(struct kv *kv)
+{
+    if (kv == NULL)
+        return;
+    if (kv->base != NULL)
+        munmap(kv->base, (size_t)max_i64(kv->range_bytes, 1));
+    munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
+    map_free(&kv->index);
+    mem_give(kv->bits_memory);
+    mem_give(kv->tables);
+    mem_give(kv->blocks);
+    mem_give(kv->units);
+    mem_give(kv);
+}
+
+unsigned char *kv_base(const struct kv *kv)
+{
+    return kv->base;
+}
+
+int64_t kv_unit_bytes(const struct kv *kv)
+{
+    return kv->options.unit_bytes;
+}
+
+const struct kv_layout *kv_layout(const struct kv *kv, int service)
+{
+    CHECK(service >= 0 && service < kv->options.n_services);
+    return &kv->services[service].layout;
+}
+
+const struct kv_budget *kv_budget(const struct kv *kv)
+{
+    return &kv->budget;
+}
+
+static uint32_t *table_of(const struct kv *kv, uint32_t slot)
+{
+    CHECK(slot < kv->options.n_requests_max);
+    return kv->table_blocks + (size_t)slot * kv->table_stride;
+}
+
+const uint32_t *kv_table(const struct kv *kv, uint32_t slot, int32_t *n_blocks)
+{
+    const uint32_t *blocks = table_of(kv, slot);
+    *n_blocks = (int32_t)kv->tables[slot].n_blocks;
+    return blocks;
+}
+
+/* ---- Reservation. ---- */
+
+static void extend(struct kv *kv, int service, uint32_t slot)
+{
+    struct kv_table *table = &kv->tables[slot];
+    CHECK(table->n_blocks < kv->table_stride);
+    CHECK(table->n_blocks == 0 || table->service == service);
+    table->service = (uint16_t)service;
+    uint32_t index = kv_pool_take(kv, service);
+    table_of(kv, slot)[table->n_blocks++] = kv_pool_id(kv, service, index);
+}
+
+static void extend_to(struct kv *kv, int service, uint32_t slot, int32_t n_tokens)
+{
+    int64_t n = kv_blocks_for(n_tokens, kv->services[service].layout.block_tokens);
+    while (kv->tables[slot].n_blocks < n)
+        extend(kv, service, slot);
+}
+
+/* The later rounds of a hold, in the order of single steps: by round, then by item. Cutting the
+ * hold short and trimming then leaves the very blocks that stepping would have taken. */
+static void extend_by_round(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
+{
+    int32_t block_tokens = kv->services[service].layout.block_tokens;
+    int32_t n_rounds = 0;
+    for (int i = 0; i < n_needs; i++)
+        n_rounds = max_i32(n_rounds, needs[i].n_tokens - needs[i].n_first);
+    for (int32_t round = 1; round <= n_rounds; round++)
+        for (int i = 0; i < n_needs; i++)
+            if ((needs[i].n_first + round - 1) % block_tokens == 0 &&
+                needs[i].n_first + round <= needs[i].n_tokens)
+                extend_to(kv, service, needs[i].slot, needs[i].n_first + round);
+}
+
+static int64_t blocks_lacking(const struct kv *kv, int service, const struct kv_need *need)
+{
+    CHECK(need->slot < kv->options.n_requests_max && need->n_tokens >= 0);
+    int64_t n = kv_blocks_for(need->n_tokens, kv->services[service].layout.block_tokens);
+    return max_i64(0, n - kv->tables[need->slot].n_blocks);
+}
+
+static bool counts_agree(const struct kv_budget *a, const struct kv_budget *b, int service)
+{
+    const struct kv_budget_service *s = &a->services[service], *t = &b->services[service];
+    return a->n_units_free == b->n_units_free && a->n_units_cached == b->n_units_cached &&
+           a->n_units_owed == b->n_units_owed && s->n_units == t->n_units &&
+           s->n_blocks_free == t->n_blocks_free && s->n_blocks_cached == t->n_blocks_cached;
+}
+
+bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
+{
+    CHECK(service >= 0 && service < kv->options.n_services);
+    int64_t n = 0;
+    bool is_hold = false;
+    for (int i = 0; i < n_needs; i++) {
+        n += blocks_lacking(kv, service, &needs[i]);
+        is_hold |= needs[i].n_first != 0 && needs[i].n_first < needs[i].n_tokens;
+    }
+    if (n == 0)
+        return true;
+    struct kv_budget after = kv->budget;
+    if (!kv_budget_take(&after, service, n))
+        return false;
+    for (int i = 0; i < n_needs; i++)
+        extend_to(kv, service, needs[i].slot,
+                  needs[i].n_first != 0 ? min_i32(needs[i].n_first, needs[i].n_tokens)
+                                        : needs[i].n_tokens);
+    if (is_hold)
+        extend_by_round(kv, service, needs, n_needs);
+    CHECK(counts_agree(&after, &kv->budget, service));
+    return true;
+}
+
+/* Last block first: the tail of a cached prefix is evicted before its head. */
+static void shorten(struct kv *kv, uint32_t slot, uint32_t n_blocks)
+{
+    struct kv_table *table = &kv->tables[slot];
+    const uint32_t *blocks = table_of(kv, slot);
+    while (table->n_blocks > n_blocks) {
+        table->n_blocks--;
+        kv_pool_put(kv, kv_pool_index(kv, table->service, blocks[table->n_blocks]));
+    }
+}
+
+void kv_release(struct kv *kv, uint32_t slot)
+{
+    shorten(kv, slot, 0);
+    kv->tables[slot].n_named = 0;
+}
+
+void kv_trim(struct kv *kv, uint32_t slot, int32_t n_tokens)
+{
+    struct kv_table *table = &kv->tables[slot];
+    if (table->n_blocks == 0)
+        return;
+    int32_t block_tokens = kv->services[table->service].layout.block_tokens;
+    CHECK(n_tokens >= 0 && n_tokens / block_tokens >= (int32_t)table->n_named);
+    shorten(kv, slot, (uint32_t)kv_blocks_for(n_tokens, block_tokens));
+}
+
+/* ---- Growing and shrinking. ---- */
+
+int64_t kv_open_bytes(const struct kv *kv)
+{
+    return ((int64_t)kv->n_units_target + kv->n_units_closing) * kv->options.unit_bytes;
+}
+
+int64_t kv_grow(struct kv *kv, int64_t n_bytes)
+{
+    int64_t before = kv_open_bytes(kv);
+    for (int64_t n = n_bytes / kv->options.unit_bytes; n > 0; n--) {
+        uint32_t u = kv->n_units_target;
+        if (u == kv->n_units_max)
+            break;
+        if (kv->units[u].state == KV_UNIT_CLOSED)
+            kv_pool_open_unit(kv, u);
+        else
+            kv_pool_keep_unit(kv, u);
+        kv->n_units_target++;
+    }
+    kv->budget.n_units_open = kv->n_units_target;
+    kv->n_units_closed = 0;
+    return kv_open_bytes(kv) - before;
+}
+
+/* Hands back what lies between the units that are still held. */
+static void forget_closed(const struct kv *kv)
+{
+    int64_t unit_bytes = kv->options.unit_bytes;
+    uint32_t from = kv->n_units_target, left = kv->n_units_closing;
+    for (uint32_t u = from; left > 0; u++) {
+        if (kv->units[u].state == KV_UNIT_CLOSED)
+            continue;
+        range_forget(kv, from * unit_bytes, u * unit_bytes);
+        from = u + 1;
+        left--;
+    }
+    range_forget(kv, from * unit_bytes, kv->range_bytes);
+}
+
+int64_t kv_shrink(struct kv *kv, int64_t n_bytes)
+{
+    int64_t unit_bytes = kv->options.unit_bytes;
+    int64_t n = div_up_i64(max_i64(n_bytes, 0), unit_bytes) - kv->n_units_closing;
+    for (; n > 0 && kv->n_units_target > 0; n--)
+        kv_pool_close_unit(kv, --kv->n_units_target);
+    kv->budget.n_units_open = kv->n_units_target;
+    int64_t closed = kv->n_units_closed * unit_bytes;
+    kv->n_units_closed = 0;
+    if (closed > 0)
+        forget_closed(kv);
+    return closed;
+}
+
+uint32_t kv_busy_closing(const struct kv *kv)
+{
+    if (kv->n_units_closing == 0)
+        return KV_NONE;
+    for (uint32_t slot = 0; slot < kv->options.n_requests_max; slot++) {
+        const struct kv_table *table = &kv->tables[slot];
+        const uint32_t *blocks = table_of(kv, slot);
+        for (uint32_t i = 0; i < table->n_blocks; i++) {
+            uint32_t index = kv_pool_index(kv, table->service, blocks[i]);
+            if (kv->units[index / kv->stride].is_closing)
+                return slot;
+        }
+    }
+    return KV_NONE;
+}
+
+void kv_stats(const struct kv *kv, int service, struct kv_stats *out)
+{
+    CHECK(service >= 0 && service < kv->options.n_services);
+    *out = kv->services[service].stats;
+    out->n_units = kv->budget.services[service].n_units;
+}

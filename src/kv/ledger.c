@@ -1,0 +1,47 @@
+/* One ledger of a device group's bytes. */
+#include "kv/ledger.h"
+#include <string.h>
+
+void ledger_init(struct ledger *ledger, int64_t total_bytes)
+{
+    memset(ledger, 0, sizeof(*ledger));
+    ledger->total_bytes = max_i64(total_bytes, 0);
+}
+
+int64_t ledger_free_bytes(const struct ledger *ledger)
+{
+    int64_t n = ledger->total_bytes - ledger->pool_bytes;
+    for (int i = 0; i < LIMIT_SERVICES; i++)
+        n -= ledger->weights_bytes[i] + ledger->activation_bytes[i];
+    return n;
+}
+
+bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,
+                       int64_t activation_bytes)
+{
+    CHECK(service >= 0 && service < LIMIT_SERVICES);
+    CHECK(weights_bytes >= 0 && activation_bytes >= 0);
+    CHECK(ledger->weights_bytes[service] == 0 && ledger->activation_bytes[service] == 0);
+    int64_t free_bytes = ledger_free_bytes(ledger);
+    if (weights_bytes > free_bytes || activation_bytes > free_bytes - weights_bytes)
+        return false;
+    ledger->weights_bytes[service] = weights_bytes;
+    ledger->activation_bytes[service] = activation_bytes;
+    return true;
+}
+
+void ledger_put_model(struct ledger *ledger, int service)
+{
+    CHECK(service >= 0 && service < LIMIT_SERVICES);
+    ledger->weights_bytes[service] = 0;
+    ledger->activation_bytes[service] = 0;
+}
+
+bool ledger_set_pool(struct ledger *ledger, int64_t pool_bytes)
+{
+    CHECK(pool_bytes >= 0);
+    if (pool_bytes - ledger->pool_bytes > ledger_free_bytes(ledger))
+        return false;
+    ledger->pool_bytes = pool_bytes;
+    return true;
+}

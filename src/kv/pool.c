@@ -1,0 +1,334 @@
+/* Units and blocks: who holds what, in constant time.
+ *
+ * A change of an ACTIVE unit is always leave - change - enter: leave takes the unit out of its
+ * service's counts and sets, enter puts it back as it is then. Every choice (which unit, which
+ * block) is the lowest number of the best kind, so it depends on what is held and not on history.
+ */
+#include "kv/pool.h"
+
+static int n_bits(uint64_t mask)
+{
+    return __builtin_popcountll(mask);
+}
+
+static uint64_t all_blocks(const struct kv *kv, const struct kv_unit *unit)
+{
+    int n = kv->services[unit->service].layout.blocks_per_unit;
+    return n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+}
+
+static uint64_t bit_of(const struct kv *kv, uint32_t index)
+{
+    return UINT64_C(1) << (index % kv->stride);
+}
+
+/* ---- Lists: cached blocks of a service's ACTIVE units, and CACHED units. ---- */
+
+static void block_unlink(struct kv *kv, uint32_t index)
+{
+    struct kv_block *block = &kv->blocks[index];
+    struct kv_service *service = &kv->services[kv->units[index / kv->stride].service];
+    if (block->older != KV_NONE)
+        kv->blocks[block->older].newer = block->newer;
+    else
+        service->oldest = block->newer;
+    if (block->newer != KV_NONE)
+        kv->blocks[block->newer].older = block->older;
+    else
+        service->newest = block->older;
+}
+
+static void block_link(struct kv *kv, uint32_t index)
+{
+    struct kv_block *block = &kv->blocks[index];
+    struct kv_service *service = &kv->services[kv->units[index / kv->stride].service];
+    block->older = service->newest;
+    block->newer = KV_NONE;
+    if (service->newest != KV_NONE)
+        kv->blocks[service->newest].newer = index;
+    else
+        service->oldest = index;
+    service->newest = index;
+}
+
+static void unit_unlink(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    if (unit->older != KV_NONE)
+        kv->units[unit->older].newer = unit->newer;
+    else
+        kv->oldest_unit = unit->newer;
+    if (unit->newer != KV_NONE)
+        kv->units[unit->newer].older = unit->older;
+    else
+        kv->newest_unit = unit->older;
+}
+
+static void unit_link(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    unit->older = kv->newest_unit;
+    unit->newer = KV_NONE;
+    if (kv->newest_unit != KV_NONE)
+        kv->units[kv->newest_unit].newer = u;
+    else
+        kv->oldest_unit = u;
+    kv->newest_unit = u;
+}
+
+/* ---- Counts. ---- */
+
+static void add_units(struct kv *kv, int service, int64_t n)
+{
+    struct kv_budget_service *s = &kv->budget.services[service];
+    kv->budget.n_units_owed -= max_i64(0, s->n_units_min - s->n_units);
+    s->n_units += n;
+    kv->budget.n_units_owed += max_i64(0, s->n_units_min - s->n_units);
+}
+
+static void count_blocks(struct kv *kv, const struct kv_unit *unit, int sign)
+{
+    struct kv_budget_service *s = &kv->budget.services[unit->service];
+    s->n_blocks_free += sign * n_bits(unit->free_mask);
+    s->n_blocks_cached += sign * n_bits(unit->cached_mask);
+}
+
+static void leave(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    if (unit->is_closing)
+        return;
+    count_blocks(kv, unit, -1);
+    int n = n_bits(unit->free_mask);
+    if (n == 0)
+        return;
+    struct kv_service *service = &kv->services[unit->service];
+    kv_bits_remove(&service->partial[n], u);
+    if (service->partial[n].n_members == 0)
+        service->partial_counts &= ~(UINT64_C(1) << n);
+}
+
+static void enter(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    if (unit->is_closing)
+        return;
+    count_blocks(kv, unit, 1);
+    int n = n_bits(unit->free_mask);
+    if (n == 0)
+        return;
+    struct kv_service *service = &kv->services[unit->service];
+    kv_bits_add(&service->partial[n], u);
+    service->partial_counts |= UINT64_C(1) << n;
+}
+
+/* ---- Units. ---- */
+
+void kv_pool_open_unit(struct kv *kv, uint32_t u)
+{
+    CHECK(kv->units[u].state == KV_UNIT_CLOSED);
+    kv->units[u].state = KV_UNIT_FREE;
+    kv_bits_add(&kv->free, u);
+    kv->budget.n_units_free++;
+}
+
+static void activate(struct kv *kv, uint32_t u, int service)
+{
+    struct kv_unit *unit = &kv->units[u];
+    kv_bits_remove(&kv->free, u);
+    unit->state = KV_UNIT_ACTIVE;
+    unit->service = (uint16_t)service;
+    unit->free_mask = all_blocks(kv, unit);
+    unit->cached_mask = 0;
+    kv->budget.n_units_free--;
+    add_units(kv, service, 1);
+}
+
+/* CACHED -> ACTIVE; the caller references one of its blocks and then enters it. */
+static void revive(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    unit_unlink(kv, u);
+    unit->state = KV_UNIT_ACTIVE;
+    kv->budget.n_units_free--;
+    kv->budget.n_units_cached--;
+    add_units(kv, unit->service, 1);
+    for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
+        block_link(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
+}
+
+/* ACTIVE (left, nobody refers to it) -> CACHED, FREE or CLOSED. */
+static void rest(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    add_units(kv, unit->service, -1);
+    if (unit->is_closing) {
+        unit->is_closing = false;
+        unit->state = KV_UNIT_CLOSED;
+        kv->n_units_closing--;
+        kv->n_units_closed++;
+        return;
+    }
+    kv->budget.n_units_free++;
+    if (unit->cached_mask == 0) {
+        unit->state = KV_UNIT_FREE;
+        kv_bits_add(&kv->free, u);
+        return;
+    }
+    for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
+        block_unlink(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
+    unit->state = KV_UNIT_CACHED;
+    kv->budget.n_units_cached++;
+    unit_link(kv, u);
+}
+
+void kv_pool_close_unit(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
+        if (unit->state == KV_UNIT_CACHED || unit->state == KV_UNIT_ACTIVE)
+            kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
+    if (unit->state == KV_UNIT_FREE) {
+        kv_bits_remove(&kv->free, u);
+        kv->budget.n_units_free--;
+        unit->state = KV_UNIT_CLOSED;
+        kv->n_units_closed++;
+    } else if (unit->state == KV_UNIT_ACTIVE && !unit->is_closing) {
+        leave(kv, u);
+        unit->is_closing = true;
+        kv->n_units_closing++;
+    }
+}
+
+void kv_pool_keep_unit(struct kv *kv, uint32_t u)
+{
+    CHECK(kv->units[u].is_closing);
+    kv->units[u].is_closing = false;
+    kv->n_units_closing--;
+    enter(kv, u);
+}
+
+/* ---- Blocks. ---- */
+
+void kv_pool_unpublish(struct kv *kv, uint32_t index)
+{
+    struct kv_block *block = &kv->blocks[index];
+    if (!block->is_published)
+        return;
+    CHECK(map_remove(&kv->index, block->name.low));
+    block->is_published = false;
+}
+
+void kv_pool_evict(struct kv *kv, uint32_t index)
+{
+    uint32_t u = index / kv->stride;
+    struct kv_unit *unit = &kv->units[u];
+    struct kv_service *service = &kv->services[unit->service];
+    CHECK(unit->cached_mask & bit_of(kv, index));
+    kv_pool_unpublish(kv, index);
+    service->stats.n_blocks_cached--;
+    service->stats.n_evicted++;
+    if (unit->state == KV_UNIT_ACTIVE) {
+        block_unlink(kv, index);
+        leave(kv, u);
+    }
+    unit->cached_mask &= ~bit_of(kv, index);
+    unit->free_mask |= bit_of(kv, index);
+    if (unit->state == KV_UNIT_ACTIVE) {
+        enter(kv, u);
+    } else if (unit->cached_mask == 0) {
+        unit_unlink(kv, u);
+        unit->state = KV_UNIT_FREE;
+        kv->budget.n_units_cached--;
+        kv_bits_add(&kv->free, u);
+    }
+}
+
+static uint32_t use_block(struct kv *kv, uint32_t index)
+{
+    struct kv_unit *unit = &kv->units[index / kv->stride];
+    unit->free_mask &= ~bit_of(kv, index);
+    enter(kv, index / kv->stride);
+    kv->blocks[index].n_refs = 1;
+    kv->services[unit->service].stats.n_blocks_used++;
+    return index;
+}
+
+uint32_t kv_pool_take(struct kv *kv, int service)
+{
+    struct kv_service *s = &kv->services[service];
+    uint32_t u;
+    if (s->partial_counts != 0) {
+        u = kv_bits_first(&s->partial[__builtin_ctzll(s->partial_counts)]);
+        leave(kv, u);
+        uint32_t i = (uint32_t)__builtin_ctzll(kv->units[u].free_mask);
+        return use_block(kv, u * kv->stride + i);
+    }
+    bool may_grow = kv_budget_units(&kv->budget, service) > 0;
+    if (!may_grow || kv->free.n_members == 0) {
+        if (s->oldest != KV_NONE) {
+            uint32_t index = s->oldest;
+            kv_pool_evict(kv, index);
+            leave(kv, index / kv->stride);
+            return use_block(kv, index);
+        }
+        CHECK(may_grow && kv->oldest_unit != KV_NONE);
+        u = kv->oldest_unit;
+        for (uint64_t mask = kv->units[u].cached_mask; mask != 0; mask &= mask - 1)
+            kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
+    }
+    u = kv_bits_first(&kv->free);
+    activate(kv, u, service);
+    return use_block(kv, u * kv->stride);
+}
+
+bool kv_pool_share(struct kv *kv, uint32_t index)
+{
+    uint32_t u = index / kv->stride;
+    struct kv_unit *unit = &kv->units[u];
+    struct kv_block *block = &kv->blocks[index];
+    CHECK(block->is_published);
+    if (block->n_refs == 0) {
+        struct kv_stats *stats = &kv->services[unit->service].stats;
+        if (unit->state == KV_UNIT_CACHED) {
+            if (kv_budget_units(&kv->budget, unit->service) == 0)
+                return false;
+            revive(kv, u);
+        } else {
+            leave(kv, u);
+        }
+        block_unlink(kv, index);
+        unit->cached_mask &= ~bit_of(kv, index);
+        enter(kv, u);
+        stats->n_blocks_cached--;
+        stats->n_blocks_used++;
+    }
+    block->n_refs++;
+    return true;
+}
+
+void kv_pool_put(struct kv *kv, uint32_t index)
+{
+    uint32_t u = index / kv->stride;
+    struct kv_unit *unit = &kv->units[u];
+    struct kv_block *block = &kv->blocks[index];
+    CHECK(block->n_refs > 0);
+    if (--block->n_refs > 0)
+        return;
+    leave(kv, u);
+    struct kv_stats *stats = &kv->services[unit->service].stats;
+    stats->n_blocks_used--;
+    if (unit->is_closing)
+        kv_pool_unpublish(kv, index);
+    if (block->is_published) {
+        unit->cached_mask |= bit_of(kv, index);
+        block_link(kv, index);
+        stats->n_blocks_cached++;
+    } else {
+        unit->free_mask |= bit_of(kv, index);
+    }
+    if ((unit->free_mask | unit->cached_mask) == all_blocks(kv, unit))
+        rest(kv, u);
+    else
+        enter(kv, u);
+}

@@ -1,0 +1,96 @@
+/* The inside of the pool: units, blocks and tables. For the files of this room alone.
+ *
+ *            kv_pool_open            first block taken           last reference gone,
+ *   CLOSED ------------> FREE -----------------------> ACTIVE ----------------------> CACHED
+ *     ^   <------------   ^ <------------------------- ^  |    nothing cached: FREE     |
+ *     |    kv_pool_close  |                            |  |                             |
+ *     |                   +----------------------------|--|------- evicted -------------+
+ *     |                                                +--|------- a block is hit ------+
+ *     +---------- closing, last reference gone -----------+
+ *
+ * An ACTIVE unit holds at least one referenced block and counts against its service's quota; a
+ * CACHED one holds only published blocks that nobody refers to and counts as free. A unit that is
+ * closing gives no blocks, and keeps none cached. */
+#pragma once
+#include "base/hash.h"
+#include "base/map.h"
+#include "kv/bits.h"
+#include "kv/kv.h"
+
+enum { KV_NONE = UINT32_MAX };
+enum kv_unit_state { KV_UNIT_CLOSED, KV_UNIT_FREE, KV_UNIT_ACTIVE, KV_UNIT_CACHED };
+
+struct kv_unit {
+    uint64_t free_mask;    /* blocks that hold nothing */
+    uint64_t cached_mask;  /* published and referenced by nobody */
+    uint32_t older, newer; /* among CACHED units */
+    uint16_t service;
+    uint8_t state;
+    bool is_closing;
+};
+struct kv_block {        /* index: unit * stride + index in the unit, whoever owns it */
+    struct hash128 name; /* of the whole prefix that ends with this block, when published */
+    uint32_t n_refs;
+    uint32_t older, newer; /* among the cached blocks in ACTIVE units of its service */
+    bool is_published;
+};
+struct kv_table {
+    uint32_t n_blocks;
+    uint32_t n_named; /* leading blocks whose name was computed: `name` is the last one's */
+    uint16_t service;
+    struct hash128 name;
+};
+struct kv_service {
+    struct kv_layout layout;
+    struct kv_bits partial[KV_UNIT_BLOCKS_MAX]; /* ACTIVE units with n free blocks, by n */
+    uint64_t partial_counts;                    /* bit n: partial[n] has members */
+    uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
+    struct kv_stats stats;
+};
+struct kv {
+    struct kv_options options; /* .services is not kept */
+    struct kv_service services[LIMIT_SERVICES];
+    unsigned char *base;
+    int64_t range_bytes;
+    uint32_t n_units_max;
+    uint32_t n_units_target; /* units below are open; above, CLOSED or closing */
+    uint32_t n_units_closing;
+    uint32_t n_units_closed; /* since kv_shrink last told */
+    uint32_t stride;         /* blocks of a unit in `blocks` */
+    struct kv_unit *units;
+    struct kv_block *blocks;
+    struct kv_bits free;               /* FREE units */
+    uint32_t oldest_unit, newest_unit; /* CACHED units */
+    struct kv_table *tables;           /* by slot */
+    uint32_t *table_blocks;            /* (n_requests_max, table_stride) */
+    int64_t table_bytes;
+    uint32_t table_stride;
+    struct map index; /* low half of a published block's name -> block */
+    void *bits_memory;
+    struct kv_budget budget;
+};
+
+/* A block as tables name it (unit * blocks_per_unit + index) and as `blocks` does. */
+static inline uint32_t kv_pool_index(const struct kv *kv, int service, uint32_t id)
+{
+    uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
+    return id / n * kv->stride + id % n;
+}
+static inline uint32_t kv_pool_id(const struct kv *kv, int service, uint32_t index)
+{
+    uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
+    return index / kv->stride * n + index % kv->stride;
+}
+void kv_pool_open_unit(struct kv *kv, uint32_t u);  /* CLOSED -> FREE */
+void kv_pool_close_unit(struct kv *kv, uint32_t u); /* at once, or as soon as nobody refers to it */
+void kv_pool_keep_unit(struct kv *kv, uint32_t u);  /* closing no more */
+/* A block with one reference: a free one of the fullest unit, else of the lowest free unit, else
+ * the least recently used cached one. The caller asked the budget before. */
+uint32_t kv_pool_take(struct kv *kv, int service);
+/* One more reference to a published block; false when the quota refuses its unit. */
+bool kv_pool_share(struct kv *kv, uint32_t index);
+void kv_pool_put(struct kv *kv, uint32_t index); /* one reference less */
+void kv_pool_evict(struct kv *kv, uint32_t index);
+void kv_pool_unpublish(struct kv *kv, uint32_t index); /* out of the index, whoever refers to it */
+/* Units that the service may still take from the free ones. */
+int64_t kv_budget_units(const struct kv_budget *budget, int service);

@@ -1,0 +1,113 @@
+/* Prefix reuse: finished blocks under the name of everything that led to them.
+ *
+ * The name of a block is SHA-256 (cut to 128 bits) of the name before it and its own tokens; the
+ * first name hashes service, tenant, variant and the pool's secret salt. Why a secure hash and not
+ * a fast one with the tokens stored beside it: a block's content depends on all tokens before it,
+ * not on its own alone, so comparing tokens would mean comparing whole chains whose earlier blocks
+ * may have been evicted and reused. A 128-bit name says all of it without pointing at anything,
+ * can't be forged by choosing prompts, and differs between tenants by construction: there is no
+ * second check that could be forgotten. It costs about a quarter of a microsecond a block. */
+#include "kv/pool.h"
+#include <string.h>
+
+static struct hash128 root_name(const struct kv *kv, const struct request *request)
+{
+    struct {
+        uint64_t salt;
+        uint16_t service, tenant, variant, zero;
+        uint32_t block_tokens, also_zero;
+    } root = { kv->options.prefix_salt,
+               request->service,
+               request->tenant,
+               request->variant,
+               0,
+               (uint32_t)kv->services[request->service].layout.block_tokens,
+               0 };
+    return hash_secure(&root, sizeof(root), NULL, 0);
+}
+
+static struct hash128 next_name(struct hash128 name, const int32_t *tokens, int32_t n_tokens)
+{
+    return hash_secure(&name, sizeof(name), tokens, (size_t)n_tokens * sizeof(*tokens));
+}
+
+/* The published block of this name, MAP_NONE when there is none. */
+static uint32_t find(const struct kv *kv, struct hash128 name)
+{
+    uint32_t index = map_find(&kv->index, name.low);
+    if (index == MAP_NONE || kv->blocks[index].name.high != name.high)
+        return MAP_NONE;
+    return index;
+}
+
+int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
+                 int32_t n_tokens)
+{
+    CHECK(slot < kv->options.n_requests_max && request->service < kv->options.n_services);
+    struct kv_table *table = &kv->tables[slot];
+    CHECK(table->n_blocks == 0);
+    if (!kv->options.has_prefix_cache || tokens == NULL ||
+        (request->flags & REQUEST_NO_PREFIX_HIT) != 0)
+        return 0;
+    struct kv_service *service = &kv->services[request->service];
+    int32_t block_tokens = service->layout.block_tokens;
+    uint32_t *blocks = kv->table_blocks + (size_t)slot * kv->table_stride;
+    table->service = request->service;
+    table->name = root_name(kv, request);
+    for (int32_t end = block_tokens; end < n_tokens; end += block_tokens) {
+        struct hash128 name = next_name(table->name, tokens + end - block_tokens, block_tokens);
+        uint32_t index = find(kv, name);
+        if (index == MAP_NONE || table->n_blocks == kv->table_stride || !kv_pool_share(kv, index))
+            break;
+        blocks[table->n_blocks++] = kv_pool_id(kv, request->service, index);
+        table->name = name;
+    }
+    table->n_named = table->n_blocks;
+    int32_t n_found = (int32_t)table->n_blocks * block_tokens;
+    service->stats.n_queries += n_tokens;
+    service->stats.n_hits += n_found;
+    return n_found;
+}
+
+void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, const int32_t *tokens,
+                int32_t n_computed)
+{
+    CHECK(slot < kv->options.n_requests_max);
+    struct kv_table *table = &kv->tables[slot];
+    if (!kv->options.has_prefix_cache || tokens == NULL || table->n_blocks == 0)
+        return;
+    CHECK(table->service == request->service);
+    int32_t block_tokens = kv->services[table->service].layout.block_tokens;
+    CHECK(kv_blocks_for(n_computed, block_tokens) <= table->n_blocks);
+    const uint32_t *blocks = kv->table_blocks + (size_t)slot * kv->table_stride;
+    if (table->n_named == 0)
+        table->name = root_name(kv, request);
+    while (((int32_t)table->n_named + 1) * block_tokens <= n_computed) {
+        int32_t from = (int32_t)table->n_named * block_tokens;
+        table->name = next_name(table->name, tokens + from, block_tokens);
+        uint32_t index = kv_pool_index(kv, table->service, blocks[table->n_named++]);
+        struct kv_block *block = &kv->blocks[index];
+        if (block->is_published || map_find(&kv->index, table->name.low) != MAP_NONE ||
+            kv->units[index / kv->stride].is_closing ||
+            !map_put(&kv->index, table->name.low, index))
+            continue; /* a twin is there already, or no room: this one stays private */
+        block->name = table->name;
+        block->is_published = true;
+    }
+}
+
+void kv_forget(struct kv *kv, int service)
+{
+    CHECK(service >= 0 && service < kv->options.n_services);
+    uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
+    for (uint32_t u = 0; u < kv->n_units_max; u++) {
+        struct kv_unit *unit = &kv->units[u];
+        if (unit->service != service ||
+            (unit->state != KV_UNIT_ACTIVE && unit->state != KV_UNIT_CACHED))
+            continue;
+        for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
+            kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
+        for (uint32_t i = 0; unit->state == KV_UNIT_ACTIVE && i < n; i++)
+            kv_pool_unpublish(kv, u * kv->stride + i);
+    }
+}

@@ -19,8 +19,9 @@ enum weights_tokenizer_kind {
 struct weights_card {
     enum weights_tokenizer_kind tokenizer;
     int32_t n_tokens;
-    const char *const
-        *tokens; /* (n_tokens) zero-terminated when they have no NUL; see token_bytes */
+    /* (n_tokens) as files have them: SPM's with U+2581 for a space, BPE's in GPT-2's alphabet,
+     * which writes each byte as a printable character. Zero-terminated; token_bytes counts. */
+    const char *const *tokens;
     const uint32_t *token_bytes; /* (n_tokens) lengths */
     const float *scores;         /* SPM: (n_tokens), else NULL */
     const uint8_t *types; /* (n_tokens) GGUF's: 1 normal, 2 unknown, 3 control, 4 user defined, 5
@@ -44,6 +45,9 @@ struct weights_card {
 /* path: a .gguf file (any part of a split set), or a directory with config.json and *.safetensors.
  */
 enum status weights_open(struct weights **out, const char *path, struct fault *fault) MUST_USE;
+/* Only the card (files of a vocabulary alone, tokenizers of cold models): spec and model are NULL.
+ */
+enum status weights_open_card(struct weights **out, const char *path, struct fault *fault) MUST_USE;
 void weights_close(struct weights *weights);
 const struct model_spec *weights_spec(const struct weights *weights);
 const struct model_weights *weights_model(const struct weights *weights);
@@ -55,6 +59,7 @@ uint64_t weights_hash(const struct weights *weights);
 /* The pages of this tensor are not needed any more (it was packed). */
 void weights_drop(const struct weights *weights, const struct tensor *tensor);
 const char *weights_format(const struct weights *weights); /* "GGUF v3", "safetensors" */
-/* For `shoal show`: every tensor of the file by its own name. False past the last. */
+/* For `shoal show`: every tensor of the file by its own name; data is NULL where we don't read its
+ * type. False past the last. */
 bool weights_list(const struct weights *weights, int index, const char **name,
                   struct tensor *tensor);

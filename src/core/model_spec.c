@@ -1,0 +1,132 @@
+/* Checks of a model's numbers and what follows from them: bytes of KV, operations per token.
+ *
+ * A spec that passes model_spec_check keeps every product of two of its sizes inside int64. */
+#include "core/model_spec.h"
+#include <math.h>
+
+enum { WIDTH_MAX = 1 << 20, HEAD_DIM_MAX = 4096 };
+
+static enum status check_range(const char *what, int64_t value, int64_t least, int64_t most,
+                               struct fault *fault)
+{
+    if (value >= least && value <= most)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT, "model: %s is %lld, expected %lld to %lld", what,
+                     (long long)value, (long long)least, (long long)most);
+}
+
+static enum status check_sizes(const struct model_spec *spec, struct fault *fault)
+{
+    const struct {
+        const char *what;
+        int64_t value, least, most;
+    } rows[] = {
+        { "the number of layers", spec->n_layers, 1, LIMIT_LAYERS },
+        { "the width", spec->width, 1, WIDTH_MAX },
+        { "the number of heads", spec->n_heads, 1, LIMIT_HEADS },
+        { "the number of KV heads", spec->n_kv_heads, 1, spec->n_heads },
+        { "the head dimension", spec->head_dim, 1, HEAD_DIM_MAX },
+        { "the feed-forward width", spec->ffn_width, 1, WIDTH_MAX },
+        { "the vocabulary", spec->n_vocabulary, 1, LIMIT_VOCABULARY },
+        { "the context length", spec->n_positions_max, 1, LIMIT_CONTEXT },
+        { "the window", spec->window, 0, INT32_MAX },
+        { "the rotated part of a head", spec->n_rope_dims, 0, spec->head_dim },
+        { "the offset of positions", spec->position_offset, 0, 16 },
+        { "the number of parameters", spec->n_parameters, 0, INT64_MAX },
+        { "the number of KV groups", spec->n_kv_groups, 1, LIMIT_KV_GROUPS },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        enum status status =
+            check_range(rows[i].what, rows[i].value, rows[i].least, rows[i].most, fault);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static bool is_within(float value, float least, float most)
+{
+    return isfinite(value) && value >= least && value <= most;
+}
+
+static enum status check_numbers(const struct model_spec *spec, struct fault *fault)
+{
+    if (!is_within(spec->norm_epsilon, 1e-12f, 1.0f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the norm's epsilon is %g",
+                         (double)spec->norm_epsilon);
+    if (!is_within(spec->embedding_scale, 1e-6f, 1e6f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the embedding scale is %g",
+                         (double)spec->embedding_scale);
+    if (spec->position == POSITION_LEARNED)
+        return STATUS_OK;
+    if (!is_within(spec->rope_base, 1.0f, 1e12f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the rope base is %g",
+                         (double)spec->rope_base);
+    if (spec->n_rope_dims < 2 || spec->n_rope_dims % 2 != 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: the rotated part of a head is %d, expected an even number",
+                         spec->n_rope_dims);
+    const struct rope_scaling *scaling = &spec->rope_scaling;
+    if (scaling->kind != ROPE_SCALING_NONE && !is_within(scaling->factor, 1e-3f, 1e6f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the rope scaling factor is %g",
+                         (double)scaling->factor);
+    if (scaling->kind != ROPE_SCALING_LLAMA3)
+        return STATUS_OK;
+    if (!is_within(scaling->low_freq_factor, 1e-3f, 1e6f) ||
+        !is_within(scaling->high_freq_factor, 1e-3f, 1e6f) ||
+        scaling->high_freq_factor <= scaling->low_freq_factor)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: rope scaling's low and high frequency factors are %g and %g",
+                         (double)scaling->low_freq_factor, (double)scaling->high_freq_factor);
+    return check_range("rope scaling's original context", scaling->n_positions_original, 1,
+                       LIMIT_CONTEXT, fault);
+}
+
+static enum status check_groups(const struct model_spec *spec, struct fault *fault)
+{
+    int64_t n_layers = 0;
+    for (int i = 0; i < spec->n_kv_groups; i++) {
+        const struct kv_group *group = &spec->kv_groups[i];
+        if (group->n_layers < 1 || group->n_kv_heads < 1 || group->head_dim < 1 ||
+            group->n_kv_heads > LIMIT_HEADS || group->head_dim > HEAD_DIM_MAX || group->window < 0)
+            return fault_set(fault, STATUS_BAD_INPUT, "model: KV group %d is out of range", i);
+        n_layers += group->n_layers;
+    }
+    if (n_layers != spec->n_layers)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: its KV groups hold %lld layers, the model has %d",
+                         (long long)n_layers, spec->n_layers);
+    return STATUS_OK;
+}
+
+enum status model_spec_check(const struct model_spec *spec, struct fault *fault)
+{
+    enum status status = check_sizes(spec, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (spec->n_heads % spec->n_kv_heads != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "model: %d heads can't share %d KV heads evenly",
+                         spec->n_heads, spec->n_kv_heads);
+    status = check_numbers(spec, fault);
+    return status != STATUS_OK ? status : check_groups(spec, fault);
+}
+
+int64_t model_spec_kv_bytes_per_token(const struct model_spec *spec, enum dtype kv_dtype)
+{
+    int64_t n_bytes = 0;
+    for (int i = 0; i < spec->n_kv_groups; i++) {
+        const struct kv_group *group = &spec->kv_groups[i];
+        int64_t row = dtype_row_bytes(kv_dtype, group->head_dim);
+        CHECK(row > 0);
+        n_bytes += 2 * row * group->n_kv_heads * group->n_layers;
+    }
+    return n_bytes;
+}
+
+double model_spec_flops_per_token(const struct model_spec *spec)
+{
+    double width = spec->width, head_dim = spec->head_dim;
+    double attention = width * head_dim * (2.0 * spec->n_heads + 2.0 * spec->n_kv_heads);
+    double ffn = width * spec->ffn_width * (spec->is_gated ? 3.0 : 2.0);
+    return 2.0 * spec->n_layers * (attention + ffn);
+}

@@ -1,0 +1,287 @@
+/* From tensors by name to tensors by role: each is looked up, its shape compared with the spec, and
+ * fused matrices are cut.
+ *
+ * A fused matrix (q over k over v, gate over up) is cut between rows, so blocks stay whole. Stored
+ * transposed (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in:
+ * only types of one element per block may be stored so. */
+#include "weights/bind.h"
+#include <stdio.h>
+#include <string.h>
+
+enum extent { ONE, WIDTH, Q, KV, HEAD, FFN, VOCABULARY, POSITIONS, ROPE, QKV, FFN_TWICE };
+
+#define MODEL(field) offsetof(struct model_weights, field)
+#define LAYER(field) offsetof(struct layer_weights, field)
+
+static const struct {
+    size_t at; /* of the struct tensor, in the model or in a layer */
+    uint8_t rows, columns;
+} roles[WEIGHTS_ROLE_N] = {
+    [WEIGHTS_TOKEN_EMBEDDING] = { MODEL(token_embedding), VOCABULARY, WIDTH },
+    [WEIGHTS_POSITION_EMBEDDING] = { MODEL(position_embedding), POSITIONS, WIDTH },
+    [WEIGHTS_OUTPUT_NORM] = { MODEL(output_norm), ONE, WIDTH },
+    [WEIGHTS_OUTPUT_NORM_BIAS] = { MODEL(output_norm_bias), ONE, WIDTH },
+    [WEIGHTS_OUTPUT] = { MODEL(output), VOCABULARY, WIDTH },
+    [WEIGHTS_OUTPUT_BIAS] = { MODEL(output_bias), ONE, VOCABULARY },
+    [WEIGHTS_ROPE_FACTORS] = { MODEL(rope_factors), ONE, ROPE },
+    [WEIGHTS_ATTENTION_NORM] = { LAYER(attention_norm), ONE, WIDTH },
+    [WEIGHTS_ATTENTION_NORM_BIAS] = { LAYER(attention_norm_bias), ONE, WIDTH },
+    [WEIGHTS_Q] = { LAYER(q), Q, WIDTH },
+    [WEIGHTS_K] = { LAYER(k), KV, WIDTH },
+    [WEIGHTS_V] = { LAYER(v), KV, WIDTH },
+    [WEIGHTS_Q_BIAS] = { LAYER(q_bias), ONE, Q },
+    [WEIGHTS_K_BIAS] = { LAYER(k_bias), ONE, KV },
+    [WEIGHTS_V_BIAS] = { LAYER(v_bias), ONE, KV },
+    [WEIGHTS_Q_NORM] = { LAYER(q_norm), ONE, HEAD },
+    [WEIGHTS_K_NORM] = { LAYER(k_norm), ONE, HEAD },
+    [WEIGHTS_O] = { LAYER(o), WIDTH, Q },
+    [WEIGHTS_O_BIAS] = { LAYER(o_bias), ONE, WIDTH },
+    [WEIGHTS_FFN_NORM] = { LAYER(ffn_norm), ONE, WIDTH },
+    [WEIGHTS_FFN_NORM_BIAS] = { LAYER(ffn_norm_bias), ONE, WIDTH },
+    [WEIGHTS_GATE] = { LAYER(gate), FFN, WIDTH },
+    [WEIGHTS_UP] = { LAYER(up), FFN, WIDTH },
+    [WEIGHTS_GATE_BIAS] = { LAYER(gate_bias), ONE, FFN },
+    [WEIGHTS_UP_BIAS] = { LAYER(up_bias), ONE, FFN },
+    [WEIGHTS_DOWN] = { LAYER(down), WIDTH, FFN },
+    [WEIGHTS_DOWN_BIAS] = { LAYER(down_bias), ONE, WIDTH },
+    [WEIGHTS_QKV] = { 0, QKV, WIDTH },
+    [WEIGHTS_QKV_BIAS] = { 0, ONE, QKV },
+    [WEIGHTS_GATE_UP] = { 0, FFN_TWICE, WIDTH },
+};
+
+/* Fused roles and the roles of their parts in order; WEIGHTS_ROLE_N ends a short row. */
+static const struct {
+    uint8_t role, parts[3];
+} fused[] = {
+    { WEIGHTS_QKV, { WEIGHTS_Q, WEIGHTS_K, WEIGHTS_V } },
+    { WEIGHTS_QKV_BIAS, { WEIGHTS_Q_BIAS, WEIGHTS_K_BIAS, WEIGHTS_V_BIAS } },
+    { WEIGHTS_GATE_UP, { WEIGHTS_GATE, WEIGHTS_UP, WEIGHTS_ROLE_N } },
+};
+
+struct binder {
+    const struct model_spec *spec;
+    struct weights_catalog *catalog;
+    struct model_weights *model;
+    const char *prefix;
+    struct fault *fault;
+};
+
+static int64_t size_of(const struct model_spec *spec, uint8_t extent)
+{
+    int64_t q = (int64_t)spec->n_heads * spec->head_dim;
+    int64_t kv = (int64_t)spec->n_kv_heads * spec->head_dim;
+    switch ((enum extent)extent) {
+    case ONE:
+        return 1;
+    case WIDTH:
+        return spec->width;
+    case Q:
+        return q;
+    case KV:
+        return kv;
+    case HEAD:
+        return spec->head_dim;
+    case FFN:
+        return spec->ffn_width;
+    case VOCABULARY:
+        return spec->n_vocabulary;
+    case POSITIONS:
+        return (int64_t)spec->n_positions_max + spec->position_offset;
+    case ROPE:
+        return spec->n_rope_dims / 2;
+    case QKV:
+        return q + 2 * kv;
+    case FFN_TWICE:
+        return 2 * (int64_t)spec->ffn_width;
+    }
+    return 0;
+}
+
+static void print_name(const char *pattern, const char *prefix, int layer, char *name)
+{
+    const char *rest = pattern[0] == '*' ? pattern + 1 : pattern;
+    const char *number = strstr(rest, "%d");
+    const char *start = pattern[0] == '*' ? prefix : "";
+    if (number == NULL)
+        snprintf(name, CATALOG_NAME_BYTES, "%s%s", start, rest);
+    else
+        snprintf(name, CATALOG_NAME_BYTES, "%s%.*s%d%s", start, (int)(number - rest), rest, layer,
+                 number + 2);
+}
+
+static const struct weights_names *names_of(const struct weights_architecture *architecture,
+                                            bool is_hf)
+{
+    return is_hf ? &architecture->hf : &architecture->gguf;
+}
+
+/* The prefix under which the token embedding is there; the first when it is nowhere. */
+static const char *find_prefix(const struct weights_names *names,
+                               const struct weights_catalog *catalog)
+{
+    char name[CATALOG_NAME_BYTES];
+    CHECK(names->rows[0].role == WEIGHTS_TOKEN_EMBEDDING);
+    for (size_t i = 0; i < COUNT_OF(names->prefixes) && names->prefixes[i] != NULL; i++) {
+        print_name(names->rows[0].pattern, names->prefixes[i], 0, name);
+        if (weights_catalog_find(catalog, name) != NULL)
+            return names->prefixes[i];
+    }
+    return names->prefixes[0];
+}
+
+struct weights_entry *weights_bind_entry(const struct weights_architecture *architecture,
+                                         bool is_hf, enum weights_role role,
+                                         const struct weights_catalog *catalog)
+{
+    char name[CATALOG_NAME_BYTES];
+    const struct weights_names *names = names_of(architecture, is_hf);
+    const char *prefix = find_prefix(names, catalog);
+    for (const struct weights_name *row = names->rows; row->pattern != NULL; row++)
+        if (row->role == role && !(row->flags & WEIGHTS_NAME_IGNORED)) {
+            print_name(row->pattern, prefix, 0, name);
+            return weights_catalog_find(catalog, name);
+        }
+    return NULL;
+}
+
+static struct tensor *place_of(struct binder *b, uint8_t role, int layer)
+{
+    char *base =
+        role < WEIGHTS_ATTENTION_NORM ? (char *)b->model : (char *)&b->model->layers[layer];
+    return (struct tensor *)(void *)(base + roles[role].at);
+}
+
+static enum status check_shape(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                               bool is_transposed)
+{
+    int64_t rows = size_of(b->spec, roles[role].rows);
+    int64_t columns = size_of(b->spec, roles[role].columns);
+    int64_t inner = is_transposed ? rows : columns, outer = is_transposed ? columns : rows;
+    bool is_vector = roles[role].rows == ONE;
+    int n_dims_max = is_vector ? 1 : 2;
+    bool fits = entry->dims[0] == inner && entry->dims[1] == outer && entry->n_dims > 0;
+    for (int i = n_dims_max; i < CATALOG_DIMS; i++)
+        fits = fits && entry->dims[i] == 1;
+    if (fits)
+        return STATUS_OK;
+    char found[96], expected[64];
+    weights_catalog_print_dims(entry, found, sizeof(found));
+    if (is_vector)
+        snprintf(expected, sizeof(expected), "(%lld)", (long long)inner);
+    else
+        snprintf(expected, sizeof(expected), "(%lld, %lld)", (long long)outer, (long long)inner);
+    return fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s has shape %s, expected %s",
+                     b->catalog->label, entry->name, found, expected);
+}
+
+/* Cuts the part of n_rows outputs that begins at output `first`. */
+static struct tensor cut(const struct tensor *whole, bool is_vector, int64_t first, int64_t n)
+{
+    struct tensor part = *whole;
+    const unsigned char *data = whole->data;
+    if (is_vector || whole->is_transposed) {
+        data += first * dtype_info(whole->dtype)->block_bytes;
+        if (is_vector)
+            part.row_bytes = dtype_row_bytes(whole->dtype, n);
+    } else {
+        data += first * whole->row_bytes;
+    }
+    if (is_vector)
+        part.n_columns = (int32_t)n;
+    else
+        part.n_rows = (int32_t)n;
+    part.data = data;
+    return part;
+}
+
+static enum status place(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                         int layer, bool is_transposed)
+{
+    struct tensor whole = weights_catalog_tensor(entry);
+    CHECK(whole.data != NULL); /* its shape was compared with a checked spec */
+    bool is_vector = roles[role].rows == ONE;
+    size_t i = 0;
+    while (i < COUNT_OF(fused) && fused[i].role != role)
+        i++;
+    bool is_plain = dtype_info(whole.dtype)->n_block == 1;
+    if ((is_transposed || (is_vector && i < COUNT_OF(fused))) && !is_plain)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s is %s, here F32, F16 or BF16 are read", b->catalog->label,
+                         entry->name, entry->type);
+    if (is_transposed) {
+        int32_t n_stored = whole.n_rows;
+        whole.n_rows = whole.n_columns;
+        whole.n_columns = n_stored;
+        whole.is_transposed = true;
+    }
+    if (i == COUNT_OF(fused)) {
+        *place_of(b, role, layer) = whole;
+        return STATUS_OK;
+    }
+    int64_t first = 0;
+    for (int part = 0; part < 3 && fused[i].parts[part] != WEIGHTS_ROLE_N; part++) {
+        uint8_t part_role = fused[i].parts[part];
+        int64_t n = size_of(b->spec, is_vector ? roles[part_role].columns : roles[part_role].rows);
+        *place_of(b, part_role, layer) = cut(&whole, is_vector, first, n);
+        first += n;
+    }
+    return STATUS_OK;
+}
+
+static enum status bind_row(struct binder *b, const struct weights_name *row, int layer)
+{
+    char name[CATALOG_NAME_BYTES];
+    print_name(row->pattern, b->prefix, layer, name);
+    struct weights_entry *entry = weights_catalog_find(b->catalog, name);
+    if (entry != NULL)
+        entry->is_used = true;
+    if (row->flags & WEIGHTS_NAME_IGNORED)
+        return STATUS_OK;
+    if (row->role == WEIGHTS_OUTPUT && b->spec->is_tied)
+        return STATUS_OK; /* a copy of the embedding that some files keep */
+    if (entry == NULL) {
+        bool is_needed = !(row->flags & WEIGHTS_NAME_OPTIONAL) || row->role == WEIGHTS_OUTPUT;
+        return is_needed ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
+                                     b->catalog->label, name)
+                         : STATUS_OK;
+    }
+    if (entry->dtype == DTYPE_N)
+        return fault_set(b->fault, STATUS_UNSUPPORTED,
+                         "%s: tensor %s has type %s, which we don't "
+                         "read",
+                         b->catalog->label, name, entry->type);
+    bool is_transposed = (row->flags & WEIGHTS_NAME_TRANSPOSED) != 0;
+    enum status status = check_shape(b, entry, row->role, is_transposed);
+    return status != STATUS_OK ? status : place(b, entry, row->role, layer, is_transposed);
+}
+
+static enum status check_all_used(const struct binder *b)
+{
+    for (int32_t i = 0; i < b->catalog->n; i++)
+        if (!b->catalog->at[i].is_used)
+            return fault_set(b->fault, STATUS_UNSUPPORTED,
+                             "%s: tensor %s is not part of the architecture %s", b->catalog->label,
+                             b->catalog->at[i].name, b->spec->architecture);
+    return STATUS_OK;
+}
+
+enum status weights_bind(const struct weights_architecture *architecture, bool is_hf,
+                         const struct model_spec *spec, struct weights_catalog *catalog,
+                         struct model_weights *model, struct fault *fault)
+{
+    const struct weights_names *names = names_of(architecture, is_hf);
+    struct binder b = { spec, catalog, model, find_prefix(names, catalog), fault };
+    *model = (struct model_weights){ 0 };
+    model->layers = pile_take(catalog->pile, (size_t)spec->n_layers * sizeof(*model->layers));
+    for (const struct weights_name *row = names->rows; row->pattern != NULL; row++) {
+        int n = strstr(row->pattern, "%d") != NULL ? spec->n_layers : 1;
+        for (int layer = 0; layer < n; layer++) {
+            enum status status = bind_row(&b, row, layer);
+            if (status != STATUS_OK)
+                return status;
+        }
+    }
+    if (spec->is_tied)
+        model->output = model->token_embedding;
+    return check_all_used(&b);
+}

@@ -1,0 +1,236 @@
+/* From GGUF metadata to a card: the keys under "tokenizer.". */
+#include "weights/gguf_card.h"
+#include "weights/card.h"
+#include "weights/gguf_meta.h"
+#include <stdio.h>
+#include <string.h>
+
+/* All texts of an array in two blocks: one of pointers, one of bytes. */
+static const char *const *copy_texts(struct pile *pile, const struct weights_gguf_value *array,
+                                     uint32_t *n_bytes)
+{
+    const char **texts = pile_take(pile, (size_t)array->n * sizeof(*texts));
+    char *to = pile_take(pile, array->n_bytes); /* 8 bytes of length each: room for the zeros */
+    size_t cursor = 0;
+    for (uint64_t i = 0; i < array->n; i++) {
+        struct view text = weights_gguf_meta_next_text(array, &cursor);
+        if (text.n > 0)
+            memcpy(to, text.at, text.n);
+        texts[i] = to;
+        if (n_bytes != NULL)
+            n_bytes[i] = text.n < UINT32_MAX ? (uint32_t)text.n : UINT32_MAX;
+        to += text.n + 1;
+    }
+    return (const char *const *)texts;
+}
+
+static enum status check_count(const struct weights_gguf *gguf, const char *key, uint64_t n,
+                               int64_t expected, struct fault *fault)
+{
+    if (n == (uint64_t)expected)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT, "%s: %s has %llu elements for %lld tokens",
+                     gguf->label, key, (unsigned long long)n, (long long)expected);
+}
+
+static enum status read_types(struct weights_gguf *gguf, struct weights_card *card,
+                              struct fault *fault)
+{
+    const struct weights_gguf_value *array;
+    const char *key = "tokenizer.ggml.token_type";
+    uint8_t *types = pile_take(&gguf->pile, (size_t)card->n_tokens);
+    memset(types, TOKEN_NORMAL, (size_t)card->n_tokens);
+    card->types = types;
+    enum status status = weights_gguf_meta_array(gguf, key, GGUF_I32, &array, fault);
+    if (status != STATUS_OK || array == NULL)
+        return status;
+    status = check_count(gguf, key, array->n, card->n_tokens, fault);
+    for (int32_t i = 0; status == STATUS_OK && i < card->n_tokens; i++) {
+        uint32_t type;
+        memcpy(&type, array->at + 4 * (size_t)i, sizeof(type));
+        types[i] = type == 0 ? TOKEN_NORMAL : type < UINT8_MAX ? (uint8_t)type : UINT8_MAX;
+    }
+    return status;
+}
+
+static enum status read_scores(struct weights_gguf *gguf, struct weights_card *card,
+                               struct fault *fault)
+{
+    const struct weights_gguf_value *array;
+    const char *key = "tokenizer.ggml.scores";
+    enum status status = weights_gguf_meta_array(gguf, key, GGUF_F32, &array, fault);
+    if (status != STATUS_OK || card->tokenizer != WEIGHTS_TOKENIZER_SPM)
+        return status;
+    float *scores = pile_take(&gguf->pile, (size_t)card->n_tokens * sizeof(*scores));
+    card->scores = scores;
+    if (array == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: %s is missing", gguf->label, key);
+    status = check_count(gguf, key, array->n, card->n_tokens, fault);
+    if (status == STATUS_OK)
+        memcpy(scores, array->at, (size_t)card->n_tokens * sizeof(*scores));
+    return status;
+}
+
+static enum status read_merges(struct weights_gguf *gguf, struct weights_card *card,
+                               struct fault *fault)
+{
+    const struct weights_gguf_value *array;
+    const char *key = "tokenizer.ggml.merges";
+    enum status status = weights_gguf_meta_array(gguf, key, GGUF_TEXT, &array, fault);
+    if (status != STATUS_OK || card->tokenizer != WEIGHTS_TOKENIZER_BPE)
+        return status;
+    if (array == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: %s is missing", gguf->label, key);
+    if (array->n > CARD_MERGES_MAX)
+        return fault_set(fault, STATUS_TOO_LARGE, "%s: %llu merges, the limit is %d", gguf->label,
+                         (unsigned long long)array->n, CARD_MERGES_MAX);
+    card->merges = copy_texts(&gguf->pile, array, NULL);
+    card->n_merges = (int32_t)array->n;
+    return STATUS_OK;
+}
+
+static enum status read_tokens(struct weights_gguf *gguf, int32_t n_vocabulary,
+                               struct weights_card *card, struct fault *fault)
+{
+    const struct weights_gguf_value *array;
+    const char *key = "tokenizer.ggml.tokens";
+    enum status status = weights_gguf_meta_array(gguf, key, GGUF_TEXT, &array, fault);
+    if (status != STATUS_OK)
+        return status;
+    uint64_t n_max = n_vocabulary > 0 ? (uint64_t)n_vocabulary : (uint64_t)LIMIT_VOCABULARY;
+    if (array == NULL || array->n == 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: %s is missing", gguf->label, key);
+    if (array->n > n_max)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s: %s has %llu tokens, the embedding has room for %llu", gguf->label,
+                         key, (unsigned long long)array->n, (unsigned long long)n_max);
+    uint32_t *n_bytes = pile_take(&gguf->pile, (size_t)array->n * sizeof(*n_bytes));
+    card->tokens = copy_texts(&gguf->pile, array, n_bytes);
+    card->token_bytes = n_bytes;
+    card->n_tokens = (int32_t)array->n;
+    return STATUS_OK;
+}
+
+/* An id of a special token: -1 and its unsigned form mean none. */
+static enum status read_id(const struct weights_gguf *gguf, const struct weights_card *card,
+                           const char *name, int32_t *out, struct fault *fault)
+{
+    char key[64];
+    int64_t id = *out;
+    snprintf(key, sizeof(key), "tokenizer.ggml.%s_token_id", name);
+    enum status status = weights_gguf_meta_i64(gguf, key, -1, UINT32_MAX, &id, fault);
+    if (status != STATUS_OK)
+        return status;
+    *out = -1;
+    if (id == -1 || id == UINT32_MAX)
+        return STATUS_OK;
+    if (id >= card->n_tokens)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: %s is %lld, there are %d tokens",
+                         gguf->label, key, (long long)id, card->n_tokens);
+    *out = (int32_t)id;
+    return STATUS_OK;
+}
+
+static enum status read_ids(const struct weights_gguf *gguf, struct weights_card *card,
+                            struct fault *fault)
+{
+    int32_t eot = -1, eom = -1;
+    if (card->tokenizer == WEIGHTS_TOKENIZER_SPM && card->n_tokens > 2) { /* SentencePiece's own */
+        card->unknown_id = 0;
+        card->bos_id = 1;
+        card->eos_id = 2;
+    }
+    const struct {
+        const char *name;
+        int32_t *id;
+    } rows[] = {
+        { "bos", &card->bos_id },     { "eos", &card->eos_id }, { "unknown", &card->unknown_id },
+        { "padding", &card->pad_id }, { "eot", &eot },          { "eom", &eom }
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        enum status status = read_id(gguf, card, rows[i].name, rows[i].id, fault);
+        if (status != STATUS_OK)
+            return status;
+    }
+    weights_card_add_eog(card, card->eos_id);
+    weights_card_add_eog(card, eot);
+    weights_card_add_eog(card, eom);
+    weights_card_add_known_eog(card);
+    return STATUS_OK;
+}
+
+/* Flags: first what the kind of tokenizer implies, then what the file says. */
+static enum status read_flags(const struct weights_gguf *gguf, struct weights_card *card,
+                              struct fault *fault)
+{
+    struct view pre = view_text("");
+    enum status status = weights_gguf_meta_text(gguf, "tokenizer.ggml.pre", &pre, fault);
+    if (status != STATUS_OK)
+        return status;
+    snprintf(card->pre, sizeof(card->pre), "%.*s",
+             (int)(pre.n < sizeof(card->pre) ? pre.n : sizeof(card->pre) - 1), pre.at);
+    bool is_llama3 = strcmp(card->pre, "llama-bpe") == 0 || strcmp(card->pre, "llama3") == 0 ||
+                     strcmp(card->pre, "llama-v3") == 0;
+    card->add_bos = card->tokenizer == WEIGHTS_TOKENIZER_SPM || is_llama3;
+    card->add_space_prefix = card->tokenizer == WEIGHTS_TOKENIZER_SPM;
+    card->ignore_merges = is_llama3 || strcmp(card->pre, "tekken") == 0;
+    card->normalizes_nfc = strcmp(card->pre, "qwen2") == 0;
+    const struct {
+        const char *key;
+        bool *out;
+    } rows[] = { { "tokenizer.ggml.add_bos_token", &card->add_bos },
+                 { "tokenizer.ggml.add_eos_token", &card->add_eos },
+                 { "tokenizer.ggml.add_space_prefix", &card->add_space_prefix } };
+    for (size_t i = 0; i < COUNT_OF(rows) && status == STATUS_OK; i++)
+        status = weights_gguf_meta_bool(gguf, rows[i].key, rows[i].out, fault);
+    return status;
+}
+
+static enum status read_texts(struct weights_gguf *gguf, struct weights_card *card,
+                              struct fault *fault)
+{
+    struct view name = view_text(""), template = view_of(NULL, 0);
+    enum status status = weights_gguf_meta_text(gguf, "general.name", &name, fault);
+    if (status == STATUS_OK)
+        status = weights_gguf_meta_text(gguf, "tokenizer.chat_template", &template, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (template.n > CARD_TEMPLATE_BYTES_MAX)
+        return fault_set(fault, STATUS_TOO_LARGE,
+                         "%s: tokenizer.chat_template has %zu bytes, the limit is %d", gguf->label,
+                         template.n, CARD_TEMPLATE_BYTES_MAX);
+    if (utf8_is_valid(name) && name.n < sizeof(card->name))
+        snprintf(card->name, sizeof(card->name), "%.*s", (int)name.n, name.at);
+    if (template.at != NULL)
+        card->chat_template = pile_text(&gguf->pile, template.at, template.n);
+    return STATUS_OK;
+}
+
+enum status weights_gguf_card(struct weights_gguf *gguf, int32_t n_vocabulary,
+                              struct weights_card *card, struct fault *fault)
+{
+    struct view model = view_text("none");
+    weights_card_init(card);
+    enum status status = read_texts(gguf, card, fault);
+    if (status == STATUS_OK)
+        status = weights_gguf_meta_text(gguf, "tokenizer.ggml.model", &model, fault);
+    if (status != STATUS_OK || view_equal_text(model, "none") || view_equal_text(model, "no_vocab"))
+        return status;
+    if (view_equal_text(model, "llama"))
+        card->tokenizer = WEIGHTS_TOKENIZER_SPM;
+    else if (view_equal_text(model, "gpt2"))
+        card->tokenizer = WEIGHTS_TOKENIZER_BPE;
+    else
+        return fault_set(fault, STATUS_UNSUPPORTED, "%s: the tokenizer \"%.*s\" is not supported",
+                         gguf->label, (int)(model.n < 32 ? model.n : 32), model.at);
+    status = read_tokens(gguf, n_vocabulary, card, fault);
+    enum status (*const steps[])(struct weights_gguf *, struct weights_card *,
+                                 struct fault *) = { read_types, read_scores, read_merges };
+    for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
+        status = steps[i](gguf, card, fault);
+    if (status == STATUS_OK)
+        status = read_flags(gguf, card, fault);
+    if (status == STATUS_OK)
+        status = read_ids(gguf, card, fault);
+    return status != STATUS_OK ? status : weights_card_check(card, gguf->label, fault);
+}

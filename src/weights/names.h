@@ -1,0 +1,64 @@
+/* Architectures: what each computes, and what GGUF and Hugging Face files call its tensors. */
+#pragma once
+#include "core/model_spec.h"
+
+enum weights_role {
+    WEIGHTS_TOKEN_EMBEDDING,
+    WEIGHTS_POSITION_EMBEDDING,
+    WEIGHTS_OUTPUT_NORM,
+    WEIGHTS_OUTPUT_NORM_BIAS,
+    WEIGHTS_OUTPUT,
+    WEIGHTS_OUTPUT_BIAS,
+    WEIGHTS_ROPE_FACTORS,
+    WEIGHTS_ATTENTION_NORM, /* from here on one per layer */
+    WEIGHTS_ATTENTION_NORM_BIAS,
+    WEIGHTS_Q,
+    WEIGHTS_K,
+    WEIGHTS_V,
+    WEIGHTS_Q_BIAS,
+    WEIGHTS_K_BIAS,
+    WEIGHTS_V_BIAS,
+    WEIGHTS_Q_NORM,
+    WEIGHTS_K_NORM,
+    WEIGHTS_O,
+    WEIGHTS_O_BIAS,
+    WEIGHTS_FFN_NORM,
+    WEIGHTS_FFN_NORM_BIAS,
+    WEIGHTS_GATE,
+    WEIGHTS_UP,
+    WEIGHTS_GATE_BIAS,
+    WEIGHTS_UP_BIAS,
+    WEIGHTS_DOWN,
+    WEIGHTS_DOWN_BIAS,
+    WEIGHTS_QKV, /* fused: rows of q, then of k, then of v */
+    WEIGHTS_QKV_BIAS,
+    WEIGHTS_GATE_UP, /* fused: rows of gate, then of up */
+    WEIGHTS_ROLE_N
+};
+
+enum weights_name_flag {
+    WEIGHTS_NAME_OPTIONAL = 1,
+    WEIGHTS_NAME_TRANSPOSED = 2, /* stored as (inputs, outputs) */
+    WEIGHTS_NAME_IGNORED = 4,    /* a buffer that needs no reading; role means nothing */
+};
+struct weights_name {
+    uint8_t role, flags;
+    const char *pattern; /* "%d" is the layer, a leading "*" one of the prefixes */
+};
+struct weights_names {
+    const char *prefixes[2];         /* the first under which the token embedding is there */
+    const struct weights_name *rows; /* ends at pattern NULL; none: not in this format */
+};
+
+struct weights_architecture {
+    const char *name;    /* GGUF's general.architecture */
+    const char *hf_name; /* config.json's model_type */
+    enum norm_kind norm;
+    enum act_kind act;
+    bool is_gated, has_qk_norm;
+    enum position_kind gguf_position, hf_position;
+    struct weights_names gguf, hf;
+};
+
+/* NULL when there is no such row. */
+const struct weights_architecture *weights_names_find(const char *name, bool is_hf);

@@ -1,0 +1,200 @@
+/* The face: opens whatever lies at a path, and answers for it until it is closed. */
+#include "weights/weights.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "weights/bind.h"
+#include "weights/gguf.h"
+#include "weights/gguf_card.h"
+#include "weights/gguf_spec.h"
+#include <stdio.h>
+#include <string.h>
+
+#define SAMPLE_BYTES 1024 /* of each end of a tensor, for the hash */
+
+struct weights {
+    bool is_hf, has_model;
+    struct weights_gguf gguf; /* unless is_hf */
+    char format[32];
+    struct model_spec spec;
+    struct model_weights model;
+    struct weights_card card;
+};
+
+static const struct weights_catalog *catalog_of(const struct weights *weights)
+{
+    return &weights->gguf.catalog;
+}
+
+static enum status open_gguf(struct weights *weights, const char *path, bool with_model,
+                             struct fault *fault)
+{
+    const struct weights_architecture *architecture;
+    enum status status = weights_gguf_open(&weights->gguf, path, fault);
+    if (status != STATUS_OK)
+        return status;
+    snprintf(weights->format, sizeof(weights->format), "GGUF v%u", weights->gguf.version);
+    if (with_model) {
+        status = weights_gguf_spec(&weights->gguf, &weights->spec, &architecture, fault);
+        if (status == STATUS_OK)
+            status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
+                                  &weights->model, fault);
+    }
+    if (status == STATUS_OK)
+        status =
+            weights_gguf_card(&weights->gguf, weights->spec.n_vocabulary, &weights->card, fault);
+    if (status != STATUS_OK)
+        weights_gguf_close(&weights->gguf);
+    return status;
+}
+
+/* A model without a name of its own is called after its file. */
+static void name_card(struct weights_card *card, const char *path)
+{
+    if (card->name[0] != '\0')
+        return;
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    if (end - start > 5 && memcmp(path + end - 5, ".gguf", 5) == 0)
+        end -= 5;
+    if (utf8_is_valid(view_of(path + start, end - start)) && end - start < sizeof(card->name))
+        snprintf(card->name, sizeof(card->name), "%.*s", (int)(end - start), path + start);
+}
+
+static enum status open_any(struct weights **out, const char *path, bool with_model,
+                            struct fault *fault)
+{
+    struct weights *weights = mem_take(sizeof(*weights));
+    weights->is_hf = file_is_directory(path);
+    enum status status = open_gguf(weights, path, with_model, fault);
+    *out = NULL;
+    if (status != STATUS_OK) {
+        mem_give(weights);
+        return status;
+    }
+    weights->has_model = with_model;
+    name_card(&weights->card, path);
+    *out = weights;
+    return STATUS_OK;
+}
+
+enum status weights_open(struct weights **out, const char *path, struct fault *fault)
+{
+    return open_any(out, path, true, fault);
+}
+
+enum status weights_open_card(struct weights **out, const char *path, struct fault *fault)
+{
+    return open_any(out, path, false, fault);
+}
+
+void weights_close(struct weights *weights)
+{
+    if (weights == NULL)
+        return;
+    weights_gguf_close(&weights->gguf);
+    mem_give(weights);
+}
+
+const struct model_spec *weights_spec(const struct weights *weights)
+{
+    return weights->has_model ? &weights->spec : NULL;
+}
+
+const struct model_weights *weights_model(const struct weights *weights)
+{
+    return weights->has_model ? &weights->model : NULL;
+}
+
+const struct weights_card *weights_card(const struct weights *weights)
+{
+    return &weights->card;
+}
+
+const char *weights_format(const struct weights *weights)
+{
+    return weights->format;
+}
+
+int64_t weights_file_bytes(const struct weights *weights)
+{
+    const struct weights_catalog *catalog = catalog_of(weights);
+    uint64_t n_bytes = 0;
+    for (int32_t i = 0; i < catalog->n; i++)
+        n_bytes += catalog->at[i].n_bytes;
+    return n_bytes < INT64_MAX ? (int64_t)n_bytes : INT64_MAX;
+}
+
+static uint64_t hash_entry(const struct weights_entry *entry, uint64_t hash)
+{
+    hash = hash_fast(entry->name, strlen(entry->name), hash).low;
+    hash = hash_fast(entry->type, strlen(entry->type), hash).low;
+    hash = hash_fast(entry->dims, sizeof(entry->dims), hash).low;
+    if (entry->n_bytes <= 2 * SAMPLE_BYTES)
+        return hash_fast(entry->data, entry->n_bytes, hash).low;
+    hash = hash_fast(entry->data, SAMPLE_BYTES, hash).low;
+    return hash_fast(entry->data + entry->n_bytes - SAMPLE_BYTES, SAMPLE_BYTES, hash).low;
+}
+
+/* What the spec adds to the tensors: the same weights with another rotation are another model. */
+static uint64_t hash_spec(const struct model_spec *spec, uint64_t hash)
+{
+    char text[256];
+    const struct rope_scaling *scaling = &spec->rope_scaling;
+    int n = snprintf(text, sizeof(text), "%s %d %d %d %d %d %d %d %a %a %d %a %a %a %d %a",
+                     spec->architecture, spec->n_heads, spec->n_kv_heads, spec->window,
+                     (int)spec->act, (int)spec->position, spec->n_rope_dims, spec->position_offset,
+                     (double)spec->norm_epsilon, (double)spec->rope_base, (int)scaling->kind,
+                     (double)scaling->factor, (double)scaling->low_freq_factor,
+                     (double)scaling->high_freq_factor, scaling->n_positions_original,
+                     (double)spec->embedding_scale);
+    CHECK(n > 0 && n < (int)sizeof(text));
+    return hash_fast(text, (size_t)n, hash).low;
+}
+
+uint64_t weights_hash(const struct weights *weights)
+{
+    const struct weights_catalog *catalog = catalog_of(weights);
+    uint64_t hash = weights->has_model ? hash_spec(&weights->spec, 0) : 0;
+    for (int32_t i = 0; i < catalog->n; i++)
+        hash = hash_entry(&catalog->at[i], hash);
+    return hash;
+}
+
+static bool drop_in(const struct file_map *map, uintptr_t start, size_t n_bytes)
+{
+    uintptr_t base = (uintptr_t)map->at;
+    if (map->at == NULL || start < base || start - base > map->n_bytes ||
+        n_bytes > map->n_bytes - (start - base))
+        return false;
+    file_map_drop(map, start - base, n_bytes);
+    return true;
+}
+
+void weights_drop(const struct weights *weights, const struct tensor *tensor)
+{
+    int64_t n_stored = tensor->is_transposed ? tensor->n_columns : tensor->n_rows;
+    int64_t row =
+        dtype_row_bytes(tensor->dtype, tensor->is_transposed ? tensor->n_rows : tensor->n_columns);
+    if (tensor->data == NULL || row != tensor->row_bytes)
+        return; /* some columns of each row: its pages are its neighbours' too */
+    size_t n_bytes = (size_t)(n_stored * row);
+    for (uint32_t i = 0; weights->gguf.maps != NULL && i < weights->gguf.n_parts; i++)
+        if (drop_in(&weights->gguf.maps[i], (uintptr_t)tensor->data, n_bytes))
+            return;
+}
+
+bool weights_list(const struct weights *weights, int index, const char **name,
+                  struct tensor *tensor)
+{
+    const struct weights_catalog *catalog = catalog_of(weights);
+    if (index < 0 || index >= catalog->n)
+        return false;
+    *name = catalog->at[index].name;
+    *tensor = weights_catalog_tensor(&catalog->at[index]);
+    return true;
+}

@@ -1,0 +1,18 @@
+/* Names of why a request came back or ended, as metrics and logs say them. */
+#include "core/service.h"
+
+static const char *const names[SERVICE_WHY_N] = {
+    [SERVICE_WHY_NONE] = "none",         [SERVICE_STOPPED] = "stop",
+    [SERVICE_LENGTH] = "length",         [SERVICE_CANCELLED] = "cancelled",
+    [SERVICE_DEADLINE] = "deadline",     [SERVICE_FAILED] = "failed",
+    [SERVICE_TOO_LARGE] = "too-large",   [SERVICE_NOT_READY] = "not-ready",
+    [SERVICE_LEASE_OVER] = "lease-over", [SERVICE_FULL] = "full",
+    [SERVICE_DRAINING] = "draining",     [SERVICE_CRASHED] = "crashed",
+    [SERVICE_MOVED] = "moved",
+};
+
+const char *service_why_name(enum service_why why)
+{
+    bool is_known = (unsigned)why < SERVICE_WHY_N && names[why] != NULL;
+    return is_known ? names[why] : "unknown";
+}

@@ -1,0 +1,38 @@
+/* A gateway: a core/service over the bus. It keeps every request until its end, holds those whose
+ * model is not there, routes the rest, and submits again whatever comes back: a client sees a
+ * pause, not a seam.
+ *
+ *   HELD --routed--> SENT --ENDED--> gone        HELD --cancelled, deadline, hold bound--> ended by
+ * the gateway
+ *    ^----RETURNED----|
+ *
+ * It tokenizes nothing. The same thread calls the service, the control and cluster_gateway_step. */
+#pragma once
+#include "cluster/bus.h"
+#include "core/control.h"
+#include "core/service.h"
+#include "core/service_spec.h"
+#include "route/policy.h"
+
+struct cluster_gateway;
+struct cluster_gateway_options {
+    struct bus_port port;
+    uint16_t node, manager; /* addresses */
+    int n_engines, n_services;
+    const struct service_spec *services; /* copied */
+    uint32_t n_requests_max;
+    const struct route_policy *router;
+    const struct route_config *router_config;
+};
+struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_options *options);
+void cluster_gateway_close(struct cluster_gateway *gateway);
+struct service cluster_gateway_service(struct cluster_gateway *gateway);
+struct control cluster_gateway_control(struct cluster_gateway *gateway);
+int64_t cluster_gateway_step(struct cluster_gateway *gateway,
+                             int64_t now_ns); /* routes; next wake */
+/* The mirror of the engines: the last report of each. */
+const struct engine_report *cluster_gateway_reports(const struct cluster_gateway *gateway,
+                                                    int *n_engines);
+uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway);
+bool cluster_gateway_is_sound(
+    const struct cluster_gateway *gateway); /* full self-check of lists and counts */

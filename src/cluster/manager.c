@@ -1,0 +1,407 @@
+/* The manager: brings models in and out of engines, by messages alone. */
+#include "cluster/manager.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cluster/message.h"
+#include "place/residency.h"
+#include <string.h>
+
+enum { ASKS_MAX = 64 };
+static const int64_t BROKEN_NS =
+    10 * TIME_NS_PER_S; /* a load that failed is not tried again before */
+static const int64_t RETRY_NS =
+    20 * TIME_NS_PER_MS; /* between looks while a wanted model waits for room */
+
+struct place {      /* a service on an engine */
+    uint8_t status; /* of the last report */
+    bool is_asked_in, is_asked_out;
+    int64_t idle_since_ns; /* TIME_NEVER while it has requests */
+};
+struct want {
+    bool is_wanted;
+    int64_t broken_until_ns;
+    enum status cause;
+    struct fault fault;
+};
+struct ask { /* a load or unload that somebody waits for */
+    uint64_t id;
+    uint8_t kind;
+    uint16_t service;
+};
+struct cluster_manager {
+    struct cluster_manager_options options;
+    struct service_spec *services;
+    int64_t need_bytes[LIMIT_SERVICES];
+    struct place places[LIMIT_ENGINES][LIMIT_SERVICES];
+    struct want wants[LIMIT_SERVICES];
+    struct engine_report *reports;
+    bool has_report[LIMIT_ENGINES];
+    struct ask asks[ASKS_MAX];
+    int n_asks;
+    int64_t now_ns;
+};
+
+static bool post(struct cluster_manager *m, uint16_t to, const void *message, size_t n_bytes)
+{
+    const struct bus_port *port = &m->options.port;
+    return port->send(port->self, port->address, to, message, n_bytes, NULL, 0);
+}
+
+static bool post_order(struct cluster_manager *m, enum message_kind kind, int engine, int service)
+{
+    struct message_head head = cluster_message_head(kind, m->options.port.address, sizeof head);
+    head.engine = (uint16_t)engine;
+    head.service = (uint16_t)service;
+    return post(m, m->options.node, &head, sizeof head);
+}
+
+/* ---- What is there. ---- */
+
+static bool may_serve(const struct cluster_manager *m, int engine, int service)
+{
+    return m->services[service].engines == 0 || (m->services[service].engines >> engine & 1);
+}
+
+static bool is_in(const struct place *place)
+{
+    return place->is_asked_in || place->status == SERVICE_LOADED ||
+           place->status == SERVICE_LOADING;
+}
+
+static bool is_anywhere(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->options.n_engines; e++) {
+        if (is_in(&m->places[e][service]) && !m->places[e][service].is_asked_out)
+            return true;
+    }
+    return false;
+}
+
+static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->options.n_engines; e++) {
+        if (m->places[e][service].status == SERVICE_LOADED)
+            return true;
+    }
+    return false;
+}
+
+/* The models of an engine as residency sees them; *free_bytes is what neither they nor orders under
+ * way have claimed. */
+static int32_t list_residents(const struct cluster_manager *m, int engine,
+                              struct place_resident *out, int64_t *free_bytes)
+{
+    int32_t n = 0;
+    *free_bytes = m->reports[engine].memory_bytes;
+    for (int s = 0; s < m->options.n_services; s++) {
+        const struct place *place = &m->places[engine][s];
+        const struct service_report *report = &m->reports[engine].services[s];
+        if (!is_in(place) && place->status != SERVICE_DRAINING_OUT)
+            continue;
+        int64_t n_bytes = report->weights_bytes + report->activation_bytes;
+        n_bytes = n_bytes > 0 ? n_bytes : m->need_bytes[s];
+        if (place->is_asked_out)
+            continue; /* its bytes come back: the loader waits for them */
+        *free_bytes -= n_bytes;
+        out[n++] = (struct place_resident){ .service = (uint16_t)s,
+                                            .n_bytes = n_bytes,
+                                            .keep_alive_ns = m->services[s].keep_alive_ns,
+                                            .idle_since_ns = place->status == SERVICE_LOADED
+                                                                 ? place->idle_since_ns
+                                                                 : TIME_NEVER };
+    }
+    return n;
+}
+
+/* ---- Orders. ---- */
+
+static void order_out(struct cluster_manager *m, int engine, int service, const char *why)
+{
+    if (!post_order(m, MESSAGE_UNLOAD, engine, service))
+        return;
+    m->places[engine][service].is_asked_out = true;
+    log_line(LOG_INFO, "manager", "unloading %s from engine %d: %s", m->services[service].name,
+             engine, why);
+}
+
+static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, enum status status,
+                        const struct fault *fault)
+{
+    int n_kept = 0;
+    for (int i = 0; i < m->n_asks; i++) {
+        struct ask *ask = &m->asks[i];
+        if (ask->service != service || ask->kind != kind) {
+            m->asks[n_kept++] = *ask;
+            continue;
+        }
+        struct message_answer message = { .status = (uint8_t)status };
+        message.head =
+            cluster_message_head(MESSAGE_ANSWER, m->options.port.address, sizeof message);
+        message.head.service = ask->service;
+        message.head.id = ask->id;
+        if (fault)
+            message.fault = *fault;
+        if (!post(m, m->options.gateway, &message, sizeof message))
+            m->asks[n_kept++] = *ask; /* said again at the next step */
+    }
+    m->n_asks = n_kept;
+}
+
+/* The load failed: whoever waits is told, and nobody tries again for a while. */
+static void note_broken(struct cluster_manager *m, int service, enum status cause,
+                        const struct fault *fault)
+{
+    struct want *want = &m->wants[service];
+    want->is_wanted = false;
+    want->cause = cause;
+    want->fault = *fault;
+    want->broken_until_ns = m->now_ns + BROKEN_NS;
+    struct message_change message = { .status = SERVICE_BROKEN,
+                                      .cause = (uint8_t)cause,
+                                      .fault = *fault };
+    message.head = cluster_message_head(MESSAGE_CHANGE, m->options.port.address, sizeof message);
+    message.head.service = (uint16_t)service;
+    (void)post(m, m->options.gateway, &message,
+               sizeof message); /* lost: the gateway wants again and is told again */
+    answer_asks(m, service, CONTROL_LOAD, cause, fault);
+}
+
+/* The engine that can take the model with the fewest evictions, then with most bytes left. -1: none
+ * now; *never: none ever. */
+static int choose_engine(const struct cluster_manager *m, int service,
+                         struct place_eviction *eviction, bool *never)
+{
+    int best = -1;
+    *never = true;
+    for (int e = 0; e < m->options.n_engines; e++) {
+        struct place_resident residents[LIMIT_SERVICES];
+        struct place_eviction out;
+        int64_t free_bytes;
+        if (!may_serve(m, e, service) || !m->has_report[e])
+            continue;
+        int32_t n = list_residents(m, e, residents, &free_bytes);
+        place_evict(residents, n, m->need_bytes[service], free_bytes, m->reports[e].memory_bytes,
+                    &out);
+        *never = *never && out.never;
+        if (out.never || out.must_wait)
+            continue;
+        if (best < 0 || out.n_victims < eviction->n_victims ||
+            (out.n_victims == eviction->n_victims && out.free_bytes > eviction->free_bytes)) {
+            best = e;
+            *eviction = out;
+        }
+    }
+    return best;
+}
+
+static void refuse_never(struct cluster_manager *m, int service)
+{
+    struct fault fault;
+    int64_t most = 0;
+    for (int e = 0; e < m->options.n_engines; e++)
+        most = may_serve(m, e, service) ? max_i64(most, m->reports[e].memory_bytes) : most;
+    fault_set(&fault, STATUS_TOO_LARGE,
+              "model %s needs about %lld MiB, and its engine has %lld MiB less what is pinned",
+              m->services[service].name, (long long)(m->need_bytes[service] >> 20),
+              (long long)(most >> 20));
+    note_broken(m, service, STATUS_TOO_LARGE, &fault);
+}
+
+static void bring_in(struct cluster_manager *m, int service)
+{
+    struct place_eviction eviction = { 0 };
+    bool never, has_all = true;
+    if (m->wants[service].broken_until_ns > m->now_ns) {
+        note_broken(m, service, m->wants[service].cause, &m->wants[service].fault);
+        return;
+    }
+    for (int e = 0; e < m->options.n_engines; e++)
+        has_all = has_all && m->has_report[e];
+    int engine = choose_engine(m, service, &eviction, &never);
+    if (engine < 0) {
+        if (never && has_all)
+            refuse_never(m, service);
+        return; /* looked at again at the next step */
+    }
+    for (int32_t i = 0; i < eviction.n_victims; i++)
+        order_out(m, engine, eviction.victims[i], "another model needs its memory");
+    m->places[engine][service].is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
+}
+
+/* ---- Mail. ---- */
+
+static void take_report(struct cluster_manager *m, const struct message_report *message)
+{
+    int e = message->head.engine;
+    m->reports[e] = message->report;
+    m->has_report[e] = true;
+    for (int s = 0; s < message->report.n_services; s++) {
+        const struct service_report *report = &message->report.services[s];
+        struct place *place = &m->places[e][s];
+        bool is_busy = report->n_waiting + report->n_running > 0;
+        if (report->status == SERVICE_LOADED && place->status != SERVICE_LOADED)
+            place->idle_since_ns = m->now_ns;
+        if (is_busy)
+            place->idle_since_ns = TIME_NEVER;
+        else if (place->idle_since_ns == TIME_NEVER)
+            place->idle_since_ns = m->now_ns;
+        place->status = report->status;
+        if (report->weights_bytes > 0)
+            m->need_bytes[s] = report->weights_bytes + report->activation_bytes;
+    }
+}
+
+static void take_change(struct cluster_manager *m, const struct message_change *message)
+{
+    struct place *place = &m->places[message->head.engine][message->head.service];
+    int service = message->head.service;
+    place->is_asked_in = false;
+    place->status = message->status;
+    switch (message->status) {
+    case SERVICE_LOADED:
+        m->wants[service].is_wanted = false;
+        place->idle_since_ns = m->now_ns;
+        answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
+        break;
+    case SERVICE_BROKEN:
+        place->is_asked_out = false;
+        note_broken(m, service, (enum status)message->cause, &message->fault);
+        break;
+    default:
+        place->is_asked_out = false;
+        if (!is_loaded_anywhere(m, service))
+            answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        break;
+    }
+}
+
+static void refuse_ask(struct cluster_manager *m, int service, uint8_t kind, enum status status,
+                       const char *sentence)
+{
+    struct fault fault;
+    fault_set(&fault, status, "model %s %s", m->services[service].name, sentence);
+    answer_asks(m, service, kind, status, &fault);
+}
+
+static void take_unload(struct cluster_manager *m, int service)
+{
+    bool is_busy = false, is_there = false;
+    for (int e = 0; e < m->options.n_engines; e++) {
+        is_there = is_there || is_in(&m->places[e][service]);
+        is_busy = is_busy || (m->places[e][service].status == SERVICE_LOADED &&
+                              m->places[e][service].idle_since_ns == TIME_NEVER);
+    }
+    if (is_busy) {
+        refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY,
+                   "has requests: a busy model is not unloaded");
+    } else if (!is_there) {
+        answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+    } else {
+        m->wants[service].is_wanted = false;
+        for (int e = 0; e < m->options.n_engines; e++) {
+            if (is_in(&m->places[e][service]))
+                order_out(m, e, service, "asked");
+        }
+    }
+}
+
+static void take_ask(struct cluster_manager *m, const struct message_ask *message)
+{
+    int service = message->head.service;
+    if (message->kind == CONTROL_DRAIN) {
+        for (int e = 0; e < m->options.n_engines; e++)
+            (void)post_order(m, MESSAGE_DRAIN, e, 0);
+        return;
+    }
+    if (m->n_asks == ASKS_MAX)
+        return;
+    m->asks[m->n_asks++] = (struct ask){ message->head.id, message->kind, (uint16_t)service };
+    if (message->kind == CONTROL_UNLOAD) {
+        take_unload(m, service);
+    } else if (is_loaded_anywhere(m, service)) {
+        answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
+    } else {
+        m->wants[service].is_wanted = true;
+        m->wants[service].broken_until_ns = 0; /* an operator may try again at once */
+    }
+}
+
+static void take_mail(struct cluster_manager *m)
+{
+    const struct bus_port *port = &m->options.port;
+    const void *message;
+    size_t n_bytes;
+    while (port->peek(port->self, port->address, &message, &n_bytes)) {
+        const struct message_head *head = message;
+        if (!cluster_message_is_valid(message, n_bytes, m->options.n_engines,
+                                      m->options.n_services))
+            log_line(LOG_WARN, "manager", "dropped a malformed message of %zu bytes", n_bytes);
+        else if (head->kind == MESSAGE_REPORT)
+            take_report(m, message);
+        else if (head->kind == MESSAGE_CHANGE)
+            take_change(m, message);
+        else if (head->kind == MESSAGE_WANT)
+            m->wants[head->service].is_wanted = true;
+        else if (head->kind == MESSAGE_ASK)
+            take_ask(m, message);
+        port->pop(port->self, port->address);
+    }
+}
+
+static int64_t unload_expired(struct cluster_manager *m)
+{
+    int64_t wake = TIME_NEVER;
+    for (int e = 0; e < m->options.n_engines; e++) {
+        struct place_resident residents[LIMIT_SERVICES];
+        uint16_t expired[LIMIT_SERVICES];
+        int64_t free_bytes, next_ns;
+        int32_t n = list_residents(m, e, residents, &free_bytes);
+        int32_t n_expired = place_expired(residents, n, m->now_ns, expired, &next_ns);
+        for (int32_t i = 0; i < n_expired; i++)
+            order_out(m, e, expired[i], "idle for longer than its keep_alive");
+        wake = min_i64(wake, next_ns);
+    }
+    return wake;
+}
+
+int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
+{
+    m->now_ns = now_ns;
+    take_mail(m);
+    int64_t wake = unload_expired(m);
+    for (int s = 0; s < m->options.n_services; s++) {
+        if (!m->wants[s].is_wanted)
+            continue;
+        if (!is_anywhere(m, s))
+            bring_in(m, s);
+        if (m->wants[s].is_wanted)
+            wake = min_i64(wake, now_ns + RETRY_NS);
+    }
+    return wake;
+}
+
+struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options)
+{
+    struct cluster_manager *m = mem_take(sizeof *m);
+    size_t n = (size_t)options->n_services;
+    m->options = *options;
+    m->services = mem_take(sizeof *m->services * n);
+    memcpy(m->services, options->services, sizeof *m->services * n);
+    memcpy(m->need_bytes, options->need_bytes, sizeof(int64_t) * n);
+    m->reports = mem_take(sizeof *m->reports * LIMIT_ENGINES);
+    for (int s = 0; s < options->n_services; s++) {
+        m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
+        for (int e = 0; e < options->n_engines; e++)
+            m->places[e][s].idle_since_ns = 0;
+    }
+    return m;
+}
+
+void cluster_manager_close(struct cluster_manager *m)
+{
+    mem_give(m->services);
+    mem_give(m->reports);
+    mem_give(m);
+}

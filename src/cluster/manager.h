@@ -1,0 +1,22 @@
+/* The manager: which models are in memory. A state machine: messages in, messages out.
+ *
+ * It loads what is wanted (at start, by requests held at a gateway, by an admin), evicts by bytes
+ * what was idle longest (place/residency.h), unloads what outlived its keep-alive, and answers
+ * asks. A busy model is never evicted; a model that can never fit is refused at once with the
+ * arithmetic. */
+#pragma once
+#include "cluster/bus.h"
+#include "core/service_spec.h"
+
+struct cluster_manager;
+struct cluster_manager_options {
+    struct bus_port port;
+    uint16_t gateway, node; /* addresses */
+    int n_engines, n_services;
+    const struct service_spec *services; /* copied */
+    const int64_t *
+        need_bytes; /* per service: weights and activations, an estimate until it was loaded once */
+};
+struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options);
+void cluster_manager_close(struct cluster_manager *manager);
+int64_t cluster_manager_step(struct cluster_manager *manager, int64_t now_ns); /* next wake */

@@ -7,32 +7,41 @@
  *
  * The arithmetic that all CPU backends share, bit for bit (DESIGN.md idea 7):
  *  - A sum over K has one order for every batch size, tail, thread count and instruction set: each
- * output has its own accumulator that walks k upwards (lanes along outputs), float products by
- * fused multiply-add.
- *  - Against integer weights a row is quantized per 32 inputs: scale = max|x| / 127, q = round to
- * nearest even of x / scale; the 32 products are summed exactly in int32, then acc =
- * fma((float)sum, weight_scale * x_scale, acc), blocks upwards; types with a minimum add
- * fma(minimum, x_scale * sum(q), acc) after it. Types with 16-element sub-blocks do it per 16.
- *  - Reductions over a vector (norms, dot products of attention) use 16 partial sums, element i
- * into sum i mod 16, folded 8, 4, 2, 1; attention walks pieces at absolute multiples of 256
- * positions, each from scratch, merged upwards.
- *  - exp, tanh and the activations are the polynomials of compute/vmath.h, the same operations in
- * every instruction set.
+ * output has its own accumulator that starts at 0 and walks k upwards (lanes along outputs), float
+ * products by fused multiply-add. Then bias is added, act applied, and last dst added to.
+ *  - Against integer weights a row is quantized per 32 inputs (quant_activations: scale = max|x| /
+ * 127, q = round to nearest even of x / scale); the 32 products are summed exactly in int32, then
+ * acc = fma((float)sum, weight_scale * x_scale, acc), blocks upwards; types with a minimum do acc =
+ * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks do it per
+ * 16.
+ *  - Reductions over a vector (norms, scores, sums of a softmax) use 16 partial sums, element i
+ * into sum i mod 16 (products by fma), folded 8, 4, 2, 1. Norms: t = (x - mean) * (1 / sqrt(mean
+ * square + epsilon)), then t * weight, or fma(t, weight, bias); RMS has no mean.
+ *  - Attention walks pieces at absolute multiples of 256 positions, each from scratch: score =
+ * dot(q, k) * scale, p = exp(score - max), sum of p in 16 partial sums by position mod 16, o[d] =
+ * fma(p, v[d], o[d]) with positions upwards. Pieces are merged upwards: M = max(m, m2), a = exp(m -
+ * M), b = exp(m2 - M), sum = fma(sum2, b, sum * a), o = fma(o2, b, o * a). At last o * (1 / sum).
+ *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, (x c -
+ * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
+ *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
+ * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN. */
 #pragma once
 #include "core/model_weights.h"
+
+enum { COMPUTE_ARITHMETIC_CPU = 1 }; /* the number of the arithmetic above; it grows when bits do */
 
 enum compute_op_kind {
     COMPUTE_EMBED, /* dst = token_embedding[ids] * scale (+ position_embedding[positions + n] when
                       weight2 is there) */
     COMPUTE_NORM,  /* dst = norm(src) * weight + bias; norm_kind in flags, epsilon in scale */
     COMPUTE_HEAD_NORM, /* in place on dst: RMS norm of each head of n dims with weight (head_dim) */
-    COMPUTE_MATMUL,    /* dst = src . weight^T + bias; COMPUTE_ADD_TO: dst += ...; COMPUTE_ACT:
-                          act(...) */
-    COMPUTE_GATE,      /* dst = act(src) * src2 */
-    COMPUTE_ROPE,      /* in place on dst (n heads of head_dim), table of inverse frequencies in the
-                          program */
-    COMPUTE_KV_STORE,  /* keys src, values src2 of every row go into the cache of `layer` */
+    COMPUTE_MATMUL,   /* dst = src . weight^T + bias; COMPUTE_HAS_ACT: act(...); COMPUTE_ADD_TO: dst
+                         += ... */
+    COMPUTE_GATE,     /* dst = act(src) * src2 */
+    COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), table of inverse frequencies in the
+                         program */
+    COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer` */
     COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`; scale on the scores
                      */
     COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
@@ -84,6 +93,15 @@ static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint3
            (uint64_t)(block % kv->blocks_per_unit) * kv->block_bytes;
 }
 
+/* Where in a block the rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) lie.
+ */
+static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, int part, int head)
+{
+    size_t element_bytes = kv->dtype == DTYPE_F32 ? 4 : 2;
+    size_t rows = ((size_t)layer * 2 + (size_t)part) * (size_t)kv->n_kv_heads + (size_t)head;
+    return rows * (size_t)kv->block_tokens * (size_t)kv->head_dim * element_bytes;
+}
+
 struct compute_sequence {
     int32_t first_row, n_rows; /* its rows of this pass, consecutive positions */
     int32_t n_before;          /* positions computed before: row first_row has position n_before */
@@ -105,8 +123,10 @@ struct compute_backend {
     void *self;
     const char *name;    /* "reference", "cpu-avx2", ... */
     uint32_t arithmetic; /* version of the arithmetic: equal numbers promise equal bits */
-    /* Packs one weight (a matrix, or a vector of n_rows == 1) into the backend's layout. Free with
-     * unpack. */
+    /* Packs one weight (a matrix, or a vector of n_rows == 1) into the backend's layout, exactly:
+     * one form serves matmul and look-up by row (EMBED). The tensor's memory is not needed
+     * afterwards. May be called by a loader's thread while another runs passes; runs go first. Free
+     * with unpack. */
     enum status (*pack)(void *self, const struct tensor *tensor, struct compute_weight **out,
                         struct fault *fault);
     void (*unpack)(void *self, struct compute_weight *weight);
@@ -115,8 +135,8 @@ struct compute_backend {
      * activation peak. */
     size_t (*workspace_bytes)(void *self, const struct compute_program *program, int32_t n_rows_max,
                               int32_t n_logit_rows_max);
-    /* Runs the whole pass; workspace: at least workspace_bytes, 64-byte aligned. Blocks until done.
-     */
+    /* Runs the whole pass; workspace: at least workspace_bytes, 64-byte aligned, its content does
+     * not matter. Blocks until done, allocates nothing. */
     void (*run)(void *self, const struct compute_program *program, const struct compute_pass *pass,
                 void *workspace);
     void (*close)(void *self);

@@ -1,9 +1,36 @@
-/* Quantized block formats (GGUF's), one dequantizer per type: the definition that every kernel is
+/* Quantized block formats (GGUF's), one decoder per type: the definition that every kernel is
  * tested against.
  *
- * A block's layout is drawn in quant.c at its type. */
+ * A block becomes integers with scales: weight = value * scale + minimum, scale and minimum shared
+ * by n_sub neighbours. A block's layout is drawn in quant.c at its type. */
 #pragma once
+#include "base/half.h"
 #include "core/tensor.h"
+
+enum { QUANT_BLOCK_MAX = 256, QUANT_SUBS_MAX = 16 };
+
+/* scale = d * scales[i], minimum = m_sign * m * minimums[i]: each product is exact in float. Types
+ * of 32 have one sub-block whose scales[0] and minimums[0] are 1. */
+struct quant_block {
+    int32_t n, n_sub; /* elements of the block, of a sub-block (16 or 32) */
+    bool has_minimum;
+    uint16_t d, m; /* halves */
+    int8_t scales[QUANT_SUBS_MAX];
+    int8_t minimums[QUANT_SUBS_MAX];
+    float m_sign; /* the K types subtract their minimum */
+    int8_t values[QUANT_BLOCK_MAX];
+};
+void quant_block_decode(enum dtype dtype, const void *block, struct quant_block *out);
+static inline float quant_scale(const struct quant_block *block, int32_t sub)
+{
+    return half_to_float(block->d) * (float)block->scales[sub];
+}
+static inline float quant_minimum(const struct quant_block *block, int32_t sub)
+{
+    return block->has_minimum
+               ? block->m_sign * (half_to_float(block->m) * (float)block->minimums[sub])
+               : 0.0f;
+}
 
 /* Writes n_columns floats of row `row`; row_bytes, is_transposed and every type are honoured. */
 void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out);
@@ -11,3 +38,8 @@ void quant_row_to_float(const struct tensor *tensor, int32_t row, float *out);
 void quant_block_to_float(enum dtype dtype, const void *block, float *out);
 /* Quantizes n floats (a multiple of 32) to Q8_0 blocks; used by tests and tools. */
 void quant_row_to_q8_0(const float *x, int64_t n, void *out);
+
+/* Activations against integer weights: 32 floats become scale * q, scale = max|x| / 127, q = x /
+ * scale rounded to nearest even. A scale that would be subnormal is 0 with all q 0; a block that
+ * holds an infinity or NaN gets scale NaN with all q 0. */
+float quant_activations(const float x[32], int8_t q[32]);

@@ -1,0 +1,474 @@
+/* The naive backend: one thread, plain loops, the arithmetic of compute.h step by step.
+ *
+ * Weights are unpacked to floats, or to integers with a scale and a minimum per sub-block; a pass
+ * walks the list of operations. Nothing is clever here: this is what the fast backends are compared
+ * with, bit for bit. */
+#include "compute/compute.h"
+
+#include "base/mem.h"
+#include "compute/quant.h"
+#include "compute/vmath.h"
+#include <string.h>
+
+enum { PIECE = 256 };
+
+struct compute_weight {
+    int32_t n_rows, n_columns, n_sub;
+    float *floats;   /* (n_rows, n_columns), or NULL and: */
+    int8_t *values;  /* (n_rows, n_columns) */
+    float *scales;   /* (n_rows, n_columns / n_sub) */
+    float *minimums; /* the same, NULL without minimums */
+    size_t n_bytes;
+};
+
+struct state { /* of one pass */
+    const struct compute_program *program;
+    const struct compute_pass *pass;
+    unsigned char *registers;
+    float *scratch; /* one row of activations or probabilities */
+};
+
+static int64_t stride_of(const struct compute_program *program, int reg)
+{
+    return (int64_t)align_up_u64((uint64_t)program->widths[reg], 16);
+}
+
+static int32_t rows_of(const struct state *s, int reg)
+{
+    return s->program->is_logit_rows[reg] ? s->pass->n_logit_rows : s->pass->n_rows;
+}
+
+/* A register's rows lie behind those of the registers before it. */
+static float *row_at(const struct state *s, int reg, int32_t row)
+{
+    int64_t offset = row * stride_of(s->program, reg);
+    for (int i = 0; i < reg; i++)
+        offset += rows_of(s, i) * stride_of(s->program, i);
+    return (float *)(void *)s->registers + offset;
+}
+
+static const struct compute_weight *weight_at(const struct state *s, int32_t index)
+{
+    return index < 0 ? NULL : s->program->weights[index];
+}
+
+static int32_t scratch_floats(const struct compute_program *program)
+{
+    int32_t n = 3 * PIECE + 2 * program->head_dim;
+    for (int i = 0; i < program->n_registers; i++)
+        n = max_i32(n, program->widths[i] * 2);
+    return n;
+}
+
+static void run_embed(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_weight *w = weight_at(s, op->weight), *w2 = weight_at(s, op->weight2);
+    for (int32_t row = 0; row < s->pass->n_rows; row++) {
+        float *out = row_at(s, op->dst, row);
+        int64_t at = (int64_t)s->pass->ids[row] * w->n_columns;
+        for (int32_t k = 0; k < w->n_columns; k++, at++) {
+            float value;
+            if (w->floats != NULL) {
+                value = w->floats[at];
+            } else {
+                value = (float)w->values[at] * w->scales[at / w->n_sub];
+                if (w->minimums != NULL)
+                    value += w->minimums[at / w->n_sub];
+            }
+            out[k] = value * op->scale;
+            if (w2 != NULL) {
+                int64_t position = s->pass->positions[row] + op->n;
+                out[k] += w2->floats[position * w2->n_columns + k];
+            }
+        }
+    }
+}
+
+static float sum_of_products(const float *x, const float *y, int32_t n)
+{
+    float partial[16] = { 0 };
+    for (int32_t i = 0; i < n; i++)
+        partial[i % 16] = vmath_fma(x[i], y[i], partial[i % 16]);
+    return vmath_fold16(partial);
+}
+
+static void norm(const float *x, int32_t n, const float *weight, const float *bias, float epsilon,
+                 bool is_layer, float *out)
+{
+    float mean = 0;
+    if (is_layer) {
+        float partial[16] = { 0 };
+        for (int32_t i = 0; i < n; i++)
+            partial[i % 16] += x[i];
+        mean = vmath_fold16(partial) / (float)n;
+    }
+    for (int32_t i = 0; i < n; i++)
+        out[i] = is_layer ? x[i] - mean : x[i];
+    float square = sum_of_products(out, out, n) / (float)n;
+    float inverse = 1.0f / __builtin_sqrtf(square + epsilon);
+    for (int32_t i = 0; i < n; i++) {
+        float t = out[i] * inverse;
+        out[i] = bias != NULL ? vmath_fma(t, weight[i], bias[i]) : t * weight[i];
+    }
+}
+
+static void run_norm(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        norm(row_at(s, op->src, row), w->n_columns, w->floats, b != NULL ? b->floats : NULL,
+             op->scale, op->flags & COMPUTE_NORM_LAYER, row_at(s, op->dst, row));
+}
+
+static void run_head_norm(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_weight *w = weight_at(s, op->weight);
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+        for (int32_t head = 0; head < op->n; head++) {
+            float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
+            norm(x, s->program->head_dim, w->floats, NULL, op->scale, false, x);
+        }
+}
+
+static float dot_float(const struct compute_weight *w, int32_t output, const float *x)
+{
+    const float *weights = w->floats + (int64_t)output * w->n_columns;
+    float acc = 0;
+    for (int32_t k = 0; k < w->n_columns; k++)
+        acc = vmath_fma(weights[k], x[k], acc);
+    return acc;
+}
+
+/* q: the quantized row; its scales, one per 32, stand behind it. */
+static float dot_integer(const struct compute_weight *w, int32_t output, const int8_t *q,
+                         const float *x_scales)
+{
+    int64_t first = (int64_t)output * w->n_columns;
+    float acc = 0;
+    for (int32_t k = 0; k < w->n_columns; k += w->n_sub) {
+        int32_t sum = 0, sum_q = 0;
+        for (int32_t i = k; i < k + w->n_sub; i++) {
+            sum += w->values[first + i] * q[i];
+            sum_q += q[i];
+        }
+        float x_scale = x_scales[k / 32];
+        acc = vmath_fma((float)sum, w->scales[(first + k) / w->n_sub] * x_scale, acc);
+        if (w->minimums != NULL)
+            acc = vmath_fma(w->minimums[(first + k) / w->n_sub], x_scale * (float)sum_q, acc);
+    }
+    return acc;
+}
+
+static float act_of(int act, float x)
+{
+    switch (act) {
+    case ACT_SILU:
+        return vmath_silu(x);
+    case ACT_GELU_TANH:
+        return vmath_gelu_tanh(x);
+    case ACT_GELU_ERF:
+        return vmath_gelu_erf(x);
+    default:
+        return vmath_relu(x);
+    }
+}
+
+static void matmul_row(const struct state *s, const struct compute_op *op, const float *x,
+                       float *out)
+{
+    const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
+    float *x_scales = s->scratch;
+    int8_t *q = (int8_t *)(s->scratch + w->n_columns / 32);
+    if (w->floats == NULL)
+        for (int32_t k = 0; k < w->n_columns; k += 32)
+            x_scales[k / 32] = quant_activations(x + k, q + k);
+    for (int32_t n = 0; n < w->n_rows; n++) {
+        float value = w->floats != NULL ? dot_float(w, n, x) : dot_integer(w, n, q, x_scales);
+        if (b != NULL)
+            value += b->floats[n];
+        if (op->flags & COMPUTE_HAS_ACT)
+            value = act_of(op->act, value);
+        out[n] = op->flags & COMPUTE_ADD_TO ? out[n] + value : value;
+    }
+}
+
+static void run_matmul(const struct state *s, const struct compute_op *op)
+{
+    bool is_logits = op->kind == COMPUTE_LOGITS;
+    for (int32_t row = 0; row < rows_of(s, op->src); row++)
+        matmul_row(s, op, row_at(s, op->src, row),
+                   is_logits ? s->pass->logits + (int64_t)row * s->program->n_vocabulary
+                             : row_at(s, op->dst, row));
+}
+
+static void run_gate(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++) {
+        float *out = row_at(s, op->dst, row);
+        const float *x = row_at(s, op->src, row), *y = row_at(s, op->src2, row);
+        for (int32_t i = 0; i < s->program->widths[op->dst]; i++)
+            out[i] = act_of(op->act, x[i]) * y[i];
+    }
+}
+
+static void run_rope(const struct state *s, const struct compute_op *op)
+{
+    int32_t half = s->program->n_rope_dims / 2;
+    bool is_pairs = op->flags & COMPUTE_ROPE_PAIRS;
+    for (int32_t row = 0; row < s->pass->n_rows; row++)
+        for (int32_t i = 0; i < half; i++) {
+            float angle = (float)s->pass->positions[row] * s->program->inverse_frequencies[i];
+            float sine, cosine;
+            vmath_sincos((double)angle, &sine, &cosine);
+            for (int32_t head = 0; head < op->n; head++) {
+                float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
+                float *a = is_pairs ? x + 2 * i : x + i, *b = is_pairs ? a + 1 : a + half;
+                float a0 = *a, b0 = *b;
+                *a = vmath_fma(a0, cosine, -(b0 * sine));
+                *b = vmath_fma(b0, cosine, a0 * sine);
+            }
+        }
+}
+
+/* One element of the cache. */
+static unsigned char *kv_at(const struct state *s, const struct compute_sequence *sequence,
+                            int layer, int part, int head, int32_t position, int32_t d)
+{
+    const struct compute_kv *kv = &s->pass->kv;
+    uint32_t block = sequence->blocks[position / kv->block_tokens];
+    size_t at = (size_t)(position % kv->block_tokens) * (size_t)kv->head_dim + (size_t)d;
+    return compute_kv_block(kv, block) + compute_kv_offset(kv, layer, part, head) +
+           at * (kv->dtype == DTYPE_F32 ? 4 : 2);
+}
+
+static float kv_load(const struct state *s, const struct compute_sequence *sequence, int layer,
+                     int part, int head, int32_t position, int32_t d)
+{
+    float value;
+    quant_block_to_float(s->pass->kv.dtype, kv_at(s, sequence, layer, part, head, position, d),
+                         &value);
+    return value;
+}
+
+static void run_kv_store(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_kv *kv = &s->pass->kv;
+    for (int32_t i = 0; i < s->pass->n_sequences; i++) {
+        const struct compute_sequence *sequence = &s->pass->sequences[i];
+        for (int32_t r = 0; r < sequence->n_rows; r++)
+            for (int32_t part = 0; part < 2; part++) {
+                const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
+                for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j++) {
+                    void *to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
+                                     sequence->n_before + r, j % kv->head_dim);
+                    uint16_t half = half_from_float(x[j]);
+                    if (kv->dtype == DTYPE_F32)
+                        memcpy(to, &x[j], 4);
+                    else
+                        memcpy(to, &half, 2);
+                }
+            }
+    }
+}
+
+struct head { /* one query head of one row, and what it sees */
+    const struct compute_sequence *sequence;
+    int layer, kv_head;
+    int32_t first, last; /* positions that it sees, both included */
+    float scale;
+    const float *q;
+};
+
+/* Piece `piece` from scratch into o (head_dim) and its maximum and sum. */
+static void attend_piece(const struct state *s, const struct head *h, int32_t piece, float *max,
+                         float *sum, float *o)
+{
+    int32_t head_dim = s->program->head_dim, from = max_i32(piece * PIECE, h->first);
+    int32_t to = min_i32(piece * PIECE + PIECE - 1, h->last);
+    float *p = s->scratch, *k = p + PIECE, partial[16] = { 0 };
+    for (int32_t t = from; t <= to; t++) {
+        for (int32_t d = 0; d < head_dim; d++)
+            k[d] = kv_load(s, h->sequence, h->layer, 0, h->kv_head, t, d);
+        p[t - from] = sum_of_products(h->q, k, head_dim) * h->scale;
+        *max = t == from || p[t - from] > *max ? p[t - from] : *max;
+    }
+    for (int32_t d = 0; d < head_dim; d++)
+        o[d] = 0;
+    for (int32_t t = from; t <= to; t++) {
+        float e = vmath_exp(p[t - from] - *max);
+        partial[t % 16] += e;
+        for (int32_t d = 0; d < head_dim; d++)
+            o[d] = vmath_fma(e, kv_load(s, h->sequence, h->layer, 1, h->kv_head, t, d), o[d]);
+    }
+    *sum = vmath_fold16(partial);
+}
+
+static void attend_head(const struct state *s, const struct head *h, float *out)
+{
+    int32_t head_dim = s->program->head_dim, first_piece = h->first / PIECE;
+    float max = 0, sum = 0, *o2 = s->scratch + PIECE + max_i32(PIECE, head_dim);
+    attend_piece(s, h, first_piece, &max, &sum, out);
+    for (int32_t piece = first_piece + 1; piece <= h->last / PIECE; piece++) {
+        float max2 = 0, sum2 = 0;
+        attend_piece(s, h, piece, &max2, &sum2, o2);
+        float top = max > max2 ? max : max2;
+        float a = vmath_exp(max - top), b = vmath_exp(max2 - top);
+        for (int32_t d = 0; d < head_dim; d++)
+            out[d] = vmath_fma(o2[d], b, out[d] * a);
+        sum = vmath_fma(sum2, b, sum * a);
+        max = top;
+    }
+    float inverse = 1.0f / sum;
+    for (int32_t d = 0; d < head_dim; d++)
+        out[d] *= inverse;
+}
+
+static void run_attend(const struct state *s, const struct compute_op *op)
+{
+    const struct compute_program *program = s->program;
+    int32_t group = program->n_heads / program->n_kv_heads;
+    for (int32_t i = 0; i < s->pass->n_sequences; i++) {
+        const struct compute_sequence *sequence = &s->pass->sequences[i];
+        for (int32_t r = 0; r < sequence->n_rows; r++)
+            for (int32_t head = 0; head < program->n_heads; head++) {
+                int32_t row = sequence->first_row + r, last = sequence->n_before + r;
+                int64_t at = (int64_t)head * program->head_dim;
+                struct head h = { sequence,
+                                  op->layer,
+                                  head / group,
+                                  0,
+                                  last,
+                                  op->scale,
+                                  row_at(s, op->src, row) + at };
+                if (program->window > 0)
+                    h.first = max_i32(0, last - program->window + 1);
+                attend_head(s, &h, row_at(s, op->dst, row) + at);
+            }
+    }
+}
+
+static void run_take_rows(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < s->pass->n_logit_rows; i++)
+        memcpy(row_at(s, op->dst, i), row_at(s, op->src, s->pass->logit_rows[i]),
+               (size_t)s->program->widths[op->dst] * sizeof(float));
+}
+
+static void reference_run(void *self, const struct compute_program *program,
+                          const struct compute_pass *pass, void *workspace)
+{
+    static void (*const steps[])(const struct state *, const struct compute_op *) = {
+        [COMPUTE_EMBED] = run_embed,         [COMPUTE_NORM] = run_norm,
+        [COMPUTE_HEAD_NORM] = run_head_norm, [COMPUTE_MATMUL] = run_matmul,
+        [COMPUTE_GATE] = run_gate,           [COMPUTE_ROPE] = run_rope,
+        [COMPUTE_KV_STORE] = run_kv_store,   [COMPUTE_ATTEND] = run_attend,
+        [COMPUTE_TAKE_ROWS] = run_take_rows, [COMPUTE_LOGITS] = run_matmul,
+    };
+    (void)self;
+    struct state s = { program, pass, workspace, NULL };
+    s.scratch = row_at(&s, program->n_registers, 0);
+    for (int i = 0; i < program->n_ops; i++)
+        steps[program->ops[i].kind](&s, &program->ops[i]);
+}
+
+static size_t reference_workspace_bytes(void *self, const struct compute_program *program,
+                                        int32_t n_rows_max, int32_t n_logit_rows_max)
+{
+    (void)self;
+    int64_t n_floats = scratch_floats(program);
+    for (int i = 0; i < program->n_registers; i++)
+        n_floats +=
+            stride_of(program, i) * (program->is_logit_rows[i] ? n_logit_rows_max : n_rows_max);
+    return (size_t)n_floats * sizeof(float);
+}
+
+static void unpack_integers(const struct tensor *tensor, struct compute_weight *weight)
+{
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    int64_t at = 0;
+    for (int32_t row = 0; row < tensor->n_rows; row++)
+        for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
+            struct quant_block block;
+            const unsigned char *data = tensor->data;
+            data += row * tensor->row_bytes + (int64_t)(k / info->n_block) * info->block_bytes;
+            quant_block_decode(tensor->dtype, data, &block);
+            memcpy(weight->values + at, block.values, (size_t)block.n);
+            for (int32_t i = 0; i < block.n; i += block.n_sub, at += block.n_sub) {
+                weight->scales[at / block.n_sub] = quant_scale(&block, i / block.n_sub);
+                if (weight->minimums != NULL)
+                    weight->minimums[at / block.n_sub] = quant_minimum(&block, i / block.n_sub);
+            }
+        }
+}
+
+static enum status reference_pack(void *self, const struct tensor *tensor,
+                                  struct compute_weight **out, struct fault *fault)
+{
+    (void)self;
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    if (tensor->n_columns % info->n_block != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "a row of %d is not a multiple of %s's blocks",
+                         tensor->n_columns, info->name);
+    struct compute_weight *weight = mem_take(sizeof(*weight));
+    int64_t n = (int64_t)tensor->n_rows * tensor->n_columns;
+    weight->n_rows = tensor->n_rows;
+    weight->n_columns = tensor->n_columns;
+    if (info->is_integer && tensor->n_rows > 1) {
+        struct quant_block block;
+        quant_block_decode(tensor->dtype, tensor->data, &block);
+        weight->n_sub = block.n_sub;
+        weight->values = mem_take((size_t)n);
+        weight->scales = mem_take((size_t)(n / block.n_sub) * sizeof(float));
+        if (block.has_minimum)
+            weight->minimums = mem_take((size_t)(n / block.n_sub) * sizeof(float));
+        weight->n_bytes = (size_t)n + (size_t)(n / block.n_sub) * (block.has_minimum ? 8 : 4);
+        unpack_integers(tensor, weight);
+    } else {
+        weight->floats = mem_take((size_t)n * sizeof(float));
+        weight->n_bytes = (size_t)n * sizeof(float);
+        for (int32_t row = 0; row < tensor->n_rows; row++)
+            quant_row_to_float(tensor, row, weight->floats + (int64_t)row * tensor->n_columns);
+    }
+    *out = weight;
+    return STATUS_OK;
+}
+
+static void reference_unpack(void *self, struct compute_weight *weight)
+{
+    (void)self;
+    if (weight == NULL)
+        return;
+    mem_give(weight->floats);
+    mem_give(weight->values);
+    mem_give(weight->scales);
+    mem_give(weight->minimums);
+    mem_give(weight);
+}
+
+static size_t reference_weight_bytes(void *self, const struct compute_weight *weight)
+{
+    (void)self;
+    return weight->n_bytes;
+}
+
+static void reference_close(void *self)
+{
+    mem_give(self);
+}
+
+struct compute_backend *compute_reference_open(void)
+{
+    struct compute_backend *backend = mem_take(sizeof(*backend));
+    *backend = (struct compute_backend){
+        .self = backend,
+        .name = "reference",
+        .arithmetic = COMPUTE_ARITHMETIC_CPU,
+        .pack = reference_pack,
+        .unpack = reference_unpack,
+        .weight_bytes = reference_weight_bytes,
+        .workspace_bytes = reference_workspace_bytes,
+        .run = reference_run,
+        .close = reference_close,
+    };
+    return backend;
+}

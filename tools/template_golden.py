@@ -1,0 +1,160 @@
+"""Renders the chat templates of known models with Python's jinja2, as transformers does.
+
+    tools/template_golden.py [OUT]          default tests/golden/data/templates.json
+
+OUT is a list of {name, template, messages, bos_token, eos_token, add_generation_prompt, kwargs} with
+either "expected", the prompt, or "error", the message that the template raised (for an error of
+jinja2 itself: "" ). kwargs are further variables (chat_template_kwargs). "template" is a name in
+the leading entry {"templates": {name: source}}, since the sources are long.
+
+Besides whole templates, SNIPPETS hold one feature of the language each.
+"""
+import json
+import pathlib
+import sys
+
+import jinja2
+import jinja2.ext
+import jinja2.sandbox
+
+import chat_templates
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Raised(Exception):
+    """raise_exception() was called by the template."""
+
+
+def environment():
+    def raise_exception(message):
+        raise Raised(message)
+
+    def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
+                          sort_keys=sort_keys)
+
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols])
+    env.filters["tojson"] = tojson
+    env.globals["raise_exception"] = raise_exception
+    return env
+
+
+def talk(*turns):
+    """Messages: "s", "u" and "a" begin a system, user and assistant turn."""
+    roles = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+    return [{"role": roles[turn[0]], "content": turn[1:]} for turn in turns]
+
+
+TALKS = [
+    talk("uHello!"),
+    talk("sYou are terse.", "uHello!"),
+    talk("uHi", "aHello. How can I help?", "uTell me a joke"),
+    talk("sBe kind.", "uHi", "aHello.", "uWhy?", "aBecause.", "uBut why?"),
+    talk("s  spaced  \n", "u\n  Hi there \t", "a  yes \n\n", "u  ok  "),
+    talk("u你好,世界 😀", "aПривет — «мир»", "ué e\u0301 'quotes' \"double\" \\n {{ not }} {% code %}"),
+    talk("u"),
+    talk("sS", "uQ", "a"),
+    talk("uHi", "a<think>\nlet me see\n</think>\n\nFour.", "uSure?", "a<think>again</think>Yes."),
+    talk("sOne.", "sTwo.", "uHi"),          # refused by templates that want turns in order
+    talk("aI begin.", "uHi"),
+    talk("uone", "utwo"),
+    talk("uQ", "sLate system", "uR"),
+    talk("uQ", "t42"),
+]
+
+EXTRA = [
+    ("qwen3", talk("uHi"), {"enable_thinking": False}),
+    ("qwen3", talk("uHi"), {"enable_thinking": True}),
+    ("llama-3.1", talk("sS", "uHi"), {"date_string": "01 Jan 2026"}),
+    ("chatml", [{"role": "user", "name": "bob", "content": "Hi"}], {}),
+]
+
+# One feature of the language each; messages = three turns, plus the variables given.
+SNIPPETS = [
+    "{{ 1 + 2 * 3 - 4 // 3 }} {{ 7 % 4 }} {{ 2 ** 5 }} {{ 7 / 2 }} {{ -3 }}",
+    "{{ 'a' ~ 1 ~ true ~ none }}", "{{ 'x' * 3 }}", "{{ [1, 2] + [3] }}", "{{ (1, 'a') }} {{ {'k': [1.5, none]} }}",
+    "{% if 1 < 2 <= 2 and not (3 == 4) or false %}yes{% else %}no{% endif %}",
+    "{{ 'a' if false else 'b' }}{{ 'c' if true }}{{ 'd' if false }}",
+    "{{ undefined_thing }}|{{ messages[0].missing }}|{{ undefined_thing is defined }}",
+    "{{ undefined_thing.field }}", "{{ messages[9].role }}", "{{ 'a' + 1 }}", "{{ 1 // 0 }}", "{{ nope() }}", "{{ 'a'|nope }}",
+    "{% for m in messages %}{{ loop.index }}/{{ loop.length }} {{ loop.first }} {{ loop.last }} {{ loop.revindex }};{% endfor %}",
+    "{% for m in messages if m.role == 'user' %}{{ loop.index0 }}{{ m.content }}{% else %}none{% endfor %}",
+    "{% for x in [] %}a{% else %}empty{% endfor %}",
+    "{% for m in messages %}{% if loop.index == 2 %}{% continue %}{% endif %}{{ m.role }}{% if loop.last %}{% break %}{% endif %},{% endfor %}",
+    "{% for k, v in {'a': 1, 'b': 2}.items() %}{{ k }}={{ v }} {% endfor %}",
+    "{% for x in range(3) %}{{ x }}{{ loop.previtem }}{{ loop.nextitem }};{% endfor %}{{ range(2, 8, 3)|list }}",
+    "{% set x = 1 %}{% for i in [1, 2] %}{% set x = i + 10 %}{{ x }} {% endfor %}{{ x }}",
+    "{% set ns = namespace(a=1, b='x') %}{% for i in [1, 2] %}{% set ns.a = ns.a + i %}{% endfor %}{{ ns.a }}{{ ns.b }}",
+    "{% set a, b = 'p', 'q' %}{{ b }}{{ a }}",
+    "{% set block %}text {{ 1 }} {% endset %}[{{ block }}]",
+    "{% macro hi(name, mark='!') %}Hi {{ name }}{{ mark }}{% endmacro %}{{ hi('Ann') }}{{ hi('Bob', mark='?') }}",
+    "a  {%- if true -%}  b  {%- endif -%}  c", "  {% if true %}\n  x\n  {% endif %}\n  y\n", "a {#- note -#} b {# c #} d",
+    "line\n{# comment #}\nnext\n", "{{ 'a' -}}   \n  b", "x\n\n", "  {{- ' kept ' -}}  ",
+    "{{ '  s '|trim }}|{{ 'AbC'|lower }}|{{ 'AbC'|upper }}|{{ 'hello world'|title }}|{{ 'hELLO'|capitalize }}",
+    "{{ 'a,b,,c'.split(',') }} {{ ' a  b '.split() }} {{ 'a-b-c'.split('-', 1) }}",
+    "{{ 'xxabxx'.strip('x') }} {{ 'xxab'.lstrip('x') }} {{ 'abxx'.rstrip('x') }} {{ ' a '.strip() }}|",
+    "{{ 'abc'.startswith('ab') }} {{ 'abc'.endswith('x') }} {{ 'abc'.upper() }} {{ 'aXb'.replace('X', '--') }} {{ 'abcab'.find('b') }}",
+    "{{ 'abcdef'[1:3] }} {{ 'abcdef'[-2:] }} {{ 'abc'[::-1] }} {{ 'abc'[0] }} {{ 'héé'|length }} {{ [1,2,3][::-1] }} {{ [1,2,3][:-1] }}",
+    "{{ messages|length }} {{ messages[-1]['role'] }} {{ messages|map(attribute='role')|join(', ') }}",
+    "{{ messages|selectattr('role', 'equalto', 'user')|list|length }} {{ messages|rejectattr('role', 'equalto', 'user')|map(attribute='content')|list }}",
+    "{{ [3, 1, 2]|sort }} {{ [3, 1, 2]|max }} {{ [1, 2]|sum }} {{ [1, 1, 2]|unique|list }} {{ [1, 2, 3]|last }} {{ [1, 2]|first }} {{ [1,2]|reverse|list }}",
+    "{{ x|default('d') }} {{ ''|default('e', true) }} {{ none|default('f') }} {{ 5|string + 'a' }} {{ '12'|int + 1 }} {{ '1.5'|float }} {{ -3|abs }}",
+    "{{ {'b': 1, 'a': [true, none, 'é\"\\n<>&']}|tojson }} {{ [1, {'a': 2}]|tojson(indent=2) }} {{ 1.0|tojson }} {{ 'x'|tojson }}",
+    "{{ {'b': 1, 'a': 2}|items|list }} {{ {'b': 1, 'a': 2}|dictsort }} {{ {'a': 1}.get('b', 'none') }} {{ {'a': 1}.keys()|list }}",
+    "{{ 'a' in 'abc' }} {{ 'd' not in 'abc' }} {{ 1 in [1, 2] }} {{ 'k' in {'k': 1} }}",
+    "{{ 1 is number }} {{ 'a' is string }} {{ [] is iterable }} {{ {} is mapping }} {{ none is none }} {{ 3 is odd }} {{ 4 is even }} {{ true is boolean }} {{ [] is sequence }} {{ 1 is not string }} {{ 4 is divisibleby 2 }} {{ true is true }} {{ 1 is integer }} {{ 1.5 is float }} {{ 1 is eq 1 }}",
+    "{{ true }} {{ none }} {{ 1.0 }} {{ 1e10 }} {{ 0.1 + 0.2 }} {{ 100000000000000000000.0 }} {{ True and None }} {{ '' or 'x' }} {{ not '' }}",
+    "{{ \"q'\" }} {{ 'q\"' }} {{ ['a\\'b', \"c\"] }} {{ 'tab\\tnl\\n' }} {{ '\\u00e9' }}",
+    "{{ 'a\nb\n\nc'|indent(2) }}|{{ 'abc'|replace('b', 'B') }}|{{ [1, 2]|join('-') }}|{{ '%s-%d'|format('a', 3) }}",
+    "{% raw %}{{ raw }}{% endraw %}", "{{ raise_exception('stop: ' ~ messages[0].role) }}",
+    "{% if %}", "{{ 1 + }}", "{% for x in y %}", "{{ 'open }}", "{% unknown %}", "{{ a",
+    "{% set x = namespace(n=0) %}{% for m in messages %}{% for c in m.content %}{% set x.n = x.n + 1 %}{% endfor %}{% endfor %}{{ x.n }}",
+    "{% filter upper %}abc{{ 1 }}{% endfilter %}", "{{ messages[0] == messages[0] }} {{ 'b' > 'a' }} {{ [1, 2] == [1, 2] }} {{ 1 == 1.0 }} {{ 1 == true }}",
+    "{% call(x) m() %}{% endcall %}", "{{ {'a': {'b': 3}}.a.b }} {{ {'a': 1}['a'] }} {{ [[1, 2], [3]][0][1] }}",
+    "{{ 'Ünï 中'|upper }} {{ 'a b c'|wordcount }} {{ 'ab'|list }} {{ '<b>'|e }} {{ '<b>'|safe }}",
+]
+
+
+def render(env, source, messages, bos_token, eos_token, add, kwargs):
+    """(key, value): what the template gives, or the message that it raised."""
+    try:
+        template = env.from_string(source)
+        text = template.render(messages=messages, bos_token=bos_token, eos_token=eos_token,
+                               add_generation_prompt=add, **kwargs)
+        return "expected", text
+    except Raised as raised:
+        return "error", str(raised)
+    except (jinja2.TemplateError, TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return "error", ""
+
+
+def cases():
+    """(name, template name, source, messages, bos, eos, add, kwargs)"""
+    for name, (source, bos, eos) in chat_templates.TEMPLATES.items():
+        for i, messages in enumerate(TALKS):
+            for add in (True, False):
+                yield f"{name}/{i}{'+' if add else ''}", name, source, messages, bos, eos, add, {}
+    for name, messages, kwargs in EXTRA:
+        source, bos, eos = chat_templates.TEMPLATES[name]
+        yield f"{name}/{'-'.join(kwargs) or 'name'}", name, source, messages, bos, eos, True, kwargs
+    for i, source in enumerate(SNIPPETS):
+        yield f"snippet/{i}", f"snippet/{i}", source, TALKS[2], "<s>", "</s>", True, {}
+
+
+def make(path):
+    env = environment()
+    templates, entries = {}, []
+    for name, template, source, messages, bos, eos, add, kwargs in cases():
+        templates[template] = source
+        key, value = render(env, source, messages, bos, eos, add, kwargs)
+        entries.append({"name": name, "template": template, "messages": messages, "bos_token": bos,
+                        "eos_token": eos, "add_generation_prompt": add, "kwargs": kwargs, key: value})
+    lines = [json.dumps({"templates": templates}, ensure_ascii=False, indent=1)]
+    lines += [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries]
+    path.write_text("[" + ",\n".join(lines) + "]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    make(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "tests/golden/data/templates.json")

@@ -8,7 +8,8 @@
 #include "core/request.h"
 
 struct engine_body {
-    const struct request_body *head; /* sampling, seed, stop ids, biases */
+    const struct request_body *head; /* sampling, seed, stop ids, biases; its n_tokens is 0: they
+                                        lie apart */
     int32_t *tokens;                 /* (n_tokens_max) prompt and generated */
 };
 struct engine_bodies;
@@ -19,4 +20,5 @@ void engine_bodies_close(struct engine_bodies *bodies);
 uint32_t engine_bodies_take(struct engine_bodies *bodies, const struct request_body *body,
                             int32_t n_tokens_max);
 void engine_bodies_put(struct engine_bodies *bodies, uint32_t handle);
+/* May be called by the executor's thread for a request in flight. */
 struct engine_body engine_bodies_at(const struct engine_bodies *bodies, uint32_t handle);

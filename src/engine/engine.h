@@ -25,7 +25,9 @@ struct engine_options {
     const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */
     int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */
     bool has_prefix_cache;
-    bool is_virtual; /* the simulator: no KV memory, no bodies */
+    bool is_virtual;      /* the simulator: no KV memory, no bodies */
+    int32_t n_rounds_max; /* a hold lasts at most this many rounds: 1 = every step is planned; 0 =
+                             as the plan says */
     const struct schedule_policy *policy;
     const struct schedule_config *config;
     struct engine_exec exec;
@@ -39,6 +41,10 @@ struct engine *engine_open(const struct engine_options *options);
 void engine_close(struct engine *engine);
 
 /* ---- The mail, taken between steps by the engine's own thread. ---- */
+/* Copies both records (body may be NULL in the simulator). What can never be served is ended
+ * (FAILED, a sentence as payload), what finds no room now is returned (FULL, DRAINING). The same id
+ * and epoch again is ignored. False: the answer could not be said now, or an earlier life of this
+ * id still has something to say: nothing was taken, submit again. */
 bool engine_submit(struct engine *engine, const struct request *request,
                    const struct request_body *body, int64_t now_ns);
 void engine_cancel(struct engine *engine, uint64_t id, int64_t now_ns);

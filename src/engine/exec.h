@@ -7,6 +7,7 @@
 #pragma once
 #include "core/batch.h"
 #include "core/request.h"
+#include "predict/perf.h"
 
 struct kv;
 
@@ -37,3 +38,19 @@ struct engine_exec {
     int (*wait_fd)(void *self);     /* readable when poll has news; -1 in the simulator */
     int64_t (*next_ns)(void *self); /* simulator: when poll will have news; TIME_NEVER otherwise */
 };
+
+/* ---- What n_rounds means, in one place for engine and executors. ----
+ *
+ * A round computes item.n_tokens positions of each item, or what it lacks when that is less (so the
+ * rounds after catching up compute one token each). A token is drawn whenever all known tokens are
+ * computed; drawing stops at n_tokens_max or at the end of the lease. */
+struct engine_progress {
+    int32_t n_computed; /* positions computed */
+    int32_t n_new;      /* tokens drawn */
+};
+struct engine_progress engine_exec_progress(const struct request *request, int32_t n_item_tokens,
+                                            int32_t n_rounds);
+/* Rounds until the request draws its last token: n_tokens_max or the end of its lease. */
+int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens);
+/* What the first round of a batch computes, by the records as they are now. */
+struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests);

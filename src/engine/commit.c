@@ -1,0 +1,162 @@
+/* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
+ * what ended are free again. */
+#include "engine/state.h"
+
+#include <string.h>
+
+static struct engine_flight *flight_of(struct engine *e, uint32_t batch)
+{
+    for (int i = 0; i < LIMIT_BATCHES; i++)
+        if (e->flights[i].batch.n_items > 0 && e->flights[i].batch.id == batch)
+            return &e->flights[i];
+    return NULL;
+}
+
+static bool is_stop(const struct request_body *body, int32_t token)
+{
+    const int32_t *ids = request_body_stop_ids(body);
+    for (uint32_t i = 0; i < body->n_stop_ids; i++)
+        if (ids[i] == token)
+            return true;
+    return false;
+}
+
+/* How many of n_new drawn tokens count: up to and with the first that ends the request. The body's
+ * stop ids are all of them: the door puts the model's end ids there unless the request ignores
+ * them. */
+static int32_t count_until_stop(const struct engine *e, const struct request *r, int32_t n_new,
+                                bool *is_stopped)
+{
+    *is_stopped = false;
+    if (!e->bodies)
+        return n_new;
+    struct engine_body body = engine_bodies_at(e->bodies, r->body);
+    for (int32_t k = 0; k < n_new; k++) {
+        int32_t n_generated = r->n_tokens + k + 1 - r->n_prompt;
+        if (n_generated > body.head->sampling.n_tokens_min &&
+            is_stop(body.head, body.tokens[r->n_tokens + k])) {
+            *is_stopped = true;
+            return k + 1;
+        }
+    }
+    return n_new;
+}
+
+/* Marks how the request ends, unless a cancel, deadline or drain already said so. */
+static void ends(struct engine_own *own, enum service_what what, enum service_why why)
+{
+    if (own->ends_what == 0) {
+        own->ends_what = (uint8_t)what;
+        own->ends_why = (uint8_t)why;
+    }
+}
+
+static void keep_logprobs(struct engine_own *own, const struct token_logprobs *logprobs,
+                          int32_t n_new)
+{
+    if (logprobs == NULL || n_new == 0 || own->logprobs == NULL)
+        return;
+    CHECK(own->n_logprobs == 0 && n_new <= ENGINE_LOGPROBS_MAX);
+    memcpy(own->logprobs, logprobs, (size_t)n_new * sizeof(*logprobs));
+    own->n_logprobs = (uint8_t)n_new;
+}
+
+/* The executor's word for one item, tested against what the rounds allow. */
+static void advance(struct engine *e, const struct engine_flight *flight, int32_t i,
+                    const struct engine_exec_done *done)
+{
+    const struct batch_item *item = &flight->batch.items[i];
+    struct request *r = &e->requests[item->slot];
+    struct engine_own *own = &e->own[item->slot];
+    struct engine_progress progress = engine_exec_progress(r, item->n_tokens, done->n_steps);
+    bool is_stopped;
+    CHECK(r->batch == flight->batch.id && done->n_new[i] >= 0 && done->n_new[i] <= progress.n_new &&
+          (done->n_new[i] > 0) == (progress.n_new > 0));
+    int32_t n_new = count_until_stop(e, r, done->n_new[i], &is_stopped);
+    int32_t n_unused = progress.n_new - n_new; /* drawn after the end, or not at all */
+    bool was_prompt = r->n_tokens - r->n_computed > 1;
+    e->n_new[i] = n_new;
+    e->n_computed[i] = progress.n_computed - n_unused;
+    r->n_computed += progress.n_computed - n_unused;
+    r->n_tokens += n_new;
+    r->served_ns = e->view.now_ns;
+    if (n_new > 0 && r->first_ns == 0)
+        r->first_ns = e->view.now_ns;
+    if (done->logprobs != NULL && (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
+        keep_logprobs(own, done->logprobs[i], n_new);
+    if (flight->n_rounds > 1) {
+        kv_trim(e->kv, item->slot, r->n_computed);
+        (void)kv_table(e->kv, item->slot, &e->n_table_blocks[item->slot]);
+    }
+    if (was_prompt)
+        engine_queue_publish(e, item->slot);
+    if (is_stopped)
+        ends(own, SERVICE_ENDED, SERVICE_STOPPED);
+    else if (r->n_tokens >= r->n_tokens_max ||
+             (r->kind != REQUEST_GENERATE && r->n_computed == r->n_tokens))
+        ends(own, SERVICE_ENDED, SERVICE_LENGTH);
+    else if (r->n_lease > 0 && n_new > 0 && (r->n_lease -= n_new) <= 0)
+        ends(own, SERVICE_RETURNED, SERVICE_LEASE_OVER);
+}
+
+static void land(struct engine *e, const struct engine_flight *flight)
+{
+    struct engine_lane *lane = &e->lanes[flight->batch.lane];
+    for (int32_t i = 0; i < flight->batch.n_items; i++)
+        e->requests[flight->batch.items[i].slot].batch = 0;
+    e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
+    e->n_flights--;
+    CHECK(lane->n_flights > 0);
+    if (--lane->n_flights == 0) {
+        e->lane_is_busy[flight->batch.lane] = false;
+        lane->until = 0;
+        lane->until_ns = TIME_NEVER;
+    }
+}
+
+static void end_or_say(struct engine *e, uint32_t slot)
+{
+    struct engine_own *own = &e->own[slot];
+    if (own->ends_what == 0) {
+        if (own->n_said < e->requests[slot].n_tokens)
+            engine_say(e, slot);
+        return;
+    }
+    if (own->ends_what == SERVICE_ENDED &&
+        (own->ends_why == SERVICE_STOPPED || own->ends_why == SERVICE_LENGTH))
+        engine_stats_finished(e, &e->requests[slot]);
+    engine_queue_end(e, slot, own->ends_what, own->ends_why);
+}
+
+void engine_commit(struct engine *e, const struct engine_exec_done *done)
+{
+    struct engine_flight *flight = flight_of(e, done->batch);
+    CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
+    struct batch *batch = &flight->batch;
+    for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {
+        e->n_new[i] = e->n_computed[i] = 0;
+        ends(&e->own[batch->items[i].slot], SERVICE_RETURNED, SERVICE_CRASHED);
+    }
+    for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++)
+        advance(e, flight, i, done);
+    land(e, flight);
+    e->is_healthy = !done->is_failed;
+    e->n_steps += done->n_steps;
+    e->step_ns += done->end_ns - done->begin_ns;
+    if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
+        perf_observe(&e->services[batch->service].perf, &flight->load,
+                     (done->end_ns - done->begin_ns) * 1000);
+    struct schedule_event event = {
+        .what = SCHEDULE_DONE,
+        .now_ns = e->view.now_ns,
+        .batch = batch,
+        .n_steps = done->n_steps,
+        .n_new = e->n_new,
+        .n_computed = e->n_computed,
+        .elapsed_ns = done->end_ns - done->begin_ns,
+    };
+    e->options.policy->saw(e->policy_state, &e->view, &event);
+    for (int32_t i = 0; i < batch->n_items; i++)
+        end_or_say(e, batch->items[i].slot);
+    batch->n_items = 0;
+}

@@ -1,0 +1,287 @@
+/* The engine's face: opening, mail, control. The iteration is in step.c, what ends in commit.c.
+ *
+ * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/state.h"
+
+#include "base/mem.h"
+#include <stdio.h>
+#include <string.h>
+
+static void open_pool(struct engine *e)
+{
+    const struct engine_options *o = &e->options;
+    struct kv_service_options services[LIMIT_SERVICES];
+    for (int i = 0; i < o->n_services; i++)
+        services[i] = (struct kv_service_options){ o->layouts[i], e->specs[i].kv_bytes_min,
+                                                   e->specs[i].kv_bytes_max };
+    int64_t pool_bytes = o->kv_bytes_max > 0 ? o->kv_bytes_max : o->memory_bytes;
+    pool_bytes = min_i64(pool_bytes, o->memory_bytes);
+    ledger_init(&e->ledger, o->memory_bytes);
+    e->kv = kv_open(&(struct kv_options){
+        .pool_bytes_max = pool_bytes,
+        .pool_bytes = pool_bytes,
+        .unit_bytes = o->kv_unit_bytes,
+        .n_services = o->n_services,
+        .services = services,
+        .n_requests_max = o->n_requests_max,
+        .n_tokens_max = o->n_tokens_max,
+        .is_virtual = o->is_virtual,
+        .has_prefix_cache = o->has_prefix_cache,
+        .prefix_salt = o->prefix_salt,
+    });
+    CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
+}
+
+static void open_tables(struct engine *e)
+{
+    uint32_t n = e->options.n_requests_max;
+    bool has_bodies = !e->options.is_virtual;
+    e->requests = mem_take(n * sizeof(*e->requests));
+    e->own = mem_take(n * sizeof(*e->own));
+    e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
+    e->deadline_nodes = mem_take(n * sizeof(*e->deadline_nodes));
+    e->n_table_blocks = mem_take(n * sizeof(*e->n_table_blocks));
+    e->free_slots = mem_take(n * sizeof(*e->free_slots));
+    e->backlog = mem_take(n * sizeof(*e->backlog));
+    map_init(&e->by_id, n);
+    tree_init(&e->deadlines);
+    if (has_bodies) {
+        e->bodies = engine_bodies_open(n, e->options.body_bytes);
+        struct token_logprobs *all = mem_take(n * ENGINE_LOGPROBS_MAX * sizeof(*all));
+        for (uint32_t slot = 0; slot < n; slot++)
+            e->own[slot].logprobs = all + (size_t)slot * ENGINE_LOGPROBS_MAX;
+    }
+    for (uint32_t slot = n; slot-- > 0;)
+        e->free_slots[e->n_free_slots++] = slot;
+}
+
+static void open_scratch(struct engine *e)
+{
+    uint32_t n_requests = e->options.n_requests_max;
+    size_t n_items = n_requests < LIMIT_BATCH_ITEMS ? n_requests : LIMIT_BATCH_ITEMS;
+    struct batch_item *items = mem_take(LIMIT_BATCHES * n_items * sizeof(*items));
+    for (size_t i = 0; i < LIMIT_BATCHES; i++)
+        e->flights[i].batch.items = items + i * n_items;
+    e->needs = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->needs));
+    e->budget = mem_take(sizeof(*e->budget));
+    e->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_new));
+    e->n_computed = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_computed));
+    e->payload = mem_take(ENGINE_LOGPROBS_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
+    e->plan.batches = mem_take(LIMIT_BATCHES * sizeof(*e->plan.batches));
+    e->plan.preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->plan.preempts));
+    /* A request stands in one batch at most. */
+    e->plan.n_items_max = (int32_t)max_i64(n_requests, LIMIT_BATCH_ITEMS);
+    e->plan.items = mem_take((size_t)e->plan.n_items_max * sizeof(*e->plan.items));
+}
+
+static void open_services(struct engine *e)
+{
+    size_t n = (size_t)e->options.n_services;
+    uint32_t n_requests = e->options.n_requests_max;
+    e->specs = mem_take(n * sizeof(*e->specs));
+    memcpy(e->specs, e->options.services, n * sizeof(*e->specs));
+    e->services = mem_take(n * sizeof(*e->services));
+    e->queues = mem_take(n * sizeof(*e->queues));
+    e->stats = mem_take(n * sizeof(*e->stats));
+    e->room_state = mem_take(n * sizeof(*e->room_state));
+    e->running = mem_take(n * n_requests * sizeof(*e->running));
+    for (size_t i = 0; i < n; i++) {
+        tree_init(&e->queues[i].tree);
+        e->queues[i].last = SCHEDULE_NONE;
+        e->services[i].first_waiting = SCHEDULE_NONE;
+        e->services[i].running = e->running + i * n_requests;
+        e->services[i].tpot_ns = e->specs[i].slo.tpot_ns;
+    }
+}
+
+static void open_policy(struct engine *e)
+{
+    const struct engine_options *o = &e->options;
+    if (o->config != NULL)
+        e->config = *o->config;
+    else
+        schedule_config_init(&e->config);
+    e->limits = (struct schedule_limits){ o->n_services, (int32_t)o->n_requests_max, o->n_lanes };
+    e->policy_state = mem_take(o->policy->state_bytes(&e->limits));
+    o->policy->open(e->policy_state, &e->limits, &e->config);
+    e->view = (struct schedule_view){
+        .now_ns = INT64_MIN,
+        .n_services = o->n_services,
+        .n_lanes = o->n_lanes,
+        .services = e->services,
+        .requests = e->requests,
+        .kv = kv_budget(e->kv),
+        .n_table_blocks = e->n_table_blocks,
+        .lane_is_busy = e->lane_is_busy,
+    };
+}
+
+struct engine *engine_open(const struct engine_options *options)
+{
+    CHECK(options->n_services > 0 && options->n_services <= LIMIT_SERVICES);
+    CHECK(options->n_lanes > 0 && options->n_lanes <= LIMIT_LANES && options->n_requests_max > 0);
+    struct engine *e = mem_take(sizeof(*e));
+    e->options = *options;
+    e->is_healthy = true;
+    e->plan_wake_ns = TIME_NEVER;
+    for (int lane = 0; lane < LIMIT_LANES; lane++)
+        e->lanes[lane].until_ns = TIME_NEVER;
+    open_services(e);
+    open_pool(e);
+    open_tables(e);
+    open_scratch(e);
+    open_policy(e);
+    e->options.services = e->specs;
+    e->options.layouts = NULL; /* the caller's: kv has a copy */
+    e->options.config = &e->config;
+    const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
+    e->options.exec.attach(e->options.exec.self, &view);
+    return e;
+}
+
+void engine_close(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    void *const owned[] = { e->specs,         e->services,        e->queues,
+                            e->stats,         e->room_state,      e->running,
+                            e->requests,      e->own[0].logprobs, e->own,
+                            e->waiting_nodes, e->deadline_nodes,  e->n_table_blocks,
+                            e->free_slots,    e->backlog,         e->flights[0].batch.items,
+                            e->needs,         e->budget,          e->n_new,
+                            e->n_computed,    e->payload,         e->plan.batches,
+                            e->plan.preempts, e->plan.items,      e->policy_state };
+    CHECK(e->n_flights == 0);
+    kv_close(e->kv);
+    engine_bodies_close(e->bodies);
+    map_free(&e->by_id);
+    for (size_t i = 0; i < COUNT_OF(owned); i++)
+        mem_give(owned[i]);
+    mem_give(e);
+}
+
+/* ---- Mail. ---- */
+
+/* The sentence that says why this request can never be served here; false when it can. */
+static bool is_hopeless(const struct engine *e, const struct request *request,
+                        const struct request_body *body, char text[256])
+{
+    const struct service_spec *spec = &e->specs[request->service];
+    int32_t context = e->options.n_tokens_max;
+    if (spec->n_context_max > 0)
+        context = min_i32(context, spec->n_context_max);
+    if (request->n_prompt <= 0 || request->n_tokens < request->n_prompt ||
+        request->n_tokens >= request->n_tokens_max || request->n_lease < 0)
+        snprintf(text, 256, "the request's counts disagree: prompt %d, tokens %d, at most %d",
+                 request->n_prompt, request->n_tokens, request->n_tokens_max);
+    else if (!e->options.is_virtual &&
+             (body == NULL || (int64_t)body->n_tokens != request->n_tokens))
+        snprintf(text, 256, "the request's body has %u tokens, its record says %d",
+                 body == NULL ? 0 : body->n_tokens, request->n_tokens);
+    else if (request->n_tokens_max > context)
+        snprintf(text, 256, "prompt and answer may have %d tokens, %s allows %d",
+                 request->n_tokens_max, spec->name, context);
+    else if (!engine_room_fits(e, request))
+        snprintf(text, 256,
+                 "prompt and answer may have %d tokens, more than the KV pool of %lld MiB holds",
+                 request->n_tokens_max, (long long)(kv_open_bytes(e->kv) >> 20));
+    else
+        return false;
+    return true;
+}
+
+/* Fills the slot's record; the request is nobody's yet. */
+static void record(struct engine *e, uint32_t slot, const struct request *request, uint32_t body)
+{
+    struct request *r = &e->requests[slot];
+    *r = *request;
+    r->body = body;
+    r->n_computed = r->n_host = r->n_cached = 0;
+    r->n_preempted = 0;
+    r->batch = 0;
+    r->blocks = slot;
+    r->flags &= ~(uint32_t)REQUEST_CANCELLED;
+    r->served_ns = r->arrived_ns;
+    e->own[slot] = (struct engine_own){ .n_said = r->n_tokens, .logprobs = e->own[slot].logprobs };
+    CHECK(map_put(&e->by_id, r->id, slot));
+    if (r->deadline_ns > 0 && r->deadline_ns != TIME_NEVER) {
+        tree_insert(&e->deadlines, e->deadline_nodes, slot, r->deadline_ns, r->id);
+        e->own[slot].has_deadline = true;
+    }
+}
+
+bool engine_submit(struct engine *e, const struct request *request, const struct request_body *body,
+                   int64_t now_ns)
+{
+    char text[256];
+    uint32_t earlier = map_find(&e->by_id, request->id), handle = 0;
+    if (earlier != MAP_NONE && e->requests[earlier].state == REQUEST_ENDED)
+        return false;
+    if (earlier != MAP_NONE && e->requests[earlier].epoch == request->epoch)
+        return true;
+    if (request->service >= e->options.n_services)
+        return engine_say_refusal(e, request, SERVICE_ENDED, SERVICE_FAILED,
+                                  "the engine has no such service");
+    if (e->is_draining || !e->services[request->service].is_open)
+        return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_DRAINING, NULL);
+    if (is_hopeless(e, request, body, text))
+        return engine_say_refusal(e, request, SERVICE_ENDED, SERVICE_FAILED, text);
+    if (e->bodies && e->n_free_slots > 0 && earlier == MAP_NONE)
+        handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
+    if (e->n_free_slots == 0 || earlier != MAP_NONE || (e->bodies && handle == 0))
+        return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    engine_stats_tick(e, e->view.now_ns);
+    uint32_t slot = engine_queue_take_slot(e);
+    record(e, slot, request, handle);
+    engine_queue_wait(e, slot);
+    engine_stats_arrived(e, request);
+    struct schedule_event event = { .what = SCHEDULE_ARRIVED,
+                                    .now_ns = e->view.now_ns,
+                                    .slot = slot };
+    e->options.policy->saw(e->policy_state, &e->view, &event);
+    engine_step_cut(e, UNTIL_ARRIVAL);
+    return true;
+}
+
+void engine_cancel(struct engine *e, uint64_t id, int64_t now_ns)
+{
+    uint32_t slot = map_find(&e->by_id, id);
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    if (slot == MAP_NONE)
+        return;
+    engine_queue_end_soon(e, slot, SERVICE_ENDED, SERVICE_CANCELLED);
+    engine_step_cut(e, 0);
+}
+
+/* ---- Control. ---- */
+
+bool engine_make_room(struct engine *e, int service, int64_t weights_bytes,
+                      int64_t activation_bytes, int64_t now_ns, struct engine_room *room)
+{
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    return engine_room_make(e, service, weights_bytes, activation_bytes, room);
+}
+
+void engine_open_service(struct engine *e, int service, const struct perf *perf, int64_t now_ns)
+{
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    engine_step_cut(e, 0);
+    engine_room_open(e, service, perf);
+}
+
+bool engine_close_service(struct engine *e, int service, int64_t now_ns)
+{
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    return engine_room_close(e, service);
+}
+
+void engine_drain(struct engine *e)
+{
+    e->is_draining = true;
+}
+
+bool engine_is_idle(const struct engine *e)
+{
+    return e->n_free_slots == e->options.n_requests_max;
+}

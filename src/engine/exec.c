@@ -1,0 +1,49 @@
+/* What rounds compute: the arithmetic that engine, real executor and modelled executor share. */
+#include "engine/exec.h"
+
+/* Tokens that may still be drawn. */
+static int32_t n_left(const struct request *request)
+{
+    int32_t left = request->n_tokens_max - request->n_tokens;
+    return request->n_lease > 0 ? min_i32(left, request->n_lease) : left;
+}
+
+struct engine_progress engine_exec_progress(const struct request *request, int32_t n_item_tokens,
+                                            int32_t n_rounds)
+{
+    int32_t lacking = request->n_tokens - request->n_computed;
+    CHECK(n_item_tokens > 0 && lacking > 0);
+    int32_t n_catch_up = (lacking - 1) / n_item_tokens + 1;
+    if (n_rounds < n_catch_up)
+        return (struct engine_progress){ n_rounds * n_item_tokens, 0 };
+    if (request->kind != REQUEST_GENERATE)
+        return (struct engine_progress){ lacking, 0 };
+    int32_t n_new = min_i32(n_rounds - n_catch_up + 1, n_left(request));
+    return (struct engine_progress){ lacking + n_new - 1, n_new };
+}
+
+int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens)
+{
+    int32_t lacking = request->n_tokens - request->n_computed;
+    int32_t n_catch_up = (lacking - 1) / n_item_tokens + 1;
+    return request->kind != REQUEST_GENERATE ? n_catch_up : n_catch_up + n_left(request) - 1;
+}
+
+struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests)
+{
+    struct perf_load load = { 0 };
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const struct request *request = &requests[item->slot];
+        int64_t n = min_i32(item->n_tokens, request->n_tokens - request->n_computed);
+        if (n == 1 && request->n_computed >= request->n_prompt) {
+            load.n_decodes++;
+            load.n_decode_context += request->n_tokens;
+        } else {
+            load.n_new += (int32_t)n;
+            load.n_new_squared += n * n;
+            load.n_new_context += n * request->n_computed;
+        }
+    }
+    return load;
+}

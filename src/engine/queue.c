@@ -1,0 +1,206 @@
+/* The ways of a request through an engine: slots, waiting lists, running arrays. See state.h. */
+#include "engine/state.h"
+
+#include <string.h>
+
+static void tell_policy(struct engine *e, enum schedule_what what, uint32_t slot)
+{
+    struct schedule_event event = { .what = what, .now_ns = e->view.now_ns, .slot = slot };
+    e->options.policy->saw(e->policy_state, &e->view, &event);
+}
+
+uint32_t engine_queue_take_slot(struct engine *e)
+{
+    if (e->n_free_slots == 0)
+        return SCHEDULE_NONE;
+    return e->free_slots[--e->n_free_slots];
+}
+
+void engine_queue_put_slot(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    CHECK(r->batch == 0 && e->n_table_blocks[slot] == 0);
+    CHECK(map_remove(&e->by_id, r->id));
+    if (e->bodies)
+        engine_bodies_put(e->bodies, r->body);
+    r->state = REQUEST_FREE;
+    e->free_slots[e->n_free_slots++] = slot;
+}
+
+/* The order of waiting: priority, then arrival in microseconds, then id. 47 bits of microseconds
+ * last four years. */
+static int64_t waiting_key(const struct request *r)
+{
+    int64_t arrived_us = max_i64(r->arrived_ns, 0) / 1000;
+    return r->priority * (INT64_C(1) << 47) + min_i64(arrived_us, (INT64_C(1) << 47) - 1);
+}
+
+void engine_queue_wait(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    struct engine_queue *queue = &e->queues[r->service];
+    struct schedule_service *service = &e->services[r->service];
+    tree_insert(&queue->tree, e->waiting_nodes, slot, waiting_key(r), r->id);
+    r->state = REQUEST_WAITING;
+    r->next = tree_next(&queue->tree, e->waiting_nodes, slot);
+    r->prev = r->next != SCHEDULE_NONE ? e->requests[r->next].prev : queue->last;
+    if (r->next != SCHEDULE_NONE)
+        e->requests[r->next].prev = slot;
+    else
+        queue->last = slot;
+    if (r->prev != SCHEDULE_NONE)
+        e->requests[r->prev].next = slot;
+    else
+        service->first_waiting = slot;
+    service->n_waiting++;
+    e->own[slot].is_matched = false;
+}
+
+static void leave_waiting(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    struct engine_queue *queue = &e->queues[r->service];
+    struct schedule_service *service = &e->services[r->service];
+    tree_remove(&queue->tree, e->waiting_nodes, slot);
+    if (r->prev != SCHEDULE_NONE)
+        e->requests[r->prev].next = r->next;
+    else
+        service->first_waiting = r->next;
+    if (r->next != SCHEDULE_NONE)
+        e->requests[r->next].prev = r->prev;
+    else
+        queue->last = r->prev;
+    r->next = r->prev = SCHEDULE_NONE;
+    service->n_waiting--;
+    e->n_waiting_matched -= e->n_table_blocks[slot] > 0;
+}
+
+static uint32_t *running_of(struct engine *e, uint16_t service)
+{
+    return e->running + (size_t)service * e->options.n_requests_max;
+}
+
+static void leave_running(struct engine *e, uint32_t slot)
+{
+    struct schedule_service *service = &e->services[e->requests[slot].service];
+    uint32_t *running = running_of(e, e->requests[slot].service);
+    uint32_t i = 0;
+    while (running[i] != slot)
+        CHECK(++i < service->n_running);
+    service->n_running--;
+    memmove(&running[i], &running[i + 1], (service->n_running - i) * sizeof(*running));
+}
+
+void engine_queue_start(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    if (r->state == REQUEST_RUNNING)
+        return;
+    CHECK(r->state == REQUEST_WAITING);
+    leave_waiting(e, slot);
+    if (r->n_preempted == 0)
+        r->n_cached = min_i32(r->n_computed, r->n_prompt);
+    r->state = REQUEST_RUNNING;
+    running_of(e, r->service)[e->services[r->service].n_running++] = slot;
+}
+
+void engine_queue_publish(struct engine *e, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    if (e->options.has_prefix_cache && e->bodies && r->n_computed > 0)
+        kv_publish(e->kv, r, slot, engine_bodies_at(e->bodies, r->body).tokens, r->n_computed);
+}
+
+void engine_queue_release(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    CHECK(r->batch == 0);
+    if (r->state == REQUEST_WAITING && e->n_table_blocks[slot] > 0)
+        e->n_waiting_matched--;
+    if (e->n_table_blocks[slot] > 0)
+        kv_release(e->kv, slot);
+    e->n_table_blocks[slot] = 0;
+    r->n_computed = 0;
+}
+
+void engine_queue_preempt(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    CHECK(slot < e->options.n_requests_max && r->batch == 0);
+    CHECK(r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING);
+    bool was_running = r->state == REQUEST_RUNNING;
+    if (was_running) {
+        leave_running(e, slot);
+        engine_queue_publish(e, slot); /* so that it finds its own blocks, if they last */
+    }
+    engine_queue_release(e, slot);
+    if (!was_running)
+        return; /* it gave back a prefix hit, no work */
+    r->n_preempted++;
+    e->stats[r->service].n_preempted++;
+    engine_queue_wait(e, slot);
+    tell_policy(e, SCHEDULE_PREEMPTED, slot);
+}
+
+void engine_queue_match(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    if (!e->options.has_prefix_cache || !e->bodies || r->n_computed > 0 ||
+        (r->flags & REQUEST_NO_PREFIX_HIT) != 0)
+        return;
+    CHECK(r->state == REQUEST_WAITING && e->n_table_blocks[slot] == 0);
+    const int32_t *tokens = engine_bodies_at(e->bodies, r->body).tokens;
+    r->n_computed = kv_match(e->kv, r, slot, tokens, r->n_tokens);
+    CHECK(r->n_computed < r->n_tokens);
+    (void)kv_table(e->kv, slot, &e->n_table_blocks[slot]);
+    e->own[slot].is_matched = true;
+    e->n_waiting_matched += e->n_table_blocks[slot] > 0;
+}
+
+bool engine_queue_release_waiting(struct engine *e)
+{
+    if (e->n_waiting_matched == 0)
+        return false;
+    for (int service = 0; service < e->options.n_services; service++)
+        for (uint32_t slot = e->services[service].first_waiting; slot != SCHEDULE_NONE;
+             slot = e->requests[slot].next)
+            engine_queue_release(e, slot);
+    CHECK(e->n_waiting_matched == 0);
+    return true;
+}
+
+void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, enum service_why why)
+{
+    struct request *r = &e->requests[slot];
+    struct engine_own *own = &e->own[slot];
+    CHECK(r->batch == 0);
+    tell_policy(e, SCHEDULE_GONE, slot);
+    if (r->state == REQUEST_RUNNING && why != SERVICE_CRASHED)
+        engine_queue_publish(e, slot);
+    if (r->state == REQUEST_WAITING)
+        leave_waiting(e, slot);
+    else
+        leave_running(e, slot);
+    r->state = REQUEST_ENDED;
+    engine_queue_release(e, slot);
+    if (own->has_deadline)
+        tree_remove(&e->deadlines, e->deadline_nodes, slot);
+    own->has_deadline = false;
+    own->last_what = (uint8_t)what;
+    own->last_why = (uint8_t)why;
+    engine_say(e, slot);
+}
+
+void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what what,
+                           enum service_why why)
+{
+    struct engine_own *own = &e->own[slot];
+    if (e->requests[slot].state == REQUEST_ENDED || own->ends_what != 0)
+        return;
+    if (e->requests[slot].batch == 0) {
+        engine_queue_end(e, slot, what, why);
+        return;
+    }
+    own->ends_what = (uint8_t)what;
+    own->ends_why = (uint8_t)why;
+}

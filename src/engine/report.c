@@ -1,0 +1,121 @@
+/* What an engine tells of itself, and whether all of it agrees. */
+#include "engine/state.h"
+
+#include <string.h>
+
+static void report_service(const struct engine *e, int service, struct service_report *report)
+{
+    const struct kv_layout *layout = kv_layout(e->kv, service);
+    const struct schedule_service *shown = &e->services[service];
+    static const uint8_t statuses[] = {
+        [ENGINE_ROOM_NONE] = SERVICE_UNLOADED,        [ENGINE_ROOM_WANTED] = SERVICE_LOADING,
+        [ENGINE_ROOM_BOOKED] = SERVICE_LOADING,       [ENGINE_ROOM_OPEN] = SERVICE_LOADED,
+        [ENGINE_ROOM_CLOSING] = SERVICE_DRAINING_OUT,
+    };
+    struct kv_stats kv;
+    kv_stats(e->kv, service, &kv);
+    *report = (struct service_report){
+        .status = statuses[e->room_state[service]],
+        .progress_percent = e->room_state[service] == ENGINE_ROOM_OPEN ? 100 : 0,
+        .n_waiting = (int32_t)shown->n_waiting,
+        .n_running = (int32_t)shown->n_running,
+        .weights_bytes = e->ledger.weights_bytes[service],
+        .activation_bytes = e->ledger.activation_bytes[service],
+        .kv_used_bytes = kv.n_blocks_used * layout->block_bytes,
+        .kv_cached_bytes = kv.n_blocks_cached * layout->block_bytes,
+        .kv_bytes_per_token =
+            kv_unit_bytes(e->kv) / ((int64_t)layout->blocks_per_unit * layout->block_tokens),
+        .n_prefix_queries = kv.n_queries,
+        .n_prefix_hits = kv.n_hits,
+        .n_preempted = e->stats[service].n_preempted,
+        .solo_ns = shown->solo_ns,
+        .remaining_ns = engine_stats_remaining_ns(e, service),
+    };
+}
+
+void engine_report(const struct engine *e, struct engine_report *report, int64_t now_ns)
+{
+    memset(report, 0, sizeof(*report));
+    report->engine = e->options.id;
+    report->is_draining = e->is_draining;
+    report->is_healthy = e->is_healthy;
+    report->now_ns = now_ns;
+    report->n_steps = e->n_steps;
+    report->step_ns = e->step_ns;
+    report->memory_bytes = e->ledger.total_bytes;
+    report->kv_pool_bytes = kv_open_bytes(e->kv);
+    report->kv_free_bytes = kv_budget(e->kv)->n_units_free * kv_unit_bytes(e->kv);
+    report->n_requests = (int32_t)(e->options.n_requests_max - e->n_free_slots);
+    report->n_requests_max = (int32_t)e->options.n_requests_max;
+    report->n_services = e->options.n_services;
+    for (int service = 0; service < e->options.n_services; service++)
+        report_service(e, service, &report->services[service]);
+}
+
+/* ---- The self-check. ---- */
+
+static bool is_service_sound(const struct engine *e, int service)
+{
+    const struct schedule_service *s = &e->services[service];
+    uint32_t n_waiting = 0, prev = SCHEDULE_NONE;
+    uint32_t in_tree = tree_first(&e->queues[service].tree);
+    for (uint32_t slot = s->first_waiting; slot != SCHEDULE_NONE; slot = e->requests[slot].next) {
+        const struct request *r = &e->requests[slot];
+        if (r->state != REQUEST_WAITING || r->service != service || r->prev != prev ||
+            slot != in_tree || r->batch != 0 || ++n_waiting > s->n_waiting)
+            return false;
+        in_tree = tree_next(&e->queues[service].tree, e->waiting_nodes, slot);
+        prev = slot;
+    }
+    if (n_waiting != s->n_waiting || e->queues[service].last != prev)
+        return false;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const struct request *r = &e->requests[s->running[i]];
+        if (r->state != REQUEST_RUNNING || r->service != service)
+            return false;
+    }
+    return true;
+}
+
+/* A slot by itself: counts in range, blocks that cover what is computed. */
+static bool is_slot_sound(const struct engine *e, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    int32_t n_blocks;
+    (void)kv_table(e->kv, slot, &n_blocks);
+    if (n_blocks != e->n_table_blocks[slot])
+        return false;
+    if (r->state == REQUEST_FREE || r->state == REQUEST_ENDED)
+        return n_blocks == 0 && r->batch == 0;
+    int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens;
+    return map_find(&e->by_id, r->id) == slot && r->n_computed >= 0 &&
+           r->n_computed < r->n_tokens && r->n_tokens <= r->n_tokens_max &&
+           (int64_t)n_blocks * block_tokens >= r->n_computed;
+}
+
+bool engine_is_sound(const struct engine *e)
+{
+    uint32_t n_listed = 0, n_taken = 0, n_in_flight = 0, n_ended = 0, n_matched = 0;
+    int n_flights = 0;
+    for (int service = 0; service < e->options.n_services; service++) {
+        if (!is_service_sound(e, service))
+            return false;
+        n_listed += e->services[service].n_waiting + e->services[service].n_running;
+    }
+    for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++) {
+        const struct request *r = &e->requests[slot];
+        if (!is_slot_sound(e, slot))
+            return false;
+        n_taken += r->state != REQUEST_FREE;
+        n_ended += r->state == REQUEST_ENDED;
+        n_in_flight += r->batch != 0;
+        n_matched += r->state == REQUEST_WAITING && e->n_table_blocks[slot] > 0;
+    }
+    for (int i = 0; i < LIMIT_BATCHES; i++)
+        n_flights += e->flights[i].batch.n_items > 0;
+    return n_taken == n_listed + n_ended && n_ended <= e->n_backlog &&
+           n_taken == e->options.n_requests_max - e->n_free_slots && n_taken == e->by_id.n &&
+           n_in_flight == e->view.n_in_flight && n_flights == e->n_flights &&
+           n_matched == e->n_waiting_matched && (n_listed > 0 || kv_is_idle(e->kv)) &&
+           ledger_free_bytes(&e->ledger) >= 0 && kv_is_sound(e->kv);
+}

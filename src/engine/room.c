@@ -1,0 +1,135 @@
+/* Models come and go: the ledger's bytes move between weights and the KV pool.
+ *
+ *   NONE --engine_make_room--> WANTED --enough units closed--> BOOKED --engine_open_service--> OPEN
+ *     ^------engine_close_service----------------------------------|                            |
+ *     ^-----none of its requests in flight any more------ CLOSING <------engine_close_service---|
+ *
+ * While a model is WANTED the pool shrinks as requests leave; who holds a closing unit is preempted
+ * and computes again elsewhere. The pool grows back by whatever nobody has booked or wants. */
+#include "engine/state.h"
+
+static int64_t sum_wanted(const struct engine *e)
+{
+    int64_t sum = 0;
+    for (int service = 0; service < e->options.n_services; service++)
+        sum += e->wanted_bytes[service];
+    return sum;
+}
+
+static void tell_ledger(struct engine *e)
+{
+    CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
+}
+
+static void grow_pool(struct engine *e)
+{
+    int64_t n_bytes = ledger_free_bytes(&e->ledger) - sum_wanted(e);
+    if (n_bytes >= kv_unit_bytes(e->kv))
+        (void)kv_grow(e->kv, n_bytes);
+    tell_ledger(e);
+}
+
+/* Closes units until the ledger has this many bytes free, or all that can go now are gone. */
+static void shrink_pool(struct engine *e, int64_t free_bytes)
+{
+    for (;;) {
+        int64_t missing = free_bytes - ledger_free_bytes(&e->ledger);
+        if (missing <= 0)
+            return;
+        (void)kv_shrink(e->kv, missing);
+        tell_ledger(e);
+        uint32_t slot = kv_busy_closing(e->kv);
+        if (slot == UINT32_MAX)
+            return;
+        if (e->requests[slot].batch != 0) {
+            engine_step_cut(e, 0);
+            return;
+        }
+        engine_queue_preempt(e, slot);
+    }
+}
+
+bool engine_room_fits(const struct engine *e, const struct request *request)
+{
+    const struct kv_budget *budget = kv_budget(e->kv);
+    int32_t block_tokens = budget->services[request->service].block_tokens;
+    int64_t n_blocks = kv_blocks_for(request->n_tokens_max - 1, block_tokens);
+    return n_blocks <= kv_budget_most_blocks(budget, request->service);
+}
+
+/* Those that the smaller pool can never hold go home: another engine may have room. */
+static void return_giants(struct engine *e)
+{
+    for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++) {
+        const struct request *r = &e->requests[slot];
+        if ((r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING) && !engine_room_fits(e, r))
+            engine_queue_end_soon(e, slot, SERVICE_RETURNED, SERVICE_FULL);
+    }
+}
+
+bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
+                      int64_t activation_bytes, struct engine_room *room)
+{
+    CHECK(service >= 0 && service < e->options.n_services);
+    uint8_t *state = &e->room_state[service];
+    int64_t need = weights_bytes + activation_bytes;
+    CHECK(*state == ENGINE_ROOM_NONE || *state == ENGINE_ROOM_WANTED);
+    *room = (struct engine_room){ .need_bytes = need, .have_bytes = e->ledger.total_bytes };
+    room->have_bytes -= kv_unit_bytes(e->kv); /* a pool of nothing serves nobody */
+    for (int i = 0; i < e->options.n_services; i++)
+        room->have_bytes -= e->ledger.weights_bytes[i] + e->ledger.activation_bytes[i];
+    room->never = need > room->have_bytes;
+    e->wanted_bytes[service] = room->never ? 0 : need;
+    *state = room->never ? ENGINE_ROOM_NONE : ENGINE_ROOM_WANTED;
+    if (room->never) {
+        grow_pool(e);
+        return false;
+    }
+    shrink_pool(e, min_i64(sum_wanted(e), room->have_bytes));
+    if (!ledger_take_model(&e->ledger, service, weights_bytes, activation_bytes))
+        return false;
+    e->wanted_bytes[service] = 0;
+    *state = ENGINE_ROOM_BOOKED;
+    return_giants(e);
+    return true;
+}
+
+void engine_room_open(struct engine *e, int service, const struct perf *perf)
+{
+    CHECK(service >= 0 && service < e->options.n_services);
+    CHECK(e->room_state[service] == ENGINE_ROOM_BOOKED ||
+          e->room_state[service] == ENGINE_ROOM_NONE);
+    e->room_state[service] = ENGINE_ROOM_OPEN;
+    e->services[service].is_open = true;
+    engine_stats_init(e, service, perf);
+}
+
+/* All of its requests go home; those in flight when their batch commits. */
+static void return_all(struct engine *e, int service)
+{
+    struct schedule_service *s = &e->services[service];
+    while (s->first_waiting != SCHEDULE_NONE)
+        engine_queue_end(e, s->first_waiting, SERVICE_RETURNED, SERVICE_DRAINING);
+    for (uint32_t i = s->n_running; i-- > 0;) /* from the end: the array closes up behind */
+        engine_queue_end_soon(e, s->running[i], SERVICE_RETURNED, SERVICE_DRAINING);
+    engine_step_cut(e, 0);
+}
+
+bool engine_room_close(struct engine *e, int service)
+{
+    CHECK(service >= 0 && service < e->options.n_services);
+    uint8_t *state = &e->room_state[service];
+    if (*state == ENGINE_ROOM_OPEN) {
+        e->services[service].is_open = false;
+        *state = ENGINE_ROOM_CLOSING;
+        return_all(e, service);
+    }
+    if (*state == ENGINE_ROOM_CLOSING && e->services[service].n_running > 0)
+        return false;
+    kv_forget(e->kv, service);
+    ledger_put_model(&e->ledger, service);
+    e->wanted_bytes[service] = 0;
+    *state = ENGINE_ROOM_NONE;
+    grow_pool(e);
+    return true;
+}

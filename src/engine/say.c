@@ -1,0 +1,102 @@
+/* What an engine says: events that leave through emit, and those that have to wait for room.
+ *
+ * Nothing is copied while it waits: what a request has to say is the tokens from own.n_said on, and
+ * its last event; so the backlog is a queue of slots, each in it at most once, and its bound is the
+ * table of requests. While it is not empty no batch begins, so a request has at most one batch's
+ * tokens (and logprobs) unsaid. */
+#include "engine/state.h"
+
+#include <string.h>
+
+static struct service_event event_of(const struct engine *e, const struct request *r)
+{
+    return (struct service_event){
+        .id = r->id,
+        .epoch = r->epoch,
+        .engine = e->options.id,
+        .position = r->n_tokens,
+        .n_cached = r->n_cached,
+        .n_preempted = (int32_t)r->n_preempted,
+    };
+}
+
+static bool emit(struct engine *e, const struct service_event *event, const void *payload)
+{
+    return e->options.emit(e->options.emit_self, event, payload);
+}
+
+/* Ids, then logprobs, in the scratch. */
+static const void *payload_of(struct engine *e, const struct engine_own *own, const int32_t *tokens,
+                              struct service_event *event)
+{
+    event->n_bytes = event->n_tokens * (int32_t)sizeof(*tokens);
+    if (own->n_logprobs == 0)
+        return tokens;
+    CHECK(own->n_logprobs == event->n_tokens);
+    size_t n_logprob_bytes = own->n_logprobs * sizeof(*own->logprobs);
+    memcpy(e->payload, tokens, (size_t)event->n_bytes);
+    memcpy(e->payload + event->n_bytes, own->logprobs, n_logprob_bytes);
+    event->n_bytes += (int32_t)n_logprob_bytes;
+    return e->payload;
+}
+
+/* False: no room for the next of its events. */
+static bool say_all(struct engine *e, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    struct engine_own *own = &e->own[slot];
+    if (own->n_said < r->n_tokens) {
+        struct service_event event = event_of(e, r);
+        const void *payload = NULL;
+        event.what = SERVICE_TOKENS;
+        event.position = own->n_said;
+        event.n_tokens = r->n_tokens - own->n_said;
+        if (e->bodies)
+            payload = payload_of(e, own, engine_bodies_at(e->bodies, r->body).tokens + own->n_said,
+                                 &event);
+        if (!emit(e, &event, payload))
+            return false;
+        own->n_said = r->n_tokens;
+        own->n_logprobs = 0;
+    }
+    if (r->state != REQUEST_ENDED)
+        return true;
+    struct service_event event = event_of(e, r);
+    event.what = own->last_what;
+    event.why = own->last_why;
+    if (!emit(e, &event, NULL))
+        return false;
+    engine_queue_put_slot(e, slot);
+    return true;
+}
+
+void engine_say(struct engine *e, uint32_t slot)
+{
+    if (e->own[slot].is_unsaid || (e->n_backlog == 0 && say_all(e, slot)))
+        return;
+    CHECK(e->n_backlog < e->options.n_requests_max);
+    e->own[slot].is_unsaid = true;
+    e->backlog[(e->backlog_first + e->n_backlog++) % e->options.n_requests_max] = slot;
+}
+
+void engine_say_backlog(struct engine *e)
+{
+    while (e->n_backlog > 0) {
+        uint32_t slot = e->backlog[e->backlog_first];
+        if (!say_all(e, slot))
+            return;
+        e->own[slot].is_unsaid = false;
+        e->backlog_first = (e->backlog_first + 1) % e->options.n_requests_max;
+        e->n_backlog--;
+    }
+}
+
+bool engine_say_refusal(struct engine *e, const struct request *request, enum service_what what,
+                        enum service_why why, const char *text)
+{
+    struct service_event event = event_of(e, request);
+    event.what = (uint8_t)what;
+    event.why = (uint8_t)why;
+    event.n_bytes = text != NULL ? (int32_t)strlen(text) : 0;
+    return emit(e, &event, text);
+}

@@ -1,0 +1,164 @@
+/* What an engine remembers: private to this room.
+ *
+ * Every request is a slot: its public record (requests), what the engine alone knows of it (own),
+ * and nodes of two trees (order of waiting, deadlines). A slot's way:
+ *
+ *   FREE --engine_submit--> WAITING --engine_queue_start--> RUNNING --engine_queue_end--> ENDED
+ *                              ^------engine_queue_preempt-----|                            |
+ *    ^-------------------------engine_say (the last event has left)-------------------------|
+ *
+ * WAITING slots stand in their service's tree and list, RUNNING ones in its array; ENDED ones hold
+ * no blocks and wait only for room in the reader's ring. */
+#pragma once
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/time.h"
+#include "base/tree.h"
+#include "engine/bodies.h"
+#include "engine/engine.h"
+#include "kv/ledger.h"
+
+enum {
+    ENGINE_LOGPROBS_MAX = 4, /* tokens with logprobs that one batch may draw for a request */
+    ENGINE_MATCHED_MAX = 8,  /* waiting requests of a service that hold their prefix hit early */
+};
+
+struct engine_own {
+    int32_t n_said; /* tokens that the submitter knows: it has those before, events told the rest */
+    uint8_t ends_what, ends_why;     /* in flight: commit ends it so; 0 = it goes on */
+    uint8_t last_what, last_why;     /* ENDED: the last event, until it is said */
+    bool is_unsaid;                  /* stands in the backlog */
+    bool is_matched;                 /* was looked up in the prefix index since it waits */
+    bool has_deadline;               /* stands in the tree of deadlines */
+    uint8_t n_logprobs;              /* kept for its unsaid tokens */
+    struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
+};
+
+struct engine_flight {  /* a batch that runs */
+    struct batch batch; /* its items lie in memory of the flight; n_items = 0: not in use */
+    struct perf_load load;
+    int n_rounds;
+};
+
+struct engine_lane {
+    int n_flights;  /* batches not committed yet */
+    unsigned until; /* of the hold that runs; 0 when it is one round or is cut already */
+    int64_t until_ns;
+};
+
+struct engine_queue { /* the waiting requests of one service; the list's head is in the view */
+    struct tree tree;
+    uint32_t last;
+};
+
+struct engine_stats { /* of one service */
+    int64_t n_finished, n_preempted;
+    double solo_ns, solo_variance, n_prompt, n_output;
+    int64_t n_arrived_tick, n_ticks;
+    double rate_per_s;
+};
+
+enum engine_room_state {
+    ENGINE_ROOM_NONE,
+    ENGINE_ROOM_WANTED, /* the pool shrinks for it */
+    ENGINE_ROOM_BOOKED, /* bytes are its own, weights are on their way */
+    ENGINE_ROOM_OPEN,
+    ENGINE_ROOM_CLOSING,
+};
+
+struct engine {
+    struct engine_options options;
+    struct schedule_config config;
+    struct schedule_limits limits;
+    struct schedule_view view;
+    struct schedule_plan plan;
+    void *policy_state;
+
+    struct service_spec *specs;        /* (n_services) */
+    struct schedule_service *services; /* (n_services) what the view shows */
+    struct engine_queue *queues;       /* (n_services) */
+    struct engine_stats *stats;        /* (n_services) */
+    uint32_t *running;                 /* (n_services, n_requests_max) */
+    uint8_t *room_state;               /* (n_services) enum engine_room_state */
+
+    struct request *requests; /* (n_requests_max), as all below */
+    struct engine_own *own;
+    struct tree_node *waiting_nodes, *deadline_nodes;
+    int32_t *n_table_blocks;
+    struct tree deadlines;
+    struct map by_id;
+    uint32_t *free_slots;
+    uint32_t n_free_slots;
+    uint32_t *backlog; /* a ring of slots that have something unsaid, oldest first */
+    uint32_t backlog_first, n_backlog;
+
+    struct kv *kv;
+    struct ledger ledger;
+    int64_t wanted_bytes[LIMIT_SERVICES]; /* of models that wait for room */
+    struct engine_bodies *bodies;         /* NULL in the simulator */
+
+    struct engine_flight flights[LIMIT_BATCHES];
+    struct engine_lane lanes[LIMIT_LANES];
+    bool lane_is_busy[LIMIT_LANES];
+    int n_flights;
+    uint32_t next_batch;
+    uint32_t n_waiting_matched; /* waiting requests that hold blocks */
+    int64_t plan_wake_ns;       /* a plan of nothing that wants to be asked again then */
+    int64_t next_tick_ns;       /* of the arrival rates */
+
+    struct kv_need *needs;       /* (LIMIT_BATCH_ITEMS) scratch of reserve */
+    struct kv_budget *budget;    /* scratch of reserve */
+    int32_t *n_new, *n_computed; /* (LIMIT_BATCH_ITEMS) scratch of commit */
+    unsigned char *payload;      /* scratch of say: tokens with logprobs */
+
+    bool is_draining, is_healthy;
+    int64_t n_steps, step_ns, n_refused;
+};
+
+/* queue.c: a slot's way from state to state. The policy hears of each. */
+uint32_t engine_queue_take_slot(struct engine *engine); /* SCHEDULE_NONE: the table is full */
+void engine_queue_put_slot(struct engine *engine, uint32_t slot);
+void engine_queue_wait(struct engine *engine, uint32_t slot);  /* into the order of arrival */
+void engine_queue_start(struct engine *engine, uint32_t slot); /* WAITING -> RUNNING */
+void engine_queue_preempt(struct engine *engine, uint32_t slot);
+void engine_queue_release(struct engine *engine, uint32_t slot); /* gives its blocks back */
+void engine_queue_publish(struct engine *engine, uint32_t slot); /* offers them to later requests */
+/* Looks its tokens up in the prefix index, when it holds nothing yet. */
+void engine_queue_match(struct engine *engine, uint32_t slot);
+/* The waiting requests give back what prefix hits gave them: before anyone is preempted. */
+bool engine_queue_release_waiting(struct engine *engine);
+/* Takes it out of everything and says its last event; its slot is free when that is said. */
+void engine_queue_end(struct engine *engine, uint32_t slot, enum service_what what,
+                      enum service_why why);
+/* The same for a request that may be in flight: then its commit does it. */
+void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_what what,
+                           enum service_why why);
+
+/* say.c: events. */
+void engine_say(struct engine *engine, uint32_t slot); /* what it has to say, now or later */
+void engine_say_backlog(struct engine *engine);
+/* Answers a request that has no slot. False: no room, say it again. */
+bool engine_say_refusal(struct engine *engine, const struct request *request,
+                        enum service_what what, enum service_why why, const char *text);
+
+/* commit.c */
+void engine_commit(struct engine *engine, const struct engine_exec_done *done);
+
+/* step.c */
+void engine_step_cut(struct engine *engine,
+                     unsigned until); /* ends holds that end by this; 0: all */
+
+/* stats.c: what the policies reckon with. */
+void engine_stats_init(struct engine *engine, int service, const struct perf *perf);
+void engine_stats_arrived(struct engine *engine, const struct request *request);
+void engine_stats_finished(struct engine *engine, const struct request *request);
+void engine_stats_tick(struct engine *engine, int64_t now_ns); /* rates, once a second */
+int64_t engine_stats_remaining_ns(const struct engine *engine, int service);
+
+/* room.c: models come and go. */
+bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
+                      int64_t activation_bytes, struct engine_room *room);
+void engine_room_open(struct engine *engine, int service, const struct perf *perf);
+bool engine_room_close(struct engine *engine, int service);
+/* Could this request run, were the pool empty? */
+bool engine_room_fits(const struct engine *engine, const struct request *request);

@@ -1,0 +1,92 @@
+/* What an engine learns of its services: solo times, lengths, arrival rates.
+ *
+ * L-hat and sigma are exponential averages over finished requests (window 1000) of the solo time
+ * X(i, o) at their true lengths; until 20 have finished X(256, 256) stands in (ALGORITHMS D-1).
+ * Arrival rates are averages over whole seconds of virtual or real time, so they depend on when
+ * requests come, not on how often the engine looks. */
+#include "engine/state.h"
+
+#include "base/num.h"
+
+#define STATS_WINDOW     1000 /* finished requests */
+#define STATS_KNOWN      20
+#define STATS_RATE_TICKS 30 /* seconds */
+#define STATS_GUESS      256
+
+static void show(struct engine *e, int service)
+{
+    const struct engine_stats *stats = &e->stats[service];
+    struct schedule_service *shown = &e->services[service];
+    shown->rate_per_s = stats->rate_per_s;
+    shown->n_prompt_mean = stats->n_finished > 0 ? stats->n_prompt : STATS_GUESS;
+    shown->n_output_mean = stats->n_finished > 0 ? stats->n_output : STATS_GUESS;
+    if (stats->n_finished < STATS_KNOWN) {
+        shown->solo_ns = perf_solo_ps(&shown->perf, STATS_GUESS, STATS_GUESS) / 1000;
+        shown->solo_deviation_ns = 0;
+    } else {
+        shown->solo_ns = (int64_t)stats->solo_ns;
+        shown->solo_deviation_ns = (int64_t)num_sqrt(stats->solo_variance);
+    }
+    shown->solo_ns = max_i64(shown->solo_ns, 1);
+}
+
+void engine_stats_init(struct engine *e, int service, const struct perf *perf)
+{
+    e->services[service].perf = *perf;
+    show(e, service);
+}
+
+void engine_stats_arrived(struct engine *e, const struct request *request)
+{
+    e->stats[request->service].n_arrived_tick++;
+}
+
+void engine_stats_finished(struct engine *e, const struct request *request)
+{
+    struct engine_stats *stats = &e->stats[request->service];
+    const struct perf *perf = &e->services[request->service].perf;
+    int64_t n_output = request->n_tokens - request->n_prompt;
+    double solo = (double)perf_solo_ps(perf, request->n_prompt, max_i64(n_output, 1)) / 1000;
+    stats->n_finished++;
+    double weight = 1.0 / (double)min_i64(stats->n_finished, STATS_WINDOW);
+    double difference = solo - stats->solo_ns;
+    stats->solo_ns += weight * difference;
+    stats->solo_variance = (1 - weight) * (stats->solo_variance + weight * difference * difference);
+    stats->n_prompt += weight * (request->n_prompt - stats->n_prompt);
+    stats->n_output += weight * ((double)n_output - stats->n_output);
+    show(e, request->service);
+}
+
+void engine_stats_tick(struct engine *e, int64_t now_ns)
+{
+    if (e->next_tick_ns == 0)
+        e->next_tick_ns = now_ns + TIME_NS_PER_S;
+    /* After a long sleep the rates are as good as zero: no need to walk through every second. */
+    if (now_ns - e->next_tick_ns > 1000 * TIME_NS_PER_S)
+        e->next_tick_ns = now_ns - 1000 * TIME_NS_PER_S;
+    for (; e->next_tick_ns <= now_ns; e->next_tick_ns += TIME_NS_PER_S) {
+        for (int service = 0; service < e->options.n_services; service++) {
+            struct engine_stats *stats = &e->stats[service];
+            double weight = 1.0 / (double)min_i64(++stats->n_ticks, STATS_RATE_TICKS);
+            stats->rate_per_s += weight * ((double)stats->n_arrived_tick - stats->rate_per_s);
+            stats->n_arrived_tick = 0;
+            e->services[service].rate_per_s = stats->rate_per_s;
+        }
+    }
+}
+
+int64_t engine_stats_remaining_ns(const struct engine *e, int service)
+{
+    const struct schedule_service *shown = &e->services[service];
+    int64_t sum_ns = (int64_t)shown->n_waiting * shown->solo_ns;
+    for (uint32_t i = 0; i < shown->n_running; i++) {
+        const struct request *r = &e->requests[shown->running[i]];
+        int64_t n_done = r->n_tokens - r->n_prompt;
+        int64_t n_all = r->n_predicted > 0 ? r->n_predicted : (int64_t)shown->n_output_mean;
+        int64_t n_left = max_i64(min_i64(n_all, r->n_tokens_max - r->n_prompt) - n_done, 1);
+        int64_t n_lacking = r->n_tokens - r->n_computed;
+        sum_ns += n_lacking > 1 ? perf_solo_ps(&shown->perf, n_lacking, n_left) / 1000
+                                : perf_decode_span_ps(&shown->perf, 1, r->n_tokens, n_left) / 1000;
+    }
+    return sum_ns;
+}

@@ -1,0 +1,292 @@
+/* One iteration: plan -> reserve -> begin, and the commit of what ended before.
+ *
+ * The policy says what should run; this file makes it so or says why not. A batch gets all of its
+ * blocks or none (kv_reserve); a refused one does not void its neighbours. A plan of preempts only
+ * is asked again at once. Batches of one lane go to the executor in one begin; a hold (n_rounds >
+ * 1) goes on until its rounds are done or something cuts it. */
+#include "engine/state.h"
+
+#define STEP_REFUSALS_MAX 4 /* plans in a row of which nothing could begin */
+
+/* ---- reserve ---- */
+
+/* What the prefix index knows by now of requests that start, and tokens that nobody lacks. */
+static void look_up(struct engine *e, struct batch *batch)
+{
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        struct batch_item *item = &batch->items[i];
+        const struct request *r = &e->requests[item->slot];
+        if (r->n_computed == 0)
+            engine_queue_match(e, item->slot);
+        item->n_tokens = min_i32(item->n_tokens, r->n_tokens - r->n_computed);
+        CHECK(item->n_tokens > 0 && item->n_draft == 0);
+    }
+}
+
+static int64_t blocks_lacking(const struct engine *e, const struct batch *batch, int n_rounds)
+{
+    int32_t block_tokens = kv_layout(e->kv, batch->service)->block_tokens;
+    int64_t n = 0;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const struct request *r = &e->requests[item->slot];
+        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
+        int64_t n_blocks = kv_blocks_for(r->n_computed + progress.n_computed, block_tokens);
+        n += max_i64(n_blocks - e->n_table_blocks[item->slot], 0);
+    }
+    return n;
+}
+
+static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t lane, int n_rounds)
+{
+    *e->budget = *kv_budget(e->kv);
+    for (int32_t i = 0; i < plan->n_batches; i++) {
+        const struct batch *batch = &plan->batches[i];
+        if (batch->lane != lane)
+            continue;
+        int64_t n_blocks = blocks_lacking(e, batch, n_rounds);
+        if (n_blocks > kv_budget_idle_blocks(e->budget, batch->service) ||
+            !kv_budget_take(e->budget, batch->service, n_blocks))
+            return false;
+    }
+    return true;
+}
+
+/* How many rounds of the plan this lane may hold: what the plan, the options, the ends of requests
+ * and the blocks allow. */
+static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_t lane)
+{
+    int n_rounds = plan->n_rounds;
+    if (e->options.n_rounds_max > 0)
+        n_rounds = min_i32(n_rounds, e->options.n_rounds_max);
+    for (int32_t i = 0; i < plan->n_batches && n_rounds > 1; i++) {
+        const struct batch *batch = &plan->batches[i];
+        for (int32_t k = 0; k < batch->n_items && batch->lane == lane; k++) {
+            const struct request *r = &e->requests[batch->items[k].slot];
+            if ((plan->until & UNTIL_FINISH) != 0)
+                n_rounds = min_i32(n_rounds, engine_exec_rounds(r, batch->items[k].n_tokens));
+            if ((r->flags & REQUEST_WANTS_LOGPROBS) != 0)
+                n_rounds = min_i32(n_rounds, ENGINE_LOGPROBS_MAX);
+        }
+    }
+    while (n_rounds > 1 && (plan->until & UNTIL_SHORTAGE) != 0 && !fits(e, plan, lane, n_rounds))
+        n_rounds /= 2;
+    return max_i32(n_rounds, 1);
+}
+
+static bool reserve(struct engine *e, const struct batch *batch, int n_rounds)
+{
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const struct request *r = &e->requests[item->slot];
+        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
+        e->needs[i] = (struct kv_need){
+            .slot = item->slot,
+            .n_tokens = r->n_computed + progress.n_computed,
+            .n_first = n_rounds > 1 ? r->n_computed + item->n_tokens : 0,
+        };
+    }
+    if (!kv_reserve(e->kv, batch->service, e->needs, batch->n_items))
+        return false;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        (void)kv_table(e->kv, batch->items[i].slot, &e->n_table_blocks[batch->items[i].slot]);
+    return true;
+}
+
+/* ---- begin ---- */
+
+static struct engine_flight *free_flight(struct engine *e)
+{
+    for (int i = 0; i < LIMIT_BATCHES; i++)
+        if (e->flights[i].batch.n_items == 0)
+            return &e->flights[i];
+    return NULL;
+}
+
+/* Pins the requests and keeps the batch until its commit. */
+static const struct batch *take_off(struct engine *e, struct engine_flight *flight,
+                                    const struct batch *batch, int n_rounds)
+{
+    struct batch_item *items = flight->batch.items;
+    flight->load = engine_exec_load(batch, e->requests);
+    flight->n_rounds = n_rounds;
+    flight->batch = *batch;
+    flight->batch.items = items;
+    e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
+    flight->batch.id = e->next_batch;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        struct request *r = &e->requests[batch->items[i].slot];
+        CHECK(r->batch == 0 && r->service == batch->service);
+        items[i] = batch->items[i];
+        engine_queue_start(e, batch->items[i].slot);
+        r->batch = flight->batch.id;
+    }
+    e->n_flights++;
+    e->view.n_in_flight += (uint32_t)batch->n_items;
+    return &flight->batch;
+}
+
+static void tell_policy(struct engine *e, enum schedule_what what, const struct batch *batch)
+{
+    struct schedule_event event = { .what = what, .now_ns = e->view.now_ns, .batch = batch };
+    e->options.policy->saw(e->policy_state, &e->view, &event);
+}
+
+/* Reserves and begins what the plan lists for one lane. Returns the batches begun; counts those
+ * refused. */
+static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lane, int *n_refused)
+{
+    struct batch begun[LIMIT_BATCHES];
+    int n_begun = 0;
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        if (plan->batches[i].lane == lane)
+            look_up(e, &plan->batches[i]);
+    int n_rounds = rounds_of(e, plan, lane);
+    for (int32_t i = 0; i < plan->n_batches; i++) {
+        const struct batch *batch = &plan->batches[i];
+        struct engine_flight *flight = free_flight(e);
+        if (batch->lane != lane || batch->n_items == 0 || flight == NULL)
+            continue;
+        if (!reserve(e, batch, n_rounds)) {
+            ++*n_refused;
+            e->n_refused++;
+            tell_policy(e, SCHEDULE_REFUSED, batch);
+            continue;
+        }
+        begun[n_begun++] = *take_off(e, flight, batch, n_rounds);
+        tell_policy(e, SCHEDULE_STARTED, &begun[n_begun - 1]);
+    }
+    if (n_begun == 0)
+        return 0;
+    e->lanes[lane] = (struct engine_lane){
+        .n_flights = n_begun,
+        .until = n_rounds > 1 ? plan->until : 0,
+        .until_ns = n_rounds > 1 && (plan->until & UNTIL_TIME) ? plan->until_ns : TIME_NEVER,
+    };
+    e->lane_is_busy[lane] = true;
+    e->options.exec.begin(e->options.exec.self, begun, n_begun, n_rounds);
+    return n_begun;
+}
+
+static int begin(struct engine *e, struct schedule_plan *plan, int *n_refused)
+{
+    int n_begun = 0;
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+        if (!e->lane_is_busy[lane])
+            n_begun += begin_lane(e, plan, (uint16_t)lane, n_refused);
+    return n_begun;
+}
+
+/* ---- plan ---- */
+
+/* The first few that wait are looked up early, so that plans see what they really lack. */
+static void match_front(struct engine *e)
+{
+    for (int service = 0; service < e->options.n_services; service++) {
+        uint32_t slot = e->services[service].first_waiting;
+        for (int i = 0; i < ENGINE_MATCHED_MAX && slot != SCHEDULE_NONE; i++) {
+            if (!e->own[slot].is_matched)
+                engine_queue_match(e, slot);
+            e->own[slot].is_matched = true;
+            slot = e->requests[slot].next;
+        }
+    }
+}
+
+static bool has_work(const struct engine *e)
+{
+    bool has_lane = false;
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+        has_lane |= !e->lane_is_busy[lane];
+    uint32_t n_taken = e->options.n_requests_max - e->n_free_slots;
+    return has_lane && n_taken > e->view.n_in_flight && e->n_backlog == 0;
+}
+
+static void plan(struct engine *e)
+{
+    int n_voids = 0; /* plans of which nothing began although nothing was preempted either */
+    e->plan_wake_ns = TIME_NEVER;
+    for (uint32_t n_asks = 0; has_work(e); n_asks++) {
+        CHECK(n_asks <= e->options.n_requests_max + STEP_REFUSALS_MAX + 1);
+        struct schedule_plan *p = &e->plan;
+        int n_refused = 0;
+        p->n_batches = p->n_items = p->n_preempts = 0;
+        p->n_rounds = 1;
+        p->until = 0;
+        p->until_ns = TIME_NEVER;
+        if (e->options.has_prefix_cache)
+            match_front(e);
+        e->options.policy->plan(e->policy_state, &e->view, p);
+        VERIFY(schedule_check(&e->view, p) == NULL);
+        if (p->n_preempts > 0 && engine_queue_release_waiting(e))
+            continue; /* perhaps nobody has to go */
+        for (int32_t i = 0; i < p->n_preempts; i++)
+            engine_queue_preempt(e, p->preempts[i]);
+        if (begin(e, p, &n_refused) > 0)
+            return;
+        if (p->n_preempts > 0)
+            continue;
+        if (e->n_flights > 0 || ++n_voids > STEP_REFUSALS_MAX)
+            return;
+        if (!engine_queue_release_waiting(e) && n_refused == 0) {
+            e->plan_wake_ns = (p->until & UNTIL_TIME) ? p->until_ns : TIME_NEVER;
+            return;
+        }
+    }
+}
+
+/* ---- the step ---- */
+
+void engine_step_cut(struct engine *e, unsigned until)
+{
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++) {
+        struct engine_lane *l = &e->lanes[lane];
+        if (l->n_flights > 0 && l->until != 0 && (until == 0 || (l->until & until) != 0)) {
+            e->options.exec.cut(e->options.exec.self, (uint16_t)lane);
+            l->until = 0;
+            l->until_ns = TIME_NEVER;
+        }
+    }
+}
+
+/* What time alone changes: deadlines that pass, holds that are over. */
+static void look_at_time(struct engine *e)
+{
+    for (uint32_t slot = tree_first(&e->deadlines);
+         slot != TREE_NONE && e->requests[slot].deadline_ns <= e->view.now_ns;
+         slot = tree_first(&e->deadlines)) {
+        tree_remove(&e->deadlines, e->deadline_nodes, slot);
+        e->own[slot].has_deadline = false;
+        engine_queue_end_soon(e, slot, SERVICE_ENDED, SERVICE_DEADLINE);
+        engine_step_cut(e, 0);
+    }
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+        if (e->lanes[lane].until_ns <= e->view.now_ns)
+            engine_step_cut(e, UNTIL_TIME);
+}
+
+static int64_t next_wake_ns(const struct engine *e)
+{
+    int64_t wake_ns = e->n_flights > 0 ? e->options.exec.next_ns(e->options.exec.self) : TIME_NEVER;
+    uint32_t first = tree_first(&e->deadlines);
+    if (first != TREE_NONE)
+        wake_ns = min_i64(wake_ns, e->requests[first].deadline_ns);
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+        if (e->lanes[lane].n_flights > 0)
+            wake_ns = min_i64(wake_ns, e->lanes[lane].until_ns);
+    return min_i64(wake_ns, e->plan_wake_ns);
+}
+
+int64_t engine_step(struct engine *e, int64_t now_ns)
+{
+    struct engine_exec_done done;
+    CHECK(now_ns >= e->view.now_ns);
+    e->view.now_ns = now_ns;
+    engine_stats_tick(e, now_ns);
+    engine_say_backlog(e);
+    while (e->n_flights > 0 && e->options.exec.poll(e->options.exec.self, &done))
+        engine_commit(e, &done);
+    look_at_time(e);
+    plan(e);
+    return next_wake_ns(e);
+}

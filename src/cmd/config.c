@@ -1,0 +1,453 @@
+/* Reads the configuration: libyaml's events against the table of keys. */
+#include "cmd/config.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/json_out.h"
+#include "base/time.h"
+#include "cmd/config_table.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+void config_init(struct config *config)
+{
+    *config = (struct config){
+        .listen = "127.0.0.1:7411",
+        .preset = "default",
+        .kv_type = "f16",
+        .log_level = "info",
+        .n_requests_max = 4096,
+        .n_batch_max = 64,
+        .n_batch_tokens_max = 512,
+        .chunk_tokens = 256,
+        .n_connections_max = 16384,
+        .body_bytes_max = 16 << 20,
+        .drain_ns = 30 * TIME_NS_PER_S,
+        .hold_ns = 120 * TIME_NS_PER_S,
+        .n_held_max = 1024,
+        .keep_alive_ns = 300 * TIME_NS_PER_S,
+        .profile_ns = 500 * TIME_NS_PER_MS,
+        .report_ns = 100 * TIME_NS_PER_MS,
+        .has_prefix_cache = true,
+    };
+    pile_init(&config->pile);
+}
+
+void config_free(struct config *config)
+{
+    pile_free(&config->pile);
+}
+
+static void init_model(struct config_model *model, const char *name)
+{
+    *model = (struct config_model){
+        .ttft_ms = -1, .tpot_ms = -1, .e2e_ms = -1, .keep_alive_ns = CONFIG_UNSET
+    };
+    memcpy(model->name, name, strnlen(name, LIMIT_NAME_BYTES - 1));
+}
+
+static const struct config_key *find_key(const struct config_key *keys, int n, const char *name)
+{
+    for (int i = 0; i < n; i++) {
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    }
+    return NULL;
+}
+
+/* ---- Walking the document. ---- */
+
+struct walk {
+    yaml_document_t document;
+    struct config *config;
+    const char *name;
+    struct fault *fault;
+};
+
+static enum status complain(struct walk *walk, const yaml_node_t *node, const char *sentence)
+{
+    return fault_set(walk->fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %s", walk->name,
+                     node->start_mark.line + 1, node->start_mark.column + 1, sentence);
+}
+
+static enum status complain_of(struct walk *walk, const yaml_node_t *node, const char *what,
+                               const char *key)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s \"%.80s\"", what, key);
+    return complain(walk, node, text);
+}
+
+static const char *scalar(const yaml_node_t *node)
+{
+    if (!node || node->type != YAML_SCALAR_NODE ||
+        strlen((const char *)node->data.scalar.value) != node->data.scalar.length)
+        return NULL;
+    return (const char *)node->data.scalar.value;
+}
+
+static yaml_node_t *node_at(struct walk *walk, int index)
+{
+    return yaml_document_get_node(&walk->document, index);
+}
+
+static bool is_repeated(struct walk *walk, const yaml_node_t *mapping, const yaml_node_pair_t *pair,
+                        const char *key)
+{
+    for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < pair; p++) {
+        const char *other = scalar(node_at(walk, p->key));
+        if (other && strcmp(other, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum status assign_value(struct walk *walk, void *base, const struct config_key *key,
+                                const yaml_node_t *value)
+{
+    struct fault inner = { { 0 } };
+    if (key->type == CONFIG_TEXTS && value->type == YAML_SEQUENCE_NODE) {
+        *(int *)(void *)((unsigned char *)base + key->n_offset) = 0;
+        for (const yaml_node_item_t *i = value->data.sequence.items.start;
+             i < value->data.sequence.items.top; i++) {
+            const char *text = scalar(node_at(walk, *i));
+            if (!text)
+                return complain_of(walk, value, "expected a list of texts at", key->name);
+            if (config_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
+                return complain(walk, value, inner.text);
+        }
+        return STATUS_OK;
+    }
+    const char *text = scalar(value);
+    if (!text)
+        return complain_of(
+            walk, value, key->type == CONFIG_TEXTS ? "expected a list at" : "expected one value at",
+            key->name);
+    if (config_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
+        return complain(walk, value, inner.text);
+    return STATUS_OK;
+}
+
+static bool is_group(const struct config_key *keys, int n_keys, const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < n_keys; i++) {
+        if (strncmp(keys[i].name, name, n) == 0 && keys[i].name[n] == '.')
+            return true;
+    }
+    return false;
+}
+
+static enum status walk_models(struct walk *walk, const yaml_node_t *mapping);
+
+/* One mapping against a table; prefix is "slo." inside the group slo. */
+static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
+                                const struct config_key *keys, int n_keys, void *base,
+                                const char *prefix)
+{
+    if (mapping->type != YAML_MAPPING_NODE)
+        return complain(walk, mapping, "expected a mapping (key: value)");
+    for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
+         p < mapping->data.mapping.pairs.top; p++) {
+        const yaml_node_t *key_node = node_at(walk, p->key), *value = node_at(walk, p->value);
+        const char *name = scalar(key_node);
+        char path[128];
+        if (!name || strlen(name) + strlen(prefix) >= sizeof path)
+            return complain(walk, key_node, "expected a short text as key");
+        if (is_repeated(walk, mapping, p, name))
+            return complain_of(walk, key_node, "repeated key", name);
+        snprintf(path, sizeof path, "%s%s", prefix, name);
+        const struct config_key *key = find_key(keys, n_keys, path);
+        enum status status;
+        if (key) {
+            status = assign_value(walk, base, key, value);
+        } else if (prefix[0] == '\0' && is_group(keys, n_keys, name)) {
+            strncat(path, ".", sizeof path - strlen(path) - 1);
+            status = walk_mapping(walk, value, keys, n_keys, base, path);
+        } else if (prefix[0] == '\0' && base == walk->config && strcmp(name, "models") == 0) {
+            status = walk_models(walk, value);
+        } else {
+            status = complain_of(walk, key_node, "unknown key", path);
+        }
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
+{
+    int n_keys;
+    const struct config_key *keys = config_model_keys(&n_keys);
+    if (mapping->type != YAML_MAPPING_NODE)
+        return complain(walk, mapping,
+                        "models: expected a mapping from a model's name to its settings");
+    for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
+         p < mapping->data.mapping.pairs.top; p++) {
+        const yaml_node_t *key_node = node_at(walk, p->key);
+        const char *name = scalar(key_node);
+        struct config *config = walk->config;
+        if (!name || !*name || strlen(name) >= LIMIT_NAME_BYTES)
+            return complain(walk, key_node, "expected a model's name of 1 to 127 bytes");
+        if (is_repeated(walk, mapping, p, name))
+            return complain_of(walk, key_node, "repeated model", name);
+        if (config->n_models == LIMIT_SERVICES)
+            return complain(walk, key_node, "more than 64 models");
+        struct config_model *model = &config->models[config->n_models++];
+        init_model(model, name);
+        enum status status = walk_mapping(walk, node_at(walk, p->value), keys, n_keys, model, "");
+        if (status != STATUS_OK)
+            return status;
+        if (!model->path)
+            return complain_of(walk, key_node, "no path for model", name);
+    }
+    return STATUS_OK;
+}
+
+/* Anchors and aliases are refused: a few lines of them can unfold to gigabytes. */
+static bool has_alias(const char *text, size_t n_bytes)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    bool found = false, is_over = false;
+    if (!yaml_parser_initialize(&parser))
+        return true;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+    while (!is_over && !found && yaml_parser_parse(&parser, &event)) {
+        found = event.type == YAML_ALIAS_EVENT;
+        is_over = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return found;
+}
+
+enum status config_parse(struct config *config, const char *name, const char *text, size_t n_bytes,
+                         struct fault *fault)
+{
+    struct walk walk = { .config = config, .name = name, .fault = fault };
+    yaml_parser_t parser;
+    if (n_bytes > CONFIG_BYTES_MAX)
+        return fault_set(fault, STATUS_TOO_LARGE, "%.80s: larger than 1 MiB", name);
+    if (has_alias(text, n_bytes))
+        return fault_set(fault, STATUS_UNSUPPORTED, "%.80s: YAML aliases are not supported", name);
+    if (!yaml_parser_initialize(&parser))
+        return fault_set(fault, STATUS_IO, "%.80s: no memory for the YAML parser", name);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+    enum status status = STATUS_OK;
+    if (!yaml_parser_load(&parser, &walk.document)) {
+        status = fault_set(fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %.100s", name,
+                           parser.problem_mark.line + 1, parser.problem_mark.column + 1,
+                           parser.problem ? parser.problem : "not YAML");
+    } else {
+        int n_keys;
+        const struct config_key *keys = config_global_keys(&n_keys);
+        yaml_node_t *root = yaml_document_get_root_node(&walk.document);
+        if (root)
+            status = walk_mapping(&walk, root, keys, n_keys, config, "");
+        yaml_document_delete(&walk.document);
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+enum status config_read(struct config *config, const char *path, struct fault *fault)
+{
+    char *content;
+    size_t n_bytes;
+    enum status status = file_read(path, CONFIG_BYTES_MAX, &content, &n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = config_parse(config, path, content, n_bytes, fault);
+    mem_give(content);
+    return status;
+}
+
+/* ---- The command line and the environment. ---- */
+
+enum status config_set(struct config *config, const char *key, const char *value,
+                       struct fault *fault)
+{
+    int n_keys;
+    const struct config_key *keys = config_global_keys(&n_keys);
+    char name[64];
+    snprintf(name, sizeof name, "%s", key);
+    for (char *at = name; *at; at++)
+        *at = *at == '-' ? '_' : *at;
+    const struct config_key *found = find_key(keys, n_keys, name);
+    if (!found)
+        return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
+    return config_assign(&config->pile, config, found, value, fault);
+}
+
+enum status config_add_model(struct config *config, const char *name_and_path, struct fault *fault)
+{
+    const char *equals = strchr(name_and_path, '='), *path = equals ? equals + 1 : name_and_path;
+    char name[LIMIT_NAME_BYTES] = { 0 };
+    if (equals) {
+        size_t n = (size_t)(equals - name_and_path);
+        if (n == 0 || n >= sizeof name)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "--model %.80s: expected NAME=PATH with a name of 1 to 127 bytes",
+                             name_and_path);
+        memcpy(name, name_and_path, n);
+    } else { /* the file's own name, without folder and .gguf */
+        const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
+        size_t n = strnlen(base, sizeof name - 1);
+        n -= n > 5 && strncmp(base + n - 5, ".gguf", 5) == 0 ? 5 : 0;
+        memcpy(name, base, n);
+    }
+    if (!*path)
+        return fault_set(fault, STATUS_BAD_INPUT, "--model %.80s: no path", name_and_path);
+    if (config->n_models == LIMIT_SERVICES)
+        return fault_set(fault, STATUS_TOO_LARGE, "more than %d models", LIMIT_SERVICES);
+    struct config_model *model = &config->models[config->n_models++];
+    init_model(model, name);
+    model->path = pile_text(&config->pile, path, strlen(path));
+    model->is_preloaded = true;
+    return STATUS_OK;
+}
+
+enum status config_read_environment(struct config *config, struct fault *fault)
+{
+    int n_keys;
+    const struct config_key *keys = config_global_keys(&n_keys);
+    for (int i = 0; i < n_keys; i++) {
+        char name[96] = "SHOAL_";
+        size_t n = strlen(name);
+        for (const char *at = keys[i].name; *at && n < sizeof name - 1; at++)
+            name[n++] = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
+        name[n] = '\0';
+        const char *value = getenv(name);
+        struct fault inner;
+        if (value && config_assign(&config->pile, config, &keys[i], value, &inner) != STATUS_OK)
+            return fault_set(fault, STATUS_BAD_INPUT, "environment %s: %.160s", name, inner.text);
+    }
+    return STATUS_OK;
+}
+
+enum status config_check(const struct config *config, struct fault *fault)
+{
+    for (int i = 0; i < config->n_models; i++) {
+        for (int j = 0; j < i; j++) {
+            if (strcmp(config->models[i].name, config->models[j].name) == 0)
+                return fault_set(fault, STATUS_BAD_INPUT, "two models are named %s",
+                                 config->models[i].name);
+        }
+        if (config->models[i].kv_bytes_max > 0 &&
+            config->models[i].kv_bytes_min > config->models[i].kv_bytes_max)
+            return fault_set(fault, STATUS_BAD_INPUT, "model %s: kv.min is larger than kv.max",
+                             config->models[i].name);
+    }
+    if (strcmp(config->kv_type, "f16") != 0 && strcmp(config->kv_type, "f32") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16 or f32",
+                         config->kv_type);
+    if (!config->tls_cert != !config->tls_key)
+        return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
+    return STATUS_OK;
+}
+
+/* ---- The schema. ---- */
+
+static void print_key(struct json_out *json, const struct config_key *key, const char *name)
+{
+    static const char *const types[] = {
+        "string", "boolean", "integer", "string", "string", "array"
+    };
+    json_out_key(json, name);
+    json_out_open(json, '{');
+    json_out_key(json, "description");
+    json_out_text(json, key->help);
+    json_out_key(json, "type");
+    if (key->type == CONFIG_BYTES || key->type == CONFIG_DURATION) {
+        json_out_open(json, '[');
+        json_out_text(json, "string");
+        json_out_text(json, "number");
+        json_out_close(json, ']');
+    } else {
+        json_out_text(json, types[key->type]);
+    }
+    if (key->type == CONFIG_COUNT) {
+        json_out_key(json, "minimum");
+        json_out_i64(json, key->min);
+        json_out_key(json, "maximum");
+        json_out_i64(json, key->max);
+    }
+    json_out_close(json, '}');
+}
+
+static void print_keys(struct json_out *json, const struct config_key *keys, int n_keys)
+{
+    const char *group = "";
+    size_t n_group = 0;
+    for (int i = 0; i < n_keys; i++) {
+        const char *dot = strchr(keys[i].name, '.');
+        size_t n = dot ? (size_t)(dot - keys[i].name) : 0;
+        bool is_same = n == n_group && strncmp(group, keys[i].name, n) == 0;
+        if (n_group > 0 && !is_same) {
+            json_out_close(json, '}');
+            json_out_close(json, '}');
+        }
+        if (n > 0 && !is_same) {
+            char name[64];
+            snprintf(name, sizeof name, "%.*s", (int)n, keys[i].name);
+            json_out_key(json, name);
+            json_out_open(json, '{');
+            json_out_key(json, "type");
+            json_out_text(json, "object");
+            json_out_key(json, "additionalProperties");
+            json_out_bool(json, false);
+            json_out_key(json, "properties");
+            json_out_open(json, '{');
+        }
+        group = keys[i].name;
+        n_group = n;
+        print_key(json, &keys[i], dot ? dot + 1 : keys[i].name);
+    }
+    if (n_group > 0) {
+        json_out_close(json, '}');
+        json_out_close(json, '}');
+    }
+}
+
+void config_print_schema(struct str *out)
+{
+    struct json_out json;
+    int n;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "$schema");
+    json_out_text(&json, "https://json-schema.org/draft/2020-12/schema");
+    json_out_key(&json, "title");
+    json_out_text(&json, "Shoal's configuration");
+    json_out_key(&json, "type");
+    json_out_text(&json, "object");
+    json_out_key(&json, "additionalProperties");
+    json_out_bool(&json, false);
+    json_out_key(&json, "properties");
+    json_out_open(&json, '{');
+    const struct config_key *keys = config_global_keys(&n);
+    print_keys(&json, keys, n);
+    json_out_key(&json, "models");
+    json_out_open(&json, '{');
+    json_out_key(&json, "type");
+    json_out_text(&json, "object");
+    json_out_key(&json, "additionalProperties");
+    json_out_open(&json, '{');
+    json_out_key(&json, "type");
+    json_out_text(&json, "object");
+    json_out_key(&json, "additionalProperties");
+    json_out_bool(&json, false);
+    json_out_key(&json, "required");
+    json_out_open(&json, '[');
+    json_out_text(&json, "path");
+    json_out_close(&json, ']');
+    json_out_key(&json, "properties");
+    json_out_open(&json, '{');
+    keys = config_model_keys(&n);
+    print_keys(&json, keys, n);
+    for (int i = 0; i < 5; i++)
+        json_out_close(&json, '}');
+}

@@ -1,0 +1,64 @@
+/* The configuration: one YAML file, described by one table that also yields the JSON Schema and
+ * checks the command line.
+ *
+ * Precedence: command line > environment (SHOAL_*) > per model > global > default. Unknown and
+ * repeated keys are errors. Text may say ${env.NAME}. */
+#pragma once
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "core/device.h"
+#include "core/service_spec.h"
+
+enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20 };
+
+struct config_model {
+    char name[LIMIT_NAME_BYTES];
+    const char *path;
+    const char *aliases[CONFIG_ALIASES];
+    int n_aliases;
+    int64_t n_context; /* 0 = the model's own */
+    int64_t priority;
+    int64_t ttft_ms, tpot_ms, e2e_ms; /* -1 = the global ones */
+    int64_t kv_bytes_min, kv_bytes_max;
+    int64_t keep_alive_ns; /* CONFIG_UNSET = the global one */
+    bool is_pinned, is_preloaded;
+    const char *devices[LIMIT_ENGINES];
+    int n_devices; /* 0 = all */
+};
+#define CONFIG_UNSET INT64_MIN
+
+struct config {
+    const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
+        *tls_cert, *tls_key;
+    const char *preset, *policy, *router, *kv_type, *log_level;
+    const char *devices[LIMIT_ENGINES];
+    int n_devices;
+    int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
+        n_connections_max;
+    int64_t body_bytes_max, drain_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns;
+    int64_t ttft_ms, tpot_ms, e2e_ms;
+    bool has_prefix_cache, is_strict, log_json;
+    int n_models;
+    struct config_model models[LIMIT_SERVICES];
+    struct pile pile; /* owns the texts */
+};
+void config_init(struct config *config); /* the defaults */
+void config_free(struct config *config);
+/* Reads a file over what is there. The sentence names line, column and key. */
+enum status config_read(struct config *config, const char *path, struct fault *fault) MUST_USE;
+/* The same from memory; name stands in messages. */
+enum status config_parse(struct config *config, const char *name, const char *text, size_t n_bytes,
+                         struct fault *fault) MUST_USE;
+/* Sets one global key from text, as the command line and the environment do: config_set(c,
+ * "kv-bytes", "2GiB", ...). */
+enum status config_set(struct config *config, const char *key, const char *value,
+                       struct fault *fault) MUST_USE;
+/* Adds "NAME=PATH", or "PATH" (its name is then the file's). */
+enum status config_add_model(struct config *config, const char *name_and_path,
+                             struct fault *fault) MUST_USE;
+/* SHOAL_LISTEN=... and so on. */
+enum status config_read_environment(struct config *config, struct fault *fault) MUST_USE;
+/* Checks what one key alone can't show: names unique, devices parse, presets known. */
+enum status config_check(const struct config *config, struct fault *fault) MUST_USE;
+void config_print_schema(struct str *out); /* JSON Schema of the file */

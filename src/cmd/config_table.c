@@ -1,0 +1,185 @@
+/* The keys of the configuration, and how text becomes each kind of value. */
+#include "cmd/config_table.h"
+
+#include "base/time.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define GLOBAL(field) offsetof(struct config, field), 0
+#define MODEL(field)  offsetof(struct config_model, field), 0
+
+#define DAY (86400 * INT64_C(1000000000))
+#define TIB (INT64_C(1) << 40)
+
+static const struct config_key global_keys[] = {
+    { "listen", CONFIG_TEXT, GLOBAL(listen), 0, 0, "address and port, 127.0.0.1:7411" },
+    { "api_key", CONFIG_TEXT, GLOBAL(api_key), 0, 0, "clients must send it" },
+    { "api_key_file", CONFIG_TEXT, GLOBAL(api_key_file), 0, 0, "a file that holds it" },
+    { "admin_key", CONFIG_TEXT, GLOBAL(admin_key), 0, 0, "needed to load and unload models" },
+    { "admin_key_file", CONFIG_TEXT, GLOBAL(admin_key_file), 0, 0, "a file that holds it" },
+    { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
+      "web pages that may call, * for all; off when absent" },
+    { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0, "certificate file, PEM" },
+    { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },
+    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0, "a row of policies: default, seallm" },
+    { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
+      "engine scheduler: db-share, db-turn, db-literal, rr, fcfs" },
+    { "router", CONFIG_TEXT, GLOBAL(router), 0, 0, "request to engine: least" },
+    { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0, "type of cached keys and values: f16, f32" },
+    { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error" },
+    { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines as JSON" },
+    { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
+      0, LIMIT_ENGINES, "one engine per device: cpu, cpu:0-1" },
+    { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
+      "bytes for weights, activations and KV of each engine" },
+    { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
+      "at most so many of them for KV; 0: what weights leave" },
+    { "max_requests", CONFIG_COUNT, GLOBAL(n_requests_max), 1, 1 << 19,
+      "requests admitted at once; more are answered 429" },
+    { "max_batch", CONFIG_COUNT, GLOBAL(n_batch_max), 1, LIMIT_BATCH_ITEMS,
+      "requests computed together" },
+    { "max_batch_tokens", CONFIG_COUNT, GLOBAL(n_batch_tokens_max), 16, LIMIT_BATCH_TOKENS,
+      "tokens computed together" },
+    { "chunk_tokens", CONFIG_COUNT, GLOBAL(chunk_tokens), 0, LIMIT_BATCH_TOKENS,
+      "prompts are computed in chunks; 0: whole" },
+    { "max_connections", CONFIG_COUNT, GLOBAL(n_connections_max), 1, 1 << 20, "open connections" },
+    { "max_body", CONFIG_BYTES, GLOBAL(body_bytes_max), 1024, INT64_C(1) << 30,
+      "bytes of a request's body" },
+    { "drain", CONFIG_DURATION, GLOBAL(drain_ns), 0, DAY,
+      "how long admitted requests may take after SIGTERM" },
+    { "hold", CONFIG_DURATION, GLOBAL(hold_ns), 0, DAY,
+      "how long a request waits for its model to load" },
+    { "max_held", CONFIG_COUNT, GLOBAL(n_held_max), 1, 1 << 19,
+      "requests that wait for one model to load" },
+    { "keep_alive", CONFIG_DURATION, GLOBAL(keep_alive_ns), -DAY, 365 * DAY,
+      "idle time before a model leaves; negative: stays" },
+    { "profile", CONFIG_DURATION, GLOBAL(profile_ns), 0, 60 * TIME_NS_PER_S,
+      "time for the micro-profile of a loaded model" },
+    { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
+      "reuse the KV of equal prompt beginnings" },
+    { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "refuse unknown request fields" },
+    { "slo.ttft_ms", CONFIG_COUNT, GLOBAL(ttft_ms), 0, INT32_MAX,
+      "target: time to the first token" },
+    { "slo.tpot_ms", CONFIG_COUNT, GLOBAL(tpot_ms), 0, INT32_MAX,
+      "target: time per further token" },
+    { "slo.e2e_ms", CONFIG_COUNT, GLOBAL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
+};
+
+static const struct config_key model_keys[] = {
+    { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory" },
+    { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
+      offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
+      "other names that clients may use" },
+    { "ctx", CONFIG_COUNT, MODEL(n_context), 0, LIMIT_CONTEXT,
+      "tokens of prompt and answer; 0: the model's own" },
+    { "priority", CONFIG_COUNT, MODEL(priority), -32768, 32767,
+      "of its requests; lower runs first" },
+    { "slo.ttft_ms", CONFIG_COUNT, MODEL(ttft_ms), 0, INT32_MAX,
+      "target: time to the first token" },
+    { "slo.tpot_ms", CONFIG_COUNT, MODEL(tpot_ms), 0, INT32_MAX, "target: time per further token" },
+    { "slo.e2e_ms", CONFIG_COUNT, MODEL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
+    { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
+      "bytes of the pool that are always its own" },
+    { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,
+      "bytes of the pool that it may use; 0: all" },
+    { "keep_alive", CONFIG_DURATION, MODEL(keep_alive_ns), -DAY, 365 * DAY,
+      "idle time before it leaves; negative: stays" },
+    { "pinned", CONFIG_BOOL, MODEL(is_pinned), 0, 0, "never evicted" },
+    { "preload", CONFIG_BOOL, MODEL(is_preloaded), 0, 0,
+      "loaded at start, not by the first request" },
+    { "devices", CONFIG_TEXTS, offsetof(struct config_model, devices),
+      offsetof(struct config_model, n_devices), 0, LIMIT_ENGINES,
+      "engines that may serve it; absent: all" },
+};
+
+const struct config_key *config_global_keys(int *n)
+{
+    *n = (int)COUNT_OF(global_keys);
+    return global_keys;
+}
+
+const struct config_key *config_model_keys(int *n)
+{
+    *n = (int)COUNT_OF(model_keys);
+    return model_keys;
+}
+
+/* Replaces ${env.NAME} by the environment's value. */
+static enum status expand(const char *value, struct str *out, struct fault *fault)
+{
+    for (const char *at = value; *at;) {
+        const char *end = strncmp(at, "${env.", 6) == 0 ? strchr(at, '}') : NULL;
+        if (!end) {
+            str_add_char(out, *at++);
+            continue;
+        }
+        char name[128];
+        size_t n = (size_t)(end - at) - 6;
+        if (n == 0 || n >= sizeof name)
+            return fault_set(fault, STATUS_BAD_INPUT, "the name in %.140s is empty or too long",
+                             at);
+        memcpy(name, at + 6, n);
+        name[n] = '\0';
+        if (!getenv(name))
+            return fault_set(fault, STATUS_BAD_INPUT, "the environment has no %s", name);
+        str_add_text(out, getenv(name));
+        at = end + 1;
+    }
+    return STATUS_OK;
+}
+
+static enum status assign_number(int64_t *out, const struct config_key *key, const char *text,
+                                 struct fault *fault)
+{
+    static const char *const expected[] = { [CONFIG_COUNT] = "a whole number",
+                                            [CONFIG_BYTES] = "bytes such as 512MiB",
+                                            [CONFIG_DURATION] = "a duration such as 30s" };
+    int64_t value = 0;
+    bool is_number = key->type == CONFIG_COUNT   ? parse_i64(text, &value)
+                     : key->type == CONFIG_BYTES ? parse_bytes(text, &value)
+                                                 : parse_duration_ns(text, &value);
+    if (!is_number)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is \"%.60s\", expected %s", key->name, text,
+                         expected[key->type]);
+    if (value < key->min || value > key->max)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, which is outside its range",
+                         key->name, text);
+    *out = value;
+    return STATUS_OK;
+}
+
+static enum status assign_bool(bool *out, const struct config_key *key, const char *text,
+                               struct fault *fault)
+{
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is \"%.60s\", expected true or false",
+                         key->name, text);
+    *out = strcmp(text, "true") == 0;
+    return STATUS_OK;
+}
+
+enum status config_assign(struct pile *pile, void *base, const struct config_key *key,
+                          const char *value, struct fault *fault)
+{
+    unsigned char *at = (unsigned char *)base + key->offset;
+    struct str text;
+    str_init(&text);
+    enum status status = expand(value, &text, fault);
+    const char *v = text.at ? text.at : "";
+    if (status == STATUS_OK && key->type == CONFIG_TEXT) {
+        *(const char **)(void *)at = pile_text(pile, v, text.n);
+    } else if (status == STATUS_OK && key->type == CONFIG_TEXTS) {
+        int *n = (int *)(void *)((unsigned char *)base + key->n_offset);
+        if (*n >= key->max)
+            status = fault_set(fault, STATUS_TOO_LARGE, "%s has more than %d entries", key->name,
+                               (int)key->max);
+        else
+            ((const char **)(void *)at)[(*n)++] = pile_text(pile, v, text.n);
+    } else if (status == STATUS_OK && key->type == CONFIG_BOOL) {
+        status = assign_bool((bool *)at, key, v, fault);
+    } else if (status == STATUS_OK) {
+        status = assign_number((int64_t *)(void *)at, key, v, fault);
+    }
+    str_free(&text);
+    return status;
+}

@@ -1,10 +1,10 @@
 /* A thread that drives an engine, and the rings on both sides of it.
  *
  * The owner (the node's thread, and only that one) puts mail into the inbox: requests, cancels,
- * control; the engine's thread answers through two outgoing rings: events, and answers with
- * reports. Nothing else is shared. wait_fd of the host's service becomes readable when any of them
- * has news; the engine sleeps in poll(2) on its mail and on its executor. Towards the node a host
- * is a struct service. */
+ * control; the engine's thread answers through three rings: events, answers, reports. Nothing else
+ * is shared. wait_fd becomes readable when any of them has news and stays so until next has said
+ * "none" with answers and reports read as well. The engine sleeps in poll(2) on its mail and on its
+ * executor. Towards the node a host is a struct service. */
 #pragma once
 #include "engine/engine.h"
 
@@ -24,7 +24,8 @@ void engine_host_close(struct engine_host *host);
 
 /* ---- The face of core/service.h, called by the owner's thread only. ---- */
 struct service engine_host_service(struct engine_host *host);
-/* Copies both records. False: the inbox is full, or the body is malformed (nothing was taken). */
+/* Copies both records. False: the inbox is full, nothing was taken. A malformed body is answered by
+ * ENDED, FAILED. */
 bool engine_host_submit(struct engine_host *host, const struct request *request,
                         const struct request_body *body);
 /* Never lost: when the inbox is full it is kept and said again by the next call of any function. */

@@ -1,0 +1,462 @@
+/* The engine's thread: mail in, events and answers out, sleep in between.
+ *
+ * Mail is a ring of records {uint32 kind, payload}; what the owner reads back are three rings:
+ * events, answers, reports. Each ring has one writer and one reader, and nothing else is shared but
+ * two flags: is_stopping, and is_blocked (the engine has something to say that did not fit: the
+ * reader wakes it when there is room). The engine takes mail only as far as it can answer it, so
+ * the inbox holds back the owner when the owner does not read. */
+#include "engine/host.h"
+
+#include "base/mem.h"
+#include "base/ring.h"
+#include "base/team.h"
+#include "base/time.h"
+#include "base/wake.h"
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#define HOST_RING_BYTES    (4 << 20)
+#define HOST_ANSWERS_BYTES (64 << 10)
+#define HOST_ASKS_MAX      512 /* asks without an answer: they all fit into the ring of answers */
+#define HOST_REPORTS_BYTES (64 << 10)
+#define HOST_REPORT_NS     (100 * TIME_NS_PER_MS)
+#define HOST_BLOCKED_NS    (TIME_NS_PER_MS) /* looks for room again at least this often */
+
+enum mail_kind { MAIL_SUBMIT, MAIL_CANCEL, MAIL_ROOM, MAIL_OPEN, MAIL_CLOSE, MAIL_DRAIN };
+struct mail_submit {
+    uint32_t kind, unused;
+    struct request request; /* the body's bytes follow */
+};
+struct mail_cancel {
+    uint32_t kind, unused;
+    uint64_t id;
+};
+struct mail_control {
+    uint32_t kind;
+    int32_t service;
+    int64_t weights_bytes, activation_bytes;
+    struct perf perf;
+};
+struct pending { /* of one service: asks that take their time */
+    bool wants_room, is_closing;
+    int64_t weights_bytes, activation_bytes;
+};
+
+struct engine_host {
+    struct engine *engine;
+    struct engine_exec exec;
+    struct thread *thread;
+    int64_t report_ns;
+    int n_services;
+    struct ring *inbox, *events, *answers, *reports;
+    struct wake mail_wake, news_wake;
+    _Atomic bool is_stopping, is_blocked;
+
+    /* The engine's thread alone: */
+    struct pending pending[LIMIT_SERVICES];
+    bool is_draining, has_news, drops_events;
+    int64_t host_ns, next_report_ns;
+    unsigned char *body; /* a body, aligned */
+    size_t body_bytes_max;
+
+    /* The owner's thread alone: */
+    bool has_event; /* the record that next showed is still in the ring */
+    int n_asks;
+    uint64_t *cancels; /* that found the inbox full, oldest first */
+    size_t n_cancels, n_cancels_max;
+    struct engine_report report;
+};
+
+/* ---- The engine's thread. ---- */
+
+static bool emit(void *self, const struct service_event *event, const void *payload)
+{
+    struct engine_host *host = self;
+    size_t n_bytes = (size_t)event->n_bytes;
+    host->has_news = true;
+    if (host->drops_events || ring_put(host->events, event, sizeof(*event), payload, n_bytes))
+        return true;
+    /* Say so, then look once more: either we see the room or the reader sees the flag. */
+    atomic_exchange(&host->is_blocked, true);
+    return ring_put(host->events, event, sizeof(*event), payload, n_bytes);
+}
+
+static void answer(struct engine_host *host, const struct engine_host_answer *a)
+{
+    host->has_news = true;
+    CHECK(ring_put(host->answers, a, sizeof(*a), NULL, 0));
+}
+
+/* False: its refusal found no room, it stays in the inbox. */
+static bool take_submit(struct engine_host *host, const void *record, size_t n_bytes)
+{
+    struct mail_submit mail;
+    size_t body_bytes = n_bytes - sizeof(mail);
+    const struct request_body *body = NULL;
+    memcpy(&mail, record, sizeof(mail));
+    if (body_bytes > 0 && body_bytes <= host->body_bytes_max) {
+        memcpy(host->body, (const unsigned char *)record + sizeof(mail), body_bytes);
+        body = (const void *)host->body;
+        if (!request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
+            body = NULL; /* the engine says what is wrong */
+    }
+    return engine_submit(host->engine, &mail.request, body, time_now_ns());
+}
+
+static void take_control(struct engine_host *host, const struct mail_control *mail)
+{
+    struct pending *pending = &host->pending[mail->service];
+    switch (mail->kind) {
+    case MAIL_ROOM:
+        pending->wants_room = true;
+        pending->weights_bytes = mail->weights_bytes;
+        pending->activation_bytes = mail->activation_bytes;
+        break;
+    case MAIL_OPEN:
+        engine_open_service(host->engine, mail->service, &mail->perf, time_now_ns());
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_OPENED,
+                                                   .is_done = true,
+                                                   .service = (uint16_t)mail->service });
+        break;
+    case MAIL_CLOSE:
+        if (pending->wants_room) /* the ask for room is answered by this: it got none */
+            answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_ROOM,
+                                                       .service = (uint16_t)mail->service });
+        pending->wants_room = false;
+        pending->is_closing = true;
+        break;
+    default:
+        CHECK(mail->kind == MAIL_DRAIN);
+        engine_drain(host->engine);
+        host->is_draining = true;
+        break;
+    }
+}
+
+static void take_mail(struct engine_host *host)
+{
+    const void *record;
+    size_t n_bytes;
+    while (ring_peek(host->inbox, &record, &n_bytes)) {
+        uint32_t kind;
+        CHECK(n_bytes >= sizeof(kind));
+        memcpy(&kind, record, sizeof(kind));
+        if (kind == MAIL_SUBMIT) {
+            if (!take_submit(host, record, n_bytes))
+                return;
+        } else if (kind == MAIL_CANCEL) {
+            struct mail_cancel mail;
+            memcpy(&mail, record, sizeof(mail));
+            engine_cancel(host->engine, mail.id, time_now_ns());
+        } else {
+            struct mail_control mail;
+            memcpy(&mail, record, sizeof(mail));
+            take_control(host, &mail);
+        }
+        ring_pop(host->inbox);
+    }
+}
+
+/* Asks that take their time go on: rooms being made, services closing, the drain. */
+static void go_on(struct engine_host *host)
+{
+    for (int service = 0; service < host->n_services; service++) {
+        struct pending *pending = &host->pending[service];
+        struct engine_host_answer a = { .service = (uint16_t)service };
+        if (pending->wants_room) {
+            a.what = ENGINE_HOST_ROOM;
+            a.is_done = engine_make_room(host->engine, service, pending->weights_bytes,
+                                         pending->activation_bytes, time_now_ns(), &a.room);
+            pending->wants_room = !a.is_done && !a.room.never;
+            if (!pending->wants_room)
+                answer(host, &a);
+        }
+        if (pending->is_closing && engine_close_service(host->engine, service, time_now_ns())) {
+            a.what = ENGINE_HOST_CLOSED;
+            a.is_done = true;
+            pending->is_closing = false;
+            answer(host, &a);
+        }
+    }
+    if (host->is_draining && engine_is_idle(host->engine)) {
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_DRAINED, .is_done = true });
+        host->is_draining = false;
+    }
+}
+
+static void report(struct engine_host *host, int64_t now_ns)
+{
+    struct engine_report r;
+    engine_report(host->engine, &r, now_ns);
+    r.host_ns = host->host_ns;
+    host->next_report_ns = now_ns + host->report_ns;
+    host->has_news |=
+        ring_put(host->reports, &r, sizeof(r), NULL, 0); /* full: the next one will do */
+}
+
+static void sleep_until(struct engine_host *host, int64_t wake_ns)
+{
+    struct pollfd fds[2] = { { .fd = host->mail_wake.fd, .events = POLLIN },
+                             { .fd = host->exec.wait_fd(host->exec.self), .events = POLLIN } };
+    int64_t left_ns = max_i64(wake_ns - time_now_ns(), 0);
+    struct timespec left = { left_ns / TIME_NS_PER_S, left_ns % TIME_NS_PER_S };
+    (void)ppoll(fds, fds[1].fd >= 0 ? 2 : 1, wake_ns == TIME_NEVER ? NULL : &left, NULL);
+}
+
+/* Closes every service, so that no batch begins any more. True when none is in flight. */
+static bool stop(struct engine_host *host)
+{
+    bool is_done = true;
+    host->drops_events = true;
+    memset(host->pending, 0, sizeof(host->pending));
+    for (int service = 0; service < host->n_services; service++)
+        is_done &= engine_close_service(host->engine, service, time_now_ns());
+    return is_done;
+}
+
+static void run(void *arg)
+{
+    struct engine_host *host = arg;
+    for (bool is_stopped = false; !is_stopped;) {
+        wake_clear(&host->mail_wake);
+        int64_t begin_ns = time_now_ns();
+        if (atomic_load(&host->is_stopping))
+            is_stopped = stop(host);
+        else
+            take_mail(host);
+        go_on(host);
+        int64_t wake_ns = engine_step(host->engine, time_now_ns());
+        go_on(host);
+        int64_t end_ns = time_now_ns();
+        host->host_ns += end_ns - begin_ns;
+        if (end_ns >= host->next_report_ns)
+            report(host, end_ns);
+        if (host->has_news)
+            wake_up(&host->news_wake);
+        host->has_news = false;
+        wake_ns = min_i64(wake_ns, host->next_report_ns);
+        if (atomic_load(&host->is_blocked))
+            wake_ns = min_i64(wake_ns, end_ns + HOST_BLOCKED_NS);
+        if (!is_stopped)
+            sleep_until(host, wake_ns);
+    }
+}
+
+/* ---- Opening and closing, by the owner. ---- */
+
+static struct ring *ring_open(uint64_t capacity)
+{
+    struct ring *ring = mem_take(ring_bytes(capacity));
+    ring_init(ring, capacity);
+    return ring;
+}
+
+struct engine_host *engine_host_open(const struct engine_host_options *options)
+{
+    struct engine_host *host = mem_take(sizeof(*host));
+    struct engine_options engine = options->engine;
+    uint32_t inbox_bytes = options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES;
+    host->inbox = ring_open(inbox_bytes);
+    host->events = ring_open(options->outbox_bytes > 0 ? options->outbox_bytes : HOST_RING_BYTES);
+    host->answers = ring_open(HOST_ANSWERS_BYTES);
+    host->reports = ring_open(HOST_REPORTS_BYTES);
+    host->report_ns = options->report_ns > 0 ? options->report_ns : HOST_REPORT_NS;
+    host->n_services = engine.n_services;
+    host->exec = engine.exec;
+    host->body_bytes_max = inbox_bytes;
+    host->body = mem_take(host->body_bytes_max);
+    wake_open(&host->mail_wake);
+    wake_open(&host->news_wake);
+    engine.emit = emit;
+    engine.emit_self = host;
+    host->engine = engine_open(&engine);
+    host->thread = thread_start("shoal-engine", run, host);
+    return host;
+}
+
+void engine_host_close(struct engine_host *host)
+{
+    if (host == NULL)
+        return;
+    atomic_store(&host->is_stopping, true);
+    wake_up(&host->mail_wake);
+    thread_join(host->thread);
+    engine_close(host->engine);
+    wake_close(&host->mail_wake);
+    wake_close(&host->news_wake);
+    mem_give(host->inbox);
+    mem_give(host->events);
+    mem_give(host->answers);
+    mem_give(host->reports);
+    mem_give(host->body);
+    mem_give(host->cancels);
+    mem_give(host);
+}
+
+/* ---- The owner's thread. ---- */
+
+static bool put_cancel(struct engine_host *host, uint64_t id)
+{
+    struct mail_cancel mail = { .kind = MAIL_CANCEL, .id = id };
+    return ring_put(host->inbox, &mail, sizeof(mail), NULL, 0);
+}
+
+/* Cancels that found no room before. False: there still are some, so nothing may overtake them. */
+static bool put_cancels(struct engine_host *host)
+{
+    size_t n = 0;
+    while (n < host->n_cancels && put_cancel(host, host->cancels[n]))
+        n++;
+    if (n == 0)
+        return host->n_cancels == 0;
+    host->n_cancels -= n;
+    memmove(host->cancels, host->cancels + n, host->n_cancels * sizeof(*host->cancels));
+    wake_up(&host->mail_wake);
+    return host->n_cancels == 0;
+}
+
+bool engine_host_submit(struct engine_host *host, const struct request *request,
+                        const struct request_body *body)
+{
+    struct mail_submit mail = { .kind = MAIL_SUBMIT, .request = *request };
+    if (!put_cancels(host) ||
+        !ring_put(host->inbox, &mail, sizeof(mail), body, body != NULL ? body->n_bytes : 0))
+        return false;
+    wake_up(&host->mail_wake);
+    return true;
+}
+
+void engine_host_cancel(struct engine_host *host, uint64_t id)
+{
+    if (put_cancels(host) && put_cancel(host, id)) {
+        wake_up(&host->mail_wake);
+        return;
+    }
+    if (host->n_cancels == host->n_cancels_max) {
+        size_t n = host->n_cancels_max > 0 ? 2 * host->n_cancels_max : 64;
+        host->cancels = mem_grow(host->cancels, host->n_cancels_max * sizeof(*host->cancels),
+                                 n * sizeof(*host->cancels));
+        host->n_cancels_max = n;
+    }
+    host->cancels[host->n_cancels++] = id;
+}
+
+bool engine_host_next(struct engine_host *host, struct service_event *event, const void **payload)
+{
+    const void *record;
+    size_t n_bytes;
+    (void)put_cancels(host);
+    if (host->has_event) {
+        ring_pop(host->events);
+        host->has_event = false;
+        if (atomic_exchange(&host->is_blocked, false))
+            wake_up(&host->mail_wake);
+    }
+    if (!ring_peek(host->events, &record, &n_bytes)) {
+        wake_clear(&host->news_wake);
+        if (!ring_is_empty(host->events) || !ring_is_empty(host->answers) ||
+            !ring_is_empty(host->reports))
+            wake_up(&host->news_wake); /* unread, or just come: it stays readable */
+        if (!ring_peek(host->events, &record, &n_bytes))
+            return false;
+    }
+    CHECK(n_bytes >= sizeof(*event));
+    memcpy(event, record, sizeof(*event));
+    CHECK((size_t)event->n_bytes == n_bytes - sizeof(*event));
+    *payload = (const unsigned char *)record + sizeof(*event);
+    host->has_event = true;
+    return true;
+}
+
+int engine_host_wait_fd(struct engine_host *host)
+{
+    return host->news_wake.fd;
+}
+
+static bool ask(struct engine_host *host, const struct mail_control *mail)
+{
+    CHECK(mail->service >= 0 && mail->service < host->n_services);
+    if (!put_cancels(host) || host->n_asks >= HOST_ASKS_MAX ||
+        !ring_put(host->inbox, mail, sizeof(*mail), NULL, 0))
+        return false;
+    host->n_asks++;
+    wake_up(&host->mail_wake);
+    return true;
+}
+
+bool engine_host_make_room(struct engine_host *host, int service, int64_t weights_bytes,
+                           int64_t activation_bytes)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_ROOM,
+                                             .service = service,
+                                             .weights_bytes = weights_bytes,
+                                             .activation_bytes = activation_bytes });
+}
+
+bool engine_host_open_service(struct engine_host *host, int service, const struct perf *perf)
+{
+    return ask(host, &(struct mail_control){ MAIL_OPEN, service, 0, 0, *perf });
+}
+
+bool engine_host_close_service(struct engine_host *host, int service)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_CLOSE, .service = service });
+}
+
+bool engine_host_drain(struct engine_host *host)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_DRAIN });
+}
+
+bool engine_host_answer(struct engine_host *host, struct engine_host_answer *a)
+{
+    const void *record;
+    size_t n_bytes;
+    (void)put_cancels(host);
+    if (!ring_peek(host->answers, &record, &n_bytes))
+        return false;
+    CHECK(n_bytes == sizeof(*a));
+    memcpy(a, record, sizeof(*a));
+    ring_pop(host->answers);
+    host->n_asks--;
+    return true;
+}
+
+const struct engine_report *engine_host_report(struct engine_host *host)
+{
+    const void *record;
+    size_t n_bytes;
+    while (ring_peek(host->reports, &record, &n_bytes)) {
+        CHECK(n_bytes == sizeof(host->report));
+        memcpy(&host->report, record, n_bytes);
+        ring_pop(host->reports);
+    }
+    return &host->report;
+}
+
+/* ---- As a struct service. ---- */
+
+static bool service_submit(void *self, const struct request *request,
+                           const struct request_body *body)
+{
+    return engine_host_submit(self, request, body);
+}
+static void service_cancel(void *self, uint64_t id)
+{
+    engine_host_cancel(self, id);
+}
+static bool service_next(void *self, struct service_event *event, const void **payload)
+{
+    return engine_host_next(self, event, payload);
+}
+static int service_wait_fd(void *self)
+{
+    return engine_host_wait_fd(self);
+}
+
+struct service engine_host_service(struct engine_host *host)
+{
+    return (struct service){ host, service_submit, service_cancel, service_next, service_wait_fd };
+}

@@ -100,8 +100,11 @@ def strip(text):
 
 def tracked(*endings):
     """The files of the tree: those that git knows or would add; all, where git is absent."""
-    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
-    names = listing.stdout.split("\n") if listing.returncode == 0 else []
+    try:
+        listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
+        names = listing.stdout.split("\n") if listing.returncode == 0 else []
+    except FileNotFoundError:
+        names = []
     if not names:
         names = [os.path.join(d, f)[2:] for d, _, fs in os.walk(".") for f in fs
                  if not d.startswith(("./build", "./.git"))]

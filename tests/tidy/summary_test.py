@@ -1,0 +1,55 @@
+"""Feeds summary.py with what tests print when they pass, fail, skip, crash, hang or say nothing, and reads its counts."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SUMMARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "summary.py")
+RUN, OK, FAILED = "[ RUN      ] ", "[       OK ] ", "[  FAILED  ] "
+SKIPPED, REASON = "[  SKIPPED ] ", "[  REASON  ] "
+SKIPS = "# comment\ntest_gpu*: no device here\nkv/test_big: needs memory\n"
+
+# name, what one binary printed, meson's result, and the counts wanted
+CASES = [
+    ("passes", f"{RUN}a\n{OK}a\n{RUN}b\n{OK}b\n", "OK", "2 passed, 0 failed, 0 skipped"),
+    ("fails", f"{RUN}a\n{FAILED}a\n{RUN}b\n{OK}b\n", "FAIL", "1 passed, 1 failed, 0 skipped"),
+    ("error_line", f"{RUN}a\n[  ERROR   ] a\n", "FAIL", "0 passed, 1 failed, 0 skipped"),
+    ("listed_again", f"{RUN}a\n{FAILED}a\n{FAILED}kv: 1 test(s), listed below:\n{FAILED}a\n", "FAIL",
+     "0 passed, 1 failed, 0 skipped"),
+    ("listed_skip", f"{RUN}test_gpu_x\n{REASON}test_gpu_x: none\n{SKIPPED}test_gpu_x\n", "OK",
+     "0 passed, 0 failed, 1 skipped"),
+    ("listed_by_binary", f"{SKIPPED}test_big\n", "OK", "0 passed, 0 failed, 1 skipped"),
+    ("unlisted_skip", f"{SKIPPED}test_lazy\n", "OK", "0 passed, 1 failed, 0 skipped"),
+    ("crash_in_a_case", f"{RUN}a\n{OK}a\n{RUN}b\n", "FAIL", "1 passed, 1 failed, 0 skipped"),
+    ("crash_at_the_end", f"{RUN}a\n{OK}a\n", "FAIL", "1 passed, 1 failed, 0 skipped"),
+    ("timeout", f"{RUN}a\n{OK}a\n", "TIMEOUT", "1 passed, 1 failed, 0 skipped"),
+    ("silence", "hello\n", "OK", "0 passed, 1 failed, 0 skipped"),
+]
+
+
+def count(folder, output, result):
+    log, skips = os.path.join(folder, "log.json"), os.path.join(folder, "skips.txt")
+    with open(log, "w", encoding="utf-8") as file:
+        test = {"name": "shoal:kv / kv", "stdout": output, "stderr": "words", "result": result, "returncode": 1}
+        file.write(json.dumps(test) + "\n")
+    with open(skips, "w", encoding="utf-8") as file:
+        file.write(SKIPS)
+    return subprocess.run([sys.executable, SUMMARY, log, skips], capture_output=True, text=True)
+
+
+def main():
+    n_failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, output, result, wanted in CASES:
+            done = count(folder, output, result)
+            is_right = done.stdout.splitlines()[-1] == wanted and (done.returncode == 0) == (" 0 failed" in wanted)
+            n_failed += not is_right
+            if not is_right:
+                print(f"wanted {wanted}, got {done.returncode}: {done.stdout}{done.stderr}")
+            print(f"[{'       OK ' if is_right else '  FAILED  '}] summary_{name}")
+    return 1 if n_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

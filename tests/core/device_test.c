@@ -1,0 +1,71 @@
+/* Device lists: what is understood, how it is printed, what is refused. */
+#include "test.h"
+
+#include "core/device.h"
+
+static void check(const char *text, int n_cores_max, const char *want)
+{
+    struct device_spec device;
+    struct fault fault;
+    char printed[64];
+    assert_int_equal(device_parse(text, n_cores_max, &device, &fault), STATUS_OK);
+    device_print(&device, printed, sizeof(printed));
+    assert_string_equal(printed, want);
+}
+
+static void lists_are_understood(void **state)
+{
+    (void)state;
+    check("cpu", 2, "cpu:0-1");
+    check("cpu:0", 2, "cpu:0");
+    check("cpu:0-1", 2, "cpu:0-1");
+    check("cpu:2,0", 4, "cpu:0,2");
+    check("cpu:4-6,0,5-7,9", 12, "cpu:0,4-7,9");
+    check("cpu", 5000, "cpu:0-1023");
+}
+
+static void others_are_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    const char *bad[] = { "",
+                          "cpu:",
+                          "gpu",
+                          "cpu:2",
+                          "cpu:1-0",
+                          "cpu:0,",
+                          "cpu:0-",
+                          "cpu:-1",
+                          "cpu: 0",
+                          "cpux",
+                          "cpu:0x",
+                          "cpu:0--1",
+                          "cpu:99999999999999999999" };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct device_spec device;
+        struct fault fault = { "" };
+        assert_int_equal(device_parse(bad[i], 2, &device, &fault), STATUS_BAD_INPUT);
+        assert_true(strstr(fault.text, "expected") != NULL);
+    }
+    struct device_spec device;
+    assert_int_equal(device_parse("cuda:0", 2, &device, NULL), STATUS_UNSUPPORTED);
+}
+
+static void printing_is_cut_to_fit(void **state)
+{
+    (void)state;
+    struct device_spec device;
+    char text[8];
+    assert_int_equal(device_parse("cpu:0,2,4,6,8", 10, &device, NULL), STATUS_OK);
+    device_print(&device, text, sizeof(text));
+    assert_string_equal(text, "cpu:0,2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_are_understood),
+        cmocka_unit_test(others_are_refused_with_a_sentence),
+        cmocka_unit_test(printing_is_cut_to_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -427,7 +427,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
 static int wait_fd(void *self)
 {
     (void)self;
-    return -1; /* the bus is on this thread: whoever steps the node knows */
+    return -1; /* the bus is on the caller's thread */
 }
 
 struct service cluster_gateway_service(struct cluster_gateway *gateway)
@@ -596,6 +596,11 @@ const struct engine_report *cluster_gateway_reports(const struct cluster_gateway
 {
     *n_engines = gateway->options.n_engines;
     return gateway->reports;
+}
+
+bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway)
+{
+    return gateway->is_dirty || gateway->n_cancels_pending > 0 || gateway->over.n > 0;
 }
 
 uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway)

@@ -33,6 +33,8 @@ int64_t cluster_gateway_step(struct cluster_gateway *gateway,
 /* The mirror of the engines: the last report of each. */
 const struct engine_report *cluster_gateway_reports(const struct cluster_gateway *gateway,
                                                     int *n_engines);
+/* Something changed since the last step: step soon. */
+bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway);
 uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway);
 bool cluster_gateway_is_sound(
     const struct cluster_gateway *gateway); /* full self-check of lists and counts */

@@ -55,11 +55,7 @@ struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t a
     return (struct bus_port){ bus, address, send, peek, pop };
 }
 
-bool cluster_local_bus_has_mail(const struct cluster_local_bus *bus)
+bool cluster_local_bus_has_mail(const struct cluster_local_bus *bus, uint16_t address)
 {
-    for (int i = 0; i < bus->n_ports; i++) {
-        if (!ring_is_empty(bus->rings[i]))
-            return true;
-    }
-    return false;
+    return !ring_is_empty(bus->rings[address]);
 }

@@ -1,0 +1,464 @@
+/* The house, wired: devices, engines, bus, gateway, manager and node of one process. */
+#include "cmd/wire.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "base/wake.h"
+#include "cluster/gateway.h"
+#include "cluster/manager.h"
+#include "cluster/node.h"
+#include "cmd/model_card.h"
+#include "cmd/presets.h"
+#include "cpu/cpu.h"
+#include "place/residency.h"
+#include "run/unit.h"
+#include "weights/weights.h"
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
+enum { BUS_BYTES = 32 << 20, ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64 };
+static const int64_t UNIT_BYTES_MAX = INT64_C(16) << 20; /* of a merged block, ALGORITHMS D-10 */
+static const int64_t BODY_BYTES = INT64_C(256) << 20;
+
+struct engine_place { /* one engine of the house */
+    struct device_spec device_spec;
+    struct run_device device;
+    struct run_unit *unit;
+};
+struct house {
+    struct config config; /* shares its texts with the caller's */
+    struct service_spec services[LIMIT_SERVICES];
+    struct model_card cards[LIMIT_SERVICES];
+    struct api_model models[LIMIT_SERVICES];
+    struct kv_layout layouts[LIMIT_SERVICES];
+    int64_t need_bytes[LIMIT_SERVICES];
+    int n_services;
+    int32_t n_tokens_max;
+    int64_t unit_bytes;
+    enum dtype kv_dtype;
+    struct schedule_config schedule;
+    const struct schedule_policy *policy;
+    const struct route_policy *router;
+    struct route_config route;
+    struct engine_place engines[LIMIT_ENGINES];
+    int n_engines;
+    struct cluster_local_bus *bus;
+    struct cluster_gateway *gateway;
+    struct cluster_manager *manager;
+    struct cluster_node *node;
+    int epoll_fd;
+    struct wake kick; /* the gateway changed: house_step is wanted */
+};
+
+/* ---- Models. ---- */
+
+static uint32_t engines_of(const struct house *house, const struct config_model *model)
+{
+    uint32_t engines = 0;
+    for (int i = 0; i < model->n_devices; i++) {
+        for (int e = 0; e < house->config.n_devices; e++) {
+            if (strcmp(model->devices[i], house->config.devices[e]) == 0)
+                engines |= UINT32_C(1) << e;
+        }
+    }
+    return engines;
+}
+
+static void describe_service(struct house *house, int s)
+{
+    const struct config *config = &house->config;
+    const struct config_model *model = &config->models[s];
+    const struct model_spec *spec = &house->cards[s].spec;
+    struct service_spec *service = &house->services[s];
+    int64_t n_context = model->n_context > 0 ? min_i64(model->n_context, spec->n_positions_max)
+                                             : spec->n_positions_max;
+    int64_t keep_alive =
+        model->keep_alive_ns == CONFIG_UNSET ? config->keep_alive_ns : model->keep_alive_ns;
+    *service = (struct service_spec){
+        .n_context_max = (int32_t)n_context,
+        .priority = (int32_t)model->priority,
+        .slo = { (model->ttft_ms >= 0 ? model->ttft_ms : config->ttft_ms) * TIME_NS_PER_MS,
+                 (model->tpot_ms >= 0 ? model->tpot_ms : config->tpot_ms) * TIME_NS_PER_MS,
+                 (model->e2e_ms >= 0 ? model->e2e_ms : config->e2e_ms) * TIME_NS_PER_MS },
+        .kv_bytes_min = model->kv_bytes_min,
+        .kv_bytes_max = model->kv_bytes_max,
+        .keep_alive_ns = model->is_pinned ? -1 : keep_alive,
+        .is_loaded_at_start = model->is_preloaded,
+        .n_held_max = (int32_t)config->n_held_max,
+        .hold_ns_max = config->hold_ns,
+        .engines = engines_of(house, model),
+    };
+    memcpy(service->name, model->name, sizeof service->name);
+    house->n_tokens_max = max_i32(house->n_tokens_max, service->n_context_max);
+}
+
+static void describe_api_model(struct house *house, int s)
+{
+    const struct config_model *model = &house->config.models[s];
+    const struct model_card *card = &house->cards[s];
+    house->models[s] = (struct api_model){
+        .name = model->name,
+        .aliases = model->aliases,
+        .n_aliases = model->n_aliases,
+        .service = (uint16_t)s,
+        .n_context_max = house->services[s].n_context_max,
+        .n_vocabulary = card->spec.n_vocabulary,
+        .tokenizer = card->tokenizer,
+        .chat_template = card->chat_template,
+        .bos_id = card->bos_id,
+        .eos_id = card->eos_id,
+        .n_eog = card->n_eog,
+        .eog_ids = card->eog_ids,
+        .bos_text = card->bos_text,
+        .eos_text = card->eos_text,
+        .slo = house->services[s].slo,
+        .priority = house->services[s].priority,
+        .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
+        .path = model->path,
+        .format = card->format,
+    };
+}
+
+static enum status open_models(struct house *house, struct fault *fault)
+{
+    int64_t bytes_per_token[LIMIT_SERVICES];
+    for (int s = 0; s < house->config.n_models; s++) {
+        const struct config_model *model = &house->config.models[s];
+        struct weights *weights;
+        enum status status = weights_open(&weights, model->path, fault);
+        if (status != STATUS_OK)
+            return status;
+        status = model_card_open(&house->cards[s], model->name, weights, fault);
+        house->n_services = s + 1;
+        if (status == STATUS_OK) {
+            describe_service(house, s);
+            describe_api_model(house, s);
+            bytes_per_token[s] =
+                model_spec_kv_bytes_per_token(&house->cards[s].spec, house->kv_dtype);
+            house->need_bytes[s] = run_model_estimate_bytes(weights);
+        }
+        weights_close(weights);
+        if (status != STATUS_OK)
+            return status;
+    }
+    double waste;
+    house->unit_bytes = kv_choose_layout(house->n_services, bytes_per_token, UNIT_BYTES_MAX,
+                                         house->layouts, &waste);
+    log_line(LOG_DEBUG, "serve", "merged blocks of %lld KiB waste at most %.1f%%",
+             (long long)house->unit_bytes >> 10, waste * 100.0);
+    return STATUS_OK;
+}
+
+/* ---- Engines. ---- */
+
+static enum status open_devices(struct house *house, struct fault *fault)
+{
+    struct config *config = &house->config;
+    int n_cores = cpu_topology_n_cores();
+    if (config->n_devices == 0)
+        config->devices[config->n_devices++] = "cpu";
+    for (int e = 0; e < config->n_devices; e++) {
+        struct engine_place *place = &house->engines[e];
+        enum status status = device_parse(config->devices[e], n_cores, &place->device_spec, fault);
+        if (status != STATUS_OK)
+            return status;
+        if (place->device_spec.kind != DEVICE_CPU)
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "device %.60s: only CPU devices are supported yet",
+                             config->devices[e]);
+    }
+    int64_t memory = config->memory_bytes > 0
+                         ? config->memory_bytes
+                         : cpu_topology_memory_bytes() * 7 / 10 / config->n_devices;
+    for (int e = 0; e < config->n_devices; e++) {
+        house->engines[e].device_spec.memory_bytes = memory;
+        run_device_open(&house->engines[e].device,
+                        cpu_open(&house->engines[e].device_spec, cpu_isa_best()));
+        house->n_engines = e + 1;
+    }
+    return STATUS_OK;
+}
+
+static void open_unit(struct house *house, int e)
+{
+    const struct config *config = &house->config;
+    struct engine_place *place = &house->engines[e];
+    const char *paths[LIMIT_SERVICES];
+    for (int s = 0; s < house->n_services; s++)
+        paths[s] = config->models[s].path;
+    const struct run_unit_options options = {
+        .host = { .engine = { .id = (uint16_t)e,
+                              .memory_bytes = place->device_spec.memory_bytes,
+                              .body_bytes = BODY_BYTES,
+                              .n_requests_max =
+                                  (uint32_t)min_i64(config->n_requests_max, ENGINE_REQUESTS_MAX),
+                              .n_tokens_max = house->n_tokens_max,
+                              .n_lanes = 1,
+                              .n_services = house->n_services,
+                              .services = house->services,
+                              .layouts = house->layouts,
+                              .kv_unit_bytes = house->unit_bytes,
+                              .kv_bytes_max = config->kv_bytes,
+                              .has_prefix_cache = config->has_prefix_cache,
+                              .policy = house->policy,
+                              .config = &house->schedule },
+                  .report_ns = config->report_ns },
+        .device = &place->device,
+        .paths = paths,
+        .n_rows_max = (int32_t)(config->n_batch_tokens_max + config->n_batch_max),
+        .n_logit_rows_max = (int32_t)config->n_batch_max,
+        .kv_dtype = house->kv_dtype,
+        .profile_ns = config->profile_ns,
+    };
+    place->unit = run_unit_open(&options);
+}
+
+/* The node's view of a unit. */
+
+static void unit_load(void *self, int service)
+{
+    run_unit_load(self, service);
+}
+
+static void unit_unload(void *self, int service)
+{
+    run_unit_unload(self, service);
+}
+
+static void unit_drain(void *self)
+{
+    run_unit_drain(self);
+}
+
+static int64_t unit_step(void *self, int64_t now_ns)
+{
+    return run_unit_step(self, now_ns);
+}
+
+static bool unit_next_change(void *self, struct cluster_engine_change *change)
+{
+    struct run_unit_change from;
+    if (!run_unit_next_change(self, &from))
+        return false;
+    *change = (struct cluster_engine_change){ from.service, from.status, from.cause, from.fault };
+    return true;
+}
+
+static const struct engine_report *unit_report(void *self)
+{
+    return run_unit_report(self);
+}
+
+static void open_cluster(struct house *house)
+{
+    struct cluster_engine engines[LIMIT_ENGINES];
+    for (int e = 0; e < house->n_engines; e++) {
+        struct run_unit *unit = house->engines[e].unit;
+        engines[e] = (struct cluster_engine){
+            unit,      run_unit_service(unit), unit_load,  unit_unload, unit_drain,
+            unit_step, unit_next_change,       unit_report
+        };
+    }
+    house->bus = cluster_local_bus_open(PORTS, BUS_BYTES);
+    const struct cluster_node_options node = {
+        .port = cluster_local_bus_port(house->bus, PORT_NODE),
+        .gateway = PORT_GATEWAY,
+        .manager = PORT_MANAGER,
+        .n_engines = house->n_engines,
+        .n_services = house->n_services,
+        .engines = engines,
+        .report_ns = house->config.report_ns,
+        .fits = house->router->fits,
+    };
+    const struct cluster_manager_options manager = {
+        .port = cluster_local_bus_port(house->bus, PORT_MANAGER),
+        .gateway = PORT_GATEWAY,
+        .node = PORT_NODE,
+        .n_engines = house->n_engines,
+        .n_services = house->n_services,
+        .services = house->services,
+        .need_bytes = house->need_bytes,
+    };
+    const struct cluster_gateway_options gateway = {
+        .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),
+        .node = PORT_NODE,
+        .manager = PORT_MANAGER,
+        .n_engines = house->n_engines,
+        .n_services = house->n_services,
+        .services = house->services,
+        .n_requests_max = (uint32_t)house->config.n_requests_max,
+        .router = house->router,
+        .router_config = &house->route,
+    };
+    house->node = cluster_node_open(&node);
+    house->manager = cluster_manager_open(&manager);
+    house->gateway = cluster_gateway_open(&gateway);
+}
+
+/* One descriptor that is readable when any engine or loader has news. */
+static void watch(struct house *house, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    CHECK(epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+}
+
+/* ---- The face. ---- */
+
+static enum status choose_policies(struct house *house, struct fault *fault)
+{
+    const struct config *config = &house->config;
+    const struct preset *preset = preset_find(config->preset);
+    if (!preset)
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no preset \"%.60s\"; there are: %s",
+                         config->preset, preset_names());
+    house->policy = schedule_find(config->policy ? config->policy : preset->policy);
+    house->router = route_find(config->router ? config->router : preset->router);
+    if (!house->policy)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no policy \"%.60s\"; see shoal serve --help", config->policy);
+    if (!house->router)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    schedule_config_init(&house->schedule);
+    house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
+    house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;
+    house->schedule.chunk_tokens = (int32_t)config->chunk_tokens;
+    house->kv_dtype = strcmp(config->kv_type, "f32") == 0 ? DTYPE_F32 : DTYPE_F16;
+    return STATUS_OK;
+}
+
+enum status house_open(struct house **out, const struct config *config, struct fault *fault)
+{
+    struct house *house = mem_take(sizeof *house);
+    *out = NULL;
+    house->config = *config;
+    house->epoll_fd = -1;
+    enum status status = config_check(config, fault);
+    if (status == STATUS_OK && config->n_models == 0)
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "no models: give --model NAME=PATH or a configuration");
+    if (status == STATUS_OK)
+        status = choose_policies(house, fault);
+    if (status == STATUS_OK)
+        status = open_devices(house, fault);
+    if (status == STATUS_OK)
+        status = open_models(house, fault);
+    if (status != STATUS_OK) {
+        house_close(house);
+        return status;
+    }
+    house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    CHECK(house->epoll_fd >= 0);
+    wake_open(&house->kick);
+    watch(house, house->kick.fd);
+    for (int e = 0; e < house->n_engines; e++) {
+        open_unit(house, e);
+        struct service service = run_unit_service(house->engines[e].unit);
+        watch(house, service.wait_fd(service.self));
+        watch(house, run_unit_load_fd(house->engines[e].unit));
+    }
+    open_cluster(house);
+    *out = house;
+    return STATUS_OK;
+}
+
+void house_close(struct house *house)
+{
+    if (house->gateway) {
+        cluster_gateway_close(house->gateway);
+        cluster_manager_close(house->manager);
+        cluster_node_close(house->node);
+        cluster_local_bus_close(house->bus);
+    }
+    for (int e = 0; e < house->n_engines; e++) {
+        if (house->engines[e].unit)
+            run_unit_close(house->engines[e].unit);
+        run_device_close(&house->engines[e].device);
+    }
+    for (int s = 0; s < house->n_services; s++)
+        model_card_close(&house->cards[s]);
+    if (house->epoll_fd >= 0) {
+        wake_close(&house->kick);
+        close(house->epoll_fd);
+    }
+    mem_give(house);
+}
+
+int64_t house_step(struct house *house, int64_t now_ns)
+{
+    int64_t wake = TIME_NEVER;
+    wake_clear(&house->kick);
+    for (int i = 0; i < STEP_ROUNDS_MAX; i++) {
+        wake = cluster_gateway_step(house->gateway, now_ns);
+        wake = min_i64(wake, cluster_node_step(house->node, now_ns));
+        wake = min_i64(wake, cluster_manager_step(house->manager, now_ns));
+        if (!cluster_local_bus_has_mail(house->bus, PORT_NODE) &&
+            !cluster_local_bus_has_mail(house->bus, PORT_MANAGER))
+            break;
+    }
+    return wake;
+}
+
+/* ---- The gateway's service, with a kick whenever it leaves work for house_step. ---- */
+
+static void kick(struct house *house)
+{
+    if (cluster_gateway_is_dirty(house->gateway))
+        wake_up(&house->kick);
+}
+
+static bool submit(void *self, const struct request *request, const struct request_body *body)
+{
+    struct house *house = self;
+    struct service service = cluster_gateway_service(house->gateway);
+    bool is_taken = service.submit(service.self, request, body);
+    kick(house);
+    return is_taken;
+}
+
+static void cancel(void *self, uint64_t id)
+{
+    struct house *house = self;
+    struct service service = cluster_gateway_service(house->gateway);
+    service.cancel(service.self, id);
+    kick(house);
+}
+
+static bool next(void *self, struct service_event *event, const void **payload)
+{
+    struct house *house = self;
+    struct service service = cluster_gateway_service(house->gateway);
+    if (service.next(service.self, event, payload))
+        return true;
+    kick(house);
+    return false;
+}
+
+static int wait_fd(void *self)
+{
+    return ((struct house *)self)->epoll_fd;
+}
+
+struct service house_service(struct house *house)
+{
+    return (struct service){ house, submit, cancel, next, wait_fd };
+}
+
+struct control house_control(struct house *house)
+{
+    return cluster_gateway_control(house->gateway);
+}
+
+const struct api_model *house_models(const struct house *house, int *n)
+{
+    *n = house->n_services;
+    return house->models;
+}
+
+const struct engine_report *house_reports(const struct house *house, int *n_engines)
+{
+    return cluster_gateway_reports(house->gateway, n_engines);
+}

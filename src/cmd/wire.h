@@ -1,0 +1,21 @@
+/* The house, wired: the only place that knows which backend, policy and bus are real.
+ *
+ * One process: gateway, manager and node share the caller's thread over the local bus; each engine,
+ * its executor and its loader have threads of their own. */
+#pragma once
+#include "api/api.h"
+#include "cmd/config.h"
+
+struct house;
+
+/* Opens every model's header (a bad file is told now), its tokenizer and template; starts the
+ * engines. Models begin to load at the first steps. */
+enum status house_open(struct house **out, const struct config *config,
+                       struct fault *fault) MUST_USE;
+void house_close(struct house *house);
+/* Moves messages until there are none; the next wake. */
+int64_t house_step(struct house *house, int64_t now_ns);
+struct service house_service(struct house *house);
+struct control house_control(struct house *house);
+const struct api_model *house_models(const struct house *house, int *n);
+const struct engine_report *house_reports(const struct house *house, int *n_engines);

@@ -10,7 +10,7 @@
 #include "kv/kv.h"
 #include "predict/perf.h"
 
-enum { SCHEDULE_NONE = UINT32_MAX }; /* no slot */
+#define SCHEDULE_NONE UINT32_MAX /* no slot */
 
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
@@ -18,7 +18,9 @@ struct schedule_limits {
 struct schedule_config {        /* every threshold of every policy, one struct */
     int32_t n_seqs_max;         /* requests of one batch: 256 */
     int32_t n_batch_tokens_max; /* prompt tokens of one batch: 2048 */
-    int32_t chunk_tokens;       /* a prompt is computed in chunks of at most this; 0 = whole */
+    int32_t chunk_tokens;       /* > 0: prompts are computed in chunks, beside the decodes of their
+                                   service, at most this many tokens in such a batch; 0 = whole prompts
+                                   (up to LIMIT_BATCH_TOKENS), in batches of their own */
     double watermark;           /* fraction of the pool kept free when a request starts: 0.01 */
     int64_t starve_ns_min;      /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
     double starve_factor;
@@ -26,7 +28,8 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     int64_t share_ns_period; /* shares are computed anew this often: 8 s */
     double pool_full; /* above this fraction used, db-share cuts the heaviest service's cap: 0.9 */
     double pool_cut;  /* by this factor a period: 0.8 */
-    bool db_counts_wall; /* DB charges wall time of the batch, not solo-equivalent work */
+    bool db_counts_wall;  /* DB charges wall time of the batch, not solo-equivalent work */
+    int32_t n_rounds_max; /* a hold plans at most this many rounds: 4096; 1 = never hold */
 };
 void schedule_config_init(struct schedule_config *config); /* the defaults named above */
 
@@ -100,5 +103,11 @@ struct schedule_policy {
 const struct schedule_policy *schedule_find(const char *name);
 const struct schedule_policy *const *schedule_all(int *n);
 /* Is this plan legal? NULL, or what is wrong with it (debug builds, tests and the simulator ask).
- */
+ * It must fit n_rounds rounds of every batch, in plan order, into the budget. A plan may be empty:
+ * with requests in flight it means wait; with none in flight, that what waits can't fit, which a
+ * policy lets happen only when no request holds blocks as running (the engine then gives back what
+ * waiting requests hold, or fails what can never fit). */
 const char *schedule_check(const struct schedule_view *view, const struct schedule_plan *plan);
+/* Positions that the request's table must cover for n_rounds rounds of this item. */
+int64_t schedule_positions(const struct request *request, const struct batch_item *item,
+                           int32_t n_rounds);

@@ -1,0 +1,134 @@
+/* First come, first served across all services, as vLLM does it inside one (ALGORITHMS 6.1, 6.2).
+ *
+ * The service that owns the earliest prompt goes first; when that prompt does not fit, or there is
+ * none, the service that owns the oldest running request. Nobody overtakes: head-of-line blocking
+ * is the point of this baseline. Out of blocks, the last that arrived is preempted by recompute;
+ * the engine puts it back where its arrival belongs. */
+#include "base/time.h"
+#include "schedule/fill.h"
+#include "schedule/policies.h"
+#include <string.h>
+
+struct fcfs_service {
+    uint32_t oldest;        /* running request that arrived first */
+    uint32_t oldest_prompt; /* of those with more than one token to compute */
+};
+struct fcfs {
+    struct schedule_config config;
+    struct fcfs_service services[];
+};
+
+bool schedule_fcfs_is_before(const void *state, const struct schedule_view *view, uint32_t a,
+                             uint32_t b)
+{
+    (void)state;
+    const struct request *x = &view->requests[a], *y = &view->requests[b];
+    if (x->priority != y->priority)
+        return x->priority < y->priority;
+    if (x->arrived_ns != y->arrived_ns)
+        return x->arrived_ns < y->arrived_ns;
+    return x->id < y->id;
+}
+
+uint32_t schedule_fcfs_first(const void *state, const struct schedule_view *view, int service)
+{
+    (void)state;
+    return view->services[service].first_waiting;
+}
+
+uint32_t schedule_fcfs_next(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    (void)state;
+    return view->requests[slot].next;
+}
+
+static size_t state_bytes(const struct schedule_limits *limits)
+{
+    return sizeof(struct fcfs) + (size_t)limits->n_services_max * sizeof(struct fcfs_service);
+}
+
+static void open(void *state, const struct schedule_limits *limits,
+                 const struct schedule_config *config)
+{
+    struct fcfs *fcfs = state;
+    fcfs->config = *config;
+    for (int32_t i = 0; i < limits->n_services_max; i++)
+        fcfs->services[i] = (struct fcfs_service){ SCHEDULE_NONE, SCHEDULE_NONE };
+}
+
+static uint32_t older(const struct schedule_view *view, uint32_t a, uint32_t b)
+{
+    if (a == SCHEDULE_NONE || b == SCHEDULE_NONE)
+        return a == SCHEDULE_NONE ? b : a;
+    return schedule_fcfs_is_before(NULL, view, a, b) ? a : b;
+}
+
+static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+{
+    const struct fcfs *fcfs = state;
+    struct schedule_order order = { NULL, schedule_fcfs_first, schedule_fcfs_next,
+                                    schedule_fcfs_is_before, false };
+    struct schedule_fill fill;
+    schedule_fill_begin(&fill, view, &fcfs->config, &order, plan);
+    if (view->lane_is_busy[0])
+        return;
+    uint32_t prompt = SCHEDULE_NONE, running = SCHEDULE_NONE;
+    for (int i = 0; i < view->n_services; i++) {
+        if (!view->services[i].is_open)
+            continue;
+        prompt = older(view, prompt, view->services[i].first_waiting);
+        prompt = older(view, prompt, fcfs->services[i].oldest_prompt);
+        running = older(view, running, fcfs->services[i].oldest);
+    }
+    enum schedule_filled filled = FILLED_NOTHING;
+    if (prompt != SCHEDULE_NONE) {
+        unsigned parts = FILL_WAITING | FILL_CATCHING_UP;
+        if (fcfs->config.chunk_tokens > 0)
+            parts = FILL_ALL;
+        filled = schedule_fill_serve(&fill, view->requests[prompt].service, parts, SCHEDULE_NONE);
+    }
+    if (filled == FILLED_NOTHING && running != SCHEDULE_NONE)
+        filled = schedule_fill_serve(&fill, view->requests[running].service, FILL_RUNNING,
+                                     SCHEDULE_NONE);
+    if (filled == FILLED_BATCH)
+        schedule_fill_hold(&fill, TIME_NEVER);
+}
+
+/* Finds the service's oldest again, `gone` left out. */
+static void look(struct fcfs *fcfs, const struct schedule_view *view, int service, uint32_t gone)
+{
+    const struct schedule_service *s = &view->services[service];
+    struct fcfs_service *f = &fcfs->services[service];
+    *f = (struct fcfs_service){ SCHEDULE_NONE, SCHEDULE_NONE };
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        const struct request *r = &view->requests[slot];
+        if (slot == gone)
+            continue;
+        f->oldest = older(view, f->oldest, slot);
+        if (r->n_tokens - r->n_computed > 1)
+            f->oldest_prompt = older(view, f->oldest_prompt, slot);
+    }
+}
+
+static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
+{
+    struct fcfs *fcfs = state;
+    if (event->what == SCHEDULE_STARTED || event->what == SCHEDULE_DONE)
+        look(fcfs, view, event->batch->service, SCHEDULE_NONE);
+    if (event->what != SCHEDULE_GONE && event->what != SCHEDULE_PREEMPTED)
+        return;
+    int service = view->requests[event->slot].service;
+    const struct fcfs_service *f = &fcfs->services[service];
+    if (f->oldest == event->slot || f->oldest_prompt == event->slot)
+        look(fcfs, view, service, event->slot);
+}
+
+const struct schedule_policy schedule_fcfs = {
+    .name = "fcfs",
+    .summary = "first come, first served across all models; prompts before decodes",
+    .state_bytes = state_bytes,
+    .open = open,
+    .plan = plan,
+    .saw = saw,
+};

@@ -1,0 +1,365 @@
+/* Filling a batch within its limits and the pool's budget. See fill.h. */
+#include "schedule/fill.h"
+#include "base/time.h"
+
+enum { CHUNK_TOKENS_MIN = 32 }; /* no smaller piece of a prompt is worth a batch's constant cost */
+
+int64_t schedule_positions(const struct request *request, const struct batch_item *item,
+                           int32_t n_rounds)
+{
+    int64_t left = max_i32(request->n_tokens_max - request->n_tokens, 0);
+    if (request->n_lease > 0)
+        left = min_i64(left, request->n_lease);
+    int64_t lacking = request->n_tokens - request->n_computed;
+    int64_t computed = min_i64((int64_t)item->n_tokens * n_rounds, lacking);
+    if (computed < lacking)
+        return request->n_computed + computed;
+    int64_t n_catch_up = div_up_i64(lacking, max_i32(item->n_tokens, 1));
+    int64_t n_new = min_i64(n_rounds - n_catch_up + 1, left);
+    return request->n_tokens + max_i64(n_new, 1) - 1;
+}
+
+void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view *view,
+                         const struct schedule_config *config, const struct schedule_order *order,
+                         struct schedule_plan *plan)
+{
+    plan->n_batches = plan->n_items = plan->n_preempts = 0;
+    plan->n_rounds = 1;
+    plan->until = 0;
+    plan->until_ns = TIME_NEVER;
+    fill->view = view;
+    fill->config = config;
+    fill->order = order;
+    fill->plan = plan;
+    fill->budget = *view->kv;
+}
+
+static int32_t lacking(const struct request *r)
+{
+    return r->n_tokens - r->n_computed;
+}
+
+static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
+{
+    const struct request *r = &fill->view->requests[slot];
+    int32_t block_tokens = fill->budget.services[r->service].block_tokens;
+    return max_i64(0, kv_blocks_for(n_tokens, block_tokens) - fill->view->n_table_blocks[slot]);
+}
+
+int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot)
+{
+    const struct request *r = &view->requests[slot];
+    int32_t block_tokens = view->kv->services[r->service].block_tokens;
+    return max_i64(0, kv_blocks_for(r->n_tokens, block_tokens) - view->n_table_blocks[slot]);
+}
+
+static int32_t seats_left(const struct schedule_fill *fill)
+{
+    int32_t most = min_i32(fill->config->n_seqs_max, LIMIT_BATCH_ITEMS);
+    most = min_i32(most, fill->plan->n_items_max);
+    return max_i32(most, 1) - fill->batch->n_items;
+}
+
+static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
+{
+    fill->batch->items[fill->batch->n_items++] = (struct batch_item){ slot, n_tokens, 0 };
+    if (lacking(&fill->view->requests[slot]) > 1) {
+        fill->n_prompts++;
+        fill->n_new += n_tokens;
+    }
+}
+
+/* Prompt tokens that still fit into the batch: beside decodes a chunk in all. */
+static int32_t prompt_room(const struct schedule_fill *fill)
+{
+    int32_t n_decodes = fill->batch->n_items - fill->n_prompts;
+    int32_t most = min_i32(fill->config->n_batch_tokens_max, LIMIT_BATCH_TOKENS - n_decodes);
+    if (fill->config->chunk_tokens > 0 && n_decodes > 0)
+        most = min_i32(most, fill->config->chunk_tokens);
+    return max_i32(most, 1) - fill->n_new;
+}
+
+/* How much of what the request lacks the batch takes now; 0 = nothing. A whole prompt that is
+ * longer than a batch of prompts may be runs alone. */
+static int32_t share_of_prompt(const struct schedule_fill *fill, const struct request *r)
+{
+    int32_t want = lacking(r), room = prompt_room(fill);
+    if (fill->config->chunk_tokens == 0) {
+        if (fill->batch->n_items == 0)
+            return min_i32(want, LIMIT_BATCH_TOKENS);
+        return want <= room ? want : 0;
+    }
+    int32_t n = min_i32(min_i32(want, fill->config->chunk_tokens), room);
+    if (n == want || n >= CHUNK_TOKENS_MIN || fill->n_prompts == 0)
+        return max_i32(n, 0);
+    return 0;
+}
+
+/* ---- Running requests. ---- */
+
+static void add_running(struct schedule_fill *fill, uint32_t slot)
+{
+    const struct request *r = &fill->view->requests[slot];
+    bool is_decode = lacking(r) == 1;
+    int32_t n = is_decode ? 1 : share_of_prompt(fill, r);
+    if (n == 0)
+        return;
+    int64_t n_blocks = blocks_for(fill, slot, r->n_computed + n);
+    if (kv_budget_take(&fill->budget, r->service, n_blocks))
+        add(fill, slot, n);
+    else
+        fill->n_blocks_short += n_blocks;
+}
+
+/* One part of the service's running requests: the decodes, or those that catch up. */
+static void fill_running(struct schedule_fill *fill, int service, bool decodes, uint32_t must)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    for (uint32_t i = 0; i < s->n_running && seats_left(fill) > 0; i++) {
+        const struct request *r = &fill->view->requests[s->running[i]];
+        if (r->batch == 0 && s->running[i] != must && (lacking(r) == 1) == decodes)
+            add_running(fill, s->running[i]);
+    }
+}
+
+/* ---- Waiting requests. ---- */
+
+/* Takes the blocks when so many units stay free afterwards; else changes nothing. */
+static bool take_above(struct schedule_fill *fill, int service, int64_t n_blocks, int64_t n_floor)
+{
+    struct kv_budget *b = &fill->budget;
+    struct kv_budget_service before = b->services[service];
+    int64_t n_free = b->n_units_free, n_cached = b->n_units_cached, n_owed = b->n_units_owed;
+    if (!kv_budget_take(b, service, n_blocks))
+        return false;
+    if (b->n_units_free >= n_floor)
+        return true;
+    b->services[service] = before;
+    b->n_units_free = n_free;
+    b->n_units_cached = n_cached;
+    b->n_units_owed = n_owed;
+    return false;
+}
+
+static bool is_anybody_running(const struct schedule_fill *fill)
+{
+    for (int i = 0; i < fill->view->n_services; i++)
+        if (fill->view->services[i].n_running > 0)
+            return true;
+    return fill->batch->n_items > 0;
+}
+
+/* A request starts only when all its known tokens fit, so that those who started can finish. */
+static bool add_waiting(struct schedule_fill *fill, uint32_t slot, bool is_must)
+{
+    const struct request *r = &fill->view->requests[slot];
+    int32_t n = lacking(r) == 1 ? 1 : share_of_prompt(fill, r);
+    int64_t n_floor = (int64_t)(fill->config->watermark * (double)fill->budget.n_units_open);
+    if (is_must || !is_anybody_running(fill))
+        n_floor = 0;
+    if (n == 0 || !take_above(fill, r->service, blocks_for(fill, slot, r->n_tokens), n_floor))
+        return false;
+    add(fill, slot, n);
+    return true;
+}
+
+static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    const struct schedule_order *order = fill->order;
+    int64_t n_running = s->n_running;
+    uint32_t slot = order->first(order->state, fill->view, service);
+    while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->config->n_seqs_max) {
+        if (slot != must) {
+            if (!add_waiting(fill, slot, false))
+                return; /* in order: nobody overtakes who does not fit */
+            n_running++;
+        }
+        slot = order->next(order->state, fill->view, slot);
+    }
+}
+
+/* ---- A batch. ---- */
+
+static void begin_batch(struct schedule_fill *fill, int service)
+{
+    struct schedule_plan *plan = fill->plan;
+    fill->batch = &plan->batches[0];
+    *fill->batch =
+        (struct batch){ .service = (uint16_t)service, .kind = BATCH_COMPUTE, .items = plan->items };
+    fill->n_prompts = fill->n_new = 0;
+    fill->n_blocks_short = 0;
+}
+
+static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, uint32_t must)
+{
+    const struct request *m = must == SCHEDULE_NONE ? NULL : &fill->view->requests[must];
+    bool mixes = fill->config->chunk_tokens > 0;
+    bool must_decodes = m != NULL && m->state == REQUEST_RUNNING && lacking(m) == 1;
+    if (m != NULL && m->state == REQUEST_RUNNING)
+        add_running(fill, must);
+    else if (m != NULL)
+        (void)add_waiting(fill, must, true);
+    if (mixes && (parts & FILL_DECODES) != 0)
+        fill_running(fill, service, true, must);
+    if ((parts & FILL_CATCHING_UP) != 0 && (mixes || !must_decodes))
+        fill_running(fill, service, false, must);
+    if ((parts & FILL_WAITING) != 0 && (mixes || !must_decodes) && fill->n_blocks_short == 0)
+        fill_waiting(fill, service, must);
+    if (!mixes && (parts & FILL_DECODES) != 0 && (fill->batch->n_items == 0 || must_decodes))
+        fill_running(fill, service, true, must);
+}
+
+enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
+                                         uint32_t must)
+{
+    if (!fill->view->services[service].is_open)
+        return FILLED_NOTHING;
+    struct kv_budget_service before = fill->budget.services[service];
+    int64_t units[3] = { fill->budget.n_units_free, fill->budget.n_units_cached,
+                         fill->budget.n_units_owed };
+    begin_batch(fill, service);
+    fill_parts(fill, service, parts, must);
+    if (fill->n_blocks_short > 0 && fill->view->n_in_flight == 0 &&
+        schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
+        return FILLED_PREEMPTS;
+    if (fill->batch->n_items == 0) {
+        fill->budget.services[service] = before; /* what was tried in vain is free again */
+        fill->budget.n_units_free = units[0];
+        fill->budget.n_units_cached = units[1];
+        fill->budget.n_units_owed = units[2];
+        return FILLED_NOTHING;
+    }
+    fill->plan->n_batches = 1;
+    fill->plan->n_items = fill->batch->n_items;
+    return FILLED_BATCH;
+}
+
+/* ---- Victims. ---- */
+
+struct search {
+    uint32_t keep;
+    int service;
+    bool others_help; /* units that others give back can be taken */
+    bool (*may_go)(const void *state, uint32_t slot);
+};
+
+static bool is_planned(const struct schedule_plan *plan, uint32_t slot)
+{
+    for (int32_t i = 0; i < plan->n_preempts; i++)
+        if (plan->preempts[i] == slot)
+            return true;
+    return false;
+}
+
+static uint32_t worst_of(const struct schedule_fill *fill, int service, const struct search *search,
+                         uint32_t worst)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    const struct schedule_order *order = fill->order;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        if (fill->view->requests[slot].batch != 0 || fill->view->n_table_blocks[slot] == 0 ||
+            slot == search->keep || is_planned(fill->plan, slot) ||
+            (search->may_go != NULL && !search->may_go(order->state, slot)))
+            continue;
+        if (worst == SCHEDULE_NONE || order->is_before(order->state, fill->view, worst, slot))
+            worst = slot;
+    }
+    return worst;
+}
+
+static uint32_t find_victim(const struct schedule_fill *fill, const struct search *search)
+{
+    uint32_t worst = SCHEDULE_NONE;
+    for (int i = 0; i < fill->view->n_services && search->others_help; i++) {
+        const struct kv_budget_service *b = &fill->view->kv->services[i];
+        if (i != search->service && b->n_units > b->n_units_min)
+            worst = worst_of(fill, i, search, worst);
+    }
+    if (worst != SCHEDULE_NONE && fill->order->spares_service)
+        return worst;
+    return worst_of(fill, search->service, search, worst);
+}
+
+bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
+                           bool (*may_go)(const void *state, uint32_t slot))
+{
+    const struct kv_budget_service *own = &fill->view->kv->services[service];
+    struct search search = { keep, service, own->n_units < own->n_units_max, may_go };
+    struct schedule_plan *plan = fill->plan;
+    plan->n_batches = plan->n_items = plan->n_preempts = 0;
+    for (int64_t n_freed = 0; n_freed < n_blocks && plan->n_preempts < LIMIT_BATCH_ITEMS;) {
+        uint32_t slot = find_victim(fill, &search);
+        if (slot == SCHEDULE_NONE)
+            break;
+        plan->preempts[plan->n_preempts++] = slot;
+        int victim = fill->view->requests[slot].service;
+        int64_t n = fill->view->n_table_blocks[slot];
+        if (victim != service)
+            n = n / fill->view->kv->services[victim].blocks_per_unit * own->blocks_per_unit;
+        n_freed += n; /* an estimate: units are shared and blocks too; the next plan knows */
+    }
+    return plan->n_preempts > 0;
+}
+
+/* ---- Holds. ---- */
+
+/* Is the batch all that is alive in the open services, every request in it decoding? */
+static bool is_alone(const struct schedule_fill *fill)
+{
+    const struct batch *batch = fill->batch;
+    for (int i = 0; i < fill->view->n_services; i++) {
+        const struct schedule_service *s = &fill->view->services[i];
+        uint32_t n_running = i == batch->service ? (uint32_t)batch->n_items : 0;
+        if (s->n_running != n_running || (s->is_open && s->n_waiting > 0))
+            return false;
+    }
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct request *r = &fill->view->requests[batch->items[i].slot];
+        if (lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
+            return false;
+    }
+    return fill->view->n_in_flight == 0;
+}
+
+static int64_t blocks_of_rounds(const struct schedule_fill *fill, int32_t n_rounds)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < fill->batch->n_items; i++) {
+        const struct batch_item *item = &fill->batch->items[i];
+        const struct request *r = &fill->view->requests[item->slot];
+        n += blocks_for(fill, item->slot, schedule_positions(r, item, n_rounds));
+    }
+    return n;
+}
+
+void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
+{
+    struct schedule_plan *plan = fill->plan;
+    int32_t n_rounds = fill->config->n_rounds_max;
+    if (n_rounds <= 1 || plan->n_batches != 1 || !is_alone(fill))
+        return;
+    for (int32_t i = 0; i < fill->batch->n_items; i++) {
+        const struct request *r = &fill->view->requests[fill->batch->items[i].slot];
+        n_rounds = min_i32(n_rounds, r->n_tokens_max - r->n_tokens);
+        if (r->n_lease > 0)
+            n_rounds = min_i32(n_rounds, r->n_lease);
+    }
+    int64_t idle = kv_budget_idle_blocks(fill->view->kv, fill->batch->service);
+    int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds whose blocks are idle */
+    while (low < high) {
+        int32_t middle = low + (high - low + 1) / 2;
+        if (blocks_of_rounds(fill, middle) <= idle)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    plan->n_rounds = low;
+    if (low == 1)
+        return;
+    plan->until = UNTIL_ARRIVAL | UNTIL_FINISH | UNTIL_SHORTAGE;
+    plan->until_ns = until_ns;
+    if (until_ns != TIME_NEVER)
+        plan->until |= UNTIL_TIME;
+}

@@ -1,0 +1,58 @@
+/* Filling a batch: what all policies share once they know whom to serve.
+ *
+ * A policy names a service, and perhaps one request that must be in the batch; fill takes requests
+ * of that service within the limits of one batch and of a copy of the pool's budget. Prompts first:
+ * with chunk_tokens 0 a batch holds prompts, else decodes; with chunks it holds the decodes and as
+ * many prompt tokens as a chunk allows beside them. When running requests lack blocks and nothing
+ * is in flight, it names victims instead, in the policy's order, and the plan holds only those. */
+#pragma once
+#include "schedule/policy.h"
+
+/* How a policy ranks requests. */
+struct schedule_order {
+    const void *state;
+    /* Waiting requests of a service, best first; SCHEDULE_NONE at the end. */
+    uint32_t (*first)(const void *state, const struct schedule_view *view, int service);
+    uint32_t (*next)(const void *state, const struct schedule_view *view, uint32_t slot);
+    /* A total order over running requests of all services: the last one is preempted first. */
+    bool (*is_before)(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b);
+    bool spares_service; /* victims come from other services first */
+};
+enum schedule_fill_part {
+    FILL_WAITING = 1,
+    FILL_CATCHING_UP = 2, /* running, with more than one token to compute */
+    FILL_DECODES = 4,
+    FILL_RUNNING = FILL_CATCHING_UP | FILL_DECODES,
+    FILL_ALL = FILL_WAITING | FILL_RUNNING,
+};
+enum schedule_filled { FILLED_NOTHING, FILLED_BATCH, FILLED_PREEMPTS };
+
+struct schedule_fill {
+    const struct schedule_view *view;
+    const struct schedule_config *config;
+    const struct schedule_order *order;
+    struct schedule_plan *plan;
+    struct kv_budget budget;
+    struct batch *batch;
+    int32_t n_prompts;      /* items of the batch that catch up */
+    int32_t n_new;          /* their tokens */
+    int64_t n_blocks_short; /* that running requests lack */
+};
+/* Starts a plan: empty, and the budget as it is now. */
+void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view *view,
+                         const struct schedule_config *config, const struct schedule_order *order,
+                         struct schedule_plan *plan);
+/* One batch of the service on lane 0, by the prompts-first rule, from the given parts. `must` (or
+ * SCHEDULE_NONE) comes first and is not held back by the watermark or the number of running
+ * requests. */
+enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
+                                         uint32_t must);
+/* Victims until about n_blocks blocks of the service are free, never `keep`, none that may_go
+ * refuses (NULL = all may). False, with nothing planned, when there is none that would help. */
+bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
+                           bool (*may_go)(const void *state, uint32_t slot));
+/* Turns the plan into a hold when nothing but its one batch of decodes can change anything: more
+ * rounds, as far as every request goes on and no cached block is evicted. */
+void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns);
+/* Blocks that the request lacks to hold all its known tokens. */
+int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot);

@@ -23,5 +23,4 @@ struct cluster_local_bus *cluster_local_bus_open(int n_ports,
                                                  uint32_t bytes_per_port); /* bytes: power of two */
 void cluster_local_bus_close(struct cluster_local_bus *bus);
 struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address);
-bool cluster_local_bus_has_mail(
-    const struct cluster_local_bus *bus); /* any port: the actors have work */
+bool cluster_local_bus_has_mail(const struct cluster_local_bus *bus, uint16_t address);

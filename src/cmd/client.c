@@ -1,0 +1,92 @@
+/* A small HTTP client over libcurl. */
+#include "cmd/client.h"
+
+#include "base/base.h"
+#include <curl/curl.h>
+#include <stdio.h>
+
+enum { STREAMS_MAX = 16 };
+
+static size_t append(char *bytes, size_t size, size_t n, void *self)
+{
+    str_add(self, bytes, size * n);
+    return size * n;
+}
+
+static CURL *prepare(const struct client_options *options, const char *path, const char *body,
+                     struct curl_slist **headers)
+{
+    char url[512], key[512];
+    CURL *call = curl_easy_init();
+    CHECK(call);
+    snprintf(url, sizeof url, "http://%s%s", options->server, path);
+    *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (options->key) {
+        snprintf(key, sizeof key, "Authorization: Bearer %s", options->key);
+        *headers = curl_slist_append(*headers, key);
+    }
+    curl_easy_setopt(call, CURLOPT_URL, url);
+    curl_easy_setopt(call, CURLOPT_HTTPHEADER, *headers);
+    curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(call, CURLOPT_NOPROXY, "*");
+    if (body)
+        curl_easy_setopt(call, CURLOPT_POSTFIELDS, body);
+    return call;
+}
+
+enum status client_call(const struct client_options *options, const char *path, const char *body,
+                        int *http_status, struct str *answer, struct fault *fault)
+{
+    struct curl_slist *headers;
+    long code = 0;
+    CURL *call = prepare(options, path, body, &headers);
+    curl_easy_setopt(call, CURLOPT_WRITEFUNCTION, append);
+    curl_easy_setopt(call, CURLOPT_WRITEDATA, answer);
+    CURLcode result = curl_easy_perform(call);
+    curl_easy_getinfo(call, CURLINFO_RESPONSE_CODE, &code);
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(call);
+    *http_status = (int)code;
+    if (result != CURLE_OK)
+        return fault_set(fault, STATUS_IO, "no answer from %s: %s (is shoal serve running?)",
+                         options->server, curl_easy_strerror(result));
+    return STATUS_OK;
+}
+
+static size_t pass_on(char *bytes, size_t size, size_t n, void *self)
+{
+    struct client_stream *stream = self;
+    stream->take(stream->self, bytes, size * n);
+    return size * n;
+}
+
+enum status client_stream_all(const struct client_options *options, struct client_stream *streams,
+                              int n, struct fault *fault)
+{
+    CURL *calls[STREAMS_MAX];
+    struct curl_slist *headers[STREAMS_MAX];
+    CURLM *multi = curl_multi_init();
+    int n_running = n;
+    CHECK(multi && n <= STREAMS_MAX);
+    for (int i = 0; i < n; i++) {
+        calls[i] = prepare(options, streams[i].path, streams[i].body, &headers[i]);
+        curl_easy_setopt(calls[i], CURLOPT_WRITEFUNCTION, pass_on);
+        curl_easy_setopt(calls[i], CURLOPT_WRITEDATA, &streams[i]);
+        curl_multi_add_handle(multi, calls[i]);
+    }
+    while (n_running > 0 && curl_multi_perform(multi, &n_running) == CURLM_OK && n_running > 0)
+        curl_multi_poll(multi, NULL, 0, 1000, NULL);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < n; i++) {
+        long code = 0;
+        curl_easy_getinfo(calls[i], CURLINFO_RESPONSE_CODE, &code);
+        streams[i].http_status = (int)code;
+        if (code != 200)
+            status = fault_set(fault, STATUS_IO, "%s answered %ld", streams[i].path, code);
+        curl_multi_remove_handle(multi, calls[i]);
+        curl_easy_cleanup(calls[i]);
+        curl_slist_free_all(headers[i]);
+    }
+    curl_multi_cleanup(multi);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* The command line: finds the verb and hands over. */
+#include "cmd/verbs.h"
+
+#include "base/base.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct verb verbs[] = {
+    { "serve", "[CONFIG.yaml] [--model NAME=PATH]...", "serve models to OpenAI clients",
+      verb_serve },
+    { "run", "MODEL PROMPT", "answer one prompt from a file, without a server", verb_run },
+    { "ps", "", "the models of a running server: memory, requests", verb_ps },
+    { "ls", "", "the models that a running server knows", verb_ls },
+    { "load", "NAME", "bring a model into memory", verb_load },
+    { "unload", "NAME", "take an idle model out of memory", verb_unload },
+    { "show", "PATH", "what a model file holds and what it would need", verb_show },
+    { "config", "check FILE | schema", "check a configuration, or print its JSON Schema",
+      verb_config },
+    { "demo", "", "two models, one server, two streaming chats at once", verb_demo },
+    { "version", "", "version and instruction set", verb_version },
+};
+
+static void print_help(FILE *to)
+{
+    fprintf(to, "usage: shoal VERB [ARGUMENTS]\n\nShoal serves many language models from one pool "
+                "of devices.\n\n");
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        fprintf(to, "  %-8s %-38s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+    fprintf(to, "\n`shoal VERB --help` tells more.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0)
+        return verb_version(1, argv);
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        if (strcmp(argv[1], verbs[i].name) == 0) {
+            char name[32];
+            snprintf(name, sizeof name, "shoal %s", verbs[i].name);
+            argv[1] = name;
+            return verbs[i].run(argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "shoal: there is no verb \"%s\"; see shoal --help\n", argv[1]);
+    return 2;
+}

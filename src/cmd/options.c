@@ -1,0 +1,99 @@
+/* The settings as command line options, made from the table of keys. */
+#include "cmd/options.h"
+
+#include "cmd/config_table.h"
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_MODEL = 0x1000, KEY_JSON, KEY_FIRST = 0x2000, KEYS_MAX = 96 };
+
+struct parse {
+    const struct options_verb *verb;
+    struct config *config;
+    const char **plain;
+    int n_plain;
+    bool is_failed;
+};
+
+static struct argp_option options[KEYS_MAX];
+static char names[KEYS_MAX][32];
+
+/* "slo.ttft_ms" is --slo-ttft-ms. */
+static void build_options(const struct options_verb *verb)
+{
+    int n_keys, n = 0;
+    const struct config_key *keys = config_global_keys(&n_keys);
+    memset(options, 0, sizeof options);
+    if (verb->is_json)
+        options[n++] = (struct argp_option){ "json", KEY_JSON, NULL, 0, "print JSON", 0 };
+    if (verb->has_config)
+        options[n++] = (struct argp_option){
+            "model", KEY_MODEL, "NAME=PATH", 0, "serve this file or directory (repeatable)", 0
+        };
+    for (int i = 0; i < n_keys && verb->has_config; i++) {
+        snprintf(names[i], sizeof names[i], "%s", keys[i].name);
+        for (char *at = names[i]; *at; at++)
+            *at = *at == '_' || *at == '.' ? '-' : *at;
+        options[n++] = (struct argp_option){ names[i], KEY_FIRST + i, "VALUE", 0, keys[i].help, 0 };
+    }
+    CHECK(n < KEYS_MAX);
+}
+
+static void set_key(struct parse *parse, int index, const char *value)
+{
+    int n_keys;
+    struct fault fault;
+    const struct config_key *key = &config_global_keys(&n_keys)[index];
+    if (config_assign(&parse->config->pile, parse->config, key, value, &fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: --%s: %s\n", names[index], fault.text);
+        parse->is_failed = true;
+    }
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    struct fault fault;
+    if (key >= KEY_FIRST && key < KEY_FIRST + KEYS_MAX) {
+        set_key(parse, key - KEY_FIRST, arg);
+        return 0;
+    }
+    switch (key) {
+    case KEY_JSON:
+        *parse->verb->is_json = true;
+        return 0;
+    case KEY_MODEL:
+        if (config_add_model(parse->config, arg, &fault) != STATUS_OK) {
+            fprintf(stderr, "shoal: %s\n", fault.text);
+            parse->is_failed = true;
+        }
+        return 0;
+    case ARGP_KEY_ARG:
+        if (parse->n_plain == parse->verb->n_max)
+            argp_usage(state);
+        parse->plain[parse->n_plain++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (parse->n_plain < parse->verb->n_min)
+            argp_usage(state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
+                   const char **plain, int *n_plain)
+{
+    struct parse parse = { verb, config, plain, 0, false };
+    build_options(verb);
+    const struct argp argp = {
+        options, parse_option, verb->arguments, verb->doc, NULL, NULL, NULL
+    };
+    if (argp_parse(&argp, argc, argv, 0, NULL, &parse) != 0)
+        return false;
+    *n_plain = parse.n_plain;
+    return !parse.is_failed;
+}

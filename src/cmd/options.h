@@ -1,0 +1,15 @@
+/* The settings as command line options: every global key of the configuration is an option of the
+ * same name. */
+#pragma once
+#include "cmd/config.h"
+
+/* Parses argv for a verb that takes settings and up to n_max plain arguments. Prints what is wrong;
+ * false then. */
+struct options_verb {
+    const char *doc, *arguments;
+    bool has_config; /* takes the configuration's settings */
+    bool *is_json;   /* --json; NULL: not offered */
+    int n_min, n_max;
+};
+bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
+                   const char **plain, int *n_plain);

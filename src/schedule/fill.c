@@ -241,7 +241,7 @@ struct search {
     uint32_t keep;
     int service;
     bool others_help; /* units that others give back can be taken */
-    bool (*may_go)(const void *state, uint32_t slot);
+    schedule_may_go may_go;
 };
 
 static bool is_planned(const struct schedule_plan *plan, uint32_t slot)
@@ -261,7 +261,7 @@ static uint32_t worst_of(const struct schedule_fill *fill, int service, const st
         uint32_t slot = s->running[i];
         if (fill->view->requests[slot].batch != 0 || fill->view->n_table_blocks[slot] == 0 ||
             slot == search->keep || is_planned(fill->plan, slot) ||
-            (search->may_go != NULL && !search->may_go(order->state, slot)))
+            (search->may_go != NULL && !search->may_go(order->state, fill->view, slot)))
             continue;
         if (worst == SCHEDULE_NONE || order->is_before(order->state, fill->view, worst, slot))
             worst = slot;
@@ -283,7 +283,7 @@ static uint32_t find_victim(const struct schedule_fill *fill, const struct searc
 }
 
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
-                           bool (*may_go)(const void *state, uint32_t slot))
+                           schedule_may_go may_go)
 {
     const struct kv_budget_service *own = &fill->view->kv->services[service];
     struct search search = { keep, service, own->n_units < own->n_units_max, may_go };

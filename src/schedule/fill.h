@@ -47,10 +47,11 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
  * requests. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
+typedef bool (*schedule_may_go)(const void *state, const struct schedule_view *view, uint32_t slot);
 /* Victims until about n_blocks blocks of the service are free, never `keep`, none that may_go
  * refuses (NULL = all may). False, with nothing planned, when there is none that would help. */
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
-                           bool (*may_go)(const void *state, uint32_t slot));
+                           schedule_may_go may_go);
 /* Turns the plan into a hold when nothing but its one batch of decodes can change anything: more
  * rounds, as far as every request goes on and no cached block is evicted. */
 void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns);

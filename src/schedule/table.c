@@ -4,8 +4,7 @@
 #include <string.h>
 
 static const struct schedule_policy *const policies[] = {
-    &schedule_fcfs,
-    &schedule_rr,
+    &schedule_fcfs, &schedule_rr, &schedule_db_literal, &schedule_db_turn, &schedule_db_share,
 };
 
 const struct schedule_policy *const *schedule_all(int *n)

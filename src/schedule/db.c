@@ -1,0 +1,248 @@
+/* Doubling budget: the service whose request has the smallest Q L-hat goes first (SeaLLM section
+ * 4.3, corrected as ALGORITHMS 1.3 and 1.4 say).
+ *
+ * db-literal compares waiting and running requests as the paper's listing does: new requests wait
+ * until those that run have used up a budget. db-turn chooses the service by that order and inside
+ * it takes prompts first. db-share, the default, does so among services whose bucket of device time
+ * is not empty, or among all when every bucket is.
+ *
+ * Starvation: a request that was not served for theta = max(3 s, 2.5 L-hat) goes before all others,
+ * those that starve longest first. Bound: once starved, only requests starved earlier and the batch
+ * in flight run before it, as long as the pool has blocks for it. When it lacks blocks nobody else
+ * starts, and requests that have run for theta since they started give way; so the wait for blocks
+ * ends within theta too, without a queue of starved requests throwing each other out every step. */
+#include "base/time.h"
+#include "schedule/db.h"
+#include "schedule/fill.h"
+#include "schedule/policies.h"
+
+struct pick { /* who goes first, as compared between services */
+    uint32_t slot;
+    int service;
+    unsigned parts;
+};
+
+/* ---- The order. ---- */
+
+/* By priority, then O = Q L-hat, then arrival. The product of two doubles is the same everywhere.
+ */
+static bool is_before(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
+{
+    const struct db *db = state;
+    const struct request *x = &view->requests[a], *y = &view->requests[b];
+    if (x->priority != y->priority)
+        return x->priority < y->priority;
+    double length_x = (double)max_i64(view->services[x->service].solo_ns, 1);
+    double length_y = (double)max_i64(view->services[y->service].solo_ns, 1);
+    double o_x = (double)db->slots[a].budget_ps * length_x;
+    double o_y = (double)db->slots[b].budget_ps * length_y;
+    if (o_x < o_y || o_x > o_y)
+        return o_x < o_y;
+    return db->slots[a].seq < db->slots[b].seq;
+}
+
+static uint32_t first_waiting(const void *state, const struct schedule_view *view, int service)
+{
+    const struct db *db = state;
+    (void)view;
+    return tree_first(&db->services[service].waiting);
+}
+
+static uint32_t next_waiting(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct db *db = state;
+    return tree_next(&db->services[view->requests[slot].service].waiting, db->key_nodes, slot);
+}
+
+/* ---- Starvation. ---- */
+
+static int64_t theta_ns(const struct db *db, const struct schedule_service *service)
+{
+    double factor = db->config.starve_factor * (double)service->solo_ns;
+    return max_i64(db->config.starve_ns_min, (int64_t)factor);
+}
+
+/* The request that starves longest, counted from the moment when it became starved. */
+static uint32_t find_starved(const struct db *db, const struct schedule_view *view)
+{
+    uint32_t found = SCHEDULE_NONE;
+    int64_t found_ns = 0;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        if (!s->is_open || s->n_waiting + s->n_running == 0)
+            continue;
+        const uint32_t slots[2] = { tree_first(&db->services[i].unserved), db->services[i].oldest };
+        for (int k = 0; k < 2; k++) {
+            if (slots[k] == SCHEDULE_NONE || view->requests[slots[k]].batch != 0)
+                continue;
+            int64_t since_ns = view->requests[slots[k]].served_ns + theta_ns(db, s);
+            if (since_ns >= view->now_ns ||
+                (found != SCHEDULE_NONE &&
+                 (since_ns > found_ns ||
+                  (since_ns == found_ns && db->slots[slots[k]].seq > db->slots[found].seq))))
+                continue;
+            found = slots[k];
+            found_ns = since_ns;
+        }
+    }
+    return found;
+}
+
+/* A resident owes its place to one that starves when it has run for theta since it started. */
+static bool ran_long_enough(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct db *db = state;
+    const struct schedule_service *s = &view->services[view->requests[slot].service];
+    return view->now_ns - db->slots[slot].started_ns >= theta_ns(db, s);
+}
+
+/* Serves the starved request. Sets *parts to what may run meanwhile when it has to wait. */
+static enum schedule_filled serve_starved(struct schedule_fill *fill, const struct db *db,
+                                          uint32_t slot, unsigned *parts)
+{
+    const struct request *r = &fill->view->requests[slot];
+    bool is_waiting = r->state == REQUEST_WAITING;
+    unsigned own_parts = FILL_ALL;
+    if (db->variant == DB_LITERAL)
+        own_parts = is_waiting ? FILL_WAITING : FILL_RUNNING;
+    if (is_waiting) {
+        int64_t n_blocks = schedule_fill_lacks(fill->view, slot);
+        if (n_blocks + fill->view->n_table_blocks[slot] >
+            kv_budget_most_blocks(fill->view->kv, r->service))
+            return FILLED_NOTHING; /* it never will: not ours to judge */
+        struct kv_budget trial = fill->budget;
+        if (!kv_budget_take(&trial, r->service, n_blocks)) {
+            *parts = FILL_RUNNING;
+            bool gives_way =
+                schedule_fill_preempt(fill, r->service, n_blocks, SCHEDULE_NONE, ran_long_enough);
+            return gives_way ? FILLED_PREEMPTS : FILLED_NOTHING;
+        }
+    }
+    return schedule_fill_serve(fill, r->service, own_parts, slot);
+}
+
+/* ---- Choosing the service. ---- */
+
+static bool is_eligible(const struct db *db, const struct schedule_view *view, int service)
+{
+    return schedule_share_level(&db->services[service].bucket, view->now_ns,
+                                db->config.share_ns_depth) > 0;
+}
+
+static void consider(const struct db *db, const struct schedule_view *view, struct pick *pick,
+                     const struct pick *other)
+{
+    if (other->slot == SCHEDULE_NONE)
+        return;
+    if (pick->slot == SCHEDULE_NONE || is_before(db, view, other->slot, pick->slot))
+        *pick = *other;
+}
+
+/* The best of what was not tried yet. tried[0]: services' waiting or all; tried[1]: running. */
+static struct pick pick_first(const struct db *db, const struct schedule_view *view, unsigned parts,
+                              const uint64_t tried[2], bool all_are_eligible)
+{
+    struct pick best = { SCHEDULE_NONE, 0, 0 };
+    bool is_literal = db->variant == DB_LITERAL;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        if (!s->is_open || s->n_waiting + s->n_running == 0 ||
+            (!all_are_eligible && !is_eligible(db, view, i)))
+            continue;
+        uint64_t bit = UINT64_C(1) << i;
+        struct pick waiting = { tree_first(&db->services[i].waiting), i,
+                                is_literal ? FILL_WAITING : parts };
+        struct pick running = { db->services[i].best, i, is_literal ? FILL_RUNNING : parts };
+        if ((tried[0] & bit) == 0 && (parts & FILL_WAITING) != 0)
+            consider(db, view, &best, &waiting);
+        if ((tried[is_literal] & bit) == 0)
+            consider(db, view, &best, &running);
+    }
+    return best;
+}
+
+static enum schedule_filled serve_first(struct schedule_fill *fill, const struct db *db,
+                                        unsigned parts)
+{
+    const struct schedule_view *view = fill->view;
+    uint64_t tried[2] = { 0, 0 };
+    for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
+        for (;;) {
+            struct pick pick = pick_first(db, view, parts, tried, pass == 1);
+            if (pick.slot == SCHEDULE_NONE)
+                break;
+            enum schedule_filled filled =
+                schedule_fill_serve(fill, pick.service, pick.parts, SCHEDULE_NONE);
+            if (filled != FILLED_NOTHING)
+                return filled;
+            bool is_running = db->variant == DB_LITERAL && pick.parts == FILL_RUNNING;
+            tried[is_running] |= UINT64_C(1) << pick.service;
+        }
+    }
+    return FILLED_NOTHING;
+}
+
+static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+{
+    const struct db *db = state;
+    struct schedule_order order = { db, first_waiting, next_waiting, is_before, true };
+    struct schedule_fill fill;
+    schedule_fill_begin(&fill, view, &db->config, &order, plan);
+    if (view->lane_is_busy[0])
+        return;
+    unsigned parts = FILL_ALL;
+    enum schedule_filled filled = FILLED_NOTHING;
+    uint32_t starved = find_starved(db, view);
+    if (starved != SCHEDULE_NONE)
+        filled = serve_starved(&fill, db, starved, &parts);
+    if (filled == FILLED_NOTHING)
+        filled = serve_first(&fill, db, parts);
+    if (filled != FILLED_BATCH)
+        return;
+    int64_t until_ns = db->variant == DB_SHARE ? db->next_share_ns : TIME_NEVER;
+    if (until_ns > view->now_ns)
+        schedule_fill_hold(&fill, until_ns);
+}
+
+/* ---- The rows. ---- */
+
+static void open_literal(void *state, const struct schedule_limits *limits,
+                         const struct schedule_config *config)
+{
+    schedule_db_state_open(state, limits, config, DB_LITERAL);
+}
+static void open_turn(void *state, const struct schedule_limits *limits,
+                      const struct schedule_config *config)
+{
+    schedule_db_state_open(state, limits, config, DB_TURN);
+}
+static void open_share(void *state, const struct schedule_limits *limits,
+                       const struct schedule_config *config)
+{
+    schedule_db_state_open(state, limits, config, DB_SHARE);
+}
+
+const struct schedule_policy schedule_db_literal = {
+    .name = "db-literal",
+    .summary = "doubling budget as the paper lists it: prompts wait for spent budgets",
+    .state_bytes = schedule_db_state_bytes,
+    .open = open_literal,
+    .plan = plan,
+    .saw = schedule_db_state_saw,
+};
+const struct schedule_policy schedule_db_turn = {
+    .name = "db-turn",
+    .summary = "doubling budget chooses the model; prompts before decodes",
+    .state_bytes = schedule_db_state_bytes,
+    .open = open_turn,
+    .plan = plan,
+    .saw = schedule_db_state_saw,
+};
+const struct schedule_policy schedule_db_share = {
+    .name = "db-share",
+    .summary = "doubling budget within computed shares of device time",
+    .state_bytes = schedule_db_state_bytes,
+    .open = open_share,
+    .plan = plan,
+    .saw = schedule_db_state_saw,
+};

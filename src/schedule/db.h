@@ -1,0 +1,43 @@
+/* The state of the doubling-budget policies. For db.c and db_state.c alone.
+ *
+ * One block of memory: this struct, the services, a record and two tree nodes per slot. Waiting
+ * requests of a service stand in two trees (by key, by when they were last served); of the running
+ * ones only the first by key and the longest unserved are kept, found anew after each batch. A
+ * request's key is its priority, then its budget Q; L-hat enters when services are compared. */
+#pragma once
+#include "base/tree.h"
+#include "schedule/share.h"
+
+enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE };
+
+struct db_slot {
+    int64_t budget_ps; /* Q */
+    int64_t started_ns;
+    uint64_t seq; /* of arrival here: ties */
+    uint8_t level;
+    bool is_waiting;
+};
+struct db_service {
+    struct tree waiting;  /* by key */
+    struct tree unserved; /* the same requests, by served_ns */
+    uint32_t best;        /* running: the smallest key */
+    uint32_t oldest;      /* running: the longest unserved */
+    struct share_bucket bucket;
+};
+struct db {
+    struct schedule_config config;
+    enum db_variant variant;
+    int32_t n_services;
+    uint64_t seq;
+    int64_t next_share_ns;
+    struct db_service *services; /* into this same block, as all that follow */
+    struct db_slot *slots;
+    struct tree_node *key_nodes, *unserved_nodes;
+};
+size_t schedule_db_state_bytes(const struct schedule_limits *limits);
+void schedule_db_state_open(void *state, const struct schedule_limits *limits,
+                            const struct schedule_config *config, enum db_variant variant);
+void schedule_db_state_saw(void *state, const struct schedule_view *view,
+                           const struct schedule_event *event);
+/* A fresh budget B of the service. */
+int64_t schedule_db_state_budget_ps(const struct schedule_service *service);

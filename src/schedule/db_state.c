@@ -1,0 +1,288 @@
+/* What the doubling-budget policies remember: budgets, orders, buckets.
+ *
+ * Q starts at B = L-hat + sigma. Work done lowers it by what it would have cost alone (D-4: wall
+ * time would charge a request for the size of its batch); at 0 or below the level rises by one and
+ * Q becomes 2^level B. A hold of n steps charges exactly what n single steps would: the closed-form
+ * span tells how many steps fit into what is left. */
+#include "base/time.h"
+#include "schedule/db.h"
+#include "schedule/policy.h"
+
+enum { LEVEL_MAX = 30 };
+static const int64_t budget_ps_max = INT64_C(1) << 61;
+static const int64_t key_budget_max = (INT64_C(1) << 47) - 1; /* ns: 39 hours */
+
+static size_t aligned(size_t n)
+{
+    return (size_t)align_up_u64(n, 64);
+}
+
+size_t schedule_db_state_bytes(const struct schedule_limits *limits)
+{
+    size_t n_services = (size_t)limits->n_services_max, n = (size_t)limits->n_requests_max;
+    return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
+           aligned(n * sizeof(struct db_slot)) + 2 * aligned(n * sizeof(struct tree_node)) + 64;
+}
+
+void schedule_db_state_open(void *state, const struct schedule_limits *limits,
+                            const struct schedule_config *config, enum db_variant variant)
+{
+    struct db *db = state;
+    size_t n = (size_t)limits->n_requests_max;
+    *db =
+        (struct db){ .config = *config, .variant = variant, .n_services = limits->n_services_max };
+    unsigned char *at = state;
+    at += aligned(sizeof(*db));
+    db->services = (void *)at;
+    at += aligned((size_t)limits->n_services_max * sizeof(*db->services));
+    db->slots = (void *)at;
+    at += aligned(n * sizeof(*db->slots));
+    db->key_nodes = (void *)at;
+    at += aligned(n * sizeof(*db->key_nodes));
+    db->unserved_nodes = (void *)at;
+    for (int32_t i = 0; i < limits->n_services_max; i++) {
+        tree_init(&db->services[i].waiting);
+        tree_init(&db->services[i].unserved);
+        db->services[i].best = db->services[i].oldest = SCHEDULE_NONE;
+        schedule_share_init(&db->services[i].bucket, config->share_ns_depth);
+    }
+}
+
+/* ---- Budgets. ---- */
+
+int64_t schedule_db_state_budget_ps(const struct schedule_service *service)
+{
+    int64_t ns = service->solo_ns + service->solo_deviation_ns;
+    if (service->solo_ns <= 0) { /* no data yet: a middling request */
+        int64_t n_in = service->n_prompt_mean >= 1 ? (int64_t)service->n_prompt_mean : 256;
+        int64_t n_out = service->n_output_mean >= 1 ? (int64_t)service->n_output_mean : 128;
+        ns = perf_solo_ps(&service->perf, n_in, n_out) / 1000;
+    }
+    return max_i64(min_i64(ns, budget_ps_max / 1000), 1) * 1000;
+}
+
+static void double_budget(struct db_slot *slot, int64_t fresh_ps)
+{
+    if (slot->level < LEVEL_MAX)
+        slot->level++;
+    slot->budget_ps =
+        fresh_ps > budget_ps_max >> slot->level ? budget_ps_max : fresh_ps << slot->level;
+}
+
+static void charge(struct db_slot *slot, int64_t cost_ps, int64_t fresh_ps)
+{
+    slot->budget_ps -= cost_ps;
+    while (slot->budget_ps <= 0) /* one long prompt may outrun several budgets */
+        double_budget(slot, fresh_ps);
+}
+
+static void charge_decodes(struct db_slot *slot, const struct perf *perf, int64_t context,
+                           int64_t n, int64_t fresh_ps)
+{
+    while (n > 0) {
+        int64_t span = perf_decode_span_ps(perf, 1, context, n);
+        if (span < slot->budget_ps) {
+            slot->budget_ps -= span;
+            return;
+        }
+        int64_t n_fit = perf_decode_steps_in(perf, 1, context, slot->budget_ps - 1);
+        n_fit = min_i64(n_fit, n - 1);
+        double_budget(slot, fresh_ps);
+        n -= n_fit + 1;
+        context += n_fit + 1;
+    }
+}
+
+/* What prefilling the first n tokens of a prompt costs alone; differences sum over chunks. */
+static int64_t prefill_ps(const struct perf *perf, int64_t n)
+{
+    struct perf_load load = { .n_new = (int32_t)n, .n_new_squared = n * n };
+    return perf_step_ps(perf, &load);
+}
+
+static void charge_item(struct db *db, const struct schedule_view *view,
+                        const struct schedule_event *event, int32_t i)
+{
+    const struct request *r = &view->requests[event->batch->items[i].slot];
+    const struct schedule_service *service = &view->services[r->service];
+    struct db_slot *slot = &db->slots[event->batch->items[i].slot];
+    int64_t fresh_ps = schedule_db_state_budget_ps(service);
+    if (db->config.db_counts_wall) {
+        charge(slot, event->elapsed_ns * 1000, fresh_ps);
+        return;
+    }
+    int64_t n_before = r->n_computed - event->n_computed[i];
+    int64_t n_known = r->n_tokens - event->n_new[i];
+    int64_t n_decodes = event->n_new[i];
+    if (n_known - n_before > 1 || n_before < r->n_prompt) { /* it was catching up */
+        n_decodes = max_i64(n_decodes - 1, 0);
+        int64_t n_after = r->n_computed - n_decodes;
+        charge(
+            slot,
+            max_i64(0, prefill_ps(&service->perf, n_after) - prefill_ps(&service->perf, n_before)),
+            fresh_ps);
+        n_known++;
+    }
+    charge_decodes(slot, &service->perf, n_known, n_decodes, fresh_ps);
+}
+
+/* ---- Orders. ---- */
+
+static int64_t key_of(const struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    int64_t budget = min_i64(db->slots[slot].budget_ps / 1000, key_budget_max);
+    return view->requests[slot].priority * (key_budget_max + 1) + budget;
+}
+
+static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    struct db_service *service = &db->services[view->requests[slot].service];
+    struct db_slot *own = &db->slots[slot];
+    tree_insert(&service->waiting, db->key_nodes, slot, key_of(db, view, slot), own->seq);
+    tree_insert(&service->unserved, db->unserved_nodes, slot, view->requests[slot].served_ns,
+                own->seq);
+    own->is_waiting = true;
+}
+
+static void stop_waiting(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    struct db_service *service = &db->services[view->requests[slot].service];
+    if (!db->slots[slot].is_waiting)
+        return;
+    tree_remove(&service->waiting, db->key_nodes, slot);
+    tree_remove(&service->unserved, db->unserved_nodes, slot);
+    db->slots[slot].is_waiting = false;
+}
+
+/* Finds the first running requests of a service again, `gone` left out. */
+static void look(struct db *db, const struct schedule_view *view, int service, uint32_t gone)
+{
+    const struct schedule_service *s = &view->services[service];
+    struct db_service *own = &db->services[service];
+    int64_t best_key = 0, oldest_ns = 0;
+    own->best = own->oldest = SCHEDULE_NONE;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        if (slot == gone)
+            continue;
+        int64_t key = key_of(db, view, slot), served_ns = view->requests[slot].served_ns;
+        uint64_t seq = db->slots[slot].seq;
+        if (own->best == SCHEDULE_NONE || key < best_key ||
+            (key == best_key && seq < db->slots[own->best].seq)) {
+            own->best = slot;
+            best_key = key;
+        }
+        if (own->oldest == SCHEDULE_NONE || served_ns < oldest_ns ||
+            (served_ns == oldest_ns && seq < db->slots[own->oldest].seq)) {
+            own->oldest = slot;
+            oldest_ns = served_ns;
+        }
+    }
+}
+
+/* ---- Shares. ---- */
+
+/* The service that holds most of a full pool fills it more slowly; the others recover. */
+static void cut_for_pool(struct db *db, const struct schedule_view *view)
+{
+    const struct kv_budget *kv = view->kv;
+    double used =
+        kv->n_units_open > 0 ? 1 - (double)kv->n_units_free / (double)kv->n_units_open : 0;
+    int heaviest = -1;
+    for (int i = 0; i < view->n_services; i++)
+        if (heaviest < 0 || kv->services[i].n_units > kv->services[heaviest].n_units)
+            heaviest = i;
+    for (int i = 0; i < view->n_services; i++) {
+        double *cut = &db->services[i].bucket.cut;
+        *cut = used > db->config.pool_full && i == heaviest ? *cut * db->config.pool_cut
+                                                            : *cut / db->config.pool_cut;
+        *cut = *cut > 1 ? 1 : *cut;
+    }
+}
+
+static void share_out(struct db *db, const struct schedule_view *view, int64_t now_ns)
+{
+    struct share_load loads[LIMIT_SERVICES];
+    double phi[LIMIT_SERVICES];
+    for (int i = 0; i < view->n_services; i++) {
+        loads[i] = schedule_share_load(&view->services[i]);
+        if (!view->services[i].is_open)
+            loads[i].rate = 0;
+    }
+    (void)schedule_share_solve(loads, view->n_services, phi);
+    cut_for_pool(db, view);
+    for (int i = 0; i < view->n_services; i++) {
+        struct share_bucket *bucket = &db->services[i].bucket;
+        schedule_share_settle(bucket, now_ns, db->config.share_ns_depth);
+        bucket->phi = (int64_t)(phi[i] * bucket->cut * (double)SHARE_ONE);
+        bucket->phi = max_i64(bucket->phi, SHARE_ONE / 64);
+    }
+    int64_t period = max_i64(db->config.share_ns_period, TIME_NS_PER_MS);
+    db->next_share_ns = (now_ns / period + 1) * period;
+}
+
+/* ---- Events. ---- */
+
+static void saw_done(struct db *db, const struct schedule_view *view,
+                     const struct schedule_event *event)
+{
+    for (int32_t i = 0; i < event->batch->n_items; i++)
+        charge_item(db, view, event, i);
+    if (db->variant == DB_SHARE)
+        schedule_share_charge(&db->services[event->batch->service].bucket, event->now_ns,
+                              event->elapsed_ns, db->config.share_ns_depth);
+    look(db, view, event->batch->service, SCHEDULE_NONE);
+}
+
+static void saw_started(struct db *db, const struct schedule_view *view,
+                        const struct schedule_event *event)
+{
+    bool is_new = false;
+    for (int32_t i = 0; i < event->batch->n_items; i++) {
+        uint32_t slot = event->batch->items[i].slot;
+        if (!db->slots[slot].is_waiting)
+            continue;
+        is_new = true;
+        stop_waiting(db, view, slot);
+        db->slots[slot].started_ns = event->now_ns;
+    }
+    if (is_new)
+        look(db, view, event->batch->service, SCHEDULE_NONE);
+}
+
+void schedule_db_state_saw(void *state, const struct schedule_view *view,
+                           const struct schedule_event *event)
+{
+    struct db *db = state;
+    const struct db_service *own;
+    uint32_t slot = event->slot;
+    switch (event->what) {
+    case SCHEDULE_ARRIVED:
+        db->slots[slot] = (struct db_slot){
+            .seq = ++db->seq,
+            .budget_ps = schedule_db_state_budget_ps(&view->services[view->requests[slot].service]),
+        };
+        wait(db, view, slot);
+        break;
+    case SCHEDULE_STARTED:
+        saw_started(db, view, event);
+        break;
+    case SCHEDULE_DONE:
+        saw_done(db, view, event);
+        break;
+    case SCHEDULE_PREEMPTED:
+        wait(db, view, slot);
+        look(db, view, view->requests[slot].service, slot);
+        break;
+    case SCHEDULE_GONE:
+        stop_waiting(db, view, slot);
+        own = &db->services[view->requests[slot].service];
+        if (own->best == slot || own->oldest == slot)
+            look(db, view, view->requests[slot].service, slot);
+        break;
+    case SCHEDULE_REFUSED:
+        break;
+    }
+    if (db->variant == DB_SHARE && event->now_ns >= db->next_share_ns)
+        share_out(db, view, event->now_ns);
+}

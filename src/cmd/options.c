@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MODEL = 0x1000, KEY_JSON, KEY_FIRST = 0x2000, KEYS_MAX = 96 };
+enum { KEY_MODEL = 0x1000, KEY_JSON, KEY_FIRST = 0x2000, KEYS_MAX = 96, KEY_EXTRA = 0x3000 };
 
 struct parse {
     const struct options_verb *verb;
@@ -38,6 +38,12 @@ static void build_options(const struct options_verb *verb)
             *at = *at == '_' || *at == '.' ? '-' : *at;
         options[n++] = (struct argp_option){ names[i], KEY_FIRST + i, "VALUE", 0, keys[i].help, 0 };
     }
+    for (int i = 0; i < verb->n_extras; i++) {
+        const struct options_extra *extra = &verb->extras[i];
+        options[n++] =
+            (struct argp_option){ extra->name, KEY_EXTRA + i, extra->takes_value ? "VALUE" : NULL,
+                                  0,           extra->help,   0 };
+    }
     CHECK(n < KEYS_MAX);
 }
 
@@ -58,6 +64,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     struct fault fault;
     if (key >= KEY_FIRST && key < KEY_FIRST + KEYS_MAX) {
         set_key(parse, key - KEY_FIRST, arg);
+        return 0;
+    }
+    if (key >= KEY_EXTRA && key < KEY_EXTRA + parse->verb->n_extras) {
+        *parse->verb->extras[key - KEY_EXTRA].value = arg ? arg : "";
         return 0;
     }
     switch (key) {

@@ -5,11 +5,18 @@
 
 /* Parses argv for a verb that takes settings and up to n_max plain arguments. Prints what is wrong;
  * false then. */
+struct options_extra { /* an option of this verb alone */
+    const char *name, *help;
+    const char **value; /* set to its text; to "" when it takes none */
+    bool takes_value;
+};
 struct options_verb {
     const char *doc, *arguments;
     bool has_config; /* takes the configuration's settings */
     bool *is_json;   /* --json; NULL: not offered */
     int n_min, n_max;
+    const struct options_extra *extras;
+    int n_extras;
 };
 bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
                    const char **plain, int *n_plain);

@@ -97,7 +97,7 @@ int verb_serve(int argc, char **argv)
     struct fault fault;
     const char *plain[1];
     int n_plain, code = 1;
-    const struct options_verb verb = { doc, "[CONFIG.yaml]", true, NULL, 0, 1 };
+    const struct options_verb verb = { doc, "[CONFIG.yaml]", true, NULL, 0, 1, NULL, 0 };
 
     /* Twice: the first pass finds the file, the second puts the command line over it. */
     config_init(&config);

@@ -157,22 +157,28 @@ static enum status open_models(struct house *house, struct fault *fault)
 static enum status open_devices(struct house *house, struct fault *fault)
 {
     struct config *config = &house->config;
-    int n_cores = cpu_topology_n_cores();
+    struct cpu_topology *topology = mem_take(sizeof *topology);
+    enum status status = cpu_topology_read(NULL, topology, fault);
     if (config->n_devices == 0)
         config->devices[config->n_devices++] = "cpu";
-    for (int e = 0; e < config->n_devices; e++) {
+    for (int e = 0; e < config->n_devices && status == STATUS_OK; e++) {
         struct engine_place *place = &house->engines[e];
-        enum status status = device_parse(config->devices[e], n_cores, &place->device_spec, fault);
-        if (status != STATUS_OK)
-            return status;
-        if (place->device_spec.kind != DEVICE_CPU)
-            return fault_set(fault, STATUS_UNSUPPORTED,
-                             "device %.60s: only CPU devices are supported yet",
-                             config->devices[e]);
+        if (strcmp(config->devices[e], "cpu") == 0)
+            cpu_topology_device(topology, -1, &place->device_spec);
+        else
+            status = device_parse(config->devices[e], topology->n_processors, &place->device_spec,
+                                  fault);
+        if (status == STATUS_OK && place->device_spec.kind != DEVICE_CPU)
+            status =
+                fault_set(fault, STATUS_UNSUPPORTED,
+                          "device %.60s: only CPU devices are supported yet", config->devices[e]);
     }
-    int64_t memory = config->memory_bytes > 0
-                         ? config->memory_bytes
-                         : cpu_topology_memory_bytes() * 7 / 10 / config->n_devices;
+    int64_t memory_bytes = topology->memory_bytes;
+    mem_give(topology);
+    if (status != STATUS_OK)
+        return status;
+    int64_t memory =
+        config->memory_bytes > 0 ? config->memory_bytes : memory_bytes * 7 / 10 / config->n_devices;
     for (int e = 0; e < config->n_devices; e++) {
         house->engines[e].device_spec.memory_bytes = memory;
         run_device_open(&house->engines[e].device,

@@ -1,0 +1,172 @@
+/* shoal ps, ls, load, unload: asks of a running server. */
+#include "base/json_out.h"
+#include "cmd/client.h"
+#include "cmd/options.h"
+#include "cmd/verbs.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct remote {
+    const char *server, *key;
+    bool is_json;
+};
+
+/* Parses a remote verb's command line into remote; false when it is wrong. */
+static bool parse(const char *doc, const char *arguments, int n_plain_wanted, int argc, char **argv,
+                  struct remote *remote, const char **plain)
+{
+    const struct options_extra extras[] = {
+        { "server", "address of the server: $SHOAL_LISTEN or 127.0.0.1:7411", &remote->server,
+          true },
+        { "key", "the admin key: $SHOAL_ADMIN_KEY", &remote->key, true },
+    };
+    const struct options_verb verb = {
+        doc,    arguments,       false, &remote->is_json, n_plain_wanted, n_plain_wanted,
+        extras, COUNT_OF(extras)
+    };
+    int n_plain;
+    const char *from_environment = getenv("SHOAL_LISTEN");
+    *remote = (struct remote){ from_environment ? from_environment : "127.0.0.1:7411",
+                               getenv("SHOAL_ADMIN_KEY"), false };
+    return options_parse(&verb, argc, argv, NULL, plain, &n_plain);
+}
+
+/* One call whose answer is a JSON object; NULL when it failed, with the sentence printed. */
+static json_t *call(const struct remote *remote, const char *path, const char *body,
+                    struct str *answer)
+{
+    const struct client_options client = { remote->server, remote->key };
+    struct fault fault;
+    int http_status;
+    str_init(answer);
+    if (client_call(&client, path, body, &http_status, answer, &fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+        return NULL;
+    }
+    json_t *root = json_loads(answer->at ? answer->at : "", 0, NULL);
+    if (http_status == 200 && root)
+        return root;
+    const char *message =
+        json_string_value(json_object_get(json_object_get(root, "error"), "message"));
+    fprintf(stderr, "shoal: %s\n",
+            message ? message : "the server gave an answer that is not JSON");
+    json_decref(root);
+    return NULL;
+}
+
+static double mib(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key)) / 1048576.0;
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void print_memory(const json_t *model)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(model, "engines"), i, part) {
+        const json_t *memory = json_object_get(part, "memory");
+        printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f %6d %6d\n",
+               i == 0 ? text_at(model, "id") : "",
+               text_at(json_object_get(part, "status"), "value"), text_at(part, "device"),
+               mib(memory, "weights_bytes"), mib(memory, "activation_bytes"),
+               mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"),
+               (int)json_integer_value(json_object_get(part, "running")),
+               (int)json_integer_value(json_object_get(part, "waiting")));
+    }
+}
+
+int verb_ps(int argc, char **argv)
+{
+    struct remote remote;
+    struct str answer;
+    const char *plain[1];
+    size_t i;
+    json_t *model;
+    if (!parse("Prints the models of a running server with their memory.", "", 0, argc, argv,
+               &remote, plain))
+        return 2;
+    json_t *root = call(&remote, "/models", NULL, &answer);
+    if (root && remote.is_json) {
+        printf("%s\n", answer.at);
+    } else if (root) {
+        printf("%-24s %-10s %-8s %9s %9s %9s %9s %6s %6s\n", "NAME", "STATUS", "DEVICE", "WEIGHTS",
+               "ACTIV", "KV", "KV CACHED", "RUN", "WAIT");
+        json_array_foreach(json_object_get(root, "data"), i, model)
+            print_memory(model);
+        json_array_foreach(json_object_get(root, "engines"), i, model)
+            printf("%-8s of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free\n",
+                   text_at(model, "device"), mib(model, "memory_bytes"),
+                   mib(model, "kv_pool_bytes"), mib(model, "kv_free_bytes"));
+    }
+    bool ok = root != NULL;
+    json_decref(root);
+    str_free(&answer);
+    return ok ? 0 : 1;
+}
+
+int verb_ls(int argc, char **argv)
+{
+    struct remote remote;
+    struct str answer;
+    const char *plain[1];
+    size_t i;
+    json_t *model;
+    if (!parse("Prints the models that a running server knows.", "", 0, argc, argv, &remote, plain))
+        return 2;
+    json_t *root = call(&remote, "/models", NULL, &answer);
+    if (root && remote.is_json) {
+        printf("%s\n", answer.at);
+    } else if (root) {
+        printf("%-32s %-10s %s\n", "NAME", "STATUS", "PATH");
+        json_array_foreach(json_object_get(root, "data"), i, model)
+            printf("%-32s %-10s %s\n", text_at(model, "id"),
+                   text_at(json_object_get(model, "status"), "value"), text_at(model, "path"));
+    }
+    bool ok = root != NULL;
+    json_decref(root);
+    str_free(&answer);
+    return ok ? 0 : 1;
+}
+
+static int ask_model(const char *doc, const char *path, int argc, char **argv)
+{
+    struct remote remote;
+    struct str answer, body;
+    struct json_out json;
+    const char *plain[1];
+    if (!parse(doc, "NAME", 1, argc, argv, &remote, plain))
+        return 2;
+    str_init(&body);
+    json_out_init(&json, &body);
+    json_out_open(&json, '{');
+    json_out_key(&json, "model");
+    json_out_text(&json, plain[0]);
+    json_out_close(&json, '}');
+    json_t *root = call(&remote, path, body.at, &answer);
+    if (root && remote.is_json)
+        printf("%s\n", answer.at);
+    bool ok = root != NULL;
+    json_decref(root);
+    str_free(&answer);
+    str_free(&body);
+    return ok ? 0 : 1;
+}
+
+int verb_load(int argc, char **argv)
+{
+    return ask_model("Brings a model into memory and waits until it is ready.", "/models/load",
+                     argc, argv);
+}
+
+int verb_unload(int argc, char **argv)
+{
+    return ask_model("Takes an idle model out of memory.", "/models/unload", argc, argv);
+}

@@ -1,0 +1,238 @@
+/* shoal run: one prompt, one answer, no server: the same house, driven here. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "cmd/options.h"
+#include "cmd/verbs.h"
+#include "cmd/wire.h"
+#include "text/chat.h"
+#include "text/tokenizer.h"
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char doc[] = "Answers one prompt from a model file, without a server. A model with a "
+                          "chat template is asked as a user "
+                          "would ask it, unless --raw.";
+
+struct run_options {
+    const char *n_tokens, *temperature, *seed, *raw, *top_p, *top_k;
+};
+
+/* The prompt's ids, through the chat template where there is one. NULL on failure, with the
+ * sentence printed. */
+static int32_t *make_prompt(const struct api_model *model, const char *prompt, bool is_raw,
+                            int32_t *n_ids)
+{
+    struct str text;
+    struct fault fault;
+    int32_t *ids = NULL;
+    bool is_chat = model->chat_template && !is_raw;
+    str_init(&text);
+    if (is_chat) {
+        const struct chat_message message = { "user", prompt, NULL };
+        const struct chat_options options = { .messages = &message,
+                                              .n_messages = 1,
+                                              .add_generation_prompt = true,
+                                              .bos_token = model->bos_text,
+                                              .eos_token = model->eos_text };
+        if (chat_template_render(model->chat_template, &options, &text, &fault) != STATUS_OK) {
+            fprintf(stderr, "shoal: %s\n", fault.text);
+            str_free(&text);
+            return NULL;
+        }
+    } else {
+        str_add_text(&text, prompt);
+    }
+    int32_t n_max = model->n_context_max;
+    ids = mem_take(sizeof *ids * (size_t)n_max);
+    *n_ids =
+        tokenizer_encode(model->tokenizer, view_of(text.at, text.n),
+                         is_chat ? TOKENIZER_PARSE_SPECIAL : TOKENIZER_ADD_SPECIAL, ids, n_max);
+    str_free(&text);
+    if (*n_ids < 1 || *n_ids >= n_max) {
+        fprintf(stderr,
+                *n_ids == 0 ? "shoal: the prompt is empty\n"
+                            : "shoal: the prompt is longer than the model's context of %d tokens\n",
+                n_max);
+        mem_give(ids);
+        return NULL;
+    }
+    return ids;
+}
+
+static struct request_body *make_body(const struct api_model *model, const int32_t *ids,
+                                      int32_t n_ids, const struct run_options *options)
+{
+    size_t n_bytes = request_body_bytes((uint32_t)n_ids, (uint32_t)model->n_eog, 0);
+    struct request_body *body = mem_take(n_bytes);
+    double temperature = 0.0, top_p = 1.0;
+    int64_t seed = 0, top_k = 0;
+    bool ok = (!options->temperature || parse_f64(options->temperature, &temperature)) &&
+              (!options->seed || parse_i64(options->seed, &seed)) &&
+              (!options->top_p || parse_f64(options->top_p, &top_p)) &&
+              (!options->top_k || parse_i64(options->top_k, &top_k));
+    if (!ok)
+        fprintf(
+            stderr,
+            "shoal: --temperature, --top-p, --top-k and --seed take numbers; using the defaults\n");
+    *body = (struct request_body){ .n_bytes = (uint32_t)n_bytes,
+                                   .n_tokens = (uint32_t)n_ids,
+                                   .n_stop_ids = (uint32_t)model->n_eog,
+                                   .seed = options->seed ? (uint64_t)seed : rng_system(),
+                                   .sampling = { .temperature = (float)temperature,
+                                                 .top_p = (float)top_p,
+                                                 .repetition_penalty = 1.0F,
+                                                 .top_k = (int32_t)top_k,
+                                                 .n_top_logprobs = -1 } };
+    memcpy(request_body_tokens(body), ids, sizeof(int32_t) * (size_t)n_ids);
+    memcpy(request_body_stop_ids(body), model->eog_ids, sizeof(int32_t) * (size_t)model->n_eog);
+    return body;
+}
+
+static bool is_end_token(const struct api_model *model, int32_t id)
+{
+    for (int32_t i = 0; i < model->n_eog; i++) {
+        if (model->eog_ids[i] == id)
+            return true;
+    }
+    return false;
+}
+
+struct answer {
+    const struct api_model *model;
+    struct detokenizer detokenizer;
+    struct str text;
+    int64_t begun_ns, first_ns, last_ns;
+    int32_t n_tokens;
+};
+
+static void print_tokens(struct answer *answer, const int32_t *ids, int32_t n)
+{
+    answer->last_ns = time_now_ns();
+    if (answer->n_tokens == 0)
+        answer->first_ns = answer->last_ns;
+    answer->n_tokens += n;
+    str_clear(&answer->text);
+    for (int32_t i = 0; i < n; i++) {
+        if (!is_end_token(answer->model, ids[i]))
+            detokenizer_add(&answer->detokenizer, ids[i], &answer->text);
+    }
+    fwrite(answer->text.at, 1, answer->text.n, stdout);
+    fflush(stdout);
+}
+
+/* Drives the house until the request ended; the exit code. */
+static int drive(struct house *house, struct answer *answer)
+{
+    struct service service = house_service(house);
+    for (;;) {
+        struct service_event event;
+        const void *payload;
+        int64_t wake = house_step(house, time_now_ns());
+        while (service.next(service.self, &event, &payload)) {
+            if (event.what == SERVICE_TOKENS)
+                print_tokens(answer, payload, event.n_tokens);
+            if (event.what != SERVICE_ENDED)
+                continue;
+            if (event.why == SERVICE_STOPPED || event.why == SERVICE_LENGTH)
+                return 0;
+            fprintf(stderr, "\nshoal: %.*s\n", event.n_bytes,
+                    payload ? (const char *)payload : service_why_name(event.why));
+            return 1;
+        }
+        struct pollfd fd = { .fd = service.wait_fd(service.self), .events = POLLIN };
+        int64_t wait_ns = wake == TIME_NEVER ? TIME_NS_PER_S : wake - time_now_ns();
+        poll(&fd, 1,
+             (int)min_i64(max_i64(0, (wait_ns + TIME_NS_PER_MS - 1) / TIME_NS_PER_MS), 1000));
+    }
+}
+
+static void print_figures(const struct answer *answer)
+{
+    double ttft_ms = (double)(answer->first_ns - answer->begun_ns) * 1e-6;
+    double decode_s = (double)(answer->last_ns - answer->first_ns) * 1e-9;
+    fprintf(stderr, "\n[%d tokens, first after %.1f ms with loading, then %.1f tokens/s]\n",
+            answer->n_tokens, ttft_ms,
+            decode_s > 0.0 ? (double)(answer->n_tokens - 1) / decode_s : 0.0);
+}
+
+static int run(struct house *house, const char *prompt, const struct run_options *options)
+{
+    int n_models;
+    const struct api_model *model = house_models(house, &n_models);
+    int64_t n_tokens_max = 256;
+    int32_t n_ids;
+    if (options->n_tokens && (!parse_i64(options->n_tokens, &n_tokens_max) || n_tokens_max < 1)) {
+        fprintf(stderr, "shoal: --max-tokens is \"%s\", expected a whole number from 1\n",
+                options->n_tokens);
+        return 2;
+    }
+    int32_t *ids = make_prompt(model, prompt, options->raw != NULL, &n_ids);
+    if (!ids)
+        return 1;
+    struct request_body *body = make_body(model, ids, n_ids, options);
+    int64_t now_ns = time_now_ns();
+    const struct request request = {
+        .id = UINT64_C(1) << 48 | 1,
+        .n_prompt = n_ids,
+        .n_tokens = n_ids,
+        .n_tokens_max = (int32_t)min_i64(n_ids + n_tokens_max, model->n_context_max),
+        .arrived_ns = now_ns,
+        .served_ns = now_ns,
+        .deadline_ns = TIME_NEVER,
+    };
+    struct answer answer = { .model = model, .begun_ns = now_ns };
+    detokenizer_init(&answer.detokenizer, model->tokenizer, false);
+    str_init(&answer.text);
+    struct service service = house_service(house);
+    int code = service.submit(service.self, &request, body) ? drive(house, &answer) : 1;
+    str_clear(&answer.text);
+    detokenizer_end(&answer.detokenizer, &answer.text);
+    fwrite(answer.text.at, 1, answer.text.n, stdout);
+    if (code == 0)
+        print_figures(&answer);
+    str_free(&answer.text);
+    mem_give(ids);
+    mem_give(body);
+    return code;
+}
+
+int verb_run(int argc, char **argv)
+{
+    struct config config;
+    struct run_options options = { NULL, NULL, NULL, NULL, NULL, NULL };
+    const struct options_extra extras[] = {
+        { "max-tokens", "tokens of the answer: 256", &options.n_tokens, true },
+        { "temperature", "0 (greedy) unless given", &options.temperature, true },
+        { "top-p", "keep the likeliest tokens that hold this much", &options.top_p, true },
+        { "top-k", "keep so many of the likeliest tokens", &options.top_k, true },
+        { "seed", "the same seed gives the same tokens", &options.seed, true },
+        { "raw", "continue the prompt as it stands, without a chat template", &options.raw, false },
+    };
+    const struct options_verb verb = { doc,    "MODEL PROMPT",  true, NULL, 2, 2,
+                                       extras, COUNT_OF(extras) };
+    const char *plain[2];
+    struct fault fault;
+    struct house *house;
+    int n_plain, code = 2;
+
+    log_set(LOG_WARN, false);
+    config_init(&config);
+    enum status status = config_read_environment(&config, &fault);
+    if (status == STATUS_OK && options_parse(&verb, argc, argv, &config, plain, &n_plain)) {
+        status = config_add_model(&config, plain[0], &fault);
+        if (status == STATUS_OK)
+            status = house_open(&house, &config, &fault);
+        if (status == STATUS_OK) {
+            code = run(house, plain[1], &options);
+            house_close(house);
+        }
+    }
+    if (status != STATUS_OK)
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    config_free(&config);
+    return code;
+}

@@ -122,6 +122,20 @@ struct tensor weights_catalog_tensor(const struct weights_entry *entry)
     };
 }
 
+enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t *n,
+                                  struct fault *fault)
+{
+    *n = 0;
+    for (int32_t i = 0; i < catalog->n; i++) {
+        const int64_t *dims = catalog->at[i].dims;
+        *n += dims[0] * dims[1] * dims[2] * dims[3];
+        if (*n > 4 * ELEMENTS_MAX)
+            return fault_set(fault, STATUS_BAD_INPUT, "%s: more elements than any file holds",
+                             catalog->label);
+    }
+    return STATUS_OK;
+}
+
 void weights_catalog_print_dims(const struct weights_entry *entry, char *text, size_t n_bytes)
 {
     size_t n = (size_t)snprintf(text, n_bytes, "(");

@@ -39,5 +39,8 @@ enum status weights_catalog_seal(struct weights_catalog *catalog, struct fault *
 struct weights_entry *weights_catalog_find(const struct weights_catalog *catalog, const char *name);
 /* The tensor as rows of its innermost dimension; data NULL when it isn't readable so. */
 struct tensor weights_catalog_tensor(const struct weights_entry *entry);
+/* Elements of all tensors together. */
+enum status weights_catalog_count(const struct weights_catalog *catalog, int64_t *n,
+                                  struct fault *fault) MUST_USE;
 /* "(4096, 11008)", outermost first. */
 void weights_catalog_print_dims(const struct weights_entry *entry, char *text, size_t n_bytes);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PATH_BYTES_MAX   4096
 #define VALUE_BYTES_MIN  13 /* empty key, type, one byte */
 #define TENSOR_BYTES_MIN 24 /* empty name, no dimension, type, offset */
 #define KEY_BYTES_MAX    ((uint64_t)65535)
@@ -378,26 +379,43 @@ static enum status check_part(const struct weights_gguf *gguf, uint32_t part, st
     return STATUS_OK;
 }
 
-/* Parts are read from the last to the first, so that the values that stay are the first part's. */
+/* The values that stay are the first part's: the others' are only checked. */
+static enum status open_part(struct weights_gguf *gguf, uint32_t part, const char *name,
+                             struct fault *fault)
+{
+    struct weights_gguf_value *values = gguf->values;
+    int32_t n_values = gguf->n_values;
+    struct map by_key = gguf->by_key;
+    struct file_map *map = &gguf->maps[part];
+    set_label(gguf, name);
+    enum status status = file_map_open(map, name, fault);
+    if (status != STATUS_OK)
+        return status;
+    gguf->by_key = (struct map){ 0 };
+    gguf->n_values = 0;
+    status = read_part(gguf, map->at, map->n_bytes, fault);
+    if (status == STATUS_OK)
+        status = check_part(gguf, part, fault);
+    if (part == 0)
+        return status;
+    forget_values(gguf);
+    gguf->values = values;
+    gguf->n_values = n_values;
+    gguf->by_key = by_key;
+    return status;
+}
+
 static enum status open_parts(struct weights_gguf *gguf, const char *path, size_t n_stem,
                               struct fault *fault)
 {
-    char name[4096];
-    for (uint32_t part = gguf->n_parts; part-- > 0;) {
+    char name[PATH_BYTES_MAX];
+    for (uint32_t part = 0; part < gguf->n_parts; part++) {
         if (gguf->n_parts == 1)
             snprintf(name, sizeof(name), "%s", path);
         else
             snprintf(name, sizeof(name), "%.*s-%05u-of-%05u.gguf", (int)n_stem, path, part + 1,
                      gguf->n_parts);
-        set_label(gguf, name);
-        struct file_map *map = &gguf->maps[part];
-        enum status status = file_map_open(map, name, fault);
-        if (status != STATUS_OK)
-            return status;
-        forget_values(gguf);
-        status = read_part(gguf, map->at, map->n_bytes, fault);
-        if (status == STATUS_OK)
-            status = check_part(gguf, part, fault);
+        enum status status = open_part(gguf, part, name, fault);
         if (status != STATUS_OK)
             return status;
     }
@@ -418,7 +436,7 @@ enum status weights_gguf_open(struct weights_gguf *gguf, const char *path, struc
     size_t n_stem = 0;
     init(gguf, path);
     uint32_t n_parts = parse_split_name(path, &n_stem);
-    if (n_parts > GGUF_PARTS_MAX || strlen(path) > 4000)
+    if (n_parts > GGUF_PARTS_MAX || strlen(path) >= PATH_BYTES_MAX)
         return fault_set(fault, STATUS_TOO_LARGE, "%s: %u parts, at most %d are read", gguf->label,
                          n_parts, GGUF_PARTS_MAX);
     gguf->n_parts = n_parts > 0 ? n_parts : 1;

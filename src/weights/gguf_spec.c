@@ -138,13 +138,7 @@ static enum status read_tensors(const struct reader *r, struct model_spec *spec,
                          r->gguf->label, (long long)n_vocabulary, LIMIT_VOCABULARY);
     spec->n_vocabulary = (int32_t)n_vocabulary;
     spec->is_tied = weights_bind_entry(architecture, false, WEIGHTS_OUTPUT, catalog) == NULL;
-    for (int32_t i = 0; i < catalog->n; i++) {
-        const int64_t *dims = catalog->at[i].dims;
-        spec->n_parameters += dims[0] * dims[1] * dims[2] * dims[3];
-        if (spec->n_parameters > INT64_MAX / 4) /* several such tensors overlap in a lying file */
-            return fault_set(r->fault, STATUS_BAD_INPUT, "%s: its tensors overlap", r->gguf->label);
-    }
-    return STATUS_OK;
+    return weights_catalog_count(catalog, &spec->n_parameters, r->fault);
 }
 
 static enum status find_architecture(const struct weights_gguf *gguf,

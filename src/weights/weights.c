@@ -7,14 +7,20 @@
 #include "weights/gguf.h"
 #include "weights/gguf_card.h"
 #include "weights/gguf_spec.h"
+#include "weights/hf_card.h"
+#include "weights/hf_spec.h"
+#include "weights/safetensors.h"
 #include <stdio.h>
 #include <string.h>
 
-#define SAMPLE_BYTES 1024 /* of each end of a tensor, for the hash */
+#define SAMPLE_BYTES     1024 /* of each end of a tensor, for the hash */
+#define CONFIG_BYTES_MAX ((size_t)4 << 20)
 
 struct weights {
     bool is_hf, has_model;
-    struct weights_gguf gguf; /* unless is_hf */
+    struct weights_gguf gguf;       /* unless is_hf */
+    struct weights_safetensors set; /* if is_hf and has_model */
+    struct weights_hf_card hf_card; /* if is_hf */
     char format[32];
     struct model_spec spec;
     struct model_weights model;
@@ -23,7 +29,7 @@ struct weights {
 
 static const struct weights_catalog *catalog_of(const struct weights *weights)
 {
-    return &weights->gguf.catalog;
+    return weights->is_hf ? &weights->set.catalog : &weights->gguf.catalog;
 }
 
 static enum status open_gguf(struct weights *weights, const char *path, bool with_model,
@@ -45,6 +51,44 @@ static enum status open_gguf(struct weights *weights, const char *path, bool wit
             weights_gguf_card(&weights->gguf, weights->spec.n_vocabulary, &weights->card, fault);
     if (status != STATUS_OK)
         weights_gguf_close(&weights->gguf);
+    return status;
+}
+
+static enum status bind_hf(struct weights *weights, const char *path,
+                           const struct weights_architecture *architecture, struct fault *fault)
+{
+    enum status status = weights_safetensors_open(&weights->set, path, fault);
+    if (status == STATUS_OK)
+        status = weights_catalog_count(&weights->set.catalog, &weights->spec.n_parameters, fault);
+    if (status == STATUS_OK)
+        status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
+                              &weights->model, fault);
+    return status;
+}
+
+static enum status open_hf(struct weights *weights, const char *path, bool with_model,
+                           struct fault *fault)
+{
+    char config_path[4352];
+    struct weights_json config = { 0 };
+    const struct weights_architecture *architecture;
+    int n = snprintf(config_path, sizeof(config_path), "%s/config.json", path);
+    if (n < 0 || n >= (int)sizeof(config_path))
+        return fault_set(fault, STATUS_BAD_INPUT, "the path is too long");
+    snprintf(weights->format, sizeof(weights->format), "safetensors");
+    enum status status = STATUS_OK;
+    if (with_model || file_exists(config_path))
+        status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
+    if (status == STATUS_OK && with_model)
+        status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
+    if (status == STATUS_OK && with_model)
+        status = bind_hf(weights, path, architecture, fault);
+    if (status == STATUS_OK)
+        status = weights_hf_card_open(&weights->hf_card, path, config.nodes,
+                                      weights->spec.n_vocabulary, &weights->card, fault);
+    weights_json_close(&config);
+    if (status != STATUS_OK)
+        weights_safetensors_close(&weights->set);
     return status;
 }
 
@@ -70,7 +114,8 @@ static enum status open_any(struct weights **out, const char *path, bool with_mo
 {
     struct weights *weights = mem_take(sizeof(*weights));
     weights->is_hf = file_is_directory(path);
-    enum status status = open_gguf(weights, path, with_model, fault);
+    enum status status = weights->is_hf ? open_hf(weights, path, with_model, fault)
+                                        : open_gguf(weights, path, with_model, fault);
     *out = NULL;
     if (status != STATUS_OK) {
         mem_give(weights);
@@ -96,7 +141,12 @@ void weights_close(struct weights *weights)
 {
     if (weights == NULL)
         return;
-    weights_gguf_close(&weights->gguf);
+    if (weights->is_hf) {
+        weights_hf_card_close(&weights->hf_card);
+        weights_safetensors_close(&weights->set);
+    } else {
+        weights_gguf_close(&weights->gguf);
+    }
     mem_give(weights);
 }
 
@@ -161,7 +211,7 @@ uint64_t weights_hash(const struct weights *weights)
     const struct weights_catalog *catalog = catalog_of(weights);
     uint64_t hash = weights->has_model ? hash_spec(&weights->spec, 0) : 0;
     for (int32_t i = 0; i < catalog->n; i++)
-        hash = hash_entry(&catalog->at[i], hash);
+        hash += hash_entry(&catalog->at[i], 0); /* a sum: the same however the set is split */
     return hash;
 }
 
@@ -185,6 +235,9 @@ void weights_drop(const struct weights *weights, const struct tensor *tensor)
     size_t n_bytes = (size_t)(n_stored * row);
     for (uint32_t i = 0; weights->gguf.maps != NULL && i < weights->gguf.n_parts; i++)
         if (drop_in(&weights->gguf.maps[i], (uintptr_t)tensor->data, n_bytes))
+            return;
+    for (uint32_t i = 0; i < weights->set.n_parts; i++)
+        if (drop_in(&weights->set.maps[i], (uintptr_t)tensor->data, n_bytes))
             return;
 }
 

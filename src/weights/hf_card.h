@@ -1,0 +1,21 @@
+/* The card of a Hugging Face directory. */
+#pragma once
+#include "weights/json.h"
+#include "weights/vocabulary.h"
+#include "weights/weights.h"
+
+enum { HF_TOKENIZER_BYTES_MAX = 64 << 20, HF_SETTINGS_BYTES_MAX = 16 << 20 };
+
+/* What the card points into: it must live as long. */
+struct weights_hf_card {
+    struct pile pile;
+    struct weights_json tokenizer, settings; /* tokenizer.json, tokenizer_config.json */
+    struct weights_vocabulary vocabulary;
+};
+
+/* config: the directory's config.json, NULL when there is none. n_vocabulary: rows of the
+ * embedding, further tokens are left off; 0 = unknown. On failure nothing is left open. */
+enum status weights_hf_card_open(struct weights_hf_card *hf, const char *directory,
+                                 const struct weights_json_node *config, int32_t n_vocabulary,
+                                 struct weights_card *card, struct fault *fault) MUST_USE;
+void weights_hf_card_close(struct weights_hf_card *hf);

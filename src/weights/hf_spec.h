@@ -1,0 +1,10 @@
+/* What a Hugging Face config.json says of its model's sizes. */
+#pragma once
+#include "core/model_spec.h"
+#include "weights/json.h"
+#include "weights/names.h"
+
+/* Fills and checks the spec (n_parameters stays 0); *architecture is its row in the table. */
+enum status weights_hf_spec(const struct weights_json_node *config, struct model_spec *spec,
+                            const struct weights_architecture **architecture,
+                            struct fault *fault) MUST_USE;

@@ -1,0 +1,70 @@
+/* A fast strict JSON reader for model files: a tokenizer.json of 10 MB must not delay a start.
+ *
+ * The text is decoded in place and owned by the document; nodes lie in one array in document order,
+ * so a value's first child is the node behind it and its next sibling is `span` nodes further. All
+ * texts and keys are valid UTF-8 without NUL, zero-terminated. Depth, nodes and bytes are bounded.
+ * Of keys that are there twice the first counts. */
+#pragma once
+#include "base/status.h"
+#include "base/str.h"
+
+enum { JSON_DEPTH_MAX = 64, JSON_NODES_MAX = 8 << 20 };
+
+enum weights_json_kind {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_INTEGER,
+    JSON_REAL,
+    JSON_TEXT,
+    JSON_ARRAY,
+    JSON_OBJECT,
+};
+struct weights_json_node {
+    const char *key;  /* NULL unless a member of an object */
+    const char *text; /* TEXT: decoded; numbers: as written, n bytes, not zero-terminated */
+    uint32_t key_bytes;
+    uint32_t n;    /* bytes of text, members or elements */
+    uint32_t span; /* nodes of this value, itself included */
+    uint8_t kind;
+};
+struct weights_json {
+    char *text;
+    struct weights_json_node *nodes; /* nodes[0] is the document */
+    uint32_t n, capacity;
+};
+
+/* Takes text over (memory of mem_take with a zero byte after n_bytes), also on failure. label
+ * starts every fault: "config.json". */
+enum status weights_json_parse(struct weights_json *json, char *text, size_t n_bytes,
+                               const char *label, struct fault *fault) MUST_USE;
+enum status weights_json_open(struct weights_json *json, const char *path, size_t n_bytes_max,
+                              const char *label, struct fault *fault) MUST_USE;
+void weights_json_close(struct weights_json *json); /* fine on a zeroed one */
+
+/* The member of an object; NULL when it is absent, null, or object isn't one. */
+const struct weights_json_node *weights_json_find(const struct weights_json_node *object,
+                                                  const char *key);
+static inline const struct weights_json_node *weights_json_next(
+    const struct weights_json_node *value)
+{
+    return value + value->span;
+}
+bool weights_json_is_text(const struct weights_json_node *value, const char *text);
+bool weights_json_to_i64(const struct weights_json_node *value, int64_t *out) MUST_USE;
+bool weights_json_to_f64(const struct weights_json_node *value, double *out) MUST_USE;
+
+/* Members by type: an absent or null one leaves *out alone, another type is bad input. */
+struct weights_json_from {
+    const struct weights_json_node *object;
+    const char *label;
+    struct fault *fault;
+};
+enum status weights_json_i64(const struct weights_json_from *from, const char *key, int64_t least,
+                             int64_t most, int64_t *out) MUST_USE;
+enum status weights_json_f32(const struct weights_json_from *from, const char *key,
+                             float *out) MUST_USE;
+enum status weights_json_bool(const struct weights_json_from *from, const char *key,
+                              bool *out) MUST_USE;
+enum status weights_json_text(const struct weights_json_from *from, const char *key,
+                              const char **out) MUST_USE;

@@ -25,9 +25,7 @@ struct engine_options {
     const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */
     int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */
     bool has_prefix_cache;
-    bool is_virtual;      /* the simulator: no KV memory, no bodies */
-    int32_t n_rounds_max; /* a hold lasts at most this many rounds: 1 = every step is planned; 0 =
-                             as the plan says */
+    bool is_virtual; /* the simulator: no KV memory, no bodies */
     const struct schedule_policy *policy;
     const struct schedule_config *config;
     struct engine_exec exec;

@@ -56,6 +56,13 @@ void engine_queue_wait(struct engine *e, uint32_t slot)
     e->own[slot].is_matched = false;
 }
 
+/* It waits for nothing any more, or gives the blocks of its prefix hit back. */
+static void forget_hit(struct engine *e, uint32_t slot)
+{
+    e->n_waiting_matched -= e->own[slot].holds_hit;
+    e->own[slot].holds_hit = false;
+}
+
 static void leave_waiting(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
@@ -72,7 +79,7 @@ static void leave_waiting(struct engine *e, uint32_t slot)
         queue->last = r->prev;
     r->next = r->prev = SCHEDULE_NONE;
     service->n_waiting--;
-    e->n_waiting_matched -= e->n_table_blocks[slot] > 0;
+    forget_hit(e, slot);
 }
 
 static uint32_t *running_of(struct engine *e, uint16_t service)
@@ -115,8 +122,7 @@ void engine_queue_release(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
     CHECK(r->batch == 0);
-    if (r->state == REQUEST_WAITING && e->n_table_blocks[slot] > 0)
-        e->n_waiting_matched--;
+    forget_hit(e, slot);
     if (e->n_table_blocks[slot] > 0)
         kv_release(e->kv, slot);
     e->n_table_blocks[slot] = 0;
@@ -154,7 +160,8 @@ void engine_queue_match(struct engine *e, uint32_t slot)
     CHECK(r->n_computed < r->n_tokens);
     (void)kv_table(e->kv, slot, &e->n_table_blocks[slot]);
     e->own[slot].is_matched = true;
-    e->n_waiting_matched += e->n_table_blocks[slot] > 0;
+    e->own[slot].holds_hit = e->n_table_blocks[slot] > 0;
+    e->n_waiting_matched += e->own[slot].holds_hit;
 }
 
 bool engine_queue_release_waiting(struct engine *e)

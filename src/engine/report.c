@@ -109,7 +109,10 @@ bool engine_is_sound(const struct engine *e)
         n_taken += r->state != REQUEST_FREE;
         n_ended += r->state == REQUEST_ENDED;
         n_in_flight += r->batch != 0;
-        n_matched += r->state == REQUEST_WAITING && e->n_table_blocks[slot] > 0;
+        n_matched += e->own[slot].holds_hit;
+        if ((r->state == REQUEST_WAITING) &&
+            e->own[slot].holds_hit != (e->n_table_blocks[slot] > 0))
+            return false;
     }
     for (int i = 0; i < LIMIT_BATCHES; i++)
         n_flights += e->flights[i].batch.n_items > 0;

@@ -29,6 +29,7 @@ struct engine_own {
     uint8_t last_what, last_why;     /* ENDED: the last event, until it is said */
     bool is_unsaid;                  /* stands in the backlog */
     bool is_matched;                 /* was looked up in the prefix index since it waits */
+    bool holds_hit;                  /* WAITING, and its table holds what a prefix hit gave */
     bool has_deadline;               /* stands in the tree of deadlines */
     uint8_t n_logprobs;              /* kept for its unsaid tokens */
     struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
@@ -102,7 +103,7 @@ struct engine {
     bool lane_is_busy[LIMIT_LANES];
     int n_flights;
     uint32_t next_batch;
-    uint32_t n_waiting_matched; /* waiting requests that hold blocks */
+    uint32_t n_waiting_matched; /* requests that hold a prefix hit */
     int64_t plan_wake_ns;       /* a plan of nothing that wants to be asked again then */
     int64_t next_tick_ns;       /* of the arrival rates */
 

@@ -6,6 +6,8 @@
  * 1) goes on until its rounds are done or something cuts it. */
 #include "engine/state.h"
 
+#include "base/log.h"
+
 #define STEP_REFUSALS_MAX 4 /* plans in a row of which nothing could begin */
 
 /* ---- reserve ---- */
@@ -52,13 +54,11 @@ static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t la
     return true;
 }
 
-/* How many rounds of the plan this lane may hold: what the plan, the options, the ends of requests
- * and the blocks allow. */
+/* How many rounds of the plan this lane may hold: what the plan, the ends of requests and the
+ * blocks allow. */
 static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_t lane)
 {
     int n_rounds = plan->n_rounds;
-    if (e->options.n_rounds_max > 0)
-        n_rounds = min_i32(n_rounds, e->options.n_rounds_max);
     for (int32_t i = 0; i < plan->n_batches && n_rounds > 1; i++) {
         const struct batch *batch = &plan->batches[i];
         for (int32_t k = 0; k < batch->n_items && batch->lane == lane; k++) {
@@ -193,6 +193,14 @@ static void match_front(struct engine *e)
     }
 }
 
+static void verify(const struct engine *e, const struct schedule_plan *p)
+{
+    const char *wrong = base_verify ? schedule_check(&e->view, p) : NULL;
+    if (wrong != NULL)
+        log_line(LOG_ERROR, "engine", "policy %s: %s", e->options.policy->name, wrong);
+    CHECK(wrong == NULL);
+}
+
 static bool has_work(const struct engine *e)
 {
     bool has_lane = false;
@@ -217,7 +225,7 @@ static void plan(struct engine *e)
         if (e->options.has_prefix_cache)
             match_front(e);
         e->options.policy->plan(e->policy_state, &e->view, p);
-        VERIFY(schedule_check(&e->view, p) == NULL);
+        verify(e, p);
         if (p->n_preempts > 0 && engine_queue_release_waiting(e))
             continue; /* perhaps nobody has to go */
         for (int32_t i = 0; i < p->n_preempts; i++)

@@ -1,0 +1,40 @@
+/* An executor for tests: virtual time, and tokens that betray every mistake.
+ *
+ * The KV of a position is a hash of all tokens up to it, chained through the blocks themselves: it
+ * reads the state of the position before out of the request's table, adds the token and writes the
+ * next. A token is drawn from (seed, position, state). So a request whose blocks were mixed up,
+ * evicted too early, shared wrongly or computed twice with other tokens says something else than
+ * fake_expect, which knows nothing of blocks. */
+#pragma once
+#include "engine/bodies.h"
+#include "core/service.h"
+#include "engine/exec.h"
+#include "kv/kv.h"
+
+enum { FAKE_VOCABULARY = 200, FAKE_ROUNDS_MAX = 256 };
+
+struct fake_lane {
+    int n_batches, n_polled, n_rounds;
+    int64_t begin_ns;
+    struct batch batches[LIMIT_BATCHES];
+    struct batch_item *items; /* (LIMIT_BATCHES, LIMIT_BATCH_ITEMS) */
+};
+struct fake {
+    const int64_t *clock_ns;
+    int64_t step_ns;   /* of one batch of one round */
+    uint32_t fail_one; /* every so many batches fail; 0 = none */
+    struct engine_exec_view view;
+    struct fake_lane lanes[LIMIT_LANES];
+    int32_t n_new[LIMIT_BATCH_ITEMS];
+    struct token_logprobs logprobs[LIMIT_BATCH_ITEMS][4];
+    const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
+    int64_t n_begun, n_failed, n_chunks, n_cuts, n_rounds_saved, n_side_by_side;
+};
+void fake_init(struct fake *fake, const int64_t *clock_ns, int64_t step_ns);
+void fake_free(struct fake *fake);
+struct engine_exec fake_exec(struct fake *fake);
+
+/* All tokens that this request ends with, prompt included; returns how many. */
+int32_t fake_expect(const struct request_body *body, int32_t n_prompt, int32_t n_tokens_max,
+                    int32_t *tokens);
+float fake_logprob(int32_t token);

@@ -35,8 +35,6 @@ MORE_PREFIXES = {  # what a header of base offers beside its own name
     "base/status.c": ["fault"],
     "base/str.c": ["view", "utf8", "parse"],
     "base/team.c": ["thread", "lock"],
-    "text/tokenizer.c": ["tokenizer"],  # words that need no room before them
-    "text/detokenizer.c": ["detokenizer"],
     "cmd/main.c": ["main"],
 }
 DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "sim")
@@ -193,28 +191,36 @@ def exported():
                 yield room, source, fields[2]
 
 
-def face_of(room):
-    """What the room's face and contract headers declare: these names carry the room alone, wherever they live."""
-    faces = [s.text for s in SRC if s.path in (f"src/{room}/{room}.h", f"src/{room}/policy.h")]
-    return set(re.findall(rf"\b({room}_\w+)\b", "\n".join(faces)))
+def stems_of(room, name, symbol):
+    """The files that a symbol may be named after: the one that defines it, and the headers of its room that declare it."""
+    declared = re.compile(rf"\b{symbol}\b")
+    stems = [name.rsplit(".", 1)[0]]
+    for source in SRC:
+        if source.room == room and source.path.endswith(".h") and source.stem not in stems and \
+                any(map(declared.search, source.code)):
+            stems.append(source.stem)
+    return stems
+
+
+def prefixes_of(room, stem):
+    """kv/pool.c: kv_pool_; pool_ too where no other room has such a file; the room's face or contract: kv_ alone."""
+    if stem in (room, "policy"):
+        return [room]
+    rooms = {s.room for s in SRC if s.stem == stem}
+    return [f"{room}_{stem}"] + ([stem] if room in FLAT_ROOMS or len(rooms) == 1 else [])
 
 
 @rule
 def path_is_the_name():
     if BUILD is None:
         return
-    faces = {room: face_of(room) for room in os.listdir("src")}
     for room, name, symbol in exported():
         path = f"{room}/{name}"
         if not os.path.exists(f"src/{path}"):
             continue  # left over from an older tree
-        stem = name.rsplit(".", 1)[0]
-        if room in FLAT_ROOMS or stem == room:
-            prefixes = [stem]
-        else:
-            prefixes = [f"{room}_{stem}"]
+        prefixes = [p for stem in stems_of(room, name, symbol) for p in prefixes_of(room, stem)]
         prefixes += MORE_PREFIXES.get(path, [])
-        if not any(symbol == p or symbol.startswith(p + "_") for p in prefixes) and symbol not in faces[room]:
+        if not any(symbol == p or symbol.startswith(p + "_") for p in prefixes):
             yield f"src/{path}: {symbol} should begin with {' or '.join(p + '_' for p in prefixes)}"
         elif re.search(r"_(get|do|handle|process)_", symbol):
             yield f"src/{path}: {symbol}: get, do, handle and process say nothing"

@@ -1,0 +1,143 @@
+/* Conformance: tiny random models of every architecture and type against logits and greedy tokens
+ * that Hugging Face's transformers (or a float64 loop over dequantized weights) computed;
+ * tools/golden.py made the files and names the versions. */
+#include "passes.h"
+#include "test.h"
+
+#include "base/mem.h"
+#include "compute/compute.h"
+#include "cpu/cpu.h"
+#include <jansson.h>
+#include <math.h>
+
+static const struct golden {
+    const char *name, *path, *expected;
+    double error_max; /* of max |difference| / max |logit| */
+    int n_greedy;     /* tokens that must be equal */
+} goldens[] = {
+    { "llama", "llama", "llama/expected.json", 1e-4, 64 },
+    { "llama_sharded", "llama_sharded", "llama_sharded/expected.json", 1e-4, 64 },
+    { "llama_f16", "llama_f16", "llama_f16/expected.json", 1e-4, 64 },
+    { "llama_bf16", "llama_bf16", "llama_bf16/expected.json", 1e-4, 64 },
+    { "llama3", "llama3", "llama3/expected.json", 1e-4, 64 },
+    { "llama_linear", "llama_linear", "llama_linear/expected.json", 1e-4, 64 },
+    { "mistral", "mistral", "mistral/expected.json", 1e-4, 64 },
+    { "qwen2", "qwen2", "qwen2/expected.json", 1e-4, 64 },
+    { "qwen3", "qwen3", "qwen3/expected.json", 1e-4, 64 },
+    { "opt", "opt", "opt/expected.json", 1e-4, 64 },
+    { "gpt2", "gpt2", "gpt2/expected.json", 1e-4, 64 },
+    { "chatglm2", "chatglm2", "chatglm2/expected.json", 1e-4, 64 },
+    { "gguf_f32", "gguf/f32.gguf", "gguf/f32.expected.json", 1e-4, 64 },
+    { "gguf_f16", "gguf/f16.gguf", "gguf/f16.expected.json", 1e-4, 64 },
+    { "gguf_bf16", "gguf/bf16.gguf", "gguf/bf16.expected.json", 1e-4, 64 },
+    { "gguf_v2", "gguf/v2.gguf", "gguf/v2.expected.json", 0.06, 0 },
+    { "gguf_split", "gguf/split-00001-of-00002.gguf", "gguf/split.expected.json", 0.06, 0 },
+    { "q8_0", "gguf/q8_0.gguf", "gguf/q8_0.expected.json", 0.06, 0 },
+    { "q4_0", "gguf/q4_0.gguf", "gguf/q4_0.expected.json", 0.06, 0 },
+    { "q4_1", "gguf/q4_1.gguf", "gguf/q4_1.expected.json", 0.06, 0 },
+    { "q5_0", "gguf/q5_0.gguf", "gguf/q5_0.expected.json", 0.06, 0 },
+    { "q5_1", "gguf/q5_1.gguf", "gguf/q5_1.expected.json", 0.06, 0 },
+    { "q2_k", "gguf/q2_k.gguf", "gguf/q2_k.expected.json", 0.06, 0 },
+    { "q3_k", "gguf/q3_k.gguf", "gguf/q3_k.expected.json", 0.06, 0 },
+    { "q4_k", "gguf/q4_k.gguf", "gguf/q4_k.expected.json", 0.06, 0 },
+    { "q5_k", "gguf/q5_k.gguf", "gguf/q5_k.expected.json", 0.06, 0 },
+    { "q6_k", "gguf/q6_k.gguf", "gguf/q6_k.expected.json", 0.06, 0 },
+};
+
+static json_t *read_expected(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, name);
+    json_error_t error;
+    json_t *root = json_load_file(path, 0, &error);
+    if (!root)
+        fail_msg("%s: %s", path, error.text);
+    return root;
+}
+
+static int32_t *read_ids(const json_t *array, int32_t *n)
+{
+    *n = (int32_t)json_array_size(array);
+    int32_t *ids = mem_take(sizeof *ids * (size_t)(*n + 1));
+    for (int32_t i = 0; i < *n; i++)
+        ids[i] = (int32_t)json_integer_value(json_array_get(array, (size_t)i));
+    return ids;
+}
+
+/* Largest difference to the expected rows, over the largest expected value. */
+static double error_of(const json_t *rows, const float *logits, int32_t n_vocabulary)
+{
+    double worst = 0.0, largest = 0.0;
+    for (size_t r = 0; r < json_array_size(rows); r++) {
+        const json_t *row = json_array_get(rows, r);
+        assert_int_equal(json_array_size(row), n_vocabulary);
+        for (size_t i = 0; i < json_array_size(row); i++) {
+            double expected = json_number_value(json_array_get(row, i));
+            worst = fmax(worst, fabs(expected - (double)logits[r * (size_t)n_vocabulary + i]));
+            largest = fmax(largest, fabs(expected));
+        }
+    }
+    return worst / largest;
+}
+
+static int32_t argmax(const float *logits, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; i++)
+        best = logits[i] > logits[best] ? i : best;
+    return best;
+}
+
+static void check(const struct golden *golden, struct compute_backend *backend)
+{
+    char path[512];
+    struct passes p;
+    struct fault fault;
+    int32_t n_prompt, n_greedy, n_equal = 0;
+    const char *backend_name = backend->name;
+    snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, golden->path);
+    json_t *expected = read_expected(golden->expected);
+    int32_t *prompt = read_ids(json_object_get(expected, "prompt"), &n_prompt);
+    int32_t *greedy = read_ids(json_object_get(expected, "greedy"), &n_greedy);
+    json_t *rows = json_object_get(expected, "logits_last");
+    int32_t n_rows = (int32_t)json_array_size(rows);
+    if (passes_open(&p, path, backend, DTYPE_F32, n_prompt + n_greedy + 1, &fault) != STATUS_OK)
+        fail_msg("%s", fault.text);
+    float *logits = mem_take(sizeof(float) * (size_t)passes_n_vocabulary(&p) * (size_t)n_rows);
+    passes_run(&p, prompt, 0, n_prompt, n_rows, logits);
+    double error = error_of(rows, logits, passes_n_vocabulary(&p));
+    int32_t id =
+        argmax(logits + (int64_t)(n_rows - 1) * passes_n_vocabulary(&p), passes_n_vocabulary(&p));
+    while (n_equal < n_greedy && id == greedy[n_equal]) {
+        passes_run(&p, &id, n_prompt + n_equal, 1, 1, logits);
+        id = argmax(logits, passes_n_vocabulary(&p));
+        n_equal++;
+    }
+    printf("%-14s %-12s error %.2e, %d of %d greedy tokens\n", golden->name, backend_name, error,
+           n_equal, n_greedy);
+    assert_true(error <= golden->error_max);
+    assert_true(n_equal >= golden->n_greedy);
+    mem_give(logits);
+    mem_give(prompt);
+    mem_give(greedy);
+    json_decref(expected);
+    passes_close(&p);
+}
+
+static void test_golden(void **state)
+{
+    const struct golden *golden = *state;
+    const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
+    check(golden, compute_reference_open());
+    check(golden, cpu_open(&device, CPU_ISA_GENERIC));
+    check(golden, cpu_open(&device, cpu_isa_best()));
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(goldens)];
+    for (size_t i = 0; i < COUNT_OF(goldens); i++)
+        tests[i] = (struct CMUnitTest){ goldens[i].name, test_golden, NULL, NULL,
+                                        (void *)(uintptr_t)&goldens[i] };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+/* A model file opened on a backend, with one sequence and a cache of its own. */
+#include "passes.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+enum status passes_open(struct passes *p, const char *path, struct compute_backend *backend,
+                        enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault)
+{
+    struct weights *weights;
+    *p = (struct passes){ .n_tokens_max = n_tokens_max };
+    run_device_open(&p->device, backend);
+    enum status status = weights_open(&weights, path, fault);
+    if (status == STATUS_OK)
+        status = run_model_open(&p->model, weights, &p->device, NULL, fault);
+    if (status != STATUS_OK) {
+        run_device_close(&p->device);
+        return status;
+    }
+    const struct model_spec *spec = weights_spec(p->model.weights);
+    int64_t token_bytes = model_spec_kv_bytes_per_token(spec, kv_dtype);
+    int64_t n_blocks = div_up_i64(n_tokens_max, PASSES_BLOCK_TOKENS);
+    uint64_t block_bytes = (uint64_t)(PASSES_BLOCK_TOKENS * token_bytes);
+    p->kv = (struct compute_kv){ .base = mem_take((size_t)n_blocks * block_bytes),
+                                 .unit_bytes = block_bytes,
+                                 .block_bytes = block_bytes,
+                                 .blocks_per_unit = 1,
+                                 .block_tokens = PASSES_BLOCK_TOKENS,
+                                 .dtype = kv_dtype,
+                                 .n_layers = spec->n_layers,
+                                 .n_kv_heads = spec->n_kv_heads,
+                                 .head_dim = spec->head_dim };
+    p->blocks = mem_take(sizeof *p->blocks * (size_t)n_blocks);
+    for (int64_t i = 0; i < n_blocks; i++)
+        p->blocks[i] = (uint32_t)(n_blocks - 1 - i); /* out of order on purpose */
+    p->workspace = mem_take(
+        backend->workspace_bytes(backend->self, &p->model.program, n_tokens_max, n_tokens_max));
+    p->positions = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
+    p->logit_rows = mem_take(sizeof(int32_t) * (size_t)n_tokens_max);
+    return STATUS_OK;
+}
+
+void passes_close(struct passes *p)
+{
+    run_model_close(&p->model);
+    run_device_close(&p->device);
+    mem_give(p->kv.base);
+    mem_give(p->blocks);
+    mem_give(p->workspace);
+    mem_give(p->positions);
+    mem_give(p->logit_rows);
+}
+
+void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
+                int32_t n_logits, float *logits)
+{
+    const struct compute_sequence sequence = { 0, n_ids, n_before, p->blocks };
+    for (int32_t i = 0; i < n_ids; i++)
+        p->positions[i] = n_before + i;
+    for (int32_t i = 0; i < n_logits; i++)
+        p->logit_rows[i] = n_ids - n_logits + i;
+    const struct compute_pass pass = { .n_rows = n_ids,
+                                       .ids = ids,
+                                       .positions = p->positions,
+                                       .n_sequences = 1,
+                                       .sequences = &sequence,
+                                       .kv = p->kv,
+                                       .n_logit_rows = n_logits,
+                                       .logit_rows = p->logit_rows,
+                                       .logits = logits };
+    run_device_run(&p->device, &p->model.program, &pass, p->workspace);
+}
+
+static double bits_of(const float *logits, int32_t n, int32_t id)
+{
+    double best = (double)logits[0], sum = 0.0;
+    for (int32_t i = 1; i < n; i++)
+        best = (double)logits[i] > best ? (double)logits[i] : best;
+    for (int32_t i = 0; i < n; i++)
+        sum += num_exp((double)logits[i] - best);
+    return (num_log(sum) + best - (double)logits[id]) * 1.4426950408889634;
+}
+
+double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window)
+{
+    int32_t n_vocabulary = passes_n_vocabulary(p);
+    float *logits = mem_take(sizeof(float) * (size_t)n_vocabulary * (size_t)n_window);
+    double bits = 0.0;
+    for (int32_t at = 0; at + 1 < n_ids; at += n_window) {
+        int32_t n = min_i32(n_window, n_ids - 1 - at);
+        passes_run(p, ids + at, 0, n, n, logits);
+        for (int32_t i = 0; i < n; i++)
+            bits += bits_of(logits + (int64_t)i * n_vocabulary, n_vocabulary, ids[at + i + 1]);
+    }
+    mem_give(logits);
+    return bits;
+}
+
+int32_t passes_n_vocabulary(const struct passes *p)
+{
+    return p->model.program.n_vocabulary;
+}

@@ -1,0 +1,28 @@
+/* A model file opened on a backend, with one sequence and a cache of its own: what tests of the
+ * forward pass need. */
+#pragma once
+#include "run/model.h"
+
+enum { PASSES_BLOCK_TOKENS = 16 };
+
+struct passes {
+    struct run_device device;
+    struct run_model model;
+    struct compute_kv kv;
+    uint32_t *blocks;
+    int32_t n_tokens_max;
+    void *workspace;
+    int32_t *positions, *logit_rows;
+};
+/* backend is owned from here on. */
+enum status passes_open(struct passes *p, const char *path, struct compute_backend *backend,
+                        enum dtype kv_dtype, int32_t n_tokens_max, struct fault *fault);
+void passes_close(struct passes *p);
+/* Computes ids behind n_before tokens of the sequence; logits of the last n_logits rows: (n_logits,
+ * n_vocabulary). */
+void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
+                int32_t n_logits, float *logits);
+/* Bits that the model spends on ids[1..n_ids-1], read in windows of n_window tokens, each from an
+ * empty context. */
+double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window);
+int32_t passes_n_vocabulary(const struct passes *p);

@@ -51,8 +51,9 @@ static inline uint64_t test_seed(uint64_t usual)
     return seed;
 }
 
-/* In tests the costly self-checks are on. */
-__attribute__((constructor)) static void test_verify_on(void)
+/* In tests the costly self-checks are on, and no line is lost when a check stops the program. */
+__attribute__((constructor)) static void test_begin(void)
 {
     base_verify = true;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }

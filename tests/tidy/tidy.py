@@ -206,8 +206,10 @@ def prefixes_of(room, stem):
     """kv/pool.c: kv_pool_; pool_ too where no other room has such a file; the room's face or contract: kv_ alone."""
     if stem in (room, "policy"):
         return [room]
+    if room in FLAT_ROOMS:
+        return [stem]
     rooms = {s.room for s in SRC if s.stem == stem}
-    return [f"{room}_{stem}"] + ([stem] if room in FLAT_ROOMS or len(rooms) == 1 else [])
+    return [f"{room}_{stem}"] + ([stem] if len(rooms) == 1 else [])
 
 
 @rule

@@ -1,0 +1,165 @@
+"""Golden Hugging Face directories: one tiny random model per architecture, with its answers.
+
+    OUT/NAME/config.json, model.safetensors (or shards), tokenizer.json, expected.json
+
+The vocabulary is the 256 bytes (golden_gguf.byte_tokens()), so that every model can be served. An
+eos id occurs in the greedy tokens by chance: a reader of expected.json must ignore it.
+ChatGLM2 is HF's Glm, whose mathematics is the same, under ChatGLM2's own names.
+"""
+import json
+
+import safetensors.torch
+import tokenizers
+import torch
+import transformers
+
+import golden_expected
+import golden_gguf
+
+VOCAB = 256
+SMALL = dict(vocab_size=VOCAB, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
+             num_attention_heads=4, max_position_embeddings=256, tie_word_embeddings=False,
+             bos_token_id=0, eos_token_id=0, pad_token_id=None, attn_implementation="eager")
+
+T = transformers
+MODELS = {
+    "llama": (T.LlamaConfig, T.LlamaForCausalLM, dict(num_key_value_heads=4, rms_norm_eps=1e-5)),
+    "llama3": (T.LlamaConfig, T.LlamaForCausalLM, dict(
+        num_key_value_heads=2, rms_norm_eps=1e-5, rope_theta=50000.0,
+        # Original context 32: all three regions of frequencies occur within the test's positions.
+        rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                          original_max_position_embeddings=32))),
+    "llama_linear": (T.LlamaConfig, T.LlamaForCausalLM, dict(
+        num_key_value_heads=1, rms_norm_eps=1e-6, rope_scaling=dict(rope_type="linear", factor=4.0))),
+    "mistral": (T.MistralConfig, T.MistralForCausalLM, dict(
+        num_key_value_heads=2, sliding_window=16, rms_norm_eps=1e-5, head_dim=16)),
+    "qwen2": (T.Qwen2Config, T.Qwen2ForCausalLM, dict(
+        num_key_value_heads=2, rope_theta=1000000.0, tie_word_embeddings=True)),
+    # head_dim is not hidden / heads.
+    "qwen3": (T.Qwen3Config, T.Qwen3ForCausalLM, dict(
+        num_key_value_heads=2, head_dim=32, rope_theta=1000000.0)),
+    "opt": (T.OPTConfig, T.OPTForCausalLM, dict(
+        ffn_dim=128, word_embed_proj_dim=64, pad_token_id=1, tie_word_embeddings=True)),
+    "gpt2": (T.GPT2Config, T.GPT2LMHeadModel, dict(n_inner=None, tie_word_embeddings=True)),
+    "chatglm2": (T.GlmConfig, T.GlmForCausalLM, dict(
+        num_key_value_heads=2, head_dim=16, attention_bias=True, rms_norm_eps=1e-5,
+        partial_rotary_factor=0.5)),
+}
+
+
+def make(name, seed, dtype=torch.float32):
+    """A random model whose weights are values of dtype; (model, weights as stored)."""
+    config_class, model_class, own = MODELS[name]
+    config = config_class(**(SMALL | own))
+    model = golden_expected.randomize(model_class(config), seed)
+    model.to(dtype)
+    weights = {k: v.clone().contiguous() for k, v in model.state_dict().items()}
+    if config.tie_word_embeddings:
+        weights.pop("lm_head.weight")
+    return model.float(), weights
+
+
+def config_json(name, model, dtype):
+    config = json.loads(model.config.to_json_string(use_diff=False))
+    keep = set(json.loads(model.config.to_json_string(use_diff=True)))
+    keep |= set(SMALL) | set(MODELS[name][2]) | {"rope_theta", "layer_norm_eps", "hidden_act",
+                                                 "activation_function", "layer_norm_epsilon"}
+    drop = {"attn_implementation"}
+    if model.config.model_type in ("gpt2", "opt"):  # they have names of their own for this
+        drop |= {"intermediate_size"}
+    config = {k: v for k, v in config.items() if k in keep - drop and not k.startswith("_")}
+    config["architectures"] = [MODELS[name][1].__name__]
+    config["torch_dtype"] = str(dtype).removeprefix("torch.")
+    return config
+
+
+# Found by golden_expected.search() from 200 on; it starts there and so finds them at once.
+SEEDS = {"llama": 1200, "llama3": 1201, "llama_linear": 202, "mistral": 203,
+         "qwen2": 1204, "qwen3": 205, "opt": 9206, "gpt2": 3207, "chatglm2": 8208}
+
+
+# ---- ChatGLM2 -------------------------------------------------------------------------------
+
+def chatglm2_config(config):
+    return {
+        "architectures": ["ChatGLMModel"], "model_type": "chatglm",
+        "num_layers": config.num_hidden_layers, "padded_vocab_size": VOCAB,
+        "hidden_size": config.hidden_size, "ffn_hidden_size": config.intermediate_size,
+        "kv_channels": config.head_dim, "num_attention_heads": config.num_attention_heads,
+        "multi_query_attention": True, "multi_query_group_num": config.num_key_value_heads,
+        "seq_length": config.max_position_embeddings, "layernorm_epsilon": config.rms_norm_eps,
+        "rmsnorm": True, "post_layer_norm": True, "apply_residual_connection_post_layernorm": False,
+        "add_bias_linear": False, "add_qkv_bias": True, "original_rope": True,
+        "attention_softmax_in_fp32": True, "apply_query_key_layer_scaling": True,
+        "tie_word_embeddings": False, "eos_token_id": 0, "pad_token_id": 0, "torch_dtype": "float32",
+    }
+
+
+def chatglm2_weights(weights, config):
+    """Glm's weights under ChatGLM2's names; q, k and v become one matrix with one bias."""
+    e = "transformer.encoder."
+    out = {"transformer.embedding.word_embeddings.weight": weights["model.embed_tokens.weight"],
+           e + "final_layernorm.weight": weights["model.norm.weight"],
+           "transformer.output_layer.weight": weights["lm_head.weight"]}
+    # A buffer that the published files carry along.
+    n = config.head_dim // 2
+    out["transformer.rotary_pos_emb.inv_freq"] = 1.0 / 10000 ** (torch.arange(0, n, 2).float() / n)
+    for i in range(config.num_hidden_layers):
+        g, c = f"model.layers.{i}.", f"{e}layers.{i}."
+        for kind in ("weight", "bias"):
+            out[f"{c}self_attention.query_key_value.{kind}"] = torch.cat(
+                [weights[f"{g}self_attn.{x}_proj.{kind}"] for x in "qkv"])
+        out[c + "self_attention.dense.weight"] = weights[g + "self_attn.o_proj.weight"]
+        out[c + "mlp.dense_h_to_4h.weight"] = weights[g + "mlp.gate_up_proj.weight"]
+        out[c + "mlp.dense_4h_to_h.weight"] = weights[g + "mlp.down_proj.weight"]
+        out[c + "input_layernorm.weight"] = weights[g + "input_layernorm.weight"]
+        out[c + "post_attention_layernorm.weight"] = weights[g + "post_attention_layernorm.weight"]
+    return out
+
+
+# ---- Directories ----------------------------------------------------------------------------
+
+def tokenizer():
+    tok = tokenizers.Tokenizer(tokenizers.models.BPE(
+        {t: i for i, t in enumerate(golden_gguf.byte_tokens())}, []))
+    tok.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tok.decoder = tokenizers.decoders.ByteLevel()
+    return tok
+
+
+def save(folder, config, weights, answer, shards=1):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")
+    tokenizer().save(str(folder / "tokenizer.json"), pretty=False)
+    golden_expected.save(folder / "expected.json", answer)
+    if shards == 1:
+        safetensors.torch.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        return
+    where, names = {}, sorted(weights)
+    for i in range(shards):
+        file = f"model-{i + 1:05}-of-{shards:05}.safetensors"
+        part = {name: weights[name] for name in names[i::shards]}
+        safetensors.torch.save_file(part, folder / file, metadata={"format": "pt"})
+        where |= dict.fromkeys(part, file)
+    total = sum(w.numel() * w.element_size() for w in weights.values())
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {"total_size": total}, "weight_map": where}, indent=1, sort_keys=True) + "\n")
+
+
+def one(out, name, folder, seed, dtype=torch.float32, shards=1):
+    def attempt(seed):
+        model, weights = make(name, seed, dtype)
+        return model, (model.config, config_json(name, model, dtype), weights)
+
+    (hf_config, config, weights), answer = golden_expected.search(attempt, VOCAB, seed)
+    if name == "chatglm2":
+        config, weights = chatglm2_config(hf_config), chatglm2_weights(weights, hf_config)
+    save(out / folder, config, weights, answer, shards)
+
+
+def models(out):
+    for name, seed in SEEDS.items():
+        one(out, name, name, seed)
+    one(out, "llama3", "llama3_sharded", 201, shards=2)
+    one(out, "llama3", "llama3_f16", 221, torch.float16)
+    one(out, "llama3", "llama3_bf16", 222, torch.bfloat16)

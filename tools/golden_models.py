@@ -52,11 +52,13 @@ def make(name, seed, dtype=torch.float32):
     config_class, model_class, own = MODELS[name]
     config = config_class(**(SMALL | own))
     model = golden_expected.randomize(model_class(config), seed)
-    model.to(dtype)
-    weights = {k: v.clone().contiguous() for k, v in model.state_dict().items()}
+    with torch.no_grad():
+        for w in model.parameters():  # not the buffers: rotary frequencies stay float32
+            w.copy_(w.to(dtype))
+    weights = {k: v.to(dtype).clone().contiguous() for k, v in model.state_dict().items()}
     if config.tie_word_embeddings:
         weights.pop("lm_head.weight")
-    return model.float(), weights
+    return model, weights
 
 
 def config_json(name, model, dtype):
@@ -160,6 +162,6 @@ def one(out, name, folder, seed, dtype=torch.float32, shards=1):
 def models(out):
     for name, seed in SEEDS.items():
         one(out, name, name, seed)
-    one(out, "llama3", "llama3_sharded", 201, shards=2)
+    one(out, "llama3", "llama3_sharded", SEEDS["llama3"], shards=2)
     one(out, "llama3", "llama3_f16", 221, torch.float16)
     one(out, "llama3", "llama3_bf16", 222, torch.bfloat16)

@@ -1,5 +1,7 @@
-/* Names of why a request came back or ended, as metrics and logs say them. */
+/* Names of why a request came back and of what a service is doing, as metrics, logs and `ps` say
+ * them. */
 #include "core/service.h"
+#include "core/report.h"
 
 static const char *const names[SERVICE_WHY_N] = {
     [SERVICE_WHY_NONE] = "none",         [SERVICE_STOPPED] = "stop",
@@ -15,4 +17,14 @@ const char *service_why_name(enum service_why why)
 {
     bool is_known = (unsigned)why < SERVICE_WHY_N && names[why] != NULL;
     return is_known ? names[why] : "unknown";
+}
+
+const char *service_status_name(enum service_status status)
+{
+    static const char *const status_names[] = {
+        [SERVICE_UNLOADED] = "unloaded", [SERVICE_LOADING] = "loading",
+        [SERVICE_LOADED] = "loaded",     [SERVICE_DRAINING_OUT] = "draining",
+        [SERVICE_BROKEN] = "broken",
+    };
+    return (size_t)status < COUNT_OF(status_names) ? status_names[status] : "unknown";
 }

@@ -131,7 +131,7 @@ static enum status read_id(const struct weights_gguf *gguf, const struct weights
     return STATUS_OK;
 }
 
-static enum status read_ids(const struct weights_gguf *gguf, struct weights_card *card,
+static enum status read_ids(struct weights_gguf *gguf, struct weights_card *card,
                             struct fault *fault)
 {
     int32_t eot = -1, eom = -1;
@@ -160,7 +160,7 @@ static enum status read_ids(const struct weights_gguf *gguf, struct weights_card
 }
 
 /* Flags: first what the kind of tokenizer implies, then what the file says. */
-static enum status read_flags(const struct weights_gguf *gguf, struct weights_card *card,
+static enum status read_flags(struct weights_gguf *gguf, struct weights_card *card,
                               struct fault *fault)
 {
     struct view pre = view_text("");
@@ -206,31 +206,37 @@ static enum status read_texts(struct weights_gguf *gguf, struct weights_card *ca
     return STATUS_OK;
 }
 
-enum status weights_gguf_card(struct weights_gguf *gguf, int32_t n_vocabulary,
-                              struct weights_card *card, struct fault *fault)
+static enum status read_kind(const struct weights_gguf *gguf, struct weights_card *card,
+                             struct fault *fault)
 {
     struct view model = view_text("none");
-    weights_card_init(card);
-    enum status status = read_texts(gguf, card, fault);
-    if (status == STATUS_OK)
-        status = weights_gguf_meta_text(gguf, "tokenizer.ggml.model", &model, fault);
-    if (status != STATUS_OK || view_equal_text(model, "none") || view_equal_text(model, "no_vocab"))
+    enum status status = weights_gguf_meta_text(gguf, "tokenizer.ggml.model", &model, fault);
+    if (status != STATUS_OK)
         return status;
     if (view_equal_text(model, "llama"))
         card->tokenizer = WEIGHTS_TOKENIZER_SPM;
     else if (view_equal_text(model, "gpt2"))
         card->tokenizer = WEIGHTS_TOKENIZER_BPE;
-    else
+    else if (!view_equal_text(model, "none") && !view_equal_text(model, "no_vocab"))
         return fault_set(fault, STATUS_UNSUPPORTED, "%s: the tokenizer \"%.*s\" is not supported",
                          gguf->label, (int)(model.n < 32 ? model.n : 32), model.at);
-    status = read_tokens(gguf, n_vocabulary, card, fault);
+    return STATUS_OK;
+}
+
+enum status weights_gguf_card(struct weights_gguf *gguf, int32_t n_vocabulary,
+                              struct weights_card *card, struct fault *fault)
+{
     enum status (*const steps[])(struct weights_gguf *, struct weights_card *,
-                                 struct fault *) = { read_types, read_scores, read_merges };
-    for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
+                                 struct fault *) = { read_types, read_scores, read_merges,
+                                                     read_flags, read_ids };
+    weights_card_init(card);
+    enum status status = read_texts(gguf, card, fault);
+    if (status == STATUS_OK)
+        status = read_kind(gguf, card, fault);
+    bool has_tokenizer = card->tokenizer != WEIGHTS_TOKENIZER_NONE;
+    if (status == STATUS_OK && has_tokenizer)
+        status = read_tokens(gguf, n_vocabulary, card, fault);
+    for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK && has_tokenizer; i++)
         status = steps[i](gguf, card, fault);
-    if (status == STATUS_OK)
-        status = read_flags(gguf, card, fault);
-    if (status == STATUS_OK)
-        status = read_ids(gguf, card, fault);
     return status != STATUS_OK ? status : weights_card_check(card, gguf->label, fault);
 }

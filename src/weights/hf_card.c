@@ -312,8 +312,7 @@ static enum status read_roles(struct reader *r, int32_t n_vocabulary)
     trim(card, n_vocabulary);
     card->add_bos = card->add_bos && card->bos_id >= 0;
     card->add_eos = card->add_eos && card->eos_id >= 0;
-    status = read_generation(r);
-    return status != STATUS_OK ? status : weights_card_check(card, "tokenizer", r->fault);
+    return read_generation(r);
 }
 
 enum status weights_hf_card_open(struct weights_hf_card *hf, const char *directory,
@@ -336,6 +335,8 @@ enum status weights_hf_card_open(struct weights_hf_card *hf, const char *directo
         status = read_template(&r);
     if (status == STATUS_OK && card->tokenizer != WEIGHTS_TOKENIZER_NONE)
         status = read_roles(&r, n_vocabulary);
+    if (status == STATUS_OK)
+        status = weights_card_check(card, "tokenizer", fault);
     if (status != STATUS_OK)
         weights_hf_card_close(hf);
     return status;

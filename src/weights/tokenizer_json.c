@@ -63,7 +63,7 @@ static enum status count_tokens(const struct reader *r, const struct weights_jso
         id_max = max_i64(id_max, id);
     }
     uint32_t n_added = added != NULL ? added->n : 0;
-    value = added + 1;
+    value = added != NULL ? added + 1 : NULL;
     for (uint32_t i = 0; i < n_added; i++, value = weights_json_next(value)) {
         const struct weights_json_node *at = weights_json_find(value, "id");
         const struct weights_json_node *content = weights_json_find(value, "content");
@@ -112,7 +112,7 @@ static enum status read_tokens(struct reader *r)
                                is_spm && is_byte_token(text) ? TOKEN_BYTE : TOKEN_NORMAL);
     }
     uint32_t n_added = added != NULL ? added->n : 0;
-    value = added + 1;
+    value = added != NULL ? added + 1 : NULL;
     for (uint32_t i = 0; i < n_added; i++, value = weights_json_next(value)) {
         const struct weights_json_node *special = weights_json_find(value, "special");
         CHECK(weights_json_to_i64(weights_json_find(value, "id"), &id));

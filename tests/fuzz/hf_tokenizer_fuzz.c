@@ -1,0 +1,115 @@
+/* Fuzzes the files of a Hugging Face directory that make a card.
+ *
+ * The input is a bundle: "@@ name\n", the content up to the next "\n@@ ", and so on; the names are
+ * those below. Each run writes them into a directory of its own and opens it. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "weights/hf_card.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static const char *const names[] = {
+    "tokenizer.json", "tokenizer.model",     "tokenizer_config.json",
+    "config.json",    "vocab.json",          "generation_config.json",
+    "merges.txt",     "chat_template.jinja",
+};
+
+static const char *directory(void)
+{
+    static char path[64];
+    if (path[0] == '\0') {
+        snprintf(path, sizeof(path), "/dev/shm/hf_tokenizer_fuzz.XXXXXX");
+        CHECK(mkdtemp(path) != NULL);
+    }
+    return path;
+}
+
+static void clean(bool with_directory)
+{
+    char path[256];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory(), names[i]);
+        unlink(path);
+    }
+    if (with_directory)
+        rmdir(directory());
+}
+
+static void clean_at_exit(void)
+{
+    clean(true);
+}
+
+static void write_part(struct view name, struct view content)
+{
+    char path[256];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!view_equal_text(name, names[i]))
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", directory(), names[i]);
+        FILE *file = fopen(path, "wb");
+        CHECK(file != NULL && fwrite(content.at, 1, content.n, file) == content.n);
+        fclose(file);
+    }
+}
+
+static void write_bundle(struct view in)
+{
+    while (view_starts(in, "@@ ")) {
+        const char *line = memchr(in.at, '\n', in.n);
+        if (line == NULL)
+            return;
+        struct view name = view_of(in.at + 3, (size_t)(line - in.at - 3));
+        struct view rest = view_of(line + 1, in.n - name.n - 4);
+        const char *end = rest.n > 0 ? memmem(rest.at, rest.n, "\n@@ ", 4) : NULL;
+        size_t n = end != NULL ? (size_t)(end - rest.at) : rest.n;
+        write_part(name, view_of(rest.at, n));
+        n += end != NULL;
+        in = view_of(rest.at + n, rest.n - n);
+    }
+}
+
+static void check_card(const struct weights_card *card)
+{
+    for (int32_t id = 0; id < card->n_tokens; id++)
+        CHECK(card->tokens[id][card->token_bytes[id]] == '\0' && card->types[id] >= 1 &&
+              card->types[id] <= 6);
+    for (int32_t i = 0; i < card->n_merges; i++)
+        CHECK(strchr(card->merges[i], ' ') != NULL);
+    for (int32_t i = 0; i < card->n_eog; i++)
+        CHECK(card->eog_ids[i] >= 0 && card->eog_ids[i] < card->n_tokens);
+    CHECK(card->bos_id < card->n_tokens && card->eos_id < card->n_tokens);
+    CHECK(card->chat_template == NULL || utf8_is_valid(view_text(card->chat_template)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    static bool is_registered;
+    struct weights_hf_card hf;
+    struct weights_card card;
+    struct weights_json config = { 0 };
+    struct fault fault = { 0 };
+    char path[256];
+    if (!is_registered)
+        is_registered = atexit(clean_at_exit) == 0;
+    clean(false);
+    write_bundle(view_of((const char *)bytes, n));
+    snprintf(path, sizeof(path), "%s/config.json", directory());
+    if (file_exists(path) &&
+        weights_json_open(&config, path, 1 << 20, "config.json", &fault) != STATUS_OK)
+        return 0;
+    int32_t n_vocabulary = n > 0 && bytes[n - 1] % 4 == 0 ? 7 : 0;
+    if (weights_hf_card_open(&hf, directory(), config.nodes, n_vocabulary, &card, &fault) ==
+        STATUS_OK) {
+        check_card(&card);
+        weights_hf_card_close(&hf);
+    } else {
+        CHECK(fault.text[0] != '\0');
+    }
+    weights_json_close(&config);
+    return 0;
+}

@@ -131,8 +131,11 @@ struct compute_backend {
                         struct fault *fault);
     void (*unpack)(void *self, struct compute_weight *weight);
     size_t (*weight_bytes)(void *self, const struct compute_weight *weight);
+    /* What pack will take for it, at most: booked before a load begins. */
+    size_t (*packed_bytes)(void *self, const struct tensor *tensor);
     /* Activation memory for passes of up to these sizes (registers and scratch): the ledger's
-     * activation peak. */
+     * activation peak. Before the weights are packed (program->weights is NULL) the most is
+     * assumed. */
     size_t (*workspace_bytes)(void *self, const struct compute_program *program, int32_t n_rows_max,
                               int32_t n_logit_rows_max);
     /* Runs the whole pass; workspace: at least workspace_bytes, 64-byte aligned, its content does

@@ -451,6 +451,12 @@ static size_t reference_weight_bytes(void *self, const struct compute_weight *we
     return weight->n_bytes;
 }
 
+static size_t reference_packed_bytes(void *self, const struct tensor *tensor)
+{
+    (void)self;
+    return (size_t)tensor->n_rows * (size_t)tensor->n_columns * sizeof(float);
+}
+
 static void reference_close(void *self)
 {
     mem_give(self);
@@ -466,6 +472,7 @@ struct compute_backend *compute_reference_open(void)
         .pack = reference_pack,
         .unpack = reference_unpack,
         .weight_bytes = reference_weight_bytes,
+        .packed_bytes = reference_packed_bytes,
         .workspace_bytes = reference_workspace_bytes,
         .run = reference_run,
         .close = reference_close,

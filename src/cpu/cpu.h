@@ -1,0 +1,37 @@
+/* The CPU backend: packed weights, one table of kernels per instruction set chosen at run time, a
+ * team of cores.
+ *
+ * Its arithmetic is compute.h's: whatever the instruction set, the number of cores and the batch, a
+ * row's result has the same bits as the reference backend's. */
+#pragma once
+#include "compute/compute.h"
+#include "core/device.h"
+
+enum cpu_isa { CPU_ISA_GENERIC, CPU_ISA_AVX2, CPU_ISA_AVX512, CPU_ISA_N };
+
+/* The best that this processor has (and the operating system saves). SHOAL_CPU_ISA=generic, avx2 or
+ * avx512 in the environment holds it down. */
+enum cpu_isa cpu_isa_best(void);
+const char *cpu_isa_name(enum cpu_isa isa);
+
+/* A backend on the device's cores: one team member a core, pinned to it. Instruction sets above
+ * isa_max are not used. Close with backend->close. Calls of pack and run must not overlap. */
+struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa isa_max);
+
+/* The cores of a machine, from hwloc. */
+struct cpu_topology {
+    int32_t n_processors; /* operating system numbers run below this */
+    int32_t n_sockets;
+    int32_t n_cores; /* physical cores that this process may use */
+    struct cpu_topology_core {
+        int32_t processor; /* operating system's number of its first hardware thread */
+        int32_t socket;    /* counted from 0 */
+    } cores[DEVICE_CORES_MAX];
+    int64_t memory_bytes;
+};
+/* synthetic: NULL for this machine, or a hwloc description such as "package:2 core:4 pu:2". */
+enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out,
+                              struct fault *fault) MUST_USE;
+/* The device made of one socket's cores, one hardware thread a core; socket -1: all of them. */
+void cpu_topology_device(const struct cpu_topology *topology, int32_t socket,
+                         struct device_spec *out);

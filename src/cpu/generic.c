@@ -1,0 +1,211 @@
+/* Kernels in plain C for any processor: no holes, no hurry. */
+#include "cpu/lanes.h"
+
+static float element(enum dtype dtype, const unsigned char *p)
+{
+    float value;
+    quant_block_to_float(dtype, p, &value);
+    return value;
+}
+
+static void matmul_float(const struct cpu_tile *tile, enum dtype dtype, size_t n_bytes)
+{
+    for (int32_t row = 0; row < tile->n_rows; row++)
+        for (int32_t panel = 0; panel < tile->n_panels; panel++) {
+            const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+            const float *x = tile->x + (size_t)row * tile->x_stride;
+            float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+            float acc[CPU_PANEL] = { 0 };
+            for (int32_t k = 0; k < tile->n_columns; k++)
+                for (size_t o = 0; o < CPU_PANEL; o++, p += n_bytes)
+                    acc[o] = vmath_fma(element(dtype, p), x[k], acc[o]);
+            memcpy(out, acc, sizeof(acc));
+        }
+}
+
+static void matmul_f32(const struct cpu_tile *tile)
+{
+    matmul_float(tile, DTYPE_F32, 4);
+}
+static void matmul_f16(const struct cpu_tile *tile)
+{
+    matmul_float(tile, DTYPE_F16, 2);
+}
+static void matmul_bf16(const struct cpu_tile *tile)
+{
+    matmul_float(tile, DTYPE_BF16, 2);
+}
+
+struct cursor { /* walks one panel against one quantized row */
+    const unsigned char *p;
+    const int8_t *q;
+    const float *scales;
+    const int32_t *sums;
+};
+
+/* sum of stored * q over `n` k from k0 of the block, per output; minus the offset's share. */
+static inline void dot(struct cpu_form form, const unsigned char *weights, const int8_t *q, int k0,
+                       int n, int32_t sum_q, int32_t sum[CPU_PANEL])
+{
+    for (int o = 0; o < CPU_PANEL; o++)
+        sum[o] = -form.offset * sum_q;
+    for (int k = k0; k < k0 + n; k++)
+        for (int o = 0; o < CPU_PANEL; o++) {
+            int value;
+            if (form.n_bits == 4)
+                value = weights[64 * (k % 16 / 4) + 4 * o + k % 4] >> (k / 16 * 4) & 15;
+            else if (form.value_max >= 0)
+                value = weights[64 * (k / 4) + 4 * o + k % 4];
+            else
+                value = (int8_t)weights[64 * (k / 4) + 4 * o + k % 4];
+            sum[o] += value * q[k];
+        }
+}
+
+static inline float half_at(const unsigned char *p)
+{
+    uint16_t half;
+    memcpy(&half, p, 2);
+    return half_to_float(half);
+}
+
+/* One block of 32: acc gets its scaled sums. unit: where the halves are. */
+static inline void block(struct cpu_form form, const unsigned char *unit, struct cursor *at,
+                         float acc[CPU_PANEL])
+{
+    const unsigned char *weights = at->p + cpu_form_scales(form);
+    for (int sub = 0; sub < 32 / form.n_sub; sub++) {
+        int32_t sum[CPU_PANEL], sum_q = at->sums[sub];
+        if (form.n_sub == 32)
+            sum_q += at->sums[1];
+        dot(form, weights, at->q, sub * form.n_sub, form.n_sub, sum_q, sum);
+        float x_scale = *at->scales, x_sum = x_scale * (float)sum_q;
+        for (int o = 0; o < CPU_PANEL; o++) {
+            float scale = half_at(unit + 2 * o);
+            float minimum = form.has_minimum ? half_at(unit + 32 + 2 * o) : 0.0f;
+            if (form.n_unit == 256) {
+                scale *= (float)(int8_t)at->p[o];
+                minimum = form.has_minimum ? -(minimum * (float)(int8_t)at->p[16 + o]) : 0.0f;
+            }
+            acc[o] = vmath_fma((float)sum[o], scale * x_scale, acc[o]);
+            if (form.has_minimum)
+                acc[o] = vmath_fma(minimum, x_sum, acc[o]);
+        }
+        at->p += form.n_unit == 256 ? (form.has_minimum ? 32 : 16) : 0;
+    }
+    at->p = weights + cpu_form_weights(form);
+    at->q += 32;
+    at->scales += 1;
+    at->sums += 2;
+}
+
+static inline void matmul_integer(const struct cpu_tile *tile, struct cpu_form form)
+{
+    for (int32_t row = 0; row < tile->n_rows; row++)
+        for (int32_t panel = 0; panel < tile->n_panels; panel++) {
+            size_t first = (size_t)row * (size_t)tile->n_columns;
+            struct cursor at = { tile->panels + (size_t)panel * tile->panel_bytes,
+                                 tile->rows.q + first, tile->rows.scales + first / 32,
+                                 tile->rows.sums + first / 16 };
+            float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+            float acc[CPU_PANEL] = { 0 };
+            for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
+                const unsigned char *unit = at.p;
+                at.p += cpu_form_head(form);
+                for (int32_t i = 0; i < form.n_unit; i += 32)
+                    block(form, unit, &at, acc);
+            }
+            memcpy(out, acc, sizeof(acc));
+        }
+}
+
+#define MATMUL(name, form)                                                                         \
+    static void name(const struct cpu_tile *tile)                                                  \
+    {                                                                                              \
+        matmul_integer(tile, form);                                                                \
+    }
+MATMUL(matmul_q8_0, CPU_FORM_Q8_0)
+MATMUL(matmul_q4_0, CPU_FORM_Q4_0)
+MATMUL(matmul_q4_1, CPU_FORM_Q4_1)
+MATMUL(matmul_q5_0, CPU_FORM_Q5_0)
+MATMUL(matmul_q5_1, CPU_FORM_Q5_1)
+MATMUL(matmul_q2_k, CPU_FORM_Q2_K)
+MATMUL(matmul_q3_k, CPU_FORM_Q3_K)
+MATMUL(matmul_q4_k, CPU_FORM_Q4_K)
+MATMUL(matmul_q5_k, CPU_FORM_Q5_K)
+MATMUL(matmul_q6_k, CPU_FORM_Q6_K)
+
+static void quantize(const float *x, int32_t n, int8_t *q, float *scales, int32_t *sums)
+{
+    for (int32_t k = 0; k < n; k += 32) {
+        scales[k / 32] = quant_activations(x + k, q + k);
+        for (int32_t half = k; half < k + 32; half += 16) {
+            sums[half / 16] = 0;
+            for (int32_t i = half; i < half + 16; i++)
+                sums[half / 16] += q[i];
+        }
+    }
+}
+
+static void to_half(const float *x, int32_t n, uint16_t *out)
+{
+    for (int32_t i = 0; i < n; i++)
+        out[i] = half_from_float(x[i]);
+}
+
+static float kv_at(const struct cpu_run *run, int32_t t, int32_t d)
+{
+    size_t at = (size_t)t * (size_t)run->head_dim + (size_t)d;
+    return run->is_half ? element(DTYPE_F16, run->rows + at * 2)
+                        : element(DTYPE_F32, run->rows + at * 4);
+}
+
+static void scores(const struct cpu_run *run, const float *queries, float scale)
+{
+    for (int32_t t = 0; t < run->n; t++) {
+        for (int32_t d = 0; d < run->head_dim; d++)
+            run->scratch[d] = kv_at(run, t, d);
+        for (int32_t i = 0; i < run->n_queries; i++) {
+            float partial[16] = { 0 };
+            for (int32_t d = 0; d < run->head_dim; d++)
+                partial[d % 16] =
+                    vmath_fma(queries[i * run->stride + d], run->scratch[d], partial[d % 16]);
+            run->probabilities[i * CPU_PIECE + t] = vmath_fold16(partial) * scale;
+        }
+    }
+}
+
+static void mix(const struct cpu_run *run, float *out)
+{
+    for (int32_t t = 0; t < run->n; t++)
+        for (int32_t d = 0; d < run->head_dim; d++) {
+            float value = kv_at(run, t, d);
+            for (int32_t i = 0; i < run->n_queries; i++) {
+                float *o = out + i * run->stride + d;
+                *o = vmath_fma(run->probabilities[i * CPU_PIECE + t], value, *o);
+            }
+        }
+}
+
+const struct cpu_kernels cpu_generic = {
+    .name = "cpu-generic",
+    .matmul = {
+        [DTYPE_F32] = matmul_f32,   [DTYPE_F16] = matmul_f16,   [DTYPE_BF16] = matmul_bf16,
+        [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
+        [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
+        [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
+        [DTYPE_Q6_K] = matmul_q6_k,
+    },
+    .quantize = quantize,
+    .norm = lanes_norm,
+    .rotate_halves = lanes_rotate_halves,
+    .rotate_pairs = lanes_rotate_pairs,
+    .act = lanes_act,
+    .multiply = lanes_multiply,
+    .add = lanes_add,
+    .to_half = to_half,
+    .scores = scores,
+    .softmax = lanes_softmax,
+    .mix = mix,
+    .merge = lanes_merge,
+};

@@ -1,0 +1,97 @@
+/* Which instruction sets this processor has, and the table of kernels for each. */
+#include "cpu/cpu.h"
+#include "cpu/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static const char *const names[CPU_ISA_N] = { "generic", "avx2", "avx512" };
+
+const char *cpu_isa_name(enum cpu_isa isa)
+{
+    CHECK((int)isa >= 0 && isa < CPU_ISA_N);
+    return names[isa];
+}
+
+#if defined(__x86_64__)
+/* What the operating system saves: bits of XCR0. */
+static uint64_t saved_state(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static bool has_bits(uint32_t value, uint32_t bits)
+{
+    return (value & bits) == bits;
+}
+
+static enum cpu_isa detect(void)
+{
+    enum { OSXSAVE = 1 << 27, FMA = 1 << 12, F16C = 1 << 29, AVX = 1 << 28 };
+    enum { AVX2 = 1 << 5, F = 1 << 16, DQ = 1 << 17, BW = 1 << 30, VNNI = 1 << 11, VBMI = 1 << 1 };
+    const uint32_t vl = UINT32_C(1) << 31;
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has_bits(c, OSXSAVE | FMA | F16C | AVX))
+        return CPU_ISA_GENERIC;
+    uint64_t saved = saved_state();
+    if ((saved & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_bits(b, AVX2))
+        return CPU_ISA_GENERIC;
+    bool has_512 = has_bits(b, F | DQ | BW | vl) && has_bits(c, VNNI | VBMI);
+    return has_512 && (saved & 0xE0) == 0xE0 ? CPU_ISA_AVX512 : CPU_ISA_AVX2;
+}
+#else
+static enum cpu_isa detect(void)
+{
+    return CPU_ISA_GENERIC;
+}
+#endif
+
+enum cpu_isa cpu_isa_best(void)
+{
+    enum cpu_isa best = detect();
+    const char *wish = getenv("SHOAL_CPU_ISA");
+    for (int isa = 0; wish != NULL && isa < (int)best; isa++)
+        if (strcmp(wish, names[isa]) == 0)
+            return (enum cpu_isa)isa;
+    return best;
+}
+
+static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
+{
+    to->name = from->name;
+    for (int i = 0; i < DTYPE_N; i++)
+        to->matmul[i] = from->matmul[i] != NULL ? from->matmul[i] : to->matmul[i];
+#define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
+    TAKE(quantize);
+    TAKE(norm);
+    TAKE(rotate_halves);
+    TAKE(rotate_pairs);
+    TAKE(act);
+    TAKE(multiply);
+    TAKE(add);
+    TAKE(to_half);
+    TAKE(scores);
+    TAKE(softmax);
+    TAKE(mix);
+    TAKE(merge);
+#undef TAKE
+}
+
+void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
+{
+    *out = cpu_generic;
+#if defined(__x86_64__)
+    if (isa >= CPU_ISA_AVX2)
+        take(&cpu_avx2, out);
+    if (isa >= CPU_ISA_AVX512)
+        take(&cpu_avx512, out);
+#else
+    (void)isa;
+    (void)take;
+#endif
+}

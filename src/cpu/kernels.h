@@ -1,0 +1,77 @@
+/* What an instruction set must be able to do: one table of functions each. NULL in a table is
+ * filled from the next lower one.
+ *
+ * No kernel allocates, none knows threads. The same inputs give the same bits in every table. */
+#pragma once
+#include "cpu/cpu.h"
+#include "cpu/pack.h"
+
+enum {
+    CPU_TILE_ROWS = 12,  /* rows of activations that a matmul kernel takes at most */
+    CPU_TILE_PANELS = 4, /* panels of weights */
+    CPU_QUERIES = 16,    /* queries that share one read of keys and values */
+    CPU_PIECE = 256,     /* positions of one piece of attention */
+};
+
+/* Activations quantized per 32 inputs, row after row. */
+struct cpu_quantized {
+    int8_t *q;     /* (n_rows, n_columns) */
+    float *scales; /* (n_rows, n_columns / 32) */
+    int32_t *sums; /* (n_rows, n_columns / 16): of q */
+};
+
+/* out = rows . panels^T, all of K: n_rows <= CPU_TILE_ROWS, n_panels <= CPU_TILE_PANELS. */
+struct cpu_tile {
+    const unsigned char *panels;
+    size_t panel_bytes;
+    int32_t n_panels, n_rows, n_columns;
+    const float *x;            /* float weights: (n_rows, x_stride) */
+    size_t x_stride;           /* floats */
+    struct cpu_quantized rows; /* integer weights: of the first row */
+    float *out;                /* (n_rows, CPU_TILE_PANELS * 16) */
+};
+
+struct cpu_norm {
+    const float *weight, *bias; /* bias may be NULL */
+    int32_t n;
+    float epsilon;
+    bool is_layer;
+};
+
+/* One run of positions whose keys or values lie side by side: (n, head_dim), F16 or F32. */
+struct cpu_run {
+    const unsigned char *rows;
+    bool is_half;
+    int32_t n, head_dim, stride; /* stride: floats of a query or output row, a multiple of 16 */
+    int32_t n_queries;           /* <= CPU_QUERIES */
+    float *probabilities;        /* (n_queries, CPU_PIECE): scores or weights of these positions */
+    float *scratch;              /* (4, stride) for scores */
+};
+
+struct cpu_kernels {
+    const char *name;
+    void (*matmul[DTYPE_N])(const struct cpu_tile *tile);
+    /* n: a multiple of 32 */
+    void (*quantize)(const float *x, int32_t n, int8_t *q, float *scales, int32_t *sums);
+    void (*norm)(const struct cpu_norm *norm, const float *x, float *out); /* x == out is fine */
+    /* table: (n_rope_dims / 2) cosines, then as many sines */
+    void (*rotate_halves)(float *x, const float *table, int32_t n_half);
+    void (*rotate_pairs)(float *x, const float *table, int32_t n_half);
+    void (*act)(int act, float *x, int32_t n);               /* in place; enum act_kind */
+    void (*multiply)(const float *x, float *out, int32_t n); /* out *= x */
+    void (*add)(const float *x, float *out, int32_t n);      /* out += x */
+    void (*to_half)(const float *x, int32_t n, uint16_t *out);
+    /* probabilities = queries . keys * scale; queries (n_queries, stride), 0 behind head_dim */
+    void (*scores)(const struct cpu_run *run, const float *queries, float scale);
+    /* s[first..last] of one piece (CPU_PIECE floats) becomes exp(s - max); the others of the same
+     * 16 become 0. Returns the sum. */
+    float (*softmax)(float *s, int32_t first, int32_t last, float *max);
+    /* out (n_queries, stride) += probabilities . values */
+    void (*mix)(const struct cpu_run *run, float *out);
+    /* o = fma(o2, b, o * a) */
+    void (*merge)(float *o, const float *o2, float a, float b, int32_t n);
+};
+
+extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx512; /* generic has no holes */
+/* The whole table for an instruction set, holes filled. */
+void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

@@ -1,0 +1,262 @@
+/* Packing weights into panels at load, by the whole team, and reading rows back. */
+#include "cpu/pack.h"
+
+#include "base/mem.h"
+#include "compute/quant.h"
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+struct cpu_form cpu_pack_form(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q8_0:
+        return CPU_FORM_Q8_0;
+    case DTYPE_Q4_0:
+        return CPU_FORM_Q4_0;
+    case DTYPE_Q4_1:
+        return CPU_FORM_Q4_1;
+    case DTYPE_Q5_0:
+        return CPU_FORM_Q5_0;
+    case DTYPE_Q5_1:
+        return CPU_FORM_Q5_1;
+    case DTYPE_Q2_K:
+        return CPU_FORM_Q2_K;
+    case DTYPE_Q3_K:
+        return CPU_FORM_Q3_K;
+    case DTYPE_Q4_K:
+        return CPU_FORM_Q4_K;
+    case DTYPE_Q5_K:
+        return CPU_FORM_Q5_K;
+    default:
+        CHECK(dtype == DTYPE_Q6_K);
+        return CPU_FORM_Q6_K;
+    }
+}
+
+struct job { /* what the team packs together */
+    const struct tensor *tensor;
+    struct compute_weight *weight;
+};
+
+/* 32 values of output o into the weights of a block. */
+static void put_values(struct cpu_form form, const int8_t *values, int o, unsigned char *block)
+{
+    if (form.n_bits == 8) {
+        for (int k = 0; k < 32; k++)
+            block[64 * (k / 4) + 4 * o + k % 4] = (unsigned char)(values[k] + form.offset);
+        return;
+    }
+    for (int k = 0; k < 16; k++) {
+        int low = values[k] + form.offset, high = values[k + 16] + form.offset;
+        block[64 * (k / 4) + 4 * o + k % 4] = (unsigned char)(low | high << 4);
+    }
+}
+
+/* One block of the file, of output o, into its unit. */
+static void put_unit(struct cpu_form form, const struct quant_block *from, int o,
+                     unsigned char *unit)
+{
+    memcpy(unit + 2 * o, &from->d, 2);
+    if (form.has_minimum)
+        memcpy(unit + 32 + 2 * o, &from->m, 2);
+    unsigned char *p = unit + cpu_form_head(form);
+    for (int k = 0; k < from->n; k += 32) {
+        if (form.n_unit == 256)
+            for (int sub = k / form.n_sub; sub < (k + 32) / form.n_sub; sub++) {
+                p[o] = (unsigned char)from->scales[sub];
+                p += 16;
+                if (form.has_minimum) {
+                    p[o] = (unsigned char)from->minimums[sub];
+                    p += 16;
+                }
+            }
+        put_values(form, from->values + k, o, p);
+        p += cpu_form_weights(form);
+    }
+}
+
+static void pack_integers(const struct job *job, int32_t panel)
+{
+    const struct tensor *tensor = job->tensor;
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    struct cpu_form form = cpu_pack_form(tensor->dtype);
+    unsigned char *to = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
+    for (int o = 0; o < CPU_PANEL; o++) {
+        int32_t row = panel * CPU_PANEL + o;
+        if (row >= tensor->n_rows)
+            return; /* its scales stay 0 */
+        const unsigned char *from = tensor->data;
+        from += row * tensor->row_bytes;
+        unsigned char *unit = to;
+        for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
+            struct quant_block block;
+            quant_block_decode(tensor->dtype, from, &block);
+            put_unit(form, &block, o, unit);
+            from += info->block_bytes;
+            unit += cpu_form_unit_bytes(form);
+        }
+    }
+}
+
+static void pack_floats(const struct job *job, int32_t panel)
+{
+    const struct tensor *tensor = job->tensor;
+    size_t n_bytes = (size_t)dtype_info(tensor->dtype)->block_bytes;
+    size_t row_bytes = (size_t)tensor->row_bytes;
+    const unsigned char *from = tensor->data;
+    unsigned char *to = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
+    for (size_t o = 0; o < CPU_PANEL; o++) {
+        size_t row = (size_t)panel * CPU_PANEL + o;
+        if (row >= (size_t)tensor->n_rows)
+            return;
+        for (size_t k = 0; k < (size_t)tensor->n_columns; k++)
+            memcpy(to + (k * CPU_PANEL + o) * n_bytes,
+                   tensor->is_transposed ? from + k * row_bytes + row * n_bytes
+                                         : from + row * row_bytes + k * n_bytes,
+                   n_bytes);
+    }
+}
+
+static void pack_share(void *arg, int rank, int n)
+{
+    const struct job *job = arg;
+    bool is_integer = dtype_info(job->tensor->dtype)->is_integer;
+    int64_t n_panels = job->weight->n_panels;
+    for (int64_t panel = n_panels * rank / n; panel < n_panels * (rank + 1) / n; panel++)
+        (is_integer ? pack_integers : pack_floats)(job, (int32_t)panel);
+}
+
+/* Asks for huge pages under what lies whole inside: fewer misses of the translation buffer. */
+static void prefer_huge_pages(unsigned char *p, size_t n_bytes)
+{
+    size_t head = (size_t)(align_up_u64((uintptr_t)p, HUGE_PAGE_BYTES) - (uintptr_t)p);
+    if (n_bytes < head + HUGE_PAGE_BYTES)
+        return;
+    size_t inside = (n_bytes - head) & ~(HUGE_PAGE_BYTES - 1);
+    (void)madvise(p + head, inside, MADV_HUGEPAGE); /* a wish */
+}
+
+static size_t panel_bytes_of(const struct tensor *tensor)
+{
+    size_t columns = (size_t)tensor->n_columns;
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    if (!info->is_integer)
+        return columns * CPU_PANEL * (size_t)info->block_bytes;
+    struct cpu_form form = cpu_pack_form(tensor->dtype);
+    return columns / (size_t)form.n_unit * (size_t)cpu_form_unit_bytes(form);
+}
+
+size_t cpu_pack_bytes(const struct tensor *tensor)
+{
+    if (tensor->n_rows == 1)
+        return (size_t)align_up_u64((uint64_t)tensor->n_columns, CPU_PANEL) * sizeof(float);
+    return (size_t)div_up_i64(tensor->n_rows, CPU_PANEL) * panel_bytes_of(tensor);
+}
+
+enum status cpu_pack(struct team *team, const struct tensor *tensor, struct compute_weight **out,
+                     struct fault *fault)
+{
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    if (tensor->n_rows < 1 || tensor->n_columns < 1 || tensor->n_columns % info->n_block != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "a row of %d can't be made of %s's blocks of %d",
+                         tensor->n_columns, info->name, info->n_block);
+    struct compute_weight *weight = mem_take(sizeof(*weight));
+    *weight = (struct compute_weight){ .dtype = tensor->dtype,
+                                       .n_rows = tensor->n_rows,
+                                       .n_columns = tensor->n_columns };
+    *out = weight;
+    if (tensor->n_rows == 1) {
+        weight->n_bytes = cpu_pack_bytes(tensor);
+        weight->vector = mem_take(weight->n_bytes);
+        quant_row_to_float(tensor, 0, weight->vector);
+        return STATUS_OK;
+    }
+    weight->panel_bytes = panel_bytes_of(tensor);
+    weight->n_panels = (int32_t)div_up_i64(tensor->n_rows, CPU_PANEL);
+    weight->n_bytes = cpu_pack_bytes(tensor);
+    weight->panels = mem_try(weight->n_bytes);
+    if (weight->panels == NULL) {
+        mem_give(weight);
+        return fault_set(fault, STATUS_TOO_LARGE, "no memory for a packed matrix of %d x %d",
+                         tensor->n_rows, tensor->n_columns);
+    }
+    prefer_huge_pages(weight->panels, weight->n_bytes);
+    struct job job = { tensor, weight };
+    team_run(team, pack_share, &job);
+    return STATUS_OK;
+}
+
+void cpu_pack_free(struct compute_weight *weight)
+{
+    if (weight == NULL)
+        return;
+    mem_give(weight->panels);
+    mem_give(weight->vector);
+    mem_give(weight);
+}
+
+static void row_of_floats(const struct compute_weight *weight, int32_t row, float *out)
+{
+    size_t n_bytes = (size_t)dtype_info(weight->dtype)->block_bytes;
+    const unsigned char *panel = weight->panels + (size_t)(row / 16) * weight->panel_bytes;
+    for (int32_t k = 0; k < weight->n_columns; k++)
+        quant_block_to_float(weight->dtype,
+                             panel + ((size_t)k * CPU_PANEL + (size_t)row % 16) * n_bytes, out + k);
+}
+
+static float value_at(struct cpu_form form, const unsigned char *block, int o, int k)
+{
+    if (form.n_bits == 4)
+        return (float)((block[64 * (k % 16 / 4) + 4 * o + k % 4] >> (k / 16 * 4) & 15) -
+                       form.offset);
+    unsigned char byte = block[64 * (k / 4) + 4 * o + k % 4];
+    return form.value_max < 0 ? (float)(int8_t)byte : (float)(byte - form.offset);
+}
+
+/* The block of 32 at p of output o: 32 floats. */
+static void row_of_block(struct cpu_form form, const unsigned char *unit, const unsigned char *p,
+                         int o, float *out)
+{
+    uint16_t halves[2] = { 0, 0 };
+    memcpy(&halves[0], unit + 2 * o, 2);
+    if (form.has_minimum)
+        memcpy(&halves[1], unit + 32 + 2 * o, 2);
+    float d = half_to_float(halves[0]), m = half_to_float(halves[1]);
+    const unsigned char *weights = p + cpu_form_scales(form);
+    for (int k = 0; k < 32; k++) {
+        float scale = d, minimum = m;
+        if (form.n_unit == 256) {
+            const unsigned char *scales = p + k / form.n_sub * (form.has_minimum ? 32 : 16);
+            scale = d * (float)(int8_t)scales[o];
+            minimum = form.has_minimum ? -(m * (float)(int8_t)scales[16 + o]) : 0.0f;
+        }
+        out[k] = value_at(form, weights, o, k) * scale;
+        if (form.has_minimum)
+            out[k] += minimum;
+    }
+}
+
+void cpu_pack_row(const struct compute_weight *weight, int32_t row, float *out)
+{
+    CHECK(row >= 0 && row < weight->n_rows);
+    if (weight->vector != NULL) {
+        memcpy(out, weight->vector, (size_t)weight->n_columns * sizeof(float));
+        return;
+    }
+    if (!dtype_info(weight->dtype)->is_integer) {
+        row_of_floats(weight, row, out);
+        return;
+    }
+    struct cpu_form form = cpu_pack_form(weight->dtype);
+    const unsigned char *unit = weight->panels + (size_t)(row / 16) * weight->panel_bytes;
+    for (int32_t k = 0; k < weight->n_columns; k += form.n_unit) {
+        const unsigned char *p = unit + cpu_form_head(form);
+        for (int32_t i = 0; i < form.n_unit; i += 32) {
+            row_of_block(form, unit, p, row % 16, out + k + i);
+            p += cpu_form_scales(form) + cpu_form_weights(form);
+        }
+        unit += cpu_form_unit_bytes(form);
+    }
+}

@@ -1,0 +1,75 @@
+/* Packed weights: panels of 16 outputs side by side, so that vector lanes run along outputs.
+ *
+ * A matrix is n_panels = ceil(n_rows / 16) panels, each walking k upwards; missing outputs are 0.
+ * Packing is exact: nothing is rounded, any row can be read back.
+ *
+ *   F32, F16, BF16   for every k: 16 elements as they were stored
+ *   integer types    units of 32 k, or of 256 k for the K types:
+ *     | 16 halves d | 16 halves m (types with minimums) | blocks of 32 k |
+ *   a block:
+ *     | K types: per sub-block 16 int8 scales, 16 int8 minimums (types with minimums) | weights |
+ *   weights:
+ *     8 bits, 512 bytes: byte 64 g + 4 o + j is output o at k = 4 g + j (g = 0..7)
+ *     4 bits, 256 bytes: byte 64 v + 4 o + j holds k = 4 v + j in its low nibble and k = 16 + 4 v +
+ *     j in its high one (v = 0..3)
+ *   Stored is value + offset, never negative; Q8_0 alone is stored as it is, signed. */
+#pragma once
+#include "base/team.h"
+#include "compute/compute.h"
+
+enum { CPU_PANEL = 16 };
+
+struct cpu_form {
+    int32_t n_bits, offset; /* 4 or 8 */
+    int32_t value_max;      /* of what is stored; -1: signed, any int8 */
+    int32_t n_sub;          /* k per scale: 16 or 32 */
+    int32_t n_unit;         /* 32 or 256 */
+    bool has_minimum;
+};
+
+#define CPU_FORM_Q8_0 ((struct cpu_form){ 8, 0, -1, 32, 32, false })
+#define CPU_FORM_Q4_0 ((struct cpu_form){ 4, 8, 15, 32, 32, false })
+#define CPU_FORM_Q4_1 ((struct cpu_form){ 4, 0, 15, 32, 32, true })
+#define CPU_FORM_Q5_0 ((struct cpu_form){ 8, 16, 31, 32, 32, false })
+#define CPU_FORM_Q5_1 ((struct cpu_form){ 8, 0, 31, 32, 32, true })
+#define CPU_FORM_Q2_K ((struct cpu_form){ 4, 0, 3, 16, 256, true })
+#define CPU_FORM_Q3_K ((struct cpu_form){ 4, 4, 7, 16, 256, false })
+#define CPU_FORM_Q4_K ((struct cpu_form){ 4, 0, 15, 32, 256, true })
+#define CPU_FORM_Q5_K ((struct cpu_form){ 8, 0, 31, 32, 256, true })
+#define CPU_FORM_Q6_K ((struct cpu_form){ 8, 32, 63, 16, 256, false })
+
+/* Bytes of the halves at the start of a unit, of the scales at the start of a block, of the
+ * weights of a block. */
+static inline int32_t cpu_form_head(struct cpu_form f)
+{
+    return f.has_minimum ? 64 : 32;
+}
+static inline int32_t cpu_form_scales(struct cpu_form f)
+{
+    return f.n_unit == 32 ? 0 : 32 / f.n_sub * (f.has_minimum ? 32 : 16);
+}
+static inline int32_t cpu_form_weights(struct cpu_form f)
+{
+    return 64 * f.n_bits;
+}
+static inline int32_t cpu_form_unit_bytes(struct cpu_form f)
+{
+    return cpu_form_head(f) + f.n_unit / 32 * (cpu_form_scales(f) + cpu_form_weights(f));
+}
+
+struct compute_weight {
+    enum dtype dtype;
+    int32_t n_rows, n_columns, n_panels;
+    size_t panel_bytes, n_bytes;
+    unsigned char *panels; /* (n_panels, panel_bytes), NULL for a vector: */
+    float *vector;         /* n_rows == 1: (n_columns), 16 floats allocated at least */
+};
+
+/* Packs with all members of the team. */
+size_t cpu_pack_bytes(const struct tensor *tensor);
+enum status cpu_pack(struct team *team, const struct tensor *tensor, struct compute_weight **out,
+                     struct fault *fault) MUST_USE;
+void cpu_pack_free(struct compute_weight *weight);
+/* Reads one row back as floats: the dequantized values exactly. */
+void cpu_pack_row(const struct compute_weight *weight, int32_t row, float *out);
+struct cpu_form cpu_pack_form(enum dtype dtype); /* of an integer type */

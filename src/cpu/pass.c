@@ -1,0 +1,198 @@
+/* Running the list of operations as one member of the team, and waiting only where data crosses
+ * members.
+ *
+ * Every member walks the whole list and decides alike. Since the last barrier each resource was
+ * read or written by rows (each member its share), by logit rows, or split (items taken freely).
+ * The same kind of rows may follow itself without waiting; any other way to touch what was written,
+ * or to write what was touched, needs a barrier first. */
+#include "cpu/pass.h"
+
+#include <string.h>
+
+enum how { BY_ROWS = 1, BY_LOGIT_ROWS = 2, SPLIT = 4 };
+
+enum { QUANTIZED = CPU_REGISTERS_MAX, CACHE, TABLE, RESOURCES };
+
+struct member {
+    struct cpu_pass *p;
+    int rank, n;
+    uint8_t reads[RESOURCES], writes[RESOURCES]; /* bits of enum how, since the last barrier */
+    int quantized;                               /* register that QUANTIZED holds, -1 = none */
+};
+
+static void wait_for_all(struct member *m)
+{
+    if (m->n > 1)
+        team_barrier(m->p->team, m->rank);
+    memset(m->reads, 0, sizeof(m->reads));
+    memset(m->writes, 0, sizeof(m->writes));
+}
+
+static bool is_safe(uint8_t before, enum how how)
+{
+    return before == 0 || (before == how && how != SPLIT);
+}
+
+struct touch {
+    int resource;
+    enum how how;
+    bool is_write;
+};
+
+/* Notes what the next operation touches, after waiting if it must. */
+static void touch(struct member *m, const struct touch *touches, size_t n)
+{
+    bool must_wait = false;
+    for (size_t i = 0; i < n; i++) {
+        const struct touch *t = &touches[i];
+        uint8_t before = m->writes[t->resource] | (t->is_write ? m->reads[t->resource] : 0);
+        must_wait = must_wait || !is_safe(before, t->how);
+    }
+    if (must_wait)
+        wait_for_all(m);
+    for (size_t i = 0; i < n; i++) {
+        const struct touch *t = &touches[i];
+        uint8_t *noted = t->is_write ? m->writes : m->reads;
+        noted[t->resource] |= (uint8_t)t->how;
+        if (t->is_write && m->quantized == t->resource)
+            m->quantized = -1;
+    }
+}
+
+#define READS(resource, how)                                                                       \
+    {                                                                                              \
+        resource, how, false                                                                       \
+    }
+#define WRITES(resource, how)                                                                      \
+    {                                                                                              \
+        resource, how, true                                                                        \
+    }
+#define TOUCH(m, ...)                                                                              \
+    do {                                                                                           \
+        const struct touch list[] = { __VA_ARGS__ };                                               \
+        touch(m, list, COUNT_OF(list));                                                            \
+    } while (0)
+
+static enum how rows_of(const struct member *m, int reg)
+{
+    return m->p->program->is_logit_rows[reg] ? BY_LOGIT_ROWS : BY_ROWS;
+}
+
+static struct cpu_share share_of(const struct member *m, int reg)
+{
+    return cpu_pass_share(cpu_pass_rows(m->p, reg), m->rank, m->n);
+}
+
+static void matmul(struct member *m, const struct compute_op *op, int op_index)
+{
+    int source = op->src;
+    enum how how = rows_of(m, op->src);
+    if (cpu_matmul_wants_quantized(m->p, op)) {
+        if (m->quantized != op->src) {
+            TOUCH(m, READS(op->src, how), WRITES(QUANTIZED, how));
+            cpu_rows_quantize(m->p, op->src, share_of(m, op->src));
+            m->quantized = op->src;
+        }
+        source = QUANTIZED;
+    }
+    if (op->kind == COMPUTE_MATMUL)
+        TOUCH(m, READS(source, SPLIT), WRITES(op->dst, SPLIT));
+    else
+        TOUCH(m, READS(source, SPLIT));
+    cpu_matmul(m->p, op, op_index, m->rank);
+}
+
+/* Operations by rows: each member does its own. */
+static void by_rows(struct member *m, const struct compute_op *op)
+{
+    struct cpu_pass *p = m->p;
+    int reg = op->kind == COMPUTE_KV_STORE ? op->src : op->dst;
+    enum how how = rows_of(m, reg);
+    struct cpu_share share = share_of(m, reg);
+    switch (op->kind) {
+    case COMPUTE_EMBED:
+        TOUCH(m, WRITES(op->dst, how));
+        cpu_rows_embed(p, op, share, cpu_pass_scratch(p, m->rank));
+        return;
+    case COMPUTE_NORM:
+        TOUCH(m, READS(op->src, how), WRITES(op->dst, how));
+        cpu_rows_norm(p, op, share);
+        return;
+    case COMPUTE_HEAD_NORM:
+        TOUCH(m, WRITES(op->dst, how));
+        cpu_rows_head_norm(p, op, share);
+        return;
+    case COMPUTE_GATE:
+        TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(op->dst, how));
+        cpu_rows_gate(p, op, share);
+        return;
+    case COMPUTE_ROPE:
+        TOUCH(m, READS(TABLE, how), WRITES(op->dst, how));
+        cpu_rows_rope(p, op, share);
+        return;
+    case COMPUTE_KV_STORE:
+        TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(CACHE, how));
+        cpu_rows_kv_store(p, op, share);
+        return;
+    default:
+        CHECK(op->kind == COMPUTE_TAKE_ROWS);
+        TOUCH(m, READS(op->src, SPLIT), WRITES(op->dst, how));
+        cpu_rows_take(p, op, share);
+    }
+}
+
+void cpu_pass_work(void *arg, int rank, int n)
+{
+    struct member m = { .p = arg, .rank = rank, .n = n, .quantized = -1 };
+    const struct compute_program *program = m.p->program;
+    TOUCH(&m, WRITES(TABLE, BY_ROWS));
+    cpu_rows_table(m.p, cpu_pass_share(m.p->pass->n_rows, rank, n));
+    for (int i = 0; i < program->n_ops; i++) {
+        const struct compute_op *op = &program->ops[i];
+        if (op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS) {
+            matmul(&m, op, i);
+        } else if (op->kind == COMPUTE_ATTEND) {
+            TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT));
+            cpu_attention(m.p, op, i, rank);
+        } else {
+            by_rows(&m, op);
+        }
+    }
+}
+
+/* Notes n_bytes more, starting at a cache line. */
+static size_t add(struct cpu_layout *layout, int64_t n_bytes)
+{
+    size_t at = layout->n_bytes;
+    layout->n_bytes = (size_t)align_up_u64(at + (uint64_t)n_bytes, 64);
+    return at;
+}
+
+void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
+                     int32_t n_logit_rows, struct cpu_layout *out)
+{
+    CHECK(program->n_registers <= CPU_REGISTERS_MAX);
+    *out = (struct cpu_layout){ .n_bytes = 0 };
+    int64_t scratch = cpu_attention_scratch(program), quantized = 0;
+    for (int i = 0; i < program->n_registers; i++) {
+        int64_t rows = program->is_logit_rows[i] ? n_logit_rows : n_rows;
+        int64_t stride = cpu_pass_stride(program, i);
+        out->registers[i] = add(out, rows * stride * (int64_t)sizeof(float));
+        scratch = max_i64(scratch, stride);
+    }
+    for (int i = 0; i < program->n_ops; i++) {
+        const struct compute_op *op = &program->ops[i];
+        if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS)
+            continue;
+        int64_t rows = program->is_logit_rows[op->src] ? n_logit_rows : n_rows;
+        if (!program->weights || dtype_info(program->weights[op->weight]->dtype)->is_integer)
+            quantized = max_i64(quantized, rows * program->widths[op->src]);
+    }
+    out->q = add(out, quantized);
+    out->scales = add(out, quantized / 32 * 4);
+    out->sums = add(out, quantized / 16 * 4);
+    out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
+    out->counters = add(out, (int64_t)program->n_ops * 4);
+    out->scratch_bytes = (size_t)align_up_u64((uint64_t)scratch * sizeof(float), 64);
+    out->scratch = add(out, (int64_t)out->scratch_bytes * n_members);
+}

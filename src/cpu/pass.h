@@ -1,0 +1,99 @@
+/* One pass under way: what its operations share, and how its rows and items are dealt to the
+ * members of the team. */
+#pragma once
+#include "cpu/kernels.h"
+#include <stdatomic.h>
+
+enum { CPU_REGISTERS_MAX = 61 };
+
+/* Where everything of a pass lies in the workspace; offsets in bytes, multiples of 64. */
+struct cpu_layout {
+    size_t registers[CPU_REGISTERS_MAX];
+    size_t q, scales, sums;        /* activations quantized for the matmuls that come next */
+    size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
+    size_t counters;               /* (n_ops): the next item of each operation */
+    size_t scratch, scratch_bytes; /* per member */
+    size_t n_bytes;
+};
+
+struct cpu_pass {
+    const struct cpu_kernels *kernels;
+    const struct compute_program *program;
+    const struct compute_pass *pass;
+    struct team *team;
+    unsigned char *workspace;
+    struct cpu_layout layout;
+};
+
+void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
+                     int32_t n_logit_rows, struct cpu_layout *out);
+/* Runs all operations as one member of the team. arg: struct cpu_pass. */
+void cpu_pass_work(void *arg, int rank, int n);
+
+static inline int32_t cpu_pass_rows(const struct cpu_pass *p, int reg)
+{
+    return p->program->is_logit_rows[reg] ? p->pass->n_logit_rows : p->pass->n_rows;
+}
+static inline int32_t cpu_pass_stride(const struct compute_program *program, int reg)
+{
+    return (program->widths[reg] + 15) & ~15;
+}
+static inline float *cpu_pass_row(const struct cpu_pass *p, int reg, int32_t row)
+{
+    float *first = (float *)(void *)(p->workspace + p->layout.registers[reg]);
+    return first + (int64_t)row * cpu_pass_stride(p->program, reg);
+}
+static inline const struct compute_weight *cpu_pass_weight(const struct cpu_pass *p, int32_t index)
+{
+    return index < 0 ? NULL : p->program->weights[index];
+}
+static inline float *cpu_pass_scratch(const struct cpu_pass *p, int rank)
+{
+    return (float *)(void *)(p->workspace + p->layout.scratch +
+                             (size_t)rank * p->layout.scratch_bytes);
+}
+static inline struct cpu_quantized cpu_pass_quantized(const struct cpu_pass *p)
+{
+    return (struct cpu_quantized){ (int8_t *)(p->workspace + p->layout.q),
+                                   (float *)(void *)(p->workspace + p->layout.scales),
+                                   (int32_t *)(void *)(p->workspace + p->layout.sums) };
+}
+/* The next item of an operation that no member has taken yet. */
+static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index)
+{
+    _Atomic int32_t *counters = (_Atomic int32_t *)(void *)(p->workspace + p->layout.counters);
+    return atomic_fetch_add_explicit(&counters[op_index], 1, memory_order_relaxed);
+}
+
+/* A member's share of n rows: the same for every operation on them, so that operations row by row
+ * follow each other without waiting. */
+struct cpu_share {
+    int32_t from, to;
+};
+static inline struct cpu_share cpu_pass_share(int32_t n, int rank, int n_members)
+{
+    int64_t from = div_up_i64((int64_t)n * rank, n_members);
+    int64_t to = div_up_i64((int64_t)n * (rank + 1), n_members);
+    return (struct cpu_share){ (int32_t)from, (int32_t)to };
+}
+
+/* rows.c: operations on rows [share.from, share.to). */
+void cpu_rows_table(const struct cpu_pass *p, struct cpu_share share);
+void cpu_rows_embed(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                    float *scratch);
+void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
+void cpu_rows_head_norm(const struct cpu_pass *p, const struct compute_op *op,
+                        struct cpu_share share);
+void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
+void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
+void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
+                       struct cpu_share share);
+void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
+void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share);
+
+/* matmul.c and attention.c: items taken one by one by whoever is free. */
+void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
+bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_op *op);
+void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
+/* Floats of scratch that a member needs for attention. */
+int64_t cpu_attention_scratch(const struct compute_program *program);

@@ -1,0 +1,145 @@
+/* Operations that go row by row: embedding, norms, rotation, gates, the store into the cache. */
+#include "cpu/pass.h"
+
+#include "compute/vmath.h"
+#include <string.h>
+
+void cpu_rows_table(const struct cpu_pass *p, struct cpu_share share)
+{
+    int32_t half = p->program->n_rope_dims / 2;
+    float *table = (float *)(void *)(p->workspace + p->layout.table);
+    for (int32_t row = share.from; row < share.to; row++)
+        for (int32_t i = 0; i < half; i++) {
+            float angle = (float)p->pass->positions[row] * p->program->inverse_frequencies[i];
+            float *cosine = table + (int64_t)row * 2 * half + i;
+            vmath_sincos((double)angle, cosine + half, cosine);
+        }
+}
+
+void cpu_rows_embed(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                    float *scratch)
+{
+    const struct compute_weight *tokens = cpu_pass_weight(p, op->weight);
+    const struct compute_weight *positions = cpu_pass_weight(p, op->weight2);
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *out = cpu_pass_row(p, op->dst, row);
+        cpu_pack_row(tokens, p->pass->ids[row], out);
+        for (int32_t i = 0; i < tokens->n_columns; i++)
+            out[i] *= op->scale;
+        if (positions == NULL)
+            continue;
+        cpu_pack_row(positions, p->pass->positions[row] + op->n, scratch);
+        p->kernels->add(scratch, out, tokens->n_columns);
+    }
+}
+
+static struct cpu_norm norm_of(const struct cpu_pass *p, const struct compute_op *op)
+{
+    const struct compute_weight *weight = cpu_pass_weight(p, op->weight);
+    const struct compute_weight *bias = cpu_pass_weight(p, op->bias);
+    return (struct cpu_norm){ .weight = weight->vector,
+                              .bias = bias != NULL ? bias->vector : NULL,
+                              .n = weight->n_columns,
+                              .epsilon = op->scale,
+                              .is_layer = op->flags & COMPUTE_NORM_LAYER };
+}
+
+void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+{
+    struct cpu_norm norm = norm_of(p, op);
+    for (int32_t row = share.from; row < share.to; row++)
+        p->kernels->norm(&norm, cpu_pass_row(p, op->src, row), cpu_pass_row(p, op->dst, row));
+}
+
+void cpu_rows_head_norm(const struct cpu_pass *p, const struct compute_op *op,
+                        struct cpu_share share)
+{
+    struct cpu_norm norm = norm_of(p, op);
+    norm.bias = NULL;
+    norm.is_layer = false;
+    norm.n = p->program->head_dim;
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *x = cpu_pass_row(p, op->dst, row);
+        for (int32_t head = 0; head < op->n; head++, x += norm.n)
+            p->kernels->norm(&norm, x, x);
+    }
+}
+
+void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+{
+    int32_t n = p->program->widths[op->dst];
+    CHECK(op->dst != op->src2);
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *out = cpu_pass_row(p, op->dst, row);
+        if (op->dst != op->src)
+            memcpy(out, cpu_pass_row(p, op->src, row), (size_t)n * sizeof(float));
+        p->kernels->act(op->act, out, n);
+        p->kernels->multiply(cpu_pass_row(p, op->src2, row), out, n);
+    }
+}
+
+void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+{
+    int32_t half = p->program->n_rope_dims / 2;
+    const float *table = (const float *)(void *)(p->workspace + p->layout.table);
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *x = cpu_pass_row(p, op->dst, row);
+        const float *angles = table + (int64_t)row * 2 * half;
+        for (int32_t head = 0; head < op->n; head++, x += p->program->head_dim) {
+            if (op->flags & COMPUTE_ROPE_PAIRS)
+                p->kernels->rotate_pairs(x, angles, half);
+            else
+                p->kernels->rotate_halves(x, angles, half);
+        }
+    }
+}
+
+/* The keys (part 0) or values (1) of one row go to their heads' places in the block. */
+static void store_row(const struct cpu_pass *p, const struct compute_op *op,
+                      const struct compute_sequence *sequence, int32_t r, int part)
+{
+    const struct compute_kv *kv = &p->pass->kv;
+    const float *x = cpu_pass_row(p, part == 0 ? op->src : op->src2, sequence->first_row + r);
+    int32_t position = sequence->n_before + r;
+    unsigned char *block = compute_kv_block(kv, sequence->blocks[position / kv->block_tokens]);
+    size_t at = (size_t)(position % kv->block_tokens) * (size_t)kv->head_dim;
+    for (int32_t head = 0; head < kv->n_kv_heads; head++, x += kv->head_dim) {
+        unsigned char *to = block + compute_kv_offset(kv, op->layer, part, head);
+        if (kv->dtype == DTYPE_F32)
+            memcpy(to + at * 4, x, (size_t)kv->head_dim * 4);
+        else
+            p->kernels->to_half(x, kv->head_dim, (uint16_t *)(void *)(to + at * 2));
+    }
+}
+
+void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
+                       struct cpu_share share)
+{
+    for (int32_t i = 0; i < p->pass->n_sequences; i++) {
+        const struct compute_sequence *sequence = &p->pass->sequences[i];
+        int32_t from = max_i32(share.from - sequence->first_row, 0);
+        int32_t to = min_i32(share.to - sequence->first_row, sequence->n_rows);
+        for (int32_t r = from; r < to; r++) {
+            store_row(p, op, sequence, r, 0);
+            store_row(p, op, sequence, r, 1);
+        }
+    }
+}
+
+void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+{
+    for (int32_t i = share.from; i < share.to; i++)
+        memcpy(cpu_pass_row(p, op->dst, i), cpu_pass_row(p, op->src, p->pass->logit_rows[i]),
+               (size_t)p->program->widths[op->dst] * sizeof(float));
+}
+
+void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share)
+{
+    struct cpu_quantized to = cpu_pass_quantized(p);
+    int32_t n = p->program->widths[reg];
+    for (int32_t row = share.from; row < share.to; row++) {
+        size_t first = (size_t)row * (size_t)n;
+        p->kernels->quantize(cpu_pass_row(p, reg, row), n, to.q + first, to.scales + first / 32,
+                             to.sums + first / 16);
+    }
+}

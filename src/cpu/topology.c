@@ -1,0 +1,58 @@
+/* Which cores there are and how they lie together: hwloc's answer in our words. */
+#include "cpu/cpu.h"
+
+#include <hwloc.h>
+
+static void read_cores(hwloc_topology_t topology, struct cpu_topology *out)
+{
+    hwloc_obj_t core = NULL;
+    while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != NULL) {
+        hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, core);
+        int processor = hwloc_bitmap_first(core->cpuset);
+        if (processor < 0 || processor >= DEVICE_CORES_MAX || out->n_cores == DEVICE_CORES_MAX)
+            continue;
+        out->cores[out->n_cores++] = (struct cpu_topology_core){
+            .processor = processor,
+            .socket = package != NULL ? (int32_t)package->logical_index : 0,
+        };
+    }
+}
+
+enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out, struct fault *fault)
+{
+    hwloc_topology_t topology;
+    *out = (struct cpu_topology){ .n_sockets = 1 };
+    if (hwloc_topology_init(&topology) != 0)
+        return fault_set(fault, STATUS_IO, "hwloc can't start");
+    if (synthetic != NULL && hwloc_topology_set_synthetic(topology, synthetic) != 0) {
+        hwloc_topology_destroy(topology);
+        return fault_set(fault, STATUS_BAD_INPUT, "%.60s: not a topology that hwloc understands",
+                         synthetic);
+    }
+    if (hwloc_topology_load(topology) != 0) {
+        hwloc_topology_destroy(topology);
+        return fault_set(fault, STATUS_IO, "hwloc can't read this machine's topology");
+    }
+    hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(topology);
+    out->n_processors = min_i32(hwloc_bitmap_last(all) + 1, DEVICE_CORES_MAX);
+    out->n_sockets = max_i32(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE), 1);
+    out->memory_bytes = (int64_t)hwloc_get_root_obj(topology)->total_memory;
+    read_cores(topology, out);
+    hwloc_topology_destroy(topology);
+    if (out->n_cores == 0)
+        return fault_set(fault, STATUS_NOT_FOUND, "hwloc finds no core that we may use");
+    return STATUS_OK;
+}
+
+void cpu_topology_device(const struct cpu_topology *topology, int32_t socket,
+                         struct device_spec *out)
+{
+    bool chosen[DEVICE_CORES_MAX] = { false };
+    for (int32_t i = 0; i < topology->n_cores; i++)
+        if (socket < 0 || topology->cores[i].socket == socket)
+            chosen[topology->cores[i].processor] = true;
+    *out = (struct device_spec){ .kind = DEVICE_CPU };
+    for (int32_t core = 0; core < DEVICE_CORES_MAX; core++)
+        if (chosen[core])
+            out->cores[out->n_cores++] = core;
+}

@@ -1,0 +1,198 @@
+/* The same bits, whatever runs them: reference, generic, AVX2 and AVX-512, any number of threads,
+ * any batch, any cut into passes, any block size. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "toy.h"
+
+static struct compute_backend *open_cpu(enum cpu_isa isa, int n_threads)
+{
+    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_threads };
+    for (int i = 0; i < n_threads; i++)
+        device.cores[i] = i % (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return cpu_open(&device, isa);
+}
+
+/* What the reference says: each sequence in one pass. */
+static float *expected(const struct toy *toy, int n_sequences, int32_t n_rows)
+{
+    float *logits = mem_take(toy_logits_count(toy) * sizeof(float));
+    struct compute_backend *backend = compute_reference_open();
+    struct toy_model model;
+    toy_load(&model, toy, backend, 32);
+    for (int i = 0; i < n_sequences; i++)
+        toy_run(&model, &(struct toy_item){ i, 0, n_rows }, 1, logits);
+    toy_unload(&model);
+    backend->close(backend->self);
+    return logits;
+}
+
+/* The sequences cut at random into passes of mixed batches. */
+static void run_mixed(struct toy_model *model, int n_sequences, int32_t n_rows, struct rng *rng,
+                      float *logits)
+{
+    int32_t done[TOY_SEQUENCES_MAX] = { 0 };
+    for (;;) {
+        struct toy_item items[TOY_SEQUENCES_MAX];
+        int n_items = 0, n_open = 0;
+        int first = (int)rng_below(rng, (uint32_t)n_sequences);
+        for (int j = 0; j < n_sequences; j++) {
+            int i = (first + j) % n_sequences;
+            n_open += done[i] < n_rows;
+            if (done[i] == n_rows || rng_below(rng, 4) == 0)
+                continue;
+            uint32_t most = rng_below(rng, 3) == 0 ? (uint32_t)n_rows : 5;
+            int32_t n = min_i32(1 + (int32_t)rng_below(rng, most), n_rows - done[i]);
+            items[n_items++] = (struct toy_item){ i, done[i], n };
+            done[i] += n;
+        }
+        if (n_items > 0)
+            toy_run(model, items, n_items, logits);
+        if (n_open == 0)
+            return;
+    }
+}
+
+static void check_equal(const struct toy *toy, int n_sequences, int32_t n_rows, const float *want,
+                        const float *got, const char *who)
+{
+    const struct toy_options *o = &toy->options;
+    for (int s = 0; s < n_sequences; s++)
+        for (int32_t at = 0; at < n_rows * o->n_vocabulary; at++) {
+            int64_t i = (int64_t)s * o->n_positions * o->n_vocabulary + at;
+            if (memcmp(&want[i], &got[i], sizeof(float)) != 0)
+                fail_msg("%s, %s: sequence %d, row %d, logit %d: %.9g, expected %.9g", who,
+                         dtype_info(o->dtype)->name, s, at / o->n_vocabulary, at % o->n_vocabulary,
+                         (double)got[i], (double)want[i]);
+            assert_true(got[i] == got[i]);
+        }
+}
+
+static void check_isa(const struct toy_options *options, int n_sequences, int32_t n_rows,
+                      enum cpu_isa isa, int n_threads_max)
+{
+    struct toy toy;
+    struct rng rng;
+    rng_init(&rng, test_seed(11), (uint64_t)options->dtype);
+    toy_init(&toy, options, rng_u64(&rng) % 1000);
+    float *want = expected(&toy, n_sequences, n_rows);
+    float *got = mem_take(toy_logits_count(&toy) * sizeof(float));
+    static const int32_t block_tokens[] = { 16, 1, 7, 64 };
+    for (int n = 1; n <= n_threads_max; n++) {
+        struct compute_backend *backend = open_cpu(isa, n);
+        struct toy_model model;
+        toy_load(&model, &toy, backend, block_tokens[n % 4]);
+        memset(got, 0xFF, toy_logits_count(&toy) * sizeof(float));
+        run_mixed(&model, n_sequences, n_rows, &rng, got);
+        check_equal(&toy, n_sequences, n_rows, want, got, backend->name);
+        toy_unload(&model);
+        backend->close(backend->self);
+    }
+    mem_give(want);
+    mem_give(got);
+    toy_free(&toy);
+}
+
+/* Three shapes: a llama with grouped heads, a GPT-2 with odd widths, a mix of everything else. */
+static const struct toy_options llama = { .n_layers = 2,
+                                          .width = 256,
+                                          .n_heads = 8,
+                                          .n_kv_heads = 2,
+                                          .head_dim = 32,
+                                          .ffn = 512,
+                                          .n_vocabulary = 83,
+                                          .n_positions = 700,
+                                          .n_rope_dims = 32,
+                                          .is_gated = true,
+                                          .act = ACT_SILU,
+                                          .kv_dtype = DTYPE_F16 };
+static const struct toy_options gpt2 = { .n_layers = 2,
+                                         .width = 72,
+                                         .n_heads = 3,
+                                         .n_kv_heads = 3,
+                                         .head_dim = 24,
+                                         .ffn = 101,
+                                         .n_vocabulary = 50,
+                                         .n_positions = 80,
+                                         .is_layer_norm = true,
+                                         .has_bias = true,
+                                         .is_learned = true,
+                                         .is_transposed = true,
+                                         .act = ACT_GELU_TANH,
+                                         .kv_dtype = DTYPE_F32 };
+static const struct toy_options mixture = { .n_layers = 1,
+                                            .width = 256,
+                                            .n_heads = 40,
+                                            .n_kv_heads = 2,
+                                            .head_dim = 32,
+                                            .ffn = 256,
+                                            .n_vocabulary = 33,
+                                            .n_positions = 400,
+                                            .n_rope_dims = 20,
+                                            .window = 9,
+                                            .has_bias = true,
+                                            .has_qk_norm = true,
+                                            .is_pairs = true,
+                                            .act = ACT_GELU_ERF,
+                                            .kv_dtype = DTYPE_F16 };
+
+static void check_all(enum cpu_isa isa)
+{
+    for (int dtype = 0; dtype < DTYPE_N; dtype++) {
+        struct toy_options options = llama;
+        options.dtype = (enum dtype)dtype;
+        check_isa(&options, 4, 29, isa, 3);
+        options = mixture;
+        options.dtype = (enum dtype)dtype;
+        check_isa(&options, 2, 23, isa, 2);
+        options = gpt2;
+        options.dtype = (enum dtype)dtype;
+        if (!dtype_info(options.dtype)->is_integer)
+            check_isa(&options, 3, 29, isa, 3);
+    }
+    struct toy_options options = llama; /* pieces of 256 positions and their merging */
+    options.dtype = DTYPE_Q8_0;
+    options.n_layers = 1;
+    check_isa(&options, 2, 600, isa, 3);
+    options = mixture;
+    options.window = 270;
+    options.dtype = DTYPE_BF16;
+    check_isa(&options, 1, 400, isa, 1);
+    options.act = ACT_RELU;
+    options.kv_dtype = DTYPE_F32;
+    check_isa(&options, 2, 20, isa, 2);
+}
+
+static void generic_equals_the_reference(void **state)
+{
+    (void)state;
+    check_all(CPU_ISA_GENERIC);
+}
+
+static void avx2_equals_the_reference(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AVX2)
+        TEST_SKIP("this CPU has no AVX2");
+    check_all(CPU_ISA_AVX2);
+}
+
+static void avx512_equals_the_reference(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AVX512)
+        TEST_SKIP("this CPU has no AVX-512 VNNI");
+    check_all(CPU_ISA_AVX512);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generic_equals_the_reference),
+        cmocka_unit_test(avx2_equals_the_reference),
+        cmocka_unit_test(avx512_equals_the_reference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

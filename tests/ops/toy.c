@@ -1,0 +1,332 @@
+/* Toy models: made, loaded, run. */
+#include "toy.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include <string.h>
+
+enum { X, N, Q, K, V, A, G, U, LAST, LAST_N };
+
+/* Where a type keeps its halves; -1: none. */
+static void offsets_of_halves(enum dtype dtype, int *d, int *m)
+{
+    static const int at[DTYPE_N][2] = {
+        [DTYPE_F32] = { -1, -1 },   [DTYPE_F16] = { -1, -1 }, [DTYPE_BF16] = { -1, -1 },
+        [DTYPE_Q8_0] = { 0, -1 },   [DTYPE_Q4_0] = { 0, -1 }, [DTYPE_Q4_1] = { 0, 2 },
+        [DTYPE_Q5_0] = { 0, -1 },   [DTYPE_Q5_1] = { 0, 2 },  [DTYPE_Q2_K] = { 80, 82 },
+        [DTYPE_Q3_K] = { 108, -1 }, [DTYPE_Q4_K] = { 0, 2 },  [DTYPE_Q5_K] = { 0, 2 },
+        [DTYPE_Q6_K] = { 208, -1 },
+    };
+    *d = at[dtype][0];
+    *m = at[dtype][1];
+}
+
+/* A scale that makes a row of a few hundred products come out near 1. */
+static uint16_t random_half(struct rng *rng, enum dtype dtype)
+{
+    double size = dtype_info(dtype)->n_block == 256 ? 0.0002 : 0.004;
+    double sign = dtype_info(dtype)->n_block == 256 || rng_below(rng, 2) == 0 ? 1 : -1;
+    return half_from_float((float)(sign * size * (0.2 + rng_unit(rng))));
+}
+
+static void fill_integers(enum dtype dtype, unsigned char *data, int64_t n_blocks, struct rng *rng)
+{
+    int d, m;
+    int32_t block_bytes = dtype_info(dtype)->block_bytes;
+    offsets_of_halves(dtype, &d, &m);
+    for (int64_t i = 0; i < n_blocks; i++, data += block_bytes) {
+        for (int32_t j = 0; j < block_bytes; j++)
+            data[j] = (unsigned char)rng_u64(rng);
+        uint16_t half = random_half(rng, dtype);
+        memcpy(data + d, &half, 2);
+        half = random_half(rng, dtype);
+        if (m >= 0)
+            memcpy(data + m, &half, 2);
+    }
+}
+
+static void fill_floats(enum dtype dtype, unsigned char *data, int64_t n, double size,
+                        struct rng *rng)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float value = (float)(rng_normal(rng) * size);
+        uint16_t half = dtype == DTYPE_F16 ? half_from_float(value) : bf16_from_float(value);
+        if (dtype == DTYPE_F32)
+            memcpy(data + i * 4, &value, 4);
+        else
+            memcpy(data + i * 2, &half, 2);
+    }
+}
+
+struct tensor toy_tensor(enum dtype dtype, int32_t n_rows, int32_t n_columns, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 7);
+    struct tensor tensor = { .dtype = dtype, .n_rows = n_rows, .n_columns = n_columns };
+    tensor.row_bytes = dtype_row_bytes(dtype, n_columns);
+    CHECK(tensor.row_bytes > 0);
+    unsigned char *data = mem_take((size_t)(tensor.row_bytes * n_rows));
+    int64_t n = (int64_t)n_rows * n_columns;
+    if (dtype_info(dtype)->is_integer)
+        fill_integers(dtype, data, n / dtype_info(dtype)->n_block, &rng);
+    else
+        fill_floats(dtype, data, n, n_rows == 1 ? 1.0 : 1.0 / num_sqrt(n_columns), &rng);
+    tensor.data = data;
+    return tensor;
+}
+
+static int32_t add_tensor(struct toy *toy, enum dtype dtype, int32_t n_rows, int32_t n_columns)
+{
+    CHECK(toy->n_tensors < TOY_WEIGHTS_MAX);
+    uint64_t seed = toy->seed * 1000 + (uint64_t)toy->n_tensors;
+    struct tensor tensor = toy_tensor(dtype, n_rows, n_columns, seed);
+    if (toy->options.is_transposed && n_rows > 1 && !dtype_info(dtype)->is_integer) {
+        /* The same bytes read the other way round are another random matrix. */
+        tensor.is_transposed = true;
+        tensor.row_bytes = dtype_row_bytes(dtype, n_rows);
+    }
+    toy->tensors[toy->n_tensors] = tensor;
+    return toy->n_tensors++;
+}
+
+static struct compute_op *add_op(struct toy *toy, int kind, int dst, int src, int layer)
+{
+    struct compute_op *op = &toy->ops[toy->n_ops++];
+    *op = (struct compute_op){ .kind = (uint8_t)kind,
+                               .layer = (uint16_t)layer,
+                               .dst = (uint16_t)dst,
+                               .src = (uint16_t)src,
+                               .weight = -1,
+                               .bias = -1,
+                               .weight2 = -1,
+                               .scale = 1.0f };
+    return op;
+}
+
+static struct compute_op *add_matmul(struct toy *toy, int kind, int dst, int src, int32_t n_rows,
+                                     int32_t n_columns)
+{
+    struct compute_op *op = add_op(toy, kind, dst, src, 0);
+    op->weight = add_tensor(toy, toy->options.dtype, n_rows, n_columns);
+    if (toy->options.has_bias)
+        op->bias = add_tensor(toy, DTYPE_F32, 1, n_rows);
+    return op;
+}
+
+static void add_norm(struct toy *toy, int dst, int src)
+{
+    struct compute_op *op = add_op(toy, COMPUTE_NORM, dst, src, 0);
+    op->weight = add_tensor(toy, DTYPE_F32, 1, toy->options.width);
+    if (toy->options.is_layer_norm) {
+        op->bias = add_tensor(toy, DTYPE_F32, 1, toy->options.width);
+        op->flags = COMPUTE_NORM_LAYER;
+    }
+    op->scale = 1e-5f;
+}
+
+static void add_heads(struct toy *toy, int reg, int32_t n_heads)
+{
+    const struct toy_options *o = &toy->options;
+    if (o->has_qk_norm) {
+        struct compute_op *op = add_op(toy, COMPUTE_HEAD_NORM, reg, reg, 0);
+        op->weight = add_tensor(toy, DTYPE_F32, 1, o->head_dim);
+        op->n = n_heads;
+        op->scale = 1e-6f;
+    }
+    if (o->is_learned)
+        return;
+    struct compute_op *op = add_op(toy, COMPUTE_ROPE, reg, reg, 0);
+    op->n = n_heads;
+    op->flags = o->is_pairs ? COMPUTE_ROPE_PAIRS : 0;
+}
+
+static void add_layer(struct toy *toy, int layer)
+{
+    const struct toy_options *o = &toy->options;
+    int32_t q_width = o->n_heads * o->head_dim, kv_width = o->n_kv_heads * o->head_dim;
+    add_norm(toy, N, X);
+    add_matmul(toy, COMPUTE_MATMUL, Q, N, q_width, o->width);
+    add_matmul(toy, COMPUTE_MATMUL, K, N, kv_width, o->width);
+    add_matmul(toy, COMPUTE_MATMUL, V, N, kv_width, o->width);
+    add_heads(toy, Q, o->n_heads);
+    add_heads(toy, K, o->n_kv_heads);
+    add_op(toy, COMPUTE_KV_STORE, K, K, layer)->src2 = V;
+    add_op(toy, COMPUTE_ATTEND, A, Q, layer)->scale = 0.3f;
+    add_matmul(toy, COMPUTE_MATMUL, X, A, o->width, q_width)->flags = COMPUTE_ADD_TO;
+    add_norm(toy, N, X);
+    struct compute_op *inner = add_matmul(toy, COMPUTE_MATMUL, G, N, o->ffn, o->width);
+    if (o->is_gated) {
+        add_matmul(toy, COMPUTE_MATMUL, U, N, o->ffn, o->width);
+        struct compute_op *gate = add_op(toy, COMPUTE_GATE, G, G, 0);
+        gate->src2 = U;
+        gate->act = (uint8_t)o->act;
+    } else {
+        inner->flags = COMPUTE_HAS_ACT;
+        inner->act = (uint8_t)o->act;
+    }
+    add_matmul(toy, COMPUTE_MATMUL, X, G, o->width, o->ffn)->flags = COMPUTE_ADD_TO;
+}
+
+void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
+{
+    *toy = (struct toy){ .options = *options, .seed = seed };
+    const struct toy_options *o = &toy->options;
+    struct compute_op *embed = add_op(toy, COMPUTE_EMBED, X, X, 0);
+    embed->weight = add_tensor(toy, o->dtype, o->n_vocabulary, o->width);
+    embed->scale = 1.5f;
+    if (o->is_learned) {
+        embed->weight2 = add_tensor(toy, DTYPE_F32, o->n_positions + 2, o->width);
+        embed->n = 2;
+    }
+    for (int layer = 0; layer < o->n_layers; layer++)
+        add_layer(toy, layer);
+    add_op(toy, COMPUTE_TAKE_ROWS, LAST, X, 0);
+    add_norm(toy, LAST_N, LAST);
+    add_matmul(toy, COMPUTE_LOGITS, LAST_N, LAST_N, o->n_vocabulary, o->width);
+    const int32_t widths[TOY_REGISTERS] = { o->width,
+                                            o->width,
+                                            o->n_heads * o->head_dim,
+                                            o->n_kv_heads * o->head_dim,
+                                            o->n_kv_heads * o->head_dim,
+                                            o->n_heads * o->head_dim,
+                                            o->ffn,
+                                            o->ffn,
+                                            o->width,
+                                            o->width };
+    memcpy(toy->widths, widths, sizeof(widths));
+    toy->is_logit_rows[LAST] = toy->is_logit_rows[LAST_N] = true;
+    toy->frequencies = mem_take((size_t)o->n_rope_dims * sizeof(float));
+    for (int32_t i = 0; i < o->n_rope_dims / 2; i++)
+        toy->frequencies[i] = (float)num_exp(-9.0 * i / o->n_rope_dims);
+}
+
+void toy_free(struct toy *toy)
+{
+    for (int i = 0; i < toy->n_tensors; i++)
+        mem_give((void *)(uintptr_t)toy->tensors[i].data);
+    mem_give(toy->frequencies);
+}
+
+/* Shuffled blocks, in units of 3 that are not side by side. */
+static void make_cache(struct toy_model *model, int32_t block_tokens)
+{
+    const struct toy_options *o = &model->toy->options;
+    struct compute_kv *kv = &model->kv;
+    *kv = (struct compute_kv){ .blocks_per_unit = 3,
+                               .block_tokens = block_tokens,
+                               .dtype = o->kv_dtype,
+                               .n_layers = o->n_layers,
+                               .n_kv_heads = o->n_kv_heads,
+                               .head_dim = o->head_dim };
+    kv->block_bytes = compute_kv_offset(kv, o->n_layers, 0, 0);
+    kv->unit_bytes = align_up_u64(kv->block_bytes * 3 + 64, 64);
+    model->blocks_per_sequence = (int32_t)div_up_i64(o->n_positions, block_tokens);
+    uint32_t n = (uint32_t)model->blocks_per_sequence * TOY_SEQUENCES_MAX;
+    size_t n_bytes = (size_t)(n / 3 + 1) * kv->unit_bytes;
+    kv->base = mem_take(n_bytes);
+    memset(kv->base, 0xFF, n_bytes);
+    model->blocks = mem_take(n * sizeof(*model->blocks));
+    struct rng rng;
+    rng_init(&rng, 5, (uint64_t)block_tokens);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t j = rng_below(&rng, i + 1);
+        model->blocks[i] = model->blocks[j];
+        model->blocks[j] = i;
+    }
+}
+
+void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+              int32_t block_tokens)
+{
+    const struct toy_options *o = &toy->options;
+    *model = (struct toy_model){ .toy = toy, .backend = backend };
+    struct fault fault;
+    for (int i = 0; i < toy->n_tensors; i++) {
+        enum status status =
+            backend->pack(backend->self, &toy->tensors[i], &model->weights[i], &fault);
+        CHECK(status == STATUS_OK);
+    }
+    model->program = (struct compute_program){ .n_ops = toy->n_ops,
+                                               .ops = toy->ops,
+                                               .n_registers = TOY_REGISTERS,
+                                               .widths = toy->widths,
+                                               .is_logit_rows = toy->is_logit_rows,
+                                               .n_weights = toy->n_tensors,
+                                               .n_heads = o->n_heads,
+                                               .n_kv_heads = o->n_kv_heads,
+                                               .head_dim = o->head_dim,
+                                               .n_rope_dims = o->n_rope_dims,
+                                               .window = o->window,
+                                               .n_vocabulary = o->n_vocabulary,
+                                               .inverse_frequencies = toy->frequencies };
+    model->program.weights = model->weights;
+    make_cache(model, block_tokens);
+}
+
+void toy_unload(struct toy_model *model)
+{
+    for (int i = 0; i < model->toy->n_tensors; i++)
+        model->backend->unpack(model->backend->self, model->weights[i]);
+    mem_give(model->kv.base);
+    mem_give(model->blocks);
+}
+
+int32_t toy_token(const struct toy *toy, int sequence, int32_t position)
+{
+    uint64_t bits = rng_at(toy->seed, (uint64_t)sequence, (uint64_t)position);
+    return (int32_t)(bits % (uint64_t)toy->options.n_vocabulary);
+}
+
+size_t toy_logits_count(const struct toy *toy)
+{
+    return (size_t)TOY_SEQUENCES_MAX * (size_t)toy->options.n_positions *
+           (size_t)toy->options.n_vocabulary;
+}
+
+void toy_run(struct toy_model *model, const struct toy_item *items, int n_items, float *logits)
+{
+    const struct toy *toy = model->toy;
+    struct compute_sequence sequences[TOY_SEQUENCES_MAX * 4];
+    int32_t n_rows = 0, row = 0, n_vocabulary = toy->options.n_vocabulary;
+    for (int i = 0; i < n_items; i++)
+        n_rows += items[i].n_rows;
+    int32_t *ids = mem_take((size_t)n_rows * 3 * sizeof(int32_t));
+    int32_t *positions = ids + n_rows, *logit_rows = positions + n_rows;
+    float *out = mem_take((size_t)n_rows * (size_t)n_vocabulary * sizeof(float));
+    for (int i = 0; i < n_items; i++) {
+        sequences[i] = (struct compute_sequence){ row, items[i].n_rows, items[i].n_before,
+                                                  model->blocks + items[i].sequence *
+                                                                      model->blocks_per_sequence };
+        for (int32_t r = 0; r < items[i].n_rows; r++, row++) {
+            positions[row] = items[i].n_before + r;
+            ids[row] = toy_token(toy, items[i].sequence, positions[row]);
+            logit_rows[row] = row;
+        }
+    }
+    struct compute_pass pass = { .n_rows = n_rows,
+                                 .ids = ids,
+                                 .positions = positions,
+                                 .n_sequences = n_items,
+                                 .sequences = sequences,
+                                 .kv = model->kv,
+                                 .n_logit_rows = n_rows,
+                                 .logit_rows = logit_rows,
+                                 .logits = out };
+    void *self = model->backend->self;
+    size_t n_bytes = model->backend->workspace_bytes(self, &model->program, n_rows, n_rows);
+    unsigned char *workspace = mem_take(n_bytes + 64);
+    memset(workspace, 0xFF, n_bytes);
+    model->backend->run(self, &model->program, &pass, workspace);
+    for (int i = 0; i < 64; i++)
+        CHECK(workspace[n_bytes + (size_t)i] == 0); /* it stays within its bounds */
+    for (int i = 0; i < n_items; i++) {
+        int64_t to = (int64_t)items[i].sequence * toy->options.n_positions + items[i].n_before;
+        memcpy(logits + to * n_vocabulary, out + (int64_t)sequences[i].first_row * n_vocabulary,
+               (size_t)items[i].n_rows * (size_t)n_vocabulary * sizeof(float));
+    }
+    mem_give(workspace);
+    mem_give(out);
+    mem_give(ids);
+}

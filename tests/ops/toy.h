@@ -1,0 +1,56 @@
+/* Toy models for the tests of operations: random weights of any type, run on any backend, over a
+ * cache whose blocks are shuffled.
+ *
+ * All memory that a pass should not read is full of NaN. */
+#pragma once
+#include "compute/compute.h"
+
+enum { TOY_WEIGHTS_MAX = 64, TOY_REGISTERS = 10, TOY_SEQUENCES_MAX = 8 };
+
+struct toy_options {
+    enum dtype dtype; /* of the matrices */
+    int32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn, n_vocabulary, n_positions;
+    int32_t n_rope_dims, window;
+    bool is_layer_norm, is_gated, has_bias, has_qk_norm, is_pairs, is_learned, is_transposed;
+    enum act_kind act;
+    enum dtype kv_dtype;
+};
+
+struct toy { /* a model in a "file" */
+    struct toy_options options;
+    struct tensor tensors[TOY_WEIGHTS_MAX];
+    int n_tensors;
+    struct compute_op ops[64];
+    int n_ops;
+    int32_t widths[TOY_REGISTERS];
+    bool is_logit_rows[TOY_REGISTERS];
+    float *frequencies;
+    uint64_t seed;
+};
+void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed);
+void toy_free(struct toy *toy);
+/* A random matrix (n_rows, n_columns); data is given back by mem_give. */
+struct tensor toy_tensor(enum dtype dtype, int32_t n_rows, int32_t n_columns, uint64_t seed);
+
+struct toy_model { /* loaded by a backend, with a cache for TOY_SEQUENCES_MAX sequences */
+    const struct toy *toy;
+    struct compute_backend *backend;
+    struct compute_program program;
+    struct compute_weight *weights[TOY_WEIGHTS_MAX];
+    struct compute_kv kv;
+    uint32_t *blocks; /* (TOY_SEQUENCES_MAX, blocks_per_sequence) */
+    int32_t blocks_per_sequence;
+};
+void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+              int32_t block_tokens);
+void toy_unload(struct toy_model *model); /* the backend stays open */
+
+struct toy_item { /* rows of one sequence in a pass */
+    int sequence;
+    int32_t n_before, n_rows;
+};
+/* Runs one pass; the token at (sequence, position) is a hash of both. The logits of every row go to
+ * logits + ((sequence * n_positions) + position) * n_vocabulary. */
+void toy_run(struct toy_model *model, const struct toy_item *items, int n_items, float *logits);
+int32_t toy_token(const struct toy *toy, int sequence, int32_t position);
+size_t toy_logits_count(const struct toy *toy); /* floats of the array above */

@@ -32,7 +32,8 @@ struct api_model {              /* one service as clients see it */
     const char *path, *format; /* for GET /models */
 };
 struct api_options {
-    const char *listen; /* "127.0.0.1:7411", "[::1]:7411"; port 0 takes a free one */
+    const char *version; /* of the program */
+    const char *listen;  /* "127.0.0.1:7411", "[::1]:7411"; port 0 takes a free one */
     const char *api_key,
         *admin_key; /* NULL = none asked; admin routes need the admin key when either is set */
     const char *cors_origin;        /* NULL = CORS off */

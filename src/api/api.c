@@ -1,0 +1,414 @@
+/* The API's loop, its routes and its doors.
+ *
+ * One thread: libevent calls (requests, signals, the service's fd, the workers' fd, one timer), and
+ * every call that may change something ends in pump: tick the gateway, take events and answers,
+ * look after streams once a second, and set the timer to whoever wants to be woken first. */
+#include "api/api.h"
+#include "api/call.h"
+#include "api/headers.h"
+#include "api/health.h"
+#include "api/mirror.h"
+#include "api/models.h"
+#include "api/texts.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    EVENTS_PER_PUMP = 4096, /* then the sockets have a turn */
+    N_WORKERS = 2,
+};
+static const int64_t SWEEP_NS = TIME_NS_PER_S;
+static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
+static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* last words on their way, after a drain */
+
+/* --- replies --- */
+
+void api_reply_json(struct api_http_exchange *x, int status, struct view body)
+{
+    api_http_reply(x, status, "application/json", body);
+}
+
+void api_refuse(struct api_http_exchange *x, const struct api_error *error)
+{
+    struct str page;
+    char text[16];
+    int retry_s = api_error_retry_after_s(error);
+    str_init(&page);
+    api_error_print(error, &page);
+    if (retry_s > 0) {
+        snprintf(text, sizeof(text), "%d", retry_s);
+        api_http_header(x, "Retry-After", text);
+    }
+    if (api_error_reason(error) != NULL)
+        api_http_header(x, "x-shoal-request-dropped-reason", api_error_reason(error));
+    if (error->status == 504)
+        api_http_header(x, "x-should-retry", "false"); /* OpenAI's clients would */
+    if (error->status == 401)
+        api_http_header(x, "WWW-Authenticate", "Bearer");
+    api_reply_json(x, error->status, view_of(page.at, page.n));
+    str_free(&page);
+}
+
+/* --- routes --- */
+
+enum access { FREE, KEY, ADMIN };
+static const struct route {
+    enum api_http_method method;
+    const char *path; /* ending in '*': everything that begins so */
+    enum access access;
+    void (*answer)(struct api *api, struct api_http_exchange *x);
+} routes[] = {
+    { HTTP_POST, "/v1/chat/completions", KEY, api_call_chat },
+    { HTTP_POST, "/v1/completions", KEY, api_call_completion },
+    { HTTP_GET, "/v1/models", KEY, api_models_list },
+    { HTTP_GET, "/v1/models/*", KEY, api_models_show },
+    { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
+    { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
+    { HTTP_GET, "/health", FREE, api_health_ready },
+    { HTTP_GET, "/livez", FREE, api_health_live },
+    { HTTP_GET, "/readyz", FREE, api_health_ready },
+    { HTTP_GET, "/ping", FREE, api_health_live },
+    { HTTP_POST, "/ping", FREE, api_health_live },
+    { HTTP_GET, "/version", KEY, api_health_version },
+    { HTTP_GET, "/metrics", KEY, api_health_metrics },
+    { HTTP_GET, "/models", ADMIN, api_models_states },
+    { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
+    { HTTP_POST, "/models/load", ADMIN, api_models_load },
+    { HTTP_POST, "/models/unload", ADMIN, api_models_unload },
+    { HTTP_GET, "/api/tags", ADMIN, api_models_tags },
+    { HTTP_GET, "/api/ps", ADMIN, api_models_ps },
+    { HTTP_POST, "/sleep", ADMIN, api_models_sleep },
+    { HTTP_POST, "/wake_up", ADMIN, api_models_wake },
+    { HTTP_GET, "/is_sleeping", ADMIN, api_models_is_asleep },
+};
+
+static bool is_path(const struct route *route, struct view path)
+{
+    size_t n = strlen(route->path);
+    if (route->path[n - 1] != '*')
+        return view_equal_text(path, route->path);
+    return path.n > n - 1 && memcmp(path.at, route->path, n - 1) == 0;
+}
+
+/* May this exchange use the route? */
+static bool is_allowed(const struct api *api, const struct route *route,
+                       const struct api_http_head *head, struct api_error *error)
+{
+    const char *key = api->options.api_key, *admin = api->options.admin_key;
+    bool has_admin = admin != NULL && api_headers_has_key(head, admin);
+    bool has_key = key != NULL && api_headers_has_key(head, key);
+    if (route->access == FREE || has_admin || (key == NULL && admin == NULL))
+        return true;
+    if (route->access == KEY && (has_key || key == NULL))
+        return true;
+    if (route->access == KEY)
+        api_error_set(error, ERROR_KEY, NULL, "a valid API key is needed (Authorization: Bearer)");
+    else if (admin == NULL)
+        api_error_set(error, ERROR_ADMIN_KEY, NULL,
+                      "this is for operators, and the server was started without an admin key");
+    else
+        api_error_set(error, has_key ? ERROR_ADMIN_KEY : ERROR_KEY, NULL,
+                      "this is for operators: the admin key is needed");
+    return false;
+}
+
+static const struct route *find_route(const struct api_http_head *head, struct api_error *error)
+{
+    enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
+    bool is_there = false;
+    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+        if (!is_path(&routes[i], head->path))
+            continue;
+        is_there = true;
+        if (routes[i].method == method)
+            return &routes[i];
+    }
+    if (is_there)
+        api_error_set(error, ERROR_METHOD, NULL, "this path does not answer to that method");
+    else
+        api_error_set(error, ERROR_NO_ROUTE, NULL, "there is nothing at %.*s",
+                      (int)min_i64((int64_t)head->path.n, 200), head->path.at);
+    return NULL;
+}
+
+/* What every reply carries: the request's id, and permission for browsers where it was given. */
+static void add_headers(struct api *api, struct api_http_exchange *x)
+{
+    char id[128];
+    api_headers_request_id(&x->head, id, sizeof(id));
+    if (id[0] == '\0')
+        snprintf(id, sizeof(id), "req-%016llx",
+                 (unsigned long long)(api->options.door << 48 | ++api->counter));
+    api_http_header(x, "X-Request-Id", id);
+    if (api->options.cors_origin == NULL)
+        return;
+    api_http_header(x, "Access-Control-Allow-Origin", api->options.cors_origin);
+    api_http_header(x, "Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+    api_http_header(x, "Vary", "Origin");
+}
+
+static void answer_options(struct api *api, struct api_http_exchange *x)
+{
+    if (api->options.cors_origin != NULL) {
+        api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        api_http_header(x, "Access-Control-Allow-Headers",
+                        "Authorization, Content-Type, X-Api-Key, X-Request-Id, "
+                        "X-Request-Deadline-Ms, X-Slo-Ttft-Ms, X-Slo-Tpot-Ms, X-Slo-E2e-Ms");
+        api_http_header(x, "Access-Control-Max-Age", "600");
+    }
+    api_http_header(x, "Allow", "GET, HEAD, POST, OPTIONS");
+    api_http_reply(x, 204, NULL, view_of("", 0));
+}
+
+static void on_request(void *self, struct api_http_exchange *x)
+{
+    struct api *api = self;
+    struct api_error error = { 0 };
+    add_headers(api, x);
+    if (x->head.method == HTTP_OPTIONS) {
+        answer_options(api, x);
+        return;
+    }
+    const struct route *route = find_route(&x->head, &error);
+    if (route != NULL && is_allowed(api, route, &x->head, &error)) {
+        route->answer(api, x);
+        return;
+    }
+    if (error.status == 405)
+        api_http_header(x, "Allow", "GET, HEAD, POST, OPTIONS");
+    api_refuse(x, &error);
+}
+
+static void on_bad(void *self, struct api_http_exchange *x, int status, const char *why)
+{
+    struct api_error error = { 0 };
+    add_headers(self, x);
+    api_error_set(&error, ERROR_HTTP, NULL, "%s", why);
+    error.status = status;
+    api_refuse(x, &error);
+}
+
+/* --- the loop --- */
+
+void api_nudge(struct api *api)
+{
+    if (!api->is_nudged)
+        api_http_wake_at(api->http, 0);
+    api->is_nudged = true;
+}
+
+static int take_events(struct api *api)
+{
+    struct service *service = &api->options.service;
+    struct service_event event;
+    const void *payload;
+    int n = 0;
+    while (n < EVENTS_PER_PUMP && service->next(service->self, &event, &payload)) {
+        api_call_event(api, &event, payload);
+        n++;
+    }
+    struct control_answer answer;
+    while (api->options.control.next(api->options.control.self, &answer))
+        api_mirror_take(api, &answer, time_now_ns());
+    return n;
+}
+
+/* Ends the drain when all is answered or its time is over. */
+static void sweep_drain(struct api *api, int64_t now_ns)
+{
+    if (api->n_seats > 0 && now_ns >= api->drain_end_ns) {
+        struct api_error error = { 0 };
+        api_error_set(&error, ERROR_STOPPED, NULL, "the server stopped before the answer was done");
+        log_line(LOG_WARN, "api", "the drain is over: %d requests are cut off", api->n_seats);
+        api_call_fail_all(api, &error);
+        api->drain_end_ns = TIME_NEVER;
+    }
+    if (api->n_seats > 0)
+        return;
+    if (api->linger_end_ns == 0) {
+        api_models_end_watches(api);
+        api->linger_end_ns = now_ns + LINGER_NS;
+    }
+    if (api_http_n_connections(api->http) == 0 || now_ns >= api->linger_end_ns)
+        api_http_stop(api->http);
+}
+
+static void pump(struct api *api)
+{
+    int64_t now_ns = time_now_ns(), next_ns = TIME_NEVER;
+    api->is_nudged = true; /* no timer meanwhile: it is set below */
+    if (api->options.tick != NULL)
+        next_ns = api->options.tick(api->options.tick_self, now_ns);
+    api->is_nudged = false;
+    int n = take_events(api);
+    if (now_ns >= api->sweep_ns) {
+        api_mirror_sweep(api, now_ns);
+        api_call_sweep(api, now_ns);
+        if (api->is_draining)
+            sweep_drain(api, now_ns);
+        api->sweep_ns = now_ns + (api->is_draining ? SWEEP_DRAINING_NS : SWEEP_NS);
+    }
+    if (n == EVENTS_PER_PUMP || api->is_nudged)
+        next_ns = 0;
+    api->is_nudged = next_ns == 0;
+    api_http_wake_at(api->http, min_i64(next_ns, api->sweep_ns));
+}
+
+static void on_wake(void *self)
+{
+    pump(self);
+}
+
+static void on_service(void *self)
+{
+    pump(self);
+}
+
+static void on_workers(void *self)
+{
+    struct api *api = self;
+    api_workers_collect(api->workers);
+}
+
+static void begin_drain(struct api *api)
+{
+    if (api->is_draining) {
+        log_line(LOG_WARN, "api", "stopping at once");
+        api_http_stop(api->http);
+        return;
+    }
+    log_line(LOG_INFO, "api", "draining: %d requests", api->n_seats);
+    api->is_draining = true;
+    api->drain_end_ns = time_now_ns() + max_i64(api->options.drain_ns_max, 0);
+    api->sweep_ns = 0;
+    api_http_drain(api->http);
+    api_nudge(api);
+}
+
+static void on_end_signal(void *self)
+{
+    begin_drain(self);
+}
+
+static void on_stop(void *self)
+{
+    struct api *api = self;
+    wake_clear(&api->stop_wake);
+    begin_drain(api);
+}
+
+static void on_reload_signal(void *self)
+{
+    struct api *api = self;
+    log_line(LOG_INFO, "api", "reloading");
+    if (api->options.reload != NULL)
+        api->options.reload(api->options.reload_self);
+}
+
+/* --- open and close --- */
+
+static struct metrics *open_metrics(const struct api_options *options)
+{
+    const char *names[LIMIT_SERVICES] = { 0 };
+    int n = 0;
+    for (int i = 0; i < options->n_models; i++) {
+        CHECK(options->models[i].service < LIMIT_SERVICES);
+        names[options->models[i].service] = options->models[i].name;
+        if (options->models[i].service >= n)
+            n = options->models[i].service + 1;
+    }
+    for (int i = 0; i < n; i++)
+        if (names[i] == NULL)
+            names[i] = "";
+    return metrics_open(n, names);
+}
+
+static void watch_all(struct api *api)
+{
+    struct service *service = &api->options.service;
+    int fd = service->wait_fd != NULL ? service->wait_fd(service->self) : -1;
+    if (fd >= 0)
+        api_http_watch(api->http, fd, on_service, api);
+    api_http_watch(api->http, api_workers_fd(api->workers), on_workers, api);
+    api_http_watch(api->http, api->stop_wake.fd, on_stop, api);
+    api_http_watch_signal(api->http, SIGTERM, on_end_signal, api);
+    api_http_watch_signal(api->http, SIGINT, on_end_signal, api);
+    api_http_watch_signal(api->http, SIGHUP, on_reload_signal, api);
+}
+
+enum status api_open(struct api **out, const struct api_options *options, struct fault *fault)
+{
+    struct api *api = mem_take(sizeof(*api));
+    api->options = *options;
+    struct api_http_options http = {
+        .listen = options->listen,
+        .tls_cert = options->tls_cert,
+        .tls_key = options->tls_key,
+        .n_connections_max = options->n_connections_max,
+        .body_bytes_max = options->body_bytes_max,
+        .self = api,
+        .on_request = on_request,
+        .on_bad = on_bad,
+        .on_wake = on_wake,
+    };
+    enum status status = api_http_open(&api->http, &http, fault);
+    if (status != STATUS_OK) {
+        mem_give(api);
+        return status;
+    }
+    uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
+    json_object_seed((size_t)rng_system()); /* before any thread parses */
+    api->metrics = open_metrics(options);
+    api->workers = api_workers_open(N_WORKERS, (int32_t)n);
+    api->choices = mem_take(sizeof(*api->choices) * n);
+    map_init(&api->ids, n);
+    slots_init(&api->slots, n);
+    wake_open(&api->stop_wake);
+    api_mirror_open(api);
+    watch_all(api);
+    *out = api;
+    return STATUS_OK;
+}
+
+int api_port(const struct api *api)
+{
+    return api_http_port(api->http);
+}
+
+int api_run(struct api *api)
+{
+    log_line(LOG_INFO, "api", "listening on %s (port %d)", api->options.listen, api_port(api));
+    api_nudge(api);
+    api_http_run(api->http);
+    bool has_failed = !api->mirror.is_healthy;
+    for (int32_t i = 0; i < api->mirror.n_engines; i++)
+        has_failed = has_failed || !api->mirror.engines[i].is_healthy;
+    return has_failed ? 1 : 0;
+}
+
+void api_stop(struct api *api)
+{
+    wake_up(&api->stop_wake);
+}
+
+void api_close(struct api *api)
+{
+    if (api == NULL)
+        return;
+    api_workers_close(api->workers);
+    api_http_close(api->http);
+    CHECK(api->calls == NULL);
+    map_free(&api->ids);
+    slots_free(&api->slots);
+    wake_close(&api->stop_wake);
+    mem_give(api->choices);
+    api_mirror_close(api);
+    metrics_close(api->metrics);
+    mem_give(api);
+}

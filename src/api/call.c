@@ -1,0 +1,581 @@
+/* Calls: from a request through its choices to the answer. */
+#include "api/call.h"
+#include "api/headers.h"
+#include "api/reply.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
+    N_RETURNS_MAX = 64,         /* how often a request may come home before it is given up */
+};
+static const int64_t PING_NS = 15 * TIME_NS_PER_S;
+
+/* --- the end of a call --- */
+
+static void count_request(struct api_call *call, const struct api_choice *choice, uint8_t why)
+{
+    int64_t now_ns = time_now_ns();
+    bool has_first = choice->first_ns > 0;
+    metrics_add_request(call->api->metrics,
+                        &(struct metrics_request){
+                            .service = call->prompts.model->service,
+                            .why = why,
+                            .n_prompt = choice->n_prompt,
+                            .n_cached = choice->n_cached,
+                            .n_generated = choice->n_generated,
+                            .n_preempted = choice->n_preempted,
+                            .ttft_ns = has_first ? choice->first_ns - call->arrived_ns : 0,
+                            .e2e_ns = now_ns - call->arrived_ns,
+                            .decode_ns = has_first ? choice->last_ns - choice->first_ns : 0,
+                            .slo = { call->slo.ttft_ns, call->slo.tpot_ns, call->slo.e2e_ns },
+                        });
+}
+
+/* Its request is over, here or by our wish; late events find nothing any more. */
+static void drop_choice(struct api_choice *choice, uint8_t why)
+{
+    struct api_call *call = choice->call;
+    struct api *api = call->api;
+    choice->is_open = false;
+    if (!choice->is_submitted)
+        return;
+    choice->is_submitted = false;
+    map_remove(&api->ids, choice->id);
+    api->choices[slots_index(choice->slot)] = NULL;
+    slots_put(&api->slots, choice->slot);
+    count_request(call, choice, why);
+}
+
+static void cancel_choice(struct api_choice *choice)
+{
+    struct api *api = choice->call->api;
+    if (choice->is_submitted) {
+        api->options.service.cancel(api->options.service.self, choice->id);
+        api_nudge(api);
+    }
+}
+
+static void free_call(struct api_call *call)
+{
+    struct api *api = call->api;
+    for (int32_t i = 0; i < call->n_choices; i++)
+        api_choice_free(&call->choices[i]);
+    if (call->prev != NULL)
+        call->prev->next = call->next;
+    else
+        api->calls = call->next;
+    if (call->next != NULL)
+        call->next->prev = call->prev;
+    api->n_seats -= call->n_seats;
+    api_prompts_free(&call->prompts);
+    str_free(&call->body);
+    str_free(&call->prefix);
+    mem_give(call->choices);
+    mem_give(call);
+}
+
+static void drop_choices(struct api_call *call, uint8_t why)
+{
+    for (int32_t i = 0; i < call->n_choices; i++) {
+        cancel_choice(&call->choices[i]);
+        drop_choice(&call->choices[i], why);
+    }
+}
+
+/* The client has left. */
+static void on_gone(struct api_http_exchange *x)
+{
+    struct api_call *call = x->user;
+    call->x = NULL;
+    if (call->is_reading)
+        return; /* the worker brings it back */
+    log_line(LOG_DEBUG, "api", "%s: the client has left", call->id);
+    drop_choices(call, SERVICE_CANCELLED);
+    free_call(call);
+}
+
+/* An error page, or an error event where the answer has begun. */
+static void fail_call(struct api_call *call, const struct api_error *error, uint8_t why)
+{
+    struct api_http_exchange *x = call->x;
+    drop_choices(call, why);
+    if (x != NULL && x->has_begun) {
+        struct str json, out;
+        str_init(&json);
+        str_init(&out);
+        api_error_print(error, &json);
+        api_reply_event(&out, &json);
+        api_http_chunk(x, view_of(out.at, out.n));
+        api_http_end(x);
+        str_free(&json);
+        str_free(&out);
+    } else if (x != NULL) {
+        api_refuse(x, error);
+    }
+    const char *reason = api_error_reason(error);
+    if (reason != NULL && call->prompts.model != NULL)
+        metrics_add_refusal(call->api->metrics, call->prompts.model->service, reason);
+    free_call(call);
+}
+
+static void finish_call(struct api_call *call)
+{
+    struct api_http_exchange *x = call->x;
+    struct str out;
+    str_init(&out);
+    if (call->prompts.ask.streams) {
+        api_reply_last(call, &out);
+        api_http_chunk(x, view_of(out.at, out.n));
+        api_http_end(x);
+    } else {
+        api_reply_whole(call, &out);
+        api_reply_json(x, 200, view_of(out.at, out.n));
+    }
+    str_free(&out);
+    log_line(LOG_DEBUG, "api", "%s: answered", call->id);
+    free_call(call);
+}
+
+/* --- events --- */
+
+static void begin_stream(struct api_call *call)
+{
+    api_http_header(call->x, "Cache-Control", "no-cache");
+    api_http_header(call->x, "X-Accel-Buffering", "no");
+    api_http_begin(call->x, 200, "text/event-stream; charset=utf-8");
+}
+
+/* Writes what the choice can show now. */
+static void show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
+{
+    struct str out;
+    if (!call->prompts.ask.streams)
+        return;
+    str_init(&out);
+    api_reply_chunk(call, choice, &out);
+    if (out.n > 0) {
+        if (!call->x->has_begun)
+            begin_stream(call);
+        api_http_chunk(call->x, view_of(out.at, out.n));
+        call->wrote_ns = now_ns;
+    }
+    str_free(&out);
+}
+
+static void close_choice(struct api_call *call, struct api_choice *choice, uint8_t why)
+{
+    drop_choice(choice, why);
+    call->n_open--;
+    show(call, choice, time_now_ns());
+    if (call->n_open == 0)
+        finish_call(call);
+}
+
+static void house_error(struct api_call *call, const char *text)
+{
+    struct api_error error = { 0 };
+    api_error_set(&error, ERROR_HOUSE, NULL, "%s", text);
+    log_line(LOG_ERROR, "api", "%s: %s", call->id, text);
+    fail_call(call, &error, SERVICE_FAILED);
+}
+
+/* False: the call is over. */
+static bool take_tokens(struct api_choice *choice, const struct service_event *event,
+                        const char *payload)
+{
+    struct api_call *call = choice->call;
+    int64_t now_ns = time_now_ns();
+    bool has_logprobs = choice->call->prompts.ask.wants_logprobs;
+    size_t n = (size_t)event->n_tokens, n_bytes = n * sizeof(int32_t);
+    int32_t expected = choice->n_prompt + choice->n_generated;
+    if (has_logprobs)
+        n_bytes += n * sizeof(struct token_logprobs);
+    if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected) {
+        house_error(call, "tokens were lost on their way");
+        return false;
+    }
+    choice->n_cached = event->n_cached;
+    choice->n_preempted = event->n_preempted;
+    if (expected - event->position >= event->n_tokens)
+        return true; /* all of it was seen already */
+    if (choice->first_ns == 0)
+        choice->first_ns = now_ns;
+    else
+        metrics_add_gap(call->api->metrics, call->prompts.model->service, now_ns - choice->last_ns);
+    choice->last_ns = now_ns;
+    for (size_t i = (size_t)(expected - event->position); i < n; i++) {
+        int32_t id;
+        struct token_logprobs logprobs;
+        memcpy(&id, payload + i * sizeof(id), sizeof(id));
+        if (id < 0 || id >= call->prompts.model->n_vocabulary) {
+            house_error(call, "a token outside of the vocabulary came back");
+            return false;
+        }
+        if (has_logprobs)
+            memcpy(&logprobs, payload + n * sizeof(id) + i * sizeof(logprobs), sizeof(logprobs));
+        if (api_choice_add(choice, &call->rules, id, has_logprobs ? &logprobs : NULL)) {
+            if (choice->stop_text != NULL)
+                cancel_choice(choice); /* only we know of stop strings */
+            close_choice(call, choice, SERVICE_STOPPED);
+            return false;
+        }
+    }
+    show(call, choice, now_ns);
+    return true;
+}
+
+static void end_by_error(struct api_choice *choice, const struct service_event *event,
+                         const char *payload)
+{
+    static const struct {
+        enum api_error_kind kind;
+        const char *text;
+    } rows[SERVICE_WHY_N] = {
+        [SERVICE_CANCELLED] = { ERROR_STOPPED, "the request was cancelled by the server" },
+        [SERVICE_DEADLINE] = { ERROR_LATE, "the deadline passed before the answer was complete" },
+        [SERVICE_FAILED] = { ERROR_HOUSE, "the request could not be served" },
+        [SERVICE_TOO_LARGE] = { ERROR_TOO_LARGE, "the request can never fit here" },
+        [SERVICE_NOT_READY] = { ERROR_LOADING, "the model is not loaded yet, try again later" },
+        [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back too often" },
+        [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
+        [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },
+        [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed too often" },
+        [SERVICE_MOVED] = { ERROR_HOUSE, "the request came back too often" },
+    };
+    struct api_call *call = choice->call;
+    struct api_error error = { 0 };
+    uint8_t why =
+        event->why < SERVICE_WHY_N && rows[event->why].text != NULL ? event->why : SERVICE_FAILED;
+    enum api_error_kind kind = rows[why].kind;
+    bool is_at_work = choice->n_generated > 0;
+    if (why == SERVICE_DEADLINE && is_at_work)
+        kind = ERROR_LATE_AT_WORK;
+    if (why == SERVICE_FULL && is_at_work)
+        kind = ERROR_EVICTED;
+    if (event->what == SERVICE_ENDED && event->n_bytes > 0 && why != SERVICE_DEADLINE)
+        api_error_set(&error, kind, NULL, "%.*s", (int)event->n_bytes, payload);
+    else
+        api_error_set(&error, kind, NULL, "%s", rows[why].text);
+    if (kind == ERROR_LOADING)
+        snprintf(error.extra, sizeof(error.extra), ",\"loading\":{\"status\":\"loading\"}");
+    fail_call(call, &error, why);
+}
+
+static void take_end(struct api_choice *choice, const struct service_event *event,
+                     const char *payload)
+{
+    struct api_call *call = choice->call;
+    choice->n_cached = max_i32(choice->n_cached, event->n_cached);
+    choice->n_preempted = max_i32(choice->n_preempted, event->n_preempted);
+    if (event->why != SERVICE_STOPPED && event->why != SERVICE_LENGTH) {
+        end_by_error(choice, event, payload);
+        return;
+    }
+    api_choice_end(choice, event->why == SERVICE_STOPPED ? "stop" : "length");
+    close_choice(call, choice, event->why);
+}
+
+/* --- submission --- */
+
+static bool submit(struct api_choice *choice)
+{
+    struct api_call *call = choice->call;
+    struct api *api = call->api;
+    const struct api_ask *ask = &call->prompts.ask;
+    uint32_t n_prompt = (uint32_t)choice->n_prompt, n = n_prompt + (uint32_t)choice->n_generated;
+    size_t n_bytes =
+        request_body_bytes(n, (uint32_t)call->rules.n_stop_ids, (uint32_t)ask->n_biases);
+    struct request_body *body = mem_take(n_bytes);
+    *body = (struct request_body){
+        .n_bytes = (uint32_t)n_bytes,
+        .n_tokens = n,
+        .n_stop_ids = (uint32_t)call->rules.n_stop_ids,
+        .n_biases = (uint32_t)ask->n_biases,
+        .seed = choice->seed,
+        .sampling = ask->sampling,
+    };
+    memcpy(request_body_tokens(body), call->prompts.of[choice->prompt].ids, 4 * (size_t)n_prompt);
+    if (choice->n_generated > 0)
+        memcpy(request_body_tokens(body) + n_prompt, choice->ids, 4 * (size_t)choice->n_generated);
+    if (body->n_stop_ids > 0)
+        memcpy(request_body_stop_ids(body), call->rules.stop_ids, 4 * (size_t)body->n_stop_ids);
+    if (body->n_biases > 0)
+        memcpy(request_body_biases(body), ask->biases, sizeof(*ask->biases) * body->n_biases);
+    struct request request = {
+        .id = choice->id,
+        .group = ask->n > 1 ? (uint32_t)call->choices[0].id : 0,
+        .service = call->prompts.model->service,
+        .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
+        .state = REQUEST_WAITING,
+        .kind = REQUEST_GENERATE,
+        .n_prompt = choice->n_prompt,
+        .n_tokens = (int32_t)n,
+        .n_tokens_max = choice->n_prompt + call->prompts.n_tokens_max,
+        .arrived_ns = call->arrived_ns,
+        .served_ns = call->arrived_ns,
+        .deadline_ns = call->deadline_ns,
+        .epoch = choice->epoch,
+        .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
+                 (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u),
+    };
+    bool is_taken = api->options.service.submit(api->options.service.self, &request, body);
+    mem_give(body);
+    api_nudge(api);
+    return is_taken;
+}
+
+/* It came home: on with it, from where it is. */
+static void take_return(struct api_choice *choice, const struct service_event *event)
+{
+    bool is_final = event->why == SERVICE_FULL || event->why == SERVICE_DRAINING;
+    choice->epoch++;
+    if (is_final || ++choice->n_returns > N_RETURNS_MAX || !submit(choice))
+        end_by_error(choice, event, NULL);
+}
+
+void api_call_event(struct api *api, const struct service_event *event, const void *payload)
+{
+    uint32_t slot = map_find(&api->ids, event->id);
+    if (slot == MAP_NONE)
+        return; /* late: it is over here */
+    struct api_choice *choice = api->choices[slot];
+    if (event->epoch != choice->epoch)
+        return;
+    if (event->what == SERVICE_TOKENS)
+        (void)take_tokens(choice, event, payload);
+    else if (event->what == SERVICE_ENDED)
+        take_end(choice, event, payload);
+    else if (event->what == SERVICE_RETURNED)
+        take_return(choice, event);
+}
+
+static void open_choice(struct api_call *call, int32_t index)
+{
+    struct api *api = call->api;
+    const struct api_ask *ask = &call->prompts.ask;
+    struct api_choice *choice = &call->choices[index];
+    api_choice_init(choice, call->prompts.model->tokenizer, ask->skips_special);
+    choice->call = call;
+    choice->index = index;
+    choice->prompt = index / ask->n;
+    choice->n_prompt = call->prompts.of[choice->prompt].n;
+    choice->is_open = true;
+    int32_t k = index % ask->n; /* the same seed gives each prompt the same draws */
+    uint64_t seed = (uint64_t)ask->seed;
+    if (!ask->has_seed)
+        seed = rng_system();
+    choice->seed = ask->has_seed && k > 0 ? rng_at(seed, 1, (uint64_t)k) : seed;
+    choice->id = api->options.door << 48 | (++api->counter & ((UINT64_C(1) << 48) - 1));
+}
+
+static bool start_choice(struct api_choice *choice)
+{
+    struct api *api = choice->call->api;
+    choice->slot = slots_take(&api->slots);
+    if (choice->slot == 0)
+        return false;
+    CHECK(map_put(&api->ids, choice->id, slots_index(choice->slot)));
+    api->choices[slots_index(choice->slot)] = choice;
+    choice->is_submitted = true;
+    return submit(choice);
+}
+
+static void set_rules(struct api_call *call)
+{
+    const struct api_ask *ask = &call->prompts.ask;
+    const struct api_model *model = call->prompts.model;
+    int32_t n = 0;
+    for (int32_t i = 0; i < ask->n_stop_ids; i++)
+        call->stop_ids[n++] = ask->stop_ids[i];
+    for (int32_t i = 0; i < model->n_eog && !ask->ignores_eos && n < LIMIT_STOP_IDS; i++)
+        call->stop_ids[n++] = model->eog_ids[i];
+    call->stops.n = ask->n_stops;
+    memcpy(call->stops.texts, ask->stops, sizeof(ask->stops));
+    call->rules = (struct api_choice_rules){
+        .stops = &call->stops,
+        .stop_ids = call->stop_ids,
+        .n_stop_ids = n,
+        .n_client_stop_ids = ask->n_stop_ids,
+        .n_tokens_min = ask->sampling.n_tokens_min,
+        .include_stop = ask->include_stop,
+        .wants_logprobs = ask->wants_logprobs,
+    };
+}
+
+static void refuse_full(struct api_call *call)
+{
+    struct api_error error = { 0 };
+    api_error_set(&error, ERROR_QUEUE_FULL, NULL,
+                  "the queue is full (%d requests), try again later",
+                  call->api->options.n_requests_max);
+    fail_call(call, &error, SERVICE_FULL);
+}
+
+/* Nothing to generate: the echo, or nothing, is the answer. */
+static void answer_at_once(struct api_call *call)
+{
+    for (int32_t i = 0; i < call->n_choices; i++) {
+        api_choice_end(&call->choices[i], "length");
+        call->n_open--;
+        show(call, &call->choices[i], time_now_ns());
+    }
+    finish_call(call);
+}
+
+static void start_call(struct api_call *call)
+{
+    struct api *api = call->api;
+    const struct api_ask *ask = &call->prompts.ask;
+    int32_t n = call->prompts.n * ask->n;
+    set_rules(call);
+    if (api->n_seats - 1 + n > api->options.n_requests_max) {
+        refuse_full(call);
+        return;
+    }
+    api->n_seats += n - 1;
+    call->n_seats = n;
+    call->choices = mem_take(sizeof(*call->choices) * (size_t)n);
+    call->n_choices = call->n_open = n;
+    for (int32_t i = 0; i < n; i++)
+        open_choice(call, i);
+    api_reply_prefix(call);
+    call->wrote_ns = time_now_ns();
+    if (call->prompts.n_tokens_max == 0) {
+        answer_at_once(call);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (!start_choice(&call->choices[i])) {
+            refuse_full(call);
+            return;
+        }
+}
+
+/* --- arrival --- */
+
+static void read_job(struct api_job *job)
+{
+    struct api_call *call = (struct api_call *)job;
+    (void)api_prompts_make(&call->prompts, call->kind, view_of(call->body.at, call->body.n),
+                           &call->api->options);
+}
+
+static void read_done(struct api_job *job)
+{
+    struct api_call *call = (struct api_call *)job;
+    struct api_error error = { 0 };
+    call->is_reading = false;
+    str_free(&call->body);
+    if (call->x == NULL) {
+        free_call(call);
+        return;
+    }
+    if (!call->prompts.error.is_set) {
+        if (call->slo.ttft_ns == 0)
+            call->slo.ttft_ns = call->prompts.model->slo.ttft_ns;
+        if (call->slo.tpot_ns == 0)
+            call->slo.tpot_ns = call->prompts.model->slo.tpot_ns;
+        if (call->slo.e2e_ns == 0)
+            call->slo.e2e_ns = call->prompts.model->slo.e2e_ns;
+    }
+    if (call->prompts.error.is_set)
+        error = call->prompts.error;
+    else if (call->api->is_draining)
+        api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (time_now_ns() >= call->deadline_ns)
+        api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
+    if (error.is_set)
+        fail_call(call, &error, SERVICE_FAILED);
+    else
+        start_call(call);
+}
+
+static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
+                                  enum api_ask_kind kind)
+{
+    struct api_call *call = mem_take(sizeof(*call));
+    call->job = (struct api_job){ read_job, read_done };
+    call->api = api;
+    call->x = x;
+    call->kind = kind;
+    call->is_reading = true;
+    call->arrived_ns = x->arrived_ns;
+    call->created_unix_s = time_unix_ns() / TIME_NS_PER_S;
+    call->n_seats = 1;
+    call->next = api->calls;
+    if (call->next != NULL)
+        call->next->prev = call;
+    api->calls = call;
+    api->n_seats++;
+    x->user = call;
+    x->on_gone = on_gone;
+    const char *prefix = kind == ASK_CHAT ? "chatcmpl" : "cmpl";
+    snprintf(call->id, sizeof(call->id), "%s-%016llx%08x", prefix,
+             (unsigned long long)(api->options.door << 48 | ++api->counter),
+             (unsigned)(rng_system() & 0xffffffffu));
+    return call;
+}
+
+static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind)
+{
+    struct api_error error = { 0 };
+    int64_t deadline_ns = TIME_NEVER;
+    struct service_slo slo = { 0 };
+    if (api->is_draining)
+        api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
+    else if (api->n_seats >= api->options.n_requests_max)
+        api_error_set(&error, ERROR_QUEUE_FULL, NULL,
+                      "the queue is full (%d requests), try again later",
+                      api->options.n_requests_max);
+    else
+        (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, &error);
+    if (error.is_set) {
+        api_refuse(x, &error);
+        return;
+    }
+    struct api_call *call = open_call(api, x, kind);
+    call->deadline_ns = deadline_ns;
+    call->slo = slo;
+    call->body = x->body; /* taken over: a worker may read it after the client has left */
+    str_init(&x->body);
+    if (call->body.n <= INLINE_BYTES_MAX || !api_workers_put(api->workers, &call->job)) {
+        read_job(&call->job);
+        read_done(&call->job);
+    }
+}
+
+void api_call_chat(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, ASK_CHAT);
+}
+
+void api_call_completion(struct api *api, struct api_http_exchange *x)
+{
+    take_call(api, x, ASK_COMPLETION);
+}
+
+void api_call_sweep(struct api *api, int64_t now_ns)
+{
+    for (struct api_call *call = api->calls; call != NULL; call = call->next) {
+        if (call->is_reading || !call->prompts.ask.streams || now_ns - call->wrote_ns < PING_NS)
+            continue;
+        if (!call->x->has_begun)
+            begin_stream(call);
+        api_http_chunk(call->x, view_text(": ping\n\n"));
+        call->wrote_ns = now_ns;
+    }
+}
+
+void api_call_fail_all(struct api *api, const struct api_error *error)
+{
+    for (struct api_call *call = api->calls, *next; call != NULL; call = next) {
+        next = call->next;
+        if (!call->is_reading)
+            fail_call(call, error, SERVICE_CANCELLED);
+    }
+}

@@ -1,0 +1,37 @@
+/* One completion call: one exchange, one or more choices, each a request at the service.
+ *
+ * READING (perhaps on a worker) --> RUNNING (submitted) --> answered, failed, or its client left;
+ * in each state the client may leave, and everything is given back. */
+#pragma once
+#include "api/choice.h"
+#include "api/house.h"
+#include "api/prompts.h"
+
+struct api_call {
+    struct api_job job; /* first: a job is a call */
+    struct api *api;
+    struct api_http_exchange *x; /* NULL: the client has left */
+    struct api_call *next, *prev;
+    enum api_ask_kind kind;
+    bool is_reading;
+    struct str body;
+    struct api_prompts prompts;
+    struct api_stops stops;
+    struct api_choice_rules rules;
+    int32_t stop_ids[LIMIT_STOP_IDS];
+    int32_t n_choices, n_open, n_seats;
+    struct api_choice *choices;
+    char id[48];
+    int64_t created_unix_s, arrived_ns, deadline_ns, wrote_ns;
+    struct service_slo slo;
+    struct str prefix; /* of every chunk, up to the choices */
+};
+
+/* POST /v1/chat/completions and /v1/completions. */
+void api_call_chat(struct api *api, struct api_http_exchange *x);
+void api_call_completion(struct api *api, struct api_http_exchange *x);
+void api_call_event(struct api *api, const struct service_event *event, const void *payload);
+/* Pings the quiet streams. */
+void api_call_sweep(struct api *api, int64_t now_ns);
+/* Ends every call with this error. */
+void api_call_fail_all(struct api *api, const struct api_error *error);

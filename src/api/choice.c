@@ -1,0 +1,138 @@
+/* Tokens to shown text: detokenizing, stop tokens, stop strings, what is held back. */
+#include "api/choice.h"
+#include "base/mem.h"
+#include <string.h>
+
+void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenizer,
+                     bool skips_special)
+{
+    *choice = (struct api_choice){ .stop_id = -1 };
+    detokenizer_init(&choice->detokenizer, tokenizer, !skips_special);
+    choice->detokenizer.is_first = false; /* it goes on where the prompt ends */
+    str_init(&choice->text);
+    str_add(&choice->text, "", 0); /* from here on text.at is not NULL */
+}
+
+void api_choice_free(struct api_choice *choice)
+{
+    str_free(&choice->text);
+    mem_give(choice->ids);
+    mem_give(choice->tokens);
+}
+
+static void keep_id(struct api_choice *choice, int32_t id)
+{
+    size_t n = (size_t)choice->n_generated;
+    if (n == choice->n_ids_max) {
+        size_t n_max = n > 0 ? 2 * n : 64;
+        choice->ids = mem_grow(choice->ids, n * sizeof(id), n_max * sizeof(id));
+        choice->n_ids_max = n_max;
+    }
+    choice->ids[choice->n_generated++] = id;
+}
+
+/* text_start: how long the text was before the token. */
+static void keep_token(struct api_choice *choice, int32_t id, size_t text_start,
+                       const struct token_logprobs *logprobs)
+{
+    if (choice->n_tokens == choice->n_tokens_max) {
+        size_t n_max = choice->n_tokens > 0 ? 2 * choice->n_tokens : 16;
+        size_t one = sizeof(*choice->tokens);
+        choice->tokens = mem_grow(choice->tokens, choice->n_tokens * one, n_max * one);
+        choice->n_tokens_max = n_max;
+    }
+    struct api_token *token = &choice->tokens[choice->n_tokens++];
+    *token = (struct api_token){ .id = id, .text_start = text_start, .text_end = choice->text.n };
+    if (logprobs != NULL)
+        token->logprobs = *logprobs;
+}
+
+static void cut_text(struct api_choice *choice, size_t n)
+{
+    choice->text.n = n;
+    choice->text.at[n] = '\0';
+    while (choice->n_tokens > choice->n_tokens_shown &&
+           choice->tokens[choice->n_tokens - 1].text_end > n)
+        choice->n_tokens--;
+}
+
+void api_choice_end(struct api_choice *choice, const char *finish_reason)
+{
+    choice->is_open = false;
+    choice->finish_reason = finish_reason;
+    if (choice->stop_text == NULL)
+        detokenizer_end(&choice->detokenizer, &choice->text);
+}
+
+/* A stop token; -1: none. */
+static int32_t find_stop_id(const struct api_choice_rules *rules, int32_t id)
+{
+    for (int32_t i = 0; i < rules->n_stop_ids; i++)
+        if (rules->stop_ids[i] == id)
+            return i;
+    return -1;
+}
+
+static bool find_stop_text(struct api_choice *choice, const struct api_choice_rules *rules)
+{
+    struct view text = view_of(choice->text.at, choice->text.n);
+    if (choice->n_generated <= rules->n_tokens_min)
+        choice->search_from = text.n;
+    size_t from = choice->n_shown > choice->search_from ? choice->n_shown : choice->search_from;
+    if (rules->stops->n == 0 || from >= text.n)
+        return false;
+    struct api_stops_found found = api_stops_find(rules->stops, text, from);
+    if (!found.is_found)
+        return false;
+    for (int32_t i = 0; i < rules->stops->n; i++) {
+        struct view stop = rules->stops->texts[i];
+        if (stop.n == found.end - found.start &&
+            memcmp(stop.at, text.at + found.start, stop.n) == 0)
+            choice->stop_text = stop.at;
+    }
+    cut_text(choice, rules->include_stop ? found.end : found.start);
+    return true;
+}
+
+bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *rules, int32_t id,
+                    const struct token_logprobs *logprobs)
+{
+    size_t text_start = choice->text.n;
+    keep_id(choice, id);
+    int32_t stop = choice->n_generated > rules->n_tokens_min ? find_stop_id(rules, id) : -1;
+    if (stop < 0 || rules->include_stop)
+        detokenizer_add(&choice->detokenizer, id, &choice->text);
+    if (rules->wants_logprobs)
+        keep_token(choice, id, text_start, logprobs);
+    if (stop >= 0) {
+        choice->stop_id = stop < rules->n_client_stop_ids ? id : -1;
+        api_choice_end(choice, "stop");
+        return true;
+    }
+    if (find_stop_text(choice, rules)) {
+        api_choice_end(choice, "stop");
+        return true;
+    }
+    return false;
+}
+
+struct view api_choice_show(struct api_choice *choice, const struct api_stops *stops)
+{
+    struct view text = view_of(choice->text.at, choice->text.n);
+    size_t start = choice->n_shown, end = text.n;
+    size_t from = start > choice->search_from ? start : choice->search_from;
+    if (choice->is_open && from < end)
+        end = api_stops_safe(stops, text, from);
+    choice->n_shown = end;
+    return view_of(text.at + start, end - start);
+}
+
+struct api_token *api_choice_show_tokens(struct api_choice *choice, size_t *n)
+{
+    size_t start = choice->n_tokens_shown, end = start;
+    while (end < choice->n_tokens && choice->tokens[end].text_end <= choice->n_shown)
+        end++;
+    choice->n_tokens_shown = end;
+    *n = end - start;
+    return choice->tokens + start;
+}

@@ -1,0 +1,56 @@
+/* One answer in the making: its request at the service, its tokens, its text and what is shown.
+ *
+ * OPEN --(stop token | stop string | length)--> CLOSED with a finish reason
+ *   Tokens come in with absolute positions; what was seen already is passed over. Text is shown up
+ *   to where no stop string can begin any more. */
+#pragma once
+#include "api/ask.h"
+#include "api/stops.h"
+#include "core/service.h"
+#include "text/tokenizer.h"
+
+struct api_call;
+
+struct api_token { /* kept only when logprobs are wanted */
+    int32_t id;
+    size_t text_start, text_end; /* of the choice's text, before and after it */
+    struct token_logprobs logprobs;
+};
+struct api_choice {
+    struct api_call *call;
+    uint64_t id; /* of the request */
+    uint32_t epoch, slot;
+    int32_t index, prompt;                /* index in the answer; which prompt */
+    bool is_open, is_submitted, has_role; /* has_role: its first chunk of a stream is out */
+    const char *finish_reason;            /* NULL while open */
+    const char *stop_text;                /* the stop string that ended it, NULL */
+    int32_t stop_id;                      /* the client's stop token that ended it, -1 */
+    int32_t n_prompt, n_generated, n_cached, n_preempted, n_returns;
+    uint64_t seed;
+    struct detokenizer detokenizer;
+    struct str text;
+    size_t n_shown, search_from;
+    int32_t *ids; /* generated; for submitting it again */
+    size_t n_ids_max;
+    struct api_token *tokens;
+    size_t n_tokens, n_tokens_max, n_tokens_shown;
+    int64_t first_ns, last_ns;
+};
+struct api_choice_rules { /* the same for all choices of a call */
+    const struct api_stops *stops;
+    const int32_t *stop_ids; /* as submitted: the client's, then the model's end tokens */
+    int32_t n_stop_ids, n_client_stop_ids, n_tokens_min;
+    bool include_stop, wants_logprobs;
+};
+void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenizer,
+                     bool skips_special);
+void api_choice_free(struct api_choice *choice);
+/* Takes one token; true when it ended the choice (then finish_reason is set). */
+bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *rules, int32_t id,
+                    const struct token_logprobs *logprobs);
+/* Ends it from outside ("stop", "length"): held bytes become certain. */
+void api_choice_end(struct api_choice *choice, const char *finish_reason);
+/* What can be shown now and was not; moves on. */
+struct view api_choice_show(struct api_choice *choice, const struct api_stops *stops);
+/* The tokens that go with what is shown. */
+struct api_token *api_choice_show_tokens(struct api_choice *choice, size_t *n);

@@ -1,0 +1,40 @@
+/* Errors in OpenAI's shape: {"error": {message, type, param, code}}, each with one clear sentence.
+ */
+#pragma once
+#include "base/str.h"
+
+enum api_error_kind {
+    ERROR_INVALID,      /* 400: the request is wrong or asks for what we don't do */
+    ERROR_CONTEXT,      /* 400: prompt and answer don't fit the context */
+    ERROR_TOO_LARGE,    /* 400: can never fit here */
+    ERROR_KEY,          /* 401 */
+    ERROR_ADMIN_KEY,    /* 403 */
+    ERROR_NO_ROUTE,     /* 404 */
+    ERROR_NO_MODEL,     /* 404 */
+    ERROR_METHOD,       /* 405 */
+    ERROR_BUSY,         /* 409: the house can't do that now */
+    ERROR_QUEUE_FULL,   /* 429: rejected, no work was done */
+    ERROR_EVICTED,      /* 429: given up after work was done */
+    ERROR_HOUSE,        /* 500 */
+    ERROR_DRAINING,     /* 503 */
+    ERROR_UNWELL,       /* 503: the engines don't get on */
+    ERROR_LOADING,      /* 503: with the object `loading` */
+    ERROR_LATE,         /* 504: the deadline passed while it waited */
+    ERROR_LATE_AT_WORK, /* 504: the deadline passed while it ran */
+    ERROR_STOPPED,      /* 503: cut off at the end of a drain */
+    ERROR_HTTP,         /* refused by the parser of HTTP: the status is set by hand */
+    ERROR_N,
+};
+struct api_error {
+    enum api_error_kind kind;
+    bool is_set;
+    int status;
+    char param[64];  /* the field, empty = none */
+    char text[640];  /* the sentence */
+    char extra[256]; /* one more member of the page, as JSON with its leading comma */
+};
+void api_error_set(struct api_error *error, enum api_error_kind kind, const char *param,
+                   const char *fmt, ...) PRINTF_LIKE(4, 5);           /* the first one wins */
+void api_error_print(const struct api_error *error, struct str *out); /* the JSON page */
+const char *api_error_reason(const struct api_error *error); /* why it was dropped, or NULL */
+int api_error_retry_after_s(const struct api_error *error);  /* 0 = no such header */

@@ -1,0 +1,76 @@
+/* Reads request headers; numbers are checked as strictly as those of a body. */
+#include "api/headers.h"
+#include "base/hash.h"
+#include "base/time.h"
+#include <ctype.h>
+#include <string.h>
+
+static const int64_t SPAN_MS_MAX = INT64_C(7) * 24 * 3600 * 1000;
+
+void api_headers_request_id(const struct api_http_head *head, char *out, size_t n_max)
+{
+    struct view v = api_http_parse_find(head, "x-request-id");
+    bool is_plain = v.n < n_max;
+    for (size_t i = 0; i < v.n && is_plain; i++)
+        is_plain = v.at[i] > 0x20 && v.at[i] < 0x7f;
+    size_t n = is_plain ? v.n : 0;
+    if (n > 0)
+        memcpy(out, v.at, n);
+    out[n] = '\0';
+}
+
+/* Milliseconds; *ns is left alone when the header is absent. */
+static bool read_span(const struct api_http_head *head, const char *name, int64_t *ns,
+                      struct api_error *error)
+{
+    struct view v = api_http_parse_find(head, name);
+    char text[24];
+    int64_t ms = 0;
+    if (v.at == NULL)
+        return true;
+    bool is_ok = v.n > 0 && v.n < sizeof(text) && isdigit((unsigned char)v.at[0]);
+    if (is_ok) {
+        memcpy(text, v.at, v.n);
+        text[v.n] = '\0';
+        is_ok = parse_i64(text, &ms) && ms >= 1 && ms <= SPAN_MS_MAX;
+    }
+    if (is_ok)
+        *ns = ms * TIME_NS_PER_MS;
+    else
+        api_error_set(error, ERROR_INVALID, name,
+                      "the header %s must be an integer between 1 and %lld (milliseconds)", name,
+                      (long long)SPAN_MS_MAX);
+    return is_ok;
+}
+
+bool api_headers_targets(const struct api_http_head *head, int64_t now_ns, int64_t *deadline_ns,
+                         struct service_slo *slo, struct api_error *error)
+{
+    int64_t span_ns = 0;
+    bool is_ok = read_span(head, "x-request-deadline-ms", &span_ns, error) &&
+                 read_span(head, "x-slo-ttft-ms", &slo->ttft_ns, error) &&
+                 read_span(head, "x-slo-tpot-ms", &slo->tpot_ns, error) &&
+                 read_span(head, "x-slo-e2e-ms", &slo->e2e_ns, error);
+    *deadline_ns = span_ns > 0 ? now_ns + span_ns : TIME_NEVER;
+    return is_ok;
+}
+
+/* Digests are compared, so that time tells neither the length nor the start of the key. */
+static bool is_key(struct view sent, const char *key)
+{
+    struct hash128 a = hash_secure("", 0, sent.at != NULL ? sent.at : "", sent.n);
+    struct hash128 b = hash_secure("", 0, key, strlen(key));
+    return hash_equal_const_time(&a, &b, sizeof(a));
+}
+
+bool api_headers_has_key(const struct api_http_head *head, const char *key)
+{
+    struct view v = api_http_parse_find(head, "authorization");
+    struct view other = api_http_parse_find(head, "x-api-key");
+    bool is_bearer = v.n > 7 && strncasecmp(v.at, "bearer ", 7) == 0;
+    struct view sent = is_bearer ? view_of(v.at + 7, v.n - 7) : view_of("", 0);
+    while (sent.n > 0 && sent.at[0] == ' ')
+        sent = view_of(sent.at + 1, sent.n - 1);
+    bool is_first = is_key(sent, key), is_second = is_key(other, key);
+    return is_first || is_second;
+}

@@ -1,0 +1,14 @@
+/* Request headers that mean something to a call: ids, deadlines, targets, keys. */
+#pragma once
+#include "api/error.h"
+#include "api/http_parse.h"
+#include "core/service_spec.h"
+
+/* The client's X-Request-Id when it is a plain word of at most n_max - 1 bytes, else empty. */
+void api_headers_request_id(const struct api_http_head *head, char *out, size_t n_max);
+/* x-request-deadline-ms as a time (TIME_NEVER without), x-slo-{ttft,tpot,e2e}-ms over the model's
+ * own targets. */
+bool api_headers_targets(const struct api_http_head *head, int64_t now_ns, int64_t *deadline_ns,
+                         struct service_slo *slo, struct api_error *error);
+/* Does the request carry this key (Authorization: Bearer, or x-api-key)? In constant time. */
+bool api_headers_has_key(const struct api_http_head *head, const char *key);

@@ -1,0 +1,8 @@
+/* Is it alive, ready, well: what load balancers, supervisors and Prometheus ask. */
+#pragma once
+#include "api/house.h"
+
+void api_health_live(struct api *api, struct api_http_exchange *x);    /* GET /livez */
+void api_health_ready(struct api *api, struct api_http_exchange *x);   /* GET /readyz, /health */
+void api_health_version(struct api *api, struct api_http_exchange *x); /* GET /version */
+void api_health_metrics(struct api *api, struct api_http_exchange *x); /* GET /metrics */

@@ -1,0 +1,62 @@
+/* The state of the api room, shared by its files and by nobody else. */
+#pragma once
+#include "api/api.h"
+#include "api/error.h"
+#include "api/http.h"
+#include "api/workers.h"
+#include "base/map.h"
+#include "base/slots.h"
+#include "base/wake.h"
+#include "core/report.h"
+#include "metrics/metrics.h"
+
+struct api_call;
+struct api_choice;
+
+struct api_pending { /* an ask of the control that an exchange waits for */
+    uint64_t id;
+    uint8_t kind;
+    uint16_t service;
+    int64_t since_ns;
+    struct api_http_exchange *x; /* NULL: gone, or nobody's */
+};
+enum { API_PENDING_MAX = 64, API_WATCHERS_MAX = 64 };
+
+struct api_mirror {                /* what the house last said of itself */
+    struct engine_report *engines; /* LIMIT_ENGINES */
+    int32_t n_engines;
+    int64_t said_ns; /* when it last answered */
+    bool is_healthy, is_draining;
+    struct { /* is an engine that has work getting on? */
+        int64_t n_steps, moved_ns;
+    } steps[LIMIT_ENGINES];
+    uint64_t counter;
+    struct api_pending pending[API_PENDING_MAX];
+    struct api_http_exchange *watchers[API_WATCHERS_MAX]; /* of /models/sse */
+    uint8_t seen[LIMIT_SERVICES][2]; /* status and percent that the watchers know */
+};
+
+struct api {
+    struct api_options options;
+    struct api_http *http;
+    struct api_workers *workers;
+    struct metrics *metrics;
+    uint64_t counter; /* low bits of request ids */
+    int64_t opened_unix_s;
+    bool is_draining, is_nudged, has_failed;
+    struct wake stop_wake; /* api_stop, from any thread */
+    int64_t drain_end_ns, linger_end_ns, sweep_ns;
+
+    /* Calls: choices by request id; seats bound all of them. */
+    struct map ids;
+    struct slots slots;
+    struct api_choice **choices; /* by slot */
+    struct api_call *calls;
+    int32_t n_seats;
+
+    struct api_mirror mirror;
+};
+
+void api_nudge(struct api *api); /* the gateway has something to do: tick soon */
+void api_refuse(struct api_http_exchange *x, const struct api_error *error); /* the error page */
+void api_reply_json(struct api_http_exchange *x, int status, struct view body);

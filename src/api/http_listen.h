@@ -1,0 +1,14 @@
+/* The listening socket, its certificate, and the words of HTTP. */
+#pragma once
+#include "base/status.h"
+
+struct ssl_ctx_st;
+
+/* Binds "ADDRESS:PORT", "[ADDRESS]:PORT" or ":PORT" and listens; -1 with the fault set. */
+int api_http_listen_open(const char *text, struct fault *fault);
+int api_http_listen_port(int fd);
+/* NULL in *out when neither file is named: plain HTTP. */
+enum status api_http_listen_tls(const char *cert, const char *key, struct ssl_ctx_st **out,
+                                struct fault *fault) MUST_USE;
+void api_http_listen_raise(int32_t n_wanted); /* file descriptors, as far as the system allows */
+const char *api_http_listen_reason(int status);

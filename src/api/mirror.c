@@ -1,0 +1,202 @@
+/* Keeps the last reports, watches that engines get on, and joins asks to their answers. */
+#include "api/mirror.h"
+#include "api/models.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t STUCK_NS = 30 * TIME_NS_PER_S;
+static const int64_t ANSWER_NS_MAX = 900 * TIME_NS_PER_S; /* a load may take its time */
+
+void api_mirror_open(struct api *api)
+{
+    struct api_mirror *mirror = &api->mirror;
+    mirror->engines = mem_take(sizeof(struct engine_report) * LIMIT_ENGINES);
+    mirror->is_healthy = true;
+    mirror->said_ns = time_now_ns();
+}
+
+void api_mirror_close(struct api *api)
+{
+    mem_give(api->mirror.engines);
+}
+
+/* The place of an ask; NULL when it isn't one of ours or was given up. */
+static struct api_pending *find_pending(struct api_mirror *mirror, uint64_t id)
+{
+    for (int i = 0; i < API_PENDING_MAX; i++)
+        if (mirror->pending[i].id == id)
+            return &mirror->pending[i];
+    return NULL;
+}
+
+static void on_gone(struct api_http_exchange *x)
+{
+    struct api_pending *pending = x->user;
+    pending->x = NULL; /* the ask goes on: a load is not tied to who wanted it */
+}
+
+static void refuse_busy(struct api_http_exchange *x)
+{
+    struct api_error error = { 0 };
+    api_error_set(&error, ERROR_BUSY, NULL, "too many such requests are under way");
+    if (x != NULL)
+        api_refuse(x, &error);
+}
+
+void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
+                    struct api_http_exchange *x)
+{
+    struct api_mirror *mirror = &api->mirror;
+    struct api_pending *pending = find_pending(mirror, 0);
+    struct control_ask ask = { .id = ++mirror->counter, .kind = (uint8_t)kind, .service = service };
+    if (pending == NULL || !api->options.control.ask(api->options.control.self, &ask)) {
+        refuse_busy(x);
+        return;
+    }
+    *pending = (struct api_pending){
+        .id = ask.id, .kind = ask.kind, .service = service, .since_ns = time_now_ns(), .x = x
+    };
+    if (x != NULL) {
+        x->user = pending;
+        x->on_gone = on_gone;
+    }
+    api_nudge(api);
+}
+
+static bool is_pending(const struct api_mirror *mirror, uint8_t kind)
+{
+    for (int i = 0; i < API_PENDING_MAX; i++)
+        if (mirror->pending[i].id != 0 && mirror->pending[i].kind == kind)
+            return true;
+    return false;
+}
+
+void api_mirror_sweep(struct api *api, int64_t now_ns)
+{
+    struct api_mirror *mirror = &api->mirror;
+    for (int i = 0; i < API_PENDING_MAX; i++) {
+        struct api_pending *pending = &mirror->pending[i];
+        if (pending->id == 0 || now_ns - pending->since_ns < ANSWER_NS_MAX)
+            continue;
+        struct api_error error = { 0 };
+        api_error_set(&error, ERROR_HOUSE, NULL, "there was no answer in %lld s",
+                      (long long)(ANSWER_NS_MAX / TIME_NS_PER_S));
+        if (pending->x != NULL)
+            api_refuse(pending->x, &error);
+        *pending = (struct api_pending){ 0 };
+    }
+    if (!is_pending(mirror, CONTROL_LIST))
+        api_mirror_ask(api, CONTROL_LIST, 0, NULL);
+    if (!is_pending(mirror, CONTROL_HEALTH))
+        api_mirror_ask(api, CONTROL_HEALTH, 0, NULL);
+}
+
+/* An engine that has nothing to do counts as moving. */
+static void note_steps(struct api_mirror *mirror, int64_t now_ns)
+{
+    for (int32_t i = 0; i < mirror->n_engines; i++) {
+        const struct engine_report *engine = &mirror->engines[i];
+        if (engine->n_steps != mirror->steps[i].n_steps || engine->n_requests == 0)
+            mirror->steps[i].moved_ns = now_ns;
+        mirror->steps[i].n_steps = engine->n_steps;
+    }
+}
+
+static void answer(struct api_http_exchange *x, const struct control_answer *said)
+{
+    static const enum api_error_kind kinds[] = {
+        [STATUS_BAD_INPUT] = ERROR_INVALID,  [STATUS_UNSUPPORTED] = ERROR_INVALID,
+        [STATUS_NOT_FOUND] = ERROR_NO_MODEL, [STATUS_TOO_LARGE] = ERROR_TOO_LARGE,
+        [STATUS_BUSY] = ERROR_BUSY,          [STATUS_CANCELLED] = ERROR_BUSY,
+        [STATUS_IO] = ERROR_HOUSE,
+    };
+    struct api_error error = { 0 };
+    if (said->status == STATUS_OK) {
+        api_reply_json(x, 200, view_text("{\"success\":true}"));
+        return;
+    }
+    enum api_error_kind kind =
+        (size_t)said->status < COUNT_OF(kinds) ? kinds[said->status] : ERROR_HOUSE;
+    api_error_set(&error, kind, NULL, "%s",
+                  said->fault.text[0] != '\0' ? said->fault.text : status_name(said->status));
+    api_refuse(x, &error);
+}
+
+void api_mirror_take(struct api *api, const struct control_answer *said, int64_t now_ns)
+{
+    struct api_mirror *mirror = &api->mirror;
+    struct api_pending *pending = said->id != 0 ? find_pending(mirror, said->id) : NULL;
+    if (pending == NULL)
+        return;
+    if (said->engines != NULL &&
+        (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH)) {
+        mirror->n_engines = min_i32(max_i32(said->n_engines, 0), LIMIT_ENGINES);
+        memcpy(mirror->engines, said->engines, sizeof(*said->engines) * (size_t)mirror->n_engines);
+        note_steps(mirror, now_ns);
+        api_models_changed(api);
+    }
+    if (pending->kind == CONTROL_HEALTH) {
+        mirror->is_healthy = said->is_healthy;
+        mirror->is_draining = said->is_draining;
+        mirror->said_ns = now_ns;
+    }
+    if (pending->x != NULL)
+        answer(pending->x, said);
+    *pending = (struct api_pending){ 0 };
+}
+
+bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t n_max)
+{
+    const struct api_mirror *mirror = &api->mirror;
+    if (now_ns - mirror->said_ns > STUCK_NS) {
+        snprintf(why, n_max, "the house has not answered for %lld s",
+                 (long long)((now_ns - mirror->said_ns) / TIME_NS_PER_S));
+        return false;
+    }
+    for (int32_t i = 0; i < mirror->n_engines; i++) {
+        const struct engine_report *engine = &mirror->engines[i];
+        int64_t still_ns = now_ns - mirror->steps[i].moved_ns;
+        if (still_ns > STUCK_NS) {
+            snprintf(why, n_max, "engine %d has %d requests but has not made a step for %lld s",
+                     engine->engine, engine->n_requests, (long long)(still_ns / TIME_NS_PER_S));
+            return false;
+        }
+    }
+    snprintf(why, n_max, "%s", mirror->is_healthy ? "ok" : "an engine has failed");
+    return mirror->is_healthy;
+}
+
+/* The most alive of two states. */
+static enum service_status better_status(enum service_status a, enum service_status b)
+{
+    static const int rank[] = { [SERVICE_UNLOADED] = 0,
+                                [SERVICE_BROKEN] = 1,
+                                [SERVICE_DRAINING_OUT] = 2,
+                                [SERVICE_LOADING] = 3,
+                                [SERVICE_LOADED] = 4 };
+    if ((size_t)b >= COUNT_OF(rank))
+        return a;
+    return rank[b] > rank[a] ? b : a;
+}
+
+struct api_model_state api_mirror_state(const struct api *api, uint16_t service)
+{
+    struct api_model_state state = { .status = SERVICE_UNLOADED };
+    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
+        const struct engine_report *engine = &api->mirror.engines[i];
+        const struct service_report *of = &engine->services[service];
+        if (service >= engine->n_services || service >= LIMIT_SERVICES)
+            continue;
+        state.status = better_status(state.status, (enum service_status)of->status);
+        state.percent = of->progress_percent > state.percent ? of->progress_percent : state.percent;
+        state.weights_bytes += of->weights_bytes;
+        state.activation_bytes += of->activation_bytes;
+        state.kv_used_bytes += of->kv_used_bytes;
+        state.kv_cached_bytes += of->kv_cached_bytes;
+        state.n_waiting += of->n_waiting;
+        state.n_running += of->n_running;
+    }
+    return state;
+}

@@ -1,0 +1,22 @@
+/* A mirror of the house: what its engines last reported, asked for every second; and asks of it. */
+#pragma once
+#include "api/house.h"
+
+void api_mirror_open(struct api *api);
+void api_mirror_close(struct api *api);
+/* Every second: asks for the state, gives up asks that got no answer. */
+void api_mirror_sweep(struct api *api, int64_t now_ns);
+void api_mirror_take(struct api *api, const struct control_answer *answer, int64_t now_ns);
+/* Asks; the exchange (may be NULL) is answered when the house has answered. */
+void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
+                    struct api_http_exchange *x);
+/* Is the house able to serve? False with a sentence. */
+bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t n_max);
+
+struct api_model_state { /* a service over all engines */
+    enum service_status status;
+    int percent;
+    int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
+    int32_t n_waiting, n_running;
+};
+struct api_model_state api_mirror_state(const struct api *api, uint16_t service);

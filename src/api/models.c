@@ -1,0 +1,374 @@
+/* Lists of models in OpenAI's, llama-server's and Ollama's shapes, and loading and unloading. */
+#include "api/models.h"
+#include "api/fields.h"
+#include "api/mirror.h"
+#include "api/prompts.h"
+#include "base/json_out.h"
+#include "base/time.h"
+#include <string.h>
+
+static void key_text(struct json_out *json, const char *key, const char *text)
+{
+    json_out_key(json, key);
+    json_out_text(json, text);
+}
+
+static void key_i64(struct json_out *json, const char *key, int64_t value)
+{
+    json_out_key(json, key);
+    json_out_i64(json, value);
+}
+
+static void finish(struct api_http_exchange *x, struct str *out)
+{
+    api_reply_json(x, 200, view_of(out->at, out->n));
+    str_free(out);
+}
+
+static void begin(struct json_out *json, struct str *out)
+{
+    str_init(out);
+    json_out_init(json, out);
+    json_out_open(json, '{');
+}
+
+/* --- OpenAI --- */
+
+static void print_card(struct json_out *json, const struct api_model *model)
+{
+    json_out_open(json, '{');
+    key_text(json, "id", model->name);
+    key_text(json, "object", "model");
+    key_i64(json, "created", model->created_unix_s);
+    key_text(json, "owned_by", "shoal");
+    key_text(json, "root", model->name);
+    key_i64(json, "max_model_len", model->n_context_max);
+    json_out_key(json, "aliases");
+    json_out_open(json, '[');
+    for (int i = 0; i < model->n_aliases; i++)
+        json_out_text(json, model->aliases[i]);
+    json_out_close(json, ']');
+    json_out_close(json, '}');
+}
+
+void api_models_list(struct api *api, struct api_http_exchange *x)
+{
+    struct str out;
+    struct json_out json;
+    begin(&json, &out);
+    key_text(&json, "object", "list");
+    json_out_key(&json, "data");
+    json_out_open(&json, '[');
+    for (int i = 0; i < api->options.n_models; i++)
+        print_card(&json, &api->options.models[i]);
+    json_out_close(&json, ']');
+    json_out_close(&json, '}');
+    finish(x, &out);
+}
+
+void api_models_show(struct api *api, struct api_http_exchange *x)
+{
+    char name[LIMIT_NAME_BYTES];
+    struct api_error error = { 0 };
+    struct view path =
+        view_of(x->head.path.at + strlen("/v1/models/"), x->head.path.n - strlen("/v1/models/"));
+    const struct api_model *model = NULL;
+    if (!api_http_parse_percent(path, name, sizeof(name)))
+        api_error_set(&error, ERROR_NO_MODEL, "model", "the model's name in the path is malformed");
+    else
+        model = api_prompts_find_model(&api->options, name, &error);
+    if (model == NULL) {
+        api_refuse(x, &error);
+        return;
+    }
+    struct str out;
+    struct json_out json;
+    str_init(&out);
+    json_out_init(&json, &out);
+    print_card(&json, model);
+    finish(x, &out);
+}
+
+/* --- llama-server --- */
+
+static const char *word_of(enum service_status status)
+{
+    static const char *const words[] = {
+        [SERVICE_UNLOADED] = "unloaded", [SERVICE_LOADING] = "loading",
+        [SERVICE_LOADED] = "loaded",     [SERVICE_DRAINING_OUT] = "loaded",
+        [SERVICE_BROKEN] = "failed",
+    };
+    return (size_t)status < COUNT_OF(words) ? words[status] : "failed";
+}
+
+static void print_status(struct json_out *json, const struct api_model_state *state)
+{
+    json_out_key(json, "status");
+    json_out_open(json, '{');
+    key_text(json, "value", word_of(state->status));
+    if (state->status == SERVICE_LOADING) {
+        json_out_key(json, "progress");
+        json_out_f64(json, state->percent / 100.0);
+    }
+    if (state->status == SERVICE_DRAINING_OUT) {
+        json_out_key(json, "draining");
+        json_out_bool(json, true);
+    }
+    json_out_close(json, '}');
+}
+
+static void print_memory(struct json_out *json, const struct api_model_state *state)
+{
+    json_out_key(json, "memory");
+    json_out_open(json, '{');
+    key_i64(json, "weights_bytes", state->weights_bytes);
+    key_i64(json, "activation_bytes", state->activation_bytes);
+    key_i64(json, "kv_used_bytes", state->kv_used_bytes);
+    key_i64(json, "kv_cached_bytes", state->kv_cached_bytes);
+    json_out_close(json, '}');
+}
+
+static void print_engines(const struct api *api, struct json_out *json)
+{
+    json_out_key(json, "engines");
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
+        const struct engine_report *engine = &api->mirror.engines[i];
+        json_out_open(json, '{');
+        key_i64(json, "engine", engine->engine);
+        json_out_key(json, "healthy");
+        json_out_bool(json, engine->is_healthy);
+        key_i64(json, "steps", engine->n_steps);
+        key_i64(json, "requests", engine->n_requests);
+        key_i64(json, "memory_bytes", engine->memory_bytes);
+        key_i64(json, "kv_pool_bytes", engine->kv_pool_bytes);
+        key_i64(json, "kv_free_bytes", engine->kv_free_bytes);
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+}
+
+static void print_state(struct api *api, struct json_out *json, const struct api_model *model)
+{
+    struct api_model_state state = api_mirror_state(api, model->service);
+    struct metrics_summary summary;
+    metrics_summary(api->metrics, model->service, &summary);
+    json_out_open(json, '{');
+    key_text(json, "id", model->name);
+    key_text(json, "object", "model");
+    key_text(json, "path", model->path);
+    key_text(json, "format", model->format);
+    print_status(json, &state);
+    print_memory(json, &state);
+    key_i64(json, "requests_waiting", state.n_waiting);
+    key_i64(json, "requests_running", state.n_running);
+    key_i64(json, "requests_total", (int64_t)summary.n_requests);
+    key_i64(json, "tokens_total", (int64_t)summary.n_tokens);
+    json_out_key(json, "ttft_ms_p50");
+    json_out_f64(json, summary.ttft_ms_p50);
+    json_out_key(json, "tpot_ms_p50");
+    json_out_f64(json, summary.tpot_ms_p50);
+    json_out_close(json, '}');
+}
+
+void api_models_states(struct api *api, struct api_http_exchange *x)
+{
+    struct str out;
+    struct json_out json;
+    begin(&json, &out);
+    key_text(&json, "object", "list");
+    json_out_key(&json, "data");
+    json_out_open(&json, '[');
+    for (int i = 0; i < api->options.n_models; i++)
+        print_state(api, &json, &api->options.models[i]);
+    json_out_close(&json, ']');
+    print_engines(api, &json);
+    json_out_close(&json, '}');
+    finish(x, &out);
+}
+
+/* The model that the body names; NULL: refused already. */
+static const struct api_model *model_of_body(struct api *api, struct api_http_exchange *x)
+{
+    struct api_error error = { 0 };
+    const struct api_model *model = NULL;
+    json_t *object = api_fields_open(view_of(x->body.at, x->body.n), 4096, &error);
+    if (object != NULL) {
+        struct api_fields fields = { object, &error };
+        const char *name = api_fields_text(&fields, "model");
+        if (name == NULL)
+            name = api_fields_text(&fields, "name");
+        if (!error.is_set)
+            model = api_prompts_find_model(&api->options, name, &error);
+        json_decref(object);
+    }
+    if (model == NULL)
+        api_refuse(x, &error);
+    return model;
+}
+
+void api_models_load(struct api *api, struct api_http_exchange *x)
+{
+    const struct api_model *model = model_of_body(api, x);
+    if (model != NULL)
+        api_mirror_ask(api, CONTROL_LOAD, model->service, x);
+}
+
+void api_models_unload(struct api *api, struct api_http_exchange *x)
+{
+    const struct api_model *model = model_of_body(api, x);
+    if (model != NULL)
+        api_mirror_ask(api, CONTROL_UNLOAD, model->service, x);
+}
+
+static void add_change(struct api *api, const struct api_model *model, struct str *out)
+{
+    struct api_model_state state = api_mirror_state(api, model->service);
+    struct json_out json;
+    str_add_text(out, "event: status\ndata: ");
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    key_text(&json, "model", model->name);
+    print_status(&json, &state);
+    print_memory(&json, &state);
+    json_out_close(&json, '}');
+    str_add_text(out, "\n\n");
+}
+
+void api_models_changed(struct api *api)
+{
+    struct api_mirror *mirror = &api->mirror;
+    struct str out;
+    str_init(&out);
+    for (int i = 0; i < api->options.n_models; i++) {
+        const struct api_model *model = &api->options.models[i];
+        struct api_model_state state = api_mirror_state(api, model->service);
+        uint8_t *seen = mirror->seen[model->service % LIMIT_SERVICES];
+        if (seen[0] == state.status && seen[1] == state.percent)
+            continue;
+        seen[0] = (uint8_t)state.status;
+        seen[1] = (uint8_t)state.percent;
+        add_change(api, model, &out);
+    }
+    for (int i = 0; i < API_WATCHERS_MAX && out.n > 0; i++)
+        if (mirror->watchers[i] != NULL)
+            api_http_chunk(mirror->watchers[i], view_of(out.at, out.n));
+    str_free(&out);
+}
+
+static void on_gone(struct api_http_exchange *x)
+{
+    struct api_http_exchange **place = x->user;
+    *place = NULL;
+}
+
+void api_models_watch(struct api *api, struct api_http_exchange *x)
+{
+    struct api_http_exchange **place = NULL;
+    for (int i = 0; i < API_WATCHERS_MAX && place == NULL; i++)
+        if (api->mirror.watchers[i] == NULL)
+            place = &api->mirror.watchers[i];
+    if (place == NULL) {
+        struct api_error error = { 0 };
+        api_error_set(&error, ERROR_BUSY, NULL, "at most %d watchers", API_WATCHERS_MAX);
+        api_refuse(x, &error);
+        return;
+    }
+    *place = x;
+    x->user = place;
+    x->on_gone = on_gone;
+    struct str out;
+    str_init(&out);
+    for (int i = 0; i < api->options.n_models; i++)
+        add_change(api, &api->options.models[i], &out);
+    str_add_text(&out, ": here are all models, from now on only what changes\n\n");
+    api_http_header(x, "Cache-Control", "no-cache");
+    api_http_begin(x, 200, "text/event-stream; charset=utf-8");
+    api_http_chunk(x, view_of(out.at, out.n));
+    str_free(&out);
+}
+
+void api_models_end_watches(struct api *api)
+{
+    for (int i = 0; i < API_WATCHERS_MAX; i++) {
+        if (api->mirror.watchers[i] != NULL)
+            api_http_end(api->mirror.watchers[i]);
+        api->mirror.watchers[i] = NULL;
+    }
+}
+
+/* --- Ollama --- */
+
+static void print_ollama(struct json_out *json, const struct api_model *model, int64_t n_bytes)
+{
+    json_out_open(json, '{');
+    key_text(json, "name", model->name);
+    key_text(json, "model", model->name);
+    key_i64(json, "size", n_bytes);
+    key_i64(json, "size_vram", n_bytes);
+    key_text(json, "digest", "");
+    json_out_key(json, "details");
+    json_out_open(json, '{');
+    key_text(json, "format", model->format != NULL ? model->format : "");
+    json_out_close(json, '}');
+    json_out_close(json, '}');
+}
+
+static void print_ollama_list(struct api *api, struct api_http_exchange *x, bool only_loaded)
+{
+    struct str out;
+    struct json_out json;
+    begin(&json, &out);
+    json_out_key(&json, "models");
+    json_out_open(&json, '[');
+    for (int i = 0; i < api->options.n_models; i++) {
+        const struct api_model *model = &api->options.models[i];
+        struct api_model_state state = api_mirror_state(api, model->service);
+        if (!only_loaded || state.status == SERVICE_LOADED)
+            print_ollama(&json, model, state.weights_bytes + state.kv_used_bytes);
+    }
+    json_out_close(&json, ']');
+    json_out_close(&json, '}');
+    finish(x, &out);
+}
+
+void api_models_tags(struct api *api, struct api_http_exchange *x)
+{
+    print_ollama_list(api, x, false);
+}
+
+void api_models_ps(struct api *api, struct api_http_exchange *x)
+{
+    print_ollama_list(api, x, true);
+}
+
+/* --- vLLM: sleeping is being unloaded; the last ask's answer is the answer --- */
+
+static void ask_all(struct api *api, struct api_http_exchange *x, enum control_kind kind)
+{
+    for (int i = 0; i < api->options.n_models; i++) {
+        bool is_last = i + 1 == api->options.n_models;
+        api_mirror_ask(api, kind, api->options.models[i].service, is_last ? x : NULL);
+    }
+}
+
+void api_models_sleep(struct api *api, struct api_http_exchange *x)
+{
+    ask_all(api, x, CONTROL_UNLOAD);
+}
+
+void api_models_wake(struct api *api, struct api_http_exchange *x)
+{
+    ask_all(api, x, CONTROL_LOAD);
+}
+
+void api_models_is_asleep(struct api *api, struct api_http_exchange *x)
+{
+    bool is_asleep = true;
+    for (int i = 0; i < api->options.n_models; i++) {
+        struct api_model_state state = api_mirror_state(api, api->options.models[i].service);
+        is_asleep = is_asleep && state.status == SERVICE_UNLOADED;
+    }
+    api_reply_json(x, 200,
+                   view_text(is_asleep ? "{\"is_sleeping\":true}" : "{\"is_sleeping\":false}"));
+}

@@ -1,0 +1,17 @@
+/* Models as clients see them: lists, and the lifecycle for operators. */
+#pragma once
+#include "api/house.h"
+
+void api_models_list(struct api *api, struct api_http_exchange *x);      /* GET /v1/models */
+void api_models_show(struct api *api, struct api_http_exchange *x);      /* GET /v1/models/{id} */
+void api_models_states(struct api *api, struct api_http_exchange *x);    /* GET /models */
+void api_models_load(struct api *api, struct api_http_exchange *x);      /* POST /models/load */
+void api_models_unload(struct api *api, struct api_http_exchange *x);    /* POST /models/unload */
+void api_models_watch(struct api *api, struct api_http_exchange *x);     /* GET /models/sse */
+void api_models_tags(struct api *api, struct api_http_exchange *x);      /* GET /api/tags */
+void api_models_ps(struct api *api, struct api_http_exchange *x);        /* GET /api/ps */
+void api_models_sleep(struct api *api, struct api_http_exchange *x);     /* POST /sleep */
+void api_models_wake(struct api *api, struct api_http_exchange *x);      /* POST /wake_up */
+void api_models_is_asleep(struct api *api, struct api_http_exchange *x); /* GET /is_sleeping */
+void api_models_changed(struct api *api); /* tells the watchers what is new */
+void api_models_end_watches(struct api *api);

@@ -1,0 +1,190 @@
+/* Renders and tokenizes, and refuses what can't fit the context with the arithmetic. */
+#include "api/prompts.h"
+#include "text/tokenizer.h"
+#include <string.h>
+
+enum { TOKEN_BYTES_MAX = 1024 }; /* no token stands for more text than this */
+
+const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
+                                               struct api_error *error)
+{
+    if (name == NULL && options->n_models == 1)
+        return &options->models[0];
+    if (name == NULL) {
+        api_error_set(error, ERROR_INVALID, "model",
+                      "model is missing, and this server has %d of them", options->n_models);
+        return NULL;
+    }
+    for (int i = 0; i < options->n_models; i++) {
+        const struct api_model *model = &options->models[i];
+        if (strcmp(model->name, name) == 0)
+            return model;
+        for (int j = 0; j < model->n_aliases; j++)
+            if (strcmp(model->aliases[j], name) == 0)
+                return model;
+    }
+    api_error_set(error, ERROR_NO_MODEL, "model", "the model \"%.200s\" does not exist here", name);
+    return NULL;
+}
+
+/* Cuts the text after the last message's own words, as continue_final_message asks. */
+static bool cut_after_last(const struct api_ask *ask, struct str *out, struct api_error *error)
+{
+    struct view last = view_text(ask->messages[ask->n_messages - 1].content);
+    while (last.n > 0 && strchr(" \t\r\n", last.at[last.n - 1]) != NULL)
+        last.n--;
+    while (last.n > 0 && strchr(" \t\r\n", last.at[0]) != NULL)
+        last = view_of(last.at + 1, last.n - 1);
+    for (size_t at = out->n >= last.n ? out->n - last.n + 1 : 0; last.n > 0 && at-- > 0;) {
+        if (memcmp(out->at + at, last.at, last.n) == 0) {
+            out->n = at + last.n;
+            out->at[out->n] = '\0';
+            return true;
+        }
+    }
+    api_error_set(error, ERROR_INVALID, "continue_final_message",
+                  "the model's chat template does not show the last message as it is");
+    return false;
+}
+
+bool api_prompts_render(const struct api_ask *ask, const struct api_model *model, struct str *out,
+                        struct api_error *error)
+{
+    struct fault fault = { "" };
+    if (model->chat_template == NULL) {
+        api_error_set(error, ERROR_INVALID, "messages",
+                      "the model \"%s\" has no chat template, use /v1/completions", model->name);
+        return false;
+    }
+    struct chat_options options = {
+        .messages = ask->messages,
+        .n_messages = ask->n_messages,
+        .add_generation_prompt = ask->add_generation_prompt,
+        .bos_token = model->bos_text != NULL ? model->bos_text : "",
+        .eos_token = model->eos_text != NULL ? model->eos_text : "",
+        .kwargs_json = ask->kwargs_json,
+    };
+    if (chat_template_render(model->chat_template, &options, out, &fault) != STATUS_OK) {
+        api_error_set(error, ERROR_INVALID, "messages", "chat template: %s", fault.text);
+        return false;
+    }
+    return !ask->continue_final_message || cut_after_last(ask, out, error);
+}
+
+static void refuse_length(const struct api_prompts *prompts, int32_t n, bool is_more,
+                          struct api_error *error)
+{
+    int32_t n_context = prompts->model->n_context_max;
+    const char *field = prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
+    if (is_more)
+        api_error_set(error, ERROR_CONTEXT, field,
+                      "this model's context is %d tokens, and the %s alone take more than that",
+                      n_context, field);
+    else
+        api_error_set(error, ERROR_CONTEXT, field,
+                      "this model's context is %d tokens, but %d were asked for: %d in the %s and "
+                      "%d to generate",
+                      n_context, n + prompts->n_tokens_max, n, field, prompts->n_tokens_max);
+}
+
+static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
+{
+    const struct api_model *model = prompts->model;
+    int32_t n_max = model->n_context_max + 1;
+    unsigned flags = TOKENIZER_PARSE_SPECIAL;
+    if (prompts->ask.add_special_tokens)
+        flags |= TOKENIZER_ADD_SPECIAL;
+    if (text.n / TOKEN_BYTES_MAX > (size_t)n_max) {
+        refuse_length(prompts, 0, true, &prompts->error);
+        return false;
+    }
+    size_t n_likely = 3 * text.n + 16; /* a byte each at worst, three where NFC lengthens it */
+    if ((size_t)n_max > n_likely)
+        n_max = (int32_t)n_likely;
+    int32_t *ids = pile_take(&prompts->ask.pile, sizeof(*ids) * (size_t)n_max);
+    int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
+    if (n < 0 || n > model->n_context_max) {
+        refuse_length(prompts, 0, true, &prompts->error);
+        return false;
+    }
+    if (n == 0) { /* an empty prompt starts from nothing but the first token, where there is one */
+        if (model->bos_id < 0) {
+            api_error_set(&prompts->error, ERROR_INVALID, "prompt", "the prompt has no tokens");
+            return false;
+        }
+        ids[n++] = model->bos_id;
+    }
+    prompts->of[index].ids = ids;
+    prompts->of[index].n = n;
+    return true;
+}
+
+/* How many tokens may be generated: what was asked, else OpenAI's default or what is left. */
+static bool settle_lengths(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    int32_t n_context = prompts->model->n_context_max, n_longest = 0;
+    for (int32_t i = 0; i < prompts->n; i++)
+        n_longest = max_i32(n_longest, prompts->of[i].n);
+    int32_t n_left = n_context - n_longest;
+    prompts->n_tokens_max = ask->n_tokens_max;
+    if (ask->n_tokens_max < 0)
+        prompts->n_tokens_max = max_i32(ask->kind == ASK_CHAT ? n_left : min_i32(16, n_left), 1);
+    if (ask->n_tokens_max < 0 && ask->sampling.n_tokens_min > prompts->n_tokens_max)
+        prompts->n_tokens_max = ask->sampling.n_tokens_min;
+    if (prompts->n_tokens_max > n_left)
+        refuse_length(prompts, n_longest, false, &prompts->error);
+    return !prompts->error.is_set;
+}
+
+static bool make_chat(struct api_prompts *prompts)
+{
+    struct str text;
+    str_init(&text);
+    prompts->n = 1;
+    prompts->of = pile_take(&prompts->ask.pile, sizeof(prompts->of[0]));
+    bool is_ok = api_prompts_render(&prompts->ask, prompts->model, &text, &prompts->error) &&
+                 encode(prompts, view_of(text.at != NULL ? text.at : "", text.n), 0);
+    str_free(&text);
+    return is_ok;
+}
+
+static bool make_completion(struct api_prompts *prompts)
+{
+    struct api_ask *ask = &prompts->ask;
+    prompts->n = ask->n_prompts;
+    prompts->of = pile_take(&ask->pile, sizeof(prompts->of[0]) * (size_t)prompts->n);
+    for (int32_t i = 0; i < prompts->n; i++) {
+        prompts->of[i].ids = ask->prompts[i].ids;
+        prompts->of[i].n = ask->prompts[i].n_ids;
+        if (ask->prompts[i].ids == NULL && !encode(prompts, ask->prompts[i].text, i))
+            return false;
+    }
+    return true;
+}
+
+bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
+                      const struct api_options *options)
+{
+    memset(prompts, 0, sizeof(*prompts));
+    struct api_ask *ask = &prompts->ask;
+    if (!api_ask_parse(ask, kind, body, options->is_strict, &prompts->error))
+        return false;
+    prompts->model = api_prompts_find_model(options, ask->model, &prompts->error);
+    if (prompts->model == NULL ||
+        !api_ask_check(ask, prompts->model->n_vocabulary, &prompts->error))
+        return false;
+    if (ask->n_stop_ids + prompts->model->n_eog > LIMIT_STOP_IDS) {
+        api_error_set(&prompts->error, ERROR_INVALID, "stop_token_ids",
+                      "stop_token_ids may hold %d ids for this model, got %d",
+                      LIMIT_STOP_IDS - prompts->model->n_eog, ask->n_stop_ids);
+        return false;
+    }
+    return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
+           settle_lengths(prompts);
+}
+
+void api_prompts_free(struct api_prompts *prompts)
+{
+    api_ask_free(&prompts->ask);
+}

@@ -1,0 +1,28 @@
+/* From a body to token ids: parse, find the model, render, tokenize, compare with the context.
+ *
+ * Pure of the I/O side, so it runs on any thread: it reads the models, which never change. */
+#pragma once
+#include "api/api.h"
+#include "api/ask.h"
+
+struct api_prompts {
+    struct api_ask ask;
+    const struct api_model *model;
+    struct api_error error;
+    int32_t n;
+    struct {
+        const int32_t *ids;
+        int32_t n;
+    } * of;               /* in the ask's pile */
+    int32_t n_tokens_max; /* generated tokens of each choice */
+};
+/* False with the error set; api_prompts_free in either case. */
+bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struct view body,
+                      const struct api_options *options);
+void api_prompts_free(struct api_prompts *prompts);
+/* By id or alias; NULL name: the only model there is. NULL with the error set. */
+const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
+                                               struct api_error *error);
+/* Renders the messages into out. */
+bool api_prompts_render(const struct api_ask *ask, const struct api_model *model, struct str *out,
+                        struct api_error *error);

@@ -1,0 +1,330 @@
+/* Writes answers: one writer for whole answers and chunks, of chats and of texts. */
+#include "api/reply.h"
+#include "base/json_out.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+static void print_head(struct api_call *call, const char *object, struct str *out)
+{
+    struct json_out json;
+    str_add_text(out, "{\"id\":");
+    json_out_init(&json, out);
+    json_out_text(&json, call->id);
+    str_printf(out, ",\"object\":\"%s\",\"created\":%lld,\"model\":", object,
+               (long long)call->created_unix_s);
+    json_out_init(&json, out);
+    const char *asked = call->prompts.ask.model;
+    json_out_text(&json, asked != NULL ? asked : call->prompts.model->name);
+    str_add_text(out, ",\"choices\":[");
+}
+
+void api_reply_prefix(struct api_call *call)
+{
+    print_head(call, call->kind == ASK_CHAT ? "chat.completion.chunk" : "text_completion",
+               &call->prefix);
+}
+
+void api_reply_event(struct str *out, const struct str *json)
+{
+    str_add_text(out, "data: ");
+    str_add(out, json->at, json->n);
+    str_add_text(out, "\n\n");
+}
+
+static struct view piece_of(const struct api_call *call, int32_t id)
+{
+    return tokenizer_piece(call->prompts.model->tokenizer, id, true);
+}
+
+/* A chat's {token, logprob, bytes}; the object stays open. */
+static void open_logprob(struct json_out *json, struct view piece, float logprob)
+{
+    json_out_open(json, '{');
+    json_out_key(json, "token");
+    json_out_view(json, piece);
+    json_out_key(json, "logprob");
+    json_out_f64(json, (double)logprob);
+    json_out_key(json, "bytes");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < piece.n; i++)
+        json_out_i64(json, (unsigned char)piece.at[i]);
+    json_out_close(json, ']');
+}
+
+static void print_chat_logprobs(struct api_call *call, struct json_out *json,
+                                const struct api_token *tokens, size_t n)
+{
+    json_out_open(json, '{');
+    json_out_key(json, "content");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < n; i++) {
+        const struct token_logprobs *logprobs = &tokens[i].logprobs;
+        open_logprob(json, piece_of(call, tokens[i].id), logprobs->logprob);
+        json_out_key(json, "top_logprobs");
+        json_out_open(json, '[');
+        for (int32_t j = 0; j < logprobs->n_top; j++) {
+            open_logprob(json, piece_of(call, logprobs->top_ids[j]), logprobs->top_logprobs[j]);
+            json_out_close(json, '}');
+        }
+        json_out_close(json, ']');
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+    json_out_close(json, '}');
+}
+
+/* A token's text as a text completion says it: what isn't UTF-8 as bytes:\xNN, as OpenAI does. */
+static void print_token_text(struct view piece, struct str *out)
+{
+    str_clear(out);
+    if (utf8_is_valid(piece)) {
+        str_add(out, piece.at, piece.n);
+        str_add_char(out, '\0');
+        return;
+    }
+    str_add_text(out, "bytes:");
+    for (size_t i = 0; i < piece.n; i++)
+        str_printf(out, "\\x%02x", (unsigned char)piece.at[i]);
+    str_add_char(out, '\0');
+}
+
+static void print_top(struct api_call *call, struct json_out *json, const struct api_token *token,
+                      struct str *text)
+{
+    const struct token_logprobs *logprobs = &token->logprobs;
+    bool has_own = false;
+    json_out_open(json, '{');
+    for (int32_t i = 0; i < logprobs->n_top; i++) {
+        has_own = has_own || logprobs->top_ids[i] == token->id;
+        print_token_text(piece_of(call, logprobs->top_ids[i]), text);
+        json_out_key(json, text->at);
+        json_out_f64(json, (double)logprobs->top_logprobs[i]);
+    }
+    if (!has_own) {
+        print_token_text(piece_of(call, token->id), text);
+        json_out_key(json, text->at);
+        json_out_f64(json, (double)logprobs->logprob);
+    }
+    json_out_close(json, '}');
+}
+
+static void print_text_logprobs(struct api_call *call, struct json_out *json,
+                                const struct api_token *tokens, size_t n)
+{
+    struct str text;
+    str_init(&text);
+    json_out_open(json, '{');
+    json_out_key(json, "tokens");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < n; i++) {
+        print_token_text(piece_of(call, tokens[i].id), &text);
+        json_out_text(json, text.at);
+    }
+    json_out_close(json, ']');
+    json_out_key(json, "token_logprobs");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < n; i++)
+        json_out_f64(json, (double)tokens[i].logprobs.logprob);
+    json_out_close(json, ']');
+    json_out_key(json, "top_logprobs");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < n; i++)
+        print_top(call, json, &tokens[i], &text);
+    json_out_close(json, ']');
+    json_out_key(json, "text_offset");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < n; i++)
+        json_out_i64(json, (int64_t)tokens[i].text_start);
+    json_out_close(json, ']');
+    json_out_close(json, '}');
+    str_free(&text);
+}
+
+static void print_logprobs(struct api_call *call, struct json_out *json,
+                           const struct api_token *tokens, size_t n)
+{
+    json_out_key(json, "logprobs");
+    if (!call->prompts.ask.wants_logprobs)
+        json_out_null(json);
+    else if (call->kind == ASK_CHAT)
+        print_chat_logprobs(call, json, tokens, n);
+    else
+        print_text_logprobs(call, json, tokens, n);
+}
+
+/* What the prompt was, for echo. */
+static void add_prompt(struct api_call *call, const struct api_choice *choice, struct str *out)
+{
+    const struct api_ask_prompt *prompt = &call->prompts.ask.prompts[choice->prompt];
+    if (prompt->ids == NULL) {
+        str_add(out, prompt->text.at, prompt->text.n);
+        return;
+    }
+    struct detokenizer detokenizer;
+    detokenizer_init(&detokenizer, call->prompts.model->tokenizer, false);
+    for (int32_t i = 0; i < prompt->n_ids; i++)
+        detokenizer_add(&detokenizer, prompt->ids[i], out);
+    detokenizer_end(&detokenizer, out);
+}
+
+static void print_end(const struct api_choice *choice, struct json_out *json)
+{
+    json_out_key(json, "finish_reason");
+    json_out_text(json, choice->finish_reason);
+    if (choice->finish_reason == NULL)
+        return;
+    json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that was met */
+    if (choice->stop_text != NULL)
+        json_out_text(json, choice->stop_text);
+    else if (choice->stop_id >= 0)
+        json_out_i64(json, choice->stop_id);
+    else
+        json_out_null(json);
+}
+
+/* One choice with this text: as a message or a delta of a chat, or as a text. */
+static void print_choice(struct api_call *call, struct api_choice *choice, struct view text,
+                         bool is_chunk, struct json_out *json)
+{
+    size_t n_tokens = 0;
+    struct api_token *tokens = api_choice_show_tokens(choice, &n_tokens);
+    bool has_role = !is_chunk || !choice->has_role;
+    json_out_open(json, '{');
+    json_out_key(json, "index");
+    json_out_i64(json, choice->index);
+    if (call->kind == ASK_CHAT) {
+        json_out_key(json, is_chunk ? "delta" : "message");
+        json_out_open(json, '{');
+        if (has_role) {
+            json_out_key(json, "role");
+            json_out_text(json, "assistant");
+        }
+        json_out_key(json, "content");
+        json_out_view(json, text);
+        json_out_close(json, '}');
+    } else {
+        struct str all;
+        str_init(&all);
+        if (call->prompts.ask.echo && has_role)
+            add_prompt(call, choice, &all);
+        str_add(&all, text.at, text.n);
+        json_out_key(json, "text");
+        json_out_view(json, view_of(all.at != NULL ? all.at : "", all.n));
+        str_free(&all);
+    }
+    print_logprobs(call, json, tokens, n_tokens);
+    print_end(choice, json);
+    json_out_close(json, '}');
+    choice->has_role = true;
+}
+
+struct sums {
+    int64_t n_prompt, n_generated, n_cached, n_preempted, first_ns, last_ns;
+};
+
+static struct sums sum_up(const struct api_call *call)
+{
+    struct sums sums = { .first_ns = TIME_NEVER };
+    for (int32_t i = 0; i < call->prompts.n; i++)
+        sums.n_prompt += call->prompts.of[i].n;
+    for (int32_t i = 0; i < call->n_choices; i++) {
+        const struct api_choice *choice = &call->choices[i];
+        sums.n_generated += choice->n_generated;
+        sums.n_preempted += choice->n_preempted;
+        if (choice->index % call->prompts.ask.n == 0)
+            sums.n_cached += choice->n_cached;
+        if (choice->first_ns > 0)
+            sums.first_ns = min_i64(sums.first_ns, choice->first_ns);
+        sums.last_ns = max_i64(sums.last_ns, choice->last_ns);
+    }
+    if (sums.first_ns == TIME_NEVER)
+        sums.first_ns = sums.last_ns = call->arrived_ns;
+    return sums;
+}
+
+static double ms_of(int64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+/* Ours under one key, and the figures that llama.cpp's users know. */
+static void print_figures(struct api_call *call, const struct sums *sums, struct str *out)
+{
+    double ttft_ms = ms_of(sums->first_ns - call->arrived_ns);
+    double decode_ms = ms_of(sums->last_ns - sums->first_ns);
+    double n_computed = (double)(sums->n_prompt - sums->n_cached);
+    double n_drawn = (double)max_i64(sums->n_generated - call->n_choices, 0);
+    str_printf(out, ",\"shoal\":{\"ttft_ms\":%.3f,\"preemptions\":%lld}", ttft_ms,
+               (long long)sums->n_preempted);
+    str_printf(out,
+               ",\"timings\":{\"cache_n\":%lld,\"prompt_n\":%.0f,\"prompt_ms\":%.3f,"
+               "\"prompt_per_second\":%.3f,\"predicted_n\":%lld,\"predicted_ms\":%.3f,"
+               "\"predicted_per_token_ms\":%.3f,\"predicted_per_second\":%.3f}",
+               (long long)sums->n_cached, n_computed, ttft_ms,
+               ttft_ms > 0 ? n_computed / ttft_ms * 1e3 : 0, (long long)sums->n_generated,
+               decode_ms, n_drawn > 0 ? decode_ms / n_drawn : 0,
+               decode_ms > 0 ? n_drawn / decode_ms * 1e3 : 0);
+}
+
+static void print_usage(const struct sums *sums, struct str *out)
+{
+    str_printf(out,
+               ",\"usage\":{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,"
+               "\"total_tokens\":%lld,\"prompt_tokens_details\":{\"cached_tokens\":%lld}}",
+               (long long)sums->n_prompt, (long long)sums->n_generated,
+               (long long)(sums->n_prompt + sums->n_generated), (long long)sums->n_cached);
+}
+
+void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
+{
+    const struct api_ask *ask = &call->prompts.ask;
+    struct view text = api_choice_show(choice, &call->stops);
+    if (text.n == 0 && choice->is_open && (choice->has_role || choice->n_generated == 0))
+        return;
+    struct json_out json;
+    str_add_text(out, "data: ");
+    str_add(out, call->prefix.at, call->prefix.n);
+    json_out_init(&json, out);
+    print_choice(call, choice, text, true, &json);
+    str_add_char(out, ']');
+    if (ask->include_usage)
+        str_add_text(out, ",\"usage\":null");
+    else if (call->n_open == 0) { /* the last one carries the figures */
+        struct sums sums = sum_up(call);
+        print_figures(call, &sums, out);
+    }
+    str_add_text(out, "}\n\n");
+}
+
+void api_reply_last(struct api_call *call, struct str *out)
+{
+    if (call->prompts.ask.include_usage) {
+        struct sums sums = sum_up(call);
+        str_add_text(out, "data: ");
+        str_add(out, call->prefix.at, call->prefix.n);
+        str_add_char(out, ']');
+        print_usage(&sums, out);
+        print_figures(call, &sums, out);
+        str_add_text(out, "}\n\n");
+    }
+    str_add_text(out, "data: [DONE]\n\n");
+}
+
+void api_reply_whole(struct api_call *call, struct str *out)
+{
+    print_head(call, call->kind == ASK_CHAT ? "chat.completion" : "text_completion", out);
+    for (int32_t i = 0; i < call->n_choices; i++) {
+        struct api_choice *choice = &call->choices[i];
+        struct json_out json;
+        if (i > 0)
+            str_add_char(out, ',');
+        json_out_init(&json, out);
+        print_choice(call, choice, api_choice_show(choice, &call->stops), false, &json);
+    }
+    struct sums sums = sum_up(call);
+    str_add_char(out, ']');
+    print_usage(&sums, out);
+    print_figures(call, &sums, out);
+    str_add_char(out, '}');
+}

@@ -1,0 +1,13 @@
+/* The shapes of answers: chat and text completions, whole and in chunks. */
+#pragma once
+#include "api/call.h"
+
+void api_reply_prefix(struct api_call *call); /* prepares what all chunks begin with */
+/* One server-sent event of what the choice can show now; nothing is appended when that is nothing.
+ */
+void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out);
+/* The last event(s) of a stream: usage when asked for, and [DONE]. */
+void api_reply_last(struct api_call *call, struct str *out);
+/* The whole answer. */
+void api_reply_whole(struct api_call *call, struct str *out);
+void api_reply_event(struct str *out, const struct str *json); /* "data: ...\n\n" */

@@ -1,0 +1,210 @@
+/* Tokenizing for clients; long texts on a worker, like those of calls. */
+#include "api/texts.h"
+#include "api/fields.h"
+#include "api/prompts.h"
+#include "base/json_out.h"
+#include "base/mem.h"
+#include "text/tokenizer.h"
+#include <string.h>
+
+enum { INLINE_BYTES_MAX = 8 << 10 };
+
+struct text_job {
+    struct api_job job; /* first */
+    struct api *api;
+    struct api_http_exchange *x; /* NULL: the client has left */
+    struct str body, answer;
+    struct api_error error;
+};
+
+static const struct api_model *find_model(struct text_job *job, const struct api_fields *fields)
+{
+    const char *name = api_fields_text(fields, "model");
+    if (job->error.is_set)
+        return NULL;
+    return api_prompts_find_model(&job->api->options, name, &job->error);
+}
+
+static void print_ids(struct text_job *job, const struct api_model *model, const int32_t *ids,
+                      int32_t n, bool with_texts)
+{
+    struct json_out json;
+    json_out_init(&json, &job->answer);
+    json_out_open(&json, '{');
+    json_out_key(&json, "count");
+    json_out_i64(&json, n);
+    json_out_key(&json, "max_model_len");
+    json_out_i64(&json, model->n_context_max);
+    json_out_key(&json, "tokens");
+    json_out_open(&json, '[');
+    for (int32_t i = 0; i < n; i++)
+        json_out_i64(&json, ids[i]);
+    json_out_close(&json, ']');
+    if (with_texts) {
+        json_out_key(&json, "token_strs");
+        json_out_open(&json, '[');
+        for (int32_t i = 0; i < n; i++)
+            json_out_view(&json, tokenizer_piece(model->tokenizer, ids[i], true));
+        json_out_close(&json, ']');
+    }
+    json_out_close(&json, '}');
+}
+
+static void encode(struct text_job *job, const struct api_model *model,
+                   const struct api_fields *fields, struct view text, bool adds_special)
+{
+    bool with_texts = false;
+    api_fields_bool(fields, "add_special_tokens", &adds_special);
+    api_fields_bool(fields, "return_token_strs", &with_texts);
+    if (job->error.is_set)
+        return;
+    size_t n_max = 3 * text.n + 16;
+    unsigned flags = TOKENIZER_PARSE_SPECIAL | (adds_special ? TOKENIZER_ADD_SPECIAL : 0u);
+    int32_t *ids = n_max < INT32_MAX ? mem_try(sizeof(*ids) * n_max) : NULL;
+    int32_t n =
+        ids != NULL ? tokenizer_encode(model->tokenizer, text, flags, ids, (int32_t)n_max) : -1;
+    if (n < 0)
+        api_error_set(&job->error, ERROR_INVALID, "prompt", "the text is too long");
+    else
+        print_ids(job, model, ids, n, with_texts);
+    mem_give(ids);
+}
+
+/* The body is that of a chat: its messages are rendered first. */
+static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
+{
+    struct api_ask ask;
+    struct str text;
+    const struct api_model *model = NULL;
+    str_init(&text);
+    struct view body = view_of(job->body.at, job->body.n);
+    if (api_ask_parse(&ask, ASK_CHAT, body, false, &job->error))
+        model = api_prompts_find_model(&job->api->options, ask.model, &job->error);
+    if (model != NULL && api_prompts_render(&ask, model, &text, &job->error))
+        encode(job, model, fields, view_of(text.at != NULL ? text.at : "", text.n), false);
+    str_free(&text);
+    api_ask_free(&ask);
+}
+
+static void tokenize(struct api_job *base)
+{
+    struct text_job *job = (struct text_job *)base;
+    struct view body = view_of(job->body.at, job->body.n);
+    json_t *object = api_fields_open(body, ASK_VALUES_MAX, &job->error);
+    if (object == NULL)
+        return;
+    struct api_fields fields = { object, &job->error };
+    if (api_fields_find(&fields, "messages") != NULL) {
+        tokenize_chat(job, &fields);
+        json_decref(object);
+        return;
+    }
+    const char *name = api_fields_find(&fields, "prompt") != NULL ? "prompt" : "content";
+    const json_t *text = api_fields_find(&fields, name);
+    const struct api_model *model = find_model(job, &fields);
+    if (!json_is_string(text))
+        api_error_set(&job->error, ERROR_INVALID, "prompt", "prompt must be a string");
+    if (!job->error.is_set && model != NULL)
+        encode(job, model, &fields, view_of(json_string_value(text), json_string_length(text)),
+               true);
+    json_decref(object);
+}
+
+static void print_text(struct text_job *job, const struct str *text)
+{
+    struct json_out json;
+    struct view v = view_of(text->at != NULL ? text->at : "", text->n);
+    json_out_init(&json, &job->answer);
+    json_out_open(&json, '{');
+    json_out_key(&json, "prompt"); /* vLLM's name, then llama-server's */
+    json_out_view(&json, v);
+    json_out_key(&json, "content");
+    json_out_view(&json, v);
+    json_out_close(&json, '}');
+}
+
+static void detokenize(struct api_job *base)
+{
+    struct text_job *job = (struct text_job *)base;
+    struct view body = view_of(job->body.at, job->body.n);
+    json_t *object = api_fields_open(body, ASK_VALUES_MAX, &job->error);
+    if (object == NULL)
+        return;
+    struct api_fields fields = { object, &job->error };
+    const json_t *tokens = api_fields_find(&fields, "tokens");
+    const struct api_model *model = find_model(job, &fields);
+    struct detokenizer detokenizer;
+    struct str text;
+    str_init(&text);
+    if (!json_is_array(tokens))
+        api_error_set(&job->error, ERROR_INVALID, "tokens", "tokens must be an array of token ids");
+    if (model != NULL)
+        detokenizer_init(&detokenizer, model->tokenizer, true);
+    for (size_t i = 0; model != NULL && i < json_array_size(tokens); i++) {
+        int64_t id = -1;
+        if (api_fields_is_whole(json_array_get(tokens, i), &id) && id >= 0 &&
+            id < model->n_vocabulary)
+            detokenizer_add(&detokenizer, (int32_t)id, &text);
+        else
+            api_error_set(&job->error, ERROR_INVALID, "tokens",
+                          "tokens: item %zu is not a token id (0 to %d)", i,
+                          model->n_vocabulary - 1);
+    }
+    if (model != NULL && !job->error.is_set) {
+        detokenizer_end(&detokenizer, &text);
+        print_text(job, &text);
+    }
+    str_free(&text);
+    json_decref(object);
+}
+
+static void done(struct api_job *base)
+{
+    struct text_job *job = (struct text_job *)base;
+    job->api->n_seats--;
+    if (job->x != NULL && job->error.is_set)
+        api_refuse(job->x, &job->error);
+    else if (job->x != NULL)
+        api_reply_json(job->x, 200, view_of(job->answer.at, job->answer.n));
+    str_free(&job->body);
+    str_free(&job->answer);
+    mem_give(job);
+}
+
+static void on_gone(struct api_http_exchange *x)
+{
+    struct text_job *job = x->user;
+    job->x = NULL;
+}
+
+static void take_text(struct api *api, struct api_http_exchange *x,
+                      void (*work)(struct api_job *job))
+{
+    struct text_job *job = mem_take(sizeof(*job));
+    job->job = (struct api_job){ work, done };
+    job->api = api;
+    job->x = x;
+    job->body = x->body;
+    str_init(&x->body);
+    x->user = job;
+    x->on_gone = on_gone;
+    api->n_seats++;
+    if (api->n_seats > api->options.n_requests_max)
+        api_error_set(&job->error, ERROR_QUEUE_FULL, NULL, "the queue is full, try again later");
+    bool is_done = job->error.is_set;
+    if (!is_done && job->body.n > INLINE_BYTES_MAX && api_workers_put(api->workers, &job->job))
+        return;
+    if (!is_done)
+        work(&job->job);
+    done(&job->job);
+}
+
+void api_texts_tokenize(struct api *api, struct api_http_exchange *x)
+{
+    take_text(api, x, tokenize);
+}
+
+void api_texts_detokenize(struct api *api, struct api_http_exchange *x)
+{
+    take_text(api, x, detokenize);
+}

@@ -1,0 +1,162 @@
+/* Prints the reports of engines: per service (summed over engines) and per engine. */
+#include "metrics/print.h"
+#include <string.h>
+
+void metrics_print_name(struct str *out, const char *name, const char *help, const char *type)
+{
+    str_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void metrics_print_label(struct str *out, char before, const char *label, const char *value)
+{
+    str_add_char(out, before);
+    str_printf(out, "%s=\"", label);
+    for (; *value != '\0'; value++) {
+        if (*value == '\\' || *value == '"')
+            str_add_char(out, '\\');
+        if (*value == '\n')
+            str_add_text(out, "\\n");
+        else
+            str_add_char(out, *value);
+    }
+    str_add_char(out, '"');
+}
+
+enum width { BYTE, INT32, INT64 };
+struct field {
+    const char *name, *help, *type;
+    size_t at; /* in the report */
+    enum width width;
+    double scale; /* 0 = 1 */
+};
+static const struct field service_fields[] = {
+    { "vllm:num_requests_running", "Requests being computed.", "gauge",
+      offsetof(struct service_report, n_running), INT32, 0 },
+    { "vllm:num_requests_waiting", "Requests waiting.", "gauge",
+      offsetof(struct service_report, n_waiting), INT32, 0 },
+    { "vllm:prefix_cache_queries_total", "Prompt tokens looked up.", "counter",
+      offsetof(struct service_report, n_prefix_queries), INT64, 0 },
+    { "vllm:prefix_cache_hits_total", "Prompt tokens found.", "counter",
+      offsetof(struct service_report, n_prefix_hits), INT64, 0 },
+    { "vllm:num_preemptions_total", "Preemptions.", "counter",
+      offsetof(struct service_report, n_preempted), INT64, 0 },
+    { "shoal_weights_bytes", "Weights in memory.", "gauge",
+      offsetof(struct service_report, weights_bytes), INT64, 0 },
+    { "shoal_activation_bytes", "Reserved for activations.", "gauge",
+      offsetof(struct service_report, activation_bytes), INT64, 0 },
+    { "shoal_kv_used_bytes", "KV that requests hold.", "gauge",
+      offsetof(struct service_report, kv_used_bytes), INT64, 0 },
+    { "shoal_kv_cached_bytes", "KV kept for later prompts.", "gauge",
+      offsetof(struct service_report, kv_cached_bytes), INT64, 0 },
+    { "shoal_remaining_seconds", "Predicted work of all requests.", "gauge",
+      offsetof(struct service_report, remaining_ns), INT64, 1e-9 },
+};
+static const struct field engine_fields[] = {
+    { "shoal_engine_healthy", "1 while it works.", "gauge",
+      offsetof(struct engine_report, is_healthy), BYTE, 0 },
+    { "shoal_engine_steps_total", "Batches committed.", "counter",
+      offsetof(struct engine_report, n_steps), INT64, 0 },
+    { "shoal_engine_step_seconds_total", "Time in batches.", "counter",
+      offsetof(struct engine_report, step_ns), INT64, 1e-9 },
+    { "shoal_engine_host_seconds_total", "The engine's own time between batches.", "counter",
+      offsetof(struct engine_report, host_ns), INT64, 1e-9 },
+    { "shoal_engine_requests", "Requests held.", "gauge",
+      offsetof(struct engine_report, n_requests), INT32, 0 },
+    { "shoal_engine_memory_bytes", "Memory of its device group.", "gauge",
+      offsetof(struct engine_report, memory_bytes), INT64, 0 },
+    { "shoal_engine_kv_pool_bytes", "The KV pool.", "gauge",
+      offsetof(struct engine_report, kv_pool_bytes), INT64, 0 },
+    { "shoal_engine_kv_free_bytes", "Free in the KV pool.", "gauge",
+      offsetof(struct engine_report, kv_free_bytes), INT64, 0 },
+};
+
+static double value_of(const struct field *field, const void *report)
+{
+    const char *at = (const char *)report + field->at;
+    int32_t narrow;
+    int64_t wide;
+    double value = (unsigned char)*at;
+    if (field->width == INT32) {
+        memcpy(&narrow, at, sizeof(narrow));
+        value = narrow;
+    } else if (field->width == INT64) {
+        memcpy(&wide, at, sizeof(wide));
+        value = (double)wide;
+    }
+    return field->scale != 0 ? value * field->scale : value;
+}
+
+/* The pool is one for all models, so its fill is every model's; capacity is said in tokens. */
+static void print_pool(const struct engine_report *engines, int n_engines, int n_services,
+                       const char (*names)[LIMIT_NAME_BYTES], struct str *out)
+{
+    int64_t pool = 0, free_bytes = 0;
+    for (int e = 0; e < n_engines; e++) {
+        pool += engines[e].kv_pool_bytes;
+        free_bytes += engines[e].kv_free_bytes;
+    }
+    metrics_print_name(out, "vllm:kv_cache_usage_perc", "Share of the KV pool in use, 0 to 1.",
+                       "gauge");
+    for (int s = 0; s < n_services; s++) {
+        str_add_text(out, "vllm:kv_cache_usage_perc");
+        metrics_print_label(out, '{', "model_name", names[s]);
+        str_printf(out, "} %.6g\n", pool > 0 ? (double)(pool - free_bytes) / (double)pool : 0);
+    }
+    metrics_print_name(out, "vllm:cache_config_info", "The KV pool in blocks of one token.",
+                       "gauge");
+    for (int s = 0; s < n_services; s++) {
+        int64_t per_token = 0;
+        for (int e = 0; e < n_engines; e++)
+            if (s < engines[e].n_services)
+                per_token = max_i64(per_token, engines[e].services[s].kv_bytes_per_token);
+        str_add_text(out, "vllm:cache_config_info");
+        metrics_print_label(out, '{', "model_name", names[s]);
+        str_printf(out, ",block_size=\"1\",num_gpu_blocks=\"%lld\"} 1\n",
+                   (long long)(per_token > 0 ? pool / per_token : 0));
+    }
+}
+
+static void print_states(const struct engine_report *engines, int n_engines, int n_services,
+                         const char (*names)[LIMIT_NAME_BYTES], struct str *out)
+{
+    metrics_print_name(out, "shoal_model_status", "1 for the model's state at the engine.",
+                       "gauge");
+    for (int s = 0; s < n_services; s++)
+        for (int e = 0; e < n_engines; e++) {
+            if (s >= engines[e].n_services)
+                continue;
+            str_add_text(out, "shoal_model_status");
+            metrics_print_label(out, '{', "model_name", names[s]);
+            str_printf(out, ",engine=\"%d\"", engines[e].engine);
+            enum service_status status = (enum service_status)engines[e].services[s].status;
+            metrics_print_label(out, ',', "status", service_status_name(status));
+            str_add_text(out, "} 1\n");
+        }
+}
+
+void metrics_print_engines(const struct engine_report *engines, int n_engines, int n_services,
+                           const char (*names)[LIMIT_NAME_BYTES], struct str *out)
+{
+    for (size_t f = 0; f < COUNT_OF(service_fields); f++) {
+        const struct field *field = &service_fields[f];
+        metrics_print_name(out, field->name, field->help, field->type);
+        for (int s = 0; s < n_services; s++) {
+            double sum = 0;
+            for (int e = 0; e < n_engines; e++)
+                if (s < engines[e].n_services)
+                    sum += value_of(field, &engines[e].services[s]);
+            str_add_text(out, field->name);
+            metrics_print_label(out, '{', "model_name", names[s]);
+            str_printf(out, "} %.15g\n", sum);
+        }
+    }
+    print_pool(engines, n_engines, n_services, names, out);
+    print_states(engines, n_engines, n_services, names, out);
+    for (size_t f = 0; f < COUNT_OF(engine_fields); f++) {
+        const struct field *field = &engine_fields[f];
+        metrics_print_name(out, field->name, field->help, field->type);
+        for (int e = 0; e < n_engines; e++)
+            str_printf(out, "%s{engine=\"%d\"} %.15g\n", field->name, engines[e].engine,
+                       value_of(field, &engines[e]));
+    }
+}

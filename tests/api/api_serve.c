@@ -1,0 +1,116 @@
+/* The API over the toy house, as a program: what the Python tests of tests/e2e talk to.
+ *
+ * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, strict, requests, connections, body,
+ * drain-ms, cors, cert, key. Prints "port N" when it listens. */
+#include "api/api.h"
+#include "tests_toy.h"
+#include "base/log.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const aliases[] = { "gpt-toy" };
+static const int32_t eog_ids[] = { TOY_EOS };
+static const struct api_model models[] = {
+    { .name = "toy",
+      .aliases = aliases,
+      .n_aliases = 1,
+      .service = 0,
+      .n_context_max = 4096,
+      .chat_template = NULL,
+      .bos_id = TOY_BOS,
+      .eos_id = TOY_EOS,
+      .n_eog = 1,
+      .eog_ids = eog_ids,
+      .bos_text = "<s>",
+      .eos_text = "</s>",
+      .created_unix_s = 1700000000,
+      .path = "toy.gguf",
+      .format = "gguf" },
+    { .name = "org/plain",
+      .service = 1,
+      .n_context_max = 256,
+      .bos_id = -1,
+      .eos_id = TOY_EOS,
+      .n_eog = 1,
+      .eog_ids = eog_ids,
+      .path = "plain",
+      .format = "safetensors",
+      .created_unix_s = 1700000000 },
+};
+
+static void set_option(struct api_options *options, const char *name, const char *value)
+{
+    if (strcmp(name, "listen") == 0)
+        options->listen = value;
+    else if (strcmp(name, "api-key") == 0)
+        options->api_key = value;
+    else if (strcmp(name, "admin-key") == 0)
+        options->admin_key = value;
+    else if (strcmp(name, "cors") == 0)
+        options->cors_origin = value;
+    else if (strcmp(name, "cert") == 0)
+        options->tls_cert = value;
+    else if (strcmp(name, "key") == 0)
+        options->tls_key = value;
+    else if (strcmp(name, "strict") == 0)
+        options->is_strict = true;
+    else if (strcmp(name, "requests") == 0)
+        options->n_requests_max = atoi(value);
+    else if (strcmp(name, "connections") == 0)
+        options->n_connections_max = atoi(value);
+    else if (strcmp(name, "body") == 0)
+        options->body_bytes_max = atoll(value);
+    else if (strcmp(name, "drain-ms") == 0)
+        options->drain_ns_max = atoll(value) * TIME_NS_PER_MS;
+}
+
+static void on_reload(void *self)
+{
+    (void)self;
+    fputs("reloaded\n", stdout);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    struct api_model ours[COUNT_OF(models)];
+    memcpy(ours, models, sizeof(models));
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        ours[i].n_vocabulary = TOY_N_TOKENS, ours[i].tokenizer = toy_tokenizer;
+    ours[0].chat_template = toy_template;
+    struct api_options options = {
+        .version = "0.0-toy",
+        .listen = "127.0.0.1:0",
+        .n_requests_max = 4096,
+        .n_connections_max = 4096,
+        .body_bytes_max = 32 << 20,
+        .drain_ns_max = 5 * TIME_NS_PER_S,
+        .door = 7,
+        .n_models = COUNT_OF(ours),
+        .models = ours,
+        .reload = on_reload,
+    };
+    for (int i = 1; i + 1 < argc; i += 2)
+        set_option(&options, argv[i], argv[i + 1]);
+    struct toy_house *house = toy_open(COUNT_OF(ours), options.n_requests_max);
+    options.service = toy_service(house);
+    options.control = toy_control(house);
+    options.tick = toy_tick;
+    options.tick_self = options.metrics_self = house;
+    options.metrics = toy_metrics;
+    struct api *api;
+    struct fault fault = { "" };
+    log_set(LOG_WARN, false);
+    if (api_open(&api, &options, &fault) != STATUS_OK) {
+        fprintf(stderr, "%s\n", fault.text);
+        return 2;
+    }
+    printf("port %d\n", api_port(api));
+    fflush(stdout);
+    int code = api_run(api);
+    api_close(api);
+    toy_close(house);
+    return code;
+}

@@ -4,7 +4,6 @@
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
-#include "run/model.h"
 #include "weights/weights.h"
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +33,7 @@ static void print_text(const struct weights *w)
            : card->tokenizer == WEIGHTS_TOKENIZER_BPE ? "byte-level BPE"
                                                       : "no tokenizer");
     printf("chat template    %s\n", card->chat_template ? "yes" : "no");
-    printf("weights          %.1f MiB in the file, at most %.1f MiB packed\n",
-           (double)weights_file_bytes(w) * mib, (double)run_model_estimate_bytes(w) * mib);
+    printf("weights          %.1f MiB in the file\n", (double)weights_file_bytes(w) * mib);
     printf("KV               %lld bytes a token (f16): %.1f MiB for a full context\n",
            (long long)model_spec_kv_bytes_per_token(s, DTYPE_F16),
            (double)model_spec_kv_bytes_per_token(s, DTYPE_F16) * (double)s->n_positions_max * mib);
@@ -75,7 +73,6 @@ static void print_json(const struct weights *w)
     add_number(&json, "window", s->window);
     add_number(&json, "vocabulary", s->n_vocabulary);
     add_number(&json, "file_bytes", weights_file_bytes(w));
-    add_number(&json, "packed_bytes_max", run_model_estimate_bytes(w));
     add_number(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
     json_out_key(&json, "chat_template");
     json_out_bool(&json, card->chat_template != NULL);

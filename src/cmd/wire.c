@@ -122,8 +122,15 @@ static void describe_api_model(struct house *house, int s)
     };
 }
 
+/* A batch holds prompt chunks and decodes. */
+static int32_t n_rows_max(const struct config *config)
+{
+    return (int32_t)(config->n_batch_tokens_max + config->n_batch_max);
+}
+
 static enum status open_models(struct house *house, struct fault *fault)
 {
+    const struct config *config = &house->config;
     int64_t bytes_per_token[LIMIT_SERVICES];
     for (int s = 0; s < house->config.n_models; s++) {
         const struct config_model *model = &house->config.models[s];
@@ -138,7 +145,10 @@ static enum status open_models(struct house *house, struct fault *fault)
             describe_api_model(house, s);
             bytes_per_token[s] =
                 model_spec_kv_bytes_per_token(&house->cards[s].spec, house->kv_dtype);
-            house->need_bytes[s] = run_model_estimate_bytes(weights);
+            house->need_bytes[s] =
+                run_model_packed_bytes(weights, &house->engines[0].device) +
+                run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
+                                     (int32_t)config->n_batch_max);
         }
         weights_close(weights);
         if (status != STATUS_OK)
@@ -214,7 +224,7 @@ static void open_unit(struct house *house, int e)
                   .report_ns = config->report_ns },
         .device = &place->device,
         .paths = paths,
-        .n_rows_max = (int32_t)(config->n_batch_tokens_max + config->n_batch_max),
+        .n_rows_max = n_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtype = house->kv_dtype,
         .profile_ns = config->profile_ns,

@@ -4,10 +4,6 @@
 #include "base/mem.h"
 #include "run/forward.h"
 
-/* Packed weights are larger than the file's by wider scales, 4-bit types that have no 4-bit kernel
- * and padding to 16 rows. */
-enum { PACKED_PERCENT_MAX = 160, PACKED_EXTRA_BYTES = 4096 };
-
 static void build_program(struct run_model *model)
 {
     const struct model_spec *spec = weights_spec(model->weights);
@@ -120,7 +116,7 @@ int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows
     return (int64_t)workspace + logits;
 }
 
-int64_t run_model_estimate_bytes(const struct weights *weights)
+int64_t run_model_packed_bytes(const struct weights *weights, const struct run_device *device)
 {
     const struct model_spec *spec = weights_spec(weights);
     int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
@@ -128,13 +124,13 @@ int64_t run_model_estimate_bytes(const struct weights *weights)
     int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
     int64_t n_bytes = 0;
     for (int i = 0; i < n; i++)
-        n_bytes += tensor_bytes(tensors[i]) * PACKED_PERCENT_MAX / 100 + PACKED_EXTRA_BYTES;
+        n_bytes += (int64_t)device->backend->packed_bytes(device->backend->self, tensors[i]);
     mem_give(tensors);
     return n_bytes;
 }
 
-int64_t run_model_estimate_activation_bytes(struct weights *weights, struct run_device *device,
-                                            int32_t n_rows_max, int32_t n_logit_rows_max)
+int64_t run_model_peak_bytes(struct weights *weights, struct run_device *device, int32_t n_rows_max,
+                             int32_t n_logit_rows_max)
 {
     struct run_model model = { .weights = weights, .device = device };
     build_program(&model);

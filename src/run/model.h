@@ -36,8 +36,8 @@ void run_model_close(struct run_model *model);
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max);
 
-/* What a load will book, known from the header alone: an upper bound for the weights, the peak for
- * the activations. */
-int64_t run_model_estimate_bytes(const struct weights *weights);
-int64_t run_model_estimate_activation_bytes(struct weights *weights, struct run_device *device,
-                                            int32_t n_rows_max, int32_t n_logit_rows_max);
+/* What a load will book, known from the header alone: packed weights, and the peak of activations.
+ */
+int64_t run_model_packed_bytes(const struct weights *weights, const struct run_device *device);
+int64_t run_model_peak_bytes(struct weights *weights, struct run_device *device, int32_t n_rows_max,
+                             int32_t n_logit_rows_max);

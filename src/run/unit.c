@@ -68,10 +68,10 @@ static enum status load_header(struct run_unit *unit, struct job *job)
         weights_open(&job->weights, unit->services[job->service].path, &job->fault);
     if (status != STATUS_OK)
         return status;
-    job->weights_bytes = run_model_estimate_bytes(job->weights);
-    job->activation_bytes = run_model_estimate_activation_bytes(job->weights, unit->options.device,
-                                                                unit->options.n_rows_max,
-                                                                unit->options.n_logit_rows_max);
+    job->weights_bytes = run_model_packed_bytes(job->weights, unit->options.device);
+    job->activation_bytes =
+        run_model_peak_bytes(job->weights, unit->options.device, unit->options.n_rows_max,
+                             unit->options.n_logit_rows_max);
     return STATUS_OK;
 }
 

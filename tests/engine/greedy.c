@@ -13,7 +13,10 @@ static void open(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config)
 {
     (void)limits;
-    *(struct schedule_config *)state = *config;
+    struct schedule_config *own = state;
+    *own = *config;
+    if (own->chunk_tokens == 0)
+        own->chunk_tokens = INT32_MAX;
 }
 
 static int64_t blocks_for(const struct schedule_view *v, struct kv_budget *budget, uint32_t slot,
@@ -57,8 +60,8 @@ static void add_waiting(const struct schedule_config *config, const struct sched
     while (slot != SCHEDULE_NONE && batch->n_items < config->n_seqs_max) {
         const struct request *r = &v->requests[slot];
         int32_t n = min_i32(r->n_tokens - r->n_computed, config->chunk_tokens);
-        if (!kv_budget_take(budget, batch->service, blocks_for(v, budget, slot, r->n_tokens)))
-            return;
+        if (!kv_budget_take(budget, batch->service, blocks_for(v, budget, slot, r->n_computed + n)))
+            return; /* too eager on purpose: the rest of the prompt may have to fight for blocks */
         add(plan, batch, slot, n);
         slot = r->next;
     }
@@ -92,6 +95,7 @@ static void plan(const void *state, const struct schedule_view *v, struct schedu
     struct kv_budget budget = *v->kv;
     uint32_t victim = SCHEDULE_NONE;
     uint32_t n_waiting = 0;
+    bool is_short = false;
     for (int32_t service = 0; service < v->n_services; service++) {
         const struct schedule_service *s = &v->services[service];
         uint16_t lane = (uint16_t)(service % v->n_lanes);
@@ -104,12 +108,17 @@ static void plan(const void *state, const struct schedule_view *v, struct schedu
         *batch = (struct batch){ .service = (uint16_t)service,
                                  .lane = lane,
                                  .items = plan->items + plan->n_items };
-        if (!add_running(config, v, &budget, plan, batch))
+        if (add_running(config, v, &budget, plan, batch))
+            is_short = true;
+        else
             add_waiting(config, v, &budget, plan, batch);
         plan->n_batches += batch->n_items > 0;
     }
-    if (plan->n_batches == 0 && v->n_in_flight == 0 && victim != SCHEDULE_NONE)
+    if (is_short && v->n_in_flight == 0) {
+        plan->n_batches = plan->n_items = 0;
         plan->preempts[plan->n_preempts++] = victim;
+        return;
+    }
     if (n_waiting == 0 && v->n_in_flight == 0 && v->n_lanes == 1) {
         plan->n_rounds = min_i32(rounds_that_fit(v, plan), config->n_rounds_max);
         plan->until = UNTIL_ARRIVAL | UNTIL_FINISH | UNTIL_SHORTAGE;

@@ -22,9 +22,9 @@ static void make_options(struct rng *rng, const struct schedule_policy *policy,
     o->policy = policy;
     o->n_services = 1 + (int32_t)rng_below(rng, 3);
     o->n_requests = 60 + rng_below(rng, 60);
-    o->n_requests_max = rng_below(rng, 4) == 0 ? 12 : 48;
+    o->n_requests_max = rng_below(rng, 4) == 0 ? 16 : 48;
     o->n_tokens_max = 160;
-    o->pool_bytes = 16384 + rng_below(rng, 20000);
+    o->pool_bytes = 9000 + rng_below(rng, 9000);
     o->body_bytes = 60000;
     o->chunk_tokens = 8 + (int32_t)rng_below(rng, 32);
     o->n_lanes = policy == &greedy_policy ? 1 + (int32_t)rng_below(rng, 2) : 1;
@@ -60,11 +60,11 @@ static void ask_one(struct world *w, struct rng *rng, uint32_t index)
 
 static void disturb(struct world *w, struct rng *rng, uint32_t n_asked)
 {
-    if (rng_below(rng, 8) == 0 && n_asked > 0)
+    if (rng_below(rng, 12) == 0 && n_asked > 0)
         world_cancel(w, rng_below(rng, n_asked));
     for (uint32_t i = 0; i < n_asked;
          i++) /* what came back goes in again, in an order of its own */
-        if (!w->requests[i].is_submitted && !w->requests[i].is_over && rng_below(rng, 2) == 0) {
+        if (!w->requests[i].is_submitted && !w->requests[i].is_over && rng_below(rng, 4) == 0) {
             struct world_request *q = &w->requests[i];
             if (q->is_cancelled)
                 q->is_over = true; /* it was cancelled while it was at home */
@@ -88,7 +88,7 @@ static void run_mix(uint64_t seed, const struct schedule_policy *policy, struct 
         assert_true(n < 200000);
         if (n_asked < o.n_requests)
             ask_one(&w, &rng, n_asked++);
-        world_run(&w, w.clock_ns + rng_below(&rng, 6000000));
+        world_run(&w, w.clock_ns + rng_below(&rng, n_asked < o.n_requests ? 3000000 : 8000000));
         disturb(&w, &rng, n_asked);
         n_over = 0;
         for (uint32_t i = 0; i < n_asked; i++)
@@ -130,7 +130,7 @@ static void same_tokens_under_the_tests_policy(void **state)
     struct tally tally = { 0 };
     uint64_t seed = test_seed(1);
     (void)state;
-    for (uint64_t i = 0; i < 60; i++)
+    for (uint64_t i = 0; i < 24; i++)
         run_mix(seed + i, &greedy_policy, &tally);
     print("greedy", &tally);
     assert_true(tally.n_preempted >= 1000 && tally.n_chunks >= 1000 && tally.n_hits >= 1000);
@@ -148,10 +148,10 @@ static void same_tokens_under_every_policy(void **state)
     assert_true(n_policies > 0);
     for (int p = 0; p < n_policies; p++) {
         struct tally tally = { 0 };
-        for (uint64_t i = 0; i < 20; i++)
+        for (uint64_t i = 0; i < 8; i++)
             run_mix(seed + i, policies[p], &tally);
         print(policies[p]->name, &tally);
-        assert_true(tally.n_preempted >= 50 && tally.n_chunks >= 500 && tally.n_hits >= 200);
+        assert_true(tally.n_preempted >= 15 && tally.n_chunks >= 500 && tally.n_hits >= 200);
     }
 }
 

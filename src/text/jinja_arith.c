@@ -2,6 +2,7 @@
  * is an error, not a wrong number. */
 #include "text/jinja_arith.h"
 #include "text/jinja_print.h"
+#include "text/jinja_text.h"
 #include "base/num.h"
 #include <math.h>
 #include <string.h>
@@ -162,6 +163,9 @@ struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op,
                    jinja_value_type(b));
         return jinja_none();
     }
+    if (op == JINJA_MOD && a.kind == JINJA_STRING)
+        return jinja_text_format(run, a.string, b.kind == JINJA_TUPLE ? b.list->at : &b,
+                                 b.kind == JINJA_TUPLE ? b.list->n : 1);
     bool a_counts = a.kind == JINJA_INT || a.kind == JINJA_BOOL;
     bool b_counts = b.kind == JINJA_INT || b.kind == JINJA_BOOL;
     if (op == JINJA_MUL && b_counts && (a.kind == JINJA_STRING || jinja_is_list(a)))
@@ -197,8 +201,10 @@ bool jinja_arith_compare(struct jinja_run *run, enum jinja_op op, struct jinja_v
 /* Python's rule for one end of a slice of n items. */
 static int64_t slice_end(struct jinja_value bound, int64_t n, int64_t step, bool is_start)
 {
+    if (bound.kind == JINJA_NONE && step > 0)
+        return is_start ? 0 : n;
     if (bound.kind == JINJA_NONE)
-        return (step > 0) == is_start ? (step > 0 ? 0 : n - 1) : (step > 0 ? n : -1);
+        return is_start ? n - 1 : -1;
     int64_t i = jinja_value_int(bound);
     if (i < 0)
         i = i < -n ? -1 : i + n; /* -1: before the first */

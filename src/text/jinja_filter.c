@@ -199,6 +199,22 @@ static struct jinja_value f_tojson(struct jinja_run *run, struct jinja_value v,
     return text;
 }
 
+static struct jinja_value f_format(struct jinja_run *run, struct jinja_value v,
+                                   const struct jinja_args *args, int variant)
+{
+    (void)variant;
+    return jinja_text_format(run, jinja_print_view(run, v), args->at, args->n);
+}
+
+static struct jinja_value f_wordcount(struct jinja_run *run, struct jinja_value v,
+                                      const struct jinja_args *args, int variant)
+{
+    (void)args, (void)variant;
+    struct view text = jinja_print_view(run, v);
+    struct jinja_value words = jinja_text_split(run, text, view_of(NULL, 0), -1, false);
+    return jinja_failed(run) ? v : jinja_int(words.list->n);
+}
+
 /* indent(width=4, first=False, blank=False) */
 static struct jinja_value f_indent(struct jinja_run *run, struct jinja_value v,
                                    const struct jinja_args *args, int variant)
@@ -258,6 +274,8 @@ static const struct {
     { "e", f_escape, 0 },
     { "tojson", f_tojson, 0 },
     { "indent", f_indent, 0 },
+    { "format", f_format, 0 },
+    { "wordcount", f_wordcount, 0 },
     { "list", jinja_sequence_list, 0 },
     { "join", jinja_sequence_join, 0 },
     { "first", jinja_sequence_end, 0 },

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-static void print_repr(struct jinja_run *run, struct jinja_value v, struct str *out);
-
 static void print_float(double f, bool as_json, struct str *out)
 {
     if (isnan(f) || isinf(f)) {
@@ -82,7 +80,7 @@ static void print_items(struct jinja_run *run, struct jinja_value v, struct str 
     for (int64_t i = 0; i < v.list->n && !jinja_failed(run); i++) {
         if (i > 0)
             str_add_text(out, ", ");
-        print_repr(run, v.list->at[i], out);
+        jinja_print_repr(run, v.list->at[i], out);
     }
     if (is_tuple && v.list->n == 1)
         str_add_char(out, ',');
@@ -95,9 +93,9 @@ static void print_dict(struct jinja_run *run, const struct jinja_dict *dict, str
     for (int64_t i = 0; i < dict->n && !jinja_failed(run); i++) {
         if (i > 0)
             str_add_text(out, ", ");
-        print_repr(run, dict->at[i].key, out);
+        jinja_print_repr(run, dict->at[i].key, out);
         str_add_text(out, ": ");
-        print_repr(run, dict->at[i].value, out);
+        jinja_print_repr(run, dict->at[i].value, out);
     }
     str_add_char(out, '}');
 }
@@ -117,7 +115,7 @@ static bool enter(struct jinja_run *run, const struct str *out)
     return true;
 }
 
-static void print_repr(struct jinja_run *run, struct jinja_value v, struct str *out)
+void jinja_print_repr(struct jinja_run *run, struct jinja_value v, struct str *out)
 {
     if (v.kind == JINJA_STRING)
         print_quoted(run, v.string, out);

@@ -3,6 +3,7 @@
 #include "text/jinja_value.h"
 
 void jinja_print_value(struct jinja_run *run, struct jinja_value v, struct str *out);
+void jinja_print_repr(struct jinja_run *run, struct jinja_value v, struct str *out);
 struct view jinja_print_view(struct jinja_run *run, struct jinja_value v); /* str(v) in the pile */
 struct jinja_print_json {
     int64_t indent; /* -1: none */

@@ -73,7 +73,9 @@ struct jinja_value jinja_text_replace(struct jinja_run *run, struct view text, s
     str_init(&out);
     if (!jinja_charge(run, (int64_t)(text.n / 64)))
         return jinja_none();
-    if (old.n == 0 && (with.n == 0 || text.n < JINJA_OUTPUT_BYTES_MAX / with.n))
+    if (old.n == 0 && with.n > 0 && text.n >= JINJA_OUTPUT_BYTES_MAX / with.n)
+        jinja_fail(run, STATUS_TOO_LARGE, "replace makes a text too long");
+    else if (old.n == 0)
         replace_nothing(text, with, limit < 0 ? INT64_MAX : limit, &out);
     while (text.n > 0 && old.n > 0) {
         const char *found = limit == 0 ? NULL : find_bytes(text, old);
@@ -219,5 +221,54 @@ struct jinja_value jinja_text_join(struct jinja_run *run, struct view separator,
                        (long long)i, jinja_value_type(item));
         jinja_print_value(run, item, &out);
     }
+    return keep(run, &out);
+}
+
+/* Writes one argument as its letter asks; false when it can't be. */
+static bool format_one(struct jinja_run *run, char letter, int decimals, struct jinja_value v,
+                       struct str *out)
+{
+    if (letter == 's') {
+        jinja_print_value(run, v, out);
+    } else if (letter == 'r') {
+        jinja_print_repr(run, v, out);
+    } else if ((letter == 'd' || letter == 'i') && jinja_is_number(v)) {
+        double f = jinja_value_real(v);
+        if (v.kind == JINJA_FLOAT && !(f > -9e18 && f < 9e18))
+            return false;
+        str_printf(out, "%lld", v.kind == JINJA_FLOAT ? (long long)f : (long long)jinja_value_int(v));
+    } else if (letter == 'f' && jinja_is_number(v)) {
+        str_printf(out, "%.*f", decimals < 0 ? 6 : decimals, jinja_value_real(v));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+struct jinja_value jinja_text_format(struct jinja_run *run, struct view format,
+                                     const struct jinja_value *arguments, int64_t n)
+{
+    struct str out;
+    str_init(&out);
+    int64_t used = 0;
+    for (size_t i = 0; i < format.n && jinja_charge(run, 1); i++) {
+        if (format.at[i] != '%') {
+            str_add_char(&out, format.at[i]);
+            continue;
+        }
+        int decimals = -1;
+        if (i + 3 < format.n && format.at[i + 1] == '.' && format.at[i + 2] >= '0' &&
+            format.at[i + 2] <= '9') {
+            decimals = format.at[i + 2] - '0';
+            i += 2;
+        }
+        char letter = ++i < format.n ? format.at[i] : '\0';
+        if (letter == '%')
+            str_add_char(&out, '%');
+        else if (used >= n || !format_one(run, letter, decimals, arguments[used++], &out))
+            jinja_fail(run, STATUS_BAD_INPUT, "a format does not fit its arguments");
+    }
+    if (used < n)
+        jinja_fail(run, STATUS_BAD_INPUT, "not all arguments converted during string formatting");
     return keep(run, &out);
 }

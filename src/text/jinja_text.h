@@ -15,3 +15,6 @@ struct jinja_value jinja_text_lines(struct jinja_run *run, struct view text);
 int64_t jinja_text_find(struct jinja_run *run, struct view text, struct view what, bool last);
 struct jinja_value jinja_text_join(struct jinja_run *run, struct view separator,
                                    struct jinja_value items, bool prints);
+/* Python's "..." % arguments, for %s, %d, %i, %f, %.Nf, %r and %%. */
+struct jinja_value jinja_text_format(struct jinja_run *run, struct view format,
+                                     const struct jinja_value *arguments, int64_t n);

@@ -20,7 +20,8 @@ import sys
 
 HELD_OUT_EVERY = 50
 SAMPLE_BYTES = 32 * 1024  # of held-out text kept beside each model
-CEE_FOLDERS = ["kernel", "lib", "mm", "block", "fs", "net/core", "net/ipv4", "drivers/net/ethernet/intel"]
+CEE_FOLDERS = ["kernel", "lib", "mm", "block", "fs", "net/core", "net/ipv4",
+               "drivers/net/ethernet/intel"]
 CEE_BYTES_MAX = 20 << 20
 
 

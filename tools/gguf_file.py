@@ -59,8 +59,8 @@ def q8_0(values):
         inverse = np.where(scale == 0, np.float32(0), np.float32(1) / scale)
     scaled = blocks * inverse
     whole = np.floor(np.abs(scaled) + np.float32(0.5)) * np.sign(scaled)
-    return np.concatenate([scale.astype(np.float16).view(np.uint8), whole.astype(np.int8).view(np.uint8)],
-                          axis=1).tobytes()
+    parts = scale.astype(np.float16).view(np.uint8), whole.astype(np.int8).view(np.uint8)
+    return np.concatenate(parts, axis=1).tobytes()
 
 
 def q8_0_values(data, shape):

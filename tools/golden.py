@@ -3,7 +3,7 @@
     tools/golden.py [--out DIR] [PART...]   writes the parts (default all) below DIR
     tools/golden.py --check [PART...]       makes them again in a temporary folder and compares
 
-Parts: quants gguf models tokenizers templates. Files are compared byte by byte, except
+Parts: quants gguf archs models tokenizers templates. Files are compared byte by byte, except
 expected.json: its numbers may differ by 1e-6 of max_abs_logit, and versions may differ.
 """
 import argparse
@@ -12,7 +12,10 @@ import pathlib
 import sys
 import tempfile
 
+import torch
+
 import golden_gguf
+import golden_gguf_archs
 import golden_models
 import template_golden
 import tokenizer_golden
@@ -24,6 +27,7 @@ BOUND = 1e-6
 PARTS = {
     "quants": lambda out: golden_gguf.vectors(out / "quants"),
     "gguf": lambda out: golden_gguf.models(out / "gguf"),
+    "archs": lambda out: golden_gguf_archs.models(out / "gguf"),
     "models": golden_models.models,
     "tokenizers": lambda out: tokenizer_golden.make(out / "tokenizers"),
     "templates": lambda out: template_golden.make(out / "templates.json"),
@@ -38,7 +42,8 @@ def differences(made, stored):
         if not other.exists():
             yield f"{name} is not stored"
         elif name.name.endswith("expected.json"):
-            yield from differences_expected(name, json.loads(path.read_text()), json.loads(other.read_text()))
+            made_json, stored_json = json.loads(path.read_text()), json.loads(other.read_text())
+            yield from differences_expected(name, made_json, stored_json)
         elif path.read_bytes() != other.read_bytes():
             yield f"{name} differs"
 
@@ -59,6 +64,7 @@ def main():
     args.add_argument("--out", type=pathlib.Path, default=STORED)
     args.add_argument("--check", action="store_true")
     args = args.parse_args()
+    torch.set_num_threads(1)  # the models are tiny, and sums keep one order
     if not args.check:
         for part in args.parts or PARTS:
             PARTS[part](args.out)

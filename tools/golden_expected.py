@@ -4,7 +4,7 @@
     seed            of weights and prompt
     prompt          token ids
     logits_last     the last N_ROWS rows of the prompt's logits, (N_ROWS, vocab)
-    greedy          N_GREEDY tokens that follow the prompt, each the argmax, computed without a cache
+    greedy          N_GREEDY tokens that follow, each the argmax, computed without a cache
     greedy_margin   for each, (best logit - second) / max |logit|
     max_abs_logit   over logits_last; bounds are stated relative to it
 
@@ -15,6 +15,7 @@ import importlib.metadata
 import json
 
 import torch
+import transformers
 
 N_PROMPT = 48
 N_ROWS = 4
@@ -23,6 +24,8 @@ MARGIN_MIN = 1e-3
 DISTINCT_MIN = 16
 N_SEEDS = 20
 PACKAGES = ("torch", "transformers", "numpy", "gguf")
+
+transformers.logging.set_verbosity_error()  # its warnings are about speed and flash attention
 
 
 @torch.no_grad()
@@ -67,7 +70,7 @@ def search(make, vocab, seed):
 
 
 def randomize(model, seed):
-    """Random weights large enough to matter: matrices 1.2/sqrt(fan in), norms about 1, biases 0.3."""
+    """Random weights large enough to matter: matrices 1.2/sqrt(width), norms about 1, biases 0.3."""
     dice = torch.Generator().manual_seed(seed)
     last_norms = ("model.norm.weight", "decoder.final_layer_norm.weight", "ln_f.weight")
     with torch.no_grad():

@@ -19,7 +19,8 @@ import golden_expected
 
 # As in llama.cpp: {name: (values a block, bytes a block)}.
 SIMPLE = {"Q4_0": (32, 18), "Q4_1": (32, 20), "Q5_0": (32, 22), "Q5_1": (32, 24), "Q8_0": (32, 34)}
-K = {"Q2_K": (256, 84), "Q3_K": (256, 110), "Q4_K": (256, 144), "Q5_K": (256, 176), "Q6_K": (256, 210)}
+K = {"Q2_K": (256, 84), "Q3_K": (256, 110), "Q4_K": (256, 144), "Q5_K": (256, 176),
+     "Q6_K": (256, 210)}
 FLOATS = ("F32", "F16", "BF16")
 
 # Byte offsets of the float16 scale and minimum in a block, and the ratio minimum / scale that
@@ -27,6 +28,11 @@ FLOATS = ("F32", "F16", "BF16")
 SCALES = {"Q4_0": (0, None, 0), "Q4_1": (0, 2, -7.5), "Q5_0": (0, None, 0), "Q5_1": (0, 2, -15.5),
           "Q8_0": (0, None, 0), "Q2_K": (80, 82, 1.5), "Q3_K": (108, None, 0), "Q4_K": (0, 2, 7.5),
           "Q5_K": (0, 2, 15.5), "Q6_K": (208, None, 0)}
+
+# Seeds of the models that golden_expected.search() found; it starts there.
+SEEDS = {"F32": 100, "F16": 2101, "BF16": 102, "Q4_0": 103, "Q4_1": 104, "Q5_0": 2105,
+         "Q5_1": 2106, "Q8_0": 1107, "Q2_K": 108, "Q3_K": 1109, "Q4_K": 110, "Q5_K": 1111,
+         "Q6_K": 112}
 
 
 def ggml_type(name):
@@ -39,11 +45,12 @@ def dequantize(data, name):
         return np.frombuffer(data, np.float32)
     if name == "F16":
         return np.frombuffer(data, np.float16).astype(np.float32)
-    return gguf.quants.dequantize(np.frombuffer(data, np.uint8).reshape(1, -1), ggml_type(name)).reshape(-1)
+    blocks = np.frombuffer(data, np.uint8).reshape(1, -1)
+    return gguf.quants.dequantize(blocks, ggml_type(name)).reshape(-1)
 
 
 def random_blocks(dice, name, n, spread):
-    """n blocks of random bits, (n, bytes), whose values have about this standard deviation."""
+    """n blocks of random bits, (n, bytes), whose values have about this deviation."""
     _, size = (SIMPLE | K)[name]
     at, at_min, ratio = SCALES[name]
     blocks = dice.integers(0, 256, (n, size), dtype=np.uint8)
@@ -68,7 +75,7 @@ def vectors(out):
     dice = np.random.default_rng(11)
     odd = np.float16([0.0, -0.0, -0.25, 6e-8, -3e-5, 1.0, 60000.0, 6.1e-5]).view(np.uint8).reshape(-1, 2)
     for name, (_, size) in (SIMPLE | K).items():
-        n = 256 if name in SIMPLE else 96
+        n = 256 if name in SIMPLE else 64
         blocks = random_blocks(dice, name, n, 0.1)
         at, at_min, _ = SCALES[name]
         blocks[:8, at:at + 2] = odd
@@ -95,16 +102,17 @@ def save_vector(out, name, data):
 # ---- Models ---------------------------------------------------------------------------------
 
 def config(name):
-    """K blocks need rows of 256 values; the other models are smaller in width and one layer deeper."""
+    """K blocks need rows of 256 values; these models have one layer and their output is tied."""
     k = name in K
     return transformers.LlamaConfig(
         vocab_size=256, hidden_size=256 if k else 64, intermediate_size=256 if k else 96,
-        num_hidden_layers=1 if k else 2, num_attention_heads=4, num_key_value_heads=2,
-        max_position_embeddings=256, rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=False,
+        num_hidden_layers=1 if k or name == "F32" else 2, num_attention_heads=4,
+        num_key_value_heads=1 if k else 2, max_position_embeddings=256, rms_norm_eps=1e-5,
+        rope_theta=10000.0, tie_word_embeddings=k,
         attn_implementation="eager")
 
 
-def names(n_layers):
+def names(n_layers, tied):
     """(GGUF name, HF name, head count key if its rows are permuted)."""
     yield "token_embd", "model.embed_tokens", None
     for i in range(n_layers):
@@ -119,7 +127,8 @@ def names(n_layers):
         yield b + "ffn_up", h + "mlp.up_proj", None
         yield b + "ffn_down", h + "mlp.down_proj", None
     yield "output_norm", "model.norm", None
-    yield "output", "lm_head", None
+    if not tied:
+        yield "output", "lm_head", None
 
 
 def permute(w, n_heads):
@@ -148,7 +157,7 @@ def make(name, seed):
     weights = dict(model.named_parameters())
     dice = np.random.default_rng(seed)
     tensors = []
-    for stored, hf, heads_key in names(cfg.num_hidden_layers):
+    for stored, hf, heads_key in names(cfg.num_hidden_layers, cfg.tie_word_embeddings):
         w = weights[hf + ".weight"]
         values = w.detach().numpy()
         if heads_key:
@@ -187,8 +196,10 @@ def metadata(name):
     cfg = config(name)
     return {
         "general.architecture": "llama", "general.name": "golden-" + name.lower(),
-        "llama.context_length": cfg.max_position_embeddings, "llama.embedding_length": cfg.hidden_size,
-        "llama.block_count": cfg.num_hidden_layers, "llama.feed_forward_length": cfg.intermediate_size,
+        "llama.context_length": cfg.max_position_embeddings,
+        "llama.embedding_length": cfg.hidden_size,
+        "llama.block_count": cfg.num_hidden_layers,
+        "llama.feed_forward_length": cfg.intermediate_size,
         "llama.attention.head_count": cfg.num_attention_heads,
         "llama.attention.head_count_kv": cfg.num_key_value_heads,
         "llama.attention.layer_norm_rms_epsilon": cfg.rms_norm_eps,
@@ -203,13 +214,14 @@ def split(out, pairs, tensors):
     for no, part in enumerate((tensors[:half], tensors[half:])):
         keys = {"split.no": np.uint16(no), "split.count": np.uint16(2),
                 "split.tensors.count": np.int32(len(tensors))}
-        gguf_file.write(out / f"split-0000{no + 1}-of-00002.gguf", (pairs if no == 0 else {}) | keys, part)
+        own = (pairs if no == 0 else {}) | keys
+        gguf_file.write(out / f"split-0000{no + 1}-of-00002.gguf", own, part)
 
 
 def models(out):
     out.mkdir(parents=True, exist_ok=True)
-    for i, name in enumerate((*FLOATS, *SIMPLE, *K)):
-        tensors, answer = golden_expected.search(lambda seed: make(name, seed), 256, 100 + i)
+    for name, seed in SEEDS.items():
+        tensors, answer = golden_expected.search(lambda seed: make(name, seed), 256, seed)
         gguf_file.write(out / f"{name.lower()}.gguf", metadata(name), tensors)
         golden_expected.save(out / f"{name.lower()}.expected.json", answer)
         if name == "Q8_0":

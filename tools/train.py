@@ -28,7 +28,7 @@ import tokenizers
 import torch
 import torch.nn.functional as F
 
-import corpus  # SAMPLE_BYTES
+import corpus
 import gguf_file
 
 SEED = 20
@@ -101,14 +101,14 @@ def tokenizer_byte_level(path, vocab):
 # ---- The two networks -----------------------------------------------------------------------
 
 def rotate(x, angles):
-    """Rotary embedding of neighbouring pairs. x (batch, heads, n, head_dim), angles (n, head_dim/2)."""
+    """Rotary embedding of neighbouring pairs. x (batch, heads, n, head_dim), angles (n, half)."""
     a, b = x[..., 0::2], x[..., 1::2]
     cos, sin = angles.cos(), angles.sin()
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
 
 class Network:
-    """Weights under their GGUF names, each (out, in) as the file stores them, and the forward pass."""
+    """Weights under their GGUF names, each (out, in) as stored, and the forward pass."""
 
     def __init__(self, spec):
         self.spec = spec
@@ -177,7 +177,8 @@ class Network:
 
     def ffn(self, x, b):
         if self.spec["arch"] == "gpt2":
-            return self.linear(F.gelu(self.linear(x, b + "ffn_up"), approximate="tanh"), b + "ffn_down")
+            up = F.gelu(self.linear(x, b + "ffn_up"), approximate="tanh")
+            return self.linear(up, b + "ffn_down")
         return self.linear(F.silu(self.linear(x, b + "ffn_gate")) * self.linear(x, b + "ffn_up"),
                            b + "ffn_down")
 
@@ -319,7 +320,8 @@ def main():
 
     args.out.mkdir(parents=True, exist_ok=True)
     tensors = quantize(net)
-    gguf_file.write(args.out / f"{args.name}.gguf", metadata(args.name, spec, tokenizer_pairs), tensors)
+    pairs = metadata(args.name, spec, tokenizer_pairs)
+    gguf_file.write(args.out / f"{args.name}.gguf", pairs, tensors)
     held = (args.corpus / f"{args.name}.heldout.txt").read_text()
     part = held[:held.rindex("\n\n", 0, corpus.SAMPLE_BYTES) + 2]
     part_ids = encode(part)
@@ -342,9 +344,9 @@ def main():
 
 
 def sentencepiece_decode(tokens, ids):
-    text = b"".join(bytes([int(t[3:5], 16)]) if t.startswith("<0x") else t.replace("▁", " ").encode()
-                    for t in (tokens[i] for i in ids))
-    return text.decode(errors="replace")
+    spelled = (tokens[i] for i in ids)
+    text = b"".join(bytes([int(t[3:5], 16)]) if t.startswith("<0x") else t.encode() for t in spelled)
+    return text.decode(errors="replace").replace("▁", " ")
 
 
 def byte_level_decode(tokens, ids):

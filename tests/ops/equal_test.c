@@ -124,8 +124,8 @@ static const struct toy_options gpt2 = { .n_layers = 2,
                                          .kv_dtype = DTYPE_F32 };
 static const struct toy_options mixture = { .n_layers = 1,
                                             .width = 256,
-                                            .n_heads = 40,
-                                            .n_kv_heads = 2,
+                                            .n_heads = 24,
+                                            .n_kv_heads = 1,
                                             .head_dim = 32,
                                             .ffn = 256,
                                             .n_vocabulary = 33,
@@ -143,10 +143,10 @@ static void check_all(enum cpu_isa isa)
     for (int dtype = 0; dtype < DTYPE_N; dtype++) {
         struct toy_options options = llama;
         options.dtype = (enum dtype)dtype;
-        check_isa(&options, 4, 29, isa, 3);
+        check_isa(&options, 4, 17, isa, 3);
         options = mixture;
         options.dtype = (enum dtype)dtype;
-        check_isa(&options, 2, 23, isa, 2);
+        check_isa(&options, 2, 13, isa, 2);
         options = gpt2;
         options.dtype = (enum dtype)dtype;
         if (!dtype_info(options.dtype)->is_integer)
@@ -155,7 +155,7 @@ static void check_all(enum cpu_isa isa)
     struct toy_options options = llama; /* pieces of 256 positions and their merging */
     options.dtype = DTYPE_Q8_0;
     options.n_layers = 1;
-    check_isa(&options, 2, 600, isa, 3);
+    check_isa(&options, 1, 530, isa, 2);
     options = mixture;
     options.window = 270;
     options.dtype = DTYPE_BF16;

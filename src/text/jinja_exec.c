@@ -228,11 +228,10 @@ static void exec_node(struct jinja_run *run, const struct jinja_node *node)
     case JINJA_NODE_BREAK:
         run->flow = JINJA_FLOW_BREAK;
         break;
-    case JINJA_NODE_CONTINUE:
+    default:
+        CHECK(node->kind == JINJA_NODE_CONTINUE); /* the parser lists statements only */
         run->flow = JINJA_FLOW_CONTINUE;
         break;
-    default:
-        CHECK(!"a statement is not an expression");
     }
 }
 

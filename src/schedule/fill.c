@@ -105,10 +105,12 @@ static void add_running(struct schedule_fill *fill, uint32_t slot)
     if (n == 0)
         return;
     int64_t n_blocks = blocks_for(fill, slot, r->n_computed + n);
-    if (kv_budget_take(&fill->budget, r->service, n_blocks))
+    if (kv_budget_take(&fill->budget, r->service, n_blocks)) {
         add(fill, slot, n);
-    else
+        fill->n_blocks_taken += n_blocks;
+    } else {
         fill->n_blocks_short += n_blocks;
+    }
 }
 
 /* One part of the service's running requests: the decodes, or those that catch up. */
@@ -141,6 +143,23 @@ static bool take_above(struct schedule_fill *fill, int service, int64_t n_blocks
     return false;
 }
 
+/* Sets aside what all running requests lack to compute their known tokens. Without that a prompt
+ * could start with the blocks of a request that has just been preempted for somebody's next token,
+ * be preempted in turn, and so on for ever. */
+static bool set_aside_for_running(struct schedule_fill *fill)
+{
+    for (int i = 0; i < fill->view->n_services; i++) {
+        const struct schedule_service *s = &fill->view->services[i];
+        int64_t n_blocks = i == fill->batch->service ? -fill->n_blocks_taken : 0;
+        for (uint32_t k = 0; k < s->n_running; k++)
+            if (fill->view->requests[s->running[k]].batch == 0)
+                n_blocks += schedule_fill_lacks(fill->view, s->running[k]);
+        if (!kv_budget_take(&fill->budget, i, max_i64(n_blocks, 0)))
+            return false;
+    }
+    return true;
+}
+
 static bool is_anybody_running(const struct schedule_fill *fill)
 {
     for (int i = 0; i < fill->view->n_services; i++)
@@ -169,6 +188,8 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
     uint32_t slot = order->first(order->state, fill->view, service);
+    if (slot == SCHEDULE_NONE || !set_aside_for_running(fill))
+        return;
     while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->config->n_seqs_max) {
         if (slot != must) {
             if (!add_waiting(fill, slot, false))
@@ -188,7 +209,7 @@ static void begin_batch(struct schedule_fill *fill, int service)
     *fill->batch =
         (struct batch){ .service = (uint16_t)service, .kind = BATCH_COMPUTE, .items = plan->items };
     fill->n_prompts = fill->n_new = 0;
-    fill->n_blocks_short = 0;
+    fill->n_blocks_taken = fill->n_blocks_short = 0;
 }
 
 static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, uint32_t must)
@@ -215,19 +236,13 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
 {
     if (!fill->view->services[service].is_open)
         return FILLED_NOTHING;
-    struct kv_budget_service before = fill->budget.services[service];
-    int64_t units[3] = { fill->budget.n_units_free, fill->budget.n_units_cached,
-                         fill->budget.n_units_owed };
     begin_batch(fill, service);
     fill_parts(fill, service, parts, must);
     if (fill->n_blocks_short > 0 && fill->view->n_in_flight == 0 &&
         schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
         return FILLED_PREEMPTS;
     if (fill->batch->n_items == 0) {
-        fill->budget.services[service] = before; /* what was tried in vain is free again */
-        fill->budget.n_units_free = units[0];
-        fill->budget.n_units_cached = units[1];
-        fill->budget.n_units_owed = units[2];
+        fill->budget = *fill->view->kv; /* what was tried in vain is free again */
         return FILLED_NOTHING;
     }
     fill->plan->n_batches = 1;
@@ -286,7 +301,8 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
                            schedule_may_go may_go)
 {
     const struct kv_budget_service *own = &fill->view->kv->services[service];
-    struct search search = { keep, service, own->n_units < own->n_units_max, may_go };
+    int64_t n_units = own->n_units + div_up_i64(n_blocks, own->blocks_per_unit);
+    struct search search = { keep, service, n_units <= own->n_units_max, may_go };
     struct schedule_plan *plan = fill->plan;
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
     for (int64_t n_freed = 0; n_freed < n_blocks && plan->n_preempts < LIMIT_BATCH_ITEMS;) {

@@ -36,6 +36,7 @@ struct schedule_fill {
     struct batch *batch;
     int32_t n_prompts;      /* items of the batch that catch up */
     int32_t n_new;          /* their tokens */
+    int64_t n_blocks_taken; /* for running requests in the batch */
     int64_t n_blocks_short; /* that running requests lack */
 };
 /* Starts a plan: empty, and the budget as it is now. */

@@ -1,0 +1,156 @@
+/* What all policies share, driven by random arrivals: legal and pure plans (the loop asserts both),
+ * nobody lost, holds that change nothing. */
+#include "loop.h"
+#include "test.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/time.h"
+
+/* ALGORITHMS appendix A: Llama-7B and 13B on an A100. */
+static const struct perf perfs[2] = {
+    { .floor_ps = 13900000000,
+      .c1_ps = 3400000000,
+      .k1_ps = 73800000,
+      .c3_ps = { 11440000000, 8580000000 },
+      .c2_ps = { 30000000, 75900000 },
+      .k2_ps = { 374000, 354000 },
+      .b_switch = 64,
+      .prefill_scale = 1,
+      .decode_scale = 1 },
+    { .floor_ps = 20900000000,
+      .c1_ps = 7800000000,
+      .k1_ps = 131400000,
+      .c3_ps = { 20090000000, 16320000000 },
+      .c2_ps = { 54000000, 121100000 },
+      .k2_ps = { 583000, 573000 },
+      .b_switch = 64,
+      .prefill_scale = 1,
+      .decode_scale = 1 },
+};
+
+static struct loop_options options_of(const struct schedule_policy *policy, struct rng *rng)
+{
+    struct loop_options options = { .policy = policy,
+                                    .n_services = 1 + (int)rng_below(rng, LOOP_SERVICES),
+                                    .unit_bytes = 1 << 20,
+                                    .n_requests_max = 400 };
+    schedule_config_init(&options.config);
+    options.config.chunk_tokens = rng_below(rng, 2) == 0 ? 0 : 64 << rng_below(rng, 4);
+    options.config.n_seqs_max = rng_below(rng, 3) == 0 ? 4 : 64;
+    options.pool_bytes = (int64_t)(6 + rng_below(rng, 40)) << 20;
+    for (int i = 0; i < options.n_services; i++) {
+        struct loop_service *s = &options.services[i];
+        s->perf = perfs[rng_below(rng, 2)];
+        s->bytes_per_token = 1024 * (1 + (int64_t)rng_below(rng, 8));
+        s->n_prompt_mean = 200;
+        s->n_output_mean = 100;
+        s->solo_ns = perf_solo_ps(&s->perf, 200, 100) / 1000;
+        s->deviation_ns = s->solo_ns / 3;
+        s->rate_per_s = 1 + rng_below(rng, 3);
+        if (rng_below(rng, 4) == 0)
+            s->bytes_min = options.pool_bytes / 8;
+        if (rng_below(rng, 4) == 0)
+            s->bytes_max = options.pool_bytes * 3 / 4;
+    }
+    return options;
+}
+
+static void add_requests(struct loop *loop, struct rng *rng, int n)
+{
+    double now_s = 0, gap_s = rng_below(rng, 2) == 0 ? 0.05 : 0.6;
+    for (int i = 0; i < n; i++) {
+        now_s += rng_exponential(rng) * gap_s;
+        int service = (int)rng_below(rng, (uint32_t)loop->options.n_services);
+        int32_t n_prompt = 1 + (int32_t)(num_exp(rng_normal(rng) * 0.8 + 4.5));
+        int32_t n_output = 1 + (int32_t)(num_exp(rng_normal(rng) * 0.8 + 4));
+        uint64_t id = loop_add(loop, service, (int64_t)(now_s * 1e9), n_prompt % 1200 + 1,
+                               n_output % 500 + 1);
+        if (rng_below(rng, 10) == 0)
+            loop->coming[id].priority = (int16_t)(rng_below(rng, 3) - 1);
+    }
+}
+
+/* A pool in which not every request could run alone would be the engine's to refuse. */
+static bool all_fit(const struct loop *loop)
+{
+    const struct kv_budget *kv = kv_budget(loop->kv);
+    for (int i = 0; i < loop->options.n_services; i++)
+        if (kv_budget_most_blocks(kv, i) * kv->services[i].block_tokens < 1800)
+            return false;
+    return true;
+}
+
+static void every_policy_serves_everybody(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(1);
+    int n_policies;
+    const struct schedule_policy *const *policies = schedule_all(&n_policies);
+    int64_t n_preempts = 0, n_mixed = 0, n_chunks = 0, n_holds = 0;
+    for (int i = 0; i < n_policies; i++) {
+        for (uint64_t round = 0; round < 30; round++) {
+            struct rng rng;
+            struct loop loop;
+            rng_init(&rng, seed, round);
+            struct loop_options options = options_of(policies[i], &rng);
+            loop_open(&loop, &options);
+            if (all_fit(&loop)) {
+                add_requests(&loop, &rng, 150);
+                loop_run(&loop);
+            }
+            n_preempts += loop.n_preempts;
+            n_mixed += loop.n_mixed;
+            n_chunks += loop.n_chunks;
+            n_holds += loop.n_holds;
+            loop_close(&loop);
+        }
+    }
+    print_message("%lld preempts, %lld mixed batches, %lld chunks, %lld holds\n",
+                  (long long)n_preempts, (long long)n_mixed, (long long)n_chunks,
+                  (long long)n_holds);
+    assert_true(n_preempts > 100 && n_mixed > 100 && n_chunks > 100 && n_holds > 100);
+}
+
+static uint64_t trace_of(const struct schedule_policy *policy, uint64_t seed, int32_t n_rounds_max,
+                         int64_t *n_plans)
+{
+    struct rng rng;
+    struct loop loop;
+    rng_init(&rng, seed, 1);
+    struct loop_options options = options_of(policy, &rng);
+    options.config.n_rounds_max = n_rounds_max;
+    options.pool_bytes = 200 << 20;
+    options.services[0].bytes_max = 0;
+    loop_open(&loop, &options);
+    add_requests(&loop, &rng, 120);
+    loop_run(&loop);
+    uint64_t trace = loop.trace;
+    *n_plans += loop.n_plans;
+    loop_close(&loop);
+    return trace;
+}
+
+static void holds_change_nothing(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(1);
+    int n_policies;
+    const struct schedule_policy *const *policies = schedule_all(&n_policies);
+    int64_t n_plans[2] = { 0, 0 };
+    for (int i = 0; i < n_policies; i++)
+        for (uint64_t round = 0; round < 20; round++)
+            assert_int_equal(trace_of(policies[i], seed + round, 1, &n_plans[0]),
+                             trace_of(policies[i], seed + round, 4096, &n_plans[1]));
+    print_message("%lld plans for every step, %lld with holds\n", (long long)n_plans[0],
+                  (long long)n_plans[1]);
+    assert_true(n_plans[1] < n_plans[0] * 9 / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_policy_serves_everybody),
+        cmocka_unit_test(holds_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,8 +1,246 @@
-/* Kernels for AVX-512 (F, BW, VL, DQ, VBMI) with VNNI. */
+/* Kernels for AVX-512 (F, BW, VL, DQ, VBMI) with VNNI: a panel's 16 outputs are one register.
+ *
+ * vpdpbusd multiplies unsigned weights with signed q, four k at a time, exactly. Signed bytes
+ * (Q8_0) become unsigned by flipping their top bit, which adds 128. What is not here is AVX2's. */
 #include "cpu/lanes.h"
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { PREFETCH_BYTES = 4096, R_MAX = 12 };
+
+INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
+{
+    if (dtype == DTYPE_F32)
+        return _mm512_loadu_ps(p);
+    __m256i halves = _mm256_loadu_si256((const void *)p);
+    if (dtype == DTYPE_F16)
+        return _mm512_cvtph_ps(halves);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+
+/* R rows against P panels: R * P independent sums. */
+INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
+                       const int R, const int P)
+{
+    const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
+    const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
+    const float *x = tile->x + (size_t)row * tile->x_stride;
+    __m512 acc[R_MAX][4];
+    for (int r = 0; r < R; r++)
+        for (int p = 0; p < P; p++)
+            acc[r][p] = _mm512_setzero_ps();
+    for (size_t k = 0; k < (size_t)tile->n_columns; k++)
+        for (int p = 0; p < P; p++) {
+            const unsigned char *at = w + (size_t)p * tile->panel_bytes + k * CPU_PANEL * n_bytes;
+            if (R == 1)
+                _mm_prefetch((const char *)at + PREFETCH_BYTES, _MM_HINT_T0);
+            __m512 weights = load_floats(dtype, at);
+            for (int r = 0; r < R; r++)
+                acc[r][p] = _mm512_fmadd_ps(
+                    weights, _mm512_set1_ps(x[(size_t)r * tile->x_stride + k]), acc[r][p]);
+        }
+    for (int r = 0; r < R; r++)
+        for (int p = 0; p < P; p++)
+            _mm512_storeu_ps(tile->out + ((row + r) * CPU_TILE_PANELS + panel + p) * CPU_PANEL,
+                             acc[r][p]);
+}
+
+INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
+{
+    int32_t row = 0;
+    for (; row + 12 <= tile->n_rows; row += 12)
+        for (int32_t panel = 0; panel < tile->n_panels; panel++)
+            float_rows(tile, row, panel, dtype, 12, 1);
+    for (; row + 4 <= tile->n_rows; row += 4) {
+        int32_t panel = 0;
+        for (; panel + 2 <= tile->n_panels; panel += 2)
+            float_rows(tile, row, panel, dtype, 4, 2);
+        for (; panel < tile->n_panels; panel++)
+            float_rows(tile, row, panel, dtype, 4, 1);
+    }
+    for (; row < tile->n_rows; row++) {
+        int32_t panel = 0;
+        for (; panel + 4 <= tile->n_panels; panel += 4)
+            float_rows(tile, row, panel, dtype, 1, 4);
+        for (; panel < tile->n_panels; panel++)
+            float_rows(tile, row, panel, dtype, 1, 1);
+    }
+}
+
+static void matmul_f32(const struct cpu_tile *tile)
+{
+    matmul_float(tile, DTYPE_F32);
+}
+static void matmul_f16(const struct cpu_tile *tile)
+{
+    matmul_float(tile, DTYPE_F16);
+}
+static void matmul_bf16(const struct cpu_tile *tile)
+{
+    matmul_float(tile, DTYPE_BF16);
+}
+
+/* Four q, the same in every output's lane. */
+INLINE __m512i four(const int8_t *q)
+{
+    int32_t bits;
+    memcpy(&bits, q, 4);
+    return _mm512_set1_epi32(bits);
+}
+
+struct cursor { /* R rows of quantized activations, one behind the other */
+    const int8_t *q;
+    const float *scales;
+    const int32_t *sums;
+    size_t stride; /* q of a row; its scales are / 32, its sums / 16 */
+};
+
+/* Adds stored * q to sums over n groups of 4 k from g on. */
+INLINE void dot_bytes(struct cpu_form form, const unsigned char *w, const struct cursor *at, int g,
+                      int n, const int R, __m512i sums[R_MAX])
+{
+    for (int i = g; i < g + n; i++) {
+        __m512i weights = _mm512_loadu_si512(w + 64 * i);
+        if (form.value_max < 0)
+            weights = _mm512_xor_si512(weights, _mm512_set1_epi8((char)0x80));
+        for (int r = 0; r < R; r++)
+            sums[r] =
+                _mm512_dpbusd_epi32(sums[r], weights, four(at->q + (size_t)r * at->stride + 4 * i));
+    }
+}
+
+INLINE void dot_nibbles(const unsigned char *w, const struct cursor *at, bool low, bool high,
+                        const int R, __m512i sums[R_MAX])
+{
+    const __m512i mask = _mm512_set1_epi8(15);
+    for (int v = 0; v < 4; v++) {
+        __m512i bytes = _mm512_loadu_si512(w + 64 * v);
+        __m512i lows = _mm512_and_si512(bytes, mask);
+        __m512i highs = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), mask);
+        for (int r = 0; r < R; r++) {
+            const int8_t *q = at->q + (size_t)r * at->stride + 4 * v;
+            if (low)
+                sums[r] = _mm512_dpbusd_epi32(sums[r], lows, four(q));
+            if (high)
+                sums[r] = _mm512_dpbusd_epi32(sums[r], highs, four(q + 16));
+        }
+    }
+}
+
+INLINE __m512 scaled(__m512 factor, const unsigned char *bytes)
+{
+    __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)bytes));
+    return _mm512_mul_ps(factor, _mm512_cvtepi32_ps(wide));
+}
+
+INLINE int32_t sum_of_q(struct cpu_form form, const struct cursor *at, int r, int sub)
+{
+    const int32_t *sums = at->sums + (size_t)r * (at->stride / 16);
+    return form.n_sub == 32 ? sums[0] + sums[1] : sums[sub];
+}
+
+/* One sub-block: integer sums, then their scaled addition to acc. d, m: scale and (negated where it
+ * is subtracted) minimum of the unit; scales: the sub-block's bytes. */
+INLINE void sub_block(struct cpu_form form, const unsigned char *scales, const unsigned char *w,
+                      __m512 d, __m512 m, const struct cursor *at, int sub, const int R,
+                      __m512 acc[R_MAX])
+{
+    const int offset = form.value_max < 0 ? 128 : form.offset;
+    __m512i sums[R_MAX];
+    for (int r = 0; r < R; r++)
+        sums[r] = offset == 0 ? _mm512_setzero_si512()
+                              : _mm512_set1_epi32(-offset * sum_of_q(form, at, r, sub));
+    if (form.n_bits == 8)
+        dot_bytes(form, w, at, sub * form.n_sub / 4, form.n_sub / 4, R, sums);
+    else
+        dot_nibbles(w, at, sub == 0, sub == 1 || form.n_sub == 32, R, sums);
+    __m512 scale = form.n_unit == 256 ? scaled(d, scales) : d, minimum = m;
+    if (form.has_minimum && form.n_unit == 256)
+        minimum = scaled(m, scales + 16);
+    for (int r = 0; r < R; r++) {
+        float x_scale = at->scales[(size_t)r * (at->stride / 32)];
+        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]),
+                                 _mm512_mul_ps(scale, _mm512_set1_ps(x_scale)), acc[r]);
+        if (form.has_minimum) {
+            float x_sum = x_scale * (float)sum_of_q(form, at, r, sub);
+            acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum), acc[r]);
+        }
+    }
+}
+
+INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
+                         struct cpu_form form, const int R)
+{
+    const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+    size_t stride = (size_t)tile->n_columns, first = (size_t)row * stride;
+    struct cursor at = { tile->rows.q + first, tile->rows.scales + first / 32,
+                         tile->rows.sums + first / 16, stride };
+    __m512 acc[R_MAX];
+    for (int r = 0; r < R; r++)
+        acc[r] = _mm512_setzero_ps();
+    for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
+        __m512 d = load_floats(DTYPE_F16, p), m = d;
+        if (form.has_minimum)
+            m = load_floats(DTYPE_F16, p + 32);
+        if (form.has_minimum && form.n_unit == 256)
+            m = _mm512_xor_ps(m, _mm512_set1_ps(-0.0f));
+        p += cpu_form_head(form);
+        for (int32_t i = 0; i < form.n_unit; i += 32) {
+            const unsigned char *w = p + cpu_form_scales(form);
+            for (int line = 0; line < cpu_form_weights(form); line += 64)
+                _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
+            for (int sub = 0; sub < 32 / form.n_sub; sub++)
+                sub_block(form, p + sub * (form.has_minimum ? 32 : 16), w, d, m, &at, sub, R, acc);
+            p = w + cpu_form_weights(form);
+            at.q += 32;
+            at.scales += 1;
+            at.sums += 2;
+        }
+    }
+    for (int r = 0; r < R; r++)
+        _mm512_storeu_ps(tile->out + ((row + r) * CPU_TILE_PANELS + panel) * CPU_PANEL, acc[r]);
+}
+
+INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form)
+{
+    for (int32_t panel = 0; panel < tile->n_panels; panel++) {
+        int32_t row = 0;
+        for (; row + 12 <= tile->n_rows; row += 12)
+            integer_rows(tile, row, panel, form, 12);
+        for (; row + 4 <= tile->n_rows; row += 4)
+            integer_rows(tile, row, panel, form, 4);
+        for (; row < tile->n_rows; row++)
+            integer_rows(tile, row, panel, form, 1);
+    }
+}
+
+#define MATMUL(name, form)                                                                         \
+    static void name(const struct cpu_tile *tile)                                                  \
+    {                                                                                              \
+        matmul_integer(tile, form);                                                                \
+    }
+MATMUL(matmul_q8_0, CPU_FORM_Q8_0)
+MATMUL(matmul_q4_0, CPU_FORM_Q4_0)
+MATMUL(matmul_q4_1, CPU_FORM_Q4_1)
+MATMUL(matmul_q5_0, CPU_FORM_Q5_0)
+MATMUL(matmul_q5_1, CPU_FORM_Q5_1)
+MATMUL(matmul_q2_k, CPU_FORM_Q2_K)
+MATMUL(matmul_q3_k, CPU_FORM_Q3_K)
+MATMUL(matmul_q4_k, CPU_FORM_Q4_K)
+MATMUL(matmul_q5_k, CPU_FORM_Q5_K)
+MATMUL(matmul_q6_k, CPU_FORM_Q6_K)
 
 const struct cpu_kernels cpu_avx512 = {
     .name = "cpu-avx512",
+    .matmul = {
+        [DTYPE_F32] = matmul_f32,   [DTYPE_F16] = matmul_f16,   [DTYPE_BF16] = matmul_bf16,
+        [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
+        [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
+        [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
+        [DTYPE_Q6_K] = matmul_q6_k,
+    },
     .norm = lanes_norm,
     .rotate_halves = lanes_rotate_halves,
     .rotate_pairs = lanes_rotate_pairs,

@@ -70,7 +70,7 @@ def search(make, vocab, seed):
 
 
 def randomize(model, seed):
-    """Random weights large enough to matter: matrices 1.2/sqrt(width), norms about 1, biases 0.3."""
+    """Weights large enough to matter: matrices 1.2/sqrt(width), norms about 1, biases 0.3."""
     dice = torch.Generator().manual_seed(seed)
     last_norms = ("model.norm.weight", "decoder.final_layer_norm.weight", "ln_f.weight")
     with torch.no_grad():

@@ -73,7 +73,8 @@ def vectors(out):
     """Random blocks, some with odd scales: zero, negative, subnormal, large."""
     out.mkdir(parents=True, exist_ok=True)
     dice = np.random.default_rng(11)
-    odd = np.float16([0.0, -0.0, -0.25, 6e-8, -3e-5, 1.0, 60000.0, 6.1e-5]).view(np.uint8).reshape(-1, 2)
+    odd = np.float16([0.0, -0.0, -0.25, 6e-8, -3e-5, 1.0, 60000.0, 6.1e-5])
+    odd = odd.view(np.uint8).reshape(-1, 2)
     for name, (_, size) in (SIMPLE | K).items():
         n = 256 if name in SIMPLE else 64
         blocks = random_blocks(dice, name, n, 0.1)

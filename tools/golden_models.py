@@ -30,7 +30,8 @@ MODELS = {
         rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                           original_max_position_embeddings=32))),
     "llama_linear": (T.LlamaConfig, T.LlamaForCausalLM, dict(
-        num_key_value_heads=1, rms_norm_eps=1e-6, rope_scaling=dict(rope_type="linear", factor=4.0))),
+        num_key_value_heads=1, rms_norm_eps=1e-6,
+        rope_scaling=dict(rope_type="linear", factor=4.0))),
     "mistral": (T.MistralConfig, T.MistralForCausalLM, dict(
         num_key_value_heads=2, sliding_window=16, rms_norm_eps=1e-5, head_dim=16)),
     "qwen2": (T.Qwen2Config, T.Qwen2ForCausalLM, dict(
@@ -93,7 +94,8 @@ def chatglm2_config(config):
         "rmsnorm": True, "post_layer_norm": True, "apply_residual_connection_post_layernorm": False,
         "add_bias_linear": False, "add_qkv_bias": True, "original_rope": True,
         "attention_softmax_in_fp32": True, "apply_query_key_layer_scaling": True,
-        "tie_word_embeddings": False, "eos_token_id": 0, "pad_token_id": 0, "torch_dtype": "float32",
+        "tie_word_embeddings": False, "eos_token_id": 0, "pad_token_id": 0,
+        "torch_dtype": "float32",
     }
 
 

@@ -2,10 +2,10 @@
 
     tools/template_golden.py [OUT]          default tests/golden/data/templates.json
 
-OUT is a list of {name, template, messages, bos_token, eos_token, add_generation_prompt, kwargs} with
-either "expected", the prompt, or "error", the message that the template raised (for an error of
-jinja2 itself: "" ). kwargs are further variables (chat_template_kwargs). "template" is a name in
-the leading entry {"templates": {name: source}}, since the sources are long.
+OUT is a list. Its first entry is {"templates": {name: source}}; the others are {name, template,
+messages, bos_token, eos_token, add_generation_prompt, kwargs}, "template" being one of those names,
+with either "expected", the prompt, or "error", the message that the template raised ("" for an
+error of jinja2 itself). kwargs are further variables (chat_template_kwargs).
 
 Besides whole templates, SNIPPETS hold one feature of the language each.
 """
@@ -149,12 +149,14 @@ def make(path):
     for name, template, source, messages, bos, eos, add, kwargs in cases():
         templates[template] = source
         key, value = render(env, source, messages, bos, eos, add, kwargs)
-        entries.append({"name": name, "template": template, "messages": messages, "bos_token": bos,
-                        "eos_token": eos, "add_generation_prompt": add, "kwargs": kwargs, key: value})
+        entries.append({"name": name, "template": template, "messages": messages,
+                        "bos_token": bos, "eos_token": eos, "add_generation_prompt": add,
+                        "kwargs": kwargs, key: value})
     lines = [json.dumps({"templates": templates}, ensure_ascii=False, indent=1)]
     lines += [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries]
     path.write_text("[" + ",\n".join(lines) + "]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    make(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "tests/golden/data/templates.json")
+    stored = ROOT / "tests/golden/data/templates.json"
+    make(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else stored)

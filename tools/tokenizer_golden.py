@@ -79,6 +79,12 @@ ODD = [
 ]
 
 
+# Ranges of characters for random texts; ASCII is the likeliest.
+PLANES = [(32, 127)] * 4 + [
+    (0xA0, 0x250), (0x300, 0x370), (0x400, 0x500), (0x600, 0x6FF), (0x4E00, 0x9FFF),
+    (0x1F300, 0x1F6FF), (0x2000, 0x2070)]
+
+
 def training_lines():
     """Prose and C from the models' held-out samples, and the lines above a few times over."""
     lines = []
@@ -92,8 +98,10 @@ def texts(specials):
     """The odd ones, the lines, texts with special tokens, and random mixtures of all of them."""
     dice = random.Random(SEED)
     words = [w for line in training_lines() for w in line.split()]
-    marked = [specials[0], specials[0] * 2, f"a{specials[1]}b", f" {specials[1]} ", f"x {specials[-1]}\n",
-              f"{specials[0]}Hello, world.{specials[1]}", f"{specials[0]} Hello {specials[-1]}  two  ",
+    marked = [specials[0], specials[0] * 2,
+              f"a{specials[1]}b", f" {specials[1]} ", f"x {specials[-1]}\n",
+              f"{specials[0]}Hello, world.{specials[1]}",
+              f"{specials[0]} Hello {specials[-1]}  two  ",
               f"\n{specials[1]}\n\n{specials[0]}é", f"{specials[0][:-1]} {specials[0]}"]
     pieces = ODD + LINES + marked
     found = list(dict.fromkeys(pieces))
@@ -102,11 +110,11 @@ def texts(specials):
         if kind == 0:
             text = " ".join(dice.choices(words, k=dice.randint(1, 30)))
         elif kind == 1:
-            text = dice.choice(["", " ", "\n", "\t"]).join(dice.choices(pieces, k=dice.randint(2, 5)))
+            gap = dice.choice(["", " ", "\n", "\t"])
+            text = gap.join(dice.choices(pieces, k=dice.randint(2, 5)))
         else:
-            planes = [(32, 127)] * 4 + [(0xA0, 0x250), (0x300, 0x370), (0x400, 0x500), (0x600, 0x6FF),
-                                        (0x4E00, 0x9FFF), (0x1F300, 0x1F6FF), (0x2000, 0x2070)]
-            text = "".join(chr(dice.randrange(*dice.choice(planes))) for _ in range(dice.randint(1, 24)))
+            n = dice.randint(1, 24)
+            text = "".join(chr(dice.randrange(*dice.choice(PLANES))) for _ in range(n))
         if text not in found and len(text) < 600:
             found.append(text)
     return found
@@ -156,7 +164,8 @@ def sentencepiece_as_json(sp):
     merges.sort(key=lambda m: (-sp.get_score(m[0]), m[1], m[2]))
     tok = tokenizers.Tokenizer(models.BPE(rank, [(a, b) for *_, a, b in merges], unk_token="<unk>",
                                           fuse_unk=True, byte_fallback=True))
-    tok.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tok.normalizer = normalizers.Sequence([
+        normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     tok.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(),
                                      decoders.Fuse(), decoders.Strip(content=" ", left=1)])
     tok.post_processor = processors.TemplateProcessing(
@@ -174,7 +183,6 @@ def vectors(tok, specials, sp=None):
         entry = {"text": text, "ids": ids}
         if sp:
             plain = sp.encode(text)
-            # SentencePiece gives nothing for an empty text; HF's normalizer gives it no prefix either.
             assert special or plain == ids, (text, plain, ids)
         else:
             tok.encode_special_tokens = True
@@ -207,7 +215,8 @@ def make(out):
          {"tokenizer_class": "GPT2Tokenizer", "bos_token": specials[0], "eos_token": specials[0],
           "add_bos_token": False, "add_prefix_space": False})
 
-    specials = ("<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>")
+    specials = ("<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|start_header_id|>",
+                "<|end_header_id|>")
     tok = byte_level(800, specials, LLAMA3, ignore_merges=True)
     tok.post_processor = processors.Sequence([
         processors.ByteLevel(trim_offsets=False),
@@ -215,7 +224,8 @@ def make(out):
             single=f"{specials[0]} $A", pair=f"{specials[0]} $A {specials[0]} $B",
             special_tokens=[(specials[0], tok.token_to_id(specials[0]))])])
     save(out / "llama3", tok, specials,
-         {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": specials[0], "eos_token": specials[2]})
+         {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": specials[0],
+          "eos_token": specials[2]})
 
     specials = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
     save(out / "qwen2", byte_level(720, specials, QWEN2, normalizers.NFC()), specials,
@@ -225,7 +235,8 @@ def make(out):
     sp_model = sentencepiece_model(900)
     sp = sentencepiece.SentencePieceProcessor(model_proto=sp_model)
     save(out / "spm", sentencepiece_as_json(sp), ("<s>", "</s>", "<unk>"),
-         {"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>",
+         {"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "</s>",
+          "unk_token": "<unk>",
           "add_bos_token": True, "add_eos_token": False, "legacy": True}, sp_model)
 
 

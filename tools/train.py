@@ -345,7 +345,7 @@ def main():
 
 def sentencepiece_decode(tokens, ids):
     spelled = (tokens[i] for i in ids)
-    text = b"".join(bytes([int(t[3:5], 16)]) if t.startswith("<0x") else t.encode() for t in spelled)
+    text = b"".join(bytes([int(t[3:5], 16)]) if t[:3] == "<0x" else t.encode() for t in spelled)
     return text.decode(errors="replace").replace("▁", " ")
 
 

@@ -1,0 +1,284 @@
+/* Roles: every tensor found, cut where it is fused, refused by name when it doesn't fit. */
+#include "weights/refused.h"
+#include "weights/build.h"
+#include "weights/bind.h"
+#include "weights/gguf_spec.h"
+#include "weights/hf_spec.h"
+#include "weights/json.h"
+#include "weights/safetensors.h"
+
+struct bound {
+    struct weights_gguf gguf;
+    struct model_spec spec;
+    struct model_weights model;
+    unsigned char *bytes;
+};
+
+static enum status bind_built(struct build *b, struct bound *o, struct fault *fault)
+{
+    const struct weights_architecture *architecture;
+    size_t n;
+    o->bytes = build_end(b, &n);
+    build_free(b);
+    assert_int_equal(weights_gguf_read(&o->gguf, o->bytes, n, fault), STATUS_OK);
+    enum status status = weights_gguf_spec(&o->gguf, &o->spec, &architecture, fault);
+    return status != STATUS_OK
+               ? status
+               : weights_bind(architecture, false, &o->spec, &o->gguf.catalog, &o->model, fault);
+}
+
+static void close_bound(struct bound *o)
+{
+    weights_gguf_close(&o->gguf);
+    mem_give(o->bytes);
+}
+
+static void binds_llama(void **state)
+{
+    (void)state;
+    struct build b;
+    struct bound o;
+    struct fault fault = { 0 };
+    build_init(&b);
+    build_llama_values(&b);
+    build_llama_tensors(&b);
+    build_tensor(&b, "rope_freqs.weight", 2, 0);
+    assert_int_equal(bind_built(&b, &o, &fault), STATUS_OK);
+    const struct layer_weights *layer = &o.model.layers[0];
+    assert_int_equal(layer->k.n_rows, 8);
+    assert_int_equal(layer->k.n_columns, 16);
+    assert_int_equal(layer->k.row_bytes, 64);
+    assert_int_equal(layer->down.n_rows, BUILD_WIDTH);
+    assert_int_equal(layer->down.n_columns, BUILD_FFN);
+    assert_int_equal(layer->attention_norm.n_rows, 1);
+    assert_int_equal(o.model.rope_factors.n_columns, 2);
+    assert_null(layer->q_bias.data);
+    assert_ptr_not_equal(o.model.output.data, o.model.token_embedding.data);
+    close_bound(&o);
+}
+
+/* A model of width 8 with 2 heads, whose fused matrices are cut. */
+static void build_fused(struct build *b, const char *architecture, bool is_gated, uint32_t n_kv)
+{
+    static const char *const keys[] = { "block_count",          "embedding_length",
+                                        "feed_forward_length",  "context_length",
+                                        "attention.head_count", "attention.head_count_kv" };
+    uint32_t values[] = { 1, 8, 12, 16, 2, n_kv };
+    char key[64];
+    build_init(b);
+    build_text(b, "general.architecture", architecture);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        snprintf(key, sizeof(key), "%s.%s", architecture, keys[i]);
+        build_u32(b, key, values[i]);
+    }
+    uint64_t n_qkv = 8 + 2 * 4 * (uint64_t)n_kv;
+    build_tensor(b, "token_embd.weight", 8, 6);
+    build_tensor(b, "output_norm.weight", 8, 0);
+    build_tensor(b, "blk.0.attn_norm.weight", 8, 0);
+    build_tensor(b, "blk.0.attn_qkv.weight", 8, n_qkv);
+    build_tensor(b, "blk.0.attn_qkv.bias", n_qkv, 0);
+    build_tensor(b, "blk.0.attn_output.weight", 8, 8);
+    build_tensor(b, "blk.0.ffn_norm.weight", 8, 0);
+    build_tensor(b, "blk.0.ffn_up.weight", 8, is_gated ? 24 : 12);
+    build_tensor(b, "blk.0.ffn_down.weight", 12, 8);
+}
+
+static float at(const struct tensor *tensor, int row, int column)
+{
+    float x;
+    size_t offset = tensor->is_transposed ? (size_t)(column * tensor->row_bytes) + 4 * (size_t)row
+                                          : (size_t)(row * tensor->row_bytes) + 4 * (size_t)column;
+    memcpy(&x, (const char *)tensor->data + offset, sizeof(x));
+    return x;
+}
+
+static void cuts_rows(void **state)
+{
+    (void)state;
+    struct build b;
+    struct bound o;
+    struct fault fault = { 0 };
+    build_fused(&b, "chatglm", true, 1);
+    assert_int_equal(bind_built(&b, &o, &fault), STATUS_OK);
+    const struct layer_weights *layer = &o.model.layers[0];
+    assert_int_equal(layer->q.n_rows, 8);
+    assert_int_equal(layer->k.n_rows, 4);
+    assert_true(at(&layer->q, 1, 0) == 8.0f);
+    assert_true(at(&layer->k, 0, 3) == 8 * 8 + 3.0f);
+    assert_true(at(&layer->v, 2, 1) == (8 + 4 + 2) * 8 + 1.0f);
+    assert_int_equal(layer->k_bias.n_columns, 4);
+    assert_true(at(&layer->k_bias, 0, 1) == 9.0f);
+    assert_true(at(&layer->v_bias, 0, 0) == 12.0f);
+    assert_true(at(&layer->gate, 0, 0) == 0.0f && layer->gate.n_rows == 12);
+    assert_true(at(&layer->up, 0, 0) == 12 * 8.0f && layer->up.n_rows == 12);
+    assert_true(o.spec.is_tied);
+    assert_ptr_equal(o.model.output.data, o.model.token_embedding.data);
+    close_bound(&o);
+}
+
+/* The same numbers stored the other way round, as Conv1D does. */
+static void cuts_columns(void **state)
+{
+    (void)state;
+    struct str header;
+    struct weights_safetensors set;
+    struct weights_json config;
+    struct model_spec spec;
+    struct model_weights model;
+    const struct weights_architecture *architecture;
+    struct fault fault = { 0 };
+    static const struct {
+        const char *name;
+        int rows, columns;
+    } rows[] = {
+        { "wte.weight", 6, 8 },
+        { "wpe.weight", 16, 8 },
+        { "ln_f.weight", 8, 0 },
+        { "ln_f.bias", 8, 0 },
+        { "h.0.ln_1.weight", 8, 0 },
+        { "h.0.ln_1.bias", 8, 0 },
+        { "h.0.attn.c_attn.weight", 8, 24 },
+        { "h.0.attn.c_attn.bias", 24, 0 },
+        { "h.0.attn.c_proj.weight", 8, 8 },
+        { "h.0.attn.c_proj.bias", 8, 0 },
+        { "h.0.ln_2.weight", 8, 0 },
+        { "h.0.ln_2.bias", 8, 0 },
+        { "h.0.mlp.c_fc.weight", 8, 32 },
+        { "h.0.mlp.c_fc.bias", 32, 0 },
+        { "h.0.mlp.c_proj.weight", 32, 8 },
+        { "h.0.mlp.c_proj.bias", 8, 0 },
+        { "h.0.attn.bias", 1, 16 },
+    };
+    int offset = 0;
+    size_t n;
+    str_init(&header);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        int count = rows[i].rows * (rows[i].columns > 0 ? rows[i].columns : 1);
+        str_printf(&header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", i == 0 ? "{" : ",",
+                   rows[i].name, rows[i].rows);
+        if (rows[i].columns > 0)
+            str_printf(&header, ",%d", rows[i].columns);
+        str_printf(&header, "],\"data_offsets\":[%d,%d]}", offset, offset + 4 * count);
+        offset += 4 * count;
+    }
+    str_add_text(&header, "}");
+    while (header.n % 8 != 0)
+        str_add_char(&header, ' ');
+    unsigned char *bytes = build_safetensors(header.at, (size_t)offset, &n);
+    assert_int_equal(weights_safetensors_read(&set, bytes, n, &fault), STATUS_OK);
+    const char *text = "{\"model_type\":\"gpt2\",\"n_layer\":1,\"n_embd\":8,\"n_head\":2,"
+                       "\"n_positions\":16,\"vocab_size\":6}";
+    assert_int_equal(
+        weights_json_parse(&config, mem_copy_text(text), strlen(text), "config.json", &fault),
+        STATUS_OK);
+    assert_int_equal(weights_hf_spec(config.nodes, &spec, &architecture, &fault), STATUS_OK);
+    assert_int_equal(weights_bind(architecture, true, &spec, &set.catalog, &model, &fault),
+                     STATUS_OK);
+    const struct layer_weights *layer = &model.layers[0];
+    const unsigned char *whole = weights_catalog_find(&set.catalog, rows[6].name)->data;
+    assert_true(layer->k.is_transposed && layer->k.n_rows == 8 && layer->k.n_columns == 8);
+    assert_int_equal(layer->k.row_bytes, 4 * 24);
+    assert_ptr_equal(layer->q.data, whole);
+    assert_ptr_equal(layer->k.data, whole + 4 * 8);
+    assert_ptr_equal(layer->v.data, whole + 4 * 16);
+    assert_true(layer->up.is_transposed && layer->up.n_rows == 32 && layer->up.n_columns == 8);
+    assert_true(layer->down.n_rows == 8 && layer->down.n_columns == 32);
+    weights_json_close(&config);
+    weights_safetensors_close(&set);
+    mem_give(bytes);
+    str_free(&header);
+}
+
+static void names_what_is_missing(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "output_norm.weight", "blk.0.attn_q.weight",
+                                         "blk.0.ffn_down.weight", "blk.0.ffn_norm.weight" };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct build b;
+        struct bound o;
+        struct fault fault = { 0 };
+        build_init(&b);
+        b.without = names[i];
+        build_llama_values(&b);
+        build_llama_tensors(&b);
+        assert_refused(bind_built(&b, &o, &fault), STATUS_BAD_INPUT, &fault, names[i]);
+        assert_non_null(strstr(fault.text, "is missing"));
+        close_bound(&o);
+    }
+}
+
+static void add_shape(struct build *b)
+{
+    build_tensor(b, "blk.0.attn_k.weight", BUILD_WIDTH, 7);
+}
+static void add_swapped(struct build *b)
+{
+    build_tensor(b, "blk.0.attn_k.weight", 8, BUILD_WIDTH);
+}
+static void add_three(struct build *b)
+{
+    uint64_t dims[3] = { BUILD_WIDTH, 4, 2 };
+    build_row(b, "blk.0.attn_k.weight", 0, 3, dims, 0);
+}
+static void add_iq(struct build *b)
+{
+    uint64_t dims[2] = { BUILD_WIDTH, 8 };
+    build_row(b, "blk.0.attn_k.weight", 20, 2, dims, 0);
+}
+static void add_unknown_type(struct build *b)
+{
+    uint64_t dims[2] = { BUILD_WIDTH, 8 };
+    build_row(b, "blk.0.attn_k.weight", 4711, 2, dims, 0);
+}
+static void add_stranger(struct build *b)
+{
+    build_tensor(b, "blk.0.attn_k.weight", BUILD_WIDTH, 8);
+    build_tensor(b, "blk.0.ffn_gate_inp.weight", 4, 4);
+}
+static void add_second_layer(struct build *b)
+{
+    build_tensor(b, "blk.0.attn_k.weight", BUILD_WIDTH, 8);
+    build_tensor(b, "blk.1.attn_k.weight", BUILD_WIDTH, 8);
+}
+
+static void refuses_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*add)(struct build *);
+        enum status status;
+        const char *words;
+    } rows[] = {
+        { add_shape, STATUS_BAD_INPUT, "attn_k.weight has shape (7, 16), expected (8, 16)" },
+        { add_swapped, STATUS_BAD_INPUT, "has shape (16, 8), expected (8, 16)" },
+        { add_three, STATUS_BAD_INPUT, "has shape (2, 4, 16), expected (8, 16)" },
+        { add_iq, STATUS_UNSUPPORTED, "attn_k.weight has type IQ4_NL" },
+        { add_unknown_type, STATUS_UNSUPPORTED, "attn_k.weight has type an unknown type" },
+        { add_stranger, STATUS_UNSUPPORTED, "ffn_gate_inp.weight is not part of" },
+        { add_second_layer, STATUS_UNSUPPORTED, "blk.1.attn_k.weight is not part of" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct build b;
+        struct bound o;
+        struct fault fault = { 0 };
+        build_init(&b);
+        b.without = "blk.0.attn_k.weight";
+        build_llama_values(&b);
+        build_llama_tensors(&b);
+        b.without = NULL;
+        rows[i].add(&b);
+        assert_refused(bind_built(&b, &o, &fault), rows[i].status, &fault, rows[i].words);
+        close_bound(&o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(binds_llama),     cmocka_unit_test(cuts_rows),
+        cmocka_unit_test(cuts_columns),    cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(refuses_by_name),
+    };
+    return cmocka_run_group_tests_name("weights/bind", tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* Specs from GGUF metadata, and what they refuse. */
+#include "weights/refused.h"
+#include "weights/build.h"
+#include "weights/gguf_spec.h"
+
+static enum status spec_of(struct build *b, struct model_spec *spec, struct fault *fault)
+{
+    struct weights_gguf gguf;
+    const struct weights_architecture *architecture;
+    size_t n;
+    unsigned char *bytes = build_end(b, &n);
+    assert_int_equal(weights_gguf_read(&gguf, bytes, n, fault), STATUS_OK);
+    enum status status = weights_gguf_spec(&gguf, spec, &architecture, fault);
+    weights_gguf_close(&gguf);
+    mem_give(bytes);
+    build_free(b);
+    return status;
+}
+
+static void reads_llama(void **state)
+{
+    (void)state;
+    struct build b;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    build_init(&b);
+    build_llama_values(&b);
+    build_llama_tensors(&b);
+    assert_int_equal(spec_of(&b, &spec, &fault), STATUS_OK);
+    assert_string_equal(spec.architecture, "llama");
+    assert_int_equal(spec.n_layers, 1);
+    assert_int_equal(spec.width, BUILD_WIDTH);
+    assert_int_equal(spec.n_heads, 4);
+    assert_int_equal(spec.n_kv_heads, 2);
+    assert_int_equal(spec.head_dim, 4);
+    assert_int_equal(spec.ffn_width, BUILD_FFN);
+    assert_int_equal(spec.n_vocabulary, BUILD_TOKENS);
+    assert_int_equal(spec.n_positions_max, 64);
+    assert_int_equal(spec.position, POSITION_ROPE_PAIRS);
+    assert_int_equal(spec.n_rope_dims, 4);
+    assert_true(spec.rope_base == 500000.0f);
+    assert_true(spec.norm == NORM_RMS && spec.is_gated && !spec.has_qk_norm && !spec.is_tied);
+    assert_int_equal(spec.kv_groups[0].n_layers, 1);
+    assert_int_equal(model_spec_kv_bytes_per_token(&spec, DTYPE_F16), 2 * 2 * 2 * 4);
+    assert_int_equal(spec.n_parameters, 2 * 12 * 16 + 3 * 16 + 2 * 256 + 2 * 128 + 3 * 16 * 24);
+}
+
+static void ties_and_scales(void **state)
+{
+    (void)state;
+    struct build b;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    build_init(&b);
+    b.without = "output.weight";
+    build_llama_values(&b);
+    build_text(&b, "llama.rope.scaling.type", "linear");
+    build_f32(&b, "llama.rope.scaling.factor", 4.0f);
+    build_u32(&b, "llama.attention.sliding_window", 8);
+    build_llama_tensors(&b);
+    assert_int_equal(spec_of(&b, &spec, &fault), STATUS_OK);
+    assert_true(spec.is_tied);
+    assert_int_equal(spec.window, 8);
+    assert_int_equal(spec.kv_groups[0].window, 8);
+    assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_LINEAR);
+    assert_true(spec.rope_scaling.factor == 4.0f);
+    build_init(&b);
+    build_llama_values(&b);
+    build_f32(&b, "llama.rope.scale_linear", 2.0f);
+    build_llama_tensors(&b);
+    assert_int_equal(spec_of(&b, &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_LINEAR);
+}
+
+static void names_what_is_missing(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "general.architecture",      "llama.block_count",    "llama.embedding_length",
+        "llama.feed_forward_length", "llama.context_length", "llama.attention.head_count",
+        "token_embd.weight",
+    };
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        struct build b;
+        struct model_spec spec;
+        struct fault fault = { 0 };
+        build_init(&b);
+        b.without = keys[i];
+        build_llama_values(&b);
+        build_llama_tensors(&b);
+        assert_refused(spec_of(&b, &spec, &fault), STATUS_BAD_INPUT, &fault, keys[i]);
+        assert_non_null(strstr(fault.text, "is missing"));
+    }
+}
+
+static void add_experts(struct build *b)
+{
+    build_u32(b, "llama.expert_count", 8);
+}
+static void add_yarn(struct build *b)
+{
+    build_text(b, "llama.rope.scaling.type", "yarn");
+}
+static void add_values(struct build *b)
+{
+    build_u32(b, "llama.attention.key_length", 4);
+    build_u32(b, "llama.attention.value_length", 8);
+}
+static void add_layers(struct build *b)
+{
+    b->values.n = 0;
+    b->n_values = 0;
+    b->without = "llama.block_count";
+    build_llama_values(b);
+    b->without = NULL;
+    build_u32(b, "llama.block_count", 100000);
+}
+static void add_heads(struct build *b)
+{
+    b->values.n = 0;
+    b->n_values = 0;
+    b->without = "llama.attention.head_count";
+    build_llama_values(b);
+    b->without = NULL;
+    build_u32(b, "llama.attention.head_count", 0);
+}
+static void add_list(struct build *b)
+{
+    static const int32_t heads[] = { 2, 4 };
+    b->values.n = 0;
+    b->n_values = 0;
+    b->without = "llama.attention.head_count_kv";
+    build_llama_values(b);
+    b->without = NULL;
+    build_i32s(b, "llama.attention.head_count_kv", heads, 2);
+}
+static void add_foreign(struct build *b)
+{
+    b->values.n = 0;
+    b->n_values = 0;
+    build_text(b, "general.architecture", "mamba");
+}
+static void add_opt(struct build *b)
+{
+    b->values.n = 0;
+    b->n_values = 0;
+    build_text(b, "general.architecture", "opt");
+}
+
+static void refuses_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct build *);
+        enum status status;
+        const char *words;
+    } rows[] = {
+        { add_experts, STATUS_UNSUPPORTED, "llama.expert_count is 8" },
+        { add_yarn, STATUS_UNSUPPORTED, "llama.rope.scaling.type yarn" },
+        { add_values, STATUS_UNSUPPORTED, "4 for keys and 8 for values" },
+        { add_layers, STATUS_BAD_INPUT, "number of layers is 100000" },
+        { add_heads, STATUS_BAD_INPUT, "llama.attention.head_count is 0" },
+        { add_list, STATUS_BAD_INPUT, "head_count_kv is an array" },
+        { add_foreign, STATUS_UNSUPPORTED, "the architecture mamba" },
+        { add_opt, STATUS_UNSUPPORTED, "the architecture opt" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct build b;
+        struct model_spec spec;
+        struct fault fault = { 0 };
+        build_init(&b);
+        build_llama_values(&b);
+        rows[i].spoil(&b);
+        b.without = NULL;
+        build_llama_tensors(&b);
+        assert_refused(spec_of(&b, &spec, &fault), rows[i].status, &fault, rows[i].words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_llama),
+        cmocka_unit_test(ties_and_scales),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(refuses_by_name),
+    };
+    return cmocka_run_group_tests_name("weights/gguf_spec", tests, NULL, NULL);
+}

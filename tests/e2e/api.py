@@ -1,0 +1,631 @@
+"""The API's behaviour over the toy house: every field that changes an answer, every way to end, every door.
+
+usage: api.py API_SERVE
+"""
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import toy
+from toy import Server, answer, ask, chat_ids, encode, error_of, post, raw, run, stream, test
+
+EXE = sys.argv[1]
+COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
+
+
+def body(prompt="hello", **more):
+    return dict({"model": "toy", "prompt": prompt, "temperature": 0}, **more)
+
+
+def chat(text="hello", **more):
+    return dict({"model": "toy", "messages": [{"role": "user", "content": text}], "temperature": 0}, **more)
+
+
+def user(text):
+    return chat_ids([{"role": "user", "content": text}])
+
+
+def text_of(page, i=0):
+    return page["choices"][i]["text"]
+
+
+def join(events, index=0):
+    """The text of a stream's choice, and its finish reason."""
+    text, reason = "", None
+    for event in events:
+        if event == "[DONE]":
+            continue
+        for choice in event["choices"]:
+            if choice["index"] == index:
+                text += choice["text"] if "text" in choice else choice["delta"].get("content", "")
+                reason = choice["finish_reason"] or reason
+    return text, reason
+
+
+@test
+def completion_default_is_16_tokens(s):
+    status, head, page = post(s.port, COMPLETIONS, body())
+    assert status == 200 and page["object"] == "text_completion" and page["id"].startswith("cmpl-")
+    assert text_of(page) == answer(encode("hello"), 16) and page["choices"][0]["finish_reason"] == "length"
+    assert page["usage"] == {"prompt_tokens": 6, "completion_tokens": 16, "total_tokens": 22,
+                             "prompt_tokens_details": {"cached_tokens": 4}}
+    assert page["shoal"]["preemptions"] == 0 and page["timings"]["predicted_n"] == 16
+    assert head["x-request-id"].startswith("req-")
+
+
+@test
+def chat_answers_until_the_end_token(s):
+    status, _, page = post(s.port, CHAT, chat("hello [n=20]"))
+    choice = page["choices"][0]
+    assert status == 200 and page["object"] == "chat.completion"
+    assert choice["message"] == {"role": "assistant", "content": answer(user("hello [n=20]"), 20)}
+    assert choice["finish_reason"] == "stop" and page["usage"]["completion_tokens"] == 21
+
+
+@test
+def streams_say_the_same(s):
+    for gap in (0, 3):
+        prompt = f"hello [n=40] [gap={gap}]"
+        status, events = stream(s.port, CHAT, chat(prompt))
+        assert status == 200 and events[-1] == "[DONE]"
+        assert events[0]["choices"][0]["delta"]["role"] == "assistant"
+        assert all("role" not in e["choices"][0]["delta"] for e in events[1:-1])
+        assert len({e["id"] for e in events[:-1]}) == 1 and events[0]["object"] == "chat.completion.chunk"
+        assert join(events) == (answer(user(prompt), 40), "stop")
+        status, events = stream(s.port, COMPLETIONS, body(prompt, max_tokens=30))
+        assert join(events) == (answer(encode(prompt), 30), "length")
+
+
+@test
+def usage_at_the_end_of_a_stream(s):
+    _, events = stream(s.port, CHAT, chat("x [n=5]", stream_options={"include_usage": True}))
+    assert all(e["usage"] is None for e in events[:-2])
+    assert events[-2]["choices"] == [] and events[-2]["usage"]["completion_tokens"] == 6
+    _, events = stream(s.port, CHAT, chat("x [n=5]"))
+    assert "usage" not in events[-2] and "timings" in events[-2]
+
+
+@test
+def prompts_of_every_shape(s):
+    ids = encode("abc")
+    assert text_of(post(s.port, COMPLETIONS, body(ids))[2]) == answer(ids, 16)
+    page = post(s.port, COMPLETIONS, body(["a", "bb", "ccc"]))[2]
+    assert [text_of(page, i) for i in range(3)] == [answer(encode(t), 16) for t in ("a", "bb", "ccc")]
+    assert [c["index"] for c in page["choices"]] == [0, 1, 2] and page["usage"]["completion_tokens"] == 48
+    page = post(s.port, COMPLETIONS, body([[1, 2], [3, 4, 5]]))[2]
+    assert [text_of(page, i) for i in range(2)] == [answer([1, 2], 16), answer([3, 4, 5], 16)]
+    assert text_of(post(s.port, COMPLETIONS, body("", max_tokens=4))[2]) == answer([256], 4)
+    _, events = stream(s.port, COMPLETIONS, body(["a", "bb"], n=2))
+    assert [join(events, i)[0] for i in range(4)] == [answer(encode(t), 16) for t in ("a", "a", "bb", "bb")]
+
+
+@test
+def content_parts_and_other_chat_fields(s):
+    parts = [{"type": "text", "text": "he"}, {"type": "text", "text": "llo"}]
+    page = post(s.port, CHAT, chat(parts, max_tokens=8))[2]
+    assert page["choices"][0]["message"]["content"] == answer(user("hello"), 8)
+    page = post(s.port, CHAT, chat("a", max_tokens=8, chat_template_kwargs={"think": False}))[2]
+    ids = chat_ids([{"role": "user", "content": "a"}], '{"think":false}')
+    assert page["choices"][0]["message"]["content"] == answer(ids, 8)
+    page = post(s.port, CHAT, chat("a", max_tokens=8, add_generation_prompt=False))[2]
+    ids = chat_ids([{"role": "user", "content": "a"}], start=False)
+    assert page["choices"][0]["message"]["content"] == answer(ids, 8)
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "Well, "}]
+    page = post(s.port, CHAT, chat(messages=messages, max_tokens=8, continue_final_message=True))[2]
+    assert page["choices"][0]["message"]["content"] == answer(encode("<|a|>user: a<|b|><|a|>assistant: Well,", False), 8)
+    status, error = error_of(s.port, CHAT, chat(messages=[{"role": "tool", "content": "x"}]))
+    assert status == 400 and "this toy knows no tools" in error["message"]
+    status, error = error_of(s.port, CHAT, chat(model="org/plain"))
+    assert status == 400 and "no chat template" in error["message"]
+
+
+@test
+def echo_and_zero_tokens(s):
+    assert text_of(post(s.port, COMPLETIONS, body("héllo ", echo=True))[2]) == "héllo " + answer(encode("héllo "), 16)
+    page = post(s.port, COMPLETIONS, body("hello", echo=True, max_tokens=0))[2]
+    assert text_of(page) == "hello" and page["usage"]["completion_tokens"] == 0
+    assert text_of(post(s.port, COMPLETIONS, body([104, 105], echo=True, max_tokens=0))[2]) == "hi"
+    _, events = stream(s.port, COMPLETIONS, body("hello", echo=True))
+    assert join(events)[0] == "hello" + answer(encode("hello"), 16)
+
+
+@test
+def seeds_and_choices(s):
+    one = post(s.port, CHAT, chat("x", n=3, seed=7, temperature=1, max_tokens=24))[2]
+    two = post(s.port, CHAT, chat("x", n=3, seed=7, temperature=1, max_tokens=24))[2]
+    texts = [c["message"]["content"] for c in one["choices"]]
+    assert texts == [c["message"]["content"] for c in two["choices"]] and len(set(texts)) == 3
+    assert texts[0] == answer(user("x"), 24, seed=7)
+    free = {post(s.port, CHAT, chat("x", temperature=1))[2]["choices"][0]["message"]["content"] for _ in range(3)}
+    assert len(free) == 3
+    assert post(s.port, CHAT, chat("x", seed=-5, temperature=1, max_tokens=8))[2]["choices"][0]["message"]["content"] == \
+        answer(user("x"), 8, seed=-5)
+
+
+def expect_stop(text, stops, include=False):
+    """The naive answer: the stop string whose end comes first cuts the text."""
+    ends = [(text.index(stop) + len(stop), stop) for stop in stops if stop in text]
+    if not ends:
+        return text, None
+    end, stop = min(ends, key=lambda e: (e[0], -len(e[1])))
+    return text[:end if include else end - len(stop)], stop
+
+
+@test
+def stop_strings(s):
+    prompt = "stop here [n=60]"
+    whole = answer(encode(prompt), 60)
+    for stops in ([whole[9]], [whole[5:9]], [whole[20:25], whole[12:14]], ["never this"], [whole[3:6], whole[4:6]],
+                  [whole[10:40]], [whole[30:33] + "#", whole[31:34]]):
+        for include in (False, True):
+            text, met = expect_stop(whole, stops, include)
+            request = body(prompt, max_tokens=60, stop=stops, include_stop_str_in_output=include)
+            page = post(s.port, COMPLETIONS, request)[2]
+            assert text_of(page) == text, (stops, text_of(page), text)
+            assert page["choices"][0]["stop_reason"] == met
+            assert page["choices"][0]["finish_reason"] == ("stop" if met else "length")
+            _, events = stream(s.port, COMPLETIONS, request)
+            assert join(events)[0] == text
+            shown = ""
+            for event in events[:-1]:
+                shown += event["choices"][0]["text"]
+                assert text.startswith(shown), "a part of a stop string was sent"
+    assert text_of(post(s.port, COMPLETIONS, body(prompt, max_tokens=60, stop=whole[5:9]))[2]) == expect_stop(whole, [whole[5:9]])[0]
+    s.wait_idle()
+
+
+@test
+def stop_tokens_and_least_tokens(s):
+    prompt = "tokens [n=10]"
+    whole = answer(encode(prompt), 40)
+    at = next(i for i in range(2, 40) if whole.encode()[i] < 128)
+    id_ = whole.encode()[at]
+    first = whole.encode().index(id_)
+    page = post(s.port, COMPLETIONS, body(prompt, stop_token_ids=[id_]))[2]
+    assert page["choices"][0]["finish_reason"] == "stop" and page["choices"][0]["stop_reason"] == id_
+    assert text_of(page).encode() == whole.encode()[:first]
+    page = post(s.port, COMPLETIONS, body(prompt, max_tokens=30))[2]
+    assert page["choices"][0]["finish_reason"] == "stop" and page["choices"][0]["stop_reason"] is None
+    page = post(s.port, COMPLETIONS, body(prompt, max_tokens=30, ignore_eos=True))[2]
+    assert page["choices"][0]["finish_reason"] == "length" and page["usage"]["completion_tokens"] == 30
+    page = post(s.port, COMPLETIONS, body(prompt, max_tokens=30, min_tokens=25))[2]
+    assert page["usage"]["completion_tokens"] == 26 and page["choices"][0]["finish_reason"] == "stop"
+    early = body(prompt, max_tokens=30, min_tokens=8, ignore_eos=True, stop=[whole[1]])
+    assert len(text_of(post(s.port, COMPLETIONS, early)[2])) >= 5
+
+
+@test
+def logprobs_of_chats(s):
+    page = post(s.port, CHAT, chat("x", max_tokens=12, logprobs=True, top_logprobs=2))[2]
+    content = page["choices"][0]["logprobs"]["content"]
+    raw_ids = [toy.token_at(toy.hash_ids(user("x")), i) for i in range(12)]
+    assert [t["bytes"] for t in content] == [[i] for i in raw_ids]
+    assert all(t["logprob"] == -0.25 and [u["logprob"] for u in t["top_logprobs"]] == [-0.25, -1.25] for t in content)
+    _, events = stream(s.port, CHAT, chat("x", max_tokens=12, logprobs=True, top_logprobs=2))
+    pieces = [t for e in events[:-1] for c in e["choices"] for t in c["logprobs"]["content"]]
+    assert pieces == content
+    assert post(s.port, CHAT, chat("x", logprobs=False))[2]["choices"][0]["logprobs"] is None
+
+
+@test
+def logprobs_of_completions(s):
+    page = post(s.port, COMPLETIONS, body("x", max_tokens=12, logprobs=3))[2]
+    logprobs = page["choices"][0]["logprobs"]
+    assert len(logprobs["tokens"]) == len(logprobs["token_logprobs"]) == len(logprobs["top_logprobs"]) == 12
+    assert logprobs["text_offset"][0] == 0 and logprobs["text_offset"] == sorted(logprobs["text_offset"])
+    whole = text_of(post(s.port, COMPLETIONS, body("q [n=50]", max_tokens=50))[2])
+    page = post(s.port, COMPLETIONS, body("q [n=50]", max_tokens=50, logprobs=0, stop=[whole[6:8]]))[2]
+    kept = "".join(t for t in page["choices"][0]["logprobs"]["tokens"] if not t.startswith("bytes:"))
+    assert whole[6:8] not in kept
+    assert error_of(s.port, COMPLETIONS, body("x", echo=True, logprobs=1))[1]["param"] == "logprobs"
+
+
+BAD_FIELDS = [
+    ({"temperature": 3}, "temperature"), ({"temperature": "hot"}, "temperature"), ({"top_p": 0}, "top_p"), ({"top_p": 1.5}, "top_p"),
+    ({"top_k": -2}, "top_k"), ({"min_p": 2}, "min_p"), ({"n": 0}, "n"), ({"n": 129}, "n"), ({"n": 1.5}, "n"), ({"n": True}, "n"),
+    ({"max_tokens": -1}, "max_tokens"), ({"max_tokens": 5000}, "prompt"), ({"min_tokens": 20, "max_tokens": 10}, "min_tokens"),
+    ({"frequency_penalty": 3}, "frequency_penalty"), ({"presence_penalty": -3}, "presence_penalty"),
+    ({"repetition_penalty": 0}, "repetition_penalty"), ({"stop": [""]}, "stop"), ({"stop": 5}, "stop"), ({"stop": ["a"] * 17}, "stop"),
+    ({"stop_token_ids": [999]}, "stop_token_ids"), ({"stop_token_ids": "x"}, "stop_token_ids"), ({"stop_token_ids": [1] * 65}, "stop_token_ids"),
+    ({"logit_bias": {"999": 1}}, "logit_bias"), ({"logit_bias": {"1": 101}}, "logit_bias"), ({"logit_bias": {"x": 1}}, "logit_bias"),
+    ({"logit_bias": []}, "logit_bias"), ({"logprobs": 21}, "logprobs"), ({"logprobs": True}, "logprobs"), ({"best_of": 2}, "best_of"),
+    ({"stream": "yes"}, "stream"), ({"stream_options": {"include_usage": True}}, "stream_options"), ({"seed": 1.5}, "seed"),
+    ({"priority": 99999}, "priority"), ({"prompt": 5}, "prompt"), ({"prompt": []}, "prompt"), ({"prompt": [[]]}, "prompt"),
+    ({"prompt": ["a", 5]}, "prompt"), ({"prompt": [1, "a"]}, "prompt"), ({"prompt": [999]}, "prompt"), ({"prompt": [-1]}, "prompt"),
+    ({"prompt": ["a"] * 129}, "prompt"), ({"model": 5}, "model"), ({"suffix": "x"}, "suffix"), ({"prompt_logprobs": 1}, "prompt_logprobs"),
+    ({"guided_json": {"a": 1}}, "guided_json"), ({"guided_regex": "a"}, "guided_regex"), ({"guided_choice": ["a"]}, "guided_choice"),
+    ({"guided_grammar": "a"}, "guided_grammar"), ({"structured_outputs": {"json": {}}}, "structured_outputs"),
+    ({"logits_processors": ["x"]}, "logits_processors"), ({"use_beam_search": True}, "use_beam_search"),
+    ({"response_format": {"type": "json_object"}}, "response_format"), ({"mirostat": 2}, "mirostat"), ({"cache_salt": "x"}, "cache_salt"),
+    ({"truncate_prompt_tokens": 5}, "truncate_prompt_tokens"), ({"max_tokens": 10 ** 9}, "max_tokens"),
+]
+BAD_CHATS = [
+    ({"tools": [{"type": "function"}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
+    ({"tool_choice": {"type": "function"}}, "tool_choice"), ({"audio": {"voice": "x"}}, "audio"), ({"modalities": ["text", "audio"]}, "modalities"),
+    ({"messages": []}, "messages"), ({"messages": "hi"}, "messages"), ({"messages": [{"role": "king", "content": "x"}]}, "messages"),
+    ({"messages": [{"content": "x"}]}, "messages"), ({"messages": [{"role": "user", "content": 5}]}, "messages"),
+    ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "messages"),
+    ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages"), ({"messages": [5]}, "messages"),
+    ({"messages": [{"role": "assistant", "content": "x", "tool_calls": [{}]}]}, "messages"), ({"top_logprobs": 2}, "top_logprobs"),
+    ({"logprobs": 5}, "logprobs"), ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"), ({"echo": True}, "echo"), ({"max_tokens": 0}, "max_tokens"),
+    ({"chat_template_kwargs": []}, "chat_template_kwargs"), ({"chat_template": "x"}, "chat_template"), ({"prediction": {"x": 1}}, "prediction"),
+    ({"add_generation_prompt": True, "continue_final_message": True}, "continue_final_message"), ({"web_search_options": {}}, "web_search_options"),
+]
+
+
+@test
+def bad_fields_are_named(s):
+    for path, make, cases in ((COMPLETIONS, body, BAD_FIELDS), (CHAT, chat, BAD_CHATS)):
+        for fields, param in cases:
+            status, error = error_of(s.port, path, dict(make(), **fields))
+            assert status == 400 and error["type"] == "invalid_request_error", (fields, status, error)
+            assert error["param"] == param and len(error["message"]) > 10, (fields, error)
+
+
+@test
+def neutral_and_unknown_fields_pass(s):
+    neutral = {"tools": [], "tool_choice": "none", "response_format": {"type": "text"}, "suffix": None, "guided_json": None, "user": "me",
+               "store": True, "metadata": {}, "something_new": {"x": 1}, "modalities": ["text"], "parallel_tool_calls": True, "n": 1.0,
+               "length_penalty": 1, "use_beam_search": False, "service_tier": "auto", "stop": None, "max_tokens": None, "logit_bias": {"5": -100}}
+    assert post(s.port, CHAT, chat("x", **neutral))[0] == 200
+    assert post(s.port, COMPLETIONS, body("x", **dict(neutral, best_of=1, suffix="")))[0] == 200
+    with Server(EXE, strict="yes") as strict:
+        assert error_of(strict.port, CHAT, chat("x", something_new=1)) == \
+            (400, {"message": 'unknown field "something_new"', "type": "invalid_request_error", "param": "something_new", "code": None})
+        del neutral["something_new"]
+        assert post(strict.port, CHAT, chat("x", **neutral))[0] == 200
+
+
+@test
+def models_and_names(s):
+    assert [m["id"] for m in json.loads(ask(s.port, "GET", "/v1/models")[2])["data"]] == ["toy", "org/plain"]
+    for name in ("org/plain", "org%2Fplain", "org%2fplain"):
+        assert json.loads(ask(s.port, "GET", "/v1/models/" + name)[2])["id"] == "org/plain"
+    assert json.loads(ask(s.port, "GET", "/v1/models/gpt-toy")[2])["id"] == "toy"
+    assert post(s.port, COMPLETIONS, body(model="gpt-toy"))[2]["model"] == "gpt-toy"
+    status, error = error_of(s.port, COMPLETIONS, body(model="nobody"))
+    assert status == 404 and error["code"] == "model_not_found" and error["param"] == "model"
+    request = body()
+    del request["model"]
+    assert error_of(s.port, COMPLETIONS, request)[1]["param"] == "model"
+    assert text_of(post(s.port, COMPLETIONS, body(model="org/plain"))[2]) == answer(encode("hello", True), 16)
+
+
+@test
+def context_arithmetic(s):
+    status, error = error_of(s.port, COMPLETIONS, body("x" * 200, model="org/plain", max_tokens=100))
+    assert (status, error["code"]) == (400, "context_length_exceeded")
+    assert error["message"] == ("this model's context is 256 tokens, but 301 were asked for: 201 in the prompt and 100 to generate")
+    status, error = error_of(s.port, COMPLETIONS, body("x" * 5000, model="org/plain"))
+    assert error["code"] == "context_length_exceeded" and "256" in error["message"]
+    assert post(s.port, COMPLETIONS, body("x" * 250, model="org/plain"))[2]["usage"]["completion_tokens"] == 5
+    status, error = error_of(s.port, COMPLETIONS, body("x" * 20_000_000))
+    assert error["code"] == "context_length_exceeded"
+
+
+@test
+def long_prompts_go_to_workers(s):
+    small = body("y [n=3]")
+    long = [body("z" * n + " [n=9]", model="toy", max_tokens=12) for n in (3000, 4000)] + [body(list(range(200)) * 20, max_tokens=12)]
+    long.append(dict(small, padding="p" * 3_000_000))
+    results = [None] * len(long)
+
+    def one(i):
+        results[i] = post(s.port, COMPLETIONS, long[i])
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(len(long))]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        assert post(s.port, COMPLETIONS, small)[0] == 200
+    for thread in threads:
+        thread.join()
+    assert all(r[0] == 200 for r in results), results
+    assert text_of(results[0][2]) == answer(encode(long[0]["prompt"]), 9)
+    assert text_of(results[2][2]) == answer(long[2]["prompt"], 12)
+
+
+@test
+def tokenize_and_back(s):
+    page = post(s.port, "/tokenize", {"model": "toy", "prompt": "hé</s>", "return_token_strs": True})[2]
+    assert page["tokens"] == encode("hé</s>") and page["count"] == 5 and page["max_model_len"] == 4096 and page["token_strs"][-1] == "</s>"
+    assert post(s.port, "/tokenize", {"model": "toy", "prompt": "a", "add_special_tokens": False})[2]["tokens"] == [97]
+    assert post(s.port, "/tokenize", chat("hi"))[2]["tokens"] == user("hi")
+    assert post(s.port, "/detokenize", {"model": "toy", "tokens": encode("hé 🐟")})[2]["prompt"] == "<s>hé 🐟"
+    assert post(s.port, "/tokenize", {"model": "toy", "prompt": "x" * 100000})[2]["count"] == 100001
+    for path, request in (("/tokenize", {"model": "toy"}), ("/tokenize", {"prompt": "x"}), ("/detokenize", {"model": "toy", "tokens": [999]}),
+                          ("/detokenize", {"model": "toy", "tokens": "x"}), ("/detokenize", {"model": "no", "tokens": []})):
+        assert error_of(s.port, path, request)[0] in (400, 404), request
+
+
+@test
+def ends_by_misfortune(s):
+    expected = {"fail": (500, "server_error", "internal_error"), "late": (504, "timeout_error", "deadline_exceeded"),
+                "huge": (400, "invalid_request_error", "too_large"), "cold": (503, "unavailable_error", "model_not_ready"),
+                "kill": (503, "unavailable_error", "shutting_down"), "full": (429, "rate_limit_error", "queue_full"),
+                "lose": (500, "server_error", "internal_error")}
+    for word, (status, type_, code) in expected.items():
+        got, head, page = post(s.port, CHAT, chat(f"[{word}]"))
+        assert (got, page["error"]["type"], page["error"]["code"]) == (status, type_, code), (word, got, page)
+        assert status not in (429, 503) or int(head["retry-after"]) > 0
+        got, events = stream(s.port, CHAT, chat(f"[{word}]"))
+        assert got == status and events[0]["error"]["code"] == code, (word, got, events)
+        at = 3 if word != "full" else 3
+        got, events = stream(s.port, CHAT, chat(f"[{word}={at}]"))
+        assert got == 200 and "[DONE]" not in events and "error" in events[-1], (word, events)
+    assert "toy: it was asked for" in error_of(s.port, CHAT, chat("[fail]"))[1]["message"]
+    assert post(s.port, CHAT, chat("[cold]"))[2]["loading"]["status"] == "loading"
+    assert post(s.port, CHAT, chat("[late]"))[1]["x-shoal-request-dropped-reason"] == "rejected-deadline"
+    assert post(s.port, CHAT, chat("[late=2]"))[1]["x-shoal-request-dropped-reason"] == "evicted-deadline"
+    s.wait_idle()
+
+
+@test
+def a_crash_is_a_pause_and_repeats_are_harmless(s):
+    for word in ("[crash=5]", "[dup]"):
+        prompt = f"{word} [n=30]"
+        _, events = stream(s.port, CHAT, chat(prompt))
+        assert join(events) == (answer(user(prompt), 30), "stop")
+
+
+@test
+def request_ids(s):
+    assert post(s.port, COMPLETIONS, body(), X_Request_Id="mine-1")[1]["x-request-id"] == "mine-1"
+    assert post(s.port, COMPLETIONS, body(), X_Request_Id="has space")[1]["x-request-id"].startswith("req-")
+    assert post(s.port, COMPLETIONS, body(temperature=9), X_Request_Id="mine-2")[1]["x-request-id"] == "mine-2"
+
+
+@test
+def deadline_and_target_headers(s):
+    for name in ("x-request-deadline-ms", "x-slo-ttft-ms", "x-slo-tpot-ms", "x-slo-e2e-ms"):
+        for value in ("-1", "0", "x", "1.5", "99999999999999"):
+            status, head, text = ask(s.port, "POST", COMPLETIONS, body(), {name: value})
+            assert status == 400 and json.loads(text)["error"]["param"] == name
+        assert ask(s.port, "POST", COMPLETIONS, body(), {name: "5000"})[0] == 200
+    metrics = ask(s.port, "GET", "/metrics")[2]
+    assert 'shoal_slo_met_total{model_name="toy",target="ttft"} 1' in metrics
+
+
+@test
+def cancelled_in_every_state(s):
+    before = s.metric("toy_cancelled_total")
+    cases = [body("[first=5000]", stream=True), body("[first=5000]"), body("[gap=50] [n=1000]", stream=True, max_tokens=900),
+             body("[gap=50] [n=1000]", max_tokens=900), body("[gap=20] [n=900]", stream=True, max_tokens=900, n=4)]
+    for request in cases:
+        for reset in (False, True):
+            sock = socket.create_connection(("127.0.0.1", s.port))
+            data = json.dumps(request).encode()
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            end = time.monotonic() + 2
+            while s.metric("toy_live_requests") == 0 and time.monotonic() < end:
+                time.sleep(0.005)
+            if reset:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            sock.close()
+            start = time.monotonic()
+            s.wait_idle(1)
+            assert time.monotonic() - start < 0.5
+    assert s.metric("toy_cancelled_total") - before == 4 * 2 + 4 * 2
+    sock = socket.create_connection(("127.0.0.1", s.port))  # while a worker reads it
+    data = json.dumps(body("w" * 3000 + "[first=5000]", padding="p" * 8_000_000)).encode()
+    sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+    sock.close()
+    s.wait_idle(3)
+
+
+@test
+def slow_reader_is_given_up(s):
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", s.port))
+        data = json.dumps(body("flood", stream=True, max_tokens=4000, ignore_eos=True, n=128, logprobs=20)).encode()
+        sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+        s.wait_idle(20)
+    assert ask(s.port, "GET", "/livez")[0] == 200
+
+
+@test
+def queue_is_bounded(s):
+    with Server(EXE, requests=4) as small:
+        socks = []
+        for _ in range(4):
+            sock = socket.create_connection(("127.0.0.1", small.port))
+            data = json.dumps(body("[first=3000]", stream=True)).encode()
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            socks.append(sock)
+        time.sleep(0.1)
+        status, head, page = post(small.port, COMPLETIONS, body())
+        assert status == 429 and head["x-shoal-request-dropped-reason"] == "rejected-queue-full" and int(head["retry-after"]) >= 1
+        assert page["error"]["type"] == "rate_limit_error" and page["error"]["code"] == "queue_full"
+        for sock in socks:
+            sock.close()
+        small.wait_idle()
+        assert post(small.port, COMPLETIONS, body())[0] == 200
+        assert post(small.port, COMPLETIONS, body(n=5))[0] == 429
+    with Server(EXE, connections=2) as few:
+        socks = [socket.create_connection(("127.0.0.1", few.port)) for _ in range(2)]
+        time.sleep(0.1)
+        assert ask(few.port, "GET", "/livez")[0] == 503
+        for sock in socks:
+            sock.close()
+        time.sleep(0.1)
+        assert ask(few.port, "GET", "/livez")[0] == 200
+
+
+@test
+def keys(s):
+    with Server(EXE, api_key="secret", admin_key="boss") as locked:
+        p = locked.port
+        for headers, status in (({}, 401), ({"Authorization": "Bearer no"}, 401), ({"Authorization": "Bearer secret"}, 200),
+                                ({"Authorization": "bearer  secret"}, 200), ({"x-api-key": "secret"}, 200), ({"x-api-key": "boss"}, 200),
+                                ({"Authorization": "secret"}, 401), ({"x-api-key": "secret2"}, 401), ({"x-api-key": ""}, 401)):
+            assert ask(p, "GET", "/v1/models", headers=headers)[0] == status, headers
+            assert ask(p, "POST", COMPLETIONS, body(), headers)[0] == status, headers
+        for path in ("/health", "/livez", "/readyz", "/ping"):
+            assert ask(p, "GET", path)[0] == 200
+        for path in ("/metrics", "/version", "/models", "/api/ps"):
+            assert ask(p, "GET", path)[0] == 401
+        assert ask(p, "GET", "/models", headers={"x-api-key": "secret"})[0] == 403
+        assert ask(p, "GET", "/models", headers={"x-api-key": "boss"})[0] == 200
+        assert ask(p, "POST", "/models/unload", {"model": "toy"}, {"x-api-key": "secret"})[0] == 403
+    with Server(EXE, api_key="secret") as locked:
+        assert ask(locked.port, "POST", "/sleep", headers={"x-api-key": "secret"})[0] == 403
+    with Server(EXE, admin_key="boss") as locked:
+        assert ask(locked.port, "GET", "/v1/models")[0] == 200 and ask(locked.port, "GET", "/models")[0] == 401
+
+
+@test
+def lifecycle(s):
+    def states():
+        return {m["id"]: m["status"]["value"] for m in json.loads(ask(s.port, "GET", "/models")[2])["data"]}
+
+    def wait_for(name, state):
+        end = time.monotonic() + 4
+        while states()[name] != state:
+            assert time.monotonic() < end, (states(), state)
+            time.sleep(0.05)
+    watcher = http.client.HTTPConnection("127.0.0.1", s.port, timeout=10)
+    watcher.request("GET", "/models/sse")
+    changes = watcher.getresponse()
+    wait_for("toy", "loaded")
+    assert post(s.port, "/models/unload", {"model": "toy"})[2] == {"success": True}
+    wait_for("toy", "unloaded")
+    assert post(s.port, "/models/load", {"model": "toy"})[2] == {"success": True}
+    wait_for("toy", "loaded")
+    assert error_of(s.port, "/models/load", {"model": "no"})[0] == 404
+    assert error_of(s.port, "/models/load", {})[0] == 400
+    assert ask(s.port, "POST", "/models/load", b"")[0] == 400
+    assert [m["name"] for m in json.loads(ask(s.port, "GET", "/api/ps")[2])["models"]] == ["toy", "org/plain"]
+    assert json.loads(ask(s.port, "GET", "/is_sleeping")[2]) == {"is_sleeping": False}
+    assert ask(s.port, "POST", "/sleep?level=1")[0] == 200
+    wait_for("org/plain", "unloaded")
+    assert json.loads(ask(s.port, "GET", "/is_sleeping")[2]) == {"is_sleeping": True}
+    assert json.loads(ask(s.port, "GET", "/api/ps")[2])["models"] == []
+    assert [m["name"] for m in json.loads(ask(s.port, "GET", "/api/tags")[2])["models"]] == ["toy", "org/plain"]
+    assert ask(s.port, "POST", "/wake_up")[0] == 200
+    wait_for("org/plain", "loaded")
+    seen = []
+    while ("toy", "unloaded") not in seen or seen[-1] != ("org/plain", "loaded"):
+        line = changes.readline().decode()
+        if line.startswith("data: "):
+            change = json.loads(line[6:])
+            seen.append((change["model"], change["status"]["value"]))
+    watcher.close()
+
+
+@test
+def metrics_have_the_known_names(s):
+    text = ask(s.port, "GET", "/metrics")[2]
+    for name in ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:prompt_tokens_total",
+                 "vllm:generation_tokens_total", "vllm:request_success_total", "vllm:time_to_first_token_seconds_bucket",
+                 "vllm:inter_token_latency_seconds_sum", "vllm:e2e_request_latency_seconds_count", "shoal_requests_total", "shoal_healthy"):
+        assert name + "{" in text or name + " " in text, name
+    names = [line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names)), "a name is announced twice"
+    for line in text.splitlines():
+        assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2 and float(line.rsplit(" ", 1)[1]) >= 0, line
+
+
+@test
+def cors(s):
+    assert "access-control-allow-origin" not in ask(s.port, "GET", "/livez")[1]
+    with Server(EXE, cors="https://app.example") as server:
+        status, head, _ = ask(server.port, "OPTIONS", CHAT, headers={"Origin": "https://app.example"})
+        assert status == 204 and head["access-control-allow-origin"] == "https://app.example"
+        assert "authorization" in head["access-control-allow-headers"].lower()
+        assert post(server.port, CHAT, chat(max_tokens=2))[1]["access-control-allow-origin"] == "https://app.example"
+
+
+@test
+def drain(s):
+    server = Server(EXE, drain_ms=4000)
+    results = []
+
+    def one():
+        results.append(stream(server.port, CHAT, chat("[n=40] [gap=20]")))
+    thread = threading.Thread(target=one)
+    thread.start()
+    time.sleep(0.2)
+    server.signal(signal.SIGTERM)
+    time.sleep(0.1)
+    assert ask(server.port, "GET", "/livez")[0] == 200
+    assert ask(server.port, "GET", "/readyz")[0] == 503 and ask(server.port, "GET", "/health")[0] == 503
+    status, head, page = post(server.port, COMPLETIONS, body())
+    assert status == 503 and head["x-shoal-request-dropped-reason"] == "rejected-draining" and page["error"]["code"] == "draining"
+    thread.join()
+    assert join(results[0][1]) == (answer(user("[n=40] [gap=20]"), 40), "stop")
+    assert server.process.wait(3) == 0
+
+
+@test
+def drain_has_a_bound_and_a_second_signal_ends_it(s):
+    for twice in (False, True):
+        server = Server(EXE, drain_ms=400)
+        results = []
+        thread = threading.Thread(target=lambda: results.append(raw(server.port, (
+            b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 79\r\n\r\n"
+            b'{"model":"toy","prompt":"[n=900] [gap=20]","max_tokens":800,"stream":true     }'), 5)))
+        thread.start()
+        time.sleep(0.2)
+        start = time.monotonic()
+        server.signal(signal.SIGINT)
+        if twice:
+            time.sleep(0.05)
+            server.signal(signal.SIGINT)
+        assert server.process.wait(3) == 0
+        took = time.monotonic() - start
+        thread.join()
+        assert took < 0.3 if twice else 0.3 < took < 1.5, took
+        if not twice:
+            assert b"shutting_down" in results[0][0] and b"[DONE]" not in results[0][0], results[0][0][-300:]
+
+
+@test
+def reload_signal(s):
+    with Server(EXE) as server:
+        server.signal(signal.SIGHUP)
+        assert server.process.stdout.readline() == "reloaded\n"
+        assert ask(server.port, "GET", "/livez")[0] == 200
+
+
+@test
+def tls(s):
+    import ssl
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2",
+                        "-keyout", folder + "/key.pem", "-out", folder + "/cert.pem"], check=True, capture_output=True)
+        with Server(EXE, cert=folder + "/cert.pem", key=folder + "/key.pem") as server:
+            context = ssl.create_default_context(cafile=folder + "/cert.pem")
+            connection = http.client.HTTPSConnection("localhost", server.port, context=context, timeout=5)
+            start = time.monotonic()
+            for _ in range(50):
+                connection.request("POST", COMPLETIONS, json.dumps(body("x", max_tokens=4)))
+                assert text_of(json.loads(connection.getresponse().read())) == answer(encode("x"), 4)
+            assert time.monotonic() - start < 1.5, "Nagle is back"
+            connection.request("POST", CHAT, json.dumps(chat("x [n=9]", stream=True)))
+            assert connection.getresponse().read().decode().endswith("data: [DONE]\n\n")
+            connection.close()
+        failed = subprocess.run([EXE, "cert", folder + "/none.pem", "key", folder + "/key.pem"], capture_output=True, text=True)
+        assert failed.returncode == 2 and "none.pem" in failed.stderr
+
+
+@test
+def listens_where_it_is_told(s):
+    with Server(EXE, listen="[::1]:0") as server:
+        connection = http.client.HTTPConnection("::1", server.port, timeout=5)
+        connection.request("GET", "/livez")
+        assert connection.getresponse().status == 200
+        connection.close()
+    for listen in ("nowhere", "127.0.0.1:x", "300.0.0.1:80", f"127.0.0.1:{s.port}"):
+        failed = subprocess.run([EXE, "listen", listen], capture_output=True, text=True)
+        assert failed.returncode == 2 and failed.stderr.startswith("listen: "), (listen, failed)
+
+
+if __name__ == "__main__":
+    with Server(EXE) as shared:
+        run(shared)

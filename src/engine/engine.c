@@ -151,7 +151,6 @@ void engine_close(struct engine *e)
                             e->needs,         e->budget,          e->n_new,
                             e->n_computed,    e->payload,         e->plan.batches,
                             e->plan.preempts, e->plan.items,      e->policy_state };
-    CHECK(e->n_flights == 0);
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
     map_free(&e->by_id);

@@ -36,7 +36,7 @@ struct engine_options {
     void *emit_self;
 };
 struct engine *engine_open(const struct engine_options *options);
-void engine_close(struct engine *engine);
+void engine_close(struct engine *engine); /* its executor computes nothing any more */
 
 /* ---- The mail, taken between steps by the engine's own thread. ---- */
 /* Copies both records (body may be NULL in the simulator). What can never be served is ended

@@ -65,6 +65,8 @@ static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_
             const struct request *r = &e->requests[batch->items[k].slot];
             if ((plan->until & UNTIL_FINISH) != 0)
                 n_rounds = min_i32(n_rounds, engine_exec_rounds(r, batch->items[k].n_tokens));
+            if ((plan->until & UNTIL_FINISH) != 0 && r->n_tokens == r->n_prompt)
+                n_rounds = 1; /* a first token is said at once */
             if ((r->flags & REQUEST_WANTS_LOGPROBS) != 0)
                 n_rounds = min_i32(n_rounds, ENGINE_LOGPROBS_MAX);
         }

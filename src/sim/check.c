@@ -1,0 +1,53 @@
+/* What must hold in every simulation: no request lost or answered twice, no token missing, no block
+ * left behind. */
+#include "sim/state.h"
+
+static void wrong(struct sim *sim, const char *what)
+{
+    if (sim->report->wrong == NULL)
+        sim->report->wrong = what;
+}
+
+void sim_check_event(struct sim *sim, const struct sim_client *client,
+                     const struct service_event *event)
+{
+    const struct request *r = &client->request;
+    if (!client->is_live || r->id != event->id)
+        wrong(sim, "an event of a request that is over");
+    else if (r->epoch != event->epoch)
+        wrong(sim, "an event of an earlier life");
+    else if (event->position != client->n_got)
+        wrong(sim, "tokens that do not follow those before");
+    else if (event->what == SERVICE_TOKENS &&
+             (event->n_tokens <= 0 || client->n_got + event->n_tokens > r->n_tokens_max))
+        wrong(sim, "more tokens than the request may have");
+    else if (event->what == SERVICE_ENDED && event->why == SERVICE_LENGTH &&
+             client->n_got != r->n_tokens_max)
+        wrong(sim, "an end before the last token");
+    else if (event->what == SERVICE_ENDED && event->why == SERVICE_CANCELLED &&
+             !client->is_cancelled)
+        wrong(sim, "a cancel that nobody asked for");
+    else if (event->what == SERVICE_ENDED && event->why == SERVICE_DEADLINE &&
+             r->deadline_ns > sim->clock_ns)
+        wrong(sim, "a deadline that has not passed");
+}
+
+void sim_check_step(struct sim *sim, const struct sim_engine *e)
+{
+    if (!engine_is_sound(e->engine))
+        wrong(sim, "an engine that is not sound");
+}
+
+void sim_check_end(struct sim *sim)
+{
+    for (int32_t i = 0; i < sim->options->n_engines; i++) {
+        if (!engine_is_idle(sim->engines[i].engine))
+            wrong(sim, "an engine that holds requests after the last was over");
+        sim_check_step(sim, &sim->engines[i]);
+        if (sim->engines[i].n_sent != 0)
+            wrong(sim, "a request that was sent and never came back");
+    }
+    if (sim->n_over != sim->options->workload->n_requests || sim->n_held != 0 ||
+        sim->n_free_clients != sim->n_clients_max)
+        wrong(sim, "a request that was lost");
+}

@@ -1,0 +1,38 @@
+/* What happens when: a heap of events in a total order, (time, kind, sequence). */
+#pragma once
+#include "base/base.h"
+
+/* At one instant, in this order: so that an engine sees all that came when it steps. */
+enum sim_kind { SIM_ARRIVAL, SIM_CANCEL, SIM_STEP };
+
+struct sim_event {
+    int64_t time_ns;
+    uint64_t sequence; /* of its kind: a request's number, an engine's index */
+    uint64_t what;     /* for whoever put it there */
+    uint8_t kind;
+};
+struct sim_events {
+    struct sim_event *heap;
+    uint32_t n, n_max;
+};
+void sim_events_init(struct sim_events *events, uint32_t n_max); /* to begin with; it grows */
+void sim_events_free(struct sim_events *events);
+void sim_events_add(struct sim_events *events, const struct sim_event *event);
+/* The first; NULL when there is none. Valid until the next call. */
+const struct sim_event *sim_events_first(const struct sim_events *events);
+void sim_events_remove_first(struct sim_events *events);
+bool sim_events_is_before(const struct sim_event *a, const struct sim_event *b);
+
+/* The next wake of each of n sleepers: a tournament in which ties go to the lower index. */
+struct sim_wakes {
+    int64_t *wake_ns; /* (n) */
+    uint32_t *winner; /* (2 * n_leaves) of the subtree below; root at 1 */
+    uint32_t n, n_leaves;
+};
+void sim_wakes_init(struct sim_wakes *wakes, uint32_t n); /* all TIME_NEVER */
+void sim_wakes_free(struct sim_wakes *wakes);
+void sim_wakes_set(struct sim_wakes *wakes, uint32_t index, int64_t wake_ns);
+static inline uint32_t sim_wakes_first(const struct sim_wakes *wakes)
+{
+    return wakes->winner[1];
+}

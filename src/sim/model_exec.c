@@ -1,0 +1,227 @@
+/* The modelled executor. A lane's run is (batches, rounds, begin); every end follows from it.
+ *
+ * One batch of decodes, the common case, has closed forms for its span and the inverse; anything
+ * else is added up round by round. */
+#include "sim/model_exec.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include <string.h>
+
+struct lane {
+    int n_batches, n_polled, n_rounds;
+    int64_t begin_ps, end_ps;       /* end_ps: of the last batch of the run, kept when it is over */
+    int64_t ends_ps[LIMIT_BATCHES]; /* of each batch, in its last round */
+    bool is_decode;                 /* one batch, and all of its items are decodes */
+    struct perf_load load;          /* of it, in the first round */
+    struct batch batches[LIMIT_BATCHES];
+    struct batch_item *items; /* (n_requests_max) of all batches, one after the other */
+};
+struct sim_model_exec {
+    struct perf perfs[LIMIT_SERVICES];
+    const int64_t *clock_ns;
+    const struct request *requests;
+    int n_lanes;
+    int64_t busy_ps;
+    int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
+    struct lane lanes[];
+};
+
+static int64_t ns_of(int64_t ps)
+{
+    return div_up_i64(ps, 1000);
+}
+
+/* What the batch computes in one of its rounds, the first being 0. */
+static struct perf_load load_of_round(const struct sim_model_exec *x, const struct batch *batch,
+                                      int32_t round)
+{
+    struct perf_load load = { 0 };
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const struct request *r = &x->requests[item->slot];
+        struct engine_progress before = { 0 };
+        if (round > 0)
+            before = engine_exec_progress(r, item->n_tokens, round);
+        struct engine_progress after = engine_exec_progress(r, item->n_tokens, round + 1);
+        int64_t n = after.n_computed - before.n_computed;
+        int64_t n_computed = r->n_computed + before.n_computed;
+        if (n == 1 && n_computed >= r->n_prompt) {
+            load.n_decodes++;
+            load.n_decode_context += n_computed + 1;
+        } else {
+            load.n_new += (int32_t)n;
+            load.n_new_squared += n * n;
+            load.n_new_context += n * n_computed;
+        }
+    }
+    return load;
+}
+
+/* The end of every batch in round n_rounds - 1. */
+static void set_ends(struct sim_model_exec *x, struct lane *lane)
+{
+    int64_t at_ps = lane->begin_ps;
+    if (lane->is_decode) {
+        lane->ends_ps[0] =
+            at_ps + perf_decode_span_ps(&x->perfs[lane->batches[0].service], lane->load.n_decodes,
+                                        lane->load.n_decode_context, lane->n_rounds);
+        lane->end_ps = lane->ends_ps[0];
+        return;
+    }
+    for (int32_t round = 0; round < lane->n_rounds; round++) {
+        for (int i = 0; i < lane->n_batches; i++) {
+            const struct batch *batch = &lane->batches[i];
+            struct perf_load load = load_of_round(x, batch, round);
+            at_ps += perf_step_ps(&x->perfs[batch->service], &load);
+            lane->ends_ps[i] = at_ps;
+        }
+    }
+    lane->end_ps = at_ps;
+}
+
+/* The fewest rounds whose end is not before now. */
+static int rounds_until(const struct sim_model_exec *x, const struct lane *lane, int64_t now_ns)
+{
+    int64_t last_ps = (now_ns - 1) * 1000; /* a round that ends by then ended before now */
+    if (lane->is_decode) {
+        int64_t n = perf_decode_steps_in(&x->perfs[lane->batches[0].service], lane->load.n_decodes,
+                                         lane->load.n_decode_context, last_ps - lane->begin_ps);
+        return (int)min_i64(n + 1, lane->n_rounds);
+    }
+    int64_t at_ps = lane->begin_ps;
+    for (int32_t round = 0; round < lane->n_rounds; round++) {
+        for (int i = 0; i < lane->n_batches; i++) {
+            struct perf_load load = load_of_round(x, &lane->batches[i], round);
+            at_ps += perf_step_ps(&x->perfs[lane->batches[i].service], &load);
+        }
+        if (at_ps > last_ps)
+            return round + 1;
+    }
+    return lane->n_rounds;
+}
+
+/* ---- The contract. ---- */
+
+static void attach(void *self, const struct engine_exec_view *view)
+{
+    ((struct sim_model_exec *)self)->requests = view->requests;
+}
+
+static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
+{
+    struct sim_model_exec *x = self;
+    struct lane *lane = &x->lanes[batches[0].lane];
+    struct batch_item *items = lane->items;
+    CHECK(lane->n_polled == lane->n_batches && n_batches <= LIMIT_BATCHES);
+    /* What begins at the instant at which the lane became free begins at its exact end. */
+    lane->begin_ps = ns_of(lane->end_ps) == *x->clock_ns ? lane->end_ps : *x->clock_ns * 1000;
+    lane->n_batches = n_batches;
+    lane->n_polled = 0;
+    lane->n_rounds = n_rounds;
+    for (int i = 0; i < n_batches; i++) {
+        lane->batches[i] = batches[i];
+        lane->batches[i].items = items;
+        memcpy(items, batches[i].items, (size_t)batches[i].n_items * sizeof(*items));
+        items += batches[i].n_items;
+    }
+    lane->load = engine_exec_load(&lane->batches[0], x->requests);
+    lane->is_decode = n_batches == 1 && lane->load.n_new == 0;
+    set_ends(x, lane);
+}
+
+static void cut(void *self, uint16_t index)
+{
+    struct sim_model_exec *x = self;
+    struct lane *lane = &x->lanes[index];
+    if (lane->n_polled > 0 || lane->n_rounds == 1)
+        return;
+    int n_rounds = rounds_until(x, lane, *x->clock_ns);
+    if (n_rounds < lane->n_rounds) {
+        lane->n_rounds = n_rounds;
+        set_ends(x, lane);
+    }
+}
+
+static struct lane *first_lane(struct sim_model_exec *x)
+{
+    struct lane *first = NULL;
+    for (int i = 0; i < x->n_lanes; i++) {
+        struct lane *lane = &x->lanes[i];
+        if (lane->n_polled < lane->n_batches &&
+            (first == NULL || lane->ends_ps[lane->n_polled] < first->ends_ps[first->n_polled]))
+            first = lane;
+    }
+    return first;
+}
+
+static bool poll(void *self, struct engine_exec_done *done)
+{
+    struct sim_model_exec *x = self;
+    struct lane *lane = first_lane(x);
+    if (lane == NULL || ns_of(lane->ends_ps[lane->n_polled]) > *x->clock_ns)
+        return false;
+    int index = lane->n_polled++;
+    const struct batch *batch = &lane->batches[index];
+    int64_t begin_ps = index > 0 && lane->n_rounds == 1 ? lane->ends_ps[index - 1] : lane->begin_ps;
+    *done = (struct engine_exec_done){
+        .batch = batch->id,
+        .n_steps = lane->n_rounds,
+        .begin_ns = ns_of(begin_ps),
+        .end_ns = ns_of(lane->ends_ps[index]),
+        .n_new = x->n_new,
+    };
+    x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        x->n_new[i] =
+            engine_exec_progress(&x->requests[item->slot], item->n_tokens, lane->n_rounds).n_new;
+    }
+    return true;
+}
+
+static int wait_fd(void *self)
+{
+    (void)self;
+    return -1;
+}
+
+static int64_t next_ns(void *self)
+{
+    const struct lane *lane = first_lane(self);
+    return lane == NULL ? TIME_NEVER : ns_of(lane->ends_ps[lane->n_polled]);
+}
+
+struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
+                                           uint32_t n_requests_max, const int64_t *clock_ns)
+{
+    CHECK(n_services <= LIMIT_SERVICES && n_lanes > 0 && n_lanes <= LIMIT_LANES);
+    struct sim_model_exec *x = mem_take(sizeof(*x) + (size_t)n_lanes * sizeof(x->lanes[0]));
+    memcpy(x->perfs, perfs, (size_t)n_services * sizeof(*perfs));
+    x->n_lanes = n_lanes;
+    x->clock_ns = clock_ns;
+    x->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->n_new));
+    for (int i = 0; i < n_lanes; i++) {
+        x->lanes[i].items = mem_take(n_requests_max * sizeof(*x->lanes[i].items));
+        x->lanes[i].end_ps = -1000;
+    }
+    return x;
+}
+
+void sim_model_exec_close(struct sim_model_exec *x)
+{
+    for (int i = 0; i < x->n_lanes; i++)
+        mem_give(x->lanes[i].items);
+    mem_give(x->n_new);
+    mem_give(x);
+}
+
+struct engine_exec sim_model_exec_face(struct sim_model_exec *x)
+{
+    return (struct engine_exec){ x, attach, begin, cut, poll, wait_fd, next_ns };
+}
+
+int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)
+{
+    return x->busy_ps;
+}

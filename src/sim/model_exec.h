@@ -1,0 +1,16 @@
+/* The modelled executor: batches take the time that the performance model says, tokens are drawn
+ * until the request's true length (n_tokens_max).
+ *
+ * Lanes run side by side, the batches of one lane in turn. Time is kept in picoseconds, so n steps
+ * in one hold end at the very instant at which n single steps would. */
+#pragma once
+#include "engine/exec.h"
+
+struct sim_model_exec;
+/* perfs: (n_services) the truth; the engine may believe something else. clock_ns: virtual time. */
+struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
+                                           uint32_t n_requests_max, const int64_t *clock_ns);
+void sim_model_exec_close(struct sim_model_exec *exec);
+struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
+/* Picoseconds during which a lane computed, summed over lanes. */
+int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);

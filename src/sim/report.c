@@ -1,0 +1,96 @@
+/* The simulator's report: sums while it runs, text in the end. */
+#include "sim/state.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include <string.h>
+
+void sim_report_open(struct sim *sim)
+{
+    const struct sim_options *o = sim->options;
+    *sim->report = (struct sim_report){
+        .policy = o->policy->name,
+        .seed = o->workload->seed,
+        .n_services = o->n_services,
+    };
+    sim->report->services = mem_take((size_t)o->n_services * sizeof(*sim->report->services));
+    for (int32_t i = 0; i < o->n_services; i++) {
+        hist_init(&sim->report->services[i].e2e_ns);
+        hist_init(&sim->report->services[i].ttft_ns);
+    }
+}
+
+void sim_report_free(struct sim_report *report)
+{
+    mem_give(report->services);
+    report->services = NULL;
+}
+
+/* One request is over. */
+void sim_report_add(struct sim *sim, const struct sim_client *client,
+                    const struct service_event *event)
+{
+    const struct request *r = &client->request;
+    struct sim_service_report *s = &sim->report->services[r->service];
+    int32_t n_new = client->n_got - r->n_prompt;
+    int64_t record[5] = { (int64_t)(r->id >> SIM_LIVE_BITS), event->why, client->first_ns,
+                          sim->clock_ns, n_new };
+    sim->report->hash = hash_fast(record, sizeof(record), sim->report->hash).low;
+    sim->report->n_requests++;
+    sim->report->end_ns = sim->clock_ns;
+    s->n_requests++;
+    s->n_ended[event->why]++;
+    s->n_prompt_tokens += r->n_prompt;
+    s->n_tokens += n_new;
+    s->n_preempted += event->n_preempted;
+    if (event->why != SERVICE_LENGTH && event->why != SERVICE_STOPPED)
+        return;
+    int64_t e2e_ns = sim->clock_ns - r->arrived_ns, ttft_ns = client->first_ns - r->arrived_ns;
+    int64_t solo_ps = perf_solo_ps(&sim->options->services[r->service].perf, r->n_prompt, n_new);
+    s->e2e_s += (double)e2e_ns * 1e-9;
+    s->ttft_s += (double)ttft_ns * 1e-9;
+    s->solo_s += (double)solo_ps * 1e-12;
+    if (n_new > 1)
+        s->tpot_s += (double)(e2e_ns - ttft_ns) * 1e-9 / (n_new - 1);
+    s->n_met += e2e_ns <= solo_ps / 200;
+    hist_add(&s->e2e_ns, e2e_ns);
+    hist_add(&s->ttft_ns, ttft_ns);
+}
+
+static void print_service(const struct sim_service_report *s, const char *name, struct str *out)
+{
+    double n = (double)(s->n_ended[SERVICE_LENGTH] + s->n_ended[SERVICE_STOPPED]);
+    str_printf(out, "%s: %lld requests", name, (long long)s->n_requests);
+    for (int why = 1; why < SERVICE_WHY_N; why++)
+        if (s->n_ended[why] > 0)
+            str_printf(out, ", %lld %s", (long long)s->n_ended[why], service_why_name(why));
+    str_printf(out, "; %lld prompt tokens, %lld tokens, %lld preemptions\n",
+               (long long)s->n_prompt_tokens, (long long)s->n_tokens, (long long)s->n_preempted);
+    if (n == 0)
+        return;
+    str_printf(out, "  end to end mean %.9g s, p50 %.9g, p99 %.9g, max %.9g\n", s->e2e_s / n,
+               (double)hist_quantile(&s->e2e_ns, 0.5) * 1e-9,
+               (double)hist_quantile(&s->e2e_ns, 0.99) * 1e-9, (double)s->e2e_ns.max * 1e-9);
+    str_printf(out, "  first token mean %.9g s, p50 %.9g, p99 %.9g, max %.9g\n", s->ttft_s / n,
+               (double)hist_quantile(&s->ttft_ns, 0.5) * 1e-9,
+               (double)hist_quantile(&s->ttft_ns, 0.99) * 1e-9, (double)s->ttft_ns.max * 1e-9);
+    str_printf(out, "  per token mean %.9g s; normalized latency %.9g; within 5x solo %.9g\n",
+               s->tpot_s / n, s->e2e_s / s->solo_s, (double)s->n_met / n);
+}
+
+void sim_report_print(const struct sim_report *report, const struct sim_options *options,
+                      struct str *out)
+{
+    double end_s = (double)report->end_ns * 1e-9;
+    str_printf(out, "policy %s, seed %llu: %llu requests over %.9g s\n", report->policy,
+               (unsigned long long)report->seed, (unsigned long long)report->n_requests, end_s);
+    if (report->wrong != NULL)
+        str_printf(out, "WRONG: %s\n", report->wrong);
+    str_printf(out,
+               "%lld batches, lanes busy %.9g; at most %lld held at the door; records %016llx\n",
+               (long long)report->n_rounds,
+               (double)report->busy_ps * 1e-12 / (end_s * options->n_engines * options->n_lanes),
+               (long long)report->n_held_max, (unsigned long long)report->hash);
+    for (int32_t i = 0; i < report->n_services; i++)
+        print_service(&report->services[i], options->services[i].name, out);
+}

@@ -1,0 +1,294 @@
+/* The simulation's loop: the earliest of {next arrival, next cancel, next wake of an engine}.
+ *
+ * At one instant arrivals come first, then cancels, then engines by index: each engine steps once
+ * all mail of the instant lies with it. What an engine returns goes to the door, and from there to
+ * an engine with room, at the same instant. */
+#include "sim/state.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "kv/kv.h"
+#include <stdio.h>
+#include <string.h>
+
+#define SIM_LIVE_MAX       65536
+#define SIM_UNIT_BYTES_MAX (16 << 20)
+#define SIM_NO_CLIENT      UINT32_MAX
+
+/* ---- Opening. ---- */
+
+static bool emit(void *self, const struct service_event *event, const void *payload);
+
+static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout *layouts,
+                        int64_t unit_bytes)
+{
+    const struct sim_options *o = sim->options;
+    struct sim_engine *e = &sim->engines[index];
+    struct perf perfs[LIMIT_SERVICES];
+    struct engine_room room;
+    struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
+    for (int32_t i = 0; i < o->n_services; i++) {
+        perfs[i] = o->services[i].perf;
+        snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
+        specs[i].kv_bytes_min = o->services[i].kv_bytes_min;
+        specs[i].kv_bytes_max = o->services[i].kv_bytes_max;
+    }
+    e->sim = sim;
+    e->index = index;
+    e->exec =
+        sim_model_exec_open(o->n_services, perfs, o->n_lanes, o->n_requests_max, &sim->clock_ns);
+    e->engine = engine_open(&(struct engine_options){
+        .id = index,
+        .memory_bytes = o->memory_bytes,
+        .n_requests_max = o->n_requests_max,
+        .n_tokens_max = o->n_tokens_max,
+        .n_lanes = o->n_lanes,
+        .n_services = o->n_services,
+        .services = specs,
+        .layouts = layouts,
+        .kv_unit_bytes = unit_bytes,
+        .is_virtual = true,
+        .policy = o->policy,
+        .config = o->config,
+        .exec = sim_model_exec_face(e->exec),
+        .emit = emit,
+        .emit_self = e,
+    });
+    for (int32_t i = 0; i < o->n_services; i++) {
+        const struct sim_service *s = &o->services[i];
+        CHECK(engine_make_room(e->engine, i, s->weights_bytes, s->activation_bytes, 0, &room));
+        engine_open_service(e->engine, i, &s->perf, 0);
+    }
+    mem_give(specs);
+}
+
+static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
+{
+    struct kv_layout layouts[LIMIT_SERVICES];
+    int64_t bytes_per_token[LIMIT_SERVICES];
+    double waste;
+    *sim = (struct sim){ .options = options, .report = report };
+    sim_report_open(sim);
+    for (int32_t i = 0; i < options->n_services; i++)
+        bytes_per_token[i] = options->services[i].bytes_per_token;
+    int64_t unit_bytes =
+        kv_choose_layout(options->n_services, bytes_per_token, SIM_UNIT_BYTES_MAX, layouts, &waste);
+    sim->engines = mem_take((size_t)options->n_engines * sizeof(*sim->engines));
+    for (int32_t i = 0; i < options->n_engines; i++)
+        open_engine(sim, (uint16_t)i, layouts, unit_bytes);
+    sim->n_clients_max = options->n_live_max > 0 ? options->n_live_max : SIM_LIVE_MAX;
+    CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
+    sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
+    for (uint32_t i = sim->n_clients_max; i-- > 0;)
+        sim->free_clients[sim->n_free_clients++] = i;
+    sim->first_held = sim->last_held = SIM_NO_CLIENT;
+    sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
+    sim_events_init(&sim->events, 1024);
+    sim_workload_begin(&sim->stream, options->workload);
+    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+}
+
+static void sim_close(struct sim *sim)
+{
+    for (int32_t i = 0; i < sim->options->n_engines; i++) {
+        engine_close(sim->engines[i].engine);
+        sim_model_exec_close(sim->engines[i].exec);
+    }
+    mem_give(sim->engines);
+    mem_give(sim->clients);
+    mem_give(sim->free_clients);
+    sim_wakes_free(&sim->wakes);
+    sim_events_free(&sim->events);
+}
+
+/* ---- The door: clients come, wait, are sent, hear, go. ---- */
+
+static void hold(struct sim *sim, uint32_t index)
+{
+    sim->clients[index].next_held = SIM_NO_CLIENT;
+    sim->clients[index].engine = SIM_NO_ENGINE;
+    if (sim->last_held != SIM_NO_CLIENT)
+        sim->clients[sim->last_held].next_held = index;
+    else
+        sim->first_held = index;
+    sim->last_held = index;
+    sim->n_held++;
+    sim->report->n_held_max = max_i64(sim->report->n_held_max, sim->n_held);
+}
+
+static uint32_t least_loaded(const struct sim *sim)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < (uint32_t)sim->options->n_engines; i++)
+        if (sim->engines[i].n_sent < sim->engines[best].n_sent)
+            best = i;
+    return best;
+}
+
+/* Sends those who wait, in order, as long as an engine has room. */
+static void send_held(struct sim *sim)
+{
+    while (sim->first_held != SIM_NO_CLIENT) {
+        struct sim_client *client = &sim->clients[sim->first_held];
+        struct sim_engine *e = &sim->engines[least_loaded(sim)];
+        if (e->n_sent >= sim->options->n_requests_max)
+            return;
+        sim->first_held = client->next_held;
+        if (sim->first_held == SIM_NO_CLIENT)
+            sim->last_held = SIM_NO_CLIENT;
+        sim->n_held--;
+        e->n_sent++;
+        client->engine = e->index;
+        CHECK(engine_submit(e->engine, &client->request, NULL, sim->clock_ns));
+        sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
+    }
+}
+
+static void go(struct sim *sim, struct sim_client *client, const struct service_event *event)
+{
+    sim_report_add(sim, client, event);
+    client->is_live = false;
+    sim->n_over++;
+    sim->free_clients[sim->n_free_clients++] = (uint32_t)(client - sim->clients);
+}
+
+static bool emit(void *self, const struct service_event *event, const void *payload)
+{
+    struct sim_engine *e = self;
+    struct sim *sim = e->sim;
+    struct sim_client *client = &sim->clients[event->id & ((1u << SIM_LIVE_BITS) - 1)];
+    (void)payload;
+    sim->report->n_events++;
+    sim_check_event(sim, client, event);
+    if (event->what == SERVICE_TOKENS) {
+        if (client->first_ns == 0)
+            client->first_ns = sim->clock_ns;
+        client->n_got += event->n_tokens;
+        return true;
+    }
+    e->n_sent--;
+    if (event->what == SERVICE_ENDED) {
+        go(sim, client, event);
+        return true;
+    }
+    client->request.n_tokens = client->n_got;
+    client->request.epoch++;
+    hold(sim, (uint32_t)(client - sim->clients));
+    return true;
+}
+
+static void arrive(struct sim *sim, const struct sim_ask *ask)
+{
+    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
+    uint32_t index = sim->free_clients[--sim->n_free_clients];
+    struct sim_client *client = &sim->clients[index];
+    *client = (struct sim_client){ .is_live = true, .n_got = ask->n_prompt };
+    client->request = (struct request){
+        .id = ask->number << SIM_LIVE_BITS | index,
+        .service = ask->service,
+        .n_prompt = ask->n_prompt,
+        .n_tokens = ask->n_prompt,
+        .n_tokens_max = min_i32(ask->n_prompt + ask->n_output, sim->options->n_tokens_max),
+        .n_predicted = ask->n_predicted,
+        .arrived_ns = ask->arrived_ns,
+        .deadline_ns = ask->deadline_ns,
+    };
+    if (ask->cancel_ns != TIME_NEVER)
+        sim_events_add(&sim->events, &(struct sim_event){ .time_ns = ask->cancel_ns,
+                                                          .sequence = ask->number,
+                                                          .what = client->request.id,
+                                                          .kind = SIM_CANCEL });
+    hold(sim, index);
+    send_held(sim);
+}
+
+/* Takes a client out of those who wait at the door. */
+static void unhold(struct sim *sim, uint32_t index)
+{
+    uint32_t before = SIM_NO_CLIENT, at = sim->first_held;
+    for (; at != index; at = sim->clients[at].next_held)
+        before = at;
+    uint32_t next = sim->clients[at].next_held;
+    if (before != SIM_NO_CLIENT)
+        sim->clients[before].next_held = next;
+    else
+        sim->first_held = next;
+    if (sim->last_held == index)
+        sim->last_held = before;
+    sim->n_held--;
+}
+
+static void cancel(struct sim *sim, uint64_t id)
+{
+    uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
+    struct sim_client *client = &sim->clients[index];
+    if (!client->is_live || client->request.id != id)
+        return; /* it was over before its client lost patience */
+    client->is_cancelled = true;
+    if (client->engine == SIM_NO_ENGINE) {
+        struct service_event event = { .what = SERVICE_ENDED, .why = SERVICE_CANCELLED };
+        unhold(sim, index);
+        go(sim, client, &event);
+        return;
+    }
+    struct sim_engine *e = &sim->engines[client->engine];
+    engine_cancel(e->engine, id, sim->clock_ns);
+    sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
+    send_held(sim);
+}
+
+/* ---- Time. ---- */
+
+static void step(struct sim *sim, struct sim_engine *e)
+{
+    sim->report->n_steps++;
+    sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
+    if (sim->options->checks_steps)
+        sim_check_step(sim, e);
+    send_held(sim);
+}
+
+/* The next thing happens. False when nothing will. */
+static bool advance(struct sim *sim)
+{
+    struct sim_event next = { .time_ns = TIME_NEVER, .kind = SIM_STEP };
+    const struct sim_event *cancelled = sim_events_first(&sim->events);
+    uint32_t engine = sim_wakes_first(&sim->wakes);
+    next.time_ns = sim->wakes.wake_ns[engine];
+    if (cancelled != NULL && sim_events_is_before(cancelled, &next))
+        next = *cancelled;
+    if (sim->has_ask && sim->ask.arrived_ns <= next.time_ns)
+        next = (struct sim_event){ .time_ns = sim->ask.arrived_ns, .kind = SIM_ARRIVAL };
+    if (next.time_ns == TIME_NEVER)
+        return false;
+    CHECK(next.time_ns >= sim->clock_ns);
+    sim->clock_ns = next.time_ns;
+    if (next.kind == SIM_ARRIVAL) {
+        arrive(sim, &sim->ask);
+        sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    } else if (next.kind == SIM_CANCEL) {
+        sim_events_remove_first(&sim->events);
+        cancel(sim, next.what);
+    } else {
+        step(sim, &sim->engines[engine]);
+    }
+    return true;
+}
+
+void sim_run(const struct sim_options *options, struct sim_report *report)
+{
+    struct sim sim;
+    sim_open(&sim, options, report);
+    while (report->wrong == NULL && sim.n_over < options->workload->n_requests && advance(&sim)) {}
+    if (report->wrong == NULL)
+        sim_check_end(&sim);
+    for (int32_t i = 0; i < options->n_engines; i++) {
+        struct engine_report *r = mem_take(sizeof(*r));
+        engine_report(sim.engines[i].engine, r, sim.clock_ns);
+        report->n_rounds += r->n_steps;
+        report->busy_ps += sim_model_exec_busy_ps(sim.engines[i].exec);
+        mem_give(r);
+    }
+    sim_close(&sim);
+}

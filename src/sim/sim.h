@@ -1,0 +1,60 @@
+/* The simulator: the real engines, pools and schedulers on virtual time, with modelled executors
+ * and a seeded workload in the place of clients.
+ *
+ * A simulation is a value: no globals, so one may run inside another. The same options give the
+ * same report, byte for byte. */
+#pragma once
+#include "base/hist.h"
+#include "base/str.h"
+#include "core/service.h"
+#include "predict/perf.h"
+#include "schedule/policy.h"
+#include "sim/workload.h"
+
+struct sim_service {
+    const char *name;
+    struct perf perf; /* the truth, and what its engines believe at start */
+    int64_t bytes_per_token, weights_bytes, activation_bytes;
+    int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
+};
+struct sim_options {
+    int32_t
+        n_engines; /* equal ones, each with all services; a request goes to the one with least */
+    int32_t n_lanes, n_services;
+    const struct sim_service *services;
+    int64_t memory_bytes;    /* of one engine */
+    uint32_t n_requests_max; /* of one engine; what does not fit is held at the door */
+    uint32_t n_live_max;     /* requests in the simulation at once; 0 = 65,536 */
+    int32_t n_tokens_max;
+    const struct schedule_policy *policy;
+    const struct schedule_config *config; /* NULL = the defaults; n_rounds_max 1 = no holds */
+    const struct sim_workload *workload;
+    bool checks_steps; /* every engine checks itself after every step: slow */
+};
+
+struct sim_service_report {
+    int64_t n_requests, n_ended[SERVICE_WHY_N];
+    int64_t n_prompt_tokens, n_tokens, n_preempted;
+    int64_t n_met;                        /* end to end within 5 times its own solo time */
+    double e2e_s, ttft_s, solo_s, tpot_s; /* sums over those that ended by themselves */
+    struct hist e2e_ns, ttft_ns;
+};
+struct sim_report {
+    const char *policy;
+    uint64_t seed, n_requests;
+    int64_t end_ns;            /* when the last request was over */
+    int64_t n_rounds, busy_ps; /* batches computed, lane time */
+    int64_t n_held_max;        /* at the door */
+    uint64_t hash;             /* of every request's record: why, first token, end, tokens */
+    int32_t n_services;
+    struct sim_service_report *services;
+    /* How hard it was, not what happened: differs with and without holds. */
+    int64_t n_steps, n_events;
+    const char *wrong; /* NULL, or the first invariant that did not hold: the run ended there */
+};
+/* Runs to the end of the workload. The report is the caller's to free. */
+void sim_run(const struct sim_options *options, struct sim_report *report);
+void sim_report_free(struct sim_report *report);
+/* The report as text, a line per fact; what is printed does not depend on holds. */
+void sim_report_print(const struct sim_report *report, const struct sim_options *options,
+                      struct str *out);

@@ -68,7 +68,7 @@ static double best_cap(const struct share_load *h, const struct share_load *long
 {
     double best = 0, least = 0;
     for (int i = 1; i <= GRID; i++) {
-        double phi = h->marginal + (1 - h->marginal) * i / GRID;
+        double phi = i == GRID ? 1 : h->marginal + (1 - h->marginal) * i / GRID;
         double slack = phi - h->marginal;
         if (slack <= 0)
             continue;

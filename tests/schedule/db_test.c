@@ -1,0 +1,185 @@
+/* Doubling budget: the paper's example, the starvation bound, starvation when blocks are short. */
+#include "loop.h"
+#include "test.h"
+#include "base/rng.h"
+#include "base/time.h"
+
+static const int64_t unit_ns = TIME_NS_PER_MS;
+
+static struct loop_options options_of(const char *policy, int64_t solo_0, int64_t solo_1)
+{
+    struct loop_options options = { .policy = schedule_find(policy),
+                                    .n_services = 2,
+                                    .unit_bytes = 1 << 16,
+                                    .pool_bytes = 1 << 28,
+                                    .n_requests_max = 2000 };
+    schedule_config_init(&options.config);
+    for (int i = 0; i < 2; i++) {
+        options.services[i] =
+            (struct loop_service){ .perf = loop_unit_perf(unit_ns), .bytes_per_token = 64 };
+        options.services[i].solo_ns = (i == 0 ? solo_0 : solo_1) * unit_ns;
+    }
+    return options;
+}
+
+/* SeaLLM Fig. 2 in units: S0 = {A, B, D, E} of 2 (a prompt and a token), S1 = {C} of 8; one request
+ * at a time. Worked by hand:
+ *   fcfs     A 0-2  B 2-4  C 4-5  D 5-6 (prompts first)  C 6-13  D 13-14  E 14-16
+ *   rr       A 0-2  B 2-4  C D C D C E C E C C C C     D ends at 8, E at 12, C at 16
+ *   db       A 0-2  B 2-4  C 4-5  D 5-7  E 7-9  C 9-16
+ * Normalized latency (the sum of latency / length): 13.125, 8.5, 6.5: db is 2.0 times better than
+ * fcfs and 1.3 times better than rr, as the paper says of its figure. */
+static double serve_example(const char *policy, int64_t ends[5])
+{
+    static const struct {
+        int service;
+        int64_t at;
+    } arrivals[5] = { { 0, 0 }, { 0, 2 }, { 1, 4 }, { 0, 5 }, { 0, 5 } };
+    struct loop_options options = options_of(policy, 2, 8);
+    options.config.n_seqs_max = 1;
+    struct loop loop;
+    loop_open(&loop, &options);
+    for (int i = 0; i < 5; i++)
+        (void)loop_add(&loop, arrivals[i].service, arrivals[i].at * unit_ns, 10,
+                       arrivals[i].service == 0 ? 2 : 8);
+    loop_run(&loop);
+    double normalized = 0;
+    for (int i = 0; i < 5; i++) {
+        ends[i] = loop.results[i].end_ns / unit_ns;
+        normalized += (double)(ends[i] - arrivals[i].at) / (arrivals[i].service == 0 ? 2 : 8);
+    }
+    loop_close(&loop);
+    return normalized;
+}
+
+static void the_papers_example(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        int64_t ends[5];
+        double normalized;
+    } rows[] = {
+        { "fcfs", { 2, 4, 13, 14, 16 }, 13.125 },  { "rr", { 2, 4, 16, 8, 12 }, 8.5 },
+        { "db-literal", { 2, 4, 16, 7, 9 }, 6.5 }, { "db-turn", { 2, 4, 16, 7, 9 }, 6.5 },
+        { "db-share", { 2, 4, 16, 7, 9 }, 6.5 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        int64_t ends[5];
+        double normalized = serve_example(rows[i].policy, ends);
+        for (int k = 0; k < 5; k++)
+            assert_int_equal(ends[k], rows[i].ends[k]);
+        assert_true(normalized == rows[i].normalized);
+    }
+}
+
+/* Asserts the bound batch by batch: when somebody starves, the batch holds the one that has
+ * starved longest. */
+static void starved_go_first(struct loop *loop, const struct batch *batch, void *self)
+{
+    int64_t *n_starved = self, since_ns = INT64_MAX, served_since_ns = INT64_MAX;
+    for (uint32_t slot = 0; slot < loop->options.n_requests_max; slot++) {
+        const struct request *r = &loop->requests[slot];
+        if (r->state != REQUEST_WAITING && r->state != REQUEST_RUNNING)
+            continue;
+        double factor = loop->options.config.starve_factor;
+        int64_t theta_ns = max_i64(loop->options.config.starve_ns_min,
+                                   (int64_t)(factor * (double)loop->services[r->service].solo_ns));
+        since_ns = min_i64(since_ns, r->served_ns + theta_ns);
+        for (int32_t i = 0; i < batch->n_items; i++)
+            if (batch->items[i].slot == slot)
+                served_since_ns = min_i64(served_since_ns, r->served_ns + theta_ns);
+    }
+    if (since_ns >= loop->view.now_ns)
+        return;
+    ++*n_starved;
+    assert_int_equal(served_since_ns, since_ns);
+}
+
+static void once_starved_only_earlier_ones_go_before(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(1);
+    static const char *const policies[] = { "db-literal", "db-turn", "db-share" };
+    int64_t n_starved = 0;
+    for (uint64_t round = 0; round < 30; round++) {
+        struct rng rng;
+        struct loop loop;
+        rng_init(&rng, seed, round);
+        struct loop_options options = options_of(policies[round % 3], 20, 300);
+        options.config.starve_ns_min = 200 * unit_ns;
+        options.config.n_seqs_max = 1 + (int32_t)rng_below(&rng, 8);
+        options.config.chunk_tokens = round % 2 == 0 ? 0 : 32;
+        loop_open(&loop, &options);
+        loop.on_batch = starved_go_first;
+        loop.on_batch_self = &n_starved;
+        double now = 0;
+        for (int i = 0; i < 300; i++) {
+            now += rng_exponential(&rng) * 10;
+            int service = rng_below(&rng, 8) == 0;
+            (void)loop_add(&loop, service, (int64_t)(now * 1e6), 1 + (int32_t)rng_below(&rng, 100),
+                           1 + (int32_t)rng_below(&rng, service ? 300 : 30));
+        }
+        loop_run(&loop);
+        loop_close(&loop);
+    }
+    print_message("%lld batches chosen for a starved request\n", (long long)n_starved);
+    assert_true(n_starved > 1000);
+}
+
+/* With a pool that a few long requests fill, a starved short one waits for blocks at most until one
+ * of them has run for theta; nobody waits for ever and few are thrown out. */
+static void blocks_for_the_starved_come_in_time(void **state)
+{
+    (void)state;
+    struct loop loop;
+    struct loop_options options = options_of("db-turn", 400, 20);
+    options.config.starve_ns_min = 100 * unit_ns;
+    options.config.starve_factor = 1;
+    options.pool_bytes = 40 * (1 << 16); /* 40960 tokens */
+    loop_open(&loop, &options);
+    for (int i = 0; i < 30; i++)
+        (void)loop_add(&loop, 0, i * unit_ns, 4000, 3000);
+    for (int i = 0; i < 10; i++)
+        (void)loop_add(&loop, 1, (50 + i * 100) * unit_ns, 2000, 10);
+    loop_run(&loop);
+    for (int i = 30; i < 40; i++)
+        assert_true(loop.results[i].end_ns - (50 + (i - 30) * 100) * unit_ns < 1500 * unit_ns);
+    int64_t gap_ns = 0;
+    for (int i = 0; i < 40; i++)
+        gap_ns = max_i64(gap_ns, loop.results[i].served_gap_ns);
+    print_message("longest wait %lld ms, %lld preempted in %lld steps\n",
+                  (long long)(gap_ns / unit_ns), (long long)loop.n_preempts,
+                  (long long)loop.n_steps);
+    assert_true(loop.n_preempts * 20 < loop.n_steps); /* a resident stays for theta: 400 steps */
+    loop_close(&loop);
+}
+
+static void priority_goes_before_budgets(void **state)
+{
+    (void)state;
+    struct loop loop;
+    struct loop_options options = options_of("db-share", 2, 8);
+    options.config.n_seqs_max = 1;
+    loop_open(&loop, &options);
+    for (int i = 0; i < 3; i++)
+        (void)loop_add(&loop, i == 2, 0, 10, i == 2 ? 8 : 2);
+    loop.coming[2].priority = -1; /* the long one first, although its budget is larger */
+    loop.coming[0].priority = 1;
+    loop_run(&loop);
+    assert_int_equal(loop.results[2].end_ns / unit_ns, 8);
+    assert_int_equal(loop.results[1].end_ns / unit_ns, 10);
+    assert_int_equal(loop.results[0].end_ns / unit_ns, 12);
+    loop_close(&loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_papers_example),
+        cmocka_unit_test(once_starved_only_earlier_ones_go_before),
+        cmocka_unit_test(blocks_for_the_starved_come_in_time),
+        cmocka_unit_test(priority_goes_before_budgets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

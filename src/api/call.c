@@ -1,6 +1,7 @@
 /* Calls: from a request through its choices to the answer. */
 #include "api/call.h"
 #include "api/headers.h"
+#include "api/mirror.h"
 #include "api/reply.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -261,8 +262,12 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
         api_error_set(&error, kind, NULL, "%.*s", (int)event->n_bytes, payload);
     else
         api_error_set(&error, kind, NULL, "%s", rows[why].text);
-    if (kind == ERROR_LOADING)
-        snprintf(error.extra, sizeof(error.extra), ",\"loading\":{\"status\":\"loading\"}");
+    if (kind == ERROR_LOADING) {
+        struct api_model_state state = api_mirror_state(call->api, call->prompts.model->service);
+        snprintf(error.extra, sizeof(error.extra),
+                 ",\"loading\":{\"status\":\"%s\",\"progress\":%.2f}",
+                 service_status_name(state.status), state.percent / 100.0);
+    }
     fail_call(call, &error, why);
 }
 

@@ -78,8 +78,8 @@ static void refuse_length(const struct api_prompts *prompts, int32_t n, bool is_
     const char *field = prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
     if (is_more)
         api_error_set(error, ERROR_CONTEXT, field,
-                      "this model's context is %d tokens, and the %s alone take more than that",
-                      n_context, field);
+                      "this model's context is %d tokens, and more are in the %s alone", n_context,
+                      field);
     else
         api_error_set(error, ERROR_CONTEXT, field,
                       "this model's context is %d tokens, but %d were asked for: %d in the %s and "

@@ -359,7 +359,7 @@ def ends_by_misfortune(s):
         got, events = stream(s.port, CHAT, chat(f"[{word}={at}]"))
         assert got == 200 and "[DONE]" not in events and "error" in events[-1], (word, events)
     assert "toy: it was asked for" in error_of(s.port, CHAT, chat("[fail]"))[1]["message"]
-    assert post(s.port, CHAT, chat("[cold]"))[2]["loading"]["status"] == "loading"
+    assert post(s.port, CHAT, chat("[cold]"))[2]["loading"] == {"status": "loaded", "progress": 0.0}
     assert post(s.port, CHAT, chat("[late]"))[1]["x-shoal-request-dropped-reason"] == "rejected-deadline"
     assert post(s.port, CHAT, chat("[late=2]"))[1]["x-shoal-request-dropped-reason"] == "evicted-deadline"
     s.wait_idle()

@@ -1,0 +1,68 @@
+/* Ids, deadlines and keys out of headers. */
+#include "test.h"
+#include "api/headers.h"
+#include "base/time.h"
+
+static void parse(const char *headers, struct api_http_head *head)
+{
+    static char text[512];
+    const char *why;
+    snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", headers);
+    assert_int_equal(api_http_parse_head(view_text(text), head, &why), 0);
+}
+
+static void test_targets(void **state)
+{
+    (void)state;
+    struct api_http_head head;
+    struct api_error error = { 0 };
+    struct service_slo slo = { 0 };
+    int64_t deadline_ns;
+    parse("X-Slo-Ttft-Ms: 250\r\nX-Request-Deadline-Ms: 1000\r\n", &head);
+    assert_true(api_headers_targets(&head, 5, &deadline_ns, &slo, &error));
+    assert_true(slo.ttft_ns == 250 * TIME_NS_PER_MS && slo.e2e_ns == 0);
+    assert_int_equal(deadline_ns, 5 + TIME_NS_PER_S);
+    parse("", &head);
+    assert_true(api_headers_targets(&head, 5, &deadline_ns, &slo, &error));
+    assert_true(deadline_ns == TIME_NEVER);
+    parse("x-slo-e2e-ms: 1e3\r\n", &head);
+    assert_false(api_headers_targets(&head, 5, &deadline_ns, &slo, &error));
+    assert_string_equal(error.text, "the header x-slo-e2e-ms must be an integer between 1 and "
+                                    "604800000 (milliseconds)");
+}
+
+static void test_keys(void **state)
+{
+    (void)state;
+    struct api_http_head head;
+    parse("Authorization: Bearer abc\r\n", &head);
+    assert_true(api_headers_has_key(&head, "abc"));
+    assert_false(api_headers_has_key(&head, "abcd"));
+    parse("X-Api-Key: abc\r\nAuthorization: Basic abc\r\n", &head);
+    assert_true(api_headers_has_key(&head, "abc"));
+    parse("Authorization: abc\r\n", &head);
+    assert_false(api_headers_has_key(&head, "abc"));
+}
+
+static void test_ids(void **state)
+{
+    (void)state;
+    struct api_http_head head;
+    char id[8];
+    parse("X-Request-Id: a-1\r\n", &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, "a-1");
+    parse("X-Request-Id: a 1\r\n", &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, "");
+    parse("X-Request-Id: 12345678\r\n", &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_targets), cmocka_unit_test(test_keys),
+                                        cmocka_unit_test(test_ids) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+/* Health on drawn reports and drawn time: an engine that has work must make steps. */
+#include "test.h"
+#include "api/mirror.h"
+#include "base/time.h"
+
+static void say(struct api *api, struct engine_report *report, int64_t now_s)
+{
+    api->mirror.pending[0] = (struct api_pending){ .id = 9, .kind = CONTROL_LIST };
+    struct control_answer answer = { .id = 9, .n_engines = 1, .engines = report };
+    api_mirror_take(api, &answer, now_s * TIME_NS_PER_S);
+    api->mirror.pending[0] = (struct api_pending){ .id = 10, .kind = CONTROL_HEALTH };
+    answer = (struct control_answer){ .id = 10, .is_healthy = true };
+    api_mirror_take(api, &answer, now_s * TIME_NS_PER_S);
+}
+
+static bool is_well(const struct api *api, int64_t now_s)
+{
+    char why[160];
+    return api_mirror_is_well(api, now_s * TIME_NS_PER_S, why, sizeof(why));
+}
+
+static void test_stuck_engine(void **state)
+{
+    (void)state;
+    static struct api api;
+    static struct engine_report report;
+    api_mirror_open(&api);
+    report = (struct engine_report){ .n_steps = 5, .n_requests = 1 };
+    for (int64_t s = 100; s < 130; s++)
+        say(&api, &report, s);
+    assert_true(is_well(&api, 130));
+    say(&api, &report, 131);
+    assert_false(is_well(&api, 131)); /* 31 s with a request and not one step */
+    report.n_steps++;
+    say(&api, &report, 132);
+    assert_true(is_well(&api, 132));
+    report.n_requests = 0;
+    for (int64_t s = 133; s < 200; s++)
+        say(&api, &report, s);
+    assert_true(is_well(&api, 200));  /* nothing to do is not being stuck */
+    assert_false(is_well(&api, 231)); /* nobody has answered for 31 s */
+    api_mirror_close(&api);
+}
+
+static void test_state_over_engines(void **state)
+{
+    (void)state;
+    static struct api api;
+    api_mirror_open(&api);
+    api.mirror.n_engines = 2;
+    api.mirror.engines[0].n_services = api.mirror.engines[1].n_services = 1;
+    api.mirror.engines[0].services[0].status = SERVICE_BROKEN;
+    api.mirror.engines[1].services[0].status = SERVICE_LOADING;
+    api.mirror.engines[1].services[0].progress_percent = 40;
+    struct api_model_state all = api_mirror_state(&api, 0);
+    assert_true(all.status == SERVICE_LOADING && all.percent == 40);
+    assert_int_equal(api_mirror_state(&api, 3).status, SERVICE_UNLOADED);
+    api_mirror_close(&api);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_stuck_engine),
+                                        cmocka_unit_test(test_state_over_engines) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* From bodies to ids: models by name, lengths with the arithmetic, empty prompts. */
+#include "test.h"
+#include "tests_toy.h"
+#include "api/prompts.h"
+
+static const char *const aliases[] = { "other" };
+static struct api_model models[] = {
+    { .name = "a/b",
+      .aliases = aliases,
+      .n_aliases = 1,
+      .n_context_max = 20,
+      .n_vocabulary = 260,
+      .bos_id = TOY_BOS },
+    { .name = "c", .n_context_max = 100, .n_vocabulary = 260, .bos_id = -1 },
+};
+
+static void make(struct api_prompts *prompts, enum api_ask_kind kind, const char *body)
+{
+    models[0].tokenizer = models[1].tokenizer = toy_tokenizer;
+    models[0].chat_template = toy_template;
+    struct api_options options = { .n_models = 2, .models = models };
+    (void)api_prompts_make(prompts, kind, view_text(body), &options);
+}
+
+static void test_lengths(void **state)
+{
+    (void)state;
+    static const struct {
+        enum api_ask_kind kind;
+        const char *body;
+        int32_t n_prompt, n_tokens_max;
+        const char *text;
+    } rows[] = {
+        { ASK_COMPLETION, "{\"model\":\"c\",\"prompt\":\"abc\"}", 4, 16, "" },
+        { ASK_COMPLETION, "{\"model\":\"other\",\"prompt\":\"0123456789\"}", 11, 9, "" },
+        { ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"\",\"add_special_tokens\":false}", 1, 16,
+          "" },
+        { ASK_COMPLETION, "{\"model\":\"c\",\"prompt\":\"\",\"add_special_tokens\":false}", 0, 0,
+          "the prompt has no tokens" },
+        { ASK_CHAT,
+          "{\"model\":\"a/b\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
+          "\"add_generation_prompt\":false}",
+          8, 12, "" },
+        { ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"01234\",\"max_tokens\":15}", 6, 15,
+          "this model's context is 20 tokens, but 21 were asked for: 6 in the prompt and 15 to "
+          "generate" },
+        { ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"0123456789012345678901\"}", 0, 0,
+          "this model's context is 20 tokens, and more are in the prompt alone" },
+        { ASK_COMPLETION, "{\"model\":\"d\",\"prompt\":\"a\"}", 0, 0,
+          "the model \"d\" does not exist here" },
+        { ASK_COMPLETION, "{\"prompt\":\"a\"}", 0, 0,
+          "model is missing, and this server has 2 of them" },
+        { ASK_CHAT, "{\"model\":\"c\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", 0, 0,
+          "the model \"c\" has no chat template, use /v1/completions" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct api_prompts prompts;
+        make(&prompts, rows[i].kind, rows[i].body);
+        assert_string_equal(prompts.error.text, rows[i].text);
+        if (rows[i].text[0] == '\0') {
+            assert_int_equal(prompts.of[0].n, rows[i].n_prompt);
+            assert_int_equal(prompts.n_tokens_max, rows[i].n_tokens_max);
+        }
+        api_prompts_free(&prompts);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_lengths) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -24,6 +24,7 @@ struct entry {
     int32_t *tokens; /* (n_tokens known) prompt and generated */
     int32_t n_tokens_room;
     uint16_t engine;
+    uint32_t door_epoch; /* of the submission to us: our own submissions count on from it */
     bool wants_cancel;   /* CANCEL could not be sent yet */
     uint8_t why;         /* OVER: why it ended here */
     int64_t held_ns;     /* since when */
@@ -261,6 +262,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     if (entry->state != ENTRY_SENT || event->epoch != entry->request.epoch)
         return false;
     *out = *event;
+    out->epoch = entry->door_epoch;
     switch (event->what) {
     case SERVICE_TOKENS:
         if (event->position != entry->request.n_tokens)
@@ -359,7 +361,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (handle == 0)
         return false;
     struct entry *entry = &g->entries[slots_index(handle)];
-    *entry = (struct entry){ .request = *request, .n_tokens_room = request->n_tokens + 64 };
+    *entry = (struct entry){ .request = *request, .door_epoch = request->epoch, .n_tokens_room = request->n_tokens + 64 };
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
     entry->body = mem_take(body->n_bytes);
     memcpy(entry->body, body, body->n_bytes);
@@ -413,7 +415,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
     list_remove(g, &g->over, at);
     *event =
         (struct service_event){ .id = entry->request.id,
-                                .epoch = entry->request.epoch,
+                                .epoch = entry->door_epoch,
                                 .what = SERVICE_ENDED,
                                 .why = entry->why,
                                 .position = entry->request.n_tokens,

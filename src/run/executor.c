@@ -216,11 +216,9 @@ static void cut(void *self, uint16_t lane)
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct run_executor *x = self;
-    if (x->n_polled == atomic_load(&x->n_done)) {
-        wake_clear(&x->done_wake);
-        if (x->n_polled == atomic_load(&x->n_done))
-            return false;
-    }
+    wake_clear(&x->done_wake);
+    if (x->n_polled == atomic_load(&x->n_done))
+        return false;
     uint64_t first = atomic_load(&x->n_begun) - (uint64_t)x->job.n_batches;
     *done = x->results[x->n_polled - first].done;
     x->n_polled++;

@@ -1,0 +1,330 @@
+/* Gateway, manager and node over the local bus with engines that return, repeat, refuse and fail:
+ * no request is lost, none is answered twice, every token is the right one. */
+#include "fake_engine.h"
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cluster/gateway.h"
+#include "cluster/manager.h"
+
+enum {
+    N_ENGINES = 2,
+    N_SERVICES = 4,
+    N_REQUESTS = 2000,
+    PROMPT = 5,
+    PORT_GATEWAY = 0,
+    PORT_MANAGER = 1,
+    PORT_NODE = 2
+};
+
+struct world {
+    struct fake_engine engines[N_ENGINES];
+    struct service_spec services[N_SERVICES];
+    struct cluster_local_bus *bus;
+    struct cluster_node *node;
+    struct cluster_manager *manager;
+    struct cluster_gateway *gateway;
+    struct route_config route;
+    int64_t now_ns;
+    /* per request */
+    struct {
+        int32_t n_tokens, n_tokens_max;
+        uint64_t seed;
+        bool is_over, is_cancelled;
+        uint8_t why;
+        char sentence[64];
+    } requests[N_REQUESTS];
+};
+
+static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
+{
+    static const int64_t need[N_SERVICES] = { 400, 400, 400, 400 };
+    struct cluster_engine faces[N_ENGINES];
+    memset(w, 0, sizeof *w);
+    w->now_ns = TIME_NS_PER_S;
+    for (int e = 0; e < N_ENGINES; e++) {
+        fake_engine_init(&w->engines[e], (uint16_t)e, N_SERVICES, seed);
+        faces[e] = fake_engine_face(&w->engines[e]);
+    }
+    for (int s = 0; s < N_SERVICES; s++) {
+        snprintf(w->services[s].name, LIMIT_NAME_BYTES, "model-%d", s);
+        w->services[s].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        w->services[s].hold_ns_max = 600 * TIME_NS_PER_S;
+    }
+    w->bus = cluster_local_bus_open(3, bus_bytes);
+    const struct cluster_node_options node = { .port = cluster_local_bus_port(w->bus, PORT_NODE),
+                                               .gateway = PORT_GATEWAY,
+                                               .manager = PORT_MANAGER,
+                                               .n_engines = N_ENGINES,
+                                               .n_services = N_SERVICES,
+                                               .engines = faces,
+                                               .report_ns = 10 * TIME_NS_PER_MS,
+                                               .fits = route_find("least")->fits };
+    const struct cluster_manager_options manager = { .port = cluster_local_bus_port(w->bus,
+                                                                                    PORT_MANAGER),
+                                                     .gateway = PORT_GATEWAY,
+                                                     .node = PORT_NODE,
+                                                     .n_engines = N_ENGINES,
+                                                     .n_services = N_SERVICES,
+                                                     .services = w->services,
+                                                     .need_bytes = need };
+    const struct cluster_gateway_options gateway = { .port = cluster_local_bus_port(w->bus,
+                                                                                    PORT_GATEWAY),
+                                                     .node = PORT_NODE,
+                                                     .manager = PORT_MANAGER,
+                                                     .n_engines = N_ENGINES,
+                                                     .n_services = N_SERVICES,
+                                                     .services = w->services,
+                                                     .n_requests_max = 128,
+                                                     .router = route_find("least"),
+                                                     .router_config = &w->route };
+    w->node = cluster_node_open(&node);
+    w->manager = cluster_manager_open(&manager);
+    w->gateway = cluster_gateway_open(&gateway);
+}
+
+static void close_world(struct world *w)
+{
+    cluster_gateway_close(w->gateway);
+    cluster_manager_close(w->manager);
+    cluster_node_close(w->node);
+    cluster_local_bus_close(w->bus);
+}
+
+static bool submit(struct world *w, int index, int service, int32_t n_generate, int64_t deadline_ns)
+{
+    unsigned char bytes[sizeof(struct request_body) + 4 * PROMPT];
+    struct request_body *body = (void *)bytes;
+    struct service door = cluster_gateway_service(w->gateway);
+    uint64_t seed = rng_at(5, 5, (uint64_t)index);
+    *body = (struct request_body){
+        .n_bytes = sizeof bytes,
+        .n_tokens = PROMPT,
+        .seed = seed,
+        .sampling = { .repetition_penalty = 1.0F, .top_p = 1.0F, .n_top_logprobs = -1 }
+    };
+    for (int i = 0; i < PROMPT; i++)
+        request_body_tokens(body)[i] = index % 1000;
+    const struct request request = { .id = (uint64_t)index + 1,
+                                     .service = (uint16_t)service,
+                                     .n_prompt = PROMPT,
+                                     .n_tokens = PROMPT,
+                                     .n_tokens_max = PROMPT + n_generate,
+                                     .arrived_ns = w->now_ns,
+                                     .deadline_ns = deadline_ns };
+    if (!door.submit(door.self, &request, body))
+        return false;
+    w->requests[index].n_tokens = PROMPT;
+    w->requests[index].n_tokens_max = PROMPT + n_generate;
+    w->requests[index].seed = seed;
+    return true;
+}
+
+static void take_events(struct world *w)
+{
+    struct service door = cluster_gateway_service(w->gateway);
+    struct service_event event;
+    const void *payload;
+    while (door.next(door.self, &event, &payload)) {
+        int i = (int)event.id - 1;
+        assert_in_range(i, 0, N_REQUESTS - 1);
+        assert_false(w->requests[i].is_over); /* never a word after the end */
+        if (event.what == SERVICE_TOKENS) {
+            assert_int_equal(event.position,
+                             w->requests[i].n_tokens); /* nothing lost, nothing repeated */
+            for (int32_t k = 0; k < event.n_tokens; k++)
+                assert_int_equal(((const int32_t *)payload)[k],
+                                 fake_engine_token(w->requests[i].seed, event.position + k));
+            w->requests[i].n_tokens += event.n_tokens;
+        } else {
+            assert_int_equal(event.what, SERVICE_ENDED);
+            w->requests[i].is_over = true;
+            w->requests[i].why = event.why;
+            if (event.n_bytes > 0)
+                memcpy(w->requests[i].sentence, payload, (size_t)min_i32(event.n_bytes, 63));
+        }
+    }
+}
+
+static void step(struct world *w)
+{
+    for (int round = 0; round < 4; round++) {
+        cluster_gateway_step(w->gateway, w->now_ns);
+        cluster_node_step(w->node, w->now_ns);
+        cluster_manager_step(w->manager, w->now_ns);
+        take_events(w);
+    }
+    assert_true(cluster_gateway_is_sound(w->gateway));
+    w->now_ns += TIME_NS_PER_MS;
+}
+
+static void run_storm(uint64_t seed, uint32_t bus_bytes)
+{
+    struct world *w = mem_take(sizeof *w);
+    struct rng rng;
+    struct service door;
+    int n_submitted = 0, n_over = 0, n_cancelled = 0;
+    open_world(w, seed, bus_bytes);
+    door = cluster_gateway_service(w->gateway);
+    rng_init(&rng, seed, 9);
+    for (int i = 0; i < 200000 && n_over < N_REQUESTS; i++) {
+        while (n_submitted < N_REQUESTS && rng_below(&rng, 2) == 0 &&
+               submit(w, n_submitted, (int)rng_below(&rng, N_SERVICES),
+                      1 + (int32_t)rng_below(&rng, 40), TIME_NEVER))
+            n_submitted++;
+        if (n_submitted > 0 && rng_below(&rng, 4) == 0) {
+            int victim = (int)rng_below(&rng, (uint32_t)n_submitted);
+            w->requests[victim].is_cancelled =
+                w->requests[victim].is_cancelled || !w->requests[victim].is_over;
+            door.cancel(door.self, (uint64_t)victim + 1);
+        }
+        step(w);
+        n_over = 0;
+        for (int k = 0; k < n_submitted; k++)
+            n_over += w->requests[k].is_over;
+    }
+    assert_int_equal(n_over, N_REQUESTS);
+    for (int k = 0; k < N_REQUESTS; k++) {
+        n_cancelled += w->requests[k].why == SERVICE_CANCELLED;
+        if (w->requests[k].why == SERVICE_CANCELLED)
+            assert_true(w->requests[k].is_cancelled);
+        else
+            assert_int_equal(w->requests[k].n_tokens, w->requests[k].n_tokens_max);
+    }
+    assert_int_equal(cluster_gateway_n_requests(w->gateway), 0);
+    printf("seed %llu: %d requests, %d cancelled, %llu crashes survived, %llu repeats dropped\n",
+           (unsigned long long)seed, N_REQUESTS, n_cancelled,
+           (unsigned long long)(w->engines[0].n_returned + w->engines[1].n_returned),
+           (unsigned long long)(w->engines[0].n_duplicated + w->engines[1].n_duplicated));
+    assert_true(w->engines[0].n_returned + w->engines[1].n_returned > 100);
+    assert_true(w->engines[0].n_duplicated + w->engines[1].n_duplicated > 100);
+    close_world(w);
+    mem_give(w);
+}
+
+static void test_nothing_is_lost_or_repeated(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        run_storm(seed, 1 << 20);
+}
+
+static void test_a_small_bus_only_slows(void **state)
+{
+    (void)state;
+    run_storm(11, 1 << 16);
+}
+
+static void test_a_broken_model_is_told(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    open_world(w, 3, 1 << 20);
+    w->engines[0].fails_load[1] = w->engines[1].fails_load[1] = true;
+    assert_true(submit(w, 0, 1, 4, TIME_NEVER));
+    assert_true(submit(w, 1, 0, 4, TIME_NEVER));
+    for (int i = 0; i < 500; i++)
+        step(w);
+    assert_true(w->requests[0].is_over && w->requests[1].is_over);
+    assert_int_equal(w->requests[0].why, SERVICE_FAILED);
+    assert_string_equal(w->requests[0].sentence, "the file is broken");
+    assert_int_equal(w->requests[1].why, SERVICE_LENGTH);
+    close_world(w);
+    mem_give(w);
+}
+
+static void test_deadlines_and_bounds_of_holding(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    open_world(w, 3, 1 << 20);
+    w->services[2].hold_ns_max = 10 * TIME_NS_PER_MS; /* copied at open: the second world has it */
+    w->services[3].n_held_max = 2;
+    w->services[3].hold_ns_max = 600 * TIME_NS_PER_S;
+    struct service_spec services[N_SERVICES];
+    memcpy(services, w->services, sizeof services);
+    const struct cluster_gateway_options gateway = { .port = cluster_local_bus_port(w->bus,
+                                                                                    PORT_GATEWAY),
+                                                     .node = PORT_NODE,
+                                                     .manager = PORT_MANAGER,
+                                                     .n_engines = N_ENGINES,
+                                                     .n_services = N_SERVICES,
+                                                     .services = services,
+                                                     .n_requests_max = 128,
+                                                     .router = route_find("least"),
+                                                     .router_config = &w->route };
+    cluster_gateway_close(w->gateway);
+    w->gateway = cluster_gateway_open(&gateway);
+    assert_true(
+        submit(w, 0, 1, 4,
+               w->now_ns + 5 * TIME_NS_PER_MS)); /* dies of its deadline while the model loads */
+    assert_true(submit(w, 1, 2, 4, TIME_NEVER)); /* held too long: loading takes 30 ms */
+    for (int i = 2; i < 6; i++)
+        assert_true(
+            submit(w, i, 3, 4, TIME_NEVER)); /* two of these are held, two are one too many */
+    for (int i = 0; i < 500; i++)
+        step(w);
+    int n_not_ready = 0;
+    for (int i = 0; i < 6; i++) {
+        assert_true(w->requests[i].is_over);
+        n_not_ready += i >= 2 && w->requests[i].why == SERVICE_NOT_READY;
+    }
+    assert_int_equal(w->requests[0].why, SERVICE_DEADLINE);
+    assert_int_equal(w->requests[1].why, SERVICE_NOT_READY);
+    assert_int_equal(n_not_ready, 2);
+    close_world(w);
+    mem_give(w);
+}
+
+/* Four models of 400 bytes on two engines of 1000: two fit on each, so a third one evicts the
+ * longest idle. */
+static void test_eviction_and_asks(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    open_world(w, 3, 1 << 20);
+    for (int s = 0; s < 4; s++) {
+        assert_true(submit(w, s, s, 2, TIME_NEVER));
+        for (int i = 0; i < 100; i++)
+            step(w);
+        assert_true(w->requests[s].is_over);
+    }
+    struct control control = cluster_gateway_control(w->gateway);
+    const struct control_ask unload = { .id = 1, .kind = CONTROL_UNLOAD, .service = 0 },
+                             load = { .id = 2, .kind = CONTROL_LOAD, .service = 0 };
+    struct control_answer answer;
+    assert_true(control.ask(control.self, &unload));
+    for (int i = 0; i < 50; i++)
+        step(w);
+    assert_true(control.next(control.self, &answer));
+    assert_int_equal(answer.id, 1);
+    assert_int_equal(answer.status, STATUS_OK);
+    assert_int_not_equal(w->engines[0].status[0], SERVICE_LOADED);
+    assert_int_not_equal(w->engines[1].status[0], SERVICE_LOADED);
+    assert_true(control.ask(control.self, &load));
+    for (int i = 0; i < 100; i++)
+        step(w);
+    assert_true(control.next(control.self, &answer));
+    assert_int_equal(answer.id, 2);
+    assert_int_equal(answer.status, STATUS_OK);
+    const struct control_ask health = { .id = 3, .kind = CONTROL_HEALTH };
+    assert_true(control.ask(control.self, &health));
+    assert_true(control.next(control.self, &answer));
+    assert_true(answer.is_healthy);
+    assert_int_equal(answer.n_engines, N_ENGINES);
+    close_world(w);
+    mem_give(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_lost_or_repeated),
+        cmocka_unit_test(test_a_small_bus_only_slows),
+        cmocka_unit_test(test_a_broken_model_is_told),
+        cmocka_unit_test(test_deadlines_and_bounds_of_holding),
+        cmocka_unit_test(test_eviction_and_asks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

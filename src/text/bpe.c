@@ -18,7 +18,8 @@ static void find_pair(const void *of, const char *text, struct text_symbol *left
     const struct text_bpe *bpe = of;
     if (left->id < 0 || right->id < 0)
         return;
-    uint32_t rank = map_find(&bpe->merges, (uint64_t)(uint32_t)left->id << 32 | (uint32_t)right->id);
+    uint32_t rank =
+        map_find(&bpe->merges, (uint64_t)(uint32_t)left->id << 32 | (uint32_t)right->id);
     if (rank == MAP_NONE)
         return;
     left->rank = rank;
@@ -62,8 +63,8 @@ static enum status add_merge(struct text_bpe *bpe, int32_t rank, const char *lin
     int32_t left = find_side(bpe->vocab, view_of(whole.at, n_left), bytes, &n[0]);
     if (left < 0)
         return STATUS_OK;
-    int32_t right = find_side(bpe->vocab, view_of(space + 1, whole.n - n_left - 1), bytes + n[0],
-                              &n[1]);
+    int32_t right =
+        find_side(bpe->vocab, view_of(space + 1, whole.n - n_left - 1), bytes + n[0], &n[1]);
     int32_t joined = text_vocab_find(bpe->vocab, view_of((const char *)bytes, n[0] + n[1]));
     bpe->joined[rank] = joined;
     if (right >= 0 && joined >= 0)

@@ -4,10 +4,10 @@
 
 struct text_bpe {
     const struct text_vocab *vocab;
-    struct map merges;   /* left id << 32 | right id to the rank */
-    int32_t *joined;     /* (n_merges) the id that a rank forms */
-    uint8_t *is_whole;   /* (n_tokens) the token's bytes encode to the token itself */
-    int32_t unknown_id;  /* for bytes without a token; -1: they are dropped, as HF does */
+    struct map merges;  /* left id << 32 | right id to the rank */
+    int32_t *joined;    /* (n_merges) the id that a rank forms */
+    uint8_t *is_whole;  /* (n_tokens) the token's bytes encode to the token itself */
+    int32_t unknown_id; /* for bytes without a token; -1: they are dropped, as HF does */
 };
 enum status text_bpe_open(struct text_bpe *bpe, const struct text_vocab *vocab,
                           const struct tokenizer_options *options, struct fault *fault) MUST_USE;

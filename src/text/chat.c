@@ -44,8 +44,7 @@ static struct jinja_value from_object(struct jinja_run *run, const json_t *json,
     struct jinja_value out = jinja_value_dict(run, JINJA_DICT);
     const char *key;
     json_t *member;
-    json_object_foreach((json_t *)(uintptr_t)json, key, member)
-    {
+    json_object_foreach((json_t *)(uintptr_t)json, key, member) {
         struct jinja_value name = jinja_value_copy(run, view_text(key));
         struct jinja_value value = from_json(run, member, depth + 1);
         if (!jinja_failed(run))
@@ -118,8 +117,7 @@ static void bind_context(struct jinja_run *run, const struct chat_options *optio
     jinja_exec_bind(run, view_text("eos_token"), borrow(options->eos_token));
     const char *key;
     json_t *member;
-    json_object_foreach((json_t *)(uintptr_t)kwargs, key, member)
-    {
+    json_object_foreach((json_t *)(uintptr_t)kwargs, key, member) {
         struct view name = jinja_value_copy(run, view_text(key)).string;
         jinja_exec_bind(run, name, from_json(run, member, 0));
     }
@@ -153,9 +151,9 @@ enum status chat_template_render(const struct chat_template *t, const struct cha
         json_error_t error;
         kwargs = json_loads(options->kwargs_json, JSON_REJECT_DUPLICATES, &error);
         if (!json_is_object(kwargs)) {
-            enum status status = fault_set(
-                fault, STATUS_BAD_INPUT, "chat_template_kwargs is not a JSON object%s%s",
-                kwargs == NULL ? ": " : "", kwargs == NULL ? error.text : "");
+            enum status status =
+                fault_set(fault, STATUS_BAD_INPUT, "chat_template_kwargs is not a JSON object%s%s",
+                          kwargs == NULL ? ": " : "", kwargs == NULL ? error.text : "");
             json_decref(kwargs);
             return status;
         }

@@ -97,13 +97,13 @@ enum jinja_node_kind {
     JINJA_NODE_NOT,
     JINJA_NODE_COND, /* b if a else c */
     /* statements */
-    JINJA_NODE_TEXT,   /* text */
-    JINJA_NODE_PRINT,  /* a */
-    JINJA_NODE_IF,     /* a: condition, b: body, c: else body */
-    JINJA_NODE_FOR,    /* a: target, b: iterable, c: body, d: else body, e: condition */
-    JINJA_NODE_SET,    /* a: target, b: value */
-    JINJA_NODE_CAPTURE, /* set block; a: target, b: body, c: filter chain or NULL */
-    JINJA_NODE_MACRO,   /* text(a: parameters), b: body; a parameter: NAME, a: default */
+    JINJA_NODE_TEXT,     /* text */
+    JINJA_NODE_PRINT,    /* a */
+    JINJA_NODE_IF,       /* a: condition, b: body, c: else body */
+    JINJA_NODE_FOR,      /* a: target, b: iterable, c: body, d: else body, e: condition */
+    JINJA_NODE_SET,      /* a: target, b: value */
+    JINJA_NODE_CAPTURE,  /* set block; a: target, b: body, c: filter chain or NULL */
+    JINJA_NODE_MACRO,    /* text(a: parameters), b: body; a parameter: NAME, a: default */
     JINJA_NODE_FILTERED, /* filter block; b: body, c: filter chain */
     JINJA_NODE_WITH,     /* a: SETs, b: body */
     JINJA_NODE_BODY,     /* b: body (generation) */
@@ -150,7 +150,7 @@ struct jinja_run {
     struct str *out;
     int64_t steps;
     int32_t line;
-    int depth, loop_depth;
+    int depth;
     enum jinja_flow flow;
     enum status status; /* not STATUS_OK: failed, everything unwinds */
     struct fault fault;

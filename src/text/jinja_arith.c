@@ -54,8 +54,8 @@ static struct jinja_value repeat(struct jinja_run *run, struct jinja_value v, in
         char *out = jinja_take(run, n_bytes == 0 ? 1 : n_bytes * (size_t)n + 1);
         for (int64_t i = 0; i < n && out != NULL && n_bytes > 0; i++)
             memcpy(out + (size_t)i * n_bytes, v.string.at, n_bytes);
-        return out == NULL ? jinja_none() :
-                             jinja_string(view_of(out, n_bytes == 0 ? 0 : n_bytes * (size_t)n));
+        return out == NULL ? jinja_none()
+                           : jinja_string(view_of(out, n_bytes == 0 ? 0 : n_bytes * (size_t)n));
     }
     struct jinja_value out = jinja_value_list(run, v.kind);
     for (int64_t i = 0; i < n && v.list->n > 0 && !jinja_failed(run); i++) {
@@ -119,7 +119,8 @@ static struct jinja_value int_arithmetic(struct jinja_run *run, enum jinja_op op
 {
     int64_t result = 0;
     bool overflows = false;
-    if (op == JINJA_DIV || (op == JINJA_POW && b < 0) || (b == 0 && op >= JINJA_DIV && op <= JINJA_MOD))
+    if (op == JINJA_DIV || (op == JINJA_POW && b < 0) ||
+        (b == 0 && op >= JINJA_DIV && op <= JINJA_MOD))
         return real_arithmetic(run, op, (double)a, (double)b);
     if (op == JINJA_POW)
         return int_power(run, a, b);
@@ -141,8 +142,8 @@ static struct jinja_value int_arithmetic(struct jinja_run *run, enum jinja_op op
     return jinja_int(result);
 }
 
-struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op,
-                                      struct jinja_value a, struct jinja_value b)
+struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
+                                      struct jinja_value b)
 {
     static const char *const names[] = { "+", "-", "*", "/", "//", "%", "**" };
     if (op == JINJA_CONCAT) {

@@ -3,8 +3,8 @@
 #include "text/jinja_value.h"
 
 struct jinja_value jinja_arith_unary(struct jinja_run *run, enum jinja_op op, struct jinja_value v);
-struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op,
-                                      struct jinja_value a, struct jinja_value b);
+struct jinja_value jinja_arith_binary(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
+                                      struct jinja_value b);
 bool jinja_arith_compare(struct jinja_run *run, enum jinja_op op, struct jinja_value a,
                          struct jinja_value b);
 /* of[start:stop:step]; NONE: not given. */

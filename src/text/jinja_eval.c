@@ -57,10 +57,14 @@ static struct jinja_value loop_attr(struct jinja_run *run, struct jinja_value of
         const char *name;
         struct jinja_value value;
     } attributes[] = {
-        { "index", jinja_int(i + 1) },      { "index0", jinja_int(i) },
-        { "first", jinja_bool(i == 0) },    { "last", jinja_bool(i + 1 == n) },
-        { "length", jinja_int(n) },         { "revindex", jinja_int(n - i) },
-        { "revindex0", jinja_int(n - i - 1) }, { "depth", jinja_int(loop->depth) },
+        { "index", jinja_int(i + 1) },
+        { "index0", jinja_int(i) },
+        { "first", jinja_bool(i == 0) },
+        { "last", jinja_bool(i + 1 == n) },
+        { "length", jinja_int(n) },
+        { "revindex", jinja_int(n - i) },
+        { "revindex0", jinja_int(n - i - 1) },
+        { "depth", jinja_int(loop->depth) },
         { "depth0", jinja_int(loop->depth - 1) },
         { "previtem", i > 0 ? loop->items->at[i - 1] : jinja_undefined(name) },
         { "nextitem", i + 1 < n ? loop->items->at[i + 1] : jinja_undefined(name) },

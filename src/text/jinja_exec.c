@@ -99,7 +99,7 @@ static void exec_for(struct jinja_run *run, const struct jinja_node *node)
         jinja_exec(run, node->d);
         return;
     }
-    *loop = (struct jinja_loop){ .items = items.list, .depth = ++run->loop_depth };
+    *loop = (struct jinja_loop){ .items = items.list, .depth = 1 }; /* jinja2 counts recursion only */
     int64_t start = run->n_stack, outer = run->scope;
     run->scope = start;
     for (; loop->index < items.list->n && !jinja_failed(run); loop->index++) {
@@ -113,7 +113,6 @@ static void exec_for(struct jinja_run *run, const struct jinja_node *node)
         if (flow == JINJA_FLOW_BREAK || !jinja_charge(run, 1))
             break;
     }
-    run->loop_depth--;
     close_scope(run, start, outer);
 }
 
@@ -155,9 +154,9 @@ struct jinja_value jinja_exec_macro(struct jinja_run *run, const struct jinja_no
         for (size_t i = 0; i < p->text.n && i + 1 < sizeof(name); i++)
             name[i] = p->text.at[i];
         const struct jinja_value *given = jinja_eval_arg(args, index, name);
-        struct jinja_value value = given != NULL ? *given :
-                                   p->a != NULL  ? jinja_eval(run, p->a) :
-                                                   jinja_undefined(p->text);
+        struct jinja_value value = given != NULL  ? *given
+                                   : p->a != NULL ? jinja_eval(run, p->a)
+                                                  : jinja_undefined(p->text);
         jinja_exec_bind(run, p->text, value);
     }
     if (args->n > index)

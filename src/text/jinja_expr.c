@@ -103,8 +103,8 @@ static struct jinja_node *parse_primary(struct jinja_parse *p)
     if (token->kind == JINJA_TOKEN_STRING)
         return parse_strings(p);
     if (token->kind == JINJA_TOKEN_INT || token->kind == JINJA_TOKEN_FLOAT) {
-        node = literal(p, token->kind == JINJA_TOKEN_INT ? jinja_int(token->integer) :
-                                                           jinja_float(token->real));
+        node = literal(p, token->kind == JINJA_TOKEN_INT ? jinja_int(token->integer)
+                                                         : jinja_float(token->real));
         jinja_lex_next(&p->lex);
         return node;
     }
@@ -227,8 +227,8 @@ static bool begins_test_argument(const struct jinja_parse *p)
     const struct jinja_token *token = &p->lex.token;
     if (token->kind == JINJA_TOKEN_NAME)
         return !jinja_parse_is(p, "else") && !jinja_parse_is(p, "or") &&
-               !jinja_parse_is(p, "and") && !jinja_parse_is(p, "is") &&
-               !jinja_parse_is(p, "if") && !jinja_parse_is(p, "not") && !jinja_parse_is(p, "in");
+               !jinja_parse_is(p, "and") && !jinja_parse_is(p, "is") && !jinja_parse_is(p, "if") &&
+               !jinja_parse_is(p, "not") && !jinja_parse_is(p, "in");
     return token->kind == JINJA_TOKEN_STRING || token->kind == JINJA_TOKEN_INT ||
            token->kind == JINJA_TOKEN_FLOAT || jinja_parse_is(p, "[") || jinja_parse_is(p, "{");
 }
@@ -247,6 +247,8 @@ static struct jinja_node *parse_test(struct jinja_parse *p, struct jinja_node *o
         arguments = parse_arguments(p);
     else if (begins_test_argument(p))
         arguments = parse_postfix(p, parse_primary(p));
+    if (jinja_parse_is(p, "is"))
+        jinja_fail(p->run, STATUS_BAD_INPUT, "tests can't be chained with 'is'");
     struct jinja_node *node = named(p, JINJA_NODE_TEST, name, of, arguments);
     node->is_negated = is_negated;
     return node;
@@ -291,9 +293,9 @@ static const struct {
     int level;
     enum jinja_op op;
 } operators[] = {
-    { "+", 0, JINJA_ADD },       { "-", 0, JINJA_SUB }, { "~", 1, JINJA_CONCAT },
-    { "*", 2, JINJA_MUL },       { "/", 2, JINJA_DIV }, { "//", 2, JINJA_FLOOR_DIV },
-    { "%", 2, JINJA_MOD },       { "**", 3, JINJA_POW },
+    { "+", 0, JINJA_ADD }, { "-", 0, JINJA_SUB },  { "~", 1, JINJA_CONCAT },
+    { "*", 2, JINJA_MUL }, { "/", 2, JINJA_DIV },  { "//", 2, JINJA_FLOOR_DIV },
+    { "%", 2, JINJA_MOD }, { "**", 3, JINJA_POW },
 };
 enum { OPERATOR_LEVELS = 4 };
 
@@ -387,8 +389,7 @@ struct jinja_node *jinja_expr_parse(struct jinja_parse *p, bool allow_cond)
     struct jinja_node *node = parse_logic(p, true);
     while (allow_cond && !jinja_failed(p->run) && jinja_parse_skip(p, "if")) {
         struct jinja_node *condition = parse_logic(p, true);
-        struct jinja_node *other =
-            jinja_parse_skip(p, "else") ? jinja_expr_parse(p, true) : NULL;
+        struct jinja_node *other = jinja_parse_skip(p, "else") ? jinja_expr_parse(p, true) : NULL;
         node = jinja_parse_node(p, JINJA_NODE_COND, condition, node, other);
     }
     p->depth--;

@@ -1,4 +1,5 @@
-/* The filters on single values, and the table of all; those on sequences are in jinja_sequence.c. */
+/* The filters on single values, and the table of all; those on sequences are in jinja_sequence.c.
+ */
 #include "text/jinja_filter.h"
 #include "text/jinja_arith.h"
 #include "text/jinja_print.h"
@@ -71,8 +72,8 @@ static struct jinja_value f_default(struct jinja_run *run, struct jinja_value v,
 {
     (void)run, (void)variant;
     const struct jinja_value *fallback = jinja_eval_arg(args, 0, "default_value");
-    bool is_missing = v.kind == JINJA_UNDEFINED ||
-                      (flag_arg(args, 1, "boolean") && !jinja_value_truth(v));
+    bool is_missing =
+        v.kind == JINJA_UNDEFINED || (flag_arg(args, 1, "boolean") && !jinja_value_truth(v));
     if (!is_missing)
         return v;
     return fallback != NULL ? *fallback : jinja_string(view_of("", 0));
@@ -127,9 +128,9 @@ static struct jinja_value f_float(struct jinja_run *run, struct jinja_value v,
     if (jinja_is_number(v))
         return jinja_float(jinja_value_real(v));
     jinja_value_refuse_undefined(run, v);
-    struct view digits = v.kind == JINJA_STRING ?
-                             jinja_value_strip(v.string, view_of(NULL, 0), JINJA_LEFT | JINJA_RIGHT) :
-                             view_of("", 0);
+    struct view digits = v.kind == JINJA_STRING ? jinja_value_strip(v.string, view_of(NULL, 0),
+                                                                    JINJA_LEFT | JINJA_RIGHT)
+                                                : view_of("", 0);
     if (digits.n > 0 && digits.n < sizeof(text))
         memcpy(text, digits.at, digits.n);
     return parse_f64(text, &f) ? jinja_float(f) : fallback != NULL ? *fallback : jinja_float(0);
@@ -153,6 +154,8 @@ static struct jinja_value f_round(struct jinja_run *run, struct jinja_value v,
         jinja_fail(run, STATUS_BAD_INPUT, "round needs a number and a precision of at most 15");
         return v;
     }
+    if (v.kind != JINJA_FLOAT && precision >= 0 && view_equal_text(method, "common"))
+        return jinja_int(jinja_value_int(v));
     double scale = pow(10, (double)precision), x = jinja_value_real(v) * scale;
     if (view_equal_text(method, "ceil"))
         x = ceil(x);
@@ -310,8 +313,8 @@ bool jinja_filter_is_known(struct view name)
     return find_filter(name) >= 0;
 }
 
-struct jinja_value jinja_filter_apply(struct jinja_run *run, struct view name,
-                                      struct jinja_value v, const struct jinja_args *args)
+struct jinja_value jinja_filter_apply(struct jinja_run *run, struct view name, struct jinja_value v,
+                                      const struct jinja_args *args)
 {
     int i = find_filter(name);
     if (i < 0) {

@@ -5,11 +5,11 @@
 #include <string.h>
 
 enum what {
-    IS_KIND, /* a is a set of kinds */
+    IS_KIND,     /* a is a set of kinds */
     IS_COMPARED, /* a is the operator */
-    IS_VALUE, /* of its own, see apply_own */
+    IS_VALUE,    /* of its own, see apply_own */
 };
-#define KIND(k) (1u << (k))
+#define KIND(k)      (1u << (k))
 #define KINDS_NUMBER (KIND(JINJA_INT) | KIND(JINJA_FLOAT) | KIND(JINJA_BOOL))
 #define KINDS_ITEMS                                                                                \
     (KIND(JINJA_STRING) | KIND(JINJA_LIST) | KIND(JINJA_TUPLE) | KIND(JINJA_DICT) |                \
@@ -31,7 +31,8 @@ static const struct row {
     { "integer", IS_KIND, KIND(JINJA_INT) },
     { "float", IS_KIND, KIND(JINJA_FLOAT) },
     { "boolean", IS_KIND, KIND(JINJA_BOOL) },
-    { "callable", IS_KIND, KIND(JINJA_MACRO) | KIND(JINJA_METHOD) | KIND(JINJA_FUNCTION) },
+    { "callable", IS_KIND,
+      KIND(JINJA_UNDEFINED) | KIND(JINJA_MACRO) | KIND(JINJA_METHOD) | KIND(JINJA_FUNCTION) },
     { "equalto", IS_COMPARED, JINJA_EQ },
     { "eq", IS_COMPARED, JINJA_EQ },
     { "ne", IS_COMPARED, JINJA_NE },

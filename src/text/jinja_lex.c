@@ -127,7 +127,8 @@ static enum jinja_tag read_raw(struct jinja_lex *lex, size_t n_tag, char sign, s
         size_t n_end = word_tag(rest_of(lex), "endraw", signs);
         if (n_end == 0)
             continue;
-        *text = strip_before(lex, view_of(lex->source.at + start, lex->at - start), signs[0], false);
+        *text =
+            strip_before(lex, view_of(lex->source.at + start, lex->at - start), signs[0], false);
         advance(lex, n_end);
         finish_tag(lex, signs[1], true);
         return JINJA_TAG_RAW;
@@ -260,10 +261,10 @@ static void read_number(struct jinja_lex *lex, struct jinja_token *token)
     for (; n + 1 < sizeof(digits); i++) {
         char c = peek(lex, i);
         bool is_point = c == '.' && !is_float && is_digit(peek(lex, i + 1));
-        bool is_power = (c == 'e' || c == 'E') && n > 0 &&
-                        (is_digit(peek(lex, i + 1)) ||
-                         ((peek(lex, i + 1) == '-' || peek(lex, i + 1) == '+') &&
-                          is_digit(peek(lex, i + 2))));
+        bool is_power =
+            (c == 'e' || c == 'E') && n > 0 &&
+            (is_digit(peek(lex, i + 1)) ||
+             ((peek(lex, i + 1) == '-' || peek(lex, i + 1) == '+') && is_digit(peek(lex, i + 2))));
         if (is_power) {
             digits[n++] = c;
             c = peek(lex, ++i);

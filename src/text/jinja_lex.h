@@ -2,7 +2,13 @@
 #pragma once
 #include "text/jinja.h"
 
-enum jinja_tag { JINJA_TAG_END, JINJA_TAG_PRINT, JINJA_TAG_BLOCK, JINJA_TAG_COMMENT, JINJA_TAG_RAW };
+enum jinja_tag {
+    JINJA_TAG_END,
+    JINJA_TAG_PRINT,
+    JINJA_TAG_BLOCK,
+    JINJA_TAG_COMMENT,
+    JINJA_TAG_RAW
+};
 enum jinja_token_kind {
     JINJA_TOKEN_END, /* of the tag */
     JINJA_TOKEN_NAME,

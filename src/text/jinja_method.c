@@ -91,8 +91,8 @@ static struct jinja_value m_replace(struct jinja_run *run, struct jinja_value se
     struct view with = text_arg(run, args, 1, NULL, view_of(NULL, 0));
     if (old.at == NULL || with.at == NULL)
         jinja_fail(run, STATUS_BAD_INPUT, "replace needs two strings");
-    return jinja_failed(run) ? self :
-                               jinja_text_replace(run, self.string, old, with,
+    return jinja_failed(run) ? self
+                             : jinja_text_replace(run, self.string, old, with,
                                                   int_arg(run, args, 2, "count", -1));
 }
 
@@ -101,8 +101,8 @@ static struct jinja_value m_split(struct jinja_run *run, struct jinja_value self
 {
     struct view separator = text_arg(run, args, 0, "sep", view_of(NULL, 0));
     int64_t limit = int_arg(run, args, 1, "maxsplit", -1);
-    return jinja_failed(run) ? self :
-                               jinja_text_split(run, self.string, separator, limit, variant == 1);
+    return jinja_failed(run) ? self
+                             : jinja_text_split(run, self.string, separator, limit, variant == 1);
 }
 
 static struct jinja_value m_lines(struct jinja_run *run, struct jinja_value self,
@@ -165,12 +165,12 @@ static struct jinja_value m_all(struct jinja_run *run, struct jinja_value self,
         bool digit = c >= '0' && c <= '9', lower = c >= 'a' && c <= 'z',
              upper = c >= 'A' && c <= 'Z', letter = lower || upper || (unsigned char)c >= 128;
         any_case |= lower || upper;
-        all &= variant == ALL_DIGITS ? digit :
-               variant == ALL_ALPHA  ? letter :
-               variant == ALL_ALNUM  ? letter || digit :
-               variant == ALL_SPACE  ? (c >= 9 && c <= 13) || (c >= 28 && c <= 32) :
-               variant == ALL_UPPER  ? !lower :
-                                       !upper;
+        all &= variant == ALL_DIGITS  ? digit
+               : variant == ALL_ALPHA ? letter
+               : variant == ALL_ALNUM ? letter || digit
+               : variant == ALL_SPACE ? (c >= 9 && c <= 13) || (c >= 28 && c <= 32)
+               : variant == ALL_UPPER ? !lower
+                                      : !upper;
     }
     return jinja_bool(all && (variant < ALL_UPPER || any_case));
 }

@@ -172,8 +172,6 @@ static struct jinja_node *parse_macro(struct jinja_parse *p)
     expect_end(p);
     struct jinja_node *body = parse_body(p, ends);
     jinja_parse_expect(p, "endmacro");
-    if (p->lex.token.kind == JINJA_TOKEN_NAME)
-        jinja_lex_next(&p->lex);
     expect_end(p);
     struct jinja_node *node = jinja_parse_node(p, JINJA_NODE_MACRO, parameters, body, NULL);
     node->text = name;
@@ -242,11 +240,9 @@ static const struct {
     const char *name;
     struct jinja_node *(*parse)(struct jinja_parse *p);
 } statements[] = {
-    { "set", parse_set },           { "if", parse_if },
-    { "for", parse_for },           { "macro", parse_macro },
-    { "break", parse_break },       { "continue", parse_continue },
-    { "filter", parse_filtered },   { "with", parse_with },
-    { "generation", parse_generation },
+    { "set", parse_set },         { "if", parse_if },       { "for", parse_for },
+    { "macro", parse_macro },     { "break", parse_break }, { "continue", parse_continue },
+    { "filter", parse_filtered }, { "with", parse_with },   { "generation", parse_generation },
 };
 
 static struct jinja_node *parse_statement(struct jinja_parse *p)

@@ -6,7 +6,7 @@ struct jinja_parse {
     struct jinja_lex lex;
     struct jinja_run *run; /* memory and failure */
     int32_t n_nodes;
-    int depth; /* of the recursion */
+    int depth;               /* of the recursion */
     struct jinja_node spare; /* handed out when memory is gone: the run has failed */
 };
 /* The list of statements, NULL when it is empty or run has failed. */

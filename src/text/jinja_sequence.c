@@ -1,4 +1,5 @@
-/* Filters on sequences. Each makes a new list; sorting is a stable merge sort with bounded steps. */
+/* Filters on sequences. Each makes a new list; sorting is a stable merge sort with bounded steps.
+ */
 #include "text/jinja_sequence.h"
 #include "text/jinja_arith.h"
 #include "text/jinja_filter.h"
@@ -162,9 +163,9 @@ struct jinja_value jinja_sequence_sort(struct jinja_run *run, struct jinja_value
     const struct jinja_value *attribute = jinja_eval_arg(args, 2, "attribute");
     bool folds = !flag_arg(args, 1, "case_sensitive");
     for (int64_t i = 0; i < n && order != NULL && !jinja_failed(run); i++)
-        order[i] = (struct jinja_pair){
-            fold_case(run, follow(run, items.list->at[i], attribute), folds), items.list->at[i]
-        };
+        order[i] =
+            (struct jinja_pair){ fold_case(run, follow(run, items.list->at[i], attribute), folds),
+                                 items.list->at[i] };
     if (!jinja_failed(run))
         sort_pairs(run, order, n, flag_arg(args, 0, "reverse"));
     for (int64_t i = 0; i < n && !jinja_failed(run); i++)
@@ -181,8 +182,7 @@ struct jinja_value jinja_sequence_unique(struct jinja_run *run, struct jinja_val
     bool folds = !flag_arg(args, 0, "case_sensitive");
     const struct jinja_value *attribute = jinja_eval_arg(args, 1, "attribute");
     for (int64_t i = 0; !jinja_failed(run) && i < items.list->n; i++) {
-        struct jinja_value key =
-            fold_case(run, follow(run, items.list->at[i], attribute), folds);
+        struct jinja_value key = fold_case(run, follow(run, items.list->at[i], attribute), folds);
         if (jinja_failed(run) || jinja_value_in(run, key, keys))
             continue;
         jinja_value_push(run, keys, key);
@@ -199,8 +199,7 @@ struct jinja_value jinja_sequence_extreme(struct jinja_run *run, struct jinja_va
     const struct jinja_value *attribute = jinja_eval_arg(args, 1, "attribute");
     struct jinja_value best = jinja_undefined(view_of(NULL, 0)), best_key = best;
     for (int64_t i = 0; !jinja_failed(run) && i < items.list->n; i++) {
-        struct jinja_value key =
-            fold_case(run, follow(run, items.list->at[i], attribute), folds);
+        struct jinja_value key = fold_case(run, follow(run, items.list->at[i], attribute), folds);
         int order = i == 0 || jinja_failed(run) ? 0 : jinja_value_order(run, key, best_key);
         if (i == 0 || (is_max ? order > 0 : order < 0)) {
             best = items.list->at[i];
@@ -273,8 +272,8 @@ struct jinja_value jinja_sequence_select(struct jinja_run *run, struct jinja_val
     for (int64_t i = 0; !jinja_failed(run) && i < items.list->n; i++) {
         struct jinja_value item = items.list->at[i];
         struct jinja_value seen = has_attribute ? follow(run, item, &args->at[0]) : item;
-        bool passes = test == NULL ? jinja_value_truth(seen) :
-                                     jinja_is_apply(run, test->string, seen, &rest);
+        bool passes =
+            test == NULL ? jinja_value_truth(seen) : jinja_is_apply(run, test->string, seen, &rest);
         if (passes != rejects)
             jinja_value_push(run, out, item);
     }
@@ -289,5 +288,7 @@ struct jinja_value jinja_sequence_attr(struct jinja_run *run, struct jinja_value
         jinja_fail(run, STATUS_BAD_INPUT, "attr needs a name");
         return v;
     }
+    if (v.kind == JINJA_DICT) /* attributes only, not members */
+        return jinja_undefined(args->at[0].string);
     return jinja_eval_attr(run, v, args->at[0].string);
 }

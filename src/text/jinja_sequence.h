@@ -2,7 +2,12 @@
 #pragma once
 #include "text/jinja_eval.h"
 
-enum jinja_select { JINJA_SELECT = 0, JINJA_REJECT = 1, JINJA_SELECT_ATTR = 2, JINJA_REJECT_ATTR = 3 };
+enum jinja_select {
+    JINJA_SELECT = 0,
+    JINJA_REJECT = 1,
+    JINJA_SELECT_ATTR = 2,
+    JINJA_REJECT_ATTR = 3
+};
 
 struct jinja_value jinja_sequence_list(struct jinja_run *run, struct jinja_value v,
                                        const struct jinja_args *args, int variant);

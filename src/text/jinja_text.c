@@ -30,9 +30,9 @@ struct jinja_value jinja_text_case(struct jinja_run *run, struct view text, enum
         bool raises = how == JINJA_UPPER || (how == JINJA_TITLE && !after_letter) ||
                       (how == JINJA_CAPITALIZE && i == 0);
         char changed[4];
-        utf8proc_int32_t to = raises && how == JINJA_UPPER ? utf8proc_toupper((utf8proc_int32_t)c) :
-                              raises ? utf8proc_totitle((utf8proc_int32_t)c) :
-                                       utf8proc_tolower((utf8proc_int32_t)c);
+        utf8proc_int32_t to = raises && how == JINJA_UPPER ? utf8proc_toupper((utf8proc_int32_t)c)
+                              : raises                     ? utf8proc_totitle((utf8proc_int32_t)c)
+                                                           : utf8proc_tolower((utf8proc_int32_t)c);
         after_letter = n > 0 && is_letter(c);
         if (n <= 0)
             str_add(&out, text.at + i, 1);
@@ -200,9 +200,7 @@ int64_t jinja_text_find(struct jinja_run *run, struct view text, struct view wha
         return -1;
     if (what.n == 0)
         return last ? jinja_value_letters(text) : 0;
-    const char *found = text.n == 0 ? NULL :
-                        last        ? find_last(text, what) :
-                                      find_bytes(text, what);
+    const char *found = text.n == 0 ? NULL : last ? find_last(text, what) : find_bytes(text, what);
     return found == NULL ? -1 : jinja_value_letters(view_of(text.at, (size_t)(found - text.at)));
 }
 
@@ -236,7 +234,8 @@ static bool format_one(struct jinja_run *run, char letter, int decimals, struct 
         double f = jinja_value_real(v);
         if (v.kind == JINJA_FLOAT && !(f > -9e18 && f < 9e18))
             return false;
-        str_printf(out, "%lld", v.kind == JINJA_FLOAT ? (long long)f : (long long)jinja_value_int(v));
+        str_printf(out, "%lld",
+                   v.kind == JINJA_FLOAT ? (long long)f : (long long)jinja_value_int(v));
     } else if (letter == 'f' && jinja_is_number(v)) {
         str_printf(out, "%.*f", decimals < 0 ? 6 : decimals, jinja_value_real(v));
     } else {

@@ -226,14 +226,14 @@ int jinja_value_order(struct jinja_run *run, struct jinja_value a, struct jinja_
     }
     if (a.kind == JINJA_STRING && b.kind == JINJA_STRING) {
         size_t n = a.string.n < b.string.n ? a.string.n : b.string.n;
-        int order = n > 0 && jinja_charge(run, (int64_t)(n / 64)) ?
-                        memcmp(a.string.at, b.string.at, n) :
-                        0;
+        int order =
+            n > 0 && jinja_charge(run, (int64_t)(n / 64)) ? memcmp(a.string.at, b.string.at, n) : 0;
         return order != 0 ? order : (a.string.n > b.string.n) - (a.string.n < b.string.n);
     }
     if (jinja_is_list(a) && a.kind == b.kind) {
         for (int64_t i = 0; i < a.list->n && i < b.list->n && !jinja_failed(run); i++) {
-            if (!jinja_value_equal(run, a.list->at[i], b.list->at[i]) && !jinja_is_list(a.list->at[i]))
+            if (!jinja_value_equal(run, a.list->at[i], b.list->at[i]) &&
+                !jinja_is_list(a.list->at[i]))
                 return jinja_value_order(run, a.list->at[i], b.list->at[i]);
         }
         return (a.list->n > b.list->n) - (a.list->n < b.list->n);
@@ -248,13 +248,15 @@ bool jinja_value_in(struct jinja_run *run, struct jinja_value item, struct jinja
 {
     if (container.kind == JINJA_STRING) {
         if (item.kind != JINJA_STRING) {
-            jinja_fail(run, STATUS_BAD_INPUT, "'in <string>' requires string as left operand, not %s",
+            jinja_fail(run, STATUS_BAD_INPUT,
+                       "'in <string>' requires string as left operand, not %s",
                        jinja_value_type(item));
             return false;
         }
         return jinja_charge(run, (int64_t)(container.string.n / 64)) &&
-               (item.string.n == 0 || (container.string.n > 0 &&
-                memmem(container.string.at, container.string.n, item.string.at, item.string.n)));
+               (item.string.n == 0 ||
+                (container.string.n > 0 &&
+                 memmem(container.string.at, container.string.n, item.string.at, item.string.n)));
     }
     if (container.kind == JINJA_DICT)
         return jinja_value_find(run, container.dict, item) != NULL;
@@ -307,7 +309,7 @@ struct jinja_value jinja_value_items(struct jinja_run *run, struct jinja_value v
 const char *jinja_value_type(struct jinja_value v)
 {
     static const char *const names[] = {
-        "Undefined", "NoneType", "bool", "int",       "float",       "str",   "list",
+        "Undefined", "NoneType", "bool",      "int",         "float", "str",    "list",
         "tuple",     "dict",     "Namespace", "LoopContext", "Macro", "method", "function",
     };
     return names[v.kind];

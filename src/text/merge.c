@@ -137,6 +137,8 @@ void text_merge_run(struct text_merge *merge, const char *text)
 {
     for (int32_t i = 0; i < merge->n; i++)
         rank_pair(merge, text, i);
+    if (merge->n == 0)
+        return;
     if (merge->n <= SCAN_SYMBOLS_MAX)
         run_by_scan(merge, text);
     else

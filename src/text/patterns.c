@@ -6,8 +6,9 @@
 #include "text/patterns.h"
 #include <string.h>
 
-#define GPT2 \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define GPT2                                                                                       \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"                            \
+    "|\\s+(?!\\S)|\\s+"
 #define SHORT_FORMS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define WORDS       "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
 #define SIGNS       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -16,7 +17,7 @@
 #define UPPER       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER       "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(tail)                                                                                \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER  \
+    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER    \
     "*" tail "|"
 #define CASED_SIGNS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define CJK         "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
@@ -68,7 +69,8 @@ static const struct row {
     { "tekken", { CASED("") "\\p{N}" CASED_SIGNS } },
     { "gpt-4o llama4 o200k", { CASED("(?i:'s|'t|'re|'ve|'m|'ll|'d)?") "\\p{N}{1,3}" CASED_SIGNS } },
     { "bailingmoe",
-      { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*"
+      { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| "
+        "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*"
         "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" } },
     { "bloom poro-chat gpt3-finnish",
       { " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+" } },

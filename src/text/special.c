@@ -53,8 +53,8 @@ void text_special_close(struct text_special *special)
 }
 
 /* Narrows ids[*low..*high-1], equal in their first `depth` bytes, to those whose next byte is b. */
-static void narrow(const struct text_special *special, const struct text_vocab *vocab,
-                   size_t depth, unsigned char b, int32_t bounds[2])
+static void narrow(const struct text_special *special, const struct text_vocab *vocab, size_t depth,
+                   unsigned char b, int32_t bounds[2])
 {
     for (int side = 0; side < 2; side++) {
         int32_t low = bounds[0], high = bounds[1];

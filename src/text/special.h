@@ -5,8 +5,8 @@
 /* A set of token texts, sorted by their bytes. */
 struct text_special {
     int32_t n;
-    int32_t *ids;         /* (n) by text */
-    int32_t starts[257];  /* ids[starts[b]..starts[b + 1]-1] begin with byte b */
+    int32_t *ids;        /* (n) by text */
+    int32_t starts[257]; /* ids[starts[b]..starts[b + 1]-1] begin with byte b */
 };
 /* Collects the tokens whose type is in type_bits (bit t = type t); closed by text_special_close. */
 void text_special_open(struct text_special *special, const struct text_vocab *vocab,

@@ -93,8 +93,8 @@ static bool find_match(struct text_splitter *splitter, int stage, struct view te
     const pcre2_code *code = splitter->split->stages[stage];
     pcre2_match_data *match = splitter->matches[stage];
     uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
-    int rc = pcre2_match(code, (PCRE2_SPTR)text.at, text.n, from, options, match,
-                         splitter->context);
+    int rc =
+        pcre2_match(code, (PCRE2_SPTR)text.at, text.n, from, options, match, splitter->context);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
         rc = pcre2_match(code, (PCRE2_SPTR)text.at, text.n, from, options | PCRE2_NO_JIT, match,
                          splitter->context);

@@ -187,8 +187,32 @@ static void add_word(void *of, struct view word)
     text_bpe_encode(&e->tokenizer->bpe, &e->merge, word, &e->ids);
 }
 
+/* A run of bytes that is not UTF-8. Where a vocabulary lacks one of its bytes (some lack those that
+ * no text holds) and has no unknown token, U+FFFD stands for it. */
+static void add_broken(struct encoding *e, struct view run)
+{
+    const struct text_bpe *bpe = &e->tokenizer->bpe;
+    size_t start = 0;
+    for (size_t i = 0; i < run.n; i++) {
+        if (bpe->unknown_id >= 0 || bpe->vocab->byte_ids[(unsigned char)run.at[i]] >= 0)
+            continue;
+        if (i > start)
+            add_word(e, view_of(run.at + start, i - start));
+        add_word(e, view_text("\xEF\xBF\xBD"));
+        start = i + 1;
+    }
+    if (run.n > start)
+        add_word(e, view_of(run.at + start, run.n - start));
+}
+
 static void encode_bpe(struct encoding *e, struct view text)
 {
+    if (e->tokenizer->add_space_prefix && *text.at != ' ') {
+        str_clear(&e->text);
+        str_add_char(&e->text, ' ');
+        str_add(&e->text, text.at, text.n);
+        text = view_of(e->text.at, e->text.n);
+    }
     while (text.n > 0) {
         bool is_ascii;
         size_t n = run_bytes(text, true, &is_ascii);
@@ -198,7 +222,7 @@ static void encode_bpe(struct encoding *e, struct view text)
         text_splitter_run(&e->splitter, run);
         size_t n_broken = run_bytes(view_of(text.at + n, text.n - n), false, &is_ascii);
         if (n_broken > 0)
-            add_word(e, view_of(text.at + n, n_broken));
+            add_broken(e, view_of(text.at + n, n_broken));
         n += n_broken;
         text = view_of(text.at + n, text.n - n);
     }

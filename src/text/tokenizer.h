@@ -20,8 +20,8 @@ struct tokenizer_options {
     int32_t n_merges;
     const char *const *merges; /* BPE: "left right" */
     const char *pre;           /* BPE: name of the split pattern */
-    const char *pattern; /* BPE: the split pattern, NULL: by name. Several that cut one after
-                            another are separated by U+001F */
+    const char *pattern;       /* BPE: the split pattern, NULL: by name. Several that cut one after
+                                  another are separated by U+001F */
     bool add_bos, add_eos, add_space_prefix, ignore_merges, normalizes_nfc;
     int32_t bos_id, eos_id, unknown_id; /* -1 = none */
 };

@@ -131,9 +131,9 @@ enum status text_vocab_open(struct text_vocab *vocab, const struct tokenizer_opt
     for (int32_t id = 0; id < n; id++) {
         uint8_t type = options->types != NULL ? options->types[id] : TEXT_NORMAL;
         vocab->types[id] = type >= TEXT_NORMAL && type <= TEXT_BYTE ? type : TEXT_NORMAL;
-        struct view raw = options->token_bytes != NULL ?
-                              view_of(options->tokens[id], options->token_bytes[id]) :
-                              view_text(options->tokens[id]);
+        struct view raw = options->token_bytes != NULL
+                              ? view_of(options->tokens[id], options->token_bytes[id])
+                              : view_text(options->tokens[id]);
         enum status status = add_token(vocab, options->kind, id, raw, fault);
         if (status != STATUS_OK)
             return status;

@@ -20,9 +20,9 @@ enum { TEXT_TOKEN_BYTES_MAX = 1 << 16 };
 struct text_vocab {
     struct pile pile;
     int32_t n_tokens;
-    struct view *tokens; /* (n_tokens) */
-    uint8_t *types;      /* (n_tokens) enum text_type */
-    struct map index;    /* hash of a token's bytes to its id: tokens that merges may form */
+    struct view *tokens;   /* (n_tokens) */
+    uint8_t *types;        /* (n_tokens) enum text_type */
+    struct map index;      /* hash of a token's bytes to its id: tokens that merges may form */
     int32_t byte_ids[256]; /* the token of one byte: BPE's letters, SPM's byte tokens; -1 */
 };
 

@@ -50,8 +50,8 @@ int main(int argc, char **argv)
     unsigned flags = argc > 2 && strcmp(argv[2], "special") == 0 ? TOKENIZER_PARSE_SPECIAL : 0;
     unsigned char size[4];
     while (fread(size, 1, 4, stdin) == 4) {
-        size_t n = (size_t)size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 |
-                   (size_t)size[3] << 24;
+        size_t n =
+            (size_t)size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 | (size_t)size[3] << 24;
         if (n > TEXT_BYTES_MAX)
             return 1;
         char *text = mem_take(n + 1);

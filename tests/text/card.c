@@ -5,7 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OWNED_TOKENS, OWNED_BYTES, OWNED_TYPES, OWNED_SCORES, OWNED_MERGES, OWNED_PATTERN, OWNED_PAIRS };
+enum {
+    OWNED_TOKENS,
+    OWNED_BYTES,
+    OWNED_TYPES,
+    OWNED_SCORES,
+    OWNED_MERGES,
+    OWNED_PATTERN,
+    OWNED_PAIRS
+};
 
 static bool flag_of(const json_t *object, const char *key)
 {
@@ -84,9 +92,9 @@ static void read_plain(struct card *card)
             (float)json_number_value(json_array_get(scores, i));
     }
     struct tokenizer_options *options = &card->options;
-    options->kind = strcmp(json_string_value(json_object_get(card->root, "kind")), "spm") == 0 ?
-                        TOKENIZER_SPM :
-                        TOKENIZER_BPE;
+    options->kind = strcmp(json_string_value(json_object_get(card->root, "kind")), "spm") == 0
+                        ? TOKENIZER_SPM
+                        : TOKENIZER_BPE;
     options->pre = json_string_value(json_object_get(card->root, "pre"));
     options->pattern = json_string_value(json_object_get(card->root, "pattern"));
     options->add_space_prefix = flag_of(card->root, "add_space_prefix");
@@ -113,7 +121,8 @@ static void add_patterns(const json_t *pre, struct str *out)
         pattern = flag_of(pre, "individual_digits") ? "\\p{N}" : "\\p{N}+";
     else if (type != NULL && strcmp(type, "ByteLevel") == 0 &&
              !json_is_false(json_object_get(pre, "use_regex")))
-        pattern = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+        pattern =
+            "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
     if (pattern != NULL) {
         if (out->n > 0)
             str_add_char(out, '\x1F');
@@ -151,8 +160,7 @@ static void read_added(struct card *card)
 {
     size_t i;
     const json_t *added;
-    json_array_foreach(json_object_get(card->root, "added_tokens"), i, added)
-    {
+    json_array_foreach(json_object_get(card->root, "added_tokens"), i, added) {
         const json_t *text = json_object_get(added, "content");
         bool is_special = flag_of(added, "special");
         set_token(card, id_of(added, "id"), text, NULL, is_special ? 3 : 4);
@@ -175,8 +183,7 @@ static void read_hf(struct card *card)
     options->kind = byte_fallback ? TOKENIZER_SPM : TOKENIZER_BPE;
     const char *text;
     json_t *id;
-    json_object_foreach(vocab, text, id)
-    {
+    json_object_foreach(vocab, text, id) {
         bool is_byte = byte_fallback && strlen(text) == 6 && strncmp(text, "<0x", 3) == 0;
         set_token(card, json_integer_value(id), NULL, text, is_byte ? 6 : 1);
     }

@@ -1,5 +1,6 @@
 /* A tokenizer's description read from JSON, for the tests of text: either HF's tokenizer.json or
- * the plain form that agreement.py writes ({"kind", "tokens", "types", "scores", "merges", ...}). */
+ * the plain form that agreement.py writes ({"kind", "tokens", "types", "scores", "merges", ...}).
+ */
 #pragma once
 #include "text/tokenizer.h"
 

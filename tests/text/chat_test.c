@@ -53,14 +53,14 @@ static bool case_passes(const json_t *templates, const json_t *c)
     const char *source = json_string_value(json_object_get(templates, text_of(c, "template")));
     const char *expected = json_string_value(json_object_get(c, "expected"));
     enum status status = render_case(c, source, &out, &fault);
-    bool passes = expected == NULL ? status != STATUS_OK && fault.text[0] != '\0' &&
-                                         strstr(fault.text, text_of(c, "error")) != NULL :
-                                     status == STATUS_OK &&
-                                         view_equal_text(view_of(out.at, out.n), expected);
+    bool passes = expected == NULL
+                      ? status != STATUS_OK && fault.text[0] != '\0' &&
+                            strstr(fault.text, text_of(c, "error")) != NULL
+                      : status == STATUS_OK && view_equal_text(view_of(out.at, out.n), expected);
     if (!passes)
         printf("%s: %s\n got      <%s>\n expected <%s%s>\n", text_of(c, "name"), fault.text,
-               out.at != NULL ? out.at : "", expected != NULL ? expected : "error: ",
-               text_of(c, "error"));
+               out.at != NULL ? out.at : "",
+               expected != NULL ? expected : "error: ", text_of(c, "error"));
     str_free(&out);
     return passes;
 }
@@ -133,8 +133,8 @@ static void deep_sources_are_refused(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {
-        { "(", ")" }, { "[", "]" }, { "not ", "" }, { "-", "" }, { "a[", "]" }, { "1+", "" },
-        { "{1:", "}" }, { "a if ", " else b" }, { "f(", ")" },
+        { "(", ")" }, { "[", "]" },   { "not ", "" },         { "-", "" },   { "a[", "]" },
+        { "1+", "" }, { "{1:", "}" }, { "a if ", " else b" }, { "f(", ")" },
     };
     for (size_t k = 0; k < COUNT_OF(pairs); k++) {
         struct str source;
@@ -211,12 +211,9 @@ static void a_failure_leaves_the_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(renders_as_jinja2),
-        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(deep_sources_are_refused),
-        cmocka_unit_test(faults_are_sentences),
-        cmocka_unit_test(kwargs_must_be_an_object),
-        cmocka_unit_test(a_failure_leaves_the_output),
+        cmocka_unit_test(renders_as_jinja2),        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(deep_sources_are_refused), cmocka_unit_test(faults_are_sentences),
+        cmocka_unit_test(kwargs_must_be_an_object), cmocka_unit_test(a_failure_leaves_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

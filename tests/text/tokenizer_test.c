@@ -207,8 +207,8 @@ static void long_words_are_fast(void **state)
         for (const char *letter = "a <\xFF"; *letter != '\0'; letter++) {
             memset(text, *letter, n_bytes);
             int64_t start = time_now_ns();
-            int32_t n = tokenizer_encode(tokenizer, view_of(text, n_bytes), 0, ids,
-                                         (int32_t)n_bytes + 8);
+            int32_t n =
+                tokenizer_encode(tokenizer, view_of(text, n_bytes), 0, ids, (int32_t)n_bytes + 8);
             double seconds = (double)(time_now_ns() - start) * 1e-9;
             printf("%s: 1 MiB of 0x%02x: %.2f s, %d ids\n", names[k], (unsigned char)*letter,
                    seconds, n);
@@ -237,9 +237,15 @@ static void bad_descriptions_are_refused(void **state)
     static const char *const merges[] = { "a b", "nospace" };
     static const float scores[] = { 0, 0, 1, 0 };
     struct fault fault;
-    struct tokenizer_options good = { .kind = TOKENIZER_BPE, .n_tokens = 3, .tokens = tokens,
-                                      .n_merges = 1, .merges = merges, .pre = "gpt-2",
-                                      .bos_id = -1, .eos_id = -1, .unknown_id = -1 };
+    struct tokenizer_options good = { .kind = TOKENIZER_BPE,
+                                      .n_tokens = 3,
+                                      .tokens = tokens,
+                                      .n_merges = 1,
+                                      .merges = merges,
+                                      .pre = "gpt-2",
+                                      .bos_id = -1,
+                                      .eos_id = -1,
+                                      .unknown_id = -1 };
     assert_int_equal(open_with(&good, &fault), STATUS_OK);
     struct tokenizer_options bad = good;
     bad.n_tokens = 0;
@@ -271,17 +277,23 @@ static void bos_and_eos_go_where_asked(void **state)
     (void)state;
     static const char *const tokens[] = { "a", "<s>", "</s>" };
     static const uint8_t types[] = { 1, 3, 3 };
-    struct tokenizer_options options = { .kind = TOKENIZER_BPE, .n_tokens = 3, .tokens = tokens,
-                                         .types = types, .pre = "gpt-2", .add_bos = true,
-                                         .add_eos = true, .bos_id = 1, .eos_id = 2,
+    struct tokenizer_options options = { .kind = TOKENIZER_BPE,
+                                         .n_tokens = 3,
+                                         .tokens = tokens,
+                                         .types = types,
+                                         .pre = "gpt-2",
+                                         .add_bos = true,
+                                         .add_eos = true,
+                                         .bos_id = 1,
+                                         .eos_id = 2,
                                          .unknown_id = -1 };
     struct fault fault;
     struct tokenizer *tokenizer;
     int32_t ids[8];
     assert_int_equal(tokenizer_open(&tokenizer, &options, &fault), STATUS_OK);
     assert_int_equal(tokenizer_n_tokens(tokenizer), 3);
-    assert_int_equal(
-        tokenizer_encode(tokenizer, view_text("aa"), TOKENIZER_ADD_SPECIAL, ids, 8), 4);
+    assert_int_equal(tokenizer_encode(tokenizer, view_text("aa"), TOKENIZER_ADD_SPECIAL, ids, 8),
+                     4);
     assert_true(ids[0] == 1 && ids[1] == 0 && ids[3] == 2);
     assert_int_equal(tokenizer_encode(tokenizer, view_text("a"), 0, ids, 8), 1);
     assert_int_equal(tokenizer_piece(tokenizer, 99, true).n, 0);

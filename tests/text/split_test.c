@@ -1,0 +1,97 @@
+/* Splitting by patterns: stages, gaps, hostile patterns. */
+#include "test.h"
+#include "text/split.h"
+
+static char got[4096];
+
+static void note(void *of, struct view word)
+{
+    (void)of;
+    strncat(got, "|", sizeof(got) - strlen(got) - 1);
+    strncat(got, word.at, word.n);
+}
+
+static void expect(const char *const *patterns, int n, const char *text, const char *expected)
+{
+    struct text_split split;
+    struct text_splitter splitter;
+    struct fault fault;
+    assert_int_equal(text_split_open(&split, patterns, n, &fault), STATUS_OK);
+    text_splitter_init(&splitter, &split);
+    splitter.word = note;
+    got[0] = '\0';
+    text_splitter_run(&splitter, view_text(text));
+    assert_string_equal(got, expected);
+    text_splitter_free(&splitter);
+    text_split_close(&split);
+}
+
+static void pieces_and_gaps(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "\\p{L}+" };
+    expect(words, 1, "ab 12cd", "|ab| 12|cd");
+    expect(words, 1, "", "");
+    expect(words, 1, "\xC3\xA9\xE4\xB8\xAD!", "|\xC3\xA9\xE4\xB8\xAD|!");
+}
+
+static void stages_follow_each_other(void **state)
+{
+    (void)state;
+    static const char *const stages[] = { "[\r\n]", "\\p{N}" };
+    expect(stages, 2, "a1\n23b", "|a|1|\n|2|3|b");
+    static const char *const ends[] = { "\n", "\\s+$" };
+    expect(ends, 2, "a  \nb ", "|a|  |\n|b| ");
+}
+
+static void odd_patterns_do_no_harm(void **state)
+{
+    (void)state;
+    static const char *const odd[][1] = {
+        { "" }, { "a*" }, { "(?=b)" }, { "ab\\K" }, { "(a+)+$" }
+    };
+    expect(odd[0], 1, "abab", "|abab");
+    expect(odd[1], 1, "baab", "|b|aa|b");
+    expect(odd[2], 1, "abab", "|abab");
+    for (size_t i = 3; i < COUNT_OF(odd); i++) {
+        char text[3001];
+        memset(text, 'a', 3000);
+        text[2999] = '!';
+        text[3000] = '\0';
+        struct text_split split;
+        struct text_splitter splitter;
+        struct fault fault;
+        assert_int_equal(text_split_open(&split, odd[i], 1, &fault), STATUS_OK);
+        text_splitter_init(&splitter, &split);
+        splitter.word = note;
+        got[0] = '\0';
+        text_splitter_run(&splitter, view_text(text));
+        assert_true(strlen(got) >= 3001);
+        text_splitter_free(&splitter);
+        text_split_close(&split);
+    }
+}
+
+static void bad_patterns_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "[", "(?<x", "\\C", "*a" };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct text_split split;
+        struct fault fault = { "" };
+        assert_int_equal(text_split_open(&split, &bad[i], 1, &fault), STATUS_UNSUPPORTED);
+        assert_non_null(strstr(fault.text, "split pattern"));
+        text_split_close(&split);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_and_gaps),
+        cmocka_unit_test(stages_follow_each_other),
+        cmocka_unit_test(odd_patterns_do_no_harm),
+        cmocka_unit_test(bad_patterns_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

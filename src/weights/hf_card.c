@@ -37,7 +37,7 @@ static const struct weights_json_node *token_text(const struct weights_json_node
 {
     const struct weights_json_node *content = weights_json_find(value, "content");
     value = content != NULL ? content : value;
-    return value != NULL && value->kind == JSON_TEXT ? value : NULL;
+    return value != NULL && value->kind == WEIGHTS_JSON_TEXT ? value : NULL;
 }
 
 /* Token of id `key` in added_tokens_decoder; -1 when key isn't an id. */
@@ -60,7 +60,7 @@ static int32_t count_added(const struct reader *r)
 {
     const struct weights_json_node *decoder =
         weights_json_find(r->settings, "added_tokens_decoder");
-    if (decoder == NULL || decoder->kind != JSON_OBJECT)
+    if (decoder == NULL || decoder->kind != WEIGHTS_JSON_OBJECT)
         return 0;
     int64_t n = 0;
     const struct weights_json_node *entry = decoder + 1;
@@ -73,7 +73,7 @@ static void set_added(struct reader *r)
 {
     const struct weights_json_node *decoder =
         weights_json_find(r->settings, "added_tokens_decoder");
-    if (decoder == NULL || decoder->kind != JSON_OBJECT)
+    if (decoder == NULL || decoder->kind != WEIGHTS_JSON_OBJECT)
         return;
     const struct weights_json_node *entry = decoder + 1;
     for (uint32_t i = 0; i < decoder->n; i++, entry = weights_json_next(entry)) {
@@ -83,7 +83,7 @@ static void set_added(struct reader *r)
         if (text == NULL || id < 0 || id >= r->hf->vocabulary.n ||
             r->hf->vocabulary.types[id] == TOKEN_UNKNOWN)
             continue;
-        bool is_special = special != NULL && special->kind == JSON_TRUE;
+        bool is_special = special != NULL && special->kind == WEIGHTS_JSON_TRUE;
         weights_vocabulary_set(&r->hf->vocabulary, (int32_t)id, view_of(text->text, text->n),
                                is_special ? TOKEN_CONTROL : TOKEN_USER);
     }
@@ -197,7 +197,7 @@ static void read_special(struct reader *r, const char *text_key, const char *id_
     const struct weights_json_node *given = weights_json_find(r->config, id_key);
     int64_t number;
     if (id < 0 && *out < 0 && given != NULL) {
-        if (given->kind == JSON_ARRAY && given->n > 0)
+        if (given->kind == WEIGHTS_JSON_ARRAY && given->n > 0)
             given++;
         if (weights_json_to_i64(given, &number) && number >= 0 && number < vocabulary->n)
             id = (int32_t)number;
@@ -216,8 +216,8 @@ static void add_eogs(const struct weights_json_node *object, struct weights_card
     int64_t id;
     if (value == NULL)
         return;
-    uint32_t n = value->kind == JSON_ARRAY ? value->n : 1;
-    value += value->kind == JSON_ARRAY;
+    uint32_t n = value->kind == WEIGHTS_JSON_ARRAY ? value->n : 1;
+    value += value->kind == WEIGHTS_JSON_ARRAY;
     for (uint32_t i = 0; i < n; i++, value = weights_json_next(value))
         if (weights_json_to_i64(value, &id))
             weights_card_add_eog(card, id);
@@ -244,15 +244,15 @@ static enum status read_generation(struct reader *r)
 static void read_template_setting(struct reader *r)
 {
     const struct weights_json_node *value = weights_json_find(r->settings, "chat_template");
-    if (value != NULL && value->kind == JSON_TEXT)
+    if (value != NULL && value->kind == WEIGHTS_JSON_TEXT)
         r->card->chat_template = value->text;
-    if (value == NULL || value->kind != JSON_ARRAY)
+    if (value == NULL || value->kind != WEIGHTS_JSON_ARRAY)
         return;
     const struct weights_json_node *item = value + 1;
     for (uint32_t i = 0; i < value->n; i++, item = weights_json_next(item)) {
         const struct weights_json_node *text = weights_json_find(item, "template");
         bool is_default = weights_json_is_text(weights_json_find(item, "name"), "default");
-        if (is_default && text != NULL && text->kind == JSON_TEXT)
+        if (is_default && text != NULL && text->kind == WEIGHTS_JSON_TEXT)
             r->card->chat_template = text->text;
     }
 }

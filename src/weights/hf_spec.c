@@ -160,14 +160,15 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
 static enum status read_layer_types(const struct reader *r, bool *is_sliding)
 {
     const struct weights_json_node *types = weights_json_find(r->from.object, "layer_types");
-    if (types == NULL || types->kind != JSON_ARRAY || types->n == 0)
+    if (types == NULL || types->kind != WEIGHTS_JSON_ARRAY || types->n == 0)
         return STATUS_OK;
     const struct weights_json_node *type = types + 1;
     uint32_t n_sliding = 0;
     for (uint32_t i = 0; i < types->n; i++, type = weights_json_next(type)) {
         bool is_one = weights_json_is_text(type, "sliding_attention");
         if (!is_one && !weights_json_is_text(type, "full_attention"))
-            return refuse_text(r, "layer_types", type->kind == JSON_TEXT ? type->text : "?");
+            return refuse_text(r, "layer_types",
+                               type->kind == WEIGHTS_JSON_TEXT ? type->text : "?");
         n_sliding += is_one;
     }
     if (n_sliding != 0 && n_sliding != types->n)
@@ -305,7 +306,7 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
                             const struct weights_architecture **architecture, struct fault *fault)
 {
     struct reader r = { .from = { config, "config.json", fault } };
-    if (config->kind != JSON_OBJECT)
+    if (config->kind != WEIGHTS_JSON_OBJECT)
         return fault_set(fault, STATUS_BAD_INPUT, "config.json: not an object");
     enum status status = find_architecture(&r, architecture);
     if (status != STATUS_OK)

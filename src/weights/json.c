@@ -15,7 +15,7 @@ struct parser {
     char *at, *end, *start;
     const char *why; /* set once something is wrong */
     int depth;
-    uint32_t open[JSON_DEPTH_MAX]; /* nodes of the arrays and objects around us */
+    uint32_t open[WEIGHTS_JSON_DEPTH_MAX]; /* nodes of the arrays and objects around us */
 };
 
 static bool fail(struct parser *p, const char *why)
@@ -34,7 +34,7 @@ static void skip_space(struct parser *p)
 static struct weights_json_node *add_node(struct parser *p)
 {
     struct weights_json *json = p->json;
-    if (json->n == JSON_NODES_MAX) {
+    if (json->n == WEIGHTS_JSON_NODES_MAX) {
         fail(p, "too many values");
         return NULL;
     }
@@ -152,7 +152,7 @@ static bool skip_digits(struct parser *p)
 static bool read_number(struct parser *p, struct weights_json_node *node)
 {
     char *start = p->at;
-    node->kind = JSON_INTEGER;
+    node->kind = WEIGHTS_JSON_INTEGER;
     if (*p->at == '-')
         p->at++;
     if (p->at < p->end && *p->at == '0')
@@ -161,13 +161,13 @@ static bool read_number(struct parser *p, struct weights_json_node *node)
         return false;
     if (p->at < p->end && *p->at == '.') {
         p->at++;
-        node->kind = JSON_REAL;
+        node->kind = WEIGHTS_JSON_REAL;
         if (!skip_digits(p))
             return false;
     }
     if (p->at < p->end && (*p->at == 'e' || *p->at == 'E')) {
         p->at++;
-        node->kind = JSON_REAL;
+        node->kind = WEIGHTS_JSON_REAL;
         if (p->at < p->end && (*p->at == '+' || *p->at == '-'))
             p->at++;
         if (!skip_digits(p))
@@ -197,21 +197,21 @@ static bool read_value(struct parser *p, struct weights_json_node *node)
     switch (*p->at) {
     case '"':
         p->at++;
-        node->kind = JSON_TEXT;
+        node->kind = WEIGHTS_JSON_TEXT;
         return read_text(p, &node->text, &node->n);
     case '{':
     case '[':
-        if (p->depth == JSON_DEPTH_MAX)
+        if (p->depth == WEIGHTS_JSON_DEPTH_MAX)
             return fail(p, "nested too deeply");
-        node->kind = *p->at++ == '{' ? JSON_OBJECT : JSON_ARRAY;
+        node->kind = *p->at++ == '{' ? WEIGHTS_JSON_OBJECT : WEIGHTS_JSON_ARRAY;
         p->open[p->depth++] = (uint32_t)(node - p->json->nodes);
         return true;
     case 't':
-        return read_word(p, "true", JSON_TRUE, node);
+        return read_word(p, "true", WEIGHTS_JSON_TRUE, node);
     case 'f':
-        return read_word(p, "false", JSON_FALSE, node);
+        return read_word(p, "false", WEIGHTS_JSON_FALSE, node);
     case 'n':
-        return read_word(p, "null", JSON_NULL, node);
+        return read_word(p, "null", WEIGHTS_JSON_NULL, node);
     default:
         if (*p->at == '-' || (*p->at >= '0' && *p->at <= '9'))
             return read_number(p, node);
@@ -223,7 +223,7 @@ static bool read_value(struct parser *p, struct weights_json_node *node)
 static bool read_inside(struct parser *p)
 {
     uint32_t outer = p->open[p->depth - 1];
-    bool is_object = p->json->nodes[outer].kind == JSON_OBJECT;
+    bool is_object = p->json->nodes[outer].kind == WEIGHTS_JSON_OBJECT;
     skip_space(p);
     if (p->at < p->end && *p->at == (is_object ? '}' : ']')) {
         p->at++;
@@ -304,18 +304,18 @@ void weights_json_close(struct weights_json *json)
 const struct weights_json_node *weights_json_find(const struct weights_json_node *object,
                                                   const char *key)
 {
-    if (object == NULL || object->kind != JSON_OBJECT)
+    if (object == NULL || object->kind != WEIGHTS_JSON_OBJECT)
         return NULL;
     const struct weights_json_node *member = object + 1;
     for (uint32_t i = 0; i < object->n; i++, member = weights_json_next(member))
         if (strcmp(member->key, key) == 0)
-            return member->kind != JSON_NULL ? member : NULL;
+            return member->kind != WEIGHTS_JSON_NULL ? member : NULL;
     return NULL;
 }
 
 bool weights_json_is_text(const struct weights_json_node *value, const char *text)
 {
-    return value != NULL && value->kind == JSON_TEXT && strcmp(value->text, text) == 0;
+    return value != NULL && value->kind == WEIGHTS_JSON_TEXT && strcmp(value->text, text) == 0;
 }
 
 /* Copies a number's digits so that they end in a zero; false when they are absurdly many. */
@@ -332,7 +332,7 @@ bool weights_json_to_i64(const struct weights_json_node *value, int64_t *out)
 {
     char text[64];
     double real;
-    if (value->kind == JSON_INTEGER)
+    if (value->kind == WEIGHTS_JSON_INTEGER)
         return copy_number(value, text) && parse_i64(text, out);
     if (!weights_json_to_f64(value, &real) || fabs(real) > 0x1p53 || real != floor(real))
         return false;
@@ -343,8 +343,8 @@ bool weights_json_to_i64(const struct weights_json_node *value, int64_t *out)
 bool weights_json_to_f64(const struct weights_json_node *value, double *out)
 {
     char text[64];
-    return (value->kind == JSON_INTEGER || value->kind == JSON_REAL) && copy_number(value, text) &&
-           parse_f64(text, out) && isfinite(*out);
+    return (value->kind == WEIGHTS_JSON_INTEGER || value->kind == WEIGHTS_JSON_REAL) &&
+           copy_number(value, text) && parse_f64(text, out) && isfinite(*out);
 }
 
 static enum status refuse(const struct weights_json_from *from, const char *key, const char *wanted)
@@ -385,9 +385,9 @@ enum status weights_json_bool(const struct weights_json_from *from, const char *
     const struct weights_json_node *value = weights_json_find(from->object, key);
     if (value == NULL)
         return STATUS_OK;
-    if (value->kind != JSON_TRUE && value->kind != JSON_FALSE)
+    if (value->kind != WEIGHTS_JSON_TRUE && value->kind != WEIGHTS_JSON_FALSE)
         return refuse(from, key, "true or false");
-    *out = value->kind == JSON_TRUE;
+    *out = value->kind == WEIGHTS_JSON_TRUE;
     return STATUS_OK;
 }
 
@@ -397,7 +397,7 @@ enum status weights_json_text(const struct weights_json_from *from, const char *
     const struct weights_json_node *value = weights_json_find(from->object, key);
     if (value == NULL)
         return STATUS_OK;
-    if (value->kind != JSON_TEXT)
+    if (value->kind != WEIGHTS_JSON_TEXT)
         return refuse(from, key, "a text");
     *out = value->text;
     return STATUS_OK;

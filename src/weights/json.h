@@ -8,17 +8,17 @@
 #include "base/status.h"
 #include "base/str.h"
 
-enum { JSON_DEPTH_MAX = 64, JSON_NODES_MAX = 8 << 20 };
+enum { WEIGHTS_JSON_DEPTH_MAX = 64, WEIGHTS_JSON_NODES_MAX = 8 << 20 };
 
 enum weights_json_kind {
-    JSON_NULL,
-    JSON_FALSE,
-    JSON_TRUE,
-    JSON_INTEGER,
-    JSON_REAL,
-    JSON_TEXT,
-    JSON_ARRAY,
-    JSON_OBJECT,
+    WEIGHTS_JSON_NULL,
+    WEIGHTS_JSON_FALSE,
+    WEIGHTS_JSON_TRUE,
+    WEIGHTS_JSON_INTEGER,
+    WEIGHTS_JSON_REAL,
+    WEIGHTS_JSON_TEXT,
+    WEIGHTS_JSON_ARRAY,
+    WEIGHTS_JSON_OBJECT,
 };
 struct weights_json_node {
     const char *key;  /* NULL unless a member of an object */

@@ -46,7 +46,7 @@ static enum status read_shape(const struct part *part, const struct weights_json
                               struct weights_entry *entry)
 {
     const struct weights_json_node *shape = weights_json_find(tensor, "shape");
-    if (shape == NULL || shape->kind != JSON_ARRAY)
+    if (shape == NULL || shape->kind != WEIGHTS_JSON_ARRAY)
         return refuse(part, tensor->key, "shape isn't an array");
     if (shape->n > CATALOG_DIMS)
         return refuse(part, tensor->key, "shape has more than 4 dimensions");
@@ -62,7 +62,7 @@ static enum status read_type(const struct part *part, const struct weights_json_
                              struct weights_entry *entry)
 {
     const struct weights_json_node *dtype = weights_json_find(tensor, "dtype");
-    if (dtype == NULL || dtype->kind != JSON_TEXT)
+    if (dtype == NULL || dtype->kind != WEIGHTS_JSON_TEXT)
         return refuse(part, tensor->key, "dtype isn't a text");
     entry->dtype = DTYPE_N;
     entry->type = "an unknown type";
@@ -84,7 +84,7 @@ static enum status read_tensor(const struct part *part, const struct weights_jso
     if (status != STATUS_OK)
         return status;
     const struct weights_json_node *offsets = weights_json_find(tensor, "data_offsets");
-    if (offsets == NULL || offsets->kind != JSON_ARRAY || offsets->n != 2 ||
+    if (offsets == NULL || offsets->kind != WEIGHTS_JSON_ARRAY || offsets->n != 2 ||
         !weights_json_to_i64(offsets + 1, &begin) ||
         !weights_json_to_i64(weights_json_next(offsets + 1), &end))
         return refuse(part, tensor->key, "data_offsets aren't two integers");
@@ -137,7 +137,7 @@ static enum status read_part(struct weights_safetensors *set, const unsigned cha
     size_t start = sizeof(n_header) + (size_t)n_header;
     struct part part = { set, bytes + start, n_bytes - start, fault };
     const struct weights_json_node *tensor = header.nodes + 1;
-    if (header.nodes[0].kind != JSON_OBJECT)
+    if (header.nodes[0].kind != WEIGHTS_JSON_OBJECT)
         status = fault_set(fault, STATUS_BAD_INPUT, "%s: its header isn't an object", set->label);
     else
         status = align_data(&part, copy);
@@ -212,14 +212,14 @@ static bool collect_names(const struct weights_json_node *map, const char **name
 static enum status check_index(const struct weights_json_node *map, struct fault *fault)
 {
     const char *label = "model.safetensors.index.json";
-    if (map == NULL || map->kind != JSON_OBJECT || map->n == 0)
+    if (map == NULL || map->kind != WEIGHTS_JSON_OBJECT || map->n == 0)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: weight_map is missing", label);
     if (map->n > CATALOG_TENSORS_MAX)
         return fault_set(fault, STATUS_TOO_LARGE, "%s: more than %d tensors", label,
                          CATALOG_TENSORS_MAX);
     const struct weights_json_node *value = map + 1;
     for (uint32_t i = 0; i < map->n; i++, value = weights_json_next(value))
-        if (value->kind != JSON_TEXT || !is_plain_name(value->text))
+        if (value->kind != WEIGHTS_JSON_TEXT || !is_plain_name(value->text))
             return fault_set(fault, STATUS_BAD_INPUT,
                              "%s: weight_map gives %.80s no plain file name", label, value->key);
     return STATUS_OK;

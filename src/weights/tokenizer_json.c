@@ -37,7 +37,7 @@ static enum status refuse_kind(const struct reader *r, const char *what, const c
 static const char *type_of(const struct weights_json_node *step)
 {
     const struct weights_json_node *type = weights_json_find(step, "type");
-    return type != NULL && type->kind == JSON_TEXT ? type->text : "";
+    return type != NULL && type->kind == WEIGHTS_JSON_TEXT ? type->text : "";
 }
 
 static struct view text_of(const struct weights_json_node *value)
@@ -58,7 +58,7 @@ static enum status count_tokens(const struct reader *r, const struct weights_jso
     int64_t id, id_max = -1;
     const struct weights_json_node *value = vocab + 1;
     for (uint32_t i = 0; i < vocab->n; i++, value = weights_json_next(value)) {
-        if (value->kind != JSON_INTEGER || !weights_json_to_i64(value, &id) || id < 0)
+        if (value->kind != WEIGHTS_JSON_INTEGER || !weights_json_to_i64(value, &id) || id < 0)
             return refuse(r, "an id in model.vocab isn't an integer from 0");
         id_max = max_i64(id_max, id);
     }
@@ -67,7 +67,7 @@ static enum status count_tokens(const struct reader *r, const struct weights_jso
     for (uint32_t i = 0; i < n_added; i++, value = weights_json_next(value)) {
         const struct weights_json_node *at = weights_json_find(value, "id");
         const struct weights_json_node *content = weights_json_find(value, "content");
-        if (at == NULL || content == NULL || content->kind != JSON_TEXT ||
+        if (at == NULL || content == NULL || content->kind != WEIGHTS_JSON_TEXT ||
             !weights_json_to_i64(at, &id) || id < 0)
             return refuse(r, "an element of added_tokens has no id from 0 or no content");
         id_max = max_i64(id_max, id);
@@ -95,7 +95,8 @@ static enum status read_tokens(struct reader *r)
     struct weights_json_from from = { r->model, LABEL ": model", r->fault };
     bool is_spm = r->card->tokenizer == WEIGHTS_TOKENIZER_SPM;
     int32_t n = 0;
-    if (vocab == NULL || vocab->kind != JSON_OBJECT || (added != NULL && added->kind != JSON_ARRAY))
+    if (vocab == NULL || vocab->kind != WEIGHTS_JSON_OBJECT ||
+        (added != NULL && added->kind != WEIGHTS_JSON_ARRAY))
         return refuse(r, "model.vocab isn't an object or added_tokens not an array");
     enum status status = count_tokens(r, vocab, added, &n);
     if (status == STATUS_OK)
@@ -118,7 +119,7 @@ static enum status read_tokens(struct reader *r)
         CHECK(weights_json_to_i64(weights_json_find(value, "id"), &id));
         weights_vocabulary_set(
             r->vocabulary, (int32_t)id, text_of(weights_json_find(value, "content")),
-            special != NULL && special->kind == JSON_TRUE ? TOKEN_CONTROL : TOKEN_USER);
+            special != NULL && special->kind == WEIGHTS_JSON_TRUE ? TOKEN_CONTROL : TOKEN_USER);
     }
     if (unknown != NULL)
         r->card->unknown_id = weights_vocabulary_find(r->vocabulary, view_text(unknown));
@@ -131,12 +132,12 @@ static enum status read_tokens(struct reader *r)
 static enum status read_merge(const struct reader *r, const struct weights_json_node *merge,
                               const char **out)
 {
-    if (merge->kind == JSON_TEXT) {
+    if (merge->kind == WEIGHTS_JSON_TEXT) {
         *out = merge->text;
         return STATUS_OK;
     }
-    if (merge->kind != JSON_ARRAY || merge->n != 2 || merge[1].kind != JSON_TEXT ||
-        merge[2].kind != JSON_TEXT)
+    if (merge->kind != WEIGHTS_JSON_ARRAY || merge->n != 2 || merge[1].kind != WEIGHTS_JSON_TEXT ||
+        merge[2].kind != WEIGHTS_JSON_TEXT)
         return refuse(r, "an element of model.merges isn't two texts");
     if (memchr(merge[1].text, ' ', merge[1].n) != NULL ||
         memchr(merge[2].text, ' ', merge[2].n) != NULL)
@@ -152,7 +153,7 @@ static enum status read_merge(const struct reader *r, const struct weights_json_
 static enum status read_merges(struct reader *r)
 {
     const struct weights_json_node *merges = weights_json_find(r->model, "merges");
-    if (merges == NULL || merges->kind != JSON_ARRAY)
+    if (merges == NULL || merges->kind != WEIGHTS_JSON_ARRAY)
         return refuse(r, "model.merges isn't an array");
     if (merges->n > CARD_MERGES_MAX)
         return refuse(r, "model.merges is too long");
@@ -214,12 +215,12 @@ static enum status each_step(struct reader *r, const char *key, const char *list
     const struct weights_json_node *value = weights_json_find(r->root, key);
     if (value == NULL)
         return STATUS_OK;
-    if (value->kind != JSON_OBJECT)
+    if (value->kind != WEIGHTS_JSON_OBJECT)
         return fault_set(r->fault, STATUS_BAD_INPUT, LABEL ": %s isn't an object", key);
     if (strcmp(type_of(value), "Sequence") != 0)
         return step(r, value);
     const struct weights_json_node *steps = weights_json_find(value, list);
-    if (steps == NULL || steps->kind != JSON_ARRAY)
+    if (steps == NULL || steps->kind != WEIGHTS_JSON_ARRAY)
         return fault_set(r->fault, STATUS_BAD_INPUT, LABEL ": %s.%s isn't an array", key, list);
     const struct weights_json_node *inner = steps + 1;
     for (uint32_t i = 0; i < steps->n; i++, inner = weights_json_next(inner)) {
@@ -263,12 +264,13 @@ static enum status read_split(struct reader *r, const struct weights_json_node *
     if (r->card->tokenizer == WEIGHTS_TOKENIZER_SPM &&
         weights_json_is_text(weights_json_find(pattern, "String"), " "))
         return STATUS_OK; /* no space is left after the normalizer */
-    if (regex == NULL || regex->kind != JSON_TEXT || r->is_split)
+    if (regex == NULL || regex->kind != WEIGHTS_JSON_TEXT || r->is_split)
         return refuse_kind(r, "the pre_tokenizer", r->is_split ? "a second Split" : "Split");
     bool is_isolated = weights_json_is_text(behavior, "Isolated") && !is_inverted;
     if (!is_isolated && !(weights_json_is_text(behavior, "Removed") && is_inverted))
         return refuse_kind(r, "the pre_tokenizer Split's behavior",
-                           behavior != NULL && behavior->kind == JSON_TEXT ? behavior->text : "");
+                           behavior != NULL && behavior->kind == WEIGHTS_JSON_TEXT ? behavior->text
+                                                                                   : "");
     r->card->pattern = regex->text;
     r->is_split = true;
     return STATUS_OK;
@@ -305,7 +307,7 @@ static enum status read_pre_tokenizer(struct reader *r, const struct weights_jso
     const struct weights_json_node *scheme = weights_json_find(step, "prepend_scheme");
     const struct weights_json_node *adds = weights_json_find(step, "add_prefix_space");
     r->card->add_space_prefix = scheme != NULL ? !weights_json_is_text(scheme, "never")
-                                               : adds == NULL || adds->kind == JSON_TRUE;
+                                               : adds == NULL || adds->kind == WEIGHTS_JSON_TRUE;
     return STATUS_OK;
 }
 
@@ -315,7 +317,7 @@ static enum status read_template(struct reader *r, const struct weights_json_nod
     if (strcmp(type_of(step), "TemplateProcessing") != 0)
         return STATUS_OK;
     const struct weights_json_node *single = weights_json_find(step, "single");
-    if (single == NULL || single->kind != JSON_ARRAY)
+    if (single == NULL || single->kind != WEIGHTS_JSON_ARRAY)
         return refuse(r, "post_processor.single isn't an array");
     bool is_behind = false;
     const struct weights_json_node *item = single + 1;
@@ -326,7 +328,7 @@ static enum status read_template(struct reader *r, const struct weights_json_nod
             is_behind = true;
             continue;
         }
-        int32_t token = id != NULL && id->kind == JSON_TEXT
+        int32_t token = id != NULL && id->kind == WEIGHTS_JSON_TEXT
                             ? weights_vocabulary_find(r->vocabulary, text_of(id))
                             : -1;
         bool is_second = is_behind ? r->card->add_eos : r->card->add_bos;
@@ -343,7 +345,7 @@ static enum status read_kind(struct reader *r)
     struct weights_json_from from = { r->model, LABEL ": model", r->fault };
     const char *type = "BPE", *prefix = "", *suffix = "";
     bool falls_back = false;
-    if (r->model == NULL || r->model->kind != JSON_OBJECT)
+    if (r->model == NULL || r->model->kind != WEIGHTS_JSON_OBJECT)
         return refuse(r, "model is missing");
     enum status status = weights_json_text(&from, "type", &type);
     if (status == STATUS_OK && strcmp(type, "BPE") != 0)

@@ -1,0 +1,181 @@
+/* config.json of every architecture, and what is refused by name. */
+#include "weights/refused.h"
+#include "base/mem.h"
+#include "weights/hf_spec.h"
+
+static enum status spec_of(const char *text, struct model_spec *spec, struct fault *fault)
+{
+    struct weights_json json;
+    const struct weights_architecture *architecture;
+    assert_int_equal(
+        weights_json_parse(&json, mem_copy_text(text), strlen(text), "config.json", fault),
+        STATUS_OK);
+    enum status status = weights_hf_spec(json.nodes, spec, &architecture, fault);
+    weights_json_close(&json);
+    return status;
+}
+
+#define SIZES                                                                                      \
+    "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,"                        \
+    "\"intermediate_size\":96,\"max_position_embeddings\":256,\"vocab_size\":512"
+#define LLAMA(more) "{\"model_type\":\"llama\"," SIZES more "}"
+#define QWEN2(more) "{\"model_type\":\"qwen2\"," SIZES more "}"
+#define OPT(more)                                                                                  \
+    "{\"model_type\":\"opt\",\"num_hidden_layers\":2,\"hidden_size\":64,"                          \
+    "\"num_attention_heads\":4,\"ffn_dim\":96,\"max_position_embeddings\":256,"                    \
+    "\"vocab_size\":512" more "}"
+#define GPT2(more)                                                                                 \
+    "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_embd\":64,\"n_head\":4,\"n_positions\":256,"       \
+    "\"vocab_size\":512" more "}"
+#define CHATGLM(more)                                                                              \
+    "{\"model_type\":\"chatglm\",\"num_layers\":2,\"hidden_size\":64,"                             \
+    "\"num_attention_heads\":4,\"kv_channels\":16,\"ffn_hidden_size\":96,"                         \
+    "\"seq_length\":256,\"padded_vocab_size\":512" more "}"
+
+static void reads_llama(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of(LLAMA(""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.n_kv_heads, 4);
+    assert_int_equal(spec.head_dim, 16);
+    assert_int_equal(spec.position, POSITION_ROPE_HALVES);
+    assert_true(spec.rope_base == 10000.0f && !spec.is_tied && spec.norm_epsilon == 1e-6f);
+    assert_int_equal(spec_of(LLAMA(",\"num_key_value_heads\":2,\"head_dim\":32,"
+                                   "\"rope_theta\":500000.0,\"tie_word_embeddings\":true,"
+                                   "\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"rope_type\":"
+                                   "\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
+                                   "\"high_freq_factor\":4.0,"
+                                   "\"original_max_position_embeddings\":128}"),
+                             &spec, &fault),
+                     STATUS_OK);
+    assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_LLAMA3);
+    assert_int_equal(spec.rope_scaling.n_positions_original, 128);
+    assert_true(spec.rope_scaling.factor == 8.0f && spec.is_tied);
+    assert_int_equal(spec.n_rope_dims, 32);
+    assert_int_equal(
+        spec_of(LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}"), &spec, &fault),
+        STATUS_OK);
+    assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_LINEAR);
+    assert_int_equal(spec_of(LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\","
+                                   "\"rope_theta\":250000.0}"),
+                             &spec, &fault),
+                     STATUS_OK);
+    assert_true(spec.rope_base == 250000.0f && spec.rope_scaling.kind == ROPE_SCALING_NONE);
+}
+
+static void reads_windows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int window;
+    } rows[] = {
+        { "{\"model_type\":\"mistral\"," SIZES ",\"sliding_window\":128}", 128 },
+        { "{\"model_type\":\"mistral\"," SIZES ",\"sliding_window\":null}", 0 },
+        { QWEN2(",\"sliding_window\":128,\"use_sliding_window\":false"), 0 },
+        { QWEN2(",\"sliding_window\":128,\"use_sliding_window\":true,\"max_window_layers\":2"), 0 },
+        { QWEN2(",\"sliding_window\":128,\"use_sliding_window\":true,\"max_window_layers\":0"),
+          128 },
+        { QWEN2(",\"sliding_window\":64,"
+                "\"layer_types\":[\"sliding_attention\",\"sliding_attention\"]"),
+          64 },
+        { QWEN2(",\"sliding_window\":64,\"layer_types\":[\"full_attention\"]"), 0 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct model_spec spec;
+        struct fault fault = { 0 };
+        assert_int_equal(spec_of(rows[i].text, &spec, &fault), STATUS_OK);
+        assert_int_equal(spec.window, rows[i].window);
+        assert_int_equal(spec.kv_groups[0].window, rows[i].window);
+    }
+}
+
+static void reads_the_others(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of("{\"model_type\":\"qwen3\"," SIZES "}", &spec, &fault), STATUS_OK);
+    assert_true(spec.has_qk_norm && spec.head_dim == 128);
+    assert_int_equal(spec_of(OPT(""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.position_offset, 2);
+    assert_int_equal(spec.act, ACT_RELU);
+    assert_true(spec.norm == NORM_LAYER && spec.is_tied && spec.position == POSITION_LEARNED);
+    assert_int_equal(spec_of(GPT2(",\"n_inner\":null"), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.ffn_width, 256);
+    assert_int_equal(spec.act, ACT_GELU_TANH);
+    assert_int_equal(
+        spec_of(GPT2(",\"n_inner\":100,\"activation_function\":\"gelu\""), &spec, &fault),
+        STATUS_OK);
+    assert_int_equal(spec.ffn_width, 100);
+    assert_int_equal(spec.act, ACT_GELU_ERF);
+    assert_int_equal(spec_of(CHATGLM(",\"multi_query_attention\":true,"
+                                     "\"multi_query_group_num\":2,\"rope_ratio\":4"),
+                             &spec, &fault),
+                     STATUS_OK);
+    assert_int_equal(spec.n_kv_heads, 2);
+    assert_int_equal(spec.n_rope_dims, 8);
+    assert_int_equal(spec.position, POSITION_ROPE_PAIRS);
+    assert_true(spec.rope_base == 40000.0f);
+    assert_int_equal(spec_of(CHATGLM(",\"multi_query_group_num\":2"), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.n_kv_heads, 4);
+}
+
+static void refuses_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum status status;
+        const char *words;
+    } rows[] = {
+        { "[]", STATUS_BAD_INPUT, "not an object" },
+        { "{}", STATUS_BAD_INPUT, "model_type is missing" },
+        { "{\"model_type\":\"mamba\"}", STATUS_UNSUPPORTED, "model_type \"mamba\"" },
+        { "{\"model_type\":1}", STATUS_BAD_INPUT, "model_type isn't a text" },
+        { "{\"model_type\":\"llama\"}", STATUS_BAD_INPUT, "num_hidden_layers is missing" },
+        { LLAMA(",\"num_key_value_heads\":3"), STATUS_BAD_INPUT, "4 heads can't share 3 KV" },
+        { LLAMA(",\"num_key_value_heads\":\"2\""), STATUS_BAD_INPUT, "num_key_value_heads isn't" },
+        { LLAMA(",\"head_dim\":-4"), STATUS_BAD_INPUT, "head_dim is -4" },
+        { LLAMA(",\"rope_scaling\":{\"type\":\"yarn\"}"), STATUS_UNSUPPORTED,
+          "rope scaling \"yarn\"" },
+        { LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}"), STATUS_BAD_INPUT,
+          "rope scaling factor" },
+        { LLAMA(",\"rope_theta\":\"x\""), STATUS_BAD_INPUT, "rope_theta isn't" },
+        { LLAMA(",\"hidden_act\":\"mish\""), STATUS_UNSUPPORTED, "hidden_act \"mish\"" },
+        { LLAMA(",\"partial_rotary_factor\":0.5"), STATUS_UNSUPPORTED, "partial_rotary_factor" },
+        { LLAMA(",\"quantization_config\":{}"), STATUS_UNSUPPORTED, "quantization_config" },
+        { LLAMA(",\"layer_types\":[\"full_attention\",\"sliding_attention\"]"), STATUS_UNSUPPORTED,
+          "layer_types" },
+        { LLAMA(",\"layer_types\":[\"linear_attention\"]"), STATUS_UNSUPPORTED,
+          "linear_attention" },
+        { QWEN2(",\"use_sliding_window\":true,\"max_window_layers\":1"), STATUS_UNSUPPORTED,
+          "max_window_layers" },
+        { OPT(",\"do_layer_norm_before\":false"), STATUS_UNSUPPORTED,
+          "do_layer_norm_before is false" },
+        { OPT(",\"word_embed_proj_dim\":32"), STATUS_UNSUPPORTED, "project_in" },
+        { OPT(",\"_remove_final_layer_norm\":true"), STATUS_UNSUPPORTED, "final_layer_norm" },
+        { GPT2(",\"scale_attn_by_inverse_layer_idx\":true"), STATUS_UNSUPPORTED,
+          "scale_attn_by_inverse_layer_idx is true" },
+        { CHATGLM(",\"rmsnorm\":false"), STATUS_UNSUPPORTED, "rmsnorm is false" },
+        { CHATGLM(",\"post_layer_norm\":3"), STATUS_BAD_INPUT, "post_layer_norm isn't" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct model_spec spec;
+        struct fault fault = { 0 };
+        assert_refused(spec_of(rows[i].text, &spec, &fault), rows[i].status, &fault, rows[i].words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_llama),
+        cmocka_unit_test(reads_windows),
+        cmocka_unit_test(reads_the_others),
+        cmocka_unit_test(refuses_by_name),
+    };
+    return cmocka_run_group_tests_name("weights/hf_spec", tests, NULL, NULL);
+}

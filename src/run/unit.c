@@ -285,6 +285,7 @@ int64_t run_unit_step(struct run_unit *unit, int64_t now_ns)
 {
     struct engine_host_answer answer;
     wake_clear(&unit->loader_wake);
+    (void)engine_host_report(unit->host); /* taken, so that its wake does not stay up */
     while (engine_host_answer(unit->host, &answer))
         take_answer(unit, &answer, now_ns);
     step_job(unit);

@@ -1,0 +1,241 @@
+/* Each instruction set's kernels against the generic ones, bit for bit: all types, all shapes of a
+ * tile, odd lengths, and NaN in whatever must not be read. */
+#include "test.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "compute/vmath.h"
+#include "cpu/kernels.h"
+
+enum { COLUMNS = 512, VALUES = 1024 };
+
+static const float nan_value = __builtin_nanf("");
+
+static void fill(struct rng *rng, float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (float)(rng_normal(rng) * num_exp(rng_normal(rng)));
+}
+
+/* Random panels: any bytes will do where scales are small halves. */
+static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, struct rng *rng)
+{
+    for (size_t i = 0; i < n_bytes; i++)
+        p[i] = (unsigned char)rng_u64(rng);
+    if (!dtype_info(dtype)->is_integer) {
+        for (size_t i = 0; i < n_bytes; i += dtype == DTYPE_F32 ? 4 : 2) {
+            float value = (float)rng_normal(rng);
+            uint16_t half = dtype == DTYPE_F16 ? half_from_float(value) : bf16_from_float(value);
+            memcpy(p + i, dtype == DTYPE_F32 ? (void *)&value : (void *)&half,
+                   dtype == DTYPE_F32 ? 4 : 2);
+        }
+        return;
+    }
+    struct cpu_form form = cpu_pack_form(dtype);
+    for (size_t i = 0; i < n_bytes; i += (size_t)cpu_form_unit_bytes(form))
+        for (int o = 0; o < cpu_form_head(form) / 2; o++) {
+            uint16_t half = half_from_float((float)(rng_normal(rng) * 0.01));
+            memcpy(p + i + 2 * (size_t)o, &half, 2);
+        }
+    if (form.n_bits == 8 && form.value_max >= 0) /* stored values have a limit */
+        for (size_t i = 0; i < n_bytes; i += (size_t)cpu_form_unit_bytes(form)) {
+            unsigned char *w = p + i + cpu_form_head(form);
+            for (int b = 0; b < form.n_unit / 32; b++, w += 512) {
+                w += cpu_form_scales(form);
+                for (int j = 0; j < 512; j++)
+                    w[j] = (unsigned char)(w[j] & form.value_max);
+            }
+        }
+}
+
+static size_t panel_bytes(enum dtype dtype)
+{
+    if (!dtype_info(dtype)->is_integer)
+        return COLUMNS * 16 * (size_t)dtype_info(dtype)->block_bytes;
+    struct cpu_form form = cpu_pack_form(dtype);
+    return (size_t)(COLUMNS / form.n_unit * cpu_form_unit_bytes(form));
+}
+
+static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
+{
+    enum { OUT = CPU_TILE_ROWS * CPU_TILE_PANELS * CPU_PANEL };
+    static float x[CPU_TILE_ROWS * COLUMNS], want[OUT], got[OUT];
+    static int8_t q[CPU_TILE_ROWS * COLUMNS];
+    static float scales[CPU_TILE_ROWS * COLUMNS / 32];
+    static int32_t sums[CPU_TILE_ROWS * COLUMNS / 16];
+    unsigned char *panels = mem_take(panel_bytes(dtype) * CPU_TILE_PANELS);
+    fill_panels(dtype, panels, panel_bytes(dtype) * CPU_TILE_PANELS, rng);
+    fill(rng, x, CPU_TILE_ROWS * COLUMNS);
+    cpu_generic.quantize(x, CPU_TILE_ROWS * COLUMNS, q, scales, sums);
+    struct cpu_tile tile = { .panels = panels,
+                             .panel_bytes = panel_bytes(dtype),
+                             .n_columns = COLUMNS,
+                             .x = x,
+                             .x_stride = COLUMNS,
+                             .rows = { q, scales, sums } };
+    for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows++)
+        for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
+            memset(want, 0xFF, sizeof(want));
+            memset(got, 0xFF, sizeof(got));
+            tile.out = want;
+            cpu_generic.matmul[dtype](&tile);
+            tile.out = got;
+            kernels->matmul[dtype](&tile);
+            if (memcmp(want, got, sizeof(want)) != 0)
+                fail_msg("%s %s: %d rows, %d panels differ", kernels->name, dtype_info(dtype)->name,
+                         tile.n_rows, tile.n_panels);
+        }
+    mem_give(panels);
+}
+
+static void check_quantize(const struct cpu_kernels *kernels, struct rng *rng)
+{
+    static float x[VALUES], scales[2][VALUES / 32];
+    static int8_t q[2][VALUES];
+    static int32_t sums[2][VALUES / 16];
+    fill(rng, x, VALUES);
+    for (int i = 0; i < 32; i++) { /* the rare ones: zero, tiny, infinite, NaN, ties */
+        x[i] = 0;
+        x[32 + i] = 1e-41f;
+        x[128 + i] = (float)(i - 16) * 0.5f * 63.5f / 63.5f;
+    }
+    x[64] = vmath_of_bits(0x7F800000u);
+    x[96] = -nan_value;
+    cpu_generic.quantize(x, VALUES, q[0], scales[0], sums[0]);
+    kernels->quantize(x, VALUES, q[1], scales[1], sums[1]);
+    assert_memory_equal(q[0], q[1], sizeof(q[0]));
+    assert_memory_equal(scales[0], scales[1], sizeof(scales[0]));
+    assert_memory_equal(sums[0], sums[1], sizeof(sums[0]));
+}
+
+static void check_rows(const struct cpu_kernels *kernels, struct rng *rng)
+{
+    static float x[VALUES], y[VALUES], z[VALUES], want[VALUES], got[VALUES];
+    static uint16_t halves[2][VALUES];
+    for (int n = 1; n <= 100; n += n < 36 ? 1 : 23) {
+        fill(rng, x, VALUES);
+        fill(rng, y, VALUES);
+        fill(rng, z, VALUES);
+        for (int i = 0; i < 4; i++) {
+            struct cpu_norm norm = { y, i & 1 ? z : NULL, n, 1e-5f, i & 2 };
+            memset(want, 0, sizeof(want));
+            memset(got, 0, sizeof(got));
+            cpu_generic.norm(&norm, x, want);
+            kernels->norm(&norm, x, got);
+            assert_memory_equal(want, got, sizeof(want));
+            memcpy(want, x, sizeof(want));
+            memcpy(got, x, sizeof(got));
+            cpu_generic.act(i, want, n);
+            kernels->act(i, got, n);
+            cpu_generic.multiply(y, want, n);
+            kernels->multiply(y, got, n);
+            cpu_generic.add(z, want, n);
+            kernels->add(z, got, n);
+            cpu_generic.merge(want, y, 0.3f, 0.7f, n);
+            kernels->merge(got, y, 0.3f, 0.7f, n);
+            (i & 1 ? cpu_generic.rotate_halves : cpu_generic.rotate_pairs)(want, y, n);
+            (i & 1 ? kernels->rotate_halves : kernels->rotate_pairs)(got, y, n);
+            assert_memory_equal(want, got, sizeof(want));
+        }
+        cpu_generic.to_half(x, n, halves[0]);
+        kernels->to_half(x, n, halves[1]);
+        assert_memory_equal(halves[0], halves[1], sizeof(halves[0]));
+    }
+}
+
+static void check_softmax(const struct cpu_kernels *kernels, struct rng *rng)
+{
+    for (int i = 0; i < 100; i++) {
+        float want[CPU_PIECE], got[CPU_PIECE], max[2];
+        int first = (int)rng_below(rng, CPU_PIECE);
+        int last = first + (int)rng_below(rng, (uint32_t)(CPU_PIECE - first));
+        for (int t = 0; t < CPU_PIECE; t++)
+            want[t] = t < first || t > last ? nan_value : (float)(rng_normal(rng) * 9);
+        memcpy(got, want, sizeof(want));
+        float sum = cpu_generic.softmax(want, first, last, &max[0]);
+        assert_true(sum >= 1.0f && sum == kernels->softmax(got, first, last, &max[1]));
+        assert_true(max[0] == max[1]);
+        assert_memory_equal(want + first, got + first, (size_t)(last - first + 1) * 4);
+    }
+}
+
+/* Runs of positions: any length, head size and number of queries. */
+static void check_attention(const struct cpu_kernels *kernels, struct rng *rng)
+{
+    enum { HEAD_MAX = 80, RUN_MAX = 21 };
+    static float queries[CPU_QUERIES * HEAD_MAX], out[2][CPU_QUERIES * HEAD_MAX];
+    static float probabilities[2][CPU_QUERIES * CPU_PIECE], scratch[4 * HEAD_MAX];
+    static float rows[RUN_MAX * HEAD_MAX + 16];
+    for (int i = 0; i < 60; i++) {
+        struct cpu_run run = { .rows = (const unsigned char *)rows, .scratch = scratch };
+        run.head_dim = 1 + (int32_t)rng_below(rng, HEAD_MAX);
+        run.head_dim = i % 2 == 0 ? (run.head_dim + 15) & ~15 : run.head_dim;
+        run.stride = (run.head_dim + 15) & ~15;
+        run.n = 1 + (int32_t)rng_below(rng, RUN_MAX);
+        run.n_queries = 1 + (int32_t)rng_below(rng, CPU_QUERIES);
+        run.is_half = i % 3 != 0;
+        memset(rows, 0xFF, sizeof(rows)); /* NaN behind the run */
+        for (int32_t j = 0; j < run.n * run.head_dim; j++) {
+            float value = (float)rng_normal(rng);
+            uint16_t half = half_from_float(value);
+            if (run.is_half)
+                memcpy((unsigned char *)rows + 2 * j, &half, 2);
+            else
+                rows[j] = value;
+        }
+        memset(queries, 0, sizeof(queries));
+        for (int32_t j = 0; j < run.n_queries; j++)
+            fill(rng, queries + j * run.stride, run.head_dim);
+        const struct cpu_kernels *both[2] = { &cpu_generic, kernels };
+        for (int j = 0; j < 2; j++) {
+            memset(probabilities[j], 0, sizeof(probabilities[j]));
+            memset(out[j], 0, sizeof(out[j]));
+            run.probabilities = probabilities[j];
+            both[j]->scores(&run, queries, 0.125f);
+            both[j]->mix(&run, out[j]);
+        }
+        assert_memory_equal(probabilities[0], probabilities[1], sizeof(probabilities[0]));
+        assert_memory_equal(out[0], out[1], sizeof(out[0]));
+    }
+}
+
+static void check(enum cpu_isa isa)
+{
+    struct cpu_kernels kernels;
+    struct rng rng;
+    rng_init(&rng, test_seed(3), (uint64_t)isa);
+    cpu_isa_kernels(isa, &kernels);
+    for (int dtype = 0; dtype < DTYPE_N; dtype++)
+        check_matmul(&kernels, (enum dtype)dtype, &rng);
+    check_quantize(&kernels, &rng);
+    check_rows(&kernels, &rng);
+    check_softmax(&kernels, &rng);
+    check_attention(&kernels, &rng);
+}
+
+static void avx2_kernels_equal_generic(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AVX2)
+        TEST_SKIP("this CPU has no AVX2");
+    check(CPU_ISA_AVX2);
+}
+
+static void avx512_kernels_equal_generic(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AVX512)
+        TEST_SKIP("this CPU has no AVX-512 VNNI");
+    check(CPU_ISA_AVX512);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(avx2_kernels_equal_generic),
+        cmocka_unit_test(avx512_kernels_equal_generic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,8 +9,10 @@
  * Starvation: a request that was not served for theta = max(3 s, 2.5 L-hat) goes before all others,
  * those that starve longest first. Bound: once starved, only requests starved earlier and the batch
  * in flight run before it, as long as the pool has blocks for it. When it lacks blocks nobody else
- * starts, and requests that have run for theta since they started give way; so the wait for blocks
- * ends within theta too, without a queue of starved requests throwing each other out every step. */
+ * starts, those that run go on in their order, and whoever has spent two budgets B since he
+ * started gives way; so the wait for blocks ends too. (To give way at once would, in overload,
+ * throw out every request after its prompt: with thousands starved nobody would get a second
+ * token.) */
 #include "base/time.h"
 #include "schedule/db.h"
 #include "schedule/fill.h"
@@ -63,7 +65,7 @@ static int64_t theta_ns(const struct db *db, const struct schedule_service *serv
 }
 
 /* The request that starves longest, counted from the moment when it became starved. */
-static uint32_t find_starved(const struct db *db, const struct schedule_view *view)
+static uint32_t find_starved(const struct db *db, const struct schedule_view *view, unsigned parts)
 {
     uint32_t found = SCHEDULE_NONE;
     int64_t found_ns = 0;
@@ -71,8 +73,8 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
         const struct schedule_service *s = &view->services[i];
         if (!s->is_open || s->n_waiting + s->n_running == 0)
             continue;
-        const uint32_t slots[2] = { tree_first(&db->services[i].unserved), db->services[i].oldest };
-        for (int k = 0; k < 2; k++) {
+        const uint32_t slots[2] = { db->services[i].oldest, tree_first(&db->services[i].unserved) };
+        for (int k = 0; k < ((parts & FILL_WAITING) != 0 ? 2 : 1); k++) {
             if (slots[k] == SCHEDULE_NONE || view->requests[slots[k]].batch != 0)
                 continue;
             int64_t since_ns = view->requests[slots[k]].served_ns + theta_ns(db, s);
@@ -88,12 +90,13 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
     return found;
 }
 
-/* A resident owes its place to one that starves when it has run for theta since it started. */
-static bool ran_long_enough(const void *state, const struct schedule_view *view, uint32_t slot)
+/* Did it have its turn since it started? */
+static bool has_spent_two_budgets(const void *state, const struct schedule_view *view,
+                                  uint32_t slot)
 {
     const struct db *db = state;
     const struct schedule_service *s = &view->services[view->requests[slot].service];
-    return view->now_ns - db->slots[slot].started_ns >= theta_ns(db, s);
+    return db->slots[slot].spent_ps / 2 >= schedule_db_state_budget_ps(s);
 }
 
 /* Serves the starved request. Sets *parts to what may run meanwhile when it has to wait. */
@@ -102,7 +105,7 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
 {
     const struct request *r = &fill->view->requests[slot];
     bool is_waiting = r->state == REQUEST_WAITING;
-    unsigned own_parts = FILL_ALL;
+    unsigned own_parts = *parts;
     if (db->variant == DB_LITERAL)
         own_parts = is_waiting ? FILL_WAITING : FILL_RUNNING;
     if (is_waiting) {
@@ -110,11 +113,10 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
         if (n_blocks + fill->view->n_table_blocks[slot] >
             kv_budget_most_blocks(fill->view->kv, r->service))
             return FILLED_NOTHING; /* it never will: not ours to judge */
-        struct kv_budget trial = fill->budget;
-        if (!kv_budget_take(&trial, r->service, n_blocks)) {
+        if (!schedule_fill_fits(fill, slot)) {
             *parts = FILL_RUNNING;
-            bool gives_way =
-                schedule_fill_preempt(fill, r->service, n_blocks, SCHEDULE_NONE, ran_long_enough);
+            bool gives_way = schedule_fill_preempt(fill, r->service, n_blocks, SCHEDULE_NONE,
+                                                   has_spent_two_budgets);
             return gives_way ? FILLED_PREEMPTS : FILLED_NOTHING;
         }
     }
@@ -192,9 +194,14 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         return;
     unsigned parts = FILL_ALL;
     enum schedule_filled filled = FILLED_NOTHING;
-    uint32_t starved = find_starved(db, view);
+    uint32_t starved = find_starved(db, view, parts);
     if (starved != SCHEDULE_NONE)
         filled = serve_starved(&fill, db, starved, &parts);
+    if (filled == FILLED_NOTHING && parts != FILL_ALL) { /* it waits for blocks */
+        starved = find_starved(db, view, parts);
+        if (starved != SCHEDULE_NONE)
+            filled = serve_starved(&fill, db, starved, &parts);
+    }
     if (filled == FILLED_NOTHING)
         filled = serve_first(&fill, db, parts);
     if (filled != FILLED_BATCH)

@@ -12,8 +12,8 @@ enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE };
 
 struct db_slot {
     int64_t budget_ps; /* Q */
-    int64_t started_ns;
-    uint64_t seq; /* of arrival here: ties */
+    int64_t spent_ps;  /* charged since it started or was started again */
+    uint64_t seq;      /* of arrival here: ties */
     uint8_t level;
     bool is_waiting;
 };

@@ -71,6 +71,7 @@ static void double_budget(struct db_slot *slot, int64_t fresh_ps)
 
 static void charge(struct db_slot *slot, int64_t cost_ps, int64_t fresh_ps)
 {
+    slot->spent_ps += cost_ps;
     slot->budget_ps -= cost_ps;
     while (slot->budget_ps <= 0) /* one long prompt may outrun several budgets */
         double_budget(slot, fresh_ps);
@@ -79,8 +80,9 @@ static void charge(struct db_slot *slot, int64_t cost_ps, int64_t fresh_ps)
 static void charge_decodes(struct db_slot *slot, const struct perf *perf, int64_t context,
                            int64_t n, int64_t fresh_ps)
 {
-    while (n > 0) {
-        int64_t span = perf_decode_span_ps(perf, 1, context, n);
+    int64_t span = perf_decode_span_ps(perf, 1, context, n);
+    slot->spent_ps += span;
+    for (; n > 0; span = perf_decode_span_ps(perf, 1, context, n)) {
         if (span < slot->budget_ps) {
             slot->budget_ps -= span;
             return;
@@ -244,7 +246,7 @@ static void saw_started(struct db *db, const struct schedule_view *view,
             continue;
         is_new = true;
         stop_waiting(db, view, slot);
-        db->slots[slot].started_ns = event->now_ns;
+        db->slots[slot].spent_ps = 0;
     }
     if (is_new)
         look(db, view, event->batch->service, SCHEDULE_NONE);

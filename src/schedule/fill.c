@@ -32,6 +32,8 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->order = order;
     fill->plan = plan;
     fill->budget = *view->kv;
+    fill->batch = NULL;
+    fill->room_state = ROOM_UNKNOWN;
 }
 
 static int32_t lacking(const struct request *r)
@@ -105,19 +107,18 @@ static void add_running(struct schedule_fill *fill, uint32_t slot)
     if (n == 0)
         return;
     int64_t n_blocks = blocks_for(fill, slot, r->n_computed + n);
-    if (kv_budget_take(&fill->budget, r->service, n_blocks)) {
+    if (kv_budget_take(&fill->budget, r->service, n_blocks))
         add(fill, slot, n);
-        fill->n_blocks_taken += n_blocks;
-    } else {
+    else
         fill->n_blocks_short += n_blocks;
-    }
 }
 
 /* One part of the service's running requests: the decodes, or those that catch up. */
-static void fill_running(struct schedule_fill *fill, int service, bool decodes, uint32_t must)
+static void fill_running(struct schedule_fill *fill, int service, bool decodes, uint32_t must,
+                         int32_t n_seats_kept)
 {
     const struct schedule_service *s = &fill->view->services[service];
-    for (uint32_t i = 0; i < s->n_running && seats_left(fill) > 0; i++) {
+    for (uint32_t i = 0; i < s->n_running && seats_left(fill) > n_seats_kept; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
         if (r->batch == 0 && s->running[i] != must && (lacking(r) == 1) == decodes)
             add_running(fill, s->running[i]);
@@ -126,37 +127,30 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
 
 /* ---- Waiting requests. ---- */
 
-/* Takes the blocks when so many units stay free afterwards; else changes nothing. */
-static bool take_above(struct schedule_fill *fill, int service, int64_t n_blocks, int64_t n_floor)
+/* What new requests may take: the budget less what all running requests lack to compute their known
+ * tokens and one block more each. Without the first a prompt could start with the blocks of a
+ * request that has just been preempted for somebody's next token, be preempted in turn, and so on
+ * for ever; without the second that would happen every few steps. */
+static bool find_room(struct schedule_fill *fill)
 {
-    struct kv_budget *b = &fill->budget;
-    struct kv_budget_service before = b->services[service];
-    int64_t n_free = b->n_units_free, n_cached = b->n_units_cached, n_owed = b->n_units_owed;
-    if (!kv_budget_take(b, service, n_blocks))
-        return false;
-    if (b->n_units_free >= n_floor)
-        return true;
-    b->services[service] = before;
-    b->n_units_free = n_free;
-    b->n_units_cached = n_cached;
-    b->n_units_owed = n_owed;
-    return false;
-}
-
-/* Sets aside what all running requests lack to compute their known tokens. Without that a prompt
- * could start with the blocks of a request that has just been preempted for somebody's next token,
- * be preempted in turn, and so on for ever. */
-static bool set_aside_for_running(struct schedule_fill *fill)
-{
-    for (int i = 0; i < fill->view->n_services; i++) {
-        const struct schedule_service *s = &fill->view->services[i];
-        int64_t n_blocks = i == fill->batch->service ? -fill->n_blocks_taken : 0;
-        for (uint32_t k = 0; k < s->n_running; k++)
-            if (fill->view->requests[s->running[k]].batch == 0)
-                n_blocks += schedule_fill_lacks(fill->view, s->running[k]);
-        if (!kv_budget_take(&fill->budget, i, max_i64(n_blocks, 0)))
+    if (fill->room_state != ROOM_UNKNOWN)
+        return fill->room_state == ROOM_KNOWN;
+    const struct schedule_view *view = fill->view;
+    fill->room = *view->kv; /* what running requests take for this batch is set aside as well */
+    fill->room_state = ROOM_NONE;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        int32_t ahead = fill->room.services[i].block_tokens;
+        int64_t n_blocks = 0;
+        for (uint32_t k = 0; k < s->n_running; k++) {
+            const struct request *r = &view->requests[s->running[k]];
+            if (r->batch == 0)
+                n_blocks += blocks_for(fill, s->running[k], r->n_tokens + ahead);
+        }
+        if (!kv_budget_take(&fill->room, i, n_blocks))
             return false;
     }
+    fill->room_state = ROOM_KNOWN;
     return true;
 }
 
@@ -165,18 +159,45 @@ static bool is_anybody_running(const struct schedule_fill *fill)
     for (int i = 0; i < fill->view->n_services; i++)
         if (fill->view->services[i].n_running > 0)
             return true;
-    return fill->batch->n_items > 0;
+    return fill->batch != NULL && fill->batch->n_items > 0;
 }
 
-/* A request starts only when all its known tokens fit, so that those who started can finish. */
-static bool add_waiting(struct schedule_fill *fill, uint32_t slot, bool is_must)
+/* Would the blocks of a request that starts fit into the room, above the watermark? A request
+ * starts only when all its known tokens fit, so that who started can go on. */
+static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
+{
+    if (!find_room(fill))
+        return false;
+    struct kv_budget *room = &fill->room;
+    int service = fill->view->requests[slot].service;
+    struct kv_budget_service before = room->services[service];
+    int64_t n_free = room->n_units_free, n_cached = room->n_units_cached;
+    int64_t n_owed = room->n_units_owed, n_floor = 0;
+    if (is_anybody_running(fill))
+        n_floor = (int64_t)(fill->config->watermark * (double)room->n_units_open);
+    if (!kv_budget_take(room, service, schedule_fill_lacks(fill->view, slot)))
+        return false;
+    bool fits = room->n_units_free >= n_floor;
+    if (fits && !only_asks)
+        return true;
+    room->services[service] = before;
+    room->n_units_free = n_free;
+    room->n_units_cached = n_cached;
+    room->n_units_owed = n_owed;
+    return fits;
+}
+
+bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot)
+{
+    return take_room(fill, slot, true);
+}
+
+static bool add_waiting(struct schedule_fill *fill, uint32_t slot)
 {
     const struct request *r = &fill->view->requests[slot];
     int32_t n = lacking(r) == 1 ? 1 : share_of_prompt(fill, r);
-    int64_t n_floor = (int64_t)(fill->config->watermark * (double)fill->budget.n_units_open);
-    if (is_must || !is_anybody_running(fill))
-        n_floor = 0;
-    if (n == 0 || !take_above(fill, r->service, blocks_for(fill, slot, r->n_tokens), n_floor))
+    if (n == 0 || !take_room(fill, slot, false) ||
+        !kv_budget_take(&fill->budget, r->service, blocks_for(fill, slot, r->n_computed + n)))
         return false;
     add(fill, slot, n);
     return true;
@@ -188,11 +209,9 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
     uint32_t slot = order->first(order->state, fill->view, service);
-    if (slot == SCHEDULE_NONE || !set_aside_for_running(fill))
-        return;
     while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->config->n_seqs_max) {
         if (slot != must) {
-            if (!add_waiting(fill, slot, false))
+            if (!add_waiting(fill, slot))
                 return; /* in order: nobody overtakes who does not fit */
             n_running++;
         }
@@ -209,26 +228,28 @@ static void begin_batch(struct schedule_fill *fill, int service)
     *fill->batch =
         (struct batch){ .service = (uint16_t)service, .kind = BATCH_COMPUTE, .items = plan->items };
     fill->n_prompts = fill->n_new = 0;
-    fill->n_blocks_taken = fill->n_blocks_short = 0;
+    fill->n_blocks_short = 0;
 }
 
 static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, uint32_t must)
 {
     const struct request *m = must == SCHEDULE_NONE ? NULL : &fill->view->requests[must];
     bool mixes = fill->config->chunk_tokens > 0;
-    bool must_decodes = m != NULL && m->state == REQUEST_RUNNING && lacking(m) == 1;
-    if (m != NULL && m->state == REQUEST_RUNNING)
+    bool must_starts = m != NULL && m->state == REQUEST_WAITING;
+    bool must_decodes = m != NULL && !must_starts && lacking(m) == 1;
+    bool takes_prompts = mixes || !must_decodes;
+    if (m != NULL && !must_starts)
         add_running(fill, must);
-    else if (m != NULL)
-        (void)add_waiting(fill, must, true);
     if (mixes && (parts & FILL_DECODES) != 0)
-        fill_running(fill, service, true, must);
-    if ((parts & FILL_CATCHING_UP) != 0 && (mixes || !must_decodes))
-        fill_running(fill, service, false, must);
-    if ((parts & FILL_WAITING) != 0 && (mixes || !must_decodes) && fill->n_blocks_short == 0)
+        fill_running(fill, service, true, must, must_starts);
+    if (must_starts)
+        (void)add_waiting(fill, must);
+    if ((parts & FILL_CATCHING_UP) != 0 && takes_prompts)
+        fill_running(fill, service, false, must, 0);
+    if ((parts & FILL_WAITING) != 0 && takes_prompts && fill->n_blocks_short == 0)
         fill_waiting(fill, service, must);
     if (!mixes && (parts & FILL_DECODES) != 0 && (fill->batch->n_items == 0 || must_decodes))
-        fill_running(fill, service, true, must);
+        fill_running(fill, service, true, must, 0);
 }
 
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,

@@ -32,11 +32,12 @@ struct schedule_fill {
     const struct schedule_config *config;
     const struct schedule_order *order;
     struct schedule_plan *plan;
-    struct kv_budget budget;
+    struct kv_budget budget; /* less what the batch takes */
+    struct kv_budget room;   /* what requests that start may take */
+    enum { ROOM_UNKNOWN, ROOM_KNOWN, ROOM_NONE } room_state;
     struct batch *batch;
     int32_t n_prompts;      /* items of the batch that catch up */
     int32_t n_new;          /* their tokens */
-    int64_t n_blocks_taken; /* for running requests in the batch */
     int64_t n_blocks_short; /* that running requests lack */
 };
 /* Starts a plan: empty, and the budget as it is now. */
@@ -44,8 +45,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
                          const struct schedule_config *config, const struct schedule_order *order,
                          struct schedule_plan *plan);
 /* One batch of the service on lane 0, by the prompts-first rule, from the given parts. `must` (or
- * SCHEDULE_NONE) comes first and is not held back by the watermark or the number of running
- * requests. */
+ * SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
 typedef bool (*schedule_may_go)(const void *state, const struct schedule_view *view, uint32_t slot);
@@ -56,5 +56,7 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
 /* Turns the plan into a hold when nothing but its one batch of decodes can change anything: more
  * rounds, as far as every request goes on and no cached block is evicted. */
 void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns);
+/* Would a waiting request find room beside those that run? Asked between batches. */
+bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot);
 /* Blocks that the request lacks to hold all its known tokens. */
 int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot);

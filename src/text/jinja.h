@@ -14,7 +14,7 @@ enum {
     JINJA_TREE_DEPTH_MAX = 200,
     JINJA_RUN_DEPTH_MAX = 500, /* nested evaluation, through macros too */
     JINJA_STEPS_MAX = 8 << 20, /* nodes evaluated, and 64 bytes looked at count as one */
-    JINJA_PILE_BYTES_MAX = 256 << 20,
+    JINJA_PILE_BYTES_MAX = 128 << 20,
     JINJA_OUTPUT_BYTES_MAX = 32 << 20,
     JINJA_RANGE_MAX = 100000,
     JINJA_ARGS_MAX = 16,

@@ -99,7 +99,7 @@ static void exec_for(struct jinja_run *run, const struct jinja_node *node)
         jinja_exec(run, node->d);
         return;
     }
-    *loop = (struct jinja_loop){ .items = items.list, .depth = 1 }; /* jinja2 counts recursion only */
+    *loop = (struct jinja_loop){ .items = items.list, .depth = 1 }; /* of recursion */
     int64_t start = run->n_stack, outer = run->scope;
     run->scope = start;
     for (; loop->index < items.list->n && !jinja_failed(run); loop->index++) {

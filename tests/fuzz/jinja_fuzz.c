@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         memcpy(text, data, n);
     size_t n_source = strlen(text);
     struct chat_options options = { .messages = messages,
-                                    .n_messages = n % 5,
+                                    .n_messages = (int)(n % 5),
                                     .add_generation_prompt = n % 2 == 0,
                                     .bos_token = "<s>",
                                     .eos_token = "</s>",

@@ -125,8 +125,8 @@ struct compute_backend {
     uint32_t arithmetic; /* version of the arithmetic: equal numbers promise equal bits */
     /* Packs one weight (a matrix, or a vector of n_rows == 1) into the backend's layout, exactly:
      * one form serves matmul and look-up by row (EMBED). The tensor's memory is not needed
-     * afterwards. May be called by a loader's thread while another runs passes; runs go first. Free
-     * with unpack. */
+     * afterwards. Free with unpack. Calls of pack and run must not overlap: whoever shares a
+     * backend between threads locks it. */
     enum status (*pack)(void *self, const struct tensor *tensor, struct compute_weight **out,
                         struct fault *fault);
     void (*unpack)(void *self, struct compute_weight *weight);

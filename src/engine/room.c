@@ -67,6 +67,19 @@ static void return_giants(struct engine *e)
     }
 }
 
+/* Bytes that models not booked yet could have: a pool of nothing serves nobody. */
+static int64_t unbooked_bytes(const struct engine *e)
+{
+    return ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - kv_unit_bytes(e->kv);
+}
+
+void engine_room_press(struct engine *e)
+{
+    int64_t wanted = min_i64(sum_wanted(e), unbooked_bytes(e));
+    if (wanted > 0)
+        shrink_pool(e, wanted);
+}
+
 bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
                       int64_t activation_bytes, struct engine_room *room)
 {
@@ -74,10 +87,7 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
     uint8_t *state = &e->room_state[service];
     int64_t need = weights_bytes + activation_bytes;
     CHECK(*state == ENGINE_ROOM_NONE || *state == ENGINE_ROOM_WANTED);
-    *room = (struct engine_room){ .need_bytes = need, .have_bytes = e->ledger.total_bytes };
-    room->have_bytes -= kv_unit_bytes(e->kv); /* a pool of nothing serves nobody */
-    for (int i = 0; i < e->options.n_services; i++)
-        room->have_bytes -= e->ledger.weights_bytes[i] + e->ledger.activation_bytes[i];
+    *room = (struct engine_room){ .need_bytes = need, .have_bytes = unbooked_bytes(e) };
     room->never = need > room->have_bytes;
     e->wanted_bytes[service] = room->never ? 0 : need;
     *state = room->never ? ENGINE_ROOM_NONE : ENGINE_ROOM_WANTED;
@@ -85,7 +95,7 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
         grow_pool(e);
         return false;
     }
-    shrink_pool(e, min_i64(sum_wanted(e), room->have_bytes));
+    engine_room_press(e);
     if (!ledger_take_model(&e->ledger, service, weights_bytes, activation_bytes))
         return false;
     e->wanted_bytes[service] = 0;

@@ -25,9 +25,11 @@ enum {
 
 struct engine_own {
     int32_t n_said; /* tokens that the submitter knows: it has those before, events told the rest */
-    uint8_t ends_what, ends_why;     /* in flight: commit ends it so; 0 = it goes on */
-    uint8_t last_what, last_why;     /* ENDED: the last event, until it is said */
-    bool is_unsaid;                  /* stands in the backlog */
+    uint8_t ends_what, ends_why; /* in flight: commit ends it so; 0 = it goes on */
+    uint8_t last_what, last_why; /* ENDED: the last event, until it is said */
+    int32_t
+        n_planned;  /* tokens that the plan gave it before its prefix hit was found; 0 = none was */
+    bool is_unsaid; /* stands in the backlog */
     bool is_matched;                 /* was looked up in the prefix index since it waits */
     bool holds_hit;                  /* WAITING, and its table holds what a prefix hit gave */
     bool has_deadline;               /* stands in the tree of deadlines */
@@ -159,6 +161,8 @@ int64_t engine_stats_remaining_ns(const struct engine *engine, int service);
 /* room.c: models come and go. */
 bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
                       int64_t activation_bytes, struct engine_room *room);
+/* Goes on shrinking for whoever wants room, when what holds the units is not in flight. */
+void engine_room_press(struct engine *engine);
 void engine_room_open(struct engine *engine, int service, const struct perf *perf);
 bool engine_room_close(struct engine *engine, int service);
 /* Could this request run, were the pool empty? */

@@ -8,7 +8,8 @@
 
 #include "base/log.h"
 
-#define STEP_REFUSALS_MAX 4 /* plans in a row of which nothing could begin */
+#define STEP_VOIDS_MAX 4 /* plans in a row of which nothing could begin */
+#define STEP_VOID_NS   (10 * TIME_NS_PER_MS)
 
 /* ---- reserve ---- */
 
@@ -18,11 +19,31 @@ static void look_up(struct engine *e, struct batch *batch)
     for (int32_t i = 0; i < batch->n_items; i++) {
         struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
-        if (r->n_computed == 0)
+        if (r->n_computed == 0) {
             engine_queue_match(e, item->slot);
+            e->own[item->slot].n_planned = r->n_computed > 0 ? item->n_tokens : 0;
+        }
         item->n_tokens = min_i32(item->n_tokens, r->n_tokens - r->n_computed);
         CHECK(item->n_tokens > 0 && item->n_draft == 0);
     }
+}
+
+/* A hit found so late may need more blocks than the plan reckoned with (it comes with all of its
+ * prefix at once): gives those back. True when there were any, so reserve may try again. */
+static bool undo_look_up(struct engine *e, const struct batch *batch)
+{
+    bool is_changed = false;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        struct batch_item *item = &batch->items[i];
+        struct engine_own *own = &e->own[item->slot];
+        if (own->n_planned == 0)
+            continue;
+        engine_queue_release(e, item->slot);
+        item->n_tokens = own->n_planned;
+        own->n_planned = 0;
+        is_changed = true;
+    }
+    return is_changed;
 }
 
 static int64_t blocks_lacking(const struct engine *e, const struct batch *batch, int n_rounds)
@@ -120,6 +141,7 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
         struct request *r = &e->requests[batch->items[i].slot];
         CHECK(r->batch == 0 && r->service == batch->service);
         items[i] = batch->items[i];
+        e->own[items[i].slot].n_planned = 0;
         engine_queue_start(e, batch->items[i].slot);
         r->batch = flight->batch.id;
     }
@@ -149,7 +171,8 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
         struct engine_flight *flight = free_flight(e);
         if (batch->lane != lane || batch->n_items == 0 || flight == NULL)
             continue;
-        if (!reserve(e, batch, n_rounds)) {
+        if (!reserve(e, batch, n_rounds) &&
+            (!undo_look_up(e, batch) || !reserve(e, batch, n_rounds))) {
             ++*n_refused;
             e->n_refused++;
             tell_policy(e, SCHEDULE_REFUSED, batch);
@@ -217,7 +240,7 @@ static void plan(struct engine *e)
     int n_voids = 0; /* plans of which nothing began although nothing was preempted either */
     e->plan_wake_ns = TIME_NEVER;
     for (uint32_t n_asks = 0; has_work(e); n_asks++) {
-        CHECK(n_asks <= e->options.n_requests_max + STEP_REFUSALS_MAX + 1);
+        CHECK(n_asks <= e->options.n_requests_max + STEP_VOIDS_MAX + 1);
         struct schedule_plan *p = &e->plan;
         int n_refused = 0;
         p->n_batches = p->n_items = p->n_preempts = 0;
@@ -236,8 +259,12 @@ static void plan(struct engine *e)
             return;
         if (p->n_preempts > 0)
             continue;
-        if (e->n_flights > 0 || ++n_voids > STEP_REFUSALS_MAX)
+        if (e->n_flights > 0)
             return;
+        if (++n_voids > STEP_VOIDS_MAX) { /* a policy at a loss: it is asked again soon */
+            e->plan_wake_ns = e->view.now_ns + STEP_VOID_NS;
+            return;
+        }
         if (!engine_queue_release_waiting(e) && n_refused == 0) {
             e->plan_wake_ns = (p->until & UNTIL_TIME) ? p->until_ns : TIME_NEVER;
             return;
@@ -297,6 +324,7 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
     while (e->n_flights > 0 && e->options.exec.poll(e->options.exec.self, &done))
         engine_commit(e, &done);
     look_at_time(e);
+    engine_room_press(e);
     plan(e);
     return next_wake_ns(e);
 }

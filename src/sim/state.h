@@ -4,6 +4,7 @@
 #include "sim/events.h"
 #include "sim/model_exec.h"
 #include "sim/sim.h"
+#include "sim/wakes.h"
 
 enum { SIM_LIVE_BITS = 20, SIM_NO_ENGINE = UINT16_MAX };
 

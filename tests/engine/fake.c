@@ -107,7 +107,12 @@ static int64_t end_ns(const struct fake *f, const struct fake_lane *lane, int i)
 
 static void attach(void *self, const struct engine_exec_view *view)
 {
-    ((struct fake *)self)->view = *view;
+    struct fake *f = self;
+    size_t n_items = (size_t)LIMIT_BATCHES * LIMIT_BATCH_ITEMS;
+    f->view = *view;
+    struct batch_item *items = mem_take(LIMIT_LANES * n_items * sizeof(*items));
+    for (int i = 0; i < LIMIT_LANES; i++)
+        f->lanes[i].items = items + (size_t)i * n_items;
 }
 
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
@@ -117,8 +122,6 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     CHECK(lane->n_polled == lane->n_batches && n_batches > 0 && n_rounds > 0);
     for (int i = 0; i < LIMIT_LANES; i++)
         f->n_side_by_side += &f->lanes[i] != lane && f->lanes[i].n_polled < f->lanes[i].n_batches;
-    if (lane->items == NULL)
-        lane->items = mem_take((size_t)LIMIT_BATCHES * LIMIT_BATCH_ITEMS * sizeof(*lane->items));
     lane->n_batches = n_batches;
     lane->n_polled = 0;
     lane->n_rounds = n_rounds;
@@ -203,8 +206,7 @@ void fake_init(struct fake *f, const int64_t *clock_ns, int64_t step_ns)
 
 void fake_free(struct fake *f)
 {
-    for (int i = 0; i < LIMIT_LANES; i++)
-        mem_give(f->lanes[i].items);
+    mem_give(f->lanes[0].items);
 }
 
 struct engine_exec fake_exec(struct fake *f)

@@ -136,7 +136,7 @@ static void same_tokens_under_the_tests_policy(void **state)
     assert_true(tally.n_preempted >= 1000 && tally.n_chunks >= 1000 && tally.n_hits >= 1000);
     assert_true(tally.n_cancelled > 50 && tally.n_crashed > 50 && tally.n_lease > 50);
     assert_true(tally.n_deadline > 20 && tally.n_full > 20);
-    assert_true(tally.n_side_by_side > 1000 && tally.n_rounds_saved > 100 && tally.n_cuts > 20);
+    assert_true(tally.n_side_by_side > 300 && tally.n_rounds_saved > 50 && tally.n_cuts > 10);
 }
 
 static void same_tokens_under_every_policy(void **state)
@@ -151,7 +151,7 @@ static void same_tokens_under_every_policy(void **state)
         for (uint64_t i = 0; i < 8; i++)
             run_mix(seed + i, policies[p], &tally);
         print(policies[p]->name, &tally);
-        assert_true(tally.n_preempted >= 15 && tally.n_chunks >= 500 && tally.n_hits >= 200);
+        assert_true(tally.n_preempted >= 15 && tally.n_chunks >= 300 && tally.n_hits >= 200);
     }
 }
 

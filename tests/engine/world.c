@@ -8,6 +8,8 @@
 #include "base/time.h"
 #include "greedy.h"
 
+bool world_is_in_engine;
+
 void world_options_init(struct world_options *o)
 {
     *o = (struct world_options){
@@ -196,7 +198,10 @@ bool world_submit(struct world *w, const struct world_ask *ask)
     q->n_got = ask->n_prompt;
     q->is_submitted = true;
     w->wake_ns = w->clock_ns;
-    return engine_submit(w->engine, &q->request, q->body, w->clock_ns);
+    world_is_in_engine = true;
+    bool is_taken = engine_submit(w->engine, &q->request, q->body, w->clock_ns);
+    world_is_in_engine = false;
+    return is_taken;
 }
 
 bool world_submit_again(struct world *w, uint32_t index)
@@ -226,14 +231,18 @@ void world_cancel(struct world *w, uint32_t index)
 {
     w->requests[index].is_cancelled = true;
     w->wake_ns = w->clock_ns;
+    world_is_in_engine = true;
     engine_cancel(w->engine, index + 1, w->clock_ns);
+    world_is_in_engine = false;
 }
 
 /* ---- Time. ---- */
 
 void world_step(struct world *w)
 {
+    world_is_in_engine = true;
     w->wake_ns = engine_step(w->engine, w->clock_ns);
+    world_is_in_engine = false;
     w->n_steps++;
     if (w->deaf_one > 0 || w->is_deaf) /* a host looks again for room */
         w->wake_ns = min_i64(w->wake_ns, w->clock_ns + 100000);

@@ -40,6 +40,7 @@ struct world {
     uint64_t hash; /* of all events and their times */
     int64_t n_steps, n_preempted, n_hit_tokens, n_hits;
 };
+extern bool world_is_in_engine; /* while a call of the engine runs: what allocates then? */
 void world_options_init(struct world_options *options); /* small, one service, greedy */
 void world_open(struct world *world, const struct world_options *options);
 void world_close(struct world *world); /* checks that nothing is left behind */

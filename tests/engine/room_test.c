@@ -1,0 +1,132 @@
+/* Models come and go while others run: every byte is in one place, and tokens stay the same. */
+#include "../test.h"
+#include "engine/state.h"
+#include "world.h"
+
+static const struct perf perf = {
+    .c1_ps = 1000, .c3_ps = { 1000 }, .b_switch = INT32_MAX, .prefill_scale = 1, .decode_scale = 1
+};
+
+static void open_closed(struct world *w, int64_t pool_bytes)
+{
+    struct world_options o;
+    world_options_init(&o);
+    o.n_services = 3;
+    o.stays_closed = true;
+    o.pool_bytes = pool_bytes;
+    world_open(w, &o);
+}
+
+static void pool_is_what_is_left(void **state)
+{
+    struct world w;
+    struct engine_room room;
+    (void)state;
+    open_closed(&w, 100000);
+    int64_t whole = kv_open_bytes(w.engine->kv);
+    assert_true(engine_make_room(w.engine, 0, 30000, 2000, 0, &room));
+    assert_true(kv_open_bytes(w.engine->kv) <= 68000);
+    engine_open_service(w.engine, 0, &perf, 0);
+    assert_true(engine_make_room(w.engine, 1, 20000, 1000, 0, &room));
+    assert_false(engine_make_room(w.engine, 2, 60000, 0, 0, &room));
+    assert_true(room.never && room.need_bytes == 60000 && room.have_bytes < 47000);
+    assert_true(engine_close_service(w.engine, 1, 0)); /* booked, never opened */
+    assert_true(engine_close_service(w.engine, 0, 0));
+    assert_int_equal(kv_open_bytes(w.engine->kv), whole);
+    assert_true(engine_close_service(w.engine, 2, 0)); /* was not there */
+    world_close(&w);
+}
+
+/* A model wants in while requests hold the pool: they give way as far as needed, and go on. */
+static void room_is_made_under_load(void **state)
+{
+    struct world w;
+    struct engine_room room;
+    int n_asks = 0;
+    (void)state;
+    open_closed(&w, 20000);
+    assert_true(engine_make_room(w.engine, 0, 1000, 0, 0, &room));
+    engine_open_service(w.engine, 0, &perf, 0);
+    for (uint32_t i = 0; i < 12; i++)
+        assert_true(
+            world_submit(&w, &(struct world_ask){ .index = i, .n_prompt = 60, .n_new = 60 }));
+    world_run(&w, 10000000);
+    while (!engine_make_room(w.engine, 1, 10000, 500, w.clock_ns, &room)) {
+        assert_true(!room.never && n_asks++ < 5);
+        assert_true(engine_is_sound(w.engine));
+        w.wake_ns = w.clock_ns; /* as a host does after mail */
+        world_run(&w, w.clock_ns + 1000000);
+    }
+    assert_true(n_asks > 0); /* someone was in flight */
+    engine_open_service(w.engine, 1, &perf, w.clock_ns);
+    for (uint32_t i = 12; i < 18; i++)
+        assert_true(world_submit(
+            &w, &(struct world_ask){ .index = i, .service = 1, .n_prompt = 60, .n_new = 20 }));
+    world_finish(&w);
+    for (uint32_t i = 0; i < 18; i++)
+        assert_true(w.requests[i].why == SERVICE_LENGTH);
+    assert_true(w.n_preempted > 0);
+    world_close(&w);
+}
+
+static void who_never_fits_any_more_goes_home(void **state)
+{
+    struct world w;
+    struct engine_room room;
+    (void)state;
+    open_closed(&w, 20000);
+    engine_open_service(w.engine, 0, &perf, 0);
+    assert_true(world_submit(&w, &(struct world_ask){ .index = 0, .n_prompt = 100, .n_new = 150 }));
+    assert_true(world_submit(&w, &(struct world_ask){ .index = 1, .n_prompt = 10, .n_new = 15 }));
+    world_run(&w, 5500000);
+    while (!engine_make_room(w.engine, 1, 18000, 0, w.clock_ns, &room)) {
+        assert_false(room.never);
+        w.wake_ns = w.clock_ns;
+        world_run(&w, w.clock_ns + 1000000);
+    }
+    w.wake_ns = w.clock_ns;
+    world_run(&w, w.clock_ns + 2000000);
+    assert_true(w.requests[0].why == SERVICE_FULL && !w.requests[0].is_over);
+    world_finish(&w);
+    assert_true(w.requests[1].why == SERVICE_LENGTH);
+    world_close(&w);
+}
+
+static void closing_returns_all(void **state)
+{
+    struct world w;
+    (void)state;
+    open_closed(&w, 20000);
+    engine_open_service(w.engine, 0, &perf, 0);
+    engine_open_service(w.engine, 1, &perf, 0);
+    for (uint32_t i = 0; i < 8; i++)
+        assert_true(world_submit(
+            &w, &(struct world_ask){ .index = i, .service = i % 2, .n_prompt = 20, .n_new = 30 }));
+    world_run(&w, 5500000);
+    assert_false(engine_close_service(w.engine, 0, w.clock_ns));
+    w.wake_ns = w.clock_ns;
+    world_run(&w, w.clock_ns + 2000000);
+    assert_true(engine_close_service(w.engine, 0, w.clock_ns));
+    assert_int_equal(w.n_returned[SERVICE_DRAINING], 4);
+    struct kv_stats stats;
+    kv_stats(w.engine->kv, 0, &stats);
+    assert_true(stats.n_blocks_used == 0 && stats.n_blocks_cached == 0);
+    engine_open_service(w.engine, 0, &perf, w.clock_ns); /* and back: they go on where they were */
+    for (uint32_t i = 0; i < 8; i += 2)
+        assert_true(world_submit_again(&w, i));
+    world_finish(&w);
+    for (uint32_t i = 0; i < 8; i++)
+        assert_true(w.requests[i].why == SERVICE_LENGTH);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pool_is_what_is_left),
+        cmocka_unit_test(room_is_made_under_load),
+        cmocka_unit_test(who_never_fits_any_more_goes_home),
+        cmocka_unit_test(closing_returns_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

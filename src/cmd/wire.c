@@ -125,7 +125,8 @@ static void describe_api_model(struct house *house, int s)
 /* A batch holds prompt chunks and decodes. */
 static int32_t n_rows_max(const struct config *config)
 {
-    return (int32_t)(config->n_batch_tokens_max + config->n_batch_max);
+    int64_t n_prompt = config->chunk_tokens > 0 ? config->n_batch_tokens_max : LIMIT_BATCH_TOKENS;
+    return (int32_t)(n_prompt + config->n_batch_max);
 }
 
 static enum status open_models(struct house *house, struct fault *fault)
@@ -341,7 +342,10 @@ static enum status choose_policies(struct house *house, struct fault *fault)
     schedule_config_init(&house->schedule);
     house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
     house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;
-    house->schedule.chunk_tokens = (int32_t)config->chunk_tokens;
+    house->schedule.chunk_tokens =
+        (int32_t)min_i64(config->chunk_tokens, config->n_batch_tokens_max);
+    house->schedule.n_rounds_max =
+        1; /* the real executor computes one: a hold would only book blocks early */
     house->kv_dtype = strcmp(config->kv_type, "f32") == 0 ? DTYPE_F32 : DTYPE_F16;
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
  * runs out the rest of the piece stays one word. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/split.h"
+#include "text/letters.h"
 #include <pcre2.h>
 #include <string.h>
 
@@ -27,10 +28,14 @@ static enum status compile(pcre2_code **out, const char *pattern, struct fault *
     pcre2_set_parens_nest_limit(context, PATTERN_NESTING_MAX);
     int error = 0;
     size_t at = 0;
-    *out = pcre2_compile((PCRE2_SPTR)pattern, n,
+    struct str widened;
+    str_init(&widened);
+    text_letters_widen(pattern, &widened);
+    *out = pcre2_compile((PCRE2_SPTR)(widened.at != NULL ? widened.at : ""), widened.n,
                          PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY,
                          &error, &at, context);
     pcre2_compile_context_free(context);
+    str_free(&widened);
     if (*out == NULL) {
         unsigned char text[128] = "";
         pcre2_get_error_message(error, text, sizeof(text));

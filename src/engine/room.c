@@ -33,6 +33,7 @@ static void grow_pool(struct engine *e)
 static void shrink_pool(struct engine *e, int64_t free_bytes)
 {
     for (;;) {
+        tell_ledger(e); /* units may have closed since: as their requests left */
         int64_t missing = free_bytes - ledger_free_bytes(&e->ledger);
         if (missing <= 0)
             return;

@@ -3,6 +3,7 @@
 #include "api/headers.h"
 #include "api/mirror.h"
 #include "api/reply.h"
+#include "api/submit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -285,61 +286,12 @@ static void take_end(struct api_choice *choice, const struct service_event *even
     close_choice(call, choice, event->why);
 }
 
-/* --- submission --- */
-
-static bool submit(struct api_choice *choice)
-{
-    struct api_call *call = choice->call;
-    struct api *api = call->api;
-    const struct api_ask *ask = &call->prompts.ask;
-    uint32_t n_prompt = (uint32_t)choice->n_prompt, n = n_prompt + (uint32_t)choice->n_generated;
-    size_t n_bytes =
-        request_body_bytes(n, (uint32_t)call->rules.n_stop_ids, (uint32_t)ask->n_biases);
-    struct request_body *body = mem_take(n_bytes);
-    *body = (struct request_body){
-        .n_bytes = (uint32_t)n_bytes,
-        .n_tokens = n,
-        .n_stop_ids = (uint32_t)call->rules.n_stop_ids,
-        .n_biases = (uint32_t)ask->n_biases,
-        .seed = choice->seed,
-        .sampling = ask->sampling,
-    };
-    memcpy(request_body_tokens(body), call->prompts.of[choice->prompt].ids, 4 * (size_t)n_prompt);
-    if (choice->n_generated > 0)
-        memcpy(request_body_tokens(body) + n_prompt, choice->ids, 4 * (size_t)choice->n_generated);
-    if (body->n_stop_ids > 0)
-        memcpy(request_body_stop_ids(body), call->rules.stop_ids, 4 * (size_t)body->n_stop_ids);
-    if (body->n_biases > 0)
-        memcpy(request_body_biases(body), ask->biases, sizeof(*ask->biases) * body->n_biases);
-    struct request request = {
-        .id = choice->id,
-        .group = ask->n > 1 ? (uint32_t)call->choices[0].id : 0,
-        .service = call->prompts.model->service,
-        .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
-        .state = REQUEST_WAITING,
-        .kind = REQUEST_GENERATE,
-        .n_prompt = choice->n_prompt,
-        .n_tokens = (int32_t)n,
-        .n_tokens_max = choice->n_prompt + call->prompts.n_tokens_max,
-        .arrived_ns = call->arrived_ns,
-        .served_ns = call->arrived_ns,
-        .deadline_ns = call->deadline_ns,
-        .epoch = choice->epoch,
-        .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
-                 (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u),
-    };
-    bool is_taken = api->options.service.submit(api->options.service.self, &request, body);
-    mem_give(body);
-    api_nudge(api);
-    return is_taken;
-}
-
 /* It came home: on with it, from where it is. */
 static void take_return(struct api_choice *choice, const struct service_event *event)
 {
     bool is_final = event->why == SERVICE_FULL || event->why == SERVICE_DRAINING;
     choice->epoch++;
-    if (is_final || ++choice->n_returns > N_RETURNS_MAX || !submit(choice))
+    if (is_final || ++choice->n_returns > N_RETURNS_MAX || !api_submit_again(choice))
         end_by_error(choice, event, NULL);
 }
 
@@ -357,59 +309,6 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
         take_end(choice, event, payload);
     else if (event->what == SERVICE_RETURNED)
         take_return(choice, event);
-}
-
-static void open_choice(struct api_call *call, int32_t index)
-{
-    struct api *api = call->api;
-    const struct api_ask *ask = &call->prompts.ask;
-    struct api_choice *choice = &call->choices[index];
-    api_choice_init(choice, call->prompts.model->tokenizer, ask->skips_special);
-    choice->call = call;
-    choice->index = index;
-    choice->prompt = index / ask->n;
-    choice->n_prompt = call->prompts.of[choice->prompt].n;
-    choice->is_open = true;
-    int32_t k = index % ask->n; /* the same seed gives each prompt the same draws */
-    uint64_t seed = (uint64_t)ask->seed;
-    if (!ask->has_seed)
-        seed = rng_system();
-    choice->seed = ask->has_seed && k > 0 ? rng_at(seed, 1, (uint64_t)k) : seed;
-    choice->id = api->options.door << 48 | (++api->counter & ((UINT64_C(1) << 48) - 1));
-}
-
-static bool start_choice(struct api_choice *choice)
-{
-    struct api *api = choice->call->api;
-    choice->slot = slots_take(&api->slots);
-    if (choice->slot == 0)
-        return false;
-    CHECK(map_put(&api->ids, choice->id, slots_index(choice->slot)));
-    api->choices[slots_index(choice->slot)] = choice;
-    choice->is_submitted = true;
-    return submit(choice);
-}
-
-static void set_rules(struct api_call *call)
-{
-    const struct api_ask *ask = &call->prompts.ask;
-    const struct api_model *model = call->prompts.model;
-    int32_t n = 0;
-    for (int32_t i = 0; i < ask->n_stop_ids; i++)
-        call->stop_ids[n++] = ask->stop_ids[i];
-    for (int32_t i = 0; i < model->n_eog && !ask->ignores_eos && n < LIMIT_STOP_IDS; i++)
-        call->stop_ids[n++] = model->eog_ids[i];
-    call->stops.n = ask->n_stops;
-    memcpy(call->stops.texts, ask->stops, sizeof(ask->stops));
-    call->rules = (struct api_choice_rules){
-        .stops = &call->stops,
-        .stop_ids = call->stop_ids,
-        .n_stop_ids = n,
-        .n_client_stop_ids = ask->n_stop_ids,
-        .n_tokens_min = ask->sampling.n_tokens_min,
-        .include_stop = ask->include_stop,
-        .wants_logprobs = ask->wants_logprobs,
-    };
 }
 
 static void refuse_full(struct api_call *call)
@@ -437,7 +336,7 @@ static void start_call(struct api_call *call)
     struct api *api = call->api;
     const struct api_ask *ask = &call->prompts.ask;
     int32_t n = call->prompts.n * ask->n;
-    set_rules(call);
+    api_submit_rules(call);
     if (api->n_seats - 1 + n > api->options.n_requests_max) {
         refuse_full(call);
         return;
@@ -447,7 +346,7 @@ static void start_call(struct api_call *call)
     call->choices = mem_take(sizeof(*call->choices) * (size_t)n);
     call->n_choices = call->n_open = n;
     for (int32_t i = 0; i < n; i++)
-        open_choice(call, i);
+        api_submit_open(call, i);
     api_reply_prefix(call);
     call->wrote_ns = time_now_ns();
     if (call->prompts.n_tokens_max == 0) {
@@ -455,7 +354,7 @@ static void start_call(struct api_call *call)
         return;
     }
     for (int32_t i = 0; i < n; i++)
-        if (!start_choice(&call->choices[i])) {
+        if (!api_submit_first(&call->choices[i])) {
             refuse_full(call);
             return;
         }

@@ -105,6 +105,7 @@ int main(int argc, char **argv)
     log_set(LOG_WARN, false);
     if (api_open(&api, &options, &fault) != STATUS_OK) {
         fprintf(stderr, "%s\n", fault.text);
+        toy_close(house);
         return 2;
     }
     printf("port %d\n", api_port(api));

@@ -1,0 +1,377 @@
+/* The face: golden models of every architecture and type, what lies in ../shared, and bad paths. */
+#include "weights/refused.h"
+#include "weights/build.h"
+#include "base/file.h"
+#include "base/time.h"
+#include "weights/weights.h"
+
+static const char *source_root = ".";
+
+static const char *golden(const char *name)
+{
+    static char path[2][1024];
+    static int turn;
+    turn = 1 - turn;
+    snprintf(path[turn], sizeof(path[turn]), "%s/tests/golden/data/%s", source_root, name);
+    return path[turn];
+}
+
+static struct weights *open_good(const char *path)
+{
+    struct weights *weights = NULL;
+    struct fault fault = { 0 };
+    enum status status = weights_open(&weights, path, &fault);
+    if (status != STATUS_OK)
+        print_error("%s: %s\n", status_name(status), fault.text);
+    assert_int_equal(status, STATUS_OK);
+    return weights;
+}
+
+/* Every tensor that a forward pass of this spec reads is there. */
+static void assert_whole(const struct weights *weights)
+{
+    const struct model_spec *spec = weights_spec(weights);
+    const struct model_weights *model = weights_model(weights);
+    struct fault fault;
+    assert_int_equal(model_spec_check(spec, &fault), STATUS_OK);
+    assert_non_null(model->token_embedding.data);
+    assert_non_null(model->output.data);
+    assert_int_equal(model->output.n_rows, spec->n_vocabulary);
+    assert_non_null(model->output_norm.data);
+    assert_true((model->position_embedding.data != NULL) == (spec->position == POSITION_LEARNED));
+    for (int i = 0; i < spec->n_layers; i++) {
+        const struct layer_weights *layer = &model->layers[i];
+        const struct tensor *needed[] = {
+            &layer->attention_norm, &layer->q,  &layer->k,   &layer->v, &layer->o,
+            &layer->ffn_norm,       &layer->up, &layer->down
+        };
+        for (size_t t = 0; t < COUNT_OF(needed); t++)
+            assert_non_null(needed[t]->data);
+        assert_int_equal(layer->q.n_rows, spec->n_heads * spec->head_dim);
+        assert_int_equal(layer->v.n_rows, spec->n_kv_heads * spec->head_dim);
+        assert_int_equal(layer->up.n_rows, spec->ffn_width);
+        assert_int_equal(layer->up.n_columns, spec->width);
+        assert_int_equal(layer->down.n_columns, spec->ffn_width);
+        assert_true((layer->gate.data != NULL) == spec->is_gated);
+        assert_true((layer->q_norm.data != NULL) == spec->has_qk_norm);
+    }
+}
+
+static void opens_golden_directories(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *architecture;
+        int n_kv_heads, head_dim, window;
+        enum position_kind position;
+        int n_rope_dims;
+        enum rope_scaling_kind scaling;
+        bool is_tied, has_q_bias, is_transposed;
+    } rows[] = {
+        { "llama", "llama", 4, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_NONE },
+        { "llama3", "llama", 2, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_LLAMA3 },
+        { "llama3_bf16", "llama", 2, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_LLAMA3 },
+        { "llama3_f16", "llama", 2, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_LLAMA3 },
+        { "llama3_sharded", "llama", 2, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_LLAMA3 },
+        { "llama_linear", "llama", 1, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_LINEAR },
+        { "mistral", "mistral", 2, 16, 16, POSITION_ROPE_HALVES, 16, ROPE_SCALING_NONE },
+        { "qwen2", "qwen2", 2, 16, 0, POSITION_ROPE_HALVES, 16, ROPE_SCALING_NONE, true, true },
+        { "qwen3", "qwen3", 2, 32, 0, POSITION_ROPE_HALVES, 32, ROPE_SCALING_NONE },
+        { "opt", "opt", 4, 16, 0, POSITION_LEARNED, 0, ROPE_SCALING_NONE, true, true },
+        { "gpt2", "gpt2", 4, 16, 0, POSITION_LEARNED, 0, ROPE_SCALING_NONE, true, true, true },
+        { "chatglm2", "chatglm", 2, 16, 0, POSITION_ROPE_PAIRS, 8, ROPE_SCALING_NONE, false, true },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct weights *weights = open_good(golden(rows[i].name));
+        const struct model_spec *spec = weights_spec(weights);
+        const struct layer_weights *layer = &weights_model(weights)->layers[1];
+        assert_string_equal(weights_format(weights), "safetensors");
+        assert_whole(weights);
+        assert_string_equal(spec->architecture, rows[i].architecture);
+        assert_int_equal(spec->n_layers, 2);
+        assert_int_equal(spec->n_kv_heads, rows[i].n_kv_heads);
+        assert_int_equal(spec->head_dim, rows[i].head_dim);
+        assert_int_equal(spec->window, rows[i].window);
+        assert_int_equal(spec->position, rows[i].position);
+        assert_int_equal(spec->n_rope_dims, rows[i].n_rope_dims);
+        assert_int_equal(spec->rope_scaling.kind, rows[i].scaling);
+        assert_int_equal(spec->is_tied, rows[i].is_tied);
+        assert_int_equal(layer->q_bias.data != NULL, rows[i].has_q_bias);
+        assert_int_equal(layer->q.is_transposed, rows[i].is_transposed);
+        assert_int_equal(weights_card(weights)->n_tokens, 256);
+        assert_string_equal(weights_card(weights)->name, rows[i].name);
+        weights_close(weights);
+    }
+}
+
+static void opens_golden_types(void **state)
+{
+    (void)state;
+    for (int dtype = 0; dtype < DTYPE_N; dtype++) {
+        char name[64];
+        snprintf(name, sizeof(name), "gguf/%s.gguf", dtype_info((enum dtype)dtype)->name);
+        for (char *c = name; *c != '\0'; c++)
+            *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+        struct weights *weights = open_good(golden(name));
+        assert_string_equal(weights_format(weights), "GGUF v3");
+        assert_whole(weights);
+        assert_int_equal(weights_model(weights)->layers[0].q.dtype, dtype);
+        assert_int_equal(weights_spec(weights)->position, POSITION_ROPE_PAIRS);
+        weights_close(weights);
+    }
+}
+
+static void opens_golden_architectures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *architecture;
+        enum position_kind position;
+        int n_kv_heads, n_rope_dims;
+        bool is_tied, has_factors, has_q_bias;
+    } rows[] = {
+        { "llama3", "llama", POSITION_ROPE_PAIRS, 2, 16, false, true, false },
+        { "qwen2", "qwen2", POSITION_ROPE_HALVES, 2, 16, true, false, true },
+        { "qwen3", "qwen3", POSITION_ROPE_HALVES, 2, 32, false, false, false },
+        { "gpt2", "gpt2", POSITION_LEARNED, 4, 0, true, false, true },
+        { "chatglm", "chatglm", POSITION_ROPE_PAIRS, 2, 8, false, false, true },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "gguf/%s.gguf", rows[i].name);
+        struct weights *weights = open_good(golden(name));
+        const struct model_spec *spec = weights_spec(weights);
+        const struct model_weights *model = weights_model(weights);
+        assert_whole(weights);
+        assert_string_equal(spec->architecture, rows[i].architecture);
+        assert_int_equal(spec->position, rows[i].position);
+        assert_int_equal(spec->n_kv_heads, rows[i].n_kv_heads);
+        assert_int_equal(spec->n_rope_dims, rows[i].n_rope_dims);
+        assert_int_equal(spec->is_tied, rows[i].is_tied);
+        assert_int_equal(model->rope_factors.data != NULL, rows[i].has_factors);
+        assert_int_equal(model->layers[0].q_bias.data != NULL, rows[i].has_q_bias);
+        weights_close(weights);
+    }
+}
+
+static uint64_t hash_of(const char *name)
+{
+    struct weights *weights = open_good(golden(name));
+    assert_whole(weights);
+    uint64_t hash = weights_hash(weights);
+    weights_close(weights);
+    return hash;
+}
+
+/* Split or whole, version 2 or 3, sharded or not: the same model has the same hash. */
+static void hash_names_the_model(void **state)
+{
+    (void)state;
+    uint64_t q8_0 = hash_of("gguf/q8_0.gguf");
+    assert_true(hash_of("gguf/v2.gguf") == q8_0);
+    assert_true(hash_of("gguf/split-00001-of-00002.gguf") == q8_0);
+    assert_true(hash_of("gguf/split-00002-of-00002.gguf") == q8_0);
+    assert_true(hash_of("gguf/q4_0.gguf") != q8_0);
+    assert_true(hash_of("llama3_f16") == hash_of("llama3_sharded"));
+    assert_true(hash_of("llama3") != hash_of("llama3_f16"));
+}
+
+static void lists_and_drops(void **state)
+{
+    (void)state;
+    struct weights *weights = open_good(golden("gguf/f32.gguf"));
+    const char *name;
+    struct tensor tensor;
+    int n = 0;
+    int64_t n_bytes = 0, n_elements = 0;
+    uint64_t hash = weights_hash(weights);
+    for (; weights_list(weights, n, &name, &tensor); n++) {
+        assert_true(name[0] != '\0' && tensor.data != NULL);
+        n_bytes += tensor.row_bytes * tensor.n_rows;
+        n_elements += (int64_t)tensor.n_rows * tensor.n_columns;
+        weights_drop(weights, &tensor);
+    }
+    assert_false(weights_list(weights, -1, &name, &tensor));
+    assert_int_equal(n, 3 + 9 * weights_spec(weights)->n_layers);
+    assert_int_equal(n_bytes, weights_file_bytes(weights));
+    assert_int_equal(n_elements, weights_spec(weights)->n_parameters);
+    assert_true(weights_hash(weights) == hash); /* dropped pages come back */
+    weights_close(weights);
+    weights = open_good(golden("gpt2"));
+    weights_drop(weights, &weights_model(weights)->layers[0].k); /* columns: nothing to drop */
+    weights_drop(weights, &weights_model(weights)->layers[0].down);
+    weights_drop(weights, &weights_model(weights)->layers[0].gate);
+    weights_close(weights);
+    weights_close(NULL);
+}
+
+static void opens_cards_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum weights_tokenizer_kind kind;
+        bool add_bos, has_pattern, ignore_merges, nfc;
+    } rows[] = {
+        { "tokenizers/gpt2", WEIGHTS_TOKENIZER_BPE, false, false, false, false },
+        { "tokenizers/llama3", WEIGHTS_TOKENIZER_BPE, true, true, true, false },
+        { "tokenizers/qwen2", WEIGHTS_TOKENIZER_BPE, false, true, false, true },
+        { "tokenizers/spm", WEIGHTS_TOKENIZER_SPM, true, false, false, false },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct weights *weights;
+        struct fault fault = { 0 };
+        assert_int_equal(weights_open_card(&weights, golden(rows[i].name), &fault), STATUS_OK);
+        const struct weights_card *card = weights_card(weights);
+        assert_int_equal(card->tokenizer, rows[i].kind);
+        assert_int_equal(card->add_bos, rows[i].add_bos);
+        assert_int_equal(card->pattern != NULL, rows[i].has_pattern);
+        assert_int_equal(card->ignore_merges, rows[i].ignore_merges);
+        assert_int_equal(card->normalizes_nfc, rows[i].nfc);
+        assert_true(card->n_eog >= 1);
+        assert_null(weights_spec(weights));
+        assert_null(weights_model(weights));
+        weights_close(weights);
+    }
+}
+
+static void refuses_paths(void **state)
+{
+    (void)state;
+    struct weights *weights = (struct weights *)source_root;
+    struct fault fault = { 0 };
+    char path[1024];
+    assert_refused(weights_open(&weights, "/nonexistent/m.gguf", &fault), STATUS_NOT_FOUND, &fault,
+                   "/nonexistent/m.gguf");
+    assert_null(weights);
+    snprintf(path, sizeof(path), "%s/meson.build", source_root);
+    assert_refused(weights_open(&weights, path, &fault), STATUS_BAD_INPUT, &fault,
+                   "gguf: meson.build: not a GGUF file");
+    assert_refused(weights_open(&weights, golden("tokenizers"), &fault), STATUS_NOT_FOUND, &fault,
+                   "config.json");
+    snprintf(path, sizeof(path), "%s", golden("tokenizers/gpt2/tokenizer.json"));
+    assert_refused(weights_open(&weights, path, &fault), STATUS_BAD_INPUT, &fault,
+                   "tokenizer.json");
+}
+
+/* A vocabulary of 150,000 tokens and as many merges must not delay a start. */
+static void opens_large_vocabularies(void **state)
+{
+    (void)state;
+    enum { N = 150000 };
+    char path[] = "/tmp/weights_test.XXXXXX";
+    const char **texts = mem_take(2 * N * sizeof(*texts));
+    char *bytes = mem_take(2 * N * 16);
+    struct build b;
+    struct weights *weights;
+    struct fault fault = { 0 };
+    size_t n;
+    for (int i = 0; i < N; i++) {
+        texts[i] = bytes + 16 * i;
+        snprintf(bytes + 16 * i, 16, "token%d", i);
+        texts[N + i] = bytes + 16 * (N + i);
+        snprintf(bytes + 16 * (N + i), 16, "tok en%d", i);
+    }
+    build_init(&b);
+    build_text(&b, "tokenizer.ggml.model", "gpt2");
+    build_texts(&b, "tokenizer.ggml.tokens", texts, N);
+    build_texts(&b, "tokenizer.ggml.merges", texts + N, N);
+    unsigned char *file = build_end(&b, &n);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(file_write(path, file, n, NULL), STATUS_OK);
+    int64_t start_ns = time_now_ns(), took_ns = INT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        start_ns = time_now_ns();
+        assert_int_equal(weights_open_card(&weights, path, &fault), STATUS_OK);
+        took_ns = min_i64(took_ns, time_now_ns() - start_ns);
+        assert_int_equal(weights_card(weights)->n_tokens, N);
+        weights_close(weights);
+    }
+    printf("%d tokens open in %.1f ms\n", N, (double)took_ns * 1e-6);
+    assert_true(took_ns < 500 * (int64_t)1000000); /* 10 ms alone; sanitizers and neighbours */
+    unlink(path);
+    mem_give(file);
+    mem_give(texts);
+    mem_give(bytes);
+    build_free(&b);
+}
+
+static void opens_a_trained_model(void **state)
+{
+    (void)state;
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/../shared/data/tiny-models/stories260Ktok512.gguf",
+             source_root);
+    if (!file_exists(path))
+        TEST_SKIP("no ../shared beside the repository");
+    struct weights *weights = open_good(path);
+    const struct model_spec *spec = weights_spec(weights);
+    assert_whole(weights);
+    assert_int_equal(spec->n_layers, 5);
+    assert_int_equal(spec->n_kv_heads, 4);
+    assert_int_equal(spec->n_vocabulary, 512);
+    assert_int_equal(weights_card(weights)->tokenizer, WEIGHTS_TOKENIZER_SPM);
+    assert_int_equal(weights_card(weights)->n_tokens, 512);
+    weights_close(weights);
+}
+
+static void opens_known_vocabularies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum weights_tokenizer_kind kind;
+        int n_tokens, n_merges, eos_id;
+        const char *pre;
+    } rows[] = {
+        { "ggml-vocab-llama-spm", WEIGHTS_TOKENIZER_SPM, 32000, 0, 2, "default" },
+        { "ggml-vocab-phi-3", WEIGHTS_TOKENIZER_SPM, 32064, 0, 32000, "default" },
+        { "ggml-vocab-gpt-2", WEIGHTS_TOKENIZER_BPE, 50257, 50000, 50256, "gpt-2" },
+        { "ggml-vocab-deepseek-llm", WEIGHTS_TOKENIZER_BPE, 102400, 99757, 100001, "deepseek-llm" },
+    };
+    char path[1200], command[2600], out[] = "/tmp/weights_test.XXXXXX";
+    snprintf(path, sizeof(path), "%s/../shared/data/tokenizers", source_root);
+    if (!file_is_directory(path))
+        TEST_SKIP("no ../shared beside the repository");
+    int fd = mkstemp(out);
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct weights *weights;
+        struct fault fault = { 0 };
+        snprintf(command, sizeof(command), "xz -dc '%s/%s.gguf.xz' > %s", path, rows[i].name, out);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(weights_open_card(&weights, out, &fault), STATUS_OK);
+        const struct weights_card *card = weights_card(weights);
+        assert_int_equal(card->tokenizer, rows[i].kind);
+        assert_int_equal(card->n_tokens, rows[i].n_tokens);
+        assert_int_equal(card->n_merges, rows[i].n_merges);
+        assert_int_equal(card->eos_id, rows[i].eos_id);
+        assert_string_equal(card->pre, rows[i].pre);
+        weights_close(weights);
+        assert_true(weights_open(&weights, out, &fault) != STATUS_OK); /* no tensors, or phi3 */
+        assert_true(fault.text[0] != '\0' && weights == NULL);
+    }
+    unlink(out);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_golden_directories),
+        cmocka_unit_test(opens_golden_types),
+        cmocka_unit_test(opens_golden_architectures),
+        cmocka_unit_test(hash_names_the_model),
+        cmocka_unit_test(lists_and_drops),
+        cmocka_unit_test(opens_cards_alone),
+        cmocka_unit_test(refuses_paths),
+        cmocka_unit_test(opens_large_vocabularies),
+        cmocka_unit_test(opens_a_trained_model),
+        cmocka_unit_test(opens_known_vocabularies),
+    };
+    if (argc > 1)
+        source_root = argv[1];
+    return cmocka_run_group_tests_name("weights/weights", tests, NULL, NULL);
+}

@@ -5,7 +5,8 @@
 #pragma once
 #include "base/base.h"
 
-enum { KV_BITS_NONE = UINT32_MAX, KV_BITS_LEVELS = 4 };
+#define KV_BITS_NONE UINT32_MAX
+enum { KV_BITS_LEVELS = 4 };
 
 struct kv_bits {
     uint64_t *levels[KV_BITS_LEVELS]; /* level 0: a bit a member; above: a bit per word below */

@@ -17,7 +17,7 @@
 #include "kv/bits.h"
 #include "kv/kv.h"
 
-enum { KV_NONE = UINT32_MAX };
+#define KV_NONE UINT32_MAX
 enum kv_unit_state { KV_UNIT_CLOSED, KV_UNIT_FREE, KV_UNIT_ACTIVE, KV_UNIT_CACHED };
 
 struct kv_unit {

@@ -13,8 +13,8 @@
  * started gives way; so the wait for blocks ends too. (To give way at once would, in overload,
  * throw out every request after its prompt: with thousands starved nobody would get a second
  * token.) */
-#include "base/time.h"
 #include "schedule/db.h"
+#include "base/time.h"
 #include "schedule/fill.h"
 #include "schedule/policies.h"
 

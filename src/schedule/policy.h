@@ -18,11 +18,11 @@ struct schedule_limits {
 struct schedule_config {        /* every threshold of every policy, one struct */
     int32_t n_seqs_max;         /* requests of one batch: 256 */
     int32_t n_batch_tokens_max; /* prompt tokens of one batch: 2048 */
-    int32_t chunk_tokens;       /* > 0: prompts are computed in chunks, beside the decodes of their
-                                   service, at most this many tokens in such a batch; 0 = whole prompts
-                                   (up to LIMIT_BATCH_TOKENS), in batches of their own */
-    double watermark;           /* fraction of the pool kept free when a request starts: 0.01 */
-    int64_t starve_ns_min;      /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
+    /* > 0: prompts are computed in chunks, beside the decodes of their service, at most this many
+     * tokens in such a batch; 0 = whole prompts, in batches of their own */
+    int32_t chunk_tokens;
+    double watermark;      /* fraction of the pool kept free when a request starts: 0.01 */
+    int64_t starve_ns_min; /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
     double starve_factor;
     int64_t share_ns_depth;  /* db-share: depth of a service's bucket of device time: 0.3 s */
     int64_t share_ns_period; /* shares are computed anew this often: 8 s */

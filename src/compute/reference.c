@@ -250,25 +250,30 @@ static float kv_load(const struct state *s, const struct compute_sequence *seque
     return value;
 }
 
-static void run_kv_store(const struct state *s, const struct compute_op *op)
+/* The keys (part 0) or values (1) of one row. */
+static void store_row(const struct state *s, const struct compute_op *op,
+                      const struct compute_sequence *sequence, int32_t r, int part)
 {
     const struct compute_kv *kv = &s->pass->kv;
-    for (int32_t i = 0; i < s->pass->n_sequences; i++) {
-        const struct compute_sequence *sequence = &s->pass->sequences[i];
-        for (int32_t r = 0; r < sequence->n_rows; r++)
-            for (int32_t part = 0; part < 2; part++) {
-                const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
-                for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j++) {
-                    void *to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
-                                     sequence->n_before + r, j % kv->head_dim);
-                    uint16_t half = half_from_float(x[j]);
-                    if (kv->dtype == DTYPE_F32)
-                        memcpy(to, &x[j], 4);
-                    else
-                        memcpy(to, &half, 2);
-                }
-            }
+    const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
+    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j++) {
+        void *to = kv_at(s, sequence, op->layer, part, j / kv->head_dim, sequence->n_before + r,
+                         j % kv->head_dim);
+        uint16_t half = half_from_float(x[j]);
+        if (kv->dtype == DTYPE_F32)
+            memcpy(to, &x[j], 4);
+        else
+            memcpy(to, &half, 2);
     }
+}
+
+static void run_kv_store(const struct state *s, const struct compute_op *op)
+{
+    for (int32_t i = 0; i < s->pass->n_sequences; i++)
+        for (int32_t r = 0; r < s->pass->sequences[i].n_rows; r++) {
+            store_row(s, op, &s->pass->sequences[i], r, 0);
+            store_row(s, op, &s->pass->sequences[i], r, 1);
+        }
 }
 
 struct head { /* one query head of one row, and what it sees */

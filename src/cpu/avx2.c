@@ -111,6 +111,15 @@ INLINE __m256i four(const int8_t *q)
 
 enum { R_MAX = 4 };
 
+/* Products of 8 outputs, 4 k each, with the q of row r. */
+INLINE __m256i pairs_of(struct cpu_form form, __m256i weights, const int8_t *q)
+{
+    __m256i x = four(q);
+    if (form.value_max >= 0)
+        return _mm256_maddubs_epi16(weights, x);
+    return _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights));
+}
+
 /* sums[r][half] = 32-bit sums of stored * q over groups [g, g + n) of 4 k, R rows. */
 INLINE void dot_bytes(struct cpu_form form, const unsigned char *w, const int8_t *const q[R_MAX],
                       int g, int n, const int R, __m256i sums[R_MAX][2])
@@ -120,20 +129,15 @@ INLINE void dot_bytes(struct cpu_form form, const unsigned char *w, const int8_t
     for (int r = 0; r < R; r++)
         sums[r][0] = sums[r][1] = _mm256_setzero_si256();
     for (int first = g; first < g + n; first += n_chain) {
-        __m256i pairs[R_MAX][2];
-        for (int i = first; i < first + n_chain; i++)
-            for (int half = 0; half < 2; half++) {
-                __m256i weights = load_bytes(w + 64 * i + 32 * half);
-                __m256i size = form.value_max < 0 ? _mm256_abs_epi8(weights) : weights;
-                for (int r = 0; r < R; r++) {
-                    __m256i x = four(q[r] + 4 * i);
-                    if (form.value_max < 0)
-                        x = _mm256_sign_epi8(x, weights);
-                    __m256i product = _mm256_maddubs_epi16(size, x);
-                    pairs[r][half] =
-                        i == first ? product : _mm256_add_epi16(pairs[r][half], product);
-                }
+        __m256i pairs[R_MAX][2] = { { { 0 } } };
+        for (int i = first; i < first + n_chain; i++) {
+            __m256i low = load_bytes(w + 64 * i), high = load_bytes(w + 64 * i + 32);
+            for (int r = 0; r < R; r++) {
+                const int8_t *x = q[r] + 4 * i;
+                pairs[r][0] = _mm256_add_epi16(pairs[r][0], pairs_of(form, low, x));
+                pairs[r][1] = _mm256_add_epi16(pairs[r][1], pairs_of(form, high, x));
             }
+        }
         for (int r = 0; r < R; r++)
             for (int half = 0; half < 2; half++)
                 sums[r][half] =

@@ -38,7 +38,7 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
         int64_t n = min_i32(item->n_tokens, request->n_tokens - request->n_computed);
         if (n == 1 && request->n_computed >= request->n_prompt) {
             load.n_decodes++;
-            load.n_decode_context += request->n_tokens;
+            load.n_decode_context += request->n_computed + 1;
         } else {
             load.n_new += (int32_t)n;
             load.n_new_squared += n * n;

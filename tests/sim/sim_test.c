@@ -65,7 +65,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
     w->config.n_seqs_max = 8 + (int32_t)rng_below(&rng, 60);
     w->workload = (struct sim_workload){
         .seed = seed,
-        .n_requests = 150,
+        .n_requests = 100,
         .n_services = n_services,
         .cancelled = 0.1,
         .cancel_ns_mean = TIME_NS_PER_S,
@@ -153,7 +153,7 @@ static void seeds_under_every_policy(void **state)
                policies[p]->name, (long long)t.n_requests, (long long)t.n_preempted,
                (long long)t.n_cancelled, (long long)t.n_deadlines, (long long)t.n_held,
                (long long)t.n_steps, (long long)t.n_steps_held);
-        assert_true(t.n_preempted > 500 && t.n_cancelled > 500 && t.n_deadlines > 50);
+        assert_true(t.n_preempted > 50 && t.n_cancelled > 500 && t.n_deadlines > 50);
         assert_true(t.n_held > 100 && t.n_steps_held < t.n_steps);
     }
 }

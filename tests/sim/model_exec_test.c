@@ -1,0 +1,132 @@
+/* The modelled executor: n rounds end when n single rounds would, cuts at the next boundary, lanes
+ * side by side. */
+#include "../test.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "sim/model_exec.h"
+
+static const struct perf perf = {
+    .floor_ps = 1000001,
+    .c1_ps = 333333,
+    .k1_ps = 7777,
+    .c3_ps = { 123457, 123457 },
+    .c2_ps = { 1013, 1013 },
+    .k2_ps = { 17, 17 },
+    .b_switch = 1000,
+    .prefill_scale = 1,
+    .decode_scale = 1,
+};
+
+struct bench {
+    int64_t clock_ns;
+    struct request requests[4];
+    struct batch_item items[4];
+    struct sim_model_exec *exec;
+    struct engine_exec face;
+};
+
+static void bench_open(struct bench *b, int n_lanes)
+{
+    *b = (struct bench){ .clock_ns = 1000 };
+    for (uint32_t i = 0; i < 4; i++) {
+        b->requests[i] = (struct request){ .n_prompt = 10,
+                                           .n_tokens = 11 + (int32_t)i * 5,
+                                           .n_computed = 10 + (int32_t)i * 5,
+                                           .n_tokens_max = 900 };
+        b->items[i] = (struct batch_item){ .slot = i, .n_tokens = 1 };
+    }
+    b->exec = sim_model_exec_open(1, &perf, n_lanes, 16, &b->clock_ns);
+    b->face = sim_model_exec_face(b->exec);
+    const struct engine_exec_view view = { .requests = b->requests };
+    b->face.attach(b->face.self, &view);
+}
+
+/* Runs at least n_rounds one by one; returns the time when the last ended. */
+static int64_t one_by_one(struct bench *b, const struct batch *batches, int n_batches, int n_rounds)
+{
+    struct engine_exec_done done;
+    for (int round = 0; round < n_rounds; round++) {
+        b->face.begin(b->face.self, batches, n_batches, 1);
+        for (int i = 0; i < n_batches; i++) {
+            b->clock_ns = b->face.next_ns(b->face.self);
+            assert_true(b->face.poll(b->face.self, &done));
+            for (int32_t k = 0; k < batches[i].n_items; k++) {
+                struct request *r = &b->requests[batches[i].items[k].slot];
+                struct engine_progress p = engine_exec_progress(r, batches[i].items[k].n_tokens, 1);
+                assert_int_equal(done.n_new[k], p.n_new);
+                r->n_computed += p.n_computed;
+                r->n_tokens += p.n_new;
+            }
+        }
+    }
+    return b->clock_ns;
+}
+
+static void holds_end_when_steps_would(void **state)
+{
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, test_seed(1), 0);
+    for (int n = 0; n < 200; n++) {
+        struct bench a, b;
+        struct engine_exec_done done;
+        int n_rounds = 2 + (int)rng_below(&rng, 60), n_batches = 1 + (int)rng_below(&rng, 2);
+        bench_open(&a, 1);
+        bench_open(&b, 1);
+        if (n % 3 == 0) /* one of them catches up first */
+            a.requests[1].n_computed = b.requests[1].n_computed = 3;
+        struct batch batches[2] = { { .id = 1, .n_items = 2, .items = a.items },
+                                    { .id = 2, .n_items = 2, .items = a.items + 2 } };
+        b.face.begin(b.face.self, batches, n_batches, n_rounds);
+        int n_done = n_rounds;
+        if (rng_below(&rng, 2) == 0) { /* cut: the fewest rounds that end not before now */
+            b.clock_ns += rng_below(&rng, 20000);
+            b.face.cut(b.face.self, 0);
+            struct bench c;
+            bench_open(&c, 1);
+            c.requests[1].n_computed = a.requests[1].n_computed;
+            for (n_done = 0; n_done < n_rounds && (n_done == 0 || c.clock_ns < b.clock_ns);
+                 n_done++)
+                (void)one_by_one(&c, batches, n_batches, 1);
+            sim_model_exec_close(c.exec);
+        }
+        int64_t end_ns = one_by_one(&a, batches, n_batches, n_done);
+        for (int i = 0; i < n_batches; i++) {
+            b.clock_ns = max_i64(b.clock_ns, b.face.next_ns(b.face.self));
+            assert_true(b.face.poll(b.face.self, &done));
+            assert_int_equal(done.n_steps, n_done);
+        }
+        assert_int_equal(done.end_ns, end_ns);
+        assert_int_equal(sim_model_exec_busy_ps(a.exec), sim_model_exec_busy_ps(b.exec));
+        sim_model_exec_close(a.exec);
+        sim_model_exec_close(b.exec);
+    }
+}
+
+static void lanes_do_not_wait_for_each_other(void **state)
+{
+    struct bench b;
+    struct engine_exec_done done;
+    (void)state;
+    bench_open(&b, 2);
+    struct batch first = { .id = 1, .lane = 0, .n_items = 2, .items = b.items };
+    struct batch second = { .id = 2, .lane = 1, .n_items = 1, .items = b.items + 2 };
+    b.face.begin(b.face.self, &first, 1, 5);
+    b.face.begin(b.face.self, &second, 1, 1);
+    assert_false(b.face.poll(b.face.self, &done));
+    b.clock_ns = b.face.next_ns(b.face.self);
+    assert_true(b.face.poll(b.face.self, &done) && done.batch == 2);
+    b.clock_ns = b.face.next_ns(b.face.self);
+    assert_true(b.face.poll(b.face.self, &done) && done.batch == 1 && done.n_new[0] == 5);
+    assert_true(b.face.next_ns(b.face.self) == TIME_NEVER && b.face.wait_fd(b.face.self) == -1);
+    sim_model_exec_close(b.exec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holds_end_when_steps_would),
+        cmocka_unit_test(lanes_do_not_wait_for_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -20,7 +20,7 @@ struct api_pending { /* an ask of the control that an exchange waits for */
     int64_t since_ns;
     struct api_http_exchange *x; /* NULL: gone, or nobody's */
 };
-enum { API_PENDING_MAX = 64, API_WATCHERS_MAX = 64 };
+enum { API_PENDING_MAX = 256, API_WATCHERS_MAX = 64 };
 
 struct api_mirror {                /* what the house last said of itself */
     struct engine_report *engines; /* LIMIT_ENGINES */

@@ -1,6 +1,6 @@
 """Bad HTTP and bad JSON over raw sockets: each gets one clear JSON error or a closed connection, and the server lives on.
 
-usage: bad_http.py API_SERVE | bad_http.py --port N
+usage: bad_http.py API_SERVE | bad_http.py --port N (a server that has a model called toy)
 """
 import json
 import socket
@@ -239,6 +239,7 @@ def the_server_still_answers(port):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--port":
+        toy.TESTS.remove(junk_sent_ahead_is_bounded)  # needs an answer that waits
         run(int(sys.argv[2]))
     with toy.Server(sys.argv[1]) as server:
         run(server.port)

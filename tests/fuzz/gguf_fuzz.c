@@ -1,7 +1,9 @@
 /* Fuzzes the GGUF reader and all that follows from it: spec, tensors by role, card.
  *
  * What is accepted must hold: each tensor lies inside the bytes, each token is where the card says.
+ * An input that begins with 'S' is a split set: the length of part 1 in two bytes, part 1, part 2.
  */
+#include "scratch.h"
 #include "base/mem.h"
 #include "weights/bind.h"
 #include "weights/gguf.h"
@@ -61,8 +63,32 @@ static void check_model(struct weights_gguf *gguf, const uint8_t *bytes, size_t 
         check_card(&card);
 }
 
+static void read_split(const uint8_t *bytes, size_t n)
+{
+    static const char *const names[] = { "m-00001-of-00002.gguf", "m-00002-of-00002.gguf", NULL };
+    struct weights_gguf gguf;
+    struct fault fault = { 0 };
+    size_t n_first;
+    const uint8_t *first = scratch_cut(&bytes, &n, &n_first);
+    scratch_begin(names);
+    scratch_write(names[0], first, n_first);
+    scratch_write(names[1], bytes, n);
+    if (weights_gguf_open(&gguf, scratch_path(names[n % 2]), &fault) == STATUS_OK) {
+        for (int32_t i = 0; i < gguf.catalog.n; i++)
+            if (gguf.catalog.at[i].n_bytes > 0)
+                sink += gguf.catalog.at[i].data[gguf.catalog.at[i].n_bytes - 1];
+        weights_gguf_close(&gguf);
+    } else {
+        CHECK(fault.text[0] != '\0');
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
+    if (n > 0 && bytes[0] == 'S') {
+        read_split(bytes + 1, n - 1);
+        return 0;
+    }
     struct weights_gguf gguf;
     struct fault fault = { 0 };
     uint8_t *copy = mem_take(n); /* aligned, as a mapping is */

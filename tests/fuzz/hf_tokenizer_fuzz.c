@@ -2,13 +2,11 @@
  *
  * The input is a bundle: "@@ name\n", the content up to the next "\n@@ ", and so on; the names are
  * those below. Each run writes them into a directory of its own and opens it. */
+#include "scratch.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "weights/hf_card.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -18,43 +16,11 @@ static const char *const names[] = {
     "merges.txt",     "chat_template.jinja",
 };
 
-static const char *directory(void)
-{
-    static char path[64];
-    if (path[0] == '\0') {
-        snprintf(path, sizeof(path), "/dev/shm/hf_tokenizer_fuzz.XXXXXX");
-        CHECK(mkdtemp(path) != NULL);
-    }
-    return path;
-}
-
-static void clean(bool with_directory)
-{
-    char path[256];
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        snprintf(path, sizeof(path), "%s/%s", directory(), names[i]);
-        unlink(path);
-    }
-    if (with_directory)
-        rmdir(directory());
-}
-
-static void clean_at_exit(void)
-{
-    clean(true);
-}
-
 static void write_part(struct view name, struct view content)
 {
-    char path[256];
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!view_equal_text(name, names[i]))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", directory(), names[i]);
-        FILE *file = fopen(path, "wb");
-        CHECK(file != NULL && fwrite(content.at, 1, content.n, file) == content.n);
-        fclose(file);
-    }
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (view_equal_text(name, names[i]))
+            scratch_write(names[i], content.at, content.n);
 }
 
 static void write_bundle(struct view in)
@@ -88,22 +54,18 @@ static void check_card(const struct weights_card *card)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    static bool is_registered;
     struct weights_hf_card hf;
     struct weights_card card;
     struct weights_json config = { 0 };
     struct fault fault = { 0 };
-    char path[256];
-    if (!is_registered)
-        is_registered = atexit(clean_at_exit) == 0;
-    clean(false);
+    scratch_begin(names);
     write_bundle(view_of((const char *)bytes, n));
-    snprintf(path, sizeof(path), "%s/config.json", directory());
+    const char *path = scratch_path("config.json");
     if (file_exists(path) &&
         weights_json_open(&config, path, 1 << 20, "config.json", &fault) != STATUS_OK)
         return 0;
     int32_t n_vocabulary = n > 0 && bytes[n - 1] % 4 == 0 ? 7 : 0;
-    if (weights_hf_card_open(&hf, directory(), config.nodes, n_vocabulary, &card, &fault) ==
+    if (weights_hf_card_open(&hf, scratch_path(NULL), config.nodes, n_vocabulary, &card, &fault) ==
         STATUS_OK) {
         check_card(&card);
         weights_hf_card_close(&hf);

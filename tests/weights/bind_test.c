@@ -116,6 +116,29 @@ static void cuts_rows(void **state)
     close_bound(&o);
 }
 
+static const struct {
+    const char *name;
+    int rows, columns;
+} conv_rows[] = {
+    { "wte.weight", 6, 8 },
+    { "wpe.weight", 16, 8 },
+    { "ln_f.weight", 8, 0 },
+    { "ln_f.bias", 8, 0 },
+    { "h.0.ln_1.weight", 8, 0 },
+    { "h.0.ln_1.bias", 8, 0 },
+    { "h.0.attn.c_attn.weight", 8, 24 },
+    { "h.0.attn.c_attn.bias", 24, 0 },
+    { "h.0.attn.c_proj.weight", 8, 8 },
+    { "h.0.attn.c_proj.bias", 8, 0 },
+    { "h.0.ln_2.weight", 8, 0 },
+    { "h.0.ln_2.bias", 8, 0 },
+    { "h.0.mlp.c_fc.weight", 8, 32 },
+    { "h.0.mlp.c_fc.bias", 32, 0 },
+    { "h.0.mlp.c_proj.weight", 32, 8 },
+    { "h.0.mlp.c_proj.bias", 8, 0 },
+    { "h.0.attn.bias", 1, 16 },
+};
+
 /* The same numbers stored the other way round, as Conv1D does. */
 static void cuts_columns(void **state)
 {
@@ -127,37 +150,15 @@ static void cuts_columns(void **state)
     struct model_weights model;
     const struct weights_architecture *architecture;
     struct fault fault = { 0 };
-    static const struct {
-        const char *name;
-        int rows, columns;
-    } rows[] = {
-        { "wte.weight", 6, 8 },
-        { "wpe.weight", 16, 8 },
-        { "ln_f.weight", 8, 0 },
-        { "ln_f.bias", 8, 0 },
-        { "h.0.ln_1.weight", 8, 0 },
-        { "h.0.ln_1.bias", 8, 0 },
-        { "h.0.attn.c_attn.weight", 8, 24 },
-        { "h.0.attn.c_attn.bias", 24, 0 },
-        { "h.0.attn.c_proj.weight", 8, 8 },
-        { "h.0.attn.c_proj.bias", 8, 0 },
-        { "h.0.ln_2.weight", 8, 0 },
-        { "h.0.ln_2.bias", 8, 0 },
-        { "h.0.mlp.c_fc.weight", 8, 32 },
-        { "h.0.mlp.c_fc.bias", 32, 0 },
-        { "h.0.mlp.c_proj.weight", 32, 8 },
-        { "h.0.mlp.c_proj.bias", 8, 0 },
-        { "h.0.attn.bias", 1, 16 },
-    };
     int offset = 0;
     size_t n;
     str_init(&header);
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        int count = rows[i].rows * (rows[i].columns > 0 ? rows[i].columns : 1);
+    for (size_t i = 0; i < COUNT_OF(conv_rows); i++) {
+        int count = conv_rows[i].rows * (conv_rows[i].columns > 0 ? conv_rows[i].columns : 1);
         str_printf(&header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%d", i == 0 ? "{" : ",",
-                   rows[i].name, rows[i].rows);
-        if (rows[i].columns > 0)
-            str_printf(&header, ",%d", rows[i].columns);
+                   conv_rows[i].name, conv_rows[i].rows);
+        if (conv_rows[i].columns > 0)
+            str_printf(&header, ",%d", conv_rows[i].columns);
         str_printf(&header, "],\"data_offsets\":[%d,%d]}", offset, offset + 4 * count);
         offset += 4 * count;
     }
@@ -175,7 +176,7 @@ static void cuts_columns(void **state)
     assert_int_equal(weights_bind(architecture, true, &spec, &set.catalog, &model, &fault),
                      STATUS_OK);
     const struct layer_weights *layer = &model.layers[0];
-    const unsigned char *whole = weights_catalog_find(&set.catalog, rows[6].name)->data;
+    const unsigned char *whole = weights_catalog_find(&set.catalog, conv_rows[6].name)->data;
     assert_true(layer->k.is_transposed && layer->k.n_rows == 8 && layer->k.n_columns == 8);
     assert_int_equal(layer->k.row_bytes, 4 * 24);
     assert_ptr_equal(layer->q.data, whole);

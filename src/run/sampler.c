@@ -191,7 +191,7 @@ static int32_t select_best(struct sampler_candidate *candidates, int32_t n,
         total += candidates[i].weight;
 
     int32_t n_kept = 0;
-    while (n_kept < n_max && (n_max < n || sum < (double)s->top_p * total)) {
+    while (n_kept < n_max && (n_kept == 0 || n_max < n || sum < (double)s->top_p * total)) {
         struct sampler_candidate best = candidates[0];
         int32_t last = n - 1 - n_kept++;
         candidates[0] = candidates[last];

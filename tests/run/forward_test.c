@@ -1,0 +1,87 @@
+/* The rotation's frequencies, against the formulas in double. */
+#include "test.h"
+
+#include "run/forward.h"
+#include <math.h>
+
+static void test_plain_and_linear(void **state)
+{
+    (void)state;
+    struct model_spec spec = { .n_rope_dims = 16, .rope_base = 10000.0F };
+    const struct tensor none = { 0 };
+    float plain[8], linear[8];
+    run_forward_frequencies(&spec, &none, plain);
+    spec.rope_scaling = (struct rope_scaling){ .kind = ROPE_SCALING_LINEAR, .factor = 4.0F };
+    run_forward_frequencies(&spec, &none, linear);
+    for (int i = 0; i < 8; i++) {
+        double expected = pow(10000.0, -2.0 * i / 16.0);
+        assert_true(fabs((double)plain[i] / expected - 1.0) < 1e-6);
+        assert_true(fabs((double)linear[i] * 4.0 / expected - 1.0) < 1e-6);
+    }
+}
+
+/* Llama-3.1's numbers: short wavelengths stay, long ones are divided by 8, between lies a blend. */
+static void test_llama3(void **state)
+{
+    (void)state;
+    struct model_spec spec = { .n_rope_dims = 128,
+                               .rope_base = 500000.0F,
+                               .rope_scaling = { ROPE_SCALING_LLAMA3, 8.0F, 1.0F, 4.0F, 8192 } };
+    const struct tensor none = { 0 };
+    float scaled[64];
+    int n_kept = 0, n_divided = 0, n_blended = 0;
+    run_forward_frequencies(&spec, &none, scaled);
+    for (int i = 0; i < 64; i++) {
+        double plain = pow(500000.0, -2.0 * i / 128.0), ratio = (double)scaled[i] / plain,
+               wavelength = 2.0 * M_PI / plain;
+        n_kept += fabs(ratio - 1.0) < 1e-6;
+        n_divided += fabs(ratio - 0.125) < 1e-6;
+        n_blended += ratio > 0.1251 && ratio < 0.9999;
+        if (wavelength < 8192.0 / 4.0)
+            assert_true(fabs(ratio - 1.0) < 1e-6);
+        if (wavelength > 8192.0)
+            assert_true(fabs(ratio - 0.125) < 1e-6);
+    }
+    assert_int_equal(n_kept + n_divided + n_blended, 64);
+    assert_true(n_blended > 3);
+}
+
+static void test_factors_of_the_file_divide(void **state)
+{
+    (void)state;
+    struct model_spec spec = { .n_rope_dims = 4, .rope_base = 100.0F };
+    const float factors[2] = { 2.0F, 5.0F };
+    const struct tensor tensor = { factors, DTYPE_F32, 1, 2, 8, false };
+    float out[2];
+    run_forward_frequencies(&spec, &tensor, out);
+    assert_true(fabs((double)out[0] - 0.5) < 1e-7);
+    assert_true(fabs((double)out[1] - 0.1 / 5.0) < 1e-7);
+}
+
+static void test_widths(void **state)
+{
+    (void)state;
+    const struct model_spec spec = { .width = 64,
+                                     .n_heads = 4,
+                                     .n_kv_heads = 2,
+                                     .head_dim = 32,
+                                     .ffn_width = 200,
+                                     .is_gated = true };
+    int32_t widths[FORWARD_REGISTERS];
+    bool is_logit_rows[FORWARD_REGISTERS];
+    run_forward_widths(&spec, widths, is_logit_rows);
+    assert_int_equal(widths[FORWARD_X], 64);
+    assert_int_equal(widths[FORWARD_Q], 128);
+    assert_int_equal(widths[FORWARD_V], 64);
+    assert_int_equal(widths[FORWARD_U], 200);
+    assert_true(is_logit_rows[FORWARD_LAST_N] && !is_logit_rows[FORWARD_X]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_plain_and_linear),
+                                        cmocka_unit_test(test_llama3),
+                                        cmocka_unit_test(test_factors_of_the_file_divide),
+                                        cmocka_unit_test(test_widths) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/* The same tokens, whatever happened, on the real executor: two real models share a pool too small
+ * for their requests, while prompts are chunked, requests preempted and resumed, prefixes shared,
+ * requests cancelled. Every answer must be, token for token, what the model says when it is asked
+ * alone, with the same seed. */
+#include "passes.h"
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "cpu/cpu.h"
+#include "engine/engine.h"
+#include "run/executor.h"
+#include "run/sampler.h"
+#include <poll.h>
+
+enum {
+    N_MODELS = 2,
+    N_REQUESTS = 1000,
+    N_TOKENS_MAX = 160,
+    N_LIVE_MAX = 60,
+    N_SEQS = 24,
+    N_ROWS = 96
+};
+static const char *const paths[N_MODELS] = { "llama3", "qwen2" };
+
+struct asked {
+    struct request request;
+    struct request_body *body;
+    int32_t tokens[N_TOKENS_MAX];
+    int32_t n_tokens, n_preempted, n_cached;
+    bool is_over, is_cancelled;
+};
+struct mix {
+    struct passes alone[N_MODELS];
+    struct run_device device;
+    struct run_model models[N_MODELS];
+    struct run_executor *executor;
+    struct engine *engine;
+    struct service_spec services[N_MODELS];
+    struct kv_layout layouts[N_MODELS];
+    struct schedule_config schedule;
+    struct asked *asked;
+    int n_over;
+};
+
+static void model_path(int i, char *path, size_t n)
+{
+    snprintf(path, n, "%s/tests/golden/data/%s", SOURCE_ROOT, paths[i]);
+}
+
+static bool emit(void *self, const struct service_event *event, const void *payload)
+{
+    struct mix *mix = self;
+    struct asked *asked = &mix->asked[event->id - 1];
+    assert_false(asked->is_over);
+    if (event->what == SERVICE_TOKENS) {
+        assert_int_equal(event->position, asked->n_tokens);
+        memcpy(asked->tokens + asked->n_tokens, payload, sizeof(int32_t) * (size_t)event->n_tokens);
+        asked->n_tokens += event->n_tokens;
+    } else {
+        assert_int_equal(event->what, SERVICE_ENDED);
+        if (event->why != SERVICE_LENGTH && event->why != SERVICE_CANCELLED)
+            fail_msg("request %llu ended: %s: %.*s", (unsigned long long)event->id,
+                     service_why_name(event->why), event->n_bytes, (const char *)payload);
+        asked->is_over = true;
+        asked->n_preempted = event->n_preempted;
+        asked->n_cached = event->n_cached;
+        mix->n_over++;
+    }
+    return true;
+}
+
+static void open_mix(struct mix *mix, const char *policy, int64_t pool_bytes,
+                     struct compute_backend *(*backend)(void))
+{
+    int64_t bytes_per_token[N_MODELS];
+    double waste;
+    memset(mix, 0, sizeof *mix);
+    mix->asked = mem_take(sizeof *mix->asked * N_REQUESTS);
+    run_device_open(&mix->device, backend());
+    for (int i = 0; i < N_MODELS; i++) {
+        char path[512];
+        struct weights *weights;
+        struct fault fault;
+        model_path(i, path, sizeof path);
+        assert_int_equal(
+            passes_open(&mix->alone[i], path, backend(), DTYPE_F16, N_TOKENS_MAX, &fault),
+            STATUS_OK);
+        assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
+        assert_int_equal(run_model_open(&mix->models[i], weights, &mix->device, NULL, &fault),
+                         STATUS_OK);
+        bytes_per_token[i] = model_spec_kv_bytes_per_token(weights_spec(weights), DTYPE_F16);
+        mix->services[i].n_context_max = N_TOKENS_MAX;
+    }
+    int64_t unit = kv_choose_layout(N_MODELS, bytes_per_token, 1 << 13, mix->layouts, &waste);
+    const struct run_executor_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS,
+                                                   DTYPE_F16 };
+    mix->executor = run_executor_open(&executor);
+    schedule_config_init(&mix->schedule);
+    mix->schedule.n_seqs_max = N_SEQS;
+    mix->schedule.n_batch_tokens_max = N_ROWS;
+    mix->schedule.chunk_tokens = 24;
+    const struct engine_options options = {
+        .memory_bytes = 64 << 20,
+        .body_bytes = 8 << 20,
+        .n_requests_max = 64,
+        .n_tokens_max = N_TOKENS_MAX,
+        .n_lanes = 1,
+        .n_services = N_MODELS,
+        .services = mix->services,
+        .layouts = mix->layouts,
+        .kv_unit_bytes = unit,
+        .kv_bytes_max = pool_bytes,
+        .has_prefix_cache = true,
+        .policy = schedule_find(policy),
+        .config = &mix->schedule,
+        .exec = run_executor_exec(mix->executor),
+        .emit = emit,
+        .emit_self = mix,
+    };
+    mix->engine = engine_open(&options);
+    for (int i = 0; i < N_MODELS; i++) {
+        struct engine_room room;
+        struct perf perf = { .floor_ps = 1000000,
+                             .k1_ps = 1000000,
+                             .c3_ps = { 1000000, 1000000 },
+                             .b_switch = 64,
+                             .prefill_scale = 1,
+                             .decode_scale = 1 };
+        assert_true(engine_make_room(mix->engine, i, 1000, 1000, time_now_ns(), &room));
+        run_executor_put_model(mix->executor, i, &mix->models[i]);
+        engine_open_service(mix->engine, i, &perf, time_now_ns());
+    }
+}
+
+static void close_mix(struct mix *mix)
+{
+    assert_true(engine_is_idle(mix->engine));
+    engine_close(mix->engine);
+    run_executor_close(mix->executor);
+    for (int i = 0; i < N_MODELS; i++) {
+        passes_close(&mix->alone[i]);
+        run_model_close(&mix->models[i]);
+    }
+    run_device_close(&mix->device);
+    for (int i = 0; i < N_REQUESTS; i++)
+        mem_give(mix->asked[i].body);
+    mem_give(mix->asked);
+}
+
+/* A prompt of which the first tokens are one of a few common beginnings; greedy or drawn. */
+static void ask(struct mix *mix, struct rng *rng, int index)
+{
+    struct asked *asked = &mix->asked[index];
+    int service = (int)rng_below(rng, N_MODELS);
+    int32_t n_vocabulary = passes_n_vocabulary(&mix->alone[service]);
+    int32_t n_prompt = 1 + (int32_t)rng_below(rng, 70), n_new = 10 + (int32_t)rng_below(rng, 60);
+    uint64_t beginning = rng_below(rng, 4);
+    int32_t n_shared = (int32_t)rng_below(rng, (uint32_t)n_prompt + 1);
+    asked->body = mem_take(request_body_bytes((uint32_t)n_prompt, 0, 0));
+    *asked->body =
+        (struct request_body){ .n_bytes = (uint32_t)request_body_bytes((uint32_t)n_prompt, 0, 0),
+                               .n_tokens = (uint32_t)n_prompt,
+                               .seed = rng_u64(rng),
+                               .sampling = { .temperature = rng_below(rng, 2) == 0 ? 0.0F : 0.9F,
+                                             .top_p = 0.95F,
+                                             .repetition_penalty = 1.1F,
+                                             .frequency_penalty = 0.2F,
+                                             .n_top_logprobs = -1 } };
+    for (int32_t i = 0; i < n_prompt; i++)
+        request_body_tokens(asked->body)[i] =
+            (int32_t)((i < n_shared ? rng_at(beginning, 3, (uint64_t)i) : rng_u64(rng)) %
+                      (uint64_t)n_vocabulary);
+    int64_t now = time_now_ns();
+    asked->request = (struct request){ .id = (uint64_t)index + 1,
+                                       .service = (uint16_t)service,
+                                       .n_prompt = n_prompt,
+                                       .n_tokens = n_prompt,
+                                       .n_tokens_max = n_prompt + n_new,
+                                       .priority = (int16_t)((int32_t)rng_below(rng, 3) - 1),
+                                       .arrived_ns = now,
+                                       .served_ns = now,
+                                       .deadline_ns = TIME_NEVER };
+    memcpy(asked->tokens, request_body_tokens(asked->body), sizeof(int32_t) * (size_t)n_prompt);
+    asked->n_tokens = n_prompt;
+    (void)engine_submit(mix->engine, &asked->request, asked->body, now);
+}
+
+static void drive(struct mix *mix, struct engine_exec *exec)
+{
+    int64_t wake = engine_step(mix->engine, time_now_ns());
+    assert_true(engine_is_sound(mix->engine));
+    if (wake <= time_now_ns())
+        return;
+    struct pollfd fd = { .fd = exec->wait_fd(exec->self), .events = POLLIN };
+    poll(&fd, 1, 1);
+}
+
+/* What the model says alone: one prompt pass, then token by token. */
+static void check_alone(struct mix *mix, const struct asked *asked, struct run_sampler *sampler)
+{
+    struct passes *alone = &mix->alone[asked->request.service];
+    int32_t n_vocabulary = passes_n_vocabulary(alone);
+    float *logits = mem_take(sizeof(float) * (size_t)n_vocabulary);
+    int32_t tokens[N_TOKENS_MAX], n = asked->request.n_prompt;
+    memcpy(tokens, request_body_tokens(asked->body), sizeof(int32_t) * (size_t)n);
+    passes_run(alone, tokens, 0, n, 1, logits);
+    for (; n < asked->n_tokens; n++) {
+        const struct run_draw draw = { asked->body, tokens, asked->request.n_prompt, n };
+        tokens[n] = run_sampler_draw(sampler, &draw, logits, n_vocabulary, NULL);
+        if (tokens[n] != asked->tokens[n])
+            fail_msg("request %llu differs at position %d (prompt %d, %d preemptions, %d cached)",
+                     (unsigned long long)asked->request.id, n, asked->request.n_prompt,
+                     asked->n_preempted, asked->n_cached);
+        passes_run(alone, &tokens[n], n, 1, 1, logits);
+    }
+    mem_give(logits);
+}
+
+static void run_mix(const char *policy, uint64_t seed, int64_t pool_bytes,
+                    struct compute_backend *(*backend)(void), int64_t *n_preempted,
+                    int64_t *n_chunked, int64_t *n_hits)
+{
+    struct mix *mix = mem_take(sizeof *mix);
+    struct run_sampler sampler;
+    struct rng rng;
+    int n_asked = 0, n_cancelled = 0;
+    open_mix(mix, policy, pool_bytes, backend);
+    struct engine_exec exec = run_executor_exec(mix->executor);
+    rng_init(&rng, seed, 0);
+    while (mix->n_over < N_REQUESTS) {
+        while (n_asked < N_REQUESTS && n_asked - mix->n_over < N_LIVE_MAX)
+            ask(mix, &rng, n_asked++);
+        if (rng_below(&rng, 100) == 0) {
+            int victim = (int)rng_below(&rng, (uint32_t)n_asked);
+            mix->asked[victim].is_cancelled = true;
+            engine_cancel(mix->engine, (uint64_t)victim + 1, time_now_ns());
+        }
+        drive(mix, &exec);
+    }
+    run_sampler_init(&sampler, 1024);
+    for (int i = 0; i < N_REQUESTS; i++) {
+        const struct asked *asked = &mix->asked[i];
+        n_cancelled += asked->is_cancelled;
+        if (!asked->is_cancelled)
+            assert_int_equal(asked->n_tokens, asked->request.n_tokens_max);
+        check_alone(mix, asked, &sampler);
+        *n_preempted += asked->n_preempted;
+        *n_chunked += asked->request.n_prompt - asked->n_cached > 24;
+        *n_hits += asked->n_cached > 0;
+    }
+    run_sampler_free(&sampler);
+    printf("%s: %d requests, %d cancelled\n", policy, N_REQUESTS, n_cancelled);
+    close_mix(mix);
+    mem_give(mix);
+}
+
+static struct compute_backend *open_cpu(void)
+{
+    static const struct device_spec device = { .kind = DEVICE_CPU,
+                                               .n_cores = 2,
+                                               .cores = { 0, 1 } };
+    return cpu_open(&device, cpu_isa_best());
+}
+
+static void test_same_tokens(void **state)
+{
+    static const char *const policies[] = { "fcfs", "rr", "db-literal", "db-turn", "db-share" };
+    int64_t n_preempted = 0, n_chunked = 0, n_hits = 0;
+    uint64_t seed = test_seed(21);
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        run_mix(policies[i], seed + i, 56 << 10, open_cpu, &n_preempted, &n_chunked, &n_hits);
+    printf("%lld preemptions, %lld chunked prompts, %lld prefix hits\n", (long long)n_preempted,
+           (long long)n_chunked, (long long)n_hits);
+    assert_true(n_preempted >= 1000);
+    assert_true(n_chunked >= 1000);
+    assert_true(n_hits >= 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_tokens) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -11,8 +11,8 @@ enum { BUS_PORTS = 8 };
 struct bus_port {
     void *self;
     uint16_t address;
-    bool (*send)(void *self, uint16_t from, uint16_t to, const void *part1, size_t n1,
-                 const void *part2, size_t n2); /* false: full */
+    bool (*send)(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
+                 size_t n2); /* false: full */
     bool (*peek)(void *self, uint16_t at, const void **message, size_t *n_bytes);
     void (*pop)(void *self, uint16_t at);
 };

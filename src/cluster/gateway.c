@@ -187,8 +187,8 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     message.request.n_cohort = choice->n_cohort;
     message.request.n_lease = choice->n_lease;
     const struct bus_port *port = &g->options.port;
-    if (!port->send(port->self, port->address, g->options.node, &message, sizeof message,
-                    entry->body, entry->body->n_bytes))
+    if (!port->send(port->self, g->options.node, &message, sizeof message, entry->body,
+                    entry->body->n_bytes))
         return false;
     list_remove(g, &g->held, at);
     entry->request.epoch++;
@@ -205,7 +205,7 @@ static bool send_cancel(struct cluster_gateway *g, const struct entry *entry)
     head.engine = entry->engine;
     head.service = entry->request.service;
     head.id = entry->request.id;
-    return port->send(port->self, port->address, g->options.node, &head, sizeof head, NULL, 0);
+    return port->send(port->self, g->options.node, &head, sizeof head, NULL, 0);
 }
 
 /* ---- Events from engines. ---- */
@@ -361,7 +361,9 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (handle == 0)
         return false;
     struct entry *entry = &g->entries[slots_index(handle)];
-    *entry = (struct entry){ .request = *request, .door_epoch = request->epoch, .n_tokens_room = request->n_tokens + 64 };
+    *entry = (struct entry){ .request = *request,
+                             .door_epoch = request->epoch,
+                             .n_tokens_room = request->n_tokens + 64 };
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
     entry->body = mem_take(body->n_bytes);
     memcpy(entry->body, body, body->n_bytes);
@@ -453,8 +455,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
     message.head = cluster_message_head(MESSAGE_ASK, port->address, sizeof message);
     message.head.service = ask->service;
     message.head.id = ask->id;
-    return port->send(port->self, port->address, g->options.manager, &message, sizeof message, NULL,
-                      0);
+    return port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0);
 }
 
 static bool control_next(void *self, struct control_answer *answer)
@@ -533,7 +534,7 @@ static int64_t watch_held(struct cluster_gateway *g)
         const struct bus_port *port = &g->options.port;
         struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
         head.service = (uint16_t)s;
-        if (port->send(port->self, port->address, g->options.manager, &head, sizeof head, NULL, 0))
+        if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
             g->wanted_ns[s] = g->now_ns;
     }
     return wake;

@@ -28,11 +28,10 @@ void cluster_local_bus_close(struct cluster_local_bus *bus)
     mem_give(bus);
 }
 
-static bool send(void *self, uint16_t from, uint16_t to, const void *part1, size_t n1,
-                 const void *part2, size_t n2)
+static bool send(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
+                 size_t n2)
 {
     struct cluster_local_bus *bus = self;
-    (void)from;
     CHECK(to < bus->n_ports);
     return ring_put(bus->rings[to], part1, n1, part2, n2);
 }

@@ -46,7 +46,7 @@ struct cluster_manager {
 static bool post(struct cluster_manager *m, uint16_t to, const void *message, size_t n_bytes)
 {
     const struct bus_port *port = &m->options.port;
-    return port->send(port->self, port->address, to, message, n_bytes, NULL, 0);
+    return port->send(port->self, to, message, n_bytes, NULL, 0);
 }
 
 static bool post_order(struct cluster_manager *m, enum message_kind kind, int engine, int service)
@@ -91,7 +91,7 @@ static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
 /* The models of an engine as residency sees them; *free_bytes is what neither they nor orders under
  * way have claimed. */
 static int32_t list_residents(const struct cluster_manager *m, int engine,
-                              struct place_resident *out, int64_t *free_bytes)
+                              struct residency_model *out, int64_t *free_bytes)
 {
     int32_t n = 0;
     *free_bytes = m->reports[engine].memory_bytes;
@@ -105,12 +105,12 @@ static int32_t list_residents(const struct cluster_manager *m, int engine,
         if (place->is_asked_out)
             continue; /* its bytes come back: the loader waits for them */
         *free_bytes -= n_bytes;
-        out[n++] = (struct place_resident){ .service = (uint16_t)s,
-                                            .n_bytes = n_bytes,
-                                            .keep_alive_ns = m->services[s].keep_alive_ns,
-                                            .idle_since_ns = place->status == SERVICE_LOADED
-                                                                 ? place->idle_since_ns
-                                                                 : TIME_NEVER };
+        out[n++] = (struct residency_model){ .service = (uint16_t)s,
+                                             .n_bytes = n_bytes,
+                                             .keep_alive_ns = m->services[s].keep_alive_ns,
+                                             .idle_since_ns = place->status == SERVICE_LOADED
+                                                                  ? place->idle_since_ns
+                                                                  : TIME_NEVER };
     }
     return n;
 }
@@ -171,19 +171,19 @@ static void note_broken(struct cluster_manager *m, int service, enum status caus
 /* The engine that can take the model with the fewest evictions, then with most bytes left. -1: none
  * now; *never: none ever. */
 static int choose_engine(const struct cluster_manager *m, int service,
-                         struct place_eviction *eviction, bool *never)
+                         struct residency_eviction *eviction, bool *never)
 {
     int best = -1;
     *never = true;
     for (int e = 0; e < m->options.n_engines; e++) {
-        struct place_resident residents[LIMIT_SERVICES];
-        struct place_eviction out;
+        struct residency_model residents[LIMIT_SERVICES];
+        struct residency_eviction out;
         int64_t free_bytes;
         if (!may_serve(m, e, service) || !m->has_report[e])
             continue;
         int32_t n = list_residents(m, e, residents, &free_bytes);
-        place_evict(residents, n, m->need_bytes[service], free_bytes, m->reports[e].memory_bytes,
-                    &out);
+        residency_evict(residents, n, m->need_bytes[service], free_bytes,
+                        m->reports[e].memory_bytes, &out);
         *never = *never && out.never;
         if (out.never || out.must_wait)
             continue;
@@ -211,7 +211,7 @@ static void refuse_never(struct cluster_manager *m, int service)
 
 static void bring_in(struct cluster_manager *m, int service)
 {
-    struct place_eviction eviction = { 0 };
+    struct residency_eviction eviction = { 0 };
     bool never, has_all = true;
     if (m->wants[service].broken_until_ns > m->now_ns) {
         note_broken(m, service, m->wants[service].cause, &m->wants[service].fault);
@@ -236,7 +236,8 @@ static void take_report(struct cluster_manager *m, const struct message_report *
 {
     int e = message->head.engine;
     m->reports[e] = message->report;
-    m->has_report[e] = message->report.memory_bytes > 0; /* an engine that starts says nothing yet */
+    /* An engine that starts says nothing yet. */
+    m->has_report[e] = message->report.memory_bytes > 0;
     for (int s = 0; s < message->report.n_services; s++) {
         const struct service_report *report = &message->report.services[s];
         struct place *place = &m->places[e][s];
@@ -354,11 +355,11 @@ static int64_t unload_expired(struct cluster_manager *m)
 {
     int64_t wake = TIME_NEVER;
     for (int e = 0; e < m->options.n_engines; e++) {
-        struct place_resident residents[LIMIT_SERVICES];
+        struct residency_model residents[LIMIT_SERVICES];
         uint16_t expired[LIMIT_SERVICES];
         int64_t free_bytes, next_ns;
         int32_t n = list_residents(m, e, residents, &free_bytes);
-        int32_t n_expired = place_expired(residents, n, m->now_ns, expired, &next_ns);
+        int32_t n_expired = residency_expired(residents, n, m->now_ns, expired, &next_ns);
         for (int32_t i = 0; i < n_expired; i++)
             order_out(m, e, expired[i], "idle for longer than its keep_alive");
         wake = min_i64(wake, next_ns);

@@ -27,7 +27,7 @@ static bool post(struct cluster_node *node, uint16_t to, const void *part1, size
                  const void *part2, size_t n2)
 {
     const struct bus_port *port = &node->options.port;
-    return port->send(port->self, port->address, to, part1, n1, part2, n2);
+    return port->send(port->self, to, part1, n1, part2, n2);
 }
 
 static bool post_event(struct cluster_node *node, int engine, const struct service_event *event,

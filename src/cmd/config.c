@@ -115,7 +115,7 @@ static enum status assign_value(struct walk *walk, void *base, const struct conf
             const char *text = scalar(node_at(walk, *i));
             if (!text)
                 return complain_of(walk, value, "expected a list of texts at", key->name);
-            if (config_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
+            if (config_table_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
                 return complain(walk, value, inner.text);
         }
         return STATUS_OK;
@@ -125,7 +125,7 @@ static enum status assign_value(struct walk *walk, void *base, const struct conf
         return complain_of(
             walk, value, key->type == CONFIG_TEXTS ? "expected a list at" : "expected one value at",
             key->name);
-    if (config_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
+    if (config_table_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
         return complain(walk, value, inner.text);
     return STATUS_OK;
 }
@@ -180,7 +180,7 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
 static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
 {
     int n_keys;
-    const struct config_key *keys = config_model_keys(&n_keys);
+    const struct config_key *keys = config_table_models(&n_keys);
     if (mapping->type != YAML_MAPPING_NODE)
         return complain(walk, mapping,
                         "models: expected a mapping from a model's name to its settings");
@@ -243,7 +243,7 @@ enum status config_parse(struct config *config, const char *name, const char *te
                            parser.problem ? parser.problem : "not YAML");
     } else {
         int n_keys;
-        const struct config_key *keys = config_global_keys(&n_keys);
+        const struct config_key *keys = config_table_globals(&n_keys);
         yaml_node_t *root = yaml_document_get_root_node(&walk.document);
         if (root)
             status = walk_mapping(&walk, root, keys, n_keys, config, "");
@@ -271,7 +271,7 @@ enum status config_set(struct config *config, const char *key, const char *value
                        struct fault *fault)
 {
     int n_keys;
-    const struct config_key *keys = config_global_keys(&n_keys);
+    const struct config_key *keys = config_table_globals(&n_keys);
     char name[64];
     snprintf(name, sizeof name, "%s", key);
     for (char *at = name; *at; at++)
@@ -279,7 +279,7 @@ enum status config_set(struct config *config, const char *key, const char *value
     const struct config_key *found = find_key(keys, n_keys, name);
     if (!found)
         return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
-    return config_assign(&config->pile, config, found, value, fault);
+    return config_table_assign(&config->pile, config, found, value, fault);
 }
 
 enum status config_add_model(struct config *config, const char *name_and_path, struct fault *fault)
@@ -313,7 +313,7 @@ enum status config_add_model(struct config *config, const char *name_and_path, s
 enum status config_read_environment(struct config *config, struct fault *fault)
 {
     int n_keys;
-    const struct config_key *keys = config_global_keys(&n_keys);
+    const struct config_key *keys = config_table_globals(&n_keys);
     for (int i = 0; i < n_keys; i++) {
         char name[96] = "SHOAL_";
         size_t n = strlen(name);
@@ -322,7 +322,8 @@ enum status config_read_environment(struct config *config, struct fault *fault)
         name[n] = '\0';
         const char *value = getenv(name);
         struct fault inner;
-        if (value && config_assign(&config->pile, config, &keys[i], value, &inner) != STATUS_OK)
+        if (value &&
+            config_table_assign(&config->pile, config, &keys[i], value, &inner) != STATUS_OK)
             return fault_set(fault, STATUS_BAD_INPUT, "environment %s: %.160s", name, inner.text);
     }
     return STATUS_OK;
@@ -428,7 +429,7 @@ void config_print_schema(struct str *out)
     json_out_bool(&json, false);
     json_out_key(&json, "properties");
     json_out_open(&json, '{');
-    const struct config_key *keys = config_global_keys(&n);
+    const struct config_key *keys = config_table_globals(&n);
     print_keys(&json, keys, n);
     json_out_key(&json, "models");
     json_out_open(&json, '{');
@@ -446,7 +447,7 @@ void config_print_schema(struct str *out)
     json_out_close(&json, ']');
     json_out_key(&json, "properties");
     json_out_open(&json, '{');
-    keys = config_model_keys(&n);
+    keys = config_table_models(&n);
     print_keys(&json, keys, n);
     for (int i = 0; i < 5; i++)
         json_out_close(&json, '}');

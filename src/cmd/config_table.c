@@ -92,13 +92,13 @@ static const struct config_key model_keys[] = {
       "engines that may serve it; absent: all" },
 };
 
-const struct config_key *config_global_keys(int *n)
+const struct config_key *config_table_globals(int *n)
 {
     *n = (int)COUNT_OF(global_keys);
     return global_keys;
 }
 
-const struct config_key *config_model_keys(int *n)
+const struct config_key *config_table_models(int *n)
 {
     *n = (int)COUNT_OF(model_keys);
     return model_keys;
@@ -158,8 +158,8 @@ static enum status assign_bool(bool *out, const struct config_key *key, const ch
     return STATUS_OK;
 }
 
-enum status config_assign(struct pile *pile, void *base, const struct config_key *key,
-                          const char *value, struct fault *fault)
+enum status config_table_assign(struct pile *pile, void *base, const struct config_key *key,
+                                const char *value, struct fault *fault)
 {
     unsigned char *at = (unsigned char *)base + key->offset;
     struct str text;

@@ -18,8 +18,8 @@ struct config_key {
     int64_t min, max; /* numbers; TEXTS: max is the most entries */
     const char *help;
 };
-const struct config_key *config_global_keys(int *n);
-const struct config_key *config_model_keys(int *n);
+const struct config_key *config_table_globals(int *n);
+const struct config_key *config_table_models(int *n);
 /* Sets a key from text; the sentence says what was expected. */
-enum status config_assign(struct pile *pile, void *base, const struct config_key *key,
-                          const char *value, struct fault *fault);
+enum status config_table_assign(struct pile *pile, void *base, const struct config_key *key,
+                                const char *value, struct fault *fault);

@@ -195,7 +195,7 @@ static int ask_both(const struct client_options *client)
     return ok ? 0 : 1;
 }
 
-int verb_demo(int argc, char **argv)
+int verbs_demo(int argc, char **argv)
 {
     const char *folder = NULL, *plain[1];
     const struct options_extra extras[] = { { "models", "the folder of tale.gguf and cee.gguf",

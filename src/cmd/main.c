@@ -7,17 +7,17 @@
 
 static const struct verb verbs[] = {
     { "serve", "[CONFIG.yaml] [--model NAME=PATH]...", "serve models to OpenAI clients",
-      verb_serve },
-    { "run", "MODEL PROMPT", "answer one prompt from a file, without a server", verb_run },
-    { "ps", "", "the models of a running server: memory, requests", verb_ps },
-    { "ls", "", "the models that a running server knows", verb_ls },
-    { "load", "NAME", "bring a model into memory", verb_load },
-    { "unload", "NAME", "take an idle model out of memory", verb_unload },
-    { "show", "PATH", "what a model file holds and what it would need", verb_show },
+      verbs_serve },
+    { "run", "MODEL PROMPT", "answer one prompt from a file, without a server", verbs_run },
+    { "ps", "", "the models of a running server: memory, requests", verbs_ps },
+    { "ls", "", "the models that a running server knows", verbs_ls },
+    { "load", "NAME", "bring a model into memory", verbs_load },
+    { "unload", "NAME", "take an idle model out of memory", verbs_unload },
+    { "show", "PATH", "what a model file holds and what it would need", verbs_show },
     { "config", "check FILE | schema", "check a configuration, or print its JSON Schema",
-      verb_config },
-    { "demo", "", "two models, one server, two streaming chats at once", verb_demo },
-    { "version", "", "version and instruction set", verb_version },
+      verbs_config },
+    { "demo", "", "two models, one server, two streaming chats at once", verbs_demo },
+    { "version", "", "version and instruction set", verbs_version },
 };
 
 static void print_help(FILE *to)
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "--version") == 0)
-        return verb_version(1, argv);
+        return verbs_version(1, argv);
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {
             char name[32];

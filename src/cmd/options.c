@@ -24,7 +24,7 @@ static char names[KEYS_MAX][32];
 static void build_options(const struct options_verb *verb)
 {
     int n_keys, n = 0;
-    const struct config_key *keys = config_global_keys(&n_keys);
+    const struct config_key *keys = config_table_globals(&n_keys);
     memset(options, 0, sizeof options);
     if (verb->is_json)
         options[n++] = (struct argp_option){ "json", KEY_JSON, NULL, 0, "print JSON", 0 };
@@ -51,8 +51,8 @@ static void set_key(struct parse *parse, int index, const char *value)
 {
     int n_keys;
     struct fault fault;
-    const struct config_key *key = &config_global_keys(&n_keys)[index];
-    if (config_assign(&parse->config->pile, parse->config, key, value, &fault) != STATUS_OK) {
+    const struct config_key *key = &config_table_globals(&n_keys)[index];
+    if (config_table_assign(&parse->config->pile, parse->config, key, value, &fault) != STATUS_OK) {
         fprintf(stderr, "shoal: --%s: %s\n", names[index], fault.text);
         parse->is_failed = true;
     }

@@ -11,7 +11,7 @@ static const struct preset presets[] = {
     { "rr", "round robin over models", "rr", "least" },
 };
 
-const struct preset *preset_find(const char *name)
+const struct preset *presets_find(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(presets); i++) {
         if (strcmp(presets[i].name, name) == 0)
@@ -20,7 +20,7 @@ const struct preset *preset_find(const char *name)
     return NULL;
 }
 
-const char *preset_names(void)
+const char *presets_names(void)
 {
     return "default, seallm, fcfs, rr";
 }

@@ -5,5 +5,5 @@ struct preset {
     const char *name, *summary;
     const char *policy, *router;
 };
-const struct preset *preset_find(const char *name);
-const char *preset_names(void); /* "default, seallm, ..." */
+const struct preset *presets_find(const char *name);
+const char *presets_names(void); /* "default, seallm, ..." */

@@ -10,27 +10,34 @@
 
 struct remote {
     const char *server, *key;
+    const char *name; /* the model, of verbs that take one */
     bool is_json;
 };
 
-/* Parses a remote verb's command line into remote; false when it is wrong. */
-static bool parse(const char *doc, const char *arguments, int n_plain_wanted, int argc, char **argv,
-                  struct remote *remote, const char **plain)
+/* Parses a remote verb's command line into remote, with a NAME if the verb takes one; false when
+ * it is wrong. */
+static bool parse(struct remote *remote, const char *doc, bool takes_name, int argc, char **argv)
 {
+    const int n_plain_wanted = takes_name ? 1 : 0;
     const struct options_extra extras[] = {
         { "server", "address of the server: $SHOAL_LISTEN or 127.0.0.1:7411", &remote->server,
           true },
         { "key", "the admin key: $SHOAL_ADMIN_KEY", &remote->key, true },
     };
     const struct options_verb verb = {
-        doc,    arguments,       false, &remote->is_json, n_plain_wanted, n_plain_wanted,
-        extras, COUNT_OF(extras)
+        .doc = doc,
+        .arguments = takes_name ? "NAME" : "",
+        .is_json = &remote->is_json,
+        .n_min = n_plain_wanted,
+        .n_max = n_plain_wanted,
+        .extras = extras,
+        .n_extras = COUNT_OF(extras),
     };
     int n_plain;
     const char *from_environment = getenv("SHOAL_LISTEN");
-    *remote = (struct remote){ from_environment ? from_environment : "127.0.0.1:7411",
-                               getenv("SHOAL_ADMIN_KEY"), false };
-    return options_parse(&verb, argc, argv, NULL, plain, &n_plain);
+    *remote = (struct remote){ .server = from_environment ? from_environment : "127.0.0.1:7411",
+                               .key = getenv("SHOAL_ADMIN_KEY") };
+    return options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain);
 }
 
 /* One call whose answer is a JSON object; NULL when it failed, with the sentence printed. */
@@ -83,15 +90,14 @@ static void print_memory(const json_t *model)
     }
 }
 
-int verb_ps(int argc, char **argv)
+int verbs_ps(int argc, char **argv)
 {
     struct remote remote;
     struct str answer;
-    const char *plain[1];
     size_t i;
     json_t *model;
-    if (!parse("Prints the models of a running server with their memory.", "", 0, argc, argv,
-               &remote, plain))
+    if (!parse(&remote, "Prints the models of a running server with their memory.", false, argc,
+               argv))
         return 2;
     json_t *root = call(&remote, "/models", NULL, &answer);
     if (root && remote.is_json) {
@@ -112,14 +118,13 @@ int verb_ps(int argc, char **argv)
     return ok ? 0 : 1;
 }
 
-int verb_ls(int argc, char **argv)
+int verbs_ls(int argc, char **argv)
 {
     struct remote remote;
     struct str answer;
-    const char *plain[1];
     size_t i;
     json_t *model;
-    if (!parse("Prints the models that a running server knows.", "", 0, argc, argv, &remote, plain))
+    if (!parse(&remote, "Prints the models that a running server knows.", false, argc, argv))
         return 2;
     json_t *root = call(&remote, "/models", NULL, &answer);
     if (root && remote.is_json) {
@@ -141,14 +146,13 @@ static int ask_model(const char *doc, const char *path, int argc, char **argv)
     struct remote remote;
     struct str answer, body;
     struct json_out json;
-    const char *plain[1];
-    if (!parse(doc, "NAME", 1, argc, argv, &remote, plain))
+    if (!parse(&remote, doc, true, argc, argv))
         return 2;
     str_init(&body);
     json_out_init(&json, &body);
     json_out_open(&json, '{');
     json_out_key(&json, "model");
-    json_out_text(&json, plain[0]);
+    json_out_text(&json, remote.name);
     json_out_close(&json, '}');
     json_t *root = call(&remote, path, body.at, &answer);
     if (root && remote.is_json)
@@ -160,13 +164,13 @@ static int ask_model(const char *doc, const char *path, int argc, char **argv)
     return ok ? 0 : 1;
 }
 
-int verb_load(int argc, char **argv)
+int verbs_load(int argc, char **argv)
 {
     return ask_model("Brings a model into memory and waits until it is ready.", "/models/load",
                      argc, argv);
 }
 
-int verb_unload(int argc, char **argv)
+int verbs_unload(int argc, char **argv)
 {
     return ask_model("Takes an idle model out of memory.", "/models/unload", argc, argv);
 }

@@ -127,11 +127,11 @@ static void print_tokens(struct answer *answer, const int32_t *ids, int32_t n)
 /* Drives the house until the request ended; the exit code. */
 static int drive(struct house *house, struct answer *answer)
 {
-    struct service service = house_service(house);
+    struct service service = wire_service(house);
     for (;;) {
         struct service_event event;
         const void *payload;
-        int64_t wake = house_step(house, time_now_ns());
+        int64_t wake = wire_step(house, time_now_ns());
         while (service.next(service.self, &event, &payload)) {
             if (event.what == SERVICE_TOKENS)
                 print_tokens(answer, payload, event.n_tokens);
@@ -162,7 +162,7 @@ static void print_figures(const struct answer *answer)
 static int run(struct house *house, const char *prompt, const struct run_options *options)
 {
     int n_models;
-    const struct api_model *model = house_models(house, &n_models);
+    const struct api_model *model = wire_models(house, &n_models);
     int64_t n_tokens_max = 256;
     int32_t n_ids;
     if (options->n_tokens && (!parse_i64(options->n_tokens, &n_tokens_max) || n_tokens_max < 1)) {
@@ -187,7 +187,7 @@ static int run(struct house *house, const char *prompt, const struct run_options
     struct answer answer = { .model = model, .begun_ns = now_ns };
     detokenizer_init(&answer.detokenizer, model->tokenizer, false);
     str_init(&answer.text);
-    struct service service = house_service(house);
+    struct service service = wire_service(house);
     int code = service.submit(service.self, &request, body) ? drive(house, &answer) : 1;
     str_clear(&answer.text);
     detokenizer_end(&answer.detokenizer, &answer.text);
@@ -200,7 +200,7 @@ static int run(struct house *house, const char *prompt, const struct run_options
     return code;
 }
 
-int verb_run(int argc, char **argv)
+int verbs_run(int argc, char **argv)
 {
     struct config config;
     struct run_options options = { NULL, NULL, NULL, NULL, NULL, NULL };
@@ -225,10 +225,10 @@ int verb_run(int argc, char **argv)
     if (status == STATUS_OK && options_parse(&verb, argc, argv, &config, plain, &n_plain)) {
         status = config_add_model(&config, plain[0], &fault);
         if (status == STATUS_OK)
-            status = house_open(&house, &config, &fault);
+            status = wire_open(&house, &config, &fault);
         if (status == STATUS_OK) {
             code = run(house, plain[1], &options);
-            house_close(house);
+            wire_close(house);
         }
     }
     if (status != STATUS_OK)

@@ -20,7 +20,7 @@ static const char doc[] =
 
 static int64_t tick(void *self, int64_t now_ns)
 {
-    return house_step(self, now_ns);
+    return wire_step(self, now_ns);
 }
 
 static void set_log(const struct config *config)
@@ -58,10 +58,10 @@ static enum status serve(struct config *config, int *code, struct fault *fault)
     if (status == STATUS_OK)
         status = read_key(config, config->admin_key_file, &config->admin_key, fault);
     if (status == STATUS_OK)
-        status = house_open(&house, config, fault);
+        status = wire_open(&house, config, fault);
     if (status != STATUS_OK)
         return status;
-    const struct api_model *models = house_models(house, &n_models);
+    const struct api_model *models = wire_models(house, &n_models);
     const struct api_options options = {
         .listen = config->listen,
         .api_key = config->api_key,
@@ -77,8 +77,8 @@ static enum status serve(struct config *config, int *code, struct fault *fault)
         .hold_ns_max = config->hold_ns,
         .n_models = n_models,
         .models = models,
-        .service = house_service(house),
-        .control = house_control(house),
+        .service = wire_service(house),
+        .control = wire_control(house),
         .tick = tick,
         .tick_self = house,
     };
@@ -87,11 +87,11 @@ static enum status serve(struct config *config, int *code, struct fault *fault)
         *code = api_run(api);
         api_close(api);
     }
-    house_close(house);
+    wire_close(house);
     return status;
 }
 
-int verb_serve(int argc, char **argv)
+int verbs_serve(int argc, char **argv)
 {
     struct config config;
     struct fault fault;

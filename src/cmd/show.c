@@ -84,7 +84,7 @@ static void print_json(const struct weights *w)
     str_free(&out);
 }
 
-int verb_show(int argc, char **argv)
+int verbs_show(int argc, char **argv)
 {
     bool is_json = false;
     const char *plain[1];
@@ -113,7 +113,7 @@ int verb_show(int argc, char **argv)
     return 0;
 }
 
-int verb_version(int argc, char **argv)
+int verbs_version(int argc, char **argv)
 {
     bool is_json = false;
     const char *plain[1];
@@ -142,7 +142,7 @@ static int check_config(const char *path)
     return status == STATUS_OK ? 0 : 1;
 }
 
-int verb_config(int argc, char **argv)
+int verbs_config(int argc, char **argv)
 {
     const char *plain[2];
     int n_plain;

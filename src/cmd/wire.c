@@ -50,7 +50,7 @@ struct house {
     struct cluster_manager *manager;
     struct cluster_node *node;
     int epoll_fd;
-    struct wake kick; /* the gateway changed: house_step is wanted */
+    struct wake kick; /* the gateway changed: wire_step is wanted */
 };
 
 /* ---- Models. ---- */
@@ -327,10 +327,10 @@ static void watch(struct house *house, int fd)
 static enum status choose_policies(struct house *house, struct fault *fault)
 {
     const struct config *config = &house->config;
-    const struct preset *preset = preset_find(config->preset);
+    const struct preset *preset = presets_find(config->preset);
     if (!preset)
         return fault_set(fault, STATUS_BAD_INPUT, "there is no preset \"%.60s\"; there are: %s",
-                         config->preset, preset_names());
+                         config->preset, presets_names());
     house->policy = schedule_find(config->policy ? config->policy : preset->policy);
     house->router = route_find(config->router ? config->router : preset->router);
     if (!house->policy)
@@ -350,7 +350,7 @@ static enum status choose_policies(struct house *house, struct fault *fault)
     return STATUS_OK;
 }
 
-enum status house_open(struct house **out, const struct config *config, struct fault *fault)
+enum status wire_open(struct house **out, const struct config *config, struct fault *fault)
 {
     struct house *house = mem_take(sizeof *house);
     *out = NULL;
@@ -367,7 +367,7 @@ enum status house_open(struct house **out, const struct config *config, struct f
     if (status == STATUS_OK)
         status = open_models(house, fault);
     if (status != STATUS_OK) {
-        house_close(house);
+        wire_close(house);
         return status;
     }
     house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -385,7 +385,7 @@ enum status house_open(struct house **out, const struct config *config, struct f
     return STATUS_OK;
 }
 
-void house_close(struct house *house)
+void wire_close(struct house *house)
 {
     if (house->gateway) {
         cluster_gateway_close(house->gateway);
@@ -407,7 +407,7 @@ void house_close(struct house *house)
     mem_give(house);
 }
 
-int64_t house_step(struct house *house, int64_t now_ns)
+int64_t wire_step(struct house *house, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
     wake_clear(&house->kick);
@@ -422,7 +422,7 @@ int64_t house_step(struct house *house, int64_t now_ns)
     return wake;
 }
 
-/* ---- The gateway's service, with a kick whenever it leaves work for house_step. ---- */
+/* ---- The gateway's service, with a kick whenever it leaves work for wire_step. ---- */
 
 static void kick(struct house *house)
 {
@@ -462,23 +462,23 @@ static int wait_fd(void *self)
     return ((struct house *)self)->epoll_fd;
 }
 
-struct service house_service(struct house *house)
+struct service wire_service(struct house *house)
 {
     return (struct service){ house, submit, cancel, next, wait_fd };
 }
 
-struct control house_control(struct house *house)
+struct control wire_control(struct house *house)
 {
     return cluster_gateway_control(house->gateway);
 }
 
-const struct api_model *house_models(const struct house *house, int *n)
+const struct api_model *wire_models(const struct house *house, int *n)
 {
     *n = house->n_services;
     return house->models;
 }
 
-const struct engine_report *house_reports(const struct house *house, int *n_engines)
+const struct engine_report *wire_reports(const struct house *house, int *n_engines)
 {
     return cluster_gateway_reports(house->gateway, n_engines);
 }

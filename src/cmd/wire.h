@@ -10,12 +10,12 @@ struct house;
 
 /* Opens every model's header (a bad file is told now), its tokenizer and template; starts the
  * engines. Models begin to load at the first steps. */
-enum status house_open(struct house **out, const struct config *config,
-                       struct fault *fault) MUST_USE;
-void house_close(struct house *house);
+enum status wire_open(struct house **out, const struct config *config,
+                      struct fault *fault) MUST_USE;
+void wire_close(struct house *house);
 /* Moves messages until there are none; the next wake. */
-int64_t house_step(struct house *house, int64_t now_ns);
-struct service house_service(struct house *house);
-struct control house_control(struct house *house);
-const struct api_model *house_models(const struct house *house, int *n);
-const struct engine_report *house_reports(const struct house *house, int *n_engines);
+int64_t wire_step(struct house *house, int64_t now_ns);
+struct service wire_service(struct house *house);
+struct control wire_control(struct house *house);
+const struct api_model *wire_models(const struct house *house, int *n);
+const struct engine_report *wire_reports(const struct house *house, int *n_engines);

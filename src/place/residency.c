@@ -3,13 +3,13 @@
 
 #include "base/time.h"
 
-static bool is_evictable(const struct place_resident *r)
+static bool is_evictable(const struct residency_model *r)
 {
     return r->idle_since_ns != TIME_NEVER && r->keep_alive_ns >= 0;
 }
 
 /* The longest idle model not yet chosen; ties go to the lower service. -1 when there is none. */
-static int32_t longest_idle(const struct place_resident *residents, int32_t n,
+static int32_t longest_idle(const struct residency_model *residents, int32_t n,
                             const bool *is_chosen)
 {
     int32_t best = -1;
@@ -24,12 +24,12 @@ static int32_t longest_idle(const struct place_resident *residents, int32_t n,
     return best;
 }
 
-void place_evict(const struct place_resident *residents, int32_t n, int64_t need_bytes,
-                 int64_t free_bytes, int64_t total_bytes, struct place_eviction *out)
+void residency_evict(const struct residency_model *residents, int32_t n, int64_t need_bytes,
+                     int64_t free_bytes, int64_t total_bytes, struct residency_eviction *out)
 {
     bool is_chosen[LIMIT_SERVICES] = { false };
     int64_t pinned = 0;
-    *out = (struct place_eviction){ .free_bytes = free_bytes };
+    *out = (struct residency_eviction){ .free_bytes = free_bytes };
     CHECK(n <= LIMIT_SERVICES);
     for (int32_t i = 0; i < n; i++)
         pinned += residents[i].keep_alive_ns < 0 ? residents[i].n_bytes : 0;
@@ -47,8 +47,8 @@ void place_evict(const struct place_resident *residents, int32_t n, int64_t need
     }
 }
 
-int32_t place_expired(const struct place_resident *residents, int32_t n, int64_t now_ns,
-                      uint16_t *services, int64_t *next_ns)
+int32_t residency_expired(const struct residency_model *residents, int32_t n, int64_t now_ns,
+                          uint16_t *services, int64_t *next_ns)
 {
     int32_t n_expired = 0;
     *next_ns = TIME_NEVER;

@@ -51,7 +51,7 @@
 /* One row per tokenizer; its other names follow after spaces. */
 static const struct row {
     const char *names;
-    const char *stages[TEXT_SPLIT_STAGES_MAX];
+    const char *stages[SPLIT_STAGES_MAX];
 } rows[] = {
     { "gpt-2 gpt2 phi-2 mpt olmo jais opt roberta-bpe trillion", { GPT2 } },
     { "llama-bpe llama3 llama-v3 llama3.2 dbrx smaug-bpe chatglm-bpe glm4 falcon3 pixtral",
@@ -97,7 +97,7 @@ const char *const *text_patterns_find(const char *name, int *n_stages, bool *is_
         }
     }
     *n_stages = 0;
-    while (*n_stages < TEXT_SPLIT_STAGES_MAX && found->stages[*n_stages] != NULL)
+    while (*n_stages < SPLIT_STAGES_MAX && found->stages[*n_stages] != NULL)
         ++*n_stages;
     return found->stages;
 }

@@ -47,14 +47,14 @@ static enum status compile(pcre2_code **out, const char *pattern, struct fault *
     return STATUS_OK;
 }
 
-enum status text_split_open(struct text_split *split, const char *const *patterns, int n_patterns,
-                            struct fault *fault)
+enum status split_open(struct split *split, const char *const *patterns, int n_patterns,
+                       struct fault *fault)
 {
-    *split = (struct text_split){ 0 };
-    if (n_patterns > TEXT_SPLIT_STAGES_MAX)
+    *split = (struct split){ 0 };
+    if (n_patterns > SPLIT_STAGES_MAX)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "tokenizer: %d split patterns one after another, at most %d", n_patterns,
-                         TEXT_SPLIT_STAGES_MAX);
+                         SPLIT_STAGES_MAX);
     for (int i = 0; i < n_patterns; i++) {
         enum status status = compile(&split->stages[i], patterns[i], fault);
         if (status != STATUS_OK)
@@ -64,45 +64,44 @@ enum status text_split_open(struct text_split *split, const char *const *pattern
     return STATUS_OK;
 }
 
-void text_split_close(struct text_split *split)
+void split_close(struct split *split)
 {
     for (int i = 0; i < split->n_stages; i++)
         pcre2_code_free(split->stages[i]);
-    *split = (struct text_split){ 0 };
+    *split = (struct split){ 0 };
 }
 
-void text_splitter_init(struct text_splitter *splitter, const struct text_split *split)
+void split_work_init(struct split_work *work, const struct split *split)
 {
-    *splitter = (struct text_splitter){ .split = split };
+    *work = (struct split_work){ .split = split };
     for (int i = 0; i < split->n_stages; i++) {
-        splitter->matches[i] = pcre2_match_data_create(1, NULL);
-        CHECK(splitter->matches[i] != NULL);
+        work->matches[i] = pcre2_match_data_create(1, NULL);
+        CHECK(work->matches[i] != NULL);
     }
-    splitter->context = pcre2_match_context_create(NULL);
-    CHECK(splitter->context != NULL);
-    pcre2_set_match_limit(splitter->context, MATCH_STEPS_MAX);
-    pcre2_set_heap_limit(splitter->context, MATCH_MEMORY_KIB_MAX);
+    work->context = pcre2_match_context_create(NULL);
+    CHECK(work->context != NULL);
+    pcre2_set_match_limit(work->context, MATCH_STEPS_MAX);
+    pcre2_set_heap_limit(work->context, MATCH_MEMORY_KIB_MAX);
 }
 
-void text_splitter_free(struct text_splitter *splitter)
+void split_work_free(struct split_work *work)
 {
-    for (int i = 0; i < splitter->split->n_stages; i++)
-        pcre2_match_data_free(splitter->matches[i]);
-    pcre2_match_context_free(splitter->context);
+    for (int i = 0; i < work->split->n_stages; i++)
+        pcre2_match_data_free(work->matches[i]);
+    pcre2_match_context_free(work->context);
 }
 
 /* Finds the next match that is not empty at or after `from`. */
-static bool find_match(struct text_splitter *splitter, int stage, struct view text, size_t from,
+static bool find_match(struct split_work *work, int stage, struct view text, size_t from,
                        size_t bounds[2])
 {
-    const pcre2_code *code = splitter->split->stages[stage];
-    pcre2_match_data *match = splitter->matches[stage];
+    const pcre2_code *code = work->split->stages[stage];
+    pcre2_match_data *match = work->matches[stage];
     uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
-    int rc =
-        pcre2_match(code, (PCRE2_SPTR)text.at, text.n, from, options, match, splitter->context);
+    int rc = pcre2_match(code, (PCRE2_SPTR)text.at, text.n, from, options, match, work->context);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
         rc = pcre2_match(code, (PCRE2_SPTR)text.at, text.n, from, options | PCRE2_NO_JIT, match,
-                         splitter->context);
+                         work->context);
     if (rc < 0)
         return false;
     const size_t *ends = pcre2_get_ovector_pointer(match);
@@ -111,24 +110,24 @@ static bool find_match(struct text_splitter *splitter, int stage, struct view te
     return ends[0] >= from && ends[1] > ends[0] && ends[1] <= text.n; /* \K may turn them round */
 }
 
-static void cut(struct text_splitter *splitter, int stage, struct view text)
+static void cut(struct split_work *work, int stage, struct view text)
 {
     if (text.n == 0)
         return;
-    if (stage == splitter->split->n_stages) {
-        splitter->word(splitter->of, text);
+    if (stage == work->split->n_stages) {
+        work->word(work->of, text);
         return;
     }
     size_t at = 0, bounds[2];
-    while (at < text.n && find_match(splitter, stage, text, at, bounds)) {
-        cut(splitter, stage + 1, view_of(text.at + at, bounds[0] - at));
-        cut(splitter, stage + 1, view_of(text.at + bounds[0], bounds[1] - bounds[0]));
+    while (at < text.n && find_match(work, stage, text, at, bounds)) {
+        cut(work, stage + 1, view_of(text.at + at, bounds[0] - at));
+        cut(work, stage + 1, view_of(text.at + bounds[0], bounds[1] - bounds[0]));
         at = bounds[1];
     }
-    cut(splitter, stage + 1, view_of(text.at + at, text.n - at));
+    cut(work, stage + 1, view_of(text.at + at, text.n - at));
 }
 
-void text_splitter_run(struct text_splitter *splitter, struct view text)
+void split_work_run(struct split_work *work, struct view text)
 {
-    cut(splitter, 0, text);
+    cut(work, 0, text);
 }

@@ -20,7 +20,7 @@ struct tokenizer {
     struct text_vocab vocab;
     struct text_special always, written; /* found without and with PARSE_SPECIAL */
     struct text_special all;             /* for tokenizer_find */
-    struct text_split split;
+    struct split split;
     struct text_bpe bpe;
     struct text_spm spm;
     bool add_bos, add_eos, add_space_prefix, normalizes_nfc;
@@ -31,7 +31,7 @@ struct tokenizer {
 struct encoding {
     const struct tokenizer *tokenizer;
     struct text_merge merge;
-    struct text_splitter splitter;
+    struct split_work work;
     struct str text;
     int32_t *letters; /* NFC's */
     size_t letters_capacity;
@@ -42,16 +42,16 @@ struct encoding {
 static enum status open_pattern(struct tokenizer *t, const char *pattern, struct fault *fault)
 {
     char *copy = mem_copy_text(pattern);
-    const char *stages[TEXT_SPLIT_STAGES_MAX + 1] = { NULL };
+    const char *stages[SPLIT_STAGES_MAX + 1] = { NULL };
     int n = 0;
-    for (char *at = copy; at != NULL && n <= TEXT_SPLIT_STAGES_MAX;) {
+    for (char *at = copy; at != NULL && n <= SPLIT_STAGES_MAX;) {
         char *end = strchr(at, '\x1F');
         if (end != NULL)
             *end++ = '\0';
         stages[n++] = at;
         at = end;
     }
-    enum status status = text_split_open(&t->split, stages, n, fault);
+    enum status status = split_open(&t->split, stages, n, fault);
     mem_give(copy);
     return status;
 }
@@ -67,7 +67,7 @@ static enum status open_split(struct tokenizer *t, const struct tokenizer_option
     if (!is_known)
         log_line(LOG_WARN, "tokenizer", "unknown split pattern \"%.40s\": GPT-2's is used",
                  options->pre != NULL ? options->pre : "");
-    return text_split_open(&t->split, stages, n_stages, fault);
+    return split_open(&t->split, stages, n_stages, fault);
 }
 
 static bool is_id(int32_t id, int32_t n_tokens)
@@ -123,7 +123,7 @@ void tokenizer_close(struct tokenizer *t)
         return;
     text_bpe_close(&t->bpe);
     text_spm_close(&t->spm);
-    text_split_close(&t->split);
+    split_close(&t->split);
     text_special_close(&t->always);
     text_special_close(&t->written);
     text_special_close(&t->all);
@@ -219,7 +219,7 @@ static void encode_bpe(struct encoding *e, struct view text)
         struct view run = view_of(text.at, n);
         if (e->tokenizer->normalizes_nfc && !is_ascii)
             run = compose(e, run);
-        text_splitter_run(&e->splitter, run);
+        split_work_run(&e->work, run);
         size_t n_broken = run_bytes(view_of(text.at + n, text.n - n), false, &is_ascii);
         if (n_broken > 0)
             add_broken(e, view_of(text.at + n, n_broken));
@@ -268,9 +268,9 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
     text_merge_init(&e.merge);
     str_init(&e.text);
     if (t->kind == TOKENIZER_BPE) {
-        text_splitter_init(&e.splitter, &t->split);
-        e.splitter.word = add_word;
-        e.splitter.of = &e;
+        split_work_init(&e.work, &t->split);
+        e.work.word = add_word;
+        e.work.of = &e;
     }
     if ((flags & TOKENIZER_ADD_SPECIAL) != 0 && t->add_bos && t->bos_id >= 0)
         text_ids_add(&e.ids, t->bos_id);
@@ -278,7 +278,7 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
     if ((flags & TOKENIZER_ADD_SPECIAL) != 0 && t->add_eos && t->eos_id >= 0)
         text_ids_add(&e.ids, t->eos_id);
     if (t->kind == TOKENIZER_BPE)
-        text_splitter_free(&e.splitter);
+        split_work_free(&e.work);
     text_merge_free(&e.merge);
     str_free(&e.text);
     mem_give(e.letters);

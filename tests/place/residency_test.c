@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "place/residency.h"
 
-static const struct place_resident residents[] = {
+static const struct residency_model residents[] = {
     { .service = 0, .n_bytes = 100, .idle_since_ns = 50 },
     { .service = 1, .n_bytes = 200, .idle_since_ns = TIME_NEVER }, /* busy */
     { .service = 2, .n_bytes = 300, .idle_since_ns = 10 },
@@ -14,12 +14,12 @@ static const struct place_resident residents[] = {
 static void test_longest_idle_leaves_first(void **state)
 {
     (void)state;
-    struct place_eviction out;
-    place_evict(residents, 4, 250, 0, 750, &out);
+    struct residency_eviction out;
+    residency_evict(residents, 4, 250, 0, 750, &out);
     assert_int_equal(out.n_victims, 1);
     assert_int_equal(out.victims[0], 2);
     assert_int_equal(out.free_bytes, 300);
-    place_evict(residents, 4, 350, 0, 750, &out);
+    residency_evict(residents, 4, 350, 0, 750, &out);
     assert_int_equal(out.n_victims, 2);
     assert_int_equal(out.victims[1], 0);
 }
@@ -27,8 +27,8 @@ static void test_longest_idle_leaves_first(void **state)
 static void test_no_victim_when_it_fits(void **state)
 {
     (void)state;
-    struct place_eviction out;
-    place_evict(residents, 4, 60, 60, 810, &out);
+    struct residency_eviction out;
+    residency_evict(residents, 4, 60, 60, 810, &out);
     assert_int_equal(out.n_victims, 0);
     assert_false(out.never || out.must_wait);
 }
@@ -36,33 +36,33 @@ static void test_no_victim_when_it_fits(void **state)
 static void test_busy_and_pinned_stay(void **state)
 {
     (void)state;
-    struct place_eviction out;
-    place_evict(residents, 4, 500, 0, 750, &out); /* 400 idle bytes: the busy 200 would do */
+    struct residency_eviction out;
+    residency_evict(residents, 4, 500, 0, 750, &out); /* 400 idle bytes: the busy 200 would do */
     assert_true(out.must_wait);
-    assert_int_equal(out.n_victims, 0);           /* nobody leaves in vain */
-    place_evict(residents, 4, 601, 0, 750, &out); /* 750 less 150 pinned */
+    assert_int_equal(out.n_victims, 0);               /* nobody leaves in vain */
+    residency_evict(residents, 4, 601, 0, 750, &out); /* 750 less 150 pinned */
     assert_true(out.never);
-    place_evict(residents, 4, 600, 0, 750, &out);
+    residency_evict(residents, 4, 600, 0, 750, &out);
     assert_false(out.never);
 }
 
 static void test_keep_alive(void **state)
 {
     (void)state;
-    struct place_resident three[3] = {
+    struct residency_model three[3] = {
         { .service = 7, .idle_since_ns = 100, .keep_alive_ns = 50 },
         { .service = 8, .idle_since_ns = 100, .keep_alive_ns = 500 },
         { .service = 9, .idle_since_ns = TIME_NEVER, .keep_alive_ns = 1 },
     };
     uint16_t services[3];
     int64_t next;
-    assert_int_equal(place_expired(three, 3, 149, services, &next), 0);
+    assert_int_equal(residency_expired(three, 3, 149, services, &next), 0);
     assert_int_equal(next, 150);
-    assert_int_equal(place_expired(three, 3, 150, services, &next), 1);
+    assert_int_equal(residency_expired(three, 3, 150, services, &next), 1);
     assert_int_equal(services[0], 7);
     assert_int_equal(next, 600);
     three[0].keep_alive_ns = INT64_MAX; /* no overflow: it simply stays */
-    assert_int_equal(place_expired(three, 1, INT64_MAX - 1, services, &next), 0);
+    assert_int_equal(residency_expired(three, 1, INT64_MAX - 1, services, &next), 0);
 }
 
 int main(void)

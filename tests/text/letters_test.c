@@ -36,16 +36,16 @@ static void newer_letters_are_letters(void **state)
 {
     (void)state;
     static const char *const pattern[] = { "\\p{L}+" };
-    struct text_split split;
-    struct text_splitter splitter;
+    struct split split;
+    struct split_work work;
     struct fault fault;
-    assert_int_equal(text_split_open(&split, pattern, 1, &fault), STATUS_OK);
-    text_splitter_init(&splitter, &split);
-    splitter.word = count;
-    text_splitter_run(&splitter, view_text("a\xF0\x93\xB2\xB0z")); /* U+13CB0, of Unicode 16 */
+    assert_int_equal(split_open(&split, pattern, 1, &fault), STATUS_OK);
+    split_work_init(&work, &split);
+    work.word = count;
+    split_work_run(&work, view_text("a\xF0\x93\xB2\xB0z")); /* U+13CB0, of Unicode 16 */
     assert_int_equal(n_words, 1);
-    text_splitter_free(&splitter);
-    text_split_close(&split);
+    split_work_free(&work);
+    split_close(&split);
 }
 
 int main(void)

@@ -14,11 +14,11 @@ static void every_pattern_compiles(void **state)
         int n_stages = 0;
         bool is_known = false;
         const char *const *stages = text_patterns_find(names[i], &n_stages, &is_known);
-        struct text_split split;
+        struct split split;
         struct fault fault = { "" };
-        if (!is_known || text_split_open(&split, stages, n_stages, &fault) != STATUS_OK)
+        if (!is_known || split_open(&split, stages, n_stages, &fault) != STATUS_OK)
             fail_msg("%s: %s", names[i], fault.text);
-        text_split_close(&split);
+        split_close(&split);
     }
 }
 

@@ -13,17 +13,17 @@ static void note(void *of, struct view word)
 
 static void expect(const char *const *patterns, int n, const char *text, const char *expected)
 {
-    struct text_split split;
-    struct text_splitter splitter;
+    struct split split;
+    struct split_work work;
     struct fault fault;
-    assert_int_equal(text_split_open(&split, patterns, n, &fault), STATUS_OK);
-    text_splitter_init(&splitter, &split);
-    splitter.word = note;
+    assert_int_equal(split_open(&split, patterns, n, &fault), STATUS_OK);
+    split_work_init(&work, &split);
+    work.word = note;
     got[0] = '\0';
-    text_splitter_run(&splitter, view_text(text));
+    split_work_run(&work, view_text(text));
     assert_string_equal(got, expected);
-    text_splitter_free(&splitter);
-    text_split_close(&split);
+    split_work_free(&work);
+    split_close(&split);
 }
 
 static void pieces_and_gaps(void **state)
@@ -58,17 +58,17 @@ static void odd_patterns_do_no_harm(void **state)
         memset(text, 'a', 3000);
         text[2999] = '!';
         text[3000] = '\0';
-        struct text_split split;
-        struct text_splitter splitter;
+        struct split split;
+        struct split_work work;
         struct fault fault;
-        assert_int_equal(text_split_open(&split, odd[i], 1, &fault), STATUS_OK);
-        text_splitter_init(&splitter, &split);
-        splitter.word = note;
+        assert_int_equal(split_open(&split, odd[i], 1, &fault), STATUS_OK);
+        split_work_init(&work, &split);
+        work.word = note;
         got[0] = '\0';
-        text_splitter_run(&splitter, view_text(text));
+        split_work_run(&work, view_text(text));
         assert_true(strlen(got) >= 3001);
-        text_splitter_free(&splitter);
-        text_split_close(&split);
+        split_work_free(&work);
+        split_close(&split);
     }
 }
 
@@ -77,11 +77,11 @@ static void bad_patterns_are_refused(void **state)
     (void)state;
     static const char *const bad[] = { "[", "(?<x", "\\C", "*a" };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        struct text_split split;
+        struct split split;
         struct fault fault = { "" };
-        assert_int_equal(text_split_open(&split, &bad[i], 1, &fault), STATUS_UNSUPPORTED);
+        assert_int_equal(split_open(&split, &bad[i], 1, &fault), STATUS_UNSUPPORTED);
         assert_non_null(strstr(fault.text, "split pattern"));
-        text_split_close(&split);
+        split_close(&split);
     }
 }
 

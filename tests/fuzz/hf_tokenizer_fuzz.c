@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 static const char *const names[] = {
     "tokenizer.json", "tokenizer.model",     "tokenizer_config.json",
     "config.json",    "vocab.json",          "generation_config.json",
-    "merges.txt",     "chat_template.jinja",
+    "merges.txt",     "chat_template.jinja", NULL,
 };
 
 static void write_part(struct view name, struct view content)

@@ -1,0 +1,247 @@
+/* A unit brings models in and out: states, sentences, cancelled loads, and a request through the
+ * whole of it. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cpu/cpu.h"
+#include "run/profile.h"
+#include "run/unit.h"
+#include <poll.h>
+
+enum { N_SERVICES = 3 };
+static const char *const paths[N_SERVICES] = { SOURCE_ROOT "/tests/golden/data/llama3",
+                                               SOURCE_ROOT "/tests/golden/data/qwen2",
+                                               SOURCE_ROOT "/tests/golden/data/nothing-here" };
+
+struct scene {
+    struct run_device device;
+    struct run_unit *unit;
+    struct service_spec services[N_SERVICES];
+    struct kv_layout layouts[N_SERVICES];
+    struct schedule_config schedule;
+};
+
+static void open_scene(struct scene *s, int64_t memory_bytes)
+{
+    static const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
+    const int64_t bytes_per_token[N_SERVICES] = { 256, 256, 256 };
+    double waste;
+    memset(s, 0, sizeof *s);
+    run_device_open(&s->device, cpu_open(&device, cpu_isa_best()));
+    for (int i = 0; i < N_SERVICES; i++) {
+        snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
+        s->services[i].n_context_max = 128;
+    }
+    schedule_config_init(&s->schedule);
+    s->schedule.n_seqs_max = 8;
+    s->schedule.n_batch_tokens_max = 64;
+    s->schedule.chunk_tokens = 32;
+    const struct run_unit_options options = {
+        .host = { .engine = { .memory_bytes = memory_bytes,
+                              .body_bytes = 1 << 20,
+                              .n_requests_max = 16,
+                              .n_tokens_max = 128,
+                              .n_lanes = 1,
+                              .n_services = N_SERVICES,
+                              .services = s->services,
+                              .layouts = s->layouts,
+                              .kv_unit_bytes = kv_choose_layout(N_SERVICES, bytes_per_token,
+                                                                1 << 16, s->layouts, &waste),
+                              .has_prefix_cache = true,
+                              .policy = schedule_find("db-share"),
+                              .config = &s->schedule } },
+        .device = &s->device,
+        .paths = paths,
+        .n_rows_max = 72,
+        .n_logit_rows_max = 8,
+        .kv_dtype = DTYPE_F16,
+        .profile_ns = 20 * TIME_NS_PER_MS,
+    };
+    s->unit = run_unit_open(&options);
+}
+
+static void close_scene(struct scene *s)
+{
+    run_unit_close(s->unit);
+    run_device_close(&s->device);
+}
+
+static void step(struct scene *s)
+{
+    struct service service = run_unit_service(s->unit);
+    struct pollfd fds[2] = { { .fd = service.wait_fd(service.self), .events = POLLIN },
+                             { .fd = run_unit_load_fd(s->unit), .events = POLLIN } };
+    (void)run_unit_step(s->unit, time_now_ns());
+    (void)poll(fds, 2, 2);
+}
+
+/* Steps until the unit tells of a change. */
+static struct run_unit_change next_change(struct scene *s)
+{
+    struct run_unit_change change;
+    int64_t end_ns = time_now_ns() + 60 * TIME_NS_PER_S;
+    while (!run_unit_next_change(s->unit, &change)) {
+        assert_true(time_now_ns() < end_ns);
+        step(s);
+    }
+    return change;
+}
+
+static void test_in_and_out(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 0);
+    run_unit_load(s.unit, 1);
+    run_unit_load(s.unit, 1); /* asking twice changes nothing */
+    for (int i = 0; i < 2; i++) {
+        struct run_unit_change change = next_change(&s);
+        assert_int_equal(change.status, SERVICE_LOADED);
+        assert_int_equal(change.service, i);
+    }
+    while (run_unit_report(s.unit)->services[1].weights_bytes == 0)
+        step(&s);
+    const struct engine_report *report = run_unit_report(s.unit);
+    assert_int_equal(report->services[0].status, SERVICE_LOADED);
+    assert_int_equal(report->services[2].status, SERVICE_UNLOADED);
+    assert_true(report->services[0].activation_bytes > 0 && report->kv_pool_bytes > 0);
+    assert_true(report->kv_pool_bytes + 2 * report->services[0].weights_bytes <=
+                report->memory_bytes);
+    run_unit_unload(s.unit, 0);
+    struct run_unit_change change = next_change(&s);
+    assert_int_equal(change.status, SERVICE_UNLOADED);
+    assert_int_equal(change.service, 0);
+    run_unit_load(s.unit, 0); /* and in again */
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    close_scene(&s);
+}
+
+static void test_what_can_not_be_loaded_is_told(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 2);
+    struct run_unit_change change = next_change(&s);
+    assert_int_equal(change.status, SERVICE_BROKEN);
+    assert_non_null(strstr(change.fault.text, "nothing-here"));
+    run_unit_load(s.unit, 0); /* the unit goes on */
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    close_scene(&s);
+}
+
+static void test_too_large_gives_the_arithmetic(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, 200 << 10);
+    run_unit_load(s.unit, 0);
+    struct run_unit_change change = next_change(&s);
+    assert_int_equal(change.status, SERVICE_BROKEN);
+    assert_int_equal(change.cause, STATUS_TOO_LARGE);
+    assert_non_null(strstr(change.fault.text, "model-0 needs"));
+    close_scene(&s);
+}
+
+static void test_a_load_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, 64 << 20);
+    for (int i = 0; i < 20; i++) {
+        run_unit_load(s.unit, 0);
+        for (int k = 0; k < i; k++)
+            step(&s);
+        run_unit_unload(s.unit, 0);
+        int n_in = 0;
+        for (uint8_t status = SERVICE_LOADED; status != SERVICE_UNLOADED; n_in++) {
+            status = next_change(&s).status;
+            assert_true(n_in < 2); /* at most: loaded, unloaded */
+        }
+        while (run_unit_report(s.unit)->services[0].status != SERVICE_UNLOADED)
+            step(&s);
+    }
+    close_scene(&s);
+}
+
+static void test_a_request_through_it_all(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct service_event event;
+    const void *payload;
+    int32_t n_tokens = 0;
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 1);
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    struct {
+        struct request_body body;
+        int32_t ids[4];
+    } b = { { .n_bytes = (uint32_t)request_body_bytes(4, 0, 0),
+              .n_tokens = 4,
+              .seed = 1,
+              .sampling = { .top_p = 1.0F, .repetition_penalty = 1.0F, .n_top_logprobs = -1 } },
+            { 1, 2, 3, 4 } };
+    const struct request request = { .id = 9,
+                                     .service = 1,
+                                     .n_prompt = 4,
+                                     .n_tokens = 4,
+                                     .n_tokens_max = 14,
+                                     .arrived_ns = time_now_ns(),
+                                     .deadline_ns = TIME_NEVER };
+    struct service service = run_unit_service(s.unit);
+    assert_true(service.submit(service.self, &request, &b.body));
+    for (bool is_over = false; !is_over;) {
+        step(&s);
+        while (service.next(service.self, &event, &payload)) {
+            n_tokens += event.n_tokens;
+            is_over = event.what == SERVICE_ENDED;
+        }
+    }
+    assert_int_equal(event.why, SERVICE_LENGTH);
+    assert_int_equal(n_tokens, 10);
+    close_scene(&s);
+}
+
+/* The micro-profile ends near its budget and gives times that grow with the work. */
+static void test_profile(void **state)
+{
+    (void)state;
+    static const struct device_spec device_spec = { .kind = DEVICE_CPU,
+                                                    .n_cores = 1,
+                                                    .cores = { 0 } };
+    struct run_device device;
+    struct run_model model;
+    struct weights *weights;
+    struct fault fault;
+    struct perf perf;
+    run_device_open(&device, cpu_open(&device_spec, cpu_isa_best()));
+    assert_int_equal(weights_open(&weights, paths[0], &fault), STATUS_OK);
+    assert_int_equal(run_model_open(&model, weights, &device, NULL, &fault), STATUS_OK);
+    for (int64_t budget = 0; budget <= 200 * TIME_NS_PER_MS; budget += 100 * TIME_NS_PER_MS) {
+        const struct run_profile_options options = { budget, 128, 16, DTYPE_F16 };
+        run_profile(&model, &options, &perf);
+        const struct perf_load one = { .n_decodes = 1, .n_decode_context = 32 };
+        const struct perf_load prompt = { .n_new = 100, .n_new_squared = 10000 };
+        assert_true(perf_step_ps(&perf, &one) > 0);
+        assert_true(perf_step_ps(&perf, &prompt) > perf_step_ps(&perf, &one) / 4);
+        assert_true(perf_solo_ps(&perf, 64, 64) > perf_solo_ps(&perf, 64, 8));
+    }
+    run_model_close(&model);
+    run_device_close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_and_out),
+        cmocka_unit_test(test_what_can_not_be_loaded_is_told),
+        cmocka_unit_test(test_too_large_gives_the_arithmetic),
+        cmocka_unit_test(test_a_load_can_be_cancelled),
+        cmocka_unit_test(test_a_request_through_it_all),
+        cmocka_unit_test(test_profile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -27,7 +27,7 @@ struct weights_card {
     const uint8_t *types; /* (n_tokens) GGUF's: 1 normal, 2 unknown, 3 control, 4 user defined, 5
                              unused, 6 byte */
     int32_t n_merges;
-    const char *const *merges; /* BPE: "left right" in rank order */
+    const char *const *merges; /* BPE, and SPM from a tokenizer.json: "left right" in rank order */
     char pre[32];        /* BPE: name of the split pattern (GGUF's tokenizer.ggml.pre: "llama-bpe",
                             "qwen2", "gpt-2", ...) */
     const char *pattern; /* BPE: the split pattern itself when the file gives it (tokenizer.json),

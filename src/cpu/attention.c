@@ -47,7 +47,7 @@ static void for_runs(struct work *w, enum part part, int32_t from, int32_t to, i
 {
     const struct compute_kv *kv = &w->p->pass->kv;
     const struct cpu_kernels *kernels = w->p->kernels;
-    size_t offset = compute_kv_offset(kv, w->op->layer, part, w->tile.kv_head);
+    size_t offset = compute_kv_offset(kv, w->op->layer, (int)part, w->tile.kv_head);
     size_t row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
     for (int32_t t = from; t <= to;) {
         int32_t in_block = t % kv->block_tokens;

@@ -42,6 +42,7 @@ static void run(const char *policy, int32_t n_rounds_max, uint64_t n_requests, i
         .n_requests_max = 512,
         .n_live_max = 1 << 19,
         .n_tokens_max = 10240,
+        .block_tokens = 16,
         .policy = schedule_find(policy),
         .config = &config,
         .workload = &workload,

@@ -8,8 +8,8 @@ static int32_t n_left(const struct request *request)
     return request->n_lease > 0 ? min_i32(left, request->n_lease) : left;
 }
 
-struct engine_progress engine_exec_progress(const struct request *request, int32_t n_item_tokens,
-                                            int32_t n_rounds)
+struct engine_progress engine_exec_progress_of_rounds(const struct request *request,
+                                                      int32_t n_item_tokens, int32_t n_rounds)
 {
     int32_t lacking = request->n_tokens - request->n_computed;
     CHECK(n_item_tokens > 0 && lacking > 0);

@@ -48,8 +48,16 @@ struct engine_progress {
     int32_t n_computed; /* positions computed */
     int32_t n_new;      /* tokens drawn */
 };
-struct engine_progress engine_exec_progress(const struct request *request, int32_t n_item_tokens,
-                                            int32_t n_rounds);
+struct engine_progress engine_exec_progress_of_rounds(const struct request *request,
+                                                      int32_t n_item_tokens, int32_t n_rounds);
+static inline struct engine_progress engine_exec_progress(const struct request *request,
+                                                          int32_t n_item_tokens, int32_t n_rounds)
+{
+    if (n_rounds == 1 && request->n_tokens - request->n_computed == 1 &&
+        request->kind == REQUEST_GENERATE && request->n_tokens < request->n_tokens_max)
+        return (struct engine_progress){ 1, 1 }; /* one step of a decode, nearly always */
+    return engine_exec_progress_of_rounds(request, n_item_tokens, n_rounds);
+}
 /* Rounds until the request draws its last token: n_tokens_max or the end of its lease. */
 int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens);
 /* What the first round of a batch computes, by the records as they are now. */

@@ -107,6 +107,9 @@ void engine_queue_start(struct engine *e, uint32_t slot)
     leave_waiting(e, slot);
     if (r->n_preempted == 0)
         r->n_cached = min_i32(r->n_computed, r->n_prompt);
+    if (r->queue_us == 0)
+        r->queue_us =
+            (uint32_t)min_i64(max_i64((e->view.now_ns - r->arrived_ns) / 1000, 1), UINT32_MAX);
     r->state = REQUEST_RUNNING;
     running_of(e, r->service)[e->services[r->service].n_running++] = slot;
 }

@@ -17,6 +17,7 @@ static struct service_event event_of(const struct engine *e, const struct reques
         .position = r->n_tokens,
         .n_cached = r->n_cached,
         .n_preempted = (int32_t)r->n_preempted,
+        .queue_us = r->queue_us,
     };
 }
 

@@ -62,17 +62,33 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     mem_give(specs);
 }
 
+/* How the engines cut their pools. Returns the bytes of a unit. */
+static int64_t choose_layouts(const struct sim_options *o, struct kv_layout *layouts)
+{
+    int64_t bytes_per_token[LIMIT_SERVICES], unit_bytes = 0;
+    double waste;
+    for (int32_t i = 0; i < o->n_services; i++)
+        bytes_per_token[i] = o->services[i].bytes_per_token;
+    if (o->block_tokens == 0)
+        return kv_choose_layout(o->n_services, bytes_per_token, SIM_UNIT_BYTES_MAX, layouts,
+                                &waste);
+    for (int32_t i = 0; i < o->n_services; i++)
+        unit_bytes = max_i64(unit_bytes, bytes_per_token[i] * o->block_tokens);
+    for (int32_t i = 0; i < o->n_services; i++) {
+        int64_t block_bytes = bytes_per_token[i] * o->block_tokens;
+        int64_t n_blocks = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
+        layouts[i] = (struct kv_layout){ bytes_per_token[i], o->block_tokens, (int32_t)n_blocks,
+                                         block_bytes };
+    }
+    return unit_bytes;
+}
+
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
 {
     struct kv_layout layouts[LIMIT_SERVICES];
-    int64_t bytes_per_token[LIMIT_SERVICES];
-    double waste;
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
-    for (int32_t i = 0; i < options->n_services; i++)
-        bytes_per_token[i] = options->services[i].bytes_per_token;
-    int64_t unit_bytes =
-        kv_choose_layout(options->n_services, bytes_per_token, SIM_UNIT_BYTES_MAX, layouts, &waste);
+    int64_t unit_bytes = choose_layouts(options, layouts);
     sim->engines = mem_take((size_t)options->n_engines * sizeof(*sim->engines));
     for (int32_t i = 0; i < options->n_engines; i++)
         open_engine(sim, (uint16_t)i, layouts, unit_bytes);

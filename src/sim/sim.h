@@ -26,6 +26,8 @@ struct sim_options {
     uint32_t n_requests_max; /* of one engine; what does not fit is held at the door */
     uint32_t n_live_max;     /* requests in the simulation at once; 0 = 65,536 */
     int32_t n_tokens_max;
+    int32_t
+        block_tokens; /* of every service's KV blocks; 0 = what wastes least (kv_choose_layout) */
     const struct schedule_policy *policy;
     const struct schedule_config *config; /* NULL = the defaults; n_rounds_max 1 = no holds */
     const struct sim_workload *workload;

@@ -84,7 +84,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
         .n_lanes = 1,
         .n_services = n_services,
         .services = w->services,
-        .memory_bytes = memory_bytes + token_bytes * (1200 + rng_below(&rng, 2000)),
+        .memory_bytes = memory_bytes + token_bytes * (1000 + rng_below(&rng, 1000)),
         .n_requests_max = rng_below(&rng, 3) == 0 ? 8 : 200,
         .n_tokens_max = 1000,
         .policy = policy,

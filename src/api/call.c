@@ -31,6 +31,7 @@ static void count_request(struct api_call *call, const struct api_choice *choice
                             .n_cached = choice->n_cached,
                             .n_generated = choice->n_generated,
                             .n_preempted = choice->n_preempted,
+                            .queue_ns = choice->queue_ns,
                             .ttft_ns = has_first ? choice->first_ns - call->arrived_ns : 0,
                             .e2e_ns = now_ns - call->arrived_ns,
                             .decode_ns = has_first ? choice->last_ns - choice->first_ns : 0,
@@ -203,6 +204,8 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     }
     choice->n_cached = event->n_cached;
     choice->n_preempted = event->n_preempted;
+    if (choice->queue_ns == 0)
+        choice->queue_ns = (int64_t)event->queue_us * 1000;
     if (expected - event->position >= event->n_tokens)
         return true; /* all of it was seen already */
     if (choice->first_ns == 0)

@@ -220,7 +220,7 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
 }
 
 struct sums {
-    int64_t n_prompt, n_generated, n_cached, n_preempted, first_ns, last_ns;
+    int64_t n_prompt, n_generated, n_cached, n_preempted, queue_ns, first_ns, last_ns;
 };
 
 static struct sums sum_up(const struct api_call *call)
@@ -232,6 +232,7 @@ static struct sums sum_up(const struct api_call *call)
         const struct api_choice *choice = &call->choices[i];
         sums.n_generated += choice->n_generated;
         sums.n_preempted += choice->n_preempted;
+        sums.queue_ns = max_i64(sums.queue_ns, choice->queue_ns);
         if (choice->index % call->prompts.ask.n == 0)
             sums.n_cached += choice->n_cached;
         if (choice->first_ns > 0)
@@ -255,8 +256,8 @@ static void print_figures(struct api_call *call, const struct sums *sums, struct
     double decode_ms = ms_of(sums->last_ns - sums->first_ns);
     double n_computed = (double)(sums->n_prompt - sums->n_cached);
     double n_drawn = (double)max_i64(sums->n_generated - call->n_choices, 0);
-    str_printf(out, ",\"shoal\":{\"ttft_ms\":%.3f,\"preemptions\":%lld}", ttft_ms,
-               (long long)sums->n_preempted);
+    str_printf(out, ",\"shoal\":{\"queue_ms\":%.3f,\"ttft_ms\":%.3f,\"preemptions\":%lld}",
+               ms_of(sums->queue_ns), ttft_ms, (long long)sums->n_preempted);
     str_printf(out,
                ",\"timings\":{\"cache_n\":%lld,\"prompt_n\":%.0f,\"prompt_ms\":%.3f,"
                "\"prompt_per_second\":%.3f,\"predicted_n\":%lld,\"predicted_ms\":%.3f,"

@@ -47,6 +47,7 @@ struct request {
     uint32_t flags;
     uint32_t n_preempted;
     uint32_t next, prev; /* slots: the engine's order of arrival inside a service */
+    uint32_t queue_us;   /* from arrival to its first batch; 0 before */
 };
 _Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");
 

@@ -203,6 +203,11 @@ static void step_job(struct run_unit *unit)
 
 /* ---- The engine's answers. ---- */
 
+static double mib(int64_t n_bytes)
+{
+    return (double)n_bytes / 1048576.0;
+}
+
 static void take_room(struct run_unit *unit, const struct engine_host_answer *answer)
 {
     struct job *job = &unit->job;
@@ -211,11 +216,11 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
         return;
     if (!answer->is_done) {
         fault_set(&job->fault, STATUS_TOO_LARGE,
-                  "model %s needs %lld MiB (weights %lld, activations %lld) and this device has "
-                  "%lld MiB for models",
+                  "model %s needs %.1f MiB (weights %.1f, activations %.1f) and this device has "
+                  "%.1f MiB for models",
                   unit->options.host.engine.services[answer->service].name,
-                  (long long)answer->room.need_bytes >> 20, (long long)job->weights_bytes >> 20,
-                  (long long)job->activation_bytes >> 20, (long long)answer->room.have_bytes >> 20);
+                  mib(answer->room.need_bytes), mib(job->weights_bytes), mib(job->activation_bytes),
+                  mib(answer->room.have_bytes));
         fail_job(unit, STATUS_TOO_LARGE);
     } else if (s->wants_out) {
         fail_job(unit, STATUS_CANCELLED);

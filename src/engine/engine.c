@@ -161,32 +161,37 @@ void engine_close(struct engine *e)
 
 /* ---- Mail. ---- */
 
-/* The sentence that says why this request can never be served here; false when it can. */
-static bool is_hopeless(const struct engine *e, const struct request *request,
-                        const struct request_body *body, char text[256])
+/* Why this request can never be served here, with a sentence; NONE when it can. */
+static enum service_why never_why(const struct engine *e, const struct request *request,
+                                  const struct request_body *body, char text[256])
 {
     const struct service_spec *spec = &e->specs[request->service];
     int32_t context = e->options.n_tokens_max;
     if (spec->n_context_max > 0)
         context = min_i32(context, spec->n_context_max);
     if (request->n_prompt <= 0 || request->n_tokens < request->n_prompt ||
-        request->n_tokens >= request->n_tokens_max || request->n_lease < 0)
+        request->n_tokens >= request->n_tokens_max || request->n_lease < 0) {
         snprintf(text, 256, "the request's counts disagree: prompt %d, tokens %d, at most %d",
                  request->n_prompt, request->n_tokens, request->n_tokens_max);
-    else if (!e->options.is_virtual &&
-             (body == NULL || (int64_t)body->n_tokens != request->n_tokens))
+        return SERVICE_FAILED;
+    }
+    if (!e->options.is_virtual && (body == NULL || (int64_t)body->n_tokens != request->n_tokens)) {
         snprintf(text, 256, "the request's body has %u tokens, its record says %d",
                  body == NULL ? 0 : body->n_tokens, request->n_tokens);
-    else if (request->n_tokens_max > context)
+        return SERVICE_FAILED;
+    }
+    if (request->n_tokens_max > context) {
         snprintf(text, 256, "prompt and answer may have %d tokens, %s allows %d",
                  request->n_tokens_max, spec->name, context);
-    else if (!engine_room_fits(e, request))
+        return SERVICE_TOO_LARGE;
+    }
+    if (!engine_room_fits(e, request)) {
         snprintf(text, 256,
                  "prompt and answer may have %d tokens, more than the KV pool of %lld MiB holds",
                  request->n_tokens_max, (long long)(kv_open_bytes(e->kv) >> 20));
-    else
-        return false;
-    return true;
+        return SERVICE_TOO_LARGE;
+    }
+    return SERVICE_WHY_NONE;
 }
 
 /* Fills the slot's record; the request is nobody's yet. */
@@ -223,8 +228,9 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
                                   "the engine has no such service");
     if (e->is_draining || !e->services[request->service].is_open)
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_DRAINING, NULL);
-    if (is_hopeless(e, request, body, text))
-        return engine_say_refusal(e, request, SERVICE_ENDED, SERVICE_FAILED, text);
+    enum service_why why = never_why(e, request, body, text);
+    if (why != SERVICE_WHY_NONE)
+        return engine_say_refusal(e, request, SERVICE_ENDED, why, text);
     if (e->bodies && e->n_free_slots > 0 && earlier == MAP_NONE)
         handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
     if (e->n_free_slots == 0 || earlier != MAP_NONE || (e->bodies && handle == 0))

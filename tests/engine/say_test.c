@@ -42,7 +42,7 @@ static void a_refusal_that_cannot_be_said_is_not_taken(void **state)
     w.is_deaf = false;
     struct world_request *q = &w.requests[0];
     assert_true(engine_submit(w.engine, &q->request, q->body, w.clock_ns));
-    assert_true(q->why == SERVICE_FAILED);
+    assert_true(q->why == SERVICE_TOO_LARGE);
     world_close(&w);
 }
 

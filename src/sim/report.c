@@ -61,7 +61,7 @@ static void print_service(const struct sim_service_report *s, const char *name, 
 {
     double n = (double)(s->n_ended[SERVICE_LENGTH] + s->n_ended[SERVICE_STOPPED]);
     str_printf(out, "%s: %lld requests", name, (long long)s->n_requests);
-    for (int why = 1; why < SERVICE_WHY_N; why++)
+    for (enum service_why why = SERVICE_STOPPED; why < SERVICE_WHY_N; why++)
         if (s->n_ended[why] > 0)
             str_printf(out, ", %lld %s", (long long)s->n_ended[why], service_why_name(why));
     str_printf(out, "; %lld prompt tokens, %lld tokens, %lld preemptions\n",

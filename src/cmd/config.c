@@ -1,9 +1,8 @@
-/* Reads the configuration: libyaml's events against the table of keys. */
+/* Reads the configuration: libyaml's document against the table of keys. */
 #include "cmd/config.h"
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/json_out.h"
 #include "base/time.h"
 #include "cmd/config_table.h"
 #include <ctype.h>
@@ -206,22 +205,60 @@ static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
     return STATUS_OK;
 }
 
-/* Anchors and aliases are refused: a few lines of them can unfold to gigabytes. */
-static bool has_alias(const char *text, size_t n_bytes)
+/* Aliases are refused: a few lines of them can unfold to gigabytes. */
+static enum status refuse_aliases(struct walk *walk, const char *text, size_t n_bytes)
 {
     yaml_parser_t parser;
     yaml_event_t event;
-    bool found = false, is_over = false;
-    if (!yaml_parser_initialize(&parser))
-        return true;
+    enum status status = STATUS_OK;
+    bool is_over = false;
+    CHECK(yaml_parser_initialize(&parser));
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    while (!is_over && !found && yaml_parser_parse(&parser, &event)) {
-        found = event.type == YAML_ALIAS_EVENT;
-        is_over = event.type == YAML_STREAM_END_EVENT;
+    while (!is_over && yaml_parser_parse(&parser, &event)) {
+        is_over = event.type == YAML_STREAM_END_EVENT || event.type == YAML_ALIAS_EVENT;
+        if (event.type == YAML_ALIAS_EVENT)
+            status = fault_set(walk->fault, STATUS_UNSUPPORTED,
+                               "%.80s:%zu:%zu: aliases (*name) are not supported", walk->name,
+                               event.start_mark.line + 1, event.start_mark.column + 1);
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
-    return found;
+    return status;
+}
+
+/* What libyaml says, and where. For bytes that are no UTF-8 it only says how far it was. */
+static enum status complain_of_yaml(const struct walk *walk, const yaml_parser_t *parser,
+                                    const char *text, size_t n_bytes)
+{
+    yaml_mark_t mark = parser->problem_mark;
+    const char *problem = parser->problem ? parser->problem : "not YAML";
+    if (parser->error == YAML_READER_ERROR) {
+        mark = (yaml_mark_t){ 0, 0, 0 };
+        for (size_t i = 0; i < parser->problem_offset && i < n_bytes; i++) {
+            mark.column = text[i] == '\n' ? 0 : mark.column + 1;
+            mark.line += text[i] == '\n';
+        }
+    }
+    return fault_set(walk->fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %.100s", walk->name,
+                     mark.line + 1, mark.column + 1, problem);
+}
+
+/* The next document of the file, which is the first, or has to be none. */
+static enum status walk_document(struct walk *walk, yaml_parser_t *parser, bool is_first,
+                                 const char *text, size_t n_bytes)
+{
+    int n_keys;
+    const struct config_key *keys = config_table_globals(&n_keys);
+    enum status status = STATUS_OK;
+    if (!yaml_parser_load(parser, &walk->document))
+        return complain_of_yaml(walk, parser, text, n_bytes);
+    const yaml_node_t *root = yaml_document_get_root_node(&walk->document);
+    if (root && is_first)
+        status = walk_mapping(walk, root, keys, n_keys, walk->config, "");
+    else if (root)
+        status = complain(walk, root, "a second document begins here, expected one");
+    yaml_document_delete(&walk->document);
+    return status;
 }
 
 enum status config_parse(struct config *config, const char *name, const char *text, size_t n_bytes,
@@ -231,24 +268,14 @@ enum status config_parse(struct config *config, const char *name, const char *te
     yaml_parser_t parser;
     if (n_bytes > CONFIG_BYTES_MAX)
         return fault_set(fault, STATUS_TOO_LARGE, "%.80s: larger than 1 MiB", name);
-    if (has_alias(text, n_bytes))
-        return fault_set(fault, STATUS_UNSUPPORTED, "%.80s: YAML aliases are not supported", name);
-    if (!yaml_parser_initialize(&parser))
-        return fault_set(fault, STATUS_IO, "%.80s: no memory for the YAML parser", name);
+    enum status status = refuse_aliases(&walk, text, n_bytes);
+    if (status != STATUS_OK)
+        return status;
+    CHECK(yaml_parser_initialize(&parser));
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    enum status status = STATUS_OK;
-    if (!yaml_parser_load(&parser, &walk.document)) {
-        status = fault_set(fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %.100s", name,
-                           parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                           parser.problem ? parser.problem : "not YAML");
-    } else {
-        int n_keys;
-        const struct config_key *keys = config_table_globals(&n_keys);
-        yaml_node_t *root = yaml_document_get_root_node(&walk.document);
-        if (root)
-            status = walk_mapping(&walk, root, keys, n_keys, config, "");
-        yaml_document_delete(&walk.document);
-    }
+    status = walk_document(&walk, &parser, true, text, n_bytes);
+    if (status == STATUS_OK)
+        status = walk_document(&walk, &parser, false, text, n_bytes);
     yaml_parser_delete(&parser);
     return status;
 }
@@ -267,19 +294,61 @@ enum status config_read(struct config *config, const char *path, struct fault *f
 
 /* ---- The command line and the environment. ---- */
 
+/* "kv-bytes" and "slo-ttft-ms" are kv_bytes and slo.ttft_ms. */
+static bool is_same_key(const char *key, const char *written)
+{
+    for (; *key && *written; key++, written++) {
+        char c = *key == '.' || *key == '_' ? '-' : *key;
+        if (c != (*written == '.' || *written == '_' ? '-' : *written))
+            return false;
+    }
+    return *key == *written;
+}
+
+/* What is set from outside the file goes before what the file says of single models. */
+static void forget_in_models(struct config *config, const struct config_key *key)
+{
+    int n_keys;
+    const struct config_key *keys = config_table_models(&n_keys);
+    const struct config_key *of_model = find_key(keys, n_keys, key->name);
+    struct config_model fresh;
+    if (!of_model || of_model->type == CONFIG_TEXTS)
+        return;
+    init_model(&fresh, "");
+    for (int i = 0; i < config->n_models; i++)
+        memcpy((unsigned char *)&config->models[i] + of_model->offset,
+               (const unsigned char *)&fresh + of_model->offset, sizeof(int64_t));
+}
+
+/* A list from words that spaces part. */
+static enum status set_list(struct config *config, const struct config_key *key, const char *value,
+                            struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    *(int *)(void *)((unsigned char *)config + key->n_offset) = 0;
+    for (value += strspn(value, " "); *value && status == STATUS_OK; value += strspn(value, " ")) {
+        size_t n = strcspn(value, " ");
+        status = config_table_assign(&config->pile, config, key, pile_text(&config->pile, value, n),
+                                     fault);
+        value += n;
+    }
+    return status;
+}
+
 enum status config_set(struct config *config, const char *key, const char *value,
                        struct fault *fault)
 {
     int n_keys;
     const struct config_key *keys = config_table_globals(&n_keys);
-    char name[64];
-    snprintf(name, sizeof name, "%s", key);
-    for (char *at = name; *at; at++)
-        *at = *at == '-' ? '_' : *at;
-    const struct config_key *found = find_key(keys, n_keys, name);
-    if (!found)
-        return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
-    return config_table_assign(&config->pile, config, found, value, fault);
+    for (int i = 0; i < n_keys; i++) {
+        if (!is_same_key(keys[i].name, key))
+            continue;
+        forget_in_models(config, &keys[i]);
+        return keys[i].type == CONFIG_TEXTS
+                   ? set_list(config, &keys[i], value, fault)
+                   : config_table_assign(&config->pile, config, &keys[i], value, fault);
+    }
+    return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
 }
 
 enum status config_add_model(struct config *config, const char *name_and_path, struct fault *fault)
@@ -322,133 +391,8 @@ enum status config_read_environment(struct config *config, struct fault *fault)
         name[n] = '\0';
         const char *value = getenv(name);
         struct fault inner;
-        if (value &&
-            config_table_assign(&config->pile, config, &keys[i], value, &inner) != STATUS_OK)
+        if (value && config_set(config, keys[i].name, value, &inner) != STATUS_OK)
             return fault_set(fault, STATUS_BAD_INPUT, "environment %s: %.160s", name, inner.text);
     }
     return STATUS_OK;
-}
-
-enum status config_check(const struct config *config, struct fault *fault)
-{
-    for (int i = 0; i < config->n_models; i++) {
-        for (int j = 0; j < i; j++) {
-            if (strcmp(config->models[i].name, config->models[j].name) == 0)
-                return fault_set(fault, STATUS_BAD_INPUT, "two models are named %s",
-                                 config->models[i].name);
-        }
-        if (config->models[i].kv_bytes_max > 0 &&
-            config->models[i].kv_bytes_min > config->models[i].kv_bytes_max)
-            return fault_set(fault, STATUS_BAD_INPUT, "model %s: kv.min is larger than kv.max",
-                             config->models[i].name);
-    }
-    if (strcmp(config->kv_type, "f16") != 0 && strcmp(config->kv_type, "f32") != 0)
-        return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16 or f32",
-                         config->kv_type);
-    if (!config->tls_cert != !config->tls_key)
-        return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
-    return STATUS_OK;
-}
-
-/* ---- The schema. ---- */
-
-static void print_key(struct json_out *json, const struct config_key *key, const char *name)
-{
-    static const char *const types[] = {
-        "string", "boolean", "integer", "string", "string", "array"
-    };
-    json_out_key(json, name);
-    json_out_open(json, '{');
-    json_out_key(json, "description");
-    json_out_text(json, key->help);
-    json_out_key(json, "type");
-    if (key->type == CONFIG_BYTES || key->type == CONFIG_DURATION) {
-        json_out_open(json, '[');
-        json_out_text(json, "string");
-        json_out_text(json, "number");
-        json_out_close(json, ']');
-    } else {
-        json_out_text(json, types[key->type]);
-    }
-    if (key->type == CONFIG_COUNT) {
-        json_out_key(json, "minimum");
-        json_out_i64(json, key->min);
-        json_out_key(json, "maximum");
-        json_out_i64(json, key->max);
-    }
-    json_out_close(json, '}');
-}
-
-static void print_keys(struct json_out *json, const struct config_key *keys, int n_keys)
-{
-    const char *group = "";
-    size_t n_group = 0;
-    for (int i = 0; i < n_keys; i++) {
-        const char *dot = strchr(keys[i].name, '.');
-        size_t n = dot ? (size_t)(dot - keys[i].name) : 0;
-        bool is_same = n == n_group && strncmp(group, keys[i].name, n) == 0;
-        if (n_group > 0 && !is_same) {
-            json_out_close(json, '}');
-            json_out_close(json, '}');
-        }
-        if (n > 0 && !is_same) {
-            char name[64];
-            snprintf(name, sizeof name, "%.*s", (int)n, keys[i].name);
-            json_out_key(json, name);
-            json_out_open(json, '{');
-            json_out_key(json, "type");
-            json_out_text(json, "object");
-            json_out_key(json, "additionalProperties");
-            json_out_bool(json, false);
-            json_out_key(json, "properties");
-            json_out_open(json, '{');
-        }
-        group = keys[i].name;
-        n_group = n;
-        print_key(json, &keys[i], dot ? dot + 1 : keys[i].name);
-    }
-    if (n_group > 0) {
-        json_out_close(json, '}');
-        json_out_close(json, '}');
-    }
-}
-
-void config_print_schema(struct str *out)
-{
-    struct json_out json;
-    int n;
-    json_out_init(&json, out);
-    json_out_open(&json, '{');
-    json_out_key(&json, "$schema");
-    json_out_text(&json, "https://json-schema.org/draft/2020-12/schema");
-    json_out_key(&json, "title");
-    json_out_text(&json, "Shoal's configuration");
-    json_out_key(&json, "type");
-    json_out_text(&json, "object");
-    json_out_key(&json, "additionalProperties");
-    json_out_bool(&json, false);
-    json_out_key(&json, "properties");
-    json_out_open(&json, '{');
-    const struct config_key *keys = config_table_globals(&n);
-    print_keys(&json, keys, n);
-    json_out_key(&json, "models");
-    json_out_open(&json, '{');
-    json_out_key(&json, "type");
-    json_out_text(&json, "object");
-    json_out_key(&json, "additionalProperties");
-    json_out_open(&json, '{');
-    json_out_key(&json, "type");
-    json_out_text(&json, "object");
-    json_out_key(&json, "additionalProperties");
-    json_out_bool(&json, false);
-    json_out_key(&json, "required");
-    json_out_open(&json, '[');
-    json_out_text(&json, "path");
-    json_out_close(&json, ']');
-    json_out_key(&json, "properties");
-    json_out_open(&json, '{');
-    keys = config_table_models(&n);
-    print_keys(&json, keys, n);
-    for (int i = 0; i < 5; i++)
-        json_out_close(&json, '}');
 }

@@ -2,7 +2,9 @@
  * checks the command line.
  *
  * Precedence: command line > environment (SHOAL_*) > per model > global > default. Unknown and
- * repeated keys are errors. Text may say ${env.NAME}. */
+ * repeated keys are errors. Text may say ${env.NAME}. After the plan this was to be libcyaml; its
+ * schemas have no free keys, which the names of models are, so the table here walks libyaml's
+ * document. */
 #pragma once
 #include "base/arena.h"
 #include "base/status.h"
@@ -51,7 +53,7 @@ enum status config_read(struct config *config, const char *path, struct fault *f
 enum status config_parse(struct config *config, const char *name, const char *text, size_t n_bytes,
                          struct fault *fault) MUST_USE;
 /* Sets one global key from text, as the command line and the environment do: config_set(c,
- * "kv-bytes", "2GiB", ...). */
+ * "kv-bytes", "2GiB", ...). A list is replaced by the words of value. */
 enum status config_set(struct config *config, const char *key, const char *value,
                        struct fault *fault) MUST_USE;
 /* Adds "NAME=PATH", or "PATH" (its name is then the file's). */
@@ -59,6 +61,5 @@ enum status config_add_model(struct config *config, const char *name_and_path,
                              struct fault *fault) MUST_USE;
 /* SHOAL_LISTEN=... and so on. */
 enum status config_read_environment(struct config *config, struct fault *fault) MUST_USE;
-/* Checks what one key alone can't show: names unique, devices parse, presets known. */
+/* Checks what one key alone can't show: names unique, devices parse, policies known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;
-void config_print_schema(struct str *out); /* JSON Schema of the file */

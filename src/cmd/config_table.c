@@ -19,9 +19,10 @@ static const struct config_key global_keys[] = {
     { "admin_key_file", CONFIG_TEXT, GLOBAL(admin_key_file), 0, 0, "a file that holds it" },
     { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
       "web pages that may call, * for all; off when absent" },
-    { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0, "certificate file, PEM" },
+    { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
+      "certificate file, PEM: clients then call https" },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },
-    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0, "a row of policies: default, seallm" },
+    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0, "a row of policies: default, seallm, fcfs, rr" },
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
       "engine scheduler: db-share, db-turn, db-literal, rr, fcfs" },
     { "router", CONFIG_TEXT, GLOBAL(router), 0, 0, "request to engine: least" },
@@ -31,7 +32,8 @@ static const struct config_key global_keys[] = {
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_ENGINES, "one engine per device: cpu, cpu:0-1" },
     { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
-      "bytes for weights, activations and KV of each engine" },
+      "bytes of each engine for weights, activations and KV; 0: a fair part of 70% of the "
+      "machine's" },
     { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
       "at most so many of them for KV; 0: what weights leave" },
     { "max_requests", CONFIG_COUNT, GLOBAL(n_requests_max), 1, 1 << 19,
@@ -142,8 +144,11 @@ static enum status assign_number(int64_t *out, const struct config_key *key, con
         return fault_set(fault, STATUS_BAD_INPUT, "%s is \"%.60s\", expected %s", key->name, text,
                          expected[key->type]);
     if (value < key->min || value > key->max)
-        return fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, which is outside its range",
-                         key->name, text);
+        return key->type == CONFIG_COUNT
+                   ? fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, expected %lld to %lld",
+                               key->name, text, (long long)key->min, (long long)key->max)
+                   : fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, which is outside its range",
+                               key->name, text);
     *out = value;
     return STATUS_OK;
 }
@@ -166,7 +171,10 @@ enum status config_table_assign(struct pile *pile, void *base, const struct conf
     str_init(&text);
     enum status status = expand(value, &text, fault);
     const char *v = text.at ? text.at : "";
-    if (status == STATUS_OK && key->type == CONFIG_TEXT) {
+    bool is_text = key->type == CONFIG_TEXT || key->type == CONFIG_TEXTS;
+    if (status == STATUS_OK && is_text && text.n == 0) {
+        status = fault_set(fault, STATUS_BAD_INPUT, "%s is empty", key->name);
+    } else if (status == STATUS_OK && key->type == CONFIG_TEXT) {
         *(const char **)(void *)at = pile_text(pile, v, text.n);
     } else if (status == STATUS_OK && key->type == CONFIG_TEXTS) {
         int *n = (int *)(void *)((unsigned char *)base + key->n_offset);

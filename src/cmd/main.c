@@ -14,7 +14,7 @@ static const struct verb verbs[] = {
     { "load", "NAME", "bring a model into memory", verbs_load },
     { "unload", "NAME", "take an idle model out of memory", verbs_unload },
     { "show", "PATH", "what a model file holds and what it would need", verbs_show },
-    { "config", "check FILE | schema", "check a configuration, or print its JSON Schema",
+    { "config", "check FILE | schema | keys", "check a configuration; its JSON Schema; its keys",
       verbs_config },
     { "demo", "", "two models, one server, two streaming chats at once", verbs_demo },
     { "version", "", "version and instruction set", verbs_version },

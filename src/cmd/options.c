@@ -14,7 +14,7 @@ struct parse {
     struct config *config;
     const char **plain;
     int n_plain;
-    bool is_failed;
+    bool is_failed, is_seen[KEYS_MAX];
 };
 
 static struct argp_option options[KEYS_MAX];
@@ -47,21 +47,38 @@ static void build_options(const struct options_verb *verb)
     CHECK(n < KEYS_MAX);
 }
 
+/* A list begins anew with its first option here and grows with the others. */
 static void set_key(struct parse *parse, int index, const char *value)
 {
     int n_keys;
     struct fault fault;
+    struct config *config = parse->config;
     const struct config_key *key = &config_table_globals(&n_keys)[index];
-    if (config_table_assign(&parse->config->pile, parse->config, key, value, &fault) != STATUS_OK) {
+    bool is_more = key->type == CONFIG_TEXTS && parse->is_seen[index];
+    enum status status = is_more ? config_table_assign(&config->pile, config, key, value, &fault)
+                                 : config_set(config, key->name, value, &fault);
+    parse->is_seen[index] = true;
+    if (status != STATUS_OK) {
         fprintf(stderr, "shoal: --%s: %s\n", names[index], fault.text);
         parse->is_failed = true;
     }
+}
+
+/* "check FILE\nschema" is "check FILE, or schema". */
+static const char *expected(const struct options_verb *verb, char *out, size_t n_bytes)
+{
+    size_t n = 0;
+    for (const char *at = verb->arguments; *at && n + 6 < n_bytes; at++)
+        n += (size_t)snprintf(out + n, n_bytes - n, *at == '\n' ? ", or " : "%c", *at);
+    out[n] = '\0';
+    return out;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     struct parse *parse = state->input;
     struct fault fault;
+    char what[128];
     if (key >= KEY_FIRST && key < KEY_FIRST + KEYS_MAX) {
         set_key(parse, key - KEY_FIRST, arg);
         return 0;
@@ -82,12 +99,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (parse->n_plain == parse->verb->n_max)
-            argp_usage(state);
+            argp_error(state, "\"%.80s\" is one argument too many", arg);
         parse->plain[parse->n_plain++] = arg;
         return 0;
     case ARGP_KEY_END:
         if (parse->n_plain < parse->verb->n_min)
-            argp_usage(state);
+            argp_error(state, "expected %s", expected(parse->verb, what, sizeof what));
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -97,7 +114,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
                    const char **plain, int *n_plain)
 {
-    struct parse parse = { verb, config, plain, 0, false };
+    struct parse parse = { .verb = verb, .config = config, .plain = plain };
     build_options(verb);
     const struct argp argp = {
         options, parse_option, verb->arguments, verb->doc, NULL, NULL, NULL

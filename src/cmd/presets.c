@@ -11,6 +11,12 @@ static const struct preset presets[] = {
     { "rr", "round robin over models", "rr", "least" },
 };
 
+const struct preset *presets_all(int *n)
+{
+    *n = (int)COUNT_OF(presets);
+    return presets;
+}
+
 const struct preset *presets_find(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(presets); i++) {

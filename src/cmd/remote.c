@@ -22,7 +22,7 @@ static bool parse(struct remote *remote, const char *doc, bool takes_name, int a
     const struct options_extra extras[] = {
         { "server", "address of the server: $SHOAL_LISTEN or 127.0.0.1:7411", &remote->server,
           true },
-        { "key", "the admin key: $SHOAL_ADMIN_KEY", &remote->key, true },
+        { "key", "the key to show: $SHOAL_ADMIN_KEY, or $SHOAL_API_KEY", &remote->key, true },
     };
     const struct options_verb verb = {
         .doc = doc,
@@ -35,8 +35,9 @@ static bool parse(struct remote *remote, const char *doc, bool takes_name, int a
     };
     int n_plain;
     const char *from_environment = getenv("SHOAL_LISTEN");
+    const char *admin_key = getenv("SHOAL_ADMIN_KEY");
     *remote = (struct remote){ .server = from_environment ? from_environment : "127.0.0.1:7411",
-                               .key = getenv("SHOAL_ADMIN_KEY") };
+                               .key = admin_key ? admin_key : getenv("SHOAL_API_KEY") };
     return options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain);
 }
 
@@ -141,7 +142,7 @@ int verbs_ls(int argc, char **argv)
     return ok ? 0 : 1;
 }
 
-static int ask_model(const char *doc, const char *path, int argc, char **argv)
+static int ask_model(const char *doc, const char *path, const char *done, int argc, char **argv)
 {
     struct remote remote;
     struct str answer, body;
@@ -155,8 +156,8 @@ static int ask_model(const char *doc, const char *path, int argc, char **argv)
     json_out_text(&json, remote.name);
     json_out_close(&json, '}');
     json_t *root = call(&remote, path, body.at, &answer);
-    if (root && remote.is_json)
-        printf("%s\n", answer.at);
+    if (root)
+        printf("%s%s\n", remote.is_json ? answer.at : remote.name, remote.is_json ? "" : done);
     bool ok = root != NULL;
     json_decref(root);
     str_free(&answer);
@@ -166,11 +167,12 @@ static int ask_model(const char *doc, const char *path, int argc, char **argv)
 
 int verbs_load(int argc, char **argv)
 {
-    return ask_model("Brings a model into memory and waits until it is ready.", "/models/load",
-                     argc, argv);
+    return ask_model("Brings a model into memory.", "/models/load", ": is being loaded", argc,
+                     argv);
 }
 
 int verbs_unload(int argc, char **argv)
 {
-    return ask_model("Takes an idle model out of memory.", "/models/unload", argc, argv);
+    return ask_model("Takes an idle model out of memory.", "/models/unload", ": is unloaded", argc,
+                     argv);
 }

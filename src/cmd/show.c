@@ -1,9 +1,11 @@
 /* shoal show, version, config: what can be told without a server. */
 #include "base/json_out.h"
-#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/config_print.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
+#include "run/model.h"
 #include "weights/weights.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +16,36 @@ static const char *position_name(enum position_kind kind)
     return names[kind];
 }
 
-static void print_text(const struct weights *w)
+/* What a load would book on this machine's processor, with the batches that serve forms unless
+ * told otherwise. */
+struct need {
+    int64_t packed_bytes, peak_bytes, n_rows;
+};
+
+static enum status read_need(struct weights *w, struct need *need, struct fault *fault)
+{
+    struct config config;
+    struct run_device device;
+    struct device_spec *spec = mem_take(sizeof *spec);
+    struct cpu_topology *topology = mem_take(sizeof *topology);
+    enum status status = cpu_topology_read(NULL, topology, fault);
+    if (status == STATUS_OK) {
+        config_init(&config);
+        need->n_rows = config.n_batch_tokens_max + config.n_batch_max;
+        cpu_topology_device(topology, -1, spec);
+        run_device_open(&device, cpu_open(spec, cpu_isa_best()));
+        need->packed_bytes = run_model_packed_bytes(w, &device);
+        need->peak_bytes =
+            run_model_peak_bytes(w, &device, (int32_t)need->n_rows, (int32_t)config.n_batch_max);
+        run_device_close(&device);
+        config_free(&config);
+    }
+    mem_give(topology);
+    mem_give(spec);
+    return status;
+}
+
+static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
     const struct weights_card *card = weights_card(w);
@@ -33,7 +64,10 @@ static void print_text(const struct weights *w)
            : card->tokenizer == WEIGHTS_TOKENIZER_BPE ? "byte-level BPE"
                                                       : "no tokenizer");
     printf("chat template    %s\n", card->chat_template ? "yes" : "no");
-    printf("weights          %.1f MiB in the file\n", (double)weights_file_bytes(w) * mib);
+    printf("weights          %.1f MiB in the file, %.1f MiB in memory\n",
+           (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);
+    printf("activations      %.1f MiB at most, in batches of %lld tokens\n",
+           (double)need->peak_bytes * mib, (long long)need->n_rows);
     printf("KV               %lld bytes a token (f16): %.1f MiB for a full context\n",
            (long long)model_spec_kv_bytes_per_token(s, DTYPE_F16),
            (double)model_spec_kv_bytes_per_token(s, DTYPE_F16) * (double)s->n_positions_max * mib);
@@ -46,7 +80,7 @@ static void add_number(struct json_out *json, const char *key, int64_t value)
     json_out_i64(json, value);
 }
 
-static void print_json(const struct weights *w)
+static void print_json(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
     const struct weights_card *card = weights_card(w);
@@ -73,6 +107,8 @@ static void print_json(const struct weights *w)
     add_number(&json, "window", s->window);
     add_number(&json, "vocabulary", s->n_vocabulary);
     add_number(&json, "file_bytes", weights_file_bytes(w));
+    add_number(&json, "weights_bytes", need->packed_bytes);
+    add_number(&json, "activation_bytes", need->peak_bytes);
     add_number(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
     json_out_key(&json, "chat_template");
     json_out_bool(&json, card->chat_template != NULL);
@@ -89,28 +125,28 @@ int verbs_show(int argc, char **argv)
     bool is_json = false;
     const char *plain[1];
     int n_plain;
-    const struct options_verb verb = { "Says what a model file holds and what it would need.",
-                                       "PATH",
-                                       false,
-                                       &is_json,
-                                       1,
-                                       1,
-                                       NULL,
-                                       0 };
+    const struct options_verb verb = {
+        .doc = "Says what a model file holds and what it would need.",
+        .arguments = "PATH",
+        .is_json = &is_json,
+        .n_min = 1,
+        .n_max = 1,
+    };
     struct weights *weights;
+    struct need need;
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
-    if (weights_open(&weights, plain[0], &fault) != STATUS_OK) {
-        fprintf(stderr, "shoal: %s\n", fault.text);
-        return 1;
+    enum status status = weights_open(&weights, plain[0], &fault);
+    if (status == STATUS_OK) {
+        status = read_need(weights, &need, &fault);
+        if (status == STATUS_OK)
+            (is_json ? print_json : print_text)(weights, &need);
+        weights_close(weights);
     }
-    if (is_json)
-        print_json(weights);
-    else
-        print_text(weights);
-    weights_close(weights);
-    return 0;
+    if (status != STATUS_OK)
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    return status == STATUS_OK ? 0 : 1;
 }
 
 int verbs_version(int argc, char **argv)
@@ -118,7 +154,9 @@ int verbs_version(int argc, char **argv)
     bool is_json = false;
     const char *plain[1];
     int n_plain;
-    const struct options_verb verb = { "Prints the version.", "", false, &is_json, 0, 0, NULL, 0 };
+    const struct options_verb verb = { .doc = "Prints the version.",
+                                       .arguments = "",
+                                       .is_json = &is_json };
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     printf(is_json ? "{\"version\":\"%s\",\"isa\":\"%s\"}\n" : "shoal %s (%s)\n", SHOAL_VERSION,
@@ -142,30 +180,34 @@ static int check_config(const char *path)
     return status == STATUS_OK ? 0 : 1;
 }
 
+static int print(void (*what)(struct str *out))
+{
+    struct str out;
+    str_init(&out);
+    what(&out);
+    printf("%s%s", out.at, out.n > 0 && out.at[out.n - 1] == '\n' ? "" : "\n");
+    str_free(&out);
+    return 0;
+}
+
 int verbs_config(int argc, char **argv)
 {
     const char *plain[2];
     int n_plain;
-    const struct options_verb verb = { "Checks a configuration, or prints the JSON Schema of one.",
-                                       "check FILE\nschema",
-                                       false,
-                                       NULL,
-                                       1,
-                                       2,
-                                       NULL,
-                                       0 };
+    const struct options_verb verb = {
+        .doc = "Checks a configuration, prints the JSON Schema of one, or a table of its keys.",
+        .arguments = "check FILE\nschema\nkeys",
+        .n_min = 1,
+        .n_max = 2,
+    };
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     if (strcmp(plain[0], "check") == 0 && n_plain == 2)
         return check_config(plain[1]);
-    if (strcmp(plain[0], "schema") == 0 && n_plain == 1) {
-        struct str out;
-        str_init(&out);
-        config_print_schema(&out);
-        printf("%s\n", out.at);
-        str_free(&out);
-        return 0;
-    }
-    fprintf(stderr, "shoal config: expected check FILE or schema\n");
+    if (n_plain == 1 && strcmp(plain[0], "schema") == 0)
+        return print(config_print_schema);
+    if (n_plain == 1 && strcmp(plain[0], "keys") == 0)
+        return print(config_print_keys);
+    fprintf(stderr, "shoal config: expected check FILE, schema or keys\n");
     return 2;
 }

@@ -1,0 +1,107 @@
+/* Checks of the configuration that one key alone can't show: names, devices, policies. */
+#include "base/mem.h"
+#include "cmd/config.h"
+#include "cmd/presets.h"
+#include "route/policy.h"
+#include "schedule/policy.h"
+#include <string.h>
+
+static bool is_known_name(const struct config *config, int n_models, const char *name)
+{
+    for (int i = 0; i < n_models; i++) {
+        if (strcmp(config->models[i].name, name) == 0)
+            return true;
+        for (int a = 0; a < config->models[i].n_aliases; a++) {
+            if (strcmp(config->models[i].aliases[a], name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_device(const struct config *config, const char *device)
+{
+    for (int i = 0; i < config->n_devices; i++) {
+        if (strcmp(config->devices[i], device) == 0)
+            return true;
+    }
+    return config->n_devices == 0 && strcmp(device, "cpu") == 0;
+}
+
+static enum status check_model(const struct config *config, int index, struct fault *fault)
+{
+    const struct config_model *model = &config->models[index];
+    if (is_known_name(config, index, model->name))
+        return fault_set(fault, STATUS_BAD_INPUT, "two models are named %s", model->name);
+    for (int a = 0; a < model->n_aliases; a++) {
+        bool is_own = strcmp(model->aliases[a], model->name) == 0;
+        for (int b = 0; b < a; b++)
+            is_own = is_own || strcmp(model->aliases[a], model->aliases[b]) == 0;
+        if (is_own || is_known_name(config, index, model->aliases[a]))
+            return fault_set(fault, STATUS_BAD_INPUT, "model %s: the alias %.80s is taken",
+                             model->name, model->aliases[a]);
+    }
+    if (model->kv_bytes_max > 0 && model->kv_bytes_min > model->kv_bytes_max)
+        return fault_set(fault, STATUS_BAD_INPUT, "model %s: kv.min is larger than kv.max",
+                         model->name);
+    for (int i = 0; i < model->n_devices; i++) {
+        if (!has_device(config, model->devices[i]))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "model %s: %.60s is not one of the devices of this server",
+                             model->name, model->devices[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_devices(const struct config *config, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    struct device_spec *device = mem_take(sizeof *device);
+    for (int i = 0; i < config->n_devices && status == STATUS_OK; i++) {
+        status = device_parse(config->devices[i], DEVICE_CORES_MAX, device, fault);
+        for (int j = 0; j < i && status == STATUS_OK; j++) {
+            if (strcmp(config->devices[i], config->devices[j]) == 0)
+                status = fault_set(fault, STATUS_BAD_INPUT, "device %.60s is listed twice",
+                                   config->devices[i]);
+        }
+    }
+    mem_give(device);
+    return status;
+}
+
+static enum status check_policies(const struct config *config, struct fault *fault)
+{
+    if (!presets_find(config->preset))
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no preset \"%.60s\"; there are: %s",
+                         config->preset, presets_names());
+    if (config->policy && !schedule_find(config->policy))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no policy \"%.60s\"; see shoal serve --help", config->policy);
+    if (config->router && !route_find(config->router))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    return STATUS_OK;
+}
+
+enum status config_check(const struct config *config, struct fault *fault)
+{
+    static const char *const levels[] = { "debug", "info", "warn", "error" };
+    bool is_level = false;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        is_level = is_level || strcmp(config->log_level, levels[i]) == 0;
+    if (!is_level)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "log_level is \"%.40s\", expected debug, info, warn or error",
+                         config->log_level);
+    if (strcmp(config->kv_type, "f16") != 0 && strcmp(config->kv_type, "f32") != 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16 or f32",
+                         config->kv_type);
+    if (!config->tls_cert != !config->tls_key)
+        return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
+    enum status status = check_policies(config, fault);
+    if (status == STATUS_OK)
+        status = check_devices(config, fault);
+    for (int i = 0; i < config->n_models && status == STATUS_OK; i++)
+        status = check_model(config, i, fault);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* Fuzzes the configuration file: reads it, checks it; what is read is within its limits. */
+#include "cmd/config.h"
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void check_config(const struct config *config)
+{
+    struct fault fault = { { 0 } };
+    CHECK(config->n_models >= 0 && config->n_models <= LIMIT_SERVICES);
+    CHECK(config->n_devices >= 0 && config->n_devices <= LIMIT_ENGINES);
+    CHECK(config->n_requests_max >= 1 && config->n_batch_max >= 1);
+    for (int i = 0; i < config->n_models; i++) {
+        const struct config_model *model = &config->models[i];
+        CHECK(model->path && *model->path && strlen(model->name) < LIMIT_NAME_BYTES);
+        CHECK(model->n_aliases <= CONFIG_ALIASES && model->n_devices <= LIMIT_ENGINES);
+        for (int a = 0; a < model->n_aliases; a++)
+            CHECK(*model->aliases[a]);
+    }
+    CHECK(config_check(config, &fault) == STATUS_OK || fault.text[0] != '\0');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    static struct config config; /* large */
+    struct fault fault = { { 0 } };
+    setenv("FUZZ", "fuzz", 1);
+    config_init(&config);
+    if (config_parse(&config, "fuzz.yaml", (const char *)bytes, n, &fault) == STATUS_OK)
+        check_config(&config);
+    else
+        CHECK(strncmp(fault.text, "fuzz.yaml:", 10) == 0 && strlen(fault.text) > 12);
+    config_free(&config);
+    return 0;
+}

@@ -38,13 +38,18 @@ static int32_t rows_of(const struct state *s, int reg)
     return s->program->is_logit_rows[reg] ? s->pass->n_logit_rows : s->pass->n_rows;
 }
 
-/* A register's rows lie behind those of the registers before it. */
+/* Floats before a register's rows: they lie behind those of the registers before it. */
+static int64_t floats_before(const struct state *s, int reg)
+{
+    int64_t n = 0;
+    for (int i = 0; i < reg; i++)
+        n += rows_of(s, i) * stride_of(s->program, i);
+    return n;
+}
+
 static float *row_at(const struct state *s, int reg, int32_t row)
 {
-    int64_t offset = row * stride_of(s->program, reg);
-    for (int i = 0; i < reg; i++)
-        offset += rows_of(s, i) * stride_of(s->program, i);
-    return (float *)(void *)s->registers + offset;
+    return (float *)(void *)s->registers + floats_before(s, reg) + row * stride_of(s->program, reg);
 }
 
 static const struct compute_weight *weight_at(const struct state *s, int32_t index)
@@ -371,7 +376,7 @@ static void reference_run(void *self, const struct compute_program *program,
     };
     (void)self;
     struct state s = { program, pass, workspace, NULL };
-    s.scratch = row_at(&s, program->n_registers, 0);
+    s.scratch = (float *)workspace + floats_before(&s, program->n_registers);
     for (int i = 0; i < program->n_ops; i++)
         steps[program->ops[i].kind](&s, &program->ops[i]);
 }

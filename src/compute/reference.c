@@ -65,26 +65,25 @@ static int32_t scratch_floats(const struct compute_program *program)
     return n;
 }
 
+static float weight_value(const struct compute_weight *w, int64_t at)
+{
+    if (w->floats != NULL)
+        return w->floats[at];
+    float value = (float)w->values[at] * w->scales[at / w->n_sub];
+    return w->minimums != NULL ? value + w->minimums[at / w->n_sub] : value;
+}
+
 static void run_embed(const struct state *s, const struct compute_op *op)
 {
     const struct compute_weight *w = weight_at(s, op->weight), *w2 = weight_at(s, op->weight2);
     for (int32_t row = 0; row < s->pass->n_rows; row++) {
         float *out = row_at(s, op->dst, row);
         int64_t at = (int64_t)s->pass->ids[row] * w->n_columns;
-        for (int32_t k = 0; k < w->n_columns; k++, at++) {
-            float value;
-            if (w->floats != NULL) {
-                value = w->floats[at];
-            } else {
-                value = (float)w->values[at] * w->scales[at / w->n_sub];
-                if (w->minimums != NULL)
-                    value += w->minimums[at / w->n_sub];
-            }
-            out[k] = value * op->scale;
-            if (w2 != NULL) {
-                int64_t position = s->pass->positions[row] + op->n;
-                out[k] += w2->floats[position * w2->n_columns + k];
-            }
+        int64_t position = s->pass->positions[row] + op->n;
+        for (int32_t k = 0; k < w->n_columns; k++) {
+            out[k] = weight_value(w, at + k) * op->scale;
+            if (w2 != NULL)
+                out[k] += weight_value(w2, position * w2->n_columns + k);
         }
     }
 }

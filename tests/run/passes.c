@@ -81,17 +81,23 @@ static double bits_of(const float *logits, int32_t n, int32_t id)
     return (num_log(sum) + best - (double)logits[id]) * 1.4426950408889634;
 }
 
-double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window)
+double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window,
+                   int32_t bos_id)
 {
     int32_t n_vocabulary = passes_n_vocabulary(p);
     float *logits = mem_take(sizeof(float) * (size_t)n_vocabulary * (size_t)n_window);
+    int32_t *rows = mem_take(sizeof(int32_t) * (size_t)n_window);
     double bits = 0.0;
-    for (int32_t at = 0; at + 1 < n_ids; at += n_window) {
-        int32_t n = min_i32(n_window, n_ids - 1 - at);
-        passes_run(p, ids + at, 0, n, n, logits);
+    for (int32_t at = 0; at < n_ids; at += n_window) {
+        int32_t n = min_i32(n_window, n_ids - at);
+        rows[0] = bos_id;
+        for (int32_t i = 1; i < n; i++)
+            rows[i] = ids[at + i - 1];
+        passes_run(p, rows, 0, n, n, logits);
         for (int32_t i = 0; i < n; i++)
-            bits += bits_of(logits + (int64_t)i * n_vocabulary, n_vocabulary, ids[at + i + 1]);
+            bits += bits_of(logits + (int64_t)i * n_vocabulary, n_vocabulary, ids[at + i]);
     }
+    mem_give(rows);
     mem_give(logits);
     return bits;
 }

@@ -22,7 +22,8 @@ void passes_close(struct passes *p);
  * n_vocabulary). */
 void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t n_ids,
                 int32_t n_logits, float *logits);
-/* Bits that the model spends on ids[1..n_ids-1], read in windows of n_window tokens, each from an
- * empty context. */
-double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window);
+/* Bits that the model spends on ids, read in windows of n_window ids, each behind a bos of its own.
+ */
+double passes_bits(struct passes *p, const int32_t *ids, int32_t n_ids, int32_t n_window,
+                   int32_t bos_id);
 int32_t passes_n_vocabulary(const struct passes *p);

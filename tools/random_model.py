@@ -1,0 +1,78 @@
+"""Writes llama models with random weights, of sizes that benchmarks compare: 15m, 160m, 1b1 (TinyLlama's shape).
+
+usage: random_model.py SIZE TYPE PATH      SIZE: 15m 160m 1b1     TYPE: F16 Q8_0 (seeded: the same call writes the same file)
+
+The vocabulary has 32,000 made-up tokens, bytes among them, so that any text can be encoded; what the model says is noise.
+"""
+import sys
+
+import numpy as np
+
+import gguf_file
+
+SIZES = {"15m": (288, 6, 6, 6, 768), "160m": (768, 12, 12, 12, 3072), "1b1": (2048, 22, 32, 4, 5632)}
+N_VOCABULARY = 32000
+
+
+def vocabulary():
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)]
+    types = [2, 3, 3] + [6] * 256
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    i = 0
+    while len(tokens) < N_VOCABULARY:
+        word, n = "", i
+        while True:
+            word += letters[n % 26]
+            n //= 26
+            if n == 0:
+                break
+        tokens.append(("\u2581" if i % 2 else "") + word)
+        types.append(1)
+        i += 1
+    return tokens, types
+
+
+def tensors(size, type_name, rng):
+    width, n_layers, n_heads, n_kv_heads, ffn = SIZES[size]
+    kv = width // n_heads * n_kv_heads
+
+    def matrix(name, rows, columns):
+        values = rng.standard_normal((rows, columns), dtype=np.float32) * np.float32(0.02)
+        return name, type_name, (rows, columns), gguf_file.encode(values, type_name)
+
+    def ones(name):
+        return name, "F32", (width,), gguf_file.encode(np.ones(width), "F32")
+
+    yield matrix("token_embd.weight", N_VOCABULARY, width)
+    for i in range(n_layers):
+        yield ones(f"blk.{i}.attn_norm.weight")
+        yield matrix(f"blk.{i}.attn_q.weight", width, width)
+        yield matrix(f"blk.{i}.attn_k.weight", kv, width)
+        yield matrix(f"blk.{i}.attn_v.weight", kv, width)
+        yield matrix(f"blk.{i}.attn_output.weight", width, width)
+        yield ones(f"blk.{i}.ffn_norm.weight")
+        yield matrix(f"blk.{i}.ffn_gate.weight", ffn, width)
+        yield matrix(f"blk.{i}.ffn_up.weight", ffn, width)
+        yield matrix(f"blk.{i}.ffn_down.weight", width, ffn)
+    yield ones("output_norm.weight")
+    if size != "15m":
+        yield matrix("output.weight", N_VOCABULARY, width)
+
+
+def main(size, type_name, path):
+    width, n_layers, n_heads, n_kv_heads, ffn = SIZES[size]
+    tokens, types = vocabulary()
+    pairs = {
+        "general.architecture": "llama", "general.name": f"random-{size}", "llama.block_count": n_layers,
+        "llama.context_length": 2048, "llama.embedding_length": width, "llama.feed_forward_length": ffn,
+        "llama.attention.head_count": n_heads, "llama.attention.head_count_kv": n_kv_heads,
+        "llama.attention.layer_norm_rms_epsilon": 1e-5, "llama.rope.dimension_count": width // n_heads,
+        "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.scores": [float(-i) for i in range(len(tokens))], "tokenizer.ggml.token_type": np.array(types, dtype=np.int32),
+        "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.unknown_token_id": 0,
+    }
+    gguf_file.write(path, pairs, list(tensors(size, type_name, np.random.default_rng(1234))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

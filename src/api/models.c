@@ -148,6 +148,34 @@ static void print_engines(const struct api *api, struct json_out *json)
     json_out_close(json, ']');
 }
 
+/* The model's part of each engine that has it, or is about to. */
+static void print_places(const struct api *api, struct json_out *json,
+                         const struct api_model *model)
+{
+    json_out_key(json, "engines");
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
+        const struct engine_report *engine = &api->mirror.engines[i];
+        const struct service_report *report = &engine->services[model->service];
+        if (model->service >= engine->n_services || report->status == SERVICE_UNLOADED)
+            continue;
+        const struct api_model_state part = { .status = report->status,
+                                              .percent = report->progress_percent,
+                                              .weights_bytes = report->weights_bytes,
+                                              .activation_bytes = report->activation_bytes,
+                                              .kv_used_bytes = report->kv_used_bytes,
+                                              .kv_cached_bytes = report->kv_cached_bytes };
+        json_out_open(json, '{');
+        key_i64(json, "engine", engine->engine);
+        print_status(json, &part);
+        print_memory(json, &part);
+        key_i64(json, "requests_waiting", report->n_waiting);
+        key_i64(json, "requests_running", report->n_running);
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+}
+
 static void print_state(struct api *api, struct json_out *json, const struct api_model *model)
 {
     struct api_model_state state = api_mirror_state(api, model->service);
@@ -160,6 +188,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     key_text(json, "format", model->format);
     print_status(json, &state);
     print_memory(json, &state);
+    print_places(api, json, model);
     key_i64(json, "requests_waiting", state.n_waiting);
     key_i64(json, "requests_running", state.n_running);
     key_i64(json, "requests_total", (int64_t)summary.n_requests);

@@ -64,9 +64,14 @@ static json_t *call(const struct remote *remote, const char *path, const char *b
     return NULL;
 }
 
+static double number_at(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
 static double mib(const json_t *object, const char *key)
 {
-    return json_number_value(json_object_get(object, key)) / 1048576.0;
+    return number_at(object, key) / 1048576.0;
 }
 
 static const char *text_at(const json_t *object, const char *key)
@@ -75,44 +80,53 @@ static const char *text_at(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static void print_memory(const json_t *model)
+/* A model's line for each engine that has it; one line when none has. */
+static void print_model(const json_t *model)
 {
     size_t i;
     json_t *part;
-    json_array_foreach(json_object_get(model, "engines"), i, part) {
+    const json_t *parts = json_object_get(model, "engines");
+    if (json_array_size(parts) == 0)
+        printf("%-24s %-10s %6s\n", text_at(model, "id"),
+               text_at(json_object_get(model, "status"), "value"), "-");
+    json_array_foreach(parts, i, part) {
         const json_t *memory = json_object_get(part, "memory");
-        printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f %6d %6d\n",
-               i == 0 ? text_at(model, "id") : "",
-               text_at(json_object_get(part, "status"), "value"), text_at(part, "device"),
+        printf("%-24s %-10s %6d %9.1f %9.1f %9.1f %9.1f %6d %6d\n", text_at(model, "id"),
+               text_at(json_object_get(part, "status"), "value"), (int)number_at(part, "engine"),
                mib(memory, "weights_bytes"), mib(memory, "activation_bytes"),
                mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"),
-               (int)json_integer_value(json_object_get(part, "running")),
-               (int)json_integer_value(json_object_get(part, "waiting")));
+               (int)number_at(part, "requests_running"), (int)number_at(part, "requests_waiting"));
     }
+}
+
+static void print_table(const json_t *root)
+{
+    size_t i;
+    json_t *row;
+    printf("%-24s %-10s %6s %9s %9s %9s %9s %6s %6s\n", "NAME", "STATUS", "ENGINE", "WEIGHTS",
+           "ACTIV", "KV", "KV CACHED", "RUN", "WAIT");
+    json_array_foreach(json_object_get(root, "data"), i, row)
+        print_model(row);
+    printf("\n");
+    json_array_foreach(json_object_get(root, "engines"), i, row)
+        printf("engine %d: of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free%s\n",
+               (int)number_at(row, "engine"), mib(row, "memory_bytes"), mib(row, "kv_pool_bytes"),
+               mib(row, "kv_free_bytes"),
+               json_is_false(json_object_get(row, "healthy")) ? "; it is not healthy" : "");
 }
 
 int verbs_ps(int argc, char **argv)
 {
     struct remote remote;
     struct str answer;
-    size_t i;
-    json_t *model;
-    if (!parse(&remote, "Prints the models of a running server with their memory.", false, argc,
-               argv))
+    if (!parse(&remote, "Prints the models of a running server with their memory, in MiB.", false,
+               argc, argv))
         return 2;
     json_t *root = call(&remote, "/models", NULL, &answer);
-    if (root && remote.is_json) {
+    if (root && remote.is_json)
         printf("%s\n", answer.at);
-    } else if (root) {
-        printf("%-24s %-10s %-8s %9s %9s %9s %9s %6s %6s\n", "NAME", "STATUS", "DEVICE", "WEIGHTS",
-               "ACTIV", "KV", "KV CACHED", "RUN", "WAIT");
-        json_array_foreach(json_object_get(root, "data"), i, model)
-            print_memory(model);
-        json_array_foreach(json_object_get(root, "engines"), i, model)
-            printf("%-8s of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free\n",
-                   text_at(model, "device"), mib(model, "memory_bytes"),
-                   mib(model, "kv_pool_bytes"), mib(model, "kv_free_bytes"));
-    }
+    else if (root)
+        print_table(root);
     bool ok = root != NULL;
     json_decref(root);
     str_free(&answer);
@@ -167,8 +181,8 @@ static int ask_model(const char *doc, const char *path, const char *done, int ar
 
 int verbs_load(int argc, char **argv)
 {
-    return ask_model("Brings a model into memory.", "/models/load", ": is being loaded", argc,
-                     argv);
+    return ask_model("Brings a model into memory and waits until it is ready.", "/models/load",
+                     ": is loaded", argc, argv);
 }
 
 int verbs_unload(int argc, char **argv)

@@ -49,17 +49,19 @@ static inline void dot(struct cpu_form form, const unsigned char *weights, const
 {
     for (int o = 0; o < CPU_PANEL; o++)
         sum[o] = -form.offset * sum_q;
-    for (int k = k0; k < k0 + n; k++)
-        for (int o = 0; o < CPU_PANEL; o++) {
-            int value;
-            if (form.n_bits == 4)
-                value = weights[64 * (k % 16 / 4) + 4 * o + k % 4] >> (k / 16 * 4) & 15;
-            else if (form.value_max >= 0)
-                value = weights[64 * (k / 4) + 4 * o + k % 4];
-            else
-                value = (int8_t)weights[64 * (k / 4) + 4 * o + k % 4];
-            sum[o] += value * q[k];
-        }
+    for (int k = k0; k < k0 + n; k += 4) {
+        int first = form.n_bits == 4 ? k % 16 : k, shift = k / 16 * 4;
+        const unsigned char *w = weights + 16 * first;
+        for (int o = 0; o < CPU_PANEL; o++)
+            for (int j = 0; j < 4; j++) {
+                int value = w[4 * o + j];
+                if (form.n_bits == 4)
+                    value = value >> shift & 15;
+                else if (form.value_max < 0)
+                    value = (int8_t)value;
+                sum[o] += value * q[k + j];
+            }
+    }
 }
 
 static inline float half_at(const unsigned char *p)

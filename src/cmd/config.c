@@ -253,6 +253,8 @@ static enum status walk_document(struct walk *walk, yaml_parser_t *parser, bool 
     if (!yaml_parser_load(parser, &walk->document))
         return complain_of_yaml(walk, parser, text, n_bytes);
     const yaml_node_t *root = yaml_document_get_root_node(&walk->document);
+    if (root && root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0)
+        root = NULL; /* "---" alone */
     if (root && is_first)
         status = walk_mapping(walk, root, keys, n_keys, walk->config, "");
     else if (root)

@@ -1,0 +1,69 @@
+/* Checks over several keys: each thing that is wrong, with its sentence. */
+#include "test.h"
+
+#include "cmd/config.h"
+
+static void check(const char *text, const char *sentence)
+{
+    static struct config config; /* large */
+    struct fault fault = { { 0 } };
+    config_init(&config);
+    assert_int_equal(config_parse(&config, "c", text, strlen(text), &fault), STATUS_OK);
+    enum status status = config_check(&config, &fault);
+    assert_int_equal(status != STATUS_OK, sentence != NULL);
+    assert_string_equal(fault.text, sentence ? sentence : "");
+    config_free(&config);
+}
+
+static void config_check_is_content(void **state)
+{
+    (void)state;
+    check("", NULL);
+    check("policy: rr\nrouter: least\npreset: seallm\nkv_type: f32\nlog_level: warn\n", NULL);
+    check("devices: [\"cpu:0\", \"cpu:1-2\"]\n"
+          "models: {a: {path: x, aliases: [c], devices: [\"cpu:1-2\"]}, b: {path: x}}\n",
+          NULL);
+    check("models: {a: {path: x, devices: [cpu], kv: {min: 5, max: 5}}}\n", NULL);
+}
+
+static void config_check_knows_policies(void **state)
+{
+    (void)state;
+    check("preset: x\n", "there is no preset \"x\"; there are: default, seallm, fcfs, rr");
+    check("policy: x\n", "there is no policy \"x\"; see shoal serve --help");
+    check("router: x\n", "there is no router \"x\"; see shoal serve --help");
+    check("kv_type: q8\n", "kv_type is \"q8\", expected f16 or f32");
+    check("log_level: loud\n", "log_level is \"loud\", expected debug, info, warn or error");
+    check("tls_key: a\n", "tls_cert and tls_key come together");
+}
+
+static void config_check_knows_devices(void **state)
+{
+    (void)state;
+    check("devices: [gpu]\n", "device gpu: expected cpu, or cpu: and cores, as in cpu:0-1");
+    check("devices: [\"cpu:0\", \"cpu:0\"]\n", "device cpu:0 is listed twice");
+    check("models: {a: {path: x, devices: [\"cpu:0\"]}}\n",
+          "model a: cpu:0 is not one of the devices of this server");
+}
+
+static void config_check_wants_names_once(void **state)
+{
+    (void)state;
+    check("models: {a: {path: x, aliases: [b]}, b: {path: x}}\n", "two models are named b");
+    check("models: {a: {path: x}, b: {path: x, aliases: [a]}}\n", "model b: the alias a is taken");
+    check("models: {a: {path: x, aliases: [a]}}\n", "model a: the alias a is taken");
+    check("models: {a: {path: x, aliases: [b, b]}}\n", "model a: the alias b is taken");
+    check("models: {a: {path: x, kv: {min: 6, max: 5}}}\n",
+          "model a: kv.min is larger than kv.max");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(config_check_is_content),
+        cmocka_unit_test(config_check_knows_policies),
+        cmocka_unit_test(config_check_knows_devices),
+        cmocka_unit_test(config_check_wants_names_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

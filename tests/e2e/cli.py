@@ -1,0 +1,197 @@
+"""The command line from outside: every verb, its help, and one sentence for each thing that is wrong.
+
+usage: cli.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
+VERBS = ["serve", "run", "ps", "ls", "load", "unload", "show", "config", "demo", "version"]
+SECONDS = 120
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def shoal(*args, **env):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_")} | env
+    return subprocess.run([SHOAL, *args], capture_output=True, text=True, timeout=SECONDS, env=environment, cwd=ROOT)
+
+
+def succeed(*args, **env):
+    done = shoal(*args, **env)
+    assert done.returncode == 0, f"{args}: {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def refuse(sentence, *args, **env):
+    """A wrong command line ends with a code above 0 (no signal), one sentence, and nothing on stdout."""
+    done = shoal(*args, **env)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Try ")]
+    assert 0 < done.returncode < 128, f"{args}: {done.returncode}"
+    assert done.stdout == "", done.stdout
+    assert len(lines) == 1 and sentence in lines[0], f"{args}: wanted {sentence!r}, got {done.stderr!r}"
+
+
+@test
+def cli_help_lists_every_verb():
+    for word in ("--help", "-h", "help"):
+        text = succeed(word)
+        for verb in VERBS:
+            assert f"  {verb} " in text, verb
+    assert shoal().returncode == 2
+    for verb in VERBS:
+        text = succeed(verb, "--help")
+        assert text.startswith(f"Usage: shoal {verb}"), text
+    for option in ("--listen", "--model", "--preset", "--policy", "--kv-bytes", "--devices"):
+        assert option + "=" in succeed("serve", "--help"), option
+
+
+@test
+def cli_version():
+    assert succeed("version").startswith("shoal ")
+    assert succeed("--version").startswith("shoal ")
+    version = json.loads(succeed("version", "--json"))
+    assert version["version"][0].isdigit() and version["isa"] in ("generic", "avx2", "avx512"), version
+
+
+@test
+def cli_show():
+    text = succeed("show", TALE)
+    for word in ("architecture     llama", "MiB in memory", "activations", "bytes a token (f16)"):
+        assert word in text, word
+    for path, architecture in ((TALE, "llama"), (CEE, "gpt2")):
+        shown = json.loads(succeed("show", path, "--json"))
+        assert shown["architecture"] == architecture and shown["parameters"] > 1e6
+        assert shown["file_bytes"] <= os.path.getsize(path)
+        assert shown["weights_bytes"] > 0 and shown["activation_bytes"] > 0 and shown["kv_bytes_per_token"] > 0
+
+
+@test
+def cli_show_refuses_what_is_no_model():
+    refuse("No such file or directory", "show", "/nonexistent.gguf")
+    refuse("not a GGUF file", "show", os.path.join(ROOT, "dev"))
+    with tempfile.TemporaryDirectory() as folder:
+        refuse("config.json", "show", folder)
+        cut = os.path.join(folder, "cut.gguf")
+        with open(TALE, "rb") as whole, open(cut, "wb") as half:
+            half.write(whole.read(os.path.getsize(TALE) // 2))
+        refuse("cut.gguf", "show", cut)
+        empty = os.path.join(folder, "empty.gguf")
+        open(empty, "wb").close()
+        refuse("empty.gguf", "show", empty)
+
+
+@test
+def cli_config():
+    assert "2 models" in succeed("config", "check", os.path.join(ROOT, "examples", "shoal.yaml"))
+    schema = json.loads(succeed("config", "schema"))
+    assert schema["properties"]["models"]["additionalProperties"]["required"] == ["path"]
+    assert "| `kv_bytes` |" in succeed("config", "keys")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "bad.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("listen: 127.0.0.1:1\npolicies: rr\n")
+        refuse('bad.yaml:2:1: unknown key "policies"', "config", "check", path)
+        refuse('bad.yaml:2:1: unknown key "policies"', "serve", path)
+    refuse("No such file or directory", "config", "check", "/nonexistent.yaml")
+    refuse("expected check FILE, schema or keys", "config", "chequer")
+    refuse("expected check FILE, or schema, or keys", "config")
+
+
+@test
+def cli_run_repeats_itself():
+    words = ["run", TALE, "The king said", "--max-tokens", "8", "--seed", "1", "--temperature", "0.8"]
+    first, second = succeed(*words), succeed(*words)
+    assert first and first == second, (first, second)
+    assert succeed("run", CEE, "static int ", "--max-tokens", "8", "--raw")
+
+
+@test
+def cli_refuses_wrong_words():
+    refuse('there is no verb "swim"', "swim")
+    refuse("unrecognized option '--swim'", "serve", "--swim")
+    refuse("expected MODEL PROMPT", "run", TALE)
+    refuse("one argument too many", "version", "now")
+    refuse("No such file or directory", "run", "/nonexistent.gguf", "x")
+    refuse("not a GGUF file", "run", os.path.join(ROOT, "dev"), "x")
+    refuse('--max-tokens is "none"', "run", TALE, "x", "--max-tokens", "none")
+
+
+@test
+def cli_serve_refuses_bad_settings():
+    refuse("no models: give --model NAME=PATH or a configuration", "serve")
+    refuse('max_batch is "none", expected a whole number', "serve", "--max-batch", "none")
+    refuse("environment SHOAL_MAX_BATCH", "serve", "--model", TALE, SHOAL_MAX_BATCH="none")
+    refuse('there is no policy "none"', "serve", "--model", TALE, "--policy", "none")
+    refuse('there is no preset "none"', "serve", "--model", TALE, "--preset", "none")
+    refuse("two models are named a", "serve", "--model", "a=" + TALE, "--model", "a=" + CEE)
+    refuse("No such file or directory", "serve", "--model", "a=/nonexistent.gguf")
+    refuse("device gpu", "serve", "--model", TALE, "--devices", "gpu")
+    refuse("listen", "serve", "--model", TALE, "--listen", "nowhere")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@test
+def cli_asks_a_running_server():
+    address = f"127.0.0.1:{free_port()}"
+    words = [SHOAL, "serve", "--listen", address, "--model", "tale=" + TALE, "--log-level", "error", "--admin-key", "k"]
+    server = subprocess.Popen(words)
+    try:
+        end = time.monotonic() + SECONDS
+        while '"loaded"' not in shoal("ps", "--json", SHOAL_LISTEN=address, SHOAL_ADMIN_KEY="k").stdout:
+            assert time.monotonic() < end and server.poll() is None, "the server does not get ready"
+            time.sleep(0.1)
+        env = {"SHOAL_LISTEN": address, "SHOAL_ADMIN_KEY": "k"}
+        rows = [line.split() for line in succeed("ps", **env).splitlines()]
+        assert rows[0][0] == "NAME" and rows[1][:3] == ["tale", "loaded", "0"] and float(rows[1][3]) > 1, rows
+        assert succeed("ls", "--server", address, "--key", "k").splitlines()[1].split()[:2] == ["tale", "loaded"]
+        assert succeed("unload", "tale", **env) == "tale: is unloaded\n"
+        assert succeed("load", "tale", **env) == "tale: is loaded\n"
+        assert json.loads(succeed("load", "tale", "--json", **env))
+        refuse('the model "swim" does not exist here', "load", "swim", **env)
+        refuse("key", "load", "tale", SHOAL_LISTEN=address)
+    finally:
+        server.terminate()
+        assert server.wait(SECONDS) == 0
+    refuse("is shoal serve running?", "ps", SHOAL_LISTEN=address)
+
+
+@test
+def cli_demo():
+    text = succeed("demo", "--models", os.path.join(ROOT, "models"))
+    for word in ("[tale: ", "[cee: ", "TTFT", "the server stopped cleanly"):
+        assert word in text, text
+
+
+def main():
+    n_failed = 0
+    for function in TESTS:
+        if os.environ.get("TEST_FILTER", "") not in function.__name__:
+            continue
+        print(f"[ RUN      ] {function.__name__}", flush=True)
+        try:
+            function()
+            print(f"[       OK ] {function.__name__}", flush=True)
+        except (AssertionError, subprocess.TimeoutExpired, KeyError, ValueError, IndexError) as error:
+            print(f"{type(error).__name__}: {error}\n[  FAILED  ] {function.__name__}", flush=True)
+            n_failed += 1
+    return 1 if n_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -281,6 +281,11 @@ bool engine_close_service(struct engine *e, int service, int64_t now_ns)
     return engine_room_close(e, service);
 }
 
+bool engine_is_service_busy(const struct engine *e, int service)
+{
+    return e->services[service].n_waiting + e->services[service].n_running > 0;
+}
+
 void engine_drain(struct engine *e)
 {
     e->is_draining = true;

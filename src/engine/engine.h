@@ -47,11 +47,11 @@ bool engine_submit(struct engine *engine, const struct request *request,
                    const struct request_body *body, int64_t now_ns);
 void engine_cancel(struct engine *engine, uint64_t id, int64_t now_ns);
 /* A model wants in: books weights and activation, shrinking the pool. False: not yet (call again) -
- * *never says that it can't fit even with an empty pool, *need and *have are the bytes for the
- * sentence. */
+ * never says that it can't fit beside the models that stay, even with an empty pool; need, have and
+ * most (with no other model) are the bytes for the sentence. */
 struct engine_room {
     bool never;
-    int64_t need_bytes, have_bytes;
+    int64_t need_bytes, have_bytes, most_bytes;
 };
 bool engine_make_room(struct engine *engine, int service, int64_t weights_bytes,
                       int64_t activation_bytes, int64_t now_ns, struct engine_room *room);
@@ -60,6 +60,7 @@ void engine_open_service(struct engine *engine, int service, const struct perf *
 /* Its model leaves: its requests are returned (DRAINING); true when none is in flight any more and
  * the bytes are free again. */
 bool engine_close_service(struct engine *engine, int service, int64_t now_ns);
+bool engine_is_service_busy(const struct engine *engine, int service); /* it has requests */
 void engine_drain(struct engine *engine); /* takes nothing new; what runs goes on */
 
 int64_t engine_step(struct engine *engine,

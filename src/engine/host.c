@@ -24,7 +24,15 @@
 #define HOST_REPORT_NS     (100 * TIME_NS_PER_MS)
 #define HOST_BLOCKED_NS    (TIME_NS_PER_MS) /* looks for room again at least this often */
 
-enum mail_kind { MAIL_SUBMIT, MAIL_CANCEL, MAIL_ROOM, MAIL_OPEN, MAIL_CLOSE, MAIL_DRAIN };
+enum mail_kind {
+    MAIL_SUBMIT,
+    MAIL_CANCEL,
+    MAIL_ROOM,
+    MAIL_OPEN,
+    MAIL_CLOSE,
+    MAIL_EVICT,
+    MAIL_DRAIN
+};
 struct mail_submit {
     uint32_t kind, unused;
     struct request request; /* the body's bytes follow */
@@ -83,8 +91,20 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     return ring_put(host->events, event, sizeof(*event), payload, n_bytes);
 }
 
+static void report(struct engine_host *host, int64_t now_ns)
+{
+    struct engine_report r;
+    engine_report(host->engine, &r, now_ns);
+    r.host_ns = host->host_ns;
+    host->next_report_ns = now_ns + host->report_ns;
+    host->has_news |=
+        ring_put(host->reports, &r, sizeof(r), NULL, 0); /* full: the next one will do */
+}
+
+/* The report goes first: who hears of a change finds its bytes there. */
 static void answer(struct engine_host *host, const struct engine_host_answer *a)
 {
+    report(host, time_now_ns());
     host->has_news = true;
     CHECK(ring_put(host->answers, a, sizeof(*a), NULL, 0));
 }
@@ -105,6 +125,16 @@ static bool take_submit(struct engine_host *host, const void *record, size_t n_b
     return engine_submit(host->engine, &mail.request, body, time_now_ns());
 }
 
+static void begin_closing(struct engine_host *host, int service)
+{
+    struct pending *pending = &host->pending[service];
+    if (pending->wants_room) /* the ask for room is answered by this: it got none */
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_ROOM,
+                                                   .service = (uint16_t)service });
+    pending->wants_room = false;
+    pending->is_closing = true;
+}
+
 static void take_control(struct engine_host *host, const struct mail_control *mail)
 {
     struct pending *pending = &host->pending[mail->service];
@@ -121,11 +151,14 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
                                                    .service = (uint16_t)mail->service });
         break;
     case MAIL_CLOSE:
-        if (pending->wants_room) /* the ask for room is answered by this: it got none */
-            answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_ROOM,
+        begin_closing(host, mail->service);
+        break;
+    case MAIL_EVICT:
+        if (engine_is_service_busy(host->engine, mail->service))
+            answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_CLOSED,
                                                        .service = (uint16_t)mail->service });
-        pending->wants_room = false;
-        pending->is_closing = true;
+        else
+            begin_closing(host, mail->service);
         break;
     default:
         CHECK(mail->kind == MAIL_DRAIN);
@@ -159,41 +192,34 @@ static void take_mail(struct engine_host *host)
     }
 }
 
-/* Asks that take their time go on: rooms being made, services closing, the drain. */
+/* Asks that take their time go on: services closing, then rooms being made (of what those leave),
+ * the drain. */
 static void go_on(struct engine_host *host)
 {
     for (int service = 0; service < host->n_services; service++) {
         struct pending *pending = &host->pending[service];
-        struct engine_host_answer a = { .service = (uint16_t)service };
-        if (pending->wants_room) {
-            a.what = ENGINE_HOST_ROOM;
-            a.is_done = engine_make_room(host->engine, service, pending->weights_bytes,
-                                         pending->activation_bytes, time_now_ns(), &a.room);
-            pending->wants_room = !a.is_done && !a.room.never;
-            if (!pending->wants_room)
-                answer(host, &a);
-        }
-        if (pending->is_closing && engine_close_service(host->engine, service, time_now_ns())) {
-            a.what = ENGINE_HOST_CLOSED;
-            a.is_done = true;
-            pending->is_closing = false;
+        if (!pending->is_closing || !engine_close_service(host->engine, service, time_now_ns()))
+            continue;
+        pending->is_closing = false;
+        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_CLOSED,
+                                                   .is_done = true,
+                                                   .service = (uint16_t)service });
+    }
+    for (int service = 0; service < host->n_services; service++) {
+        struct pending *pending = &host->pending[service];
+        struct engine_host_answer a = { .what = ENGINE_HOST_ROOM, .service = (uint16_t)service };
+        if (!pending->wants_room)
+            continue;
+        a.is_done = engine_make_room(host->engine, service, pending->weights_bytes,
+                                     pending->activation_bytes, time_now_ns(), &a.room);
+        pending->wants_room = !a.is_done && !a.room.never;
+        if (!pending->wants_room)
             answer(host, &a);
-        }
     }
     if (host->is_draining && engine_is_idle(host->engine)) {
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_DRAINED, .is_done = true });
         host->is_draining = false;
     }
-}
-
-static void report(struct engine_host *host, int64_t now_ns)
-{
-    struct engine_report r;
-    engine_report(host->engine, &r, now_ns);
-    r.host_ns = host->host_ns;
-    host->next_report_ns = now_ns + host->report_ns;
-    host->has_news |=
-        ring_put(host->reports, &r, sizeof(r), NULL, 0); /* full: the next one will do */
 }
 
 static void sleep_until(struct engine_host *host, int64_t wake_ns)
@@ -403,6 +429,11 @@ bool engine_host_open_service(struct engine_host *host, int service, const struc
 bool engine_host_close_service(struct engine_host *host, int service)
 {
     return ask(host, &(struct mail_control){ .kind = MAIL_CLOSE, .service = service });
+}
+
+bool engine_host_evict_service(struct engine_host *host, int service)
+{
+    return ask(host, &(struct mail_control){ .kind = MAIL_EVICT, .service = service });
 }
 
 bool engine_host_drain(struct engine_host *host)

@@ -44,12 +44,14 @@ bool engine_host_open_service(struct engine_host *host, int service, const struc
 /* Returns its requests (DRAINING) and frees its bytes. After CLOSED the executor touches the model
  * no more. Also gives back a room that was booked or is being made but never opened. */
 bool engine_host_close_service(struct engine_host *host, int service);
+/* The same for a model without requests. With some nothing changes: CLOSED is not done. */
+bool engine_host_evict_service(struct engine_host *host, int service);
 bool engine_host_drain(struct engine_host *host); /* answered when nothing is left to do */
 
 enum engine_host_what {
     ENGINE_HOST_ROOM, /* is_done: booked; else never, see room */
     ENGINE_HOST_OPENED,
-    ENGINE_HOST_CLOSED,
+    ENGINE_HOST_CLOSED, /* is_done, or it had requests and was to be evicted */
     ENGINE_HOST_DRAINED,
 };
 struct engine_host_answer {

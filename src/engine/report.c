@@ -28,6 +28,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_prefix_queries = kv.n_queries,
         .n_prefix_hits = kv.n_hits,
         .n_preempted = e->stats[service].n_preempted,
+        .n_arrived = e->stats[service].n_arrived,
         .solo_ns = shown->solo_ns,
         .remaining_ns = engine_stats_remaining_ns(e, service),
     };

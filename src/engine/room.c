@@ -74,6 +74,17 @@ static int64_t unbooked_bytes(const struct engine *e)
     return ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - kv_unit_bytes(e->kv);
 }
 
+/* Bytes of models that are leaving: they come back with the last batch in flight. */
+static int64_t closing_bytes(const struct engine *e)
+{
+    int64_t sum = 0;
+    for (int service = 0; service < e->options.n_services; service++) {
+        if (e->room_state[service] == ENGINE_ROOM_CLOSING)
+            sum += e->ledger.weights_bytes[service] + e->ledger.activation_bytes[service];
+    }
+    return sum;
+}
+
 void engine_room_press(struct engine *e)
 {
     int64_t wanted = min_i64(sum_wanted(e), unbooked_bytes(e));
@@ -88,7 +99,9 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
     uint8_t *state = &e->room_state[service];
     int64_t need = weights_bytes + activation_bytes;
     CHECK(*state == ENGINE_ROOM_NONE || *state == ENGINE_ROOM_WANTED);
-    *room = (struct engine_room){ .need_bytes = need, .have_bytes = unbooked_bytes(e) };
+    *room = (struct engine_room){ .need_bytes = need,
+                                  .have_bytes = unbooked_bytes(e) + closing_bytes(e),
+                                  .most_bytes = e->ledger.total_bytes - kv_unit_bytes(e->kv) };
     room->never = need > room->have_bytes;
     e->wanted_bytes[service] = room->never ? 0 : need;
     *state = room->never ? ENGINE_ROOM_NONE : ENGINE_ROOM_WANTED;

@@ -55,7 +55,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 };
 
 struct engine_stats { /* of one service */
-    int64_t n_finished, n_preempted;
+    int64_t n_arrived, n_finished, n_preempted;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick, n_ticks;
     double rate_per_s;

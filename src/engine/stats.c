@@ -38,6 +38,7 @@ void engine_stats_init(struct engine *e, int service, const struct perf *perf)
 
 void engine_stats_arrived(struct engine *e, const struct request *request)
 {
+    e->stats[request->service].n_arrived++;
     e->stats[request->service].n_arrived_tick++;
 }
 

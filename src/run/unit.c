@@ -149,9 +149,9 @@ static void fail_job(struct run_unit *unit, enum status cause)
     job->weights = NULL;
     atomic_store(&job->phase, JOB_NONE);
     bool is_booked = s->state == UNIT_ROOM || s->state == UNIT_PACKING;
-    tell(unit, job->service, cause == STATUS_CANCELLED ? SERVICE_UNLOADED : SERVICE_BROKEN, cause,
-         &job->fault);
-    if (cause != STATUS_CANCELLED)
+    bool is_broken = cause != STATUS_CANCELLED && cause != STATUS_BUSY;
+    tell(unit, job->service, is_broken ? SERVICE_BROKEN : SERVICE_UNLOADED, cause, &job->fault);
+    if (is_broken)
         log_line(LOG_ERROR, "load", "%s", job->fault.text);
     s->wants_out = false;
     s->state = is_booked ? UNIT_LEAVING : UNIT_UNLOADED;
@@ -214,13 +214,15 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
     struct unit_service *s = &unit->services[answer->service];
     if (s->state != UNIT_ROOM)
         return;
-    if (!answer->is_done) {
+    if (!answer->is_done && answer->room.need_bytes <= answer->room.most_bytes) {
+        fail_job(unit, STATUS_BUSY); /* a model that was to leave stays: it has requests */
+    } else if (!answer->is_done) {
         fault_set(&job->fault, STATUS_TOO_LARGE,
                   "model %s needs %.1f MiB (weights %.1f, activations %.1f) and this device has "
                   "%.1f MiB for models",
                   unit->options.host.engine.services[answer->service].name,
                   mib(answer->room.need_bytes), mib(job->weights_bytes), mib(job->activation_bytes),
-                  mib(answer->room.have_bytes));
+                  mib(answer->room.most_bytes));
         fail_job(unit, STATUS_TOO_LARGE);
     } else if (s->wants_out) {
         fail_job(unit, STATUS_CANCELLED);
@@ -249,6 +251,12 @@ static void take_answer(struct run_unit *unit, const struct engine_host_answer *
                  (long long)(s->model.weights_bytes >> 20));
         break;
     case ENGINE_HOST_CLOSED:
+        if (!answer->is_done) {
+            s->state = UNIT_LOADED;
+            s->wants_out = false;
+            tell(unit, answer->service, SERVICE_LOADED, STATUS_BUSY, NULL);
+            break;
+        }
         run_executor_remove_model(unit->executor, answer->service);
         if (s->model.weights) {
             run_model_close(&s->model);
@@ -265,7 +273,7 @@ static void take_answer(struct run_unit *unit, const struct engine_host_answer *
 static void ask_out(struct run_unit *unit, int service)
 {
     unit->services[service].state = UNIT_LEAVING;
-    unit->services[service].ask_pending = !engine_host_close_service(unit->host, service);
+    unit->services[service].ask_pending = !engine_host_evict_service(unit->host, service);
 }
 
 /* Asks that found a full inbox are made again. */

@@ -261,6 +261,9 @@ static void services_come_and_go(void **state)
     open_services(host);
     struct asked asked = { .n_got = PROMPT };
     assert_true(submit(host, &asked, 0));
+    assert_true(engine_host_evict_service(host, 0));
+    a = wait_answer(host); /* it has a request: it stays */
+    assert_true(a.what == ENGINE_HOST_CLOSED && !a.is_done && a.service == 0);
     assert_true(engine_host_close_service(host, 0));
     a = wait_answer(host);
     assert_true(a.what == ENGINE_HOST_CLOSED && a.is_done);

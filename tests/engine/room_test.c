@@ -104,6 +104,7 @@ static void closing_returns_all(void **state)
             &w, &(struct world_ask){ .index = i, .service = i % 2, .n_prompt = 20, .n_new = 30 }));
     world_run(&w, 5500000);
     assert_false(engine_close_service(w.engine, 0, w.clock_ns));
+    assert_true(engine_is_service_busy(w.engine, 0)); /* the rest is in flight */
     w.wake_ns = w.clock_ns;
     world_run(&w, w.clock_ns + 2000000);
     assert_true(engine_close_service(w.engine, 0, w.clock_ns));
@@ -120,6 +121,29 @@ static void closing_returns_all(void **state)
     world_close(&w);
 }
 
+/* What a leaving model still holds comes back: who needs it waits instead of hearing "never". */
+static void leaving_models_count_as_room(void **state)
+{
+    struct world w;
+    struct engine_room room;
+    (void)state;
+    open_closed(&w, 20000);
+    assert_true(engine_make_room(w.engine, 0, 12000, 0, 0, &room));
+    engine_open_service(w.engine, 0, &perf, 0);
+    assert_true(world_submit(&w, &(struct world_ask){ .index = 0, .n_prompt = 20, .n_new = 30 }));
+    world_run(&w, 5500000);
+    assert_false(engine_make_room(w.engine, 1, 12000, 0, w.clock_ns, &room));
+    assert_true(room.never && room.need_bytes <= room.most_bytes); /* while that one stays */
+    assert_false(engine_close_service(w.engine, 0, w.clock_ns));
+    assert_false(engine_make_room(w.engine, 1, 12000, 0, w.clock_ns, &room));
+    assert_false(room.never);
+    w.wake_ns = w.clock_ns;
+    world_run(&w, w.clock_ns + 2000000);
+    assert_true(engine_close_service(w.engine, 0, w.clock_ns));
+    assert_true(engine_make_room(w.engine, 1, 12000, 0, w.clock_ns, &room));
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +151,7 @@ int main(void)
         cmocka_unit_test(room_is_made_under_load),
         cmocka_unit_test(who_never_fits_any_more_goes_home),
         cmocka_unit_test(closing_returns_all),
+        cmocka_unit_test(leaving_models_count_as_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,16 +11,24 @@
 enum { ASKS_MAX = 64 };
 static const int64_t BROKEN_NS =
     10 * TIME_NS_PER_S; /* a load that failed is not tried again before */
+static const int64_t FRESH_NS =
+    TIME_NS_PER_S; /* a model that was loaded for requests waits for them so long */
+static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 static const int64_t RETRY_NS =
     20 * TIME_NS_PER_MS; /* between looks while a wanted model waits for room */
 
 struct place {      /* a service on an engine */
     uint8_t status; /* of the last report */
     bool is_asked_in, is_asked_out;
+    bool is_due_at_start;  /* to be loaded here as well, if that costs nobody his place */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
+    int64_t n_arrived;     /* requests that it ever got, by the last report */
+    int64_t
+        fresh_until_ns; /* loaded for requests that are on their way to it: not evicted before */
 };
 struct want {
     bool is_wanted;
+    bool is_for_requests; /* they are held at a gateway */
     int64_t broken_until_ns;
     enum status cause;
     struct fault fault;
@@ -88,6 +96,11 @@ static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
     return false;
 }
 
+static bool is_idle(const struct cluster_manager *m, const struct place *place)
+{
+    return place->status == SERVICE_LOADED && place->fresh_until_ns <= m->now_ns;
+}
+
 /* The models of an engine as residency sees them; *free_bytes is what neither they nor orders under
  * way have claimed. */
 static int32_t list_residents(const struct cluster_manager *m, int engine,
@@ -105,12 +118,12 @@ static int32_t list_residents(const struct cluster_manager *m, int engine,
         if (place->is_asked_out)
             continue; /* its bytes come back: the loader waits for them */
         *free_bytes -= n_bytes;
-        out[n++] = (struct residency_model){ .service = (uint16_t)s,
-                                             .n_bytes = n_bytes,
-                                             .keep_alive_ns = m->services[s].keep_alive_ns,
-                                             .idle_since_ns = place->status == SERVICE_LOADED
-                                                                  ? place->idle_since_ns
-                                                                  : TIME_NEVER };
+        out[n++] =
+            (struct residency_model){ .service = (uint16_t)s,
+                                      .n_bytes = n_bytes,
+                                      .keep_alive_ns = m->services[s].keep_alive_ns,
+                                      .idle_since_ns =
+                                          is_idle(m, place) ? place->idle_since_ns : TIME_NEVER };
     }
     return n;
 }
@@ -244,37 +257,17 @@ static void take_report(struct cluster_manager *m, const struct message_report *
         bool is_busy = report->n_waiting + report->n_running > 0;
         if (report->status == SERVICE_LOADED && place->status != SERVICE_LOADED)
             place->idle_since_ns = m->now_ns;
+        bool was_used = report->n_arrived != place->n_arrived; /* also for less than a report */
         if (is_busy)
             place->idle_since_ns = TIME_NEVER;
-        else if (place->idle_since_ns == TIME_NEVER)
+        else if (place->idle_since_ns == TIME_NEVER || was_used)
             place->idle_since_ns = m->now_ns;
+        if (was_used)
+            place->fresh_until_ns = 0;
+        place->n_arrived = report->n_arrived;
         place->status = report->status;
         if (report->weights_bytes > 0)
             m->need_bytes[s] = report->weights_bytes + report->activation_bytes;
-    }
-}
-
-static void take_change(struct cluster_manager *m, const struct message_change *message)
-{
-    struct place *place = &m->places[message->head.engine][message->head.service];
-    int service = message->head.service;
-    place->is_asked_in = false;
-    place->status = message->status;
-    switch (message->status) {
-    case SERVICE_LOADED:
-        m->wants[service].is_wanted = false;
-        place->idle_since_ns = m->now_ns;
-        answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
-        break;
-    case SERVICE_BROKEN:
-        place->is_asked_out = false;
-        note_broken(m, service, (enum status)message->cause, &message->fault);
-        break;
-    default:
-        place->is_asked_out = false;
-        if (!is_loaded_anywhere(m, service))
-            answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
-        break;
     }
 }
 
@@ -286,6 +279,46 @@ static void refuse_ask(struct cluster_manager *m, int service, uint8_t kind, enu
     answer_asks(m, service, kind, status, &fault);
 }
 
+/* Now loaded, or still: an engine lets no model go that has requests. */
+static void take_loaded(struct cluster_manager *m, struct place *place, int service,
+                        enum status cause)
+{
+    struct want *want = &m->wants[service];
+    if (cause == STATUS_BUSY) {
+        place->is_asked_out = false;
+        place->idle_since_ns = TIME_NEVER;
+        refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
+    } else {
+        place->idle_since_ns = m->now_ns;
+        place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
+    }
+    want->is_wanted = want->is_for_requests = false;
+    answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
+}
+
+static void take_change(struct cluster_manager *m, const struct message_change *message)
+{
+    struct place *place = &m->places[message->head.engine][message->head.service];
+    int service = message->head.service;
+    place->is_asked_in = false;
+    place->status = message->status;
+    switch (message->status) {
+    case SERVICE_LOADED:
+        take_loaded(m, place, service, (enum status)message->cause);
+        break;
+    case SERVICE_BROKEN:
+        place->is_asked_out = false;
+        if (!is_anywhere(m, service)) /* else that place will do */
+            note_broken(m, service, (enum status)message->cause, &message->fault);
+        break;
+    default:
+        place->is_asked_out = false;
+        if (!is_loaded_anywhere(m, service))
+            answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        break;
+    }
+}
+
 static void take_unload(struct cluster_manager *m, int service)
 {
     bool is_busy = false, is_there = false;
@@ -295,8 +328,7 @@ static void take_unload(struct cluster_manager *m, int service)
                               m->places[e][service].idle_since_ns == TIME_NEVER);
     }
     if (is_busy) {
-        refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY,
-                   "has requests: a busy model is not unloaded");
+        refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
     } else if (!is_there) {
         answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
     } else {
@@ -344,7 +376,7 @@ static void take_mail(struct cluster_manager *m)
         else if (head->kind == MESSAGE_CHANGE)
             take_change(m, message);
         else if (head->kind == MESSAGE_WANT)
-            m->wants[head->service].is_wanted = true;
+            m->wants[head->service].is_wanted = m->wants[head->service].is_for_requests = true;
         else if (head->kind == MESSAGE_ASK)
             take_ask(m, message);
         port->pop(port->self, port->address);
@@ -367,6 +399,28 @@ static int64_t unload_expired(struct cluster_manager *m)
     return wake;
 }
 
+/* Models that are loaded at start have one place each by now: then as many more as fit without
+ * evicting, so that every engine that may serve one does. */
+static void fill_at_start(struct cluster_manager *m)
+{
+    for (int s = 0; s < m->options.n_services; s++) {
+        if (m->wants[s].is_wanted && !is_anywhere(m, s))
+            return;
+    }
+    for (int e = 0; e < m->options.n_engines; e++) {
+        for (int s = 0; s < m->options.n_services && m->has_report[e]; s++) {
+            struct place *place = &m->places[e][s];
+            struct residency_model residents[LIMIT_SERVICES];
+            int64_t free_bytes;
+            bool is_due = place->is_due_at_start && !is_in(place);
+            place->is_due_at_start = false;
+            (void)list_residents(m, e, residents, &free_bytes);
+            if (is_due && free_bytes >= m->need_bytes[s])
+                place->is_asked_in = post_order(m, MESSAGE_LOAD, e, s);
+        }
+    }
+}
+
 int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
 {
     m->now_ns = now_ns;
@@ -380,6 +434,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
         if (m->wants[s].is_wanted)
             wake = min_i64(wake, now_ns + RETRY_NS);
     }
+    fill_at_start(m);
     return wake;
 }
 
@@ -395,7 +450,7 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     for (int s = 0; s < options->n_services; s++) {
         m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
         for (int e = 0; e < options->n_engines; e++)
-            m->places[e][s].idle_since_ns = 0;
+            m->places[e][s].is_due_at_start = m->wants[s].is_wanted && may_serve(m, e, s);
     }
     return m;
 }

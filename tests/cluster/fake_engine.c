@@ -58,6 +58,7 @@ static bool submit(void *self, const struct request *request, const struct reque
         say(engine, &back, NULL, NULL);
         return true;
     }
+    engine->n_arrived[request->service]++;
     *place = (struct fake_request){ .is_live = true, .request = *request, .seed = body->seed };
     memcpy(place->tokens, request_body_tokens(body), sizeof(int32_t) * body->n_tokens);
     for (int32_t i = request->n_prompt; i < request->n_tokens;
@@ -209,7 +210,8 @@ static const struct engine_report *report(void *self)
     r->n_requests = 0;
     r->n_services = engine->n_services;
     for (int s = 0; s < engine->n_services; s++) {
-        r->services[s] = (struct service_report){ .status = engine->status[s] };
+        r->services[s] = (struct service_report){ .status = engine->status[s],
+                                                  .n_arrived = engine->n_arrived[s] };
         if (engine->status[s] == SERVICE_LOADED)
             r->services[s].weights_bytes = 400;
     }

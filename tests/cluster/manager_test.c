@@ -1,0 +1,233 @@
+/* The manager against a node played by hand: which orders follow which reports. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cluster/manager.h"
+#include "cluster/message.h"
+
+enum { N_ENGINES = 2, N_SERVICES = 3, PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
+
+struct scene {
+    struct service_spec services[N_SERVICES];
+    struct cluster_local_bus *bus;
+    struct cluster_manager *manager;
+    struct bus_port node;
+    struct engine_report reports[N_ENGINES];
+    int64_t now_ns;
+    int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES];
+};
+
+static void open_scene(struct scene *s, int64_t memory_bytes)
+{
+    static const int64_t need[N_SERVICES] = { 400, 400, 400 };
+    s->now_ns = TIME_NS_PER_S;
+    for (int i = 0; i < N_SERVICES; i++)
+        snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
+    for (int e = 0; e < N_ENGINES; e++)
+        s->reports[e] = (struct engine_report){ .engine = (uint16_t)e,
+                                                .is_healthy = true,
+                                                .memory_bytes = memory_bytes,
+                                                .n_services = N_SERVICES };
+    s->bus = cluster_local_bus_open(PORTS, 1 << 20);
+    s->node = cluster_local_bus_port(s->bus, PORT_NODE);
+    const struct cluster_manager_options options = { .port = cluster_local_bus_port(s->bus,
+                                                                                    PORT_MANAGER),
+                                                     .gateway = PORT_GATEWAY,
+                                                     .node = PORT_NODE,
+                                                     .n_engines = N_ENGINES,
+                                                     .n_services = N_SERVICES,
+                                                     .services = s->services,
+                                                     .need_bytes = need };
+    s->manager = cluster_manager_open(&options);
+}
+
+static void close_scene(struct scene *s)
+{
+    cluster_manager_close(s->manager);
+    cluster_local_bus_close(s->bus);
+    mem_give(s);
+}
+
+static void say_change(struct scene *s, int engine, int service, enum service_status status,
+                       enum status cause)
+{
+    struct message_change message = { .status = (uint8_t)status, .cause = (uint8_t)cause };
+    message.head = cluster_message_head(MESSAGE_CHANGE, PORT_NODE, sizeof message);
+    message.head.engine = (uint16_t)engine;
+    message.head.service = (uint16_t)service;
+    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
+    s->reports[engine].services[service].status = (uint8_t)status;
+    s->reports[engine].services[service].weights_bytes = status == SERVICE_LOADED ? 400 : 0;
+}
+
+static void want(struct scene *s, int service)
+{
+    struct message_head head = cluster_message_head(MESSAGE_WANT, PORT_GATEWAY, sizeof head);
+    head.service = (uint16_t)service;
+    assert_true(s->node.send(s->node.self, PORT_MANAGER, &head, sizeof head, NULL, 0));
+}
+
+/* Reports, a step, and obedience: what is ordered happens at once. */
+static void step(struct scene *s, int64_t span_ns)
+{
+    const void *record;
+    size_t n_bytes;
+    s->now_ns += span_ns;
+    for (int e = 0; e < N_ENGINES; e++) {
+        struct message_report message = { .report = s->reports[e] };
+        message.head = cluster_message_head(MESSAGE_REPORT, PORT_NODE, sizeof message);
+        message.head.engine = (uint16_t)e;
+        assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
+    }
+    (void)cluster_manager_step(s->manager, s->now_ns);
+    while (s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes)) {
+        const struct message_head *head = record;
+        if (head->kind == MESSAGE_LOAD) {
+            s->n_loads[head->engine][head->service]++;
+            say_change(s, head->engine, head->service, SERVICE_LOADED, STATUS_OK);
+        } else if (head->kind == MESSAGE_UNLOAD) {
+            s->n_unloads[head->engine][head->service]++;
+            bool is_busy = s->reports[head->engine].services[head->service].n_running > 0;
+            say_change(s, head->engine, head->service, is_busy ? SERVICE_LOADED : SERVICE_UNLOADED,
+                       is_busy ? STATUS_BUSY : STATUS_OK);
+        }
+        s->node.pop(s->node.self, PORT_NODE);
+    }
+}
+
+static void test_loaded_at_start_on_every_engine(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].is_loaded_at_start = i < 2;
+        s->services[i].keep_alive_ns = -1;
+    }
+    s->services[1].engines = 2; /* the second engine only */
+    open_scene(s, 1000);
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_MS);
+    assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1);
+    assert_true(s->n_loads[0][1] == 0 && s->n_loads[1][1] == 1);
+    assert_true(s->n_loads[0][2] == 0 && s->n_loads[1][2] == 0);
+    close_scene(s);
+}
+
+/* Room for one model on each engine: each of the two has one place, none is sent out for a copy. */
+static void test_copies_evict_nobody(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].is_loaded_at_start = i < 2;
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    }
+    open_scene(s, 500);
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_MS);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(s->n_loads[0][i] + s->n_loads[1][i], 1);
+        assert_int_equal(s->n_unloads[0][i] + s->n_unloads[1][i], 0);
+    }
+    close_scene(s);
+}
+
+/* Requests too short for any report to see them keep a model in memory all the same. */
+static void test_short_requests_keep_it_alive(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = TIME_NS_PER_S;
+    s->services[0].engines = 1;
+    open_scene(s, 1000);
+    want(s, 0);
+    for (int i = 0; i < 50; i++) {
+        s->reports[0].services[0].n_arrived += i % 5 == 0;
+        step(s, 100 * TIME_NS_PER_MS);
+    }
+    assert_true(s->n_loads[0][0] == 1 && s->n_unloads[0][0] == 0);
+    for (int i = 0; i < 12; i++)
+        step(s, 100 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_unloads[0][0], 1);
+    close_scene(s);
+}
+
+/* A model loaded for requests isn't sent out again before they could reach it; one that is busy
+ * without the manager's knowledge stays, and the other gets its turn later. */
+static void test_taking_turns(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        s->services[i].engines = 1;
+    }
+    open_scene(s, 500);
+    want(s, 0);
+    step(s, TIME_NS_PER_MS);
+    step(s, TIME_NS_PER_MS);
+    assert_int_equal(s->n_loads[0][0], 1);
+    for (int i = 0; i < 10; i++) {
+        want(s, 1);
+        step(s, 10 * TIME_NS_PER_MS);
+    }
+    assert_true(s->n_loads[0][1] == 0 && s->n_unloads[0][0] == 0);
+    s->reports[0].services[0].n_arrived = 1; /* one came and went */
+    step(s, 10 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_unloads[0][0], 1);
+    for (int i = 0; i < 5; i++)
+        step(s, 10 * TIME_NS_PER_MS);
+    assert_int_equal(s->n_loads[0][1], 1);
+    close_scene(s);
+}
+
+static void test_a_busy_model_stays(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    open_scene(s, 1000);
+    want(s, 0);
+    for (int i = 0; i < 3; i++)
+        step(s, 2 * TIME_NS_PER_S);
+    int e = s->n_loads[0][0] ? 0 : 1;
+    struct message_ask ask = { .kind = CONTROL_UNLOAD };
+    ask.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask);
+    ask.head.id = 7;
+    assert_true(s->node.send(s->node.self, PORT_MANAGER, &ask, sizeof ask, NULL, 0));
+    /* The order leaves by a report that says idle; the engine knows better. */
+    const void *record;
+    size_t n_bytes;
+    (void)cluster_manager_step(s->manager, s->now_ns);
+    assert_true(s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes));
+    assert_int_equal(((const struct message_head *)record)->kind, MESSAGE_UNLOAD);
+    s->node.pop(s->node.self, PORT_NODE);
+    say_change(s, e, 0, SERVICE_LOADED, STATUS_BUSY);
+    s->reports[e].services[0].n_running = 1;
+    step(s, TIME_NS_PER_MS);
+    bool is_refused = false;
+    struct bus_port gateway = cluster_local_bus_port(s->bus, PORT_GATEWAY);
+    while (gateway.peek(gateway.self, PORT_GATEWAY, &record, &n_bytes)) {
+        const struct message_answer *answer = record;
+        is_refused = is_refused || (answer->head.kind == MESSAGE_ANSWER && answer->head.id == 7 &&
+                                    answer->status == STATUS_BUSY);
+        gateway.pop(gateway.self, PORT_GATEWAY);
+    }
+    assert_true(is_refused);
+    close_scene(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loaded_at_start_on_every_engine),
+        cmocka_unit_test(test_copies_evict_nobody),
+        cmocka_unit_test(test_short_requests_keep_it_alive),
+        cmocka_unit_test(test_taking_turns),
+        cmocka_unit_test(test_a_busy_model_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -45,16 +45,14 @@ static void refuse_busy(struct api_http_exchange *x)
         api_refuse(x, &error);
 }
 
-void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
+static bool put_ask(struct api *api, enum control_kind kind, uint16_t service,
                     struct api_http_exchange *x)
 {
     struct api_mirror *mirror = &api->mirror;
     struct api_pending *pending = find_pending(mirror, 0);
     struct control_ask ask = { .id = ++mirror->counter, .kind = (uint8_t)kind, .service = service };
-    if (pending == NULL || !api->options.control.ask(api->options.control.self, &ask)) {
-        refuse_busy(x);
-        return;
-    }
+    if (pending == NULL || !api->options.control.ask(api->options.control.self, &ask))
+        return false;
     *pending = (struct api_pending){
         .id = ask.id, .kind = ask.kind, .service = service, .since_ns = time_now_ns(), .x = x
     };
@@ -63,6 +61,19 @@ void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
         x->on_gone = on_gone;
     }
     api_nudge(api);
+    return true;
+}
+
+void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
+                    struct api_http_exchange *x)
+{
+    if (!put_ask(api, kind, service, x))
+        refuse_busy(x);
+}
+
+bool api_mirror_refresh(struct api *api, struct api_http_exchange *x)
+{
+    return put_ask(api, CONTROL_LIST, 0, x);
 }
 
 static bool is_pending(const struct api_mirror *mirror, uint8_t kind)
@@ -142,7 +153,9 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
         mirror->is_draining = said->is_draining;
         mirror->said_ns = now_ns;
     }
-    if (pending->x != NULL)
+    if (pending->x != NULL && pending->kind == CONTROL_LIST)
+        api_models_print_states(api, pending->x);
+    else if (pending->x != NULL)
         answer(pending->x, said);
     *pending = (struct api_pending){ 0 };
 }

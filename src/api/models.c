@@ -202,6 +202,12 @@ static void print_state(struct api *api, struct json_out *json, const struct api
 
 void api_models_states(struct api *api, struct api_http_exchange *x)
 {
+    if (!api_mirror_refresh(api, x))
+        api_models_print_states(api, x); /* too many ask: as it was a moment ago */
+}
+
+void api_models_print_states(struct api *api, struct api_http_exchange *x)
+{
     struct str out;
     struct json_out json;
     begin(&json, &out);

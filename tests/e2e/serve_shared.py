@@ -128,14 +128,14 @@ class Shoal:
         status, head, text = toy.ask(self.port, "POST", path, body, headers, timeout)
         return status, head, json.loads(text)
 
-    def complete(self, model, prompt, n=16, **fields):
+    def complete(self, model, prompt, n_tokens=16, **fields):
         """The page of a completion that must succeed: greedy and of full length unless the fields say other."""
-        status, _, page = self.post("/v1/completions", body_of(model, prompt, n, **fields))
+        status, _, page = self.post("/v1/completions", body_of(model, prompt, n_tokens, **fields))
         assert status == 200, (status, page)
         return page
 
-    def text(self, model, prompt, n=16, **fields):
-        return self.complete(model, prompt, n, **fields)["choices"][0]["text"]
+    def text(self, model, prompt, n_tokens=16, **fields):
+        return self.complete(model, prompt, n_tokens, **fields)["choices"][0]["text"]
 
     def state(self):
         status, _, text = self.get("/models")
@@ -164,8 +164,8 @@ class Shoal:
         return done.returncode, done.stdout, done.stderr
 
 
-def body_of(model, prompt, n=16, **fields):
-    return {"model": model, "prompt": prompt, "max_tokens": n, "temperature": 0, "ignore_eos": True, **fields}
+def body_of(model, prompt, n_tokens=16, **fields):
+    return {"model": model, "prompt": prompt, "max_tokens": n_tokens, "temperature": 0, "ignore_eos": True, **fields}
 
 
 class Stream:

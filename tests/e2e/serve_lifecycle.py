@@ -1,0 +1,189 @@
+"""Models come and go on the real server: loading on demand, room for one of two, keep-alive, loads that fail, the verbs.
+
+usage: serve_lifecycle.py SHOAL MODELS_FOLDER
+"""
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from serve_shared import SECONDS, Later, Shoal, Stream, body_of, main, paths, refused, test, until
+
+
+def config_of(models, *lines, **of_model):
+    """A YAML file of both models that loads none at start; of_model: more lines of one."""
+    text = "\n".join(lines) + "\nmodels:\n"
+    for name, path in models.items():
+        text += f"  {name}:\n    path: {path}\n" + "".join(f"    {line}\n" for line in of_model.get(name, []))
+    return text
+
+
+def need_mib(shoal, models):
+    """What each model takes of the memory, from a server that has room for all, and the rest that the pool needs."""
+    with Shoal(shoal, models=paths(models)) as server:
+        return {m["id"]: (m["memory"]["weights_bytes"] + m["memory"]["activation_bytes"]) / 2**20 for m in server.state()["data"]}
+
+
+@test
+def lifecycle_loads_on_demand(shoal, models):
+    with Shoal(shoal, config=config_of(paths(models), "keep_alive: 1h"), wait=None) as server:
+        assert server.status("tale") == server.status("cee") == "unloaded"
+        asks = [Later(server.text, "tale", "And he", 8) for _ in range(5)]
+        texts = {ask.result() for ask in asks}
+        assert len(texts) == 1
+        assert until(lambda: server.status("tale") == "loaded") and server.status("cee") == "unloaded"
+        # Unloaded by hand: the next request brings it back, with the same answer.
+        assert server.post("/models/unload", {"model": "tale"})[0] == 200
+        assert until(lambda: server.status("tale") == "unloaded")
+        assert server.model("tale")["memory"]["weights_bytes"] == 0, server.state()
+        assert server.text("tale", "And he", 8) in texts
+        assert server.post("/models/load", {"model": "cee"})[0] == 200
+        assert until(lambda: server.status("cee") == "loaded")
+        assert server.post("/models/load", {"model": "cee"})[0] == 200  # it is there already
+        assert server.post("/models/load", {"model": "nobody"})[0] == 404
+
+
+@test
+def lifecycle_one_fits_of_two(shoal, models):
+    """Memory for only one model at a time: every request is answered, and nothing is evicted that works."""
+    need = need_mib(shoal, models)
+    memory = max(need.values()) + 6
+    assert memory < sum(need.values()), need
+    config = config_of(paths(models), f"memory: {int(memory)}MiB", "keep_alive: 1h")
+    with Shoal(shoal, config=config, wait=None) as server:
+        expected = {}
+        for _ in range(3):
+            for name, prompt in (("tale", "And he"), ("cee", "if (x")):
+                text = server.text(name, prompt, 8)
+                assert expected.setdefault(name, text) == text
+                other = server.model("cee" if name == "tale" else "tale")
+                assert other["memory"]["weights_bytes"] == 0 and other["status"]["value"] != "loaded", other
+        # A long stream on one: the other waits for its end, then has its turn.
+        long = Stream(server, body_of("tale", "And he", 490, n=12)).begin()
+        waits = Later(server.text, "cee", "if (x", 8)
+        long.finish()
+        assert long.is_whole and len(long.events) > 490, long.got[-600:]
+        assert '"preemptions":0' in long.got.decode(), long.got[-600:]
+        assert waits.result() == expected["cee"] and waits.ended > long.ended
+        # Both at once, many of each: each turn evicts the other.
+        asks = [Later(server.text, *pair, 8) for pair in [("tale", "And he"), ("cee", "if (x")] * 8]
+        assert [ask.result() for ask in asks] == [expected["tale"], expected["cee"]] * 8
+        assert until(server.is_clear)
+
+
+@test
+def lifecycle_busy_is_not_unloaded(shoal, models):
+    with Shoal(shoal, "--max-batch", "1", models=paths(models)) as server:
+        long = Stream(server, body_of("tale", "And he", 490, n=12)).begin()
+        status, _, page = server.post("/models/unload", {"model": "tale"})
+        assert status == 409 and "busy" in page["error"]["message"], (status, page)
+        code, _, said = server.verb("unload", "tale")
+        assert code == 1 and "busy" in said, (code, said)
+        assert long.finish().is_whole
+
+
+@test
+def lifecycle_never_fits(shoal, models):
+    need = need_mib(shoal, models)
+    assert need["tale"] < need["cee"] - 1
+    config = config_of(paths(models), f"memory: {int(need['cee'] * 1.0)}MiB")
+    with Shoal(shoal, config=config, wait=None) as server:
+        begin = time.monotonic()
+        status, _, page = server.post("/v1/completions", body_of("cee", "if"))
+        assert status == 400 and page["error"]["code"] == "too_large", (status, page)
+        assert "MiB" in page["error"]["message"] and "cee" in page["error"]["message"], page
+        assert time.monotonic() - begin < 30
+        status, _, page = server.post("/models/load", {"model": "cee"})
+        assert status == 400 and "MiB" in page["error"]["message"], (status, page)
+        assert server.text("tale", "And he", 4)
+
+
+@test
+def lifecycle_keep_alive(shoal, models):
+    config = config_of(paths(models), "keep_alive: 1500ms", cee=["pinned: true", "preload: true"])
+    with Shoal(shoal, config=config, wait=None) as server:
+        until(lambda: server.status("cee") == "loaded")
+        # Short requests, which no report may see in the act, keep it as well.
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            server.text("tale", "And he", 1)
+            time.sleep(0.3)
+        assert server.log().count("load: tale is ready") == 1, server.log()
+        assert until(lambda: server.status("tale") == "unloaded") and server.status("cee") == "loaded"
+        assert server.text("tale", "And he", 2)
+
+
+@test
+def lifecycle_progress(shoal, models):
+    """A load under way shows itself in GET /models; the load ends well. (A demo model loads in milliseconds: /models/sse tells.)"""
+    config = config_of(paths(models), "profile: 2s")
+    with Shoal(shoal, "--profile", "2s", config=config, wait=None) as server:
+        ask = Later(server.text, "tale", "And he", 2)
+        seen = until(lambda: [m for m in [server.model("tale")] if m["status"]["value"] == "loading"], pause=0.01)[0]
+        assert 0 <= seen["status"]["progress"] <= 1
+        assert ask.result() and server.status("tale") == "loaded"
+
+
+@test
+def lifecycle_bad_files(shoal, models):
+    """Told at start in one sentence; a file that is gone when it is wanted fails that load alone."""
+    with open(f"{models}/tale.gguf", "rb") as f:
+        content = f.read()
+    with Shoal(shoal, models={"tale": f"{models}/tale.gguf"}) as server:
+        folder = server.folder.name
+        bad = os.path.join(folder, "bad.gguf")
+        for what in (content[:1000], b"GGUF" + b"\xff" * 500, b"", content[:len(content) // 2]):
+            with open(bad, "wb") as f:
+                f.write(what)
+            with refused(shoal, "--model", f"bad={bad}") as sentence:
+                assert "bad" in sentence and len(sentence) < 400, sentence
+        with refused(shoal, "--model", f"bad={folder}/nothing.gguf") as sentence:
+            assert "nothing.gguf" in sentence, sentence
+        gone = os.path.join(folder, "gone.gguf")
+        shutil.copy(f"{models}/tale.gguf", gone)
+        config = config_of({"gone": gone, "cee": f"{models}/cee.gguf"})
+        with Shoal(shoal, config=config, wait=None) as second:
+            os.rename(gone, gone + ".away")
+            for _ in range(2):  # the second is told from memory
+                status, _, page = second.post("/v1/completions", body_of("gone", "And"))
+                assert status == 500 and "gone.gguf" in page["error"]["message"], (status, page)
+            status, _, page = second.post("/models/load", {"model": "gone"})
+            assert status >= 400 and "gone.gguf" in page["error"]["message"], (status, page)
+            assert second.text("cee", "if (x", 4)
+            with open(gone, "wb") as f:
+                f.write(content[:len(content) // 2])
+            status, _, page = second.post("/models/load", {"model": "gone"})
+            assert status >= 400 and page["error"]["message"], (status, page)
+            os.rename(gone + ".away", gone)  # back: an operator's load tries again at once
+            assert second.post("/models/load", {"model": "gone"})[0] == 200
+            assert second.text("gone", "And he", 4) == server.text("tale", "And he", 4)
+
+
+@test
+def lifecycle_verbs(shoal, models):
+    with Shoal(shoal, config=config_of(paths(models), "admin_key: open-sesame"), wait=None) as server:
+        key = ("--key", "open-sesame")
+
+        def verb(*words):
+            code, out, err = server.verb(*words, *key)
+            assert code == 0, (words, code, out, err)
+            return out
+        code, _, said = server.verb("ls")
+        assert code == 1 and "key" in said
+        assert [line.split()[:2] for line in verb("ls").splitlines()[1:]] == [["tale", "unloaded"], ["cee", "unloaded"]]
+        verb("load", "tale")
+        rows = {line.split()[0]: line.split() for line in verb("ps").splitlines()[1:] if line.split()}
+        assert rows["tale"][1] == "loaded" and float(rows["tale"][3]) > 0 and rows["cee"][1] == "unloaded", rows
+        data = {m["id"]: m for m in json.loads(verb("ps", "--json"))["data"]}
+        assert data["tale"]["status"]["value"] == "loaded" and data["tale"]["memory"]["weights_bytes"] > 0
+        verb("unload", "tale")
+        assert "tale" in verb("ls") and "loaded" not in [line.split()[1] for line in verb("ls").splitlines()[1:]]
+        code, _, said = server.verb("load", "nobody", *key)
+        assert code == 1 and "nobody" in said
+    done = subprocess.run([shoal, "ps", "--server", f"127.0.0.1:{server.port}"], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("shoal: "), done.stderr
+
+
+if __name__ == "__main__":
+    main()

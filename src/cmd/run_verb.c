@@ -1,4 +1,5 @@
 /* shoal run: one prompt, one answer, no server: the same house, driven here. */
+#include "base/json_out.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -63,30 +64,49 @@ static int32_t *make_prompt(const struct api_model *model, const char *prompt, b
     return ids;
 }
 
+/* What the options say, as numbers; false with the sentence printed. */
+static bool read_options(const struct run_options *options, struct sampling *sampling,
+                         int64_t *n_tokens_max, uint64_t *seed)
+{
+    double temperature = 0.0, top_p = 1.0;
+    int64_t top_k = 0, given_seed = 0;
+    const char *wrong = NULL;
+    *n_tokens_max = 256;
+    if (options->n_tokens && (!parse_i64(options->n_tokens, n_tokens_max) || *n_tokens_max < 1))
+        wrong = "--max-tokens: expected a whole number from 1";
+    else if (options->temperature && (!parse_f64(options->temperature, &temperature) ||
+                                      temperature < 0.0 || temperature > 100.0))
+        wrong = "--temperature: expected a number from 0 to 100";
+    else if (options->top_p && (!parse_f64(options->top_p, &top_p) || top_p <= 0.0 || top_p > 1.0))
+        wrong = "--top-p: expected a number over 0, up to 1";
+    else if (options->top_k &&
+             (!parse_i64(options->top_k, &top_k) || top_k < 0 || top_k > LIMIT_VOCABULARY))
+        wrong = "--top-k: expected a whole number from 0";
+    else if (options->seed && !parse_i64(options->seed, &given_seed))
+        wrong = "--seed: expected a whole number";
+    if (wrong) {
+        fprintf(stderr, "shoal: %s\n", wrong);
+        return false;
+    }
+    *sampling = (struct sampling){ .temperature = (float)temperature,
+                                   .top_p = (float)top_p,
+                                   .repetition_penalty = 1.0F,
+                                   .top_k = (int32_t)top_k,
+                                   .n_top_logprobs = -1 };
+    *seed = options->seed ? (uint64_t)given_seed : rng_system();
+    return true;
+}
+
 static struct request_body *make_body(const struct api_model *model, const int32_t *ids,
-                                      int32_t n_ids, const struct run_options *options)
+                                      int32_t n_ids, const struct sampling *sampling, uint64_t seed)
 {
     size_t n_bytes = request_body_bytes((uint32_t)n_ids, (uint32_t)model->n_eog, 0);
     struct request_body *body = mem_take(n_bytes);
-    double temperature = 0.0, top_p = 1.0;
-    int64_t seed = 0, top_k = 0;
-    bool ok = (!options->temperature || parse_f64(options->temperature, &temperature)) &&
-              (!options->seed || parse_i64(options->seed, &seed)) &&
-              (!options->top_p || parse_f64(options->top_p, &top_p)) &&
-              (!options->top_k || parse_i64(options->top_k, &top_k));
-    if (!ok)
-        fprintf(
-            stderr,
-            "shoal: --temperature, --top-p, --top-k and --seed take numbers; using the defaults\n");
     *body = (struct request_body){ .n_bytes = (uint32_t)n_bytes,
                                    .n_tokens = (uint32_t)n_ids,
                                    .n_stop_ids = (uint32_t)model->n_eog,
-                                   .seed = options->seed ? (uint64_t)seed : rng_system(),
-                                   .sampling = { .temperature = (float)temperature,
-                                                 .top_p = (float)top_p,
-                                                 .repetition_penalty = 1.0F,
-                                                 .top_k = (int32_t)top_k,
-                                                 .n_top_logprobs = -1 } };
+                                   .seed = seed,
+                                   .sampling = *sampling };
     memcpy(request_body_tokens(body), ids, sizeof(int32_t) * (size_t)n_ids);
     memcpy(request_body_stop_ids(body), model->eog_ids, sizeof(int32_t) * (size_t)model->n_eog);
     return body;
@@ -104,7 +124,8 @@ static bool is_end_token(const struct api_model *model, int32_t id)
 struct answer {
     const struct api_model *model;
     struct detokenizer detokenizer;
-    struct str text;
+    struct str text; /* as a person reads it: what came last; as JSON: all of it */
+    bool is_json;
     int64_t begun_ns, first_ns, last_ns;
     int32_t n_tokens;
 };
@@ -115,13 +136,16 @@ static void print_tokens(struct answer *answer, const int32_t *ids, int32_t n)
     if (answer->n_tokens == 0)
         answer->first_ns = answer->last_ns;
     answer->n_tokens += n;
-    str_clear(&answer->text);
+    if (!answer->is_json)
+        str_clear(&answer->text);
     for (int32_t i = 0; i < n; i++) {
         if (!is_end_token(answer->model, ids[i]))
             detokenizer_add(&answer->detokenizer, ids[i], &answer->text);
     }
-    fwrite(answer->text.at, 1, answer->text.n, stdout);
-    fflush(stdout);
+    if (!answer->is_json) {
+        fwrite(answer->text.at, 1, answer->text.n, stdout);
+        fflush(stdout);
+    }
 }
 
 /* Drives the house until the request ended; the exit code. */
@@ -139,8 +163,10 @@ static int drive(struct house *house, struct answer *answer)
                 continue;
             if (event.why == SERVICE_STOPPED || event.why == SERVICE_LENGTH)
                 return 0;
-            fprintf(stderr, "\nshoal: %.*s\n", event.n_bytes,
-                    payload ? (const char *)payload : service_why_name(event.why));
+            if (event.n_bytes > 0)
+                fprintf(stderr, "shoal: %.*s\n", event.n_bytes, (const char *)payload);
+            else
+                fprintf(stderr, "shoal: %s\n", service_why_name(event.why));
             return 1;
         }
         struct pollfd fd = { .fd = service.wait_fd(service.self), .events = POLLIN };
@@ -150,30 +176,60 @@ static int drive(struct house *house, struct answer *answer)
     }
 }
 
-static void print_figures(const struct answer *answer)
+static void print_json(const struct answer *answer, double ttft_ms, double tokens_per_s)
+{
+    struct json_out json;
+    struct str out;
+    str_init(&out);
+    json_out_init(&json, &out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "text");
+    json_out_view(&json, view_of(answer->text.at, answer->text.n));
+    json_out_key(&json, "tokens");
+    json_out_i64(&json, answer->n_tokens);
+    json_out_key(&json, "ttft_ms");
+    json_out_f64(&json, ttft_ms);
+    json_out_key(&json, "tokens_per_s");
+    json_out_f64(&json, tokens_per_s);
+    json_out_close(&json, '}');
+    printf("%s\n", out.at);
+    str_free(&out);
+}
+
+/* The end of the text, and the figures: on stderr for a person, so that stdout is the answer alone.
+ */
+static void print_end(struct answer *answer)
 {
     double ttft_ms = (double)(answer->first_ns - answer->begun_ns) * 1e-6;
     double decode_s = (double)(answer->last_ns - answer->first_ns) * 1e-9;
+    double tokens_per_s = decode_s > 0.0 ? (double)(answer->n_tokens - 1) / decode_s : 0.0;
+    if (!answer->is_json)
+        str_clear(&answer->text);
+    detokenizer_end(&answer->detokenizer, &answer->text);
+    if (answer->is_json) {
+        print_json(answer, ttft_ms, tokens_per_s);
+        return;
+    }
+    fwrite(answer->text.at, 1, answer->text.n, stdout);
     fprintf(stderr, "\n[%d tokens, first after %.1f ms with loading, then %.1f tokens/s]\n",
-            answer->n_tokens, ttft_ms,
-            decode_s > 0.0 ? (double)(answer->n_tokens - 1) / decode_s : 0.0);
+            answer->n_tokens, ttft_ms, tokens_per_s);
 }
 
-static int run(struct house *house, const char *prompt, const struct run_options *options)
+static int run(struct house *house, const char *prompt, const struct run_options *options,
+               bool is_json)
 {
     int n_models;
     const struct api_model *model = wire_models(house, &n_models);
-    int64_t n_tokens_max = 256;
+    struct sampling sampling;
+    int64_t n_tokens_max;
+    uint64_t seed;
     int32_t n_ids;
-    if (options->n_tokens && (!parse_i64(options->n_tokens, &n_tokens_max) || n_tokens_max < 1)) {
-        fprintf(stderr, "shoal: --max-tokens is \"%s\", expected a whole number from 1\n",
-                options->n_tokens);
+    if (!read_options(options, &sampling, &n_tokens_max, &seed))
         return 2;
-    }
     int32_t *ids = make_prompt(model, prompt, options->raw != NULL, &n_ids);
     if (!ids)
         return 1;
-    struct request_body *body = make_body(model, ids, n_ids, options);
+    struct request_body *body = make_body(model, ids, n_ids, &sampling, seed);
     int64_t now_ns = time_now_ns();
     const struct request request = {
         .id = UINT64_C(1) << 48 | 1,
@@ -184,16 +240,13 @@ static int run(struct house *house, const char *prompt, const struct run_options
         .served_ns = now_ns,
         .deadline_ns = TIME_NEVER,
     };
-    struct answer answer = { .model = model, .begun_ns = now_ns };
+    struct answer answer = { .model = model, .begun_ns = now_ns, .is_json = is_json };
     detokenizer_init(&answer.detokenizer, model->tokenizer, false);
     str_init(&answer.text);
     struct service service = wire_service(house);
     int code = service.submit(service.self, &request, body) ? drive(house, &answer) : 1;
-    str_clear(&answer.text);
-    detokenizer_end(&answer.detokenizer, &answer.text);
-    fwrite(answer.text.at, 1, answer.text.n, stdout);
     if (code == 0)
-        print_figures(&answer);
+        print_end(&answer);
     str_free(&answer.text);
     mem_give(ids);
     mem_give(body);
@@ -212,7 +265,8 @@ int verbs_run(int argc, char **argv)
         { "seed", "the same seed gives the same tokens", &options.seed, true },
         { "raw", "continue the prompt as it stands, without a chat template", &options.raw, false },
     };
-    const struct options_verb verb = { doc,    "MODEL PROMPT",  true, NULL, 2, 2,
+    bool is_json = false;
+    const struct options_verb verb = { doc,    "MODEL PROMPT",  true, &is_json, 2, 2,
                                        extras, COUNT_OF(extras) };
     const char *plain[2];
     struct fault fault;
@@ -227,7 +281,7 @@ int verbs_run(int argc, char **argv)
         if (status == STATUS_OK)
             status = wire_open(&house, &config, &fault);
         if (status == STATUS_OK) {
-            code = run(house, plain[1], &options);
+            code = run(house, plain[1], &options, is_json);
             wire_close(house);
         }
     }

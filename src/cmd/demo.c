@@ -108,21 +108,37 @@ static pid_t start_server(const char *listen, const char *folder)
     return child;
 }
 
+/* Are all models of GET /models loaded? */
+static bool are_loaded(const char *models)
+{
+    size_t i;
+    json_t *model, *root = json_loads(models, 0, NULL), *data = json_object_get(root, "data");
+    bool all = json_array_size(data) == DEMO_MODELS;
+    json_array_foreach(data, i, model) {
+        const char *status =
+            json_string_value(json_object_get(json_object_get(model, "status"), "value"));
+        all = all && status && strcmp(status, "loaded") == 0;
+    }
+    json_decref(root);
+    return all;
+}
+
 static bool wait_ready(const struct client_options *client, pid_t child)
 {
     struct str answer;
     struct fault fault;
-    int status = 0;
+    bool is_ready = false;
     str_init(&answer);
-    for (int i = 0; i < READY_S_MAX * 50 && status != 200; i++) {
-        if (waitpid(child, NULL, WNOHANG) != 0)
-            break;
-        (void)client_call(client, "/readyz", NULL, &status, &answer, &fault);
-        if (status != 200)
-            time_sleep_ns(20 * TIME_NS_PER_MS);
+    for (int i = 0; i < READY_S_MAX * 100 && !is_ready && waitpid(child, NULL, WNOHANG) == 0; i++) {
+        int status = 0;
+        str_clear(&answer);
+        (void)client_call(client, "/models", NULL, &status, &answer, &fault);
+        is_ready = status == 200 && are_loaded(answer.at);
+        if (!is_ready)
+            time_sleep_ns(10 * TIME_NS_PER_MS);
     }
     str_free(&answer);
-    return status == 200;
+    return is_ready;
 }
 
 static void make_body(struct str *body, int i)

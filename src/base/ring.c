@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define RING_SKIP       UINT32_MAX
-#define RING_HEAD_BYTES sizeof(uint32_t)
+#define RING_HEAD_BYTES sizeof(uint64_t) /* so that records lie at multiples of 8 */
 
 size_t ring_bytes(uint64_t capacity)
 {

@@ -3,9 +3,10 @@
  *
  * The memory may be shared between threads or processes. A record is published by one release store
  * of `head`, so a reader never sees half a record, also when the writer is killed. Layout: struct
- * ring, then `capacity` bytes (a power of two); records are {uint32 n_bytes, payload, padding to
- * 8}; a record never wraps: a skip mark fills the end. What is read is copied out before it is
- * used, and its length is checked against the ring: the other side may be hostile. */
+ * ring, then `capacity` bytes (a power of two); records are {uint32 n_bytes, uint32 unused,
+ * payload, padding to 8}, so a payload is aligned to 8; a record never wraps: a skip mark fills the
+ * end. What is read is copied out before it is used, and its length is checked against the ring:
+ * the other side may be hostile. */
 #pragma once
 #include "base/base.h"
 #include <stdatomic.h>

@@ -49,7 +49,7 @@ static void test_ring_is_a_queue(void **state)
             uint64_t used = atomic_load(&ring->head) - atomic_load(&ring->tail);
             bool is_put = ring_put(ring, bytes, cut, bytes + cut, n - cut);
             assert_true(is_put ||
-                        used + 2 * align_up_u64(n + 4, 8) > CAPACITY); /* no false refusal */
+                        used + 2 * align_up_u64(n + 8, 8) > CAPACITY); /* no false refusal */
             n_put += is_put;
         }
         for (uint32_t i = rng_below(&rng, 6); i > 0; i--) {

@@ -1,0 +1,153 @@
+/* A gateway's mail: tokens, ends and returns of requests, reports of engines, answers of the
+ * manager. */
+#include "cluster/gateway_state.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cluster/message.h"
+#include <string.h>
+
+static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS; /* after RETURNED(FULL) */
+
+static void append_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t position,
+                          int32_t n)
+{
+    int32_t need = position + n;
+    if (need > entry->n_tokens_room) {
+        int32_t room = max_i32(need, 2 * entry->n_tokens_room);
+        entry->tokens = mem_grow(entry->tokens, sizeof(int32_t) * (size_t)entry->n_tokens_room,
+                                 sizeof(int32_t) * (size_t)room);
+        entry->n_tokens_room = room;
+    }
+    memcpy(entry->tokens + position, tokens, sizeof(int32_t) * (size_t)n);
+    entry->request.n_tokens = need;
+}
+
+static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entry)
+{
+    struct route_engine *engine = &g->engines[entry->engine];
+    CHECK(engine->n_sent > 0);
+    engine->n_sent--;
+    g->n_cancels_pending -= entry->wants_cancel;
+    entry->wants_cancel = false;
+    g->is_dirty = true;
+}
+
+/* RETURNED: the request comes home and waits for a place again; a cancelled one ends here. */
+static void take_return(struct cluster_gateway *g, uint32_t handle,
+                        const struct service_event *event)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    bool is_cancelled = entry->request.flags & REQUEST_CANCELLED;
+    note_sent_over(g, entry);
+    if (event->why == SERVICE_FULL)
+        g->engines[entry->engine].full_until_ns = g->now_ns + FULL_BACKOFF_NS;
+    entry->request.n_preempted =
+        (uint32_t)max_i32((int32_t)entry->request.n_preempted, event->n_preempted);
+    gateway_state_hold(g, slots_index(handle));
+    if (is_cancelled)
+        gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
+}
+
+/* True when the event is one for the client. Late and repeated ones are dropped: position and epoch
+ * tell. */
+static bool take_event(struct cluster_gateway *g, const struct message_event *m,
+                       struct service_event *out)
+{
+    uint32_t handle = gateway_state_find(g, m->event.id);
+    const struct service_event *event = &m->event;
+    if (handle == 0)
+        return false;
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    if (entry->state != GATEWAY_SENT || event->epoch != entry->request.epoch)
+        return false;
+    *out = *event;
+    out->epoch = entry->door_epoch;
+    switch (event->what) {
+    case SERVICE_TOKENS:
+        if (event->position != entry->request.n_tokens)
+            return false;
+        append_tokens(entry, (const int32_t *)(const void *)(m + 1), event->position,
+                      event->n_tokens);
+        return true;
+    case SERVICE_RETURNED:
+        take_return(g, handle, event);
+        return false;
+    default: {
+        double *mean = &g->n_output_mean[entry->request.service];
+        *mean += 0.05 * ((double)(entry->request.n_tokens - entry->request.n_prompt) - *mean);
+        note_sent_over(g, entry);
+        gateway_state_drop(g, handle);
+        return true;
+    }
+    }
+}
+
+static void take_report(struct cluster_gateway *g, const struct message_report *m)
+{
+    struct route_engine *engine = &g->engines[m->head.engine];
+    struct engine_report *report = &g->reports[m->head.engine];
+    *report = m->report;
+    engine->services = 0;
+    for (int i = 0; i < report->n_services; i++) {
+        if (report->services[i].status == SERVICE_LOADED)
+            engine->services |= UINT64_C(1) << i;
+    }
+    engine->is_open = report->is_healthy && !report->is_draining;
+    engine->n_requests_max = report->n_requests_max;
+    g->is_dirty = true;
+}
+
+/* A model could not be loaded: what is held for it, and has no other place to go, ends with the
+ * sentence. */
+static void take_change(struct cluster_gateway *g, const struct message_change *m)
+{
+    if (m->status != SERVICE_BROKEN)
+        return;
+    for (uint32_t at = g->held.first, next; at != GATEWAY_NONE; at = next) {
+        next = g->entries[at].next;
+        if (g->entries[at].request.service == m->head.service)
+            gateway_state_finish(g, at,
+                                 m->cause == STATUS_TOO_LARGE ? SERVICE_TOO_LARGE : SERVICE_FAILED,
+                                 m->fault.text);
+    }
+}
+
+static void take_answer(struct cluster_gateway *g, const struct message_answer *m)
+{
+    if (g->n_answers == GATEWAY_ASKS_MAX)
+        return;
+    g->answers[g->n_answers++] = (struct control_answer){ .id = m->head.id,
+                                                          .status = (enum status)m->status,
+                                                          .fault = m->fault };
+}
+
+bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event, const void **payload)
+{
+    const struct bus_port *port = &g->options.port;
+    const void *message;
+    size_t n_bytes;
+    while (port->peek(port->self, port->address, &message, &n_bytes)) {
+        const struct message_head *head = message;
+        bool is_news = false;
+        if (!cluster_message_is_valid(message, n_bytes, g->options.n_engines,
+                                      g->options.n_services)) {
+            log_line(LOG_WARN, "gateway", "dropped a malformed message of %zu bytes", n_bytes);
+        } else if (head->kind == MESSAGE_EVENT) {
+            is_news = take_event(g, message, event);
+            *payload = (const struct message_event *)message + 1;
+        } else if (head->kind == MESSAGE_REPORT) {
+            take_report(g, message);
+        } else if (head->kind == MESSAGE_CHANGE) {
+            take_change(g, message);
+        } else if (head->kind == MESSAGE_ANSWER) {
+            take_answer(g, message);
+        }
+        g->is_popping = is_news;
+        if (is_news)
+            return true;
+        port->pop(port->self, port->address);
+    }
+    return false;
+}

@@ -1,0 +1,88 @@
+/* A gateway's entries: one per request, in the list of its state. */
+#include "cluster/gateway_state.h"
+
+#include "base/mem.h"
+
+void gateway_state_append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    entry->next = GATEWAY_NONE;
+    entry->prev = list->last;
+    if (list->last == GATEWAY_NONE)
+        list->first = at;
+    else
+        g->entries[list->last].next = at;
+    list->last = at;
+    list->n++;
+}
+
+void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    if (entry->prev == GATEWAY_NONE)
+        list->first = entry->next;
+    else
+        g->entries[entry->prev].next = entry->next;
+    if (entry->next == GATEWAY_NONE)
+        list->last = entry->prev;
+    else
+        g->entries[entry->next].prev = entry->prev;
+    list->n--;
+}
+
+static bool is_after(const struct request *a, const struct request *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->arrived_ns > b->arrived_ns;
+}
+
+/* Also those that come back find their place: walks from the end, where new ones belong. */
+void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    uint32_t before = g->held.last;
+    entry->state = GATEWAY_HELD;
+    entry->held_ns = g->now_ns;
+    while (before != GATEWAY_NONE && is_after(&g->entries[before].request, &entry->request))
+        before = g->entries[before].prev;
+    entry->prev = before;
+    entry->next = before == GATEWAY_NONE ? g->held.first : g->entries[before].next;
+    if (entry->next == GATEWAY_NONE)
+        g->held.last = at;
+    else
+        g->entries[entry->next].prev = at;
+    if (before == GATEWAY_NONE)
+        g->held.first = at;
+    else
+        g->entries[before].next = at;
+    g->held.n++;
+    g->is_dirty = true;
+}
+
+uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
+{
+    uint32_t handle = map_find(&g->by_id, id);
+    return handle == MAP_NONE ? 0 : handle;
+}
+
+void gateway_state_drop(struct cluster_gateway *g, uint32_t handle)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    map_remove(&g->by_id, entry->request.id);
+    mem_give(entry->body);
+    mem_give(entry->tokens);
+    mem_give(entry->sentence);
+    *entry = (struct gateway_entry){ 0 };
+    slots_put(&g->slots, handle);
+}
+
+void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
+                          const char *sentence)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    CHECK(entry->state == GATEWAY_HELD);
+    gateway_state_remove(g, &g->held, at);
+    entry->state = GATEWAY_OVER;
+    entry->why = (uint8_t)why;
+    entry->sentence = sentence ? mem_copy_text(sentence) : NULL;
+    gateway_state_append(g, &g->over, at);
+}

@@ -1,0 +1,88 @@
+/* What a gateway knows, shared by the files that make one up: gateway.c (the faces and its life),
+ * gateway_mail.c (what engines say) and gateway_route.c (what goes to engines).
+ *
+ * Private to the gateway: others include cluster/gateway.h. An entry is addressed by its place in
+ * `entries`; the handle of its slot tells it from earlier ones in the same place. */
+#pragma once
+#include "cluster/gateway.h"
+
+#include "base/map.h"
+#include "base/slots.h"
+
+enum { GATEWAY_ASKS_MAX = 64, GATEWAY_NONE = UINT32_MAX };
+
+enum gateway_entry_state { GATEWAY_HELD, GATEWAY_SENT, GATEWAY_OVER };
+struct gateway_entry {
+    enum gateway_entry_state state;
+    struct request request;
+    struct request_body
+        *body;       /* as submitted, with the tokens that came since appended on demand */
+    int32_t *tokens; /* (n_tokens known) prompt and generated */
+    int32_t n_tokens_room;
+    uint16_t engine;
+    uint32_t door_epoch; /* of the submission to us: our own submissions count on from it */
+    bool wants_cancel;   /* CANCEL could not be sent yet */
+    uint8_t why;         /* OVER: why it ended here */
+    int64_t held_ns;     /* since when */
+    uint32_t next, prev; /* the list of its state */
+    char *sentence;      /* OVER: what to tell */
+};
+struct gateway_list {
+    uint32_t first, last, n;
+};
+struct cluster_gateway {
+    struct cluster_gateway_options options;
+    struct service_spec *services;
+    struct gateway_entry *entries;
+    struct slots slots;
+    struct map by_id;
+    struct gateway_list held, over; /* SENT entries are in no list */
+    struct engine_report *reports;
+    struct route_engine engines[LIMIT_ENGINES];
+    double n_output_mean[LIMIT_SERVICES];
+    int64_t wanted_ns[LIMIT_SERVICES]; /* when WANT was last said */
+    void *router_state;
+    const struct request **held_view; /* scratch of a routing round */
+    uint32_t *held_slots;
+    struct route_choice *choices;
+    struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
+    int n_asks;
+    struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
+    int n_answers;
+    bool is_popping; /* a bus message is shown to the caller: pop it at the next call */
+    uint32_t shown;  /* an OVER entry shown to the caller: freed at the next call */
+    bool is_dirty;   /* something changed that routing should look at */
+    int64_t now_ns;
+    int64_t n_cancels_pending;
+};
+
+/* ---- Entries and their lists (gateway_state.c). ---- */
+
+void gateway_state_append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
+void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
+/* Puts an entry among the held ones, which keep the order (priority, arrival). */
+void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
+/* The handle of a request's entry; 0 when there is none. */
+uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id);
+void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
+/* Ends a held request here: the caller hears of it through next. `sentence` may be NULL. */
+void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
+                          const char *sentence);
+
+/* ---- What engines say (gateway_mail.c). ---- */
+
+/* Takes mail until an event for the client shows up; its payload stays on the bus until the next
+ * call. */
+bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event,
+                       const void **payload);
+
+/* ---- What goes to engines (gateway_route.c). ---- */
+
+/* Ends what waited too long, and says which models are wanted. Returns when to look again. */
+int64_t gateway_route_watch_held(struct cluster_gateway *g);
+/* Shows the router what is held (as much as its scratch holds) and sends what it chose. Returns
+ * when to look again. */
+int64_t gateway_route_send(struct cluster_gateway *g);
+/* False when the bus is full. */
+bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);
+void gateway_route_repeat_cancels(struct cluster_gateway *g);

@@ -27,7 +27,9 @@ static void take_words(struct config *config, char *words)
 {
     struct fault fault = { { 0 } };
     char *space = strchr(words, ' ');
-    (void)config_add_model(config, words, &fault);
+    if (config_add_model(config, words, &fault) != STATUS_OK)
+        CHECK(strncmp(fault.text, "--model ", 8) == 0 ||
+              strncmp(fault.text, "more than ", 10) == 0);
     if (space) {
         *space = '\0';
         CHECK(config_set(config, words, space + 1, &fault) == STATUS_OK || fault.text[0] != '\0');

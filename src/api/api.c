@@ -392,6 +392,12 @@ int api_run(struct api *api)
     return has_failed ? 1 : 0;
 }
 
+void api_set_keys(struct api *api, const char *api_key, const char *admin_key)
+{
+    api->options.api_key = api_key;
+    api->options.admin_key = admin_key;
+}
+
 void api_stop(struct api *api)
 {
     wake_up(&api->stop_wake);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cmd/config_table.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
@@ -17,6 +18,14 @@ static const char doc[] =
     "\vExample: shoal serve --model tale=models/tale.gguf --model cee=models/cee.gguf\n"
     "Settings come from the command line, the environment (SHOAL_LISTEN, ...), the file, in this "
     "order.";
+
+struct server {
+    int argc;
+    char **argv;
+    struct config config; /* what the house was built from, and owns the texts of */
+    struct config *fresh; /* what SIGHUP read last: its keys and its log level are in force */
+    struct api *api;
+};
 
 static int64_t tick(void *self, int64_t now_ns)
 {
@@ -49,20 +58,129 @@ static enum status read_key(struct config *config, const char *path, const char 
                  : fault_set(fault, STATUS_BAD_INPUT, "%.120s: the key file is empty", path);
 }
 
-static enum status serve(struct config *config, int *code, struct fault *fault)
+/* The file, over it the environment, over that the command line, and the keys from their files. */
+static enum status read_settings(struct config *config, int argc, char **argv, struct fault *fault)
 {
-    struct house *house;
-    struct api *api;
-    int n_models;
-    enum status status = read_key(config, config->api_key_file, &config->api_key, fault);
+    const char *plain[1];
+    int n_plain;
+    const struct options_verb verb = { doc, "[CONFIG.yaml]", true, NULL, 0, 1, NULL, 0 };
+
+    /* Twice: the first pass finds the file, the second puts the command line over it. */
+    config_init(config);
+    bool is_ok = options_parse(&verb, argc, argv, config, plain, &n_plain);
+    config_free(config);
+    config_init(config);
+    if (!is_ok)
+        return fault_set(fault, STATUS_BAD_INPUT, "the command line is wrong: see shoal serve -?");
+    enum status status = n_plain > 0 ? config_read(config, plain[0], fault) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = config_read_environment(config, fault);
+    if (status == STATUS_OK && !options_parse(&verb, argc, argv, config, plain, &n_plain))
+        return fault_set(fault, STATUS_BAD_INPUT, "the command line is wrong: see shoal serve -?");
+    if (status == STATUS_OK)
+        status = read_key(config, config->api_key_file, &config->api_key, fault);
     if (status == STATUS_OK)
         status = read_key(config, config->admin_key_file, &config->admin_key, fault);
+    return status;
+}
+
+/* ---- SIGHUP: all is read again; what can change while we run does, the rest is named. ---- */
+
+static bool is_text_equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_value_equal(const struct config_key *key, const void *a, const void *b)
+{
+    const unsigned char *at_a = (const unsigned char *)a + key->offset;
+    const unsigned char *at_b = (const unsigned char *)b + key->offset;
+    const char *const *texts_a = (const char *const *)(const void *)at_a;
+    const char *const *texts_b = (const char *const *)(const void *)at_b;
+    if (key->type == CONFIG_TEXT)
+        return is_text_equal(*texts_a, *texts_b);
+    if (key->type != CONFIG_TEXTS)
+        return memcmp(at_a, at_b, key->type == CONFIG_BOOL ? sizeof(bool) : sizeof(int64_t)) == 0;
+    int n_a, n_b;
+    memcpy(&n_a, (const unsigned char *)a + key->n_offset, sizeof n_a);
+    memcpy(&n_b, (const unsigned char *)b + key->n_offset, sizeof n_b);
+    for (int i = 0; i < n_a && n_a == n_b; i++) {
+        if (!is_text_equal(texts_a[i], texts_b[i]))
+            return false;
+    }
+    return n_a == n_b;
+}
+
+static void name_changes(const struct config_key *keys, int n_keys, const void *old,
+                         const void *fresh, const char *of)
+{
+    static const char *const live[] = { "log_level",    "log_json",  "api_key",
+                                        "api_key_file", "admin_key", "admin_key_file" };
+    for (int i = 0; i < n_keys; i++) {
+        bool is_live = false;
+        for (size_t k = 0; k < COUNT_OF(live); k++)
+            is_live = is_live || strcmp(keys[i].name, live[k]) == 0;
+        if (!is_live && !is_value_equal(&keys[i], old, fresh))
+            log_line(LOG_WARN, "reload", "%s%s changes with a restart only", of, keys[i].name);
+    }
+}
+
+static void name_model_changes(const struct config *old, const struct config *fresh)
+{
+    int n_keys;
+    const struct config_key *keys = config_table_models(&n_keys);
+    if (old->n_models != fresh->n_models)
+        log_line(LOG_WARN, "reload", "models come and go from the list with a restart only");
+    for (int i = 0; i < old->n_models; i++) {
+        char of[LIMIT_NAME_BYTES + 16];
+        snprintf(of, sizeof of, "model %s: ", old->models[i].name);
+        for (int k = 0; k < fresh->n_models; k++) {
+            if (strcmp(old->models[i].name, fresh->models[k].name) == 0)
+                name_changes(keys, n_keys, &old->models[i], &fresh->models[k], of);
+        }
+    }
+}
+
+static void reload(void *self)
+{
+    struct server *server = self;
+    struct config *fresh = mem_take(sizeof *fresh);
+    struct fault fault;
+    int n_keys;
+    enum status status = read_settings(fresh, server->argc, server->argv, &fault);
     if (status == STATUS_OK)
-        status = wire_open(&house, config, fault);
+        status = config_check(fresh, &fault);
+    if (status != STATUS_OK) {
+        log_line(LOG_ERROR, "reload", "nothing changed: %s", fault.text);
+        config_free(fresh);
+        mem_give(fresh);
+        return;
+    }
+    const struct config_key *keys = config_table_globals(&n_keys);
+    set_log(fresh);
+    api_set_keys(server->api, fresh->api_key, fresh->admin_key);
+    name_changes(keys, n_keys, &server->config, fresh, "");
+    name_model_changes(&server->config, fresh);
+    log_line(LOG_INFO, "reload", "log level and keys are as the configuration says now");
+    if (server->fresh)
+        config_free(server->fresh);
+    mem_give(server->fresh);
+    server->fresh = fresh;
+}
+
+/* ---- Life. ---- */
+
+static enum status serve(struct server *server, int *code, struct fault *fault)
+{
+    const struct config *config = &server->config;
+    struct house *house;
+    int n_models;
+    enum status status = wire_open(&house, config, fault);
     if (status != STATUS_OK)
         return status;
     const struct api_model *models = wire_models(house, &n_models);
     const struct api_options options = {
+        .version = SHOAL_VERSION,
         .listen = config->listen,
         .api_key = config->api_key,
         .admin_key = config->admin_key,
@@ -81,11 +199,13 @@ static enum status serve(struct config *config, int *code, struct fault *fault)
         .control = wire_control(house),
         .tick = tick,
         .tick_self = house,
+        .reload = reload,
+        .reload_self = server,
     };
-    status = api_open(&api, &options, fault);
+    status = api_open(&server->api, &options, fault);
     if (status == STATUS_OK) {
-        *code = api_run(api);
-        api_close(api);
+        *code = api_run(server->api);
+        api_close(server->api);
     }
     wire_close(house);
     return status;
@@ -93,27 +213,22 @@ static enum status serve(struct config *config, int *code, struct fault *fault)
 
 int verbs_serve(int argc, char **argv)
 {
-    struct config config;
+    struct server *server = mem_take(sizeof *server);
     struct fault fault;
-    const char *plain[1];
-    int n_plain, code = 1;
-    const struct options_verb verb = { doc, "[CONFIG.yaml]", true, NULL, 0, 1, NULL, 0 };
-
-    /* Twice: the first pass finds the file, the second puts the command line over it. */
-    config_init(&config);
-    if (!options_parse(&verb, argc, argv, &config, plain, &n_plain))
-        return 2;
-    config_free(&config);
-    config_init(&config);
-    enum status status = n_plain > 0 ? config_read(&config, plain[0], &fault) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = config_read_environment(&config, &fault);
-    if (status == STATUS_OK && options_parse(&verb, argc, argv, &config, plain, &n_plain)) {
-        set_log(&config);
-        status = serve(&config, &code, &fault);
+    int code = 1;
+    server->argc = argc;
+    server->argv = argv;
+    enum status status = read_settings(&server->config, argc, argv, &fault);
+    if (status == STATUS_OK) {
+        set_log(&server->config);
+        status = serve(server, &code, &fault);
     }
     if (status != STATUS_OK)
         fprintf(stderr, "shoal: %s\n", fault.text);
-    config_free(&config);
+    config_free(&server->config);
+    if (server->fresh)
+        config_free(server->fresh);
+    mem_give(server->fresh);
+    mem_give(server);
     return status == STATUS_OK ? code : 2;
 }

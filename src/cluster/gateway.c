@@ -154,10 +154,10 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
     gateway_route_repeat_cancels(g);
     if (g->held.n > 0) {
         wake = gateway_route_watch_held(g);
-        if (g->is_dirty || wake <= now_ns)
-            wake = min_i64(wake, gateway_route_send(g));
-        else
-            wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS);
+        if (g->is_dirty || g->route_ns <= now_ns)
+            g->route_ns = gateway_route_send(g);
+        wake = min_i64(wake, g->route_ns);
+        wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS); /* WANT is said again */
     }
     g->is_dirty = false;
     if (g->over.n > 0 || g->n_answers > 0 || g->n_asks > 0)

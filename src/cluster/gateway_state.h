@@ -53,6 +53,7 @@ struct cluster_gateway {
     uint32_t shown;  /* an OVER entry shown to the caller: freed at the next call */
     bool is_dirty;   /* something changed that routing should look at */
     int64_t now_ns;
+    int64_t route_ns; /* when the router wants to be asked again */
     int64_t n_cancels_pending;
 };
 

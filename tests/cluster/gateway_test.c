@@ -37,6 +37,8 @@ struct world {
     } requests[N_REQUESTS];
 };
 
+static int64_t report_ns = 10 * TIME_NS_PER_MS;
+
 static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
 {
     static const int64_t need[N_SERVICES] = { 400, 400, 400, 400 };
@@ -59,7 +61,7 @@ static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
                                                .n_engines = N_ENGINES,
                                                .n_services = N_SERVICES,
                                                .engines = faces,
-                                               .report_ns = 10 * TIME_NS_PER_MS,
+                                               .report_ns = report_ns,
                                                .fits = route_find("least")->fits };
     const struct cluster_manager_options manager = { .port = cluster_local_bus_port(w->bus,
                                                                                     PORT_MANAGER),
@@ -277,6 +279,38 @@ static void test_deadlines_and_bounds_of_holding(void **state)
     mem_give(w);
 }
 
+/* An engine that said FULL is asked again as soon as its pause is over, without any other news. */
+static void test_a_full_engine_is_asked_again(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    int64_t longest = 0, since[8] = { 0 };
+    report_ns = 10 * TIME_NS_PER_S; /* no report wakes the router by chance */
+    open_world(w, 3, 1 << 20);
+    report_ns = 10 * TIME_NS_PER_MS;
+    w->engines[0].p_return = w->engines[1].p_return = 0.0;
+    w->services[0].engines = 1;
+    w->engines[0].n_requests_max = 1; /* it reports room for 32 */
+    assert_true(submit(w, 0, 0, 1, TIME_NEVER));
+    for (int i = 0; i < 100; i++)
+        step(w);
+    for (int i = 1; i < 8; i++) {
+        assert_true(submit(w, i, 0, 3, TIME_NEVER));
+        since[i] = w->now_ns;
+    }
+    for (int n_over = 0; n_over < 7;) {
+        step(w);
+        n_over = 0;
+        for (int i = 1; i < 8; i++) {
+            n_over += w->requests[i].is_over;
+            longest = w->requests[i].is_over ? longest : max_i64(longest, w->now_ns - since[i]);
+        }
+    }
+    assert_true(longest < 80 * TIME_NS_PER_MS);
+    close_world(w);
+    mem_give(w);
+}
+
 /* Four models of 400 bytes on two engines of 1000: two fit on each, so a third one evicts the
  * longest idle. */
 static void test_eviction_and_asks(void **state)
@@ -325,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_a_broken_model_is_told),
         cmocka_unit_test(test_deadlines_and_bounds_of_holding),
         cmocka_unit_test(test_eviction_and_asks),
+        cmocka_unit_test(test_a_full_engine_is_asked_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

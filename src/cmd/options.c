@@ -47,6 +47,18 @@ static void build_options(const struct options_verb *verb)
     CHECK(n < KEYS_MAX);
 }
 
+static void complain(struct parse *parse, const char *option, const char *sentence)
+{
+    const char *dashes = option ? "--" : "", *colon = option ? ": " : "";
+    option = option ? option : "";
+    if (!parse->verb->fault)
+        fprintf(stderr, "shoal: %s%s%s%s\n", dashes, option, colon, sentence);
+    else if (!parse->is_failed)
+        (void)fault_set(parse->verb->fault, STATUS_BAD_INPUT, "%s%s%s%.180s", dashes, option, colon,
+                        sentence);
+    parse->is_failed = true;
+}
+
 /* A list begins anew with its first option here and grows with the others. */
 static void set_key(struct parse *parse, int index, const char *value)
 {
@@ -58,10 +70,8 @@ static void set_key(struct parse *parse, int index, const char *value)
     enum status status = is_more ? config_table_assign(&config->pile, config, key, value, &fault)
                                  : config_set(config, key->name, value, &fault);
     parse->is_seen[index] = true;
-    if (status != STATUS_OK) {
-        fprintf(stderr, "shoal: --%s: %s\n", names[index], fault.text);
-        parse->is_failed = true;
-    }
+    if (status != STATUS_OK)
+        complain(parse, names[index], fault.text);
 }
 
 /* "check FILE\nschema" is "check FILE, or schema". */
@@ -92,10 +102,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         *parse->verb->is_json = true;
         return 0;
     case KEY_MODEL:
-        if (config_add_model(parse->config, arg, &fault) != STATUS_OK) {
-            fprintf(stderr, "shoal: %s\n", fault.text);
-            parse->is_failed = true;
-        }
+        if (config_add_model(parse->config, arg, &fault) != STATUS_OK)
+            complain(parse, NULL, fault.text);
         return 0;
     case ARGP_KEY_ARG:
         if (parse->n_plain == parse->verb->n_max)

@@ -3,8 +3,6 @@
 #pragma once
 #include "cmd/config.h"
 
-/* Parses argv for a verb that takes settings and up to n_max plain arguments. Prints what is wrong;
- * false then. */
 struct options_extra { /* an option of this verb alone */
     const char *name, *help;
     const char **value; /* set to its text; to "" when it takes none */
@@ -17,6 +15,9 @@ struct options_verb {
     int n_min, n_max;
     const struct options_extra *extras;
     int n_extras;
+    struct fault *fault; /* where the sentence goes when a value is wrong; NULL: it is printed */
 };
+/* Parses argv for a verb that takes settings and up to n_max plain arguments; false when a value is
+ * wrong. Options and arguments that the verb does not have end the program with a sentence. */
 bool options_parse(const struct options_verb *verb, int argc, char **argv, struct config *config,
                    const char **plain, int *n_plain);

@@ -63,7 +63,9 @@ static enum status read_settings(struct config *config, int argc, char **argv, s
 {
     const char *plain[1];
     int n_plain;
-    const struct options_verb verb = { doc, "[CONFIG.yaml]", true, NULL, 0, 1, NULL, 0 };
+    const struct options_verb verb = {
+        .doc = doc, .arguments = "[CONFIG.yaml]", .has_config = true, .n_max = 1, .fault = fault
+    };
 
     /* Twice: the first pass finds the file, the second puts the command line over it. */
     config_init(config);
@@ -71,12 +73,12 @@ static enum status read_settings(struct config *config, int argc, char **argv, s
     config_free(config);
     config_init(config);
     if (!is_ok)
-        return fault_set(fault, STATUS_BAD_INPUT, "the command line is wrong: see shoal serve -?");
+        return STATUS_BAD_INPUT;
     enum status status = n_plain > 0 ? config_read(config, plain[0], fault) : STATUS_OK;
     if (status == STATUS_OK)
         status = config_read_environment(config, fault);
     if (status == STATUS_OK && !options_parse(&verb, argc, argv, config, plain, &n_plain))
-        return fault_set(fault, STATUS_BAD_INPUT, "the command line is wrong: see shoal serve -?");
+        return STATUS_BAD_INPUT;
     if (status == STATUS_OK)
         status = read_key(config, config->api_key_file, &config->api_key, fault);
     if (status == STATUS_OK)

@@ -125,6 +125,18 @@ static void options_say_what_is_wrong(void **state)
     refuse(&one, "", "shoal test: expected A, or B C");
 }
 
+static void options_hand_the_first_sentence_over(void **state)
+{
+    struct fault fault = { { 0 } };
+    struct options_verb told = verb;
+    (void)state;
+    told.fault = &fault;
+    assert_false(parse(&told, "--max-batch none --policy="));
+    assert_string_equal(fault.text, "--max-batch: max_batch is \"none\", expected a whole number");
+    assert_false(parse(&told, "--model =x"));
+    assert_string_equal(fault.text, "--model =x: expected NAME=PATH with a name of 1 to 127 bytes");
+}
+
 static void options_without_settings_have_none(void **state)
 {
     struct options_verb bare = { .doc = "Tests.", .arguments = "", .n_max = 1 };
@@ -144,6 +156,7 @@ int main(void)
         OPTIONS_TEST(options_take_settings),
         OPTIONS_TEST(options_lists_replace_the_files),
         OPTIONS_TEST(options_say_what_is_wrong),
+        OPTIONS_TEST(options_hand_the_first_sentence_over),
         OPTIONS_TEST(options_without_settings_have_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

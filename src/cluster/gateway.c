@@ -151,6 +151,10 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
     g->now_ns = now_ns;
+    for (int e = 0; e < g->options.n_engines; e++) {
+        if (g->reports[e].now_ns == 0)
+            g->reports[e].now_ns = now_ns; /* its time to speak up begins */
+    }
     gateway_route_repeat_cancels(g);
     if (g->held.n > 0) {
         wake = gateway_route_watch_held(g);
@@ -222,8 +226,11 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->held_view = mem_take(sizeof(*g->held_view) * n);
     g->held_slots = mem_take(sizeof *g->held_slots * n);
     g->choices = mem_take(sizeof *g->choices * n);
-    for (int e = 0; e < options->n_engines; e++)
+    for (int e = 0; e < options->n_engines; e++) {
         g->engines[e].report = &g->reports[e];
+        g->reports[e].engine = (uint16_t)e;
+        g->reports[e].is_healthy = true; /* until it says otherwise, or nothing for too long */
+    }
     for (int s = 0; s < options->n_services; s++) {
         g->n_output_mean[s] = 128.0;
         g->wanted_ns[s] = -TIME_NS_PER_S;

@@ -218,6 +218,27 @@ static void test_a_small_bus_only_slows(void **state)
     run_storm(11, 1 << 16);
 }
 
+/* Healthy from the first moment, before any engine has reported; not when one stays silent. */
+static void test_health_of_silent_engines(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    struct control_answer answer;
+    open_world(w, 3, 1 << 20);
+    struct control control = cluster_gateway_control(w->gateway);
+    for (int i = 0; i < 3; i++) {
+        const struct control_ask health = { .id = 3, .kind = CONTROL_HEALTH };
+        cluster_gateway_step(w->gateway, w->now_ns); /* the node is not asked to do anything */
+        assert_true(control.ask(control.self, &health));
+        assert_true(control.next(control.self, &answer));
+        assert_int_equal(answer.is_healthy, i < 2);
+        assert_true(answer.engines[1].is_healthy);
+        w->now_ns += 3 * TIME_NS_PER_S;
+    }
+    close_world(w);
+    mem_give(w);
+}
+
 static void test_a_broken_model_is_told(void **state)
 {
     (void)state;
@@ -356,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_lost_or_repeated),
         cmocka_unit_test(test_a_small_bus_only_slows),
+        cmocka_unit_test(test_health_of_silent_engines),
         cmocka_unit_test(test_a_broken_model_is_told),
         cmocka_unit_test(test_deadlines_and_bounds_of_holding),
         cmocka_unit_test(test_eviction_and_asks),

@@ -13,6 +13,8 @@ static const int64_t BROKEN_NS =
     10 * TIME_NS_PER_S; /* a load that failed is not tried again before */
 static const int64_t FRESH_NS =
     TIME_NS_PER_S; /* a model that was loaded for requests waits for them so long */
+static const int64_t WANT_NS =
+    TIME_NS_PER_S; /* a gateway that is silent for so long wants it no more */
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 static const int64_t RETRY_NS =
     20 * TIME_NS_PER_MS; /* between looks while a wanted model waits for room */
@@ -28,6 +30,7 @@ struct place {      /* a service on an engine */
 };
 struct want {
     bool is_wanted;
+    int64_t until_ns;     /* gateways say it again and again while requests are held */
     bool is_for_requests; /* they are held at a gateway */
     int64_t broken_until_ns;
     enum status cause;
@@ -357,8 +360,16 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
         answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
     } else {
         m->wants[service].is_wanted = true;
+        m->wants[service].until_ns = TIME_NEVER;
         m->wants[service].broken_until_ns = 0; /* an operator may try again at once */
     }
+}
+
+static void take_want(struct want *want, int64_t now_ns)
+{
+    if (!want->is_wanted || want->until_ns != TIME_NEVER)
+        want->until_ns = now_ns + WANT_NS;
+    want->is_wanted = want->is_for_requests = true;
 }
 
 static void take_mail(struct cluster_manager *m)
@@ -376,7 +387,7 @@ static void take_mail(struct cluster_manager *m)
         else if (head->kind == MESSAGE_CHANGE)
             take_change(m, message);
         else if (head->kind == MESSAGE_WANT)
-            m->wants[head->service].is_wanted = m->wants[head->service].is_for_requests = true;
+            take_want(&m->wants[head->service], m->now_ns);
         else if (head->kind == MESSAGE_ASK)
             take_ask(m, message);
         port->pop(port->self, port->address);
@@ -427,6 +438,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
     take_mail(m);
     int64_t wake = unload_expired(m);
     for (int s = 0; s < m->options.n_services; s++) {
+        m->wants[s].is_wanted = m->wants[s].is_wanted && m->wants[s].until_ns > now_ns;
         if (!m->wants[s].is_wanted)
             continue;
         if (!is_anywhere(m, s))
@@ -449,6 +461,7 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     m->reports = mem_take(sizeof *m->reports * LIMIT_ENGINES);
     for (int s = 0; s < options->n_services; s++) {
         m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
+        m->wants[s].until_ns = TIME_NEVER;
         for (int e = 0; e < options->n_engines; e++)
             m->places[e][s].is_due_at_start = m->wants[s].is_wanted && may_serve(m, e, s);
     }

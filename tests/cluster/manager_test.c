@@ -183,6 +183,30 @@ static void test_taking_turns(void **state)
     close_scene(s);
 }
 
+/* Requests that are held no more want nothing any more. */
+static void test_wants_expire(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        s->services[i].engines = 1;
+    }
+    open_scene(s, 500);
+    want(s, 0);
+    step(s, TIME_NS_PER_MS);
+    s->reports[0].services[0].n_running = 1;
+    s->reports[0].services[0].n_arrived = 1;
+    want(s, 1);
+    step(s, TIME_NS_PER_MS);
+    step(s, 2 * TIME_NS_PER_S);
+    s->reports[0].services[0].n_running = 0;
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_S);
+    assert_true(s->n_unloads[0][0] == 0 && s->n_loads[0][1] == 0);
+    close_scene(s);
+}
+
 static void test_a_busy_model_stays(void **state)
 {
     (void)state;
@@ -227,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_copies_evict_nobody),
         cmocka_unit_test(test_short_requests_keep_it_alive),
         cmocka_unit_test(test_taking_turns),
+        cmocka_unit_test(test_wants_expire),
         cmocka_unit_test(test_a_busy_model_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

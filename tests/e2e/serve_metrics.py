@@ -1,0 +1,135 @@
+"""What the real server says of itself: /metrics is Prometheus text and agrees with what was sent; memory does not grow.
+
+usage: serve_metrics.py SHOAL MODELS_FOLDER; GROWTH_REQUESTS=N sends more than 2000
+"""
+import http.client
+import json
+import os
+import random
+import re
+
+from serve_shared import SECONDS, Later, Shoal, Stream, body_of, main, paths, test, until
+
+SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(,|$)')
+
+
+def parse(text):
+    """{(name, ((label, value), ...)): number}, and {name: type}; fails on anything that the format does not allow."""
+    samples, types, helps = {}, {}, set()
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name = line.split(" ", 3)[2]
+            assert name not in helps, f"HELP of {name} comes twice"
+            helps.add(name)
+        elif line.startswith("# TYPE "):
+            name, kind = line.split(" ")[2:]
+            assert name not in types and kind in ("counter", "gauge", "histogram", "summary"), line
+            types[name] = kind
+        elif line and not line.startswith("#"):
+            match = SAMPLE.match(line)
+            assert match, line
+            labels, rest = [], match[3] or ""
+            while rest:
+                label = LABEL.match(rest)
+                assert label, line
+                labels.append((label[1], label[2]))
+                rest = rest[label.end():]
+            family = re.sub("_(bucket|sum|count)$", "", match[1])
+            assert match[1] in types or types.get(family) in ("histogram", "summary"), f"no TYPE before {line}"
+            key = (match[1], tuple(sorted(labels)))
+            assert key not in samples, f"{line} comes twice"
+            samples[key] = float(match[4])
+    return samples, types
+
+
+def check_histograms(samples, types):
+    for name in (n for n, kind in types.items() if kind == "histogram"):
+        rows = {}
+        for (sample, labels), value in samples.items():
+            if sample == name + "_bucket":
+                rest = tuple(l for l in labels if l[0] != "le")
+                rows.setdefault(rest, []).append((float(dict(labels)["le"]), value))
+        for labels, buckets in rows.items():
+            buckets.sort()
+            counts = [count for _, count in buckets]
+            assert counts == sorted(counts) and buckets[-1][0] == float("inf"), (name, buckets)
+            assert counts[-1] == samples[name + "_count", labels], name
+            assert (name + "_sum", labels) in samples
+
+
+def read(server):
+    status, head, text = server.get("/metrics")
+    assert status == 200 and head["content-type"].startswith("text/plain; version=0.0.4")
+    samples, types = parse(text)
+    check_histograms(samples, types)
+    return samples
+
+
+def total(samples, name, **labels):
+    found = [v for (n, of), v in samples.items() if n == name and set(labels.items()) <= set(of)]
+    assert found, f"there is no {name} of {labels}"
+    return sum(found)
+
+
+@test
+def metrics_agree(shoal, models):
+    with Shoal(shoal, models=paths(models)) as server:
+        before = read(server)
+        for name, prompt, n in (("tale", "And he", 7), ("cee", "if (x", 5)):
+            usages = [server.complete(name, prompt, n)["usage"] for _ in range(6)]
+            after = read(server)
+            for metric, key in (("vllm:prompt_tokens_total", "prompt_tokens"), ("vllm:generation_tokens_total", "completion_tokens")):
+                moved = total(after, metric, model_name=name) - total(before, metric, model_name=name)
+                assert moved == sum(u[key] for u in usages), (metric, moved, usages)
+            assert total(after, "vllm:time_to_first_token_seconds_count", model_name=name) == 6
+            assert total(after, "vllm:e2e_request_latency_seconds_count", model_name=name) == 6
+            assert total(after, "vllm:request_success_total", model_name=name) == 6
+        stream = Stream(server, body_of("tale", "And he", 480, n=8)).begin()
+        until(lambda: total(read(server), "vllm:num_requests_running", model_name="tale") > 0 or stream.read() is False)
+        stream.close()
+        until(server.is_clear)
+        until(lambda: total(read(server), "vllm:num_requests_running") == 0 and total(read(server), "shoal_kv_used_bytes") == 0)
+        samples = read(server)
+        assert total(samples, "shoal_healthy") == 1 and total(samples, "shoal_draining") == 0
+        assert total(samples, "shoal_engine_steps_total") > 12 and total(samples, "shoal_weights_bytes", model_name="tale") > 1 << 20
+        assert server.get("/health")[0] == 200 and server.get("/readyz")[0] == 200
+        assert re.fullmatch(r"\d+\.\d+\.\d+.*", json.loads(server.get("/version")[2])["version"])
+
+
+def send_many(port, n, seed):
+    """n requests of mixed kinds over one connection; some leave in the middle of a stream."""
+    rng = random.Random(seed)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    for i in range(n):
+        model = rng.choice(["tale", "cee"])
+        body = body_of(model, rng.choice(["And he ", "if (x) ", "king "]) * rng.randrange(1, 20) + str(rng.randrange(500)), rng.randrange(1, 12),
+                       temperature=1, seed=i, stream=rng.random() < 0.3, logprobs=rng.choice([None, None, 2]))
+        connection.request("POST", "/v1/completions", body=json.dumps(body))
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.read()
+        if rng.random() < 0.05:
+            connection.close()
+        else:
+            reply.read()
+    connection.close()
+
+
+@test
+def metrics_memory_does_not_grow(shoal, models):
+    n = int(os.environ.get("GROWTH_REQUESTS", 2000))
+    with Shoal(shoal, "--log-level", "warn", "--memory", "24MiB", models=paths(models)) as server:
+        for sender in [Later(send_many, server.port, n // 4 // 8, seed) for seed in range(8)]:
+            sender.result(2 * SECONDS)
+        early = server.rss_bytes()
+        for sender in [Later(send_many, server.port, 3 * n // 4 // 8, 100 + seed) for seed in range(8)]:
+            sender.result(3 * SECONDS)
+        late = server.rss_bytes()
+        print(f"resident after {n // 4} requests {early >> 10} KiB, after {n} {late >> 10} KiB")
+        assert late < 1.2 * early
+        until(server.is_clear)
+
+
+if __name__ == "__main__":
+    main()

@@ -46,6 +46,10 @@ static void pop(void *self, uint16_t at)
 {
     struct cluster_local_bus *bus = self;
     ring_pop(bus->rings[at]);
+    /* Only this thread looks at it, so an empty ring may begin anew: memory that a rush never
+     * reaches is never touched. */
+    if (ring_is_empty(bus->rings[at]))
+        ring_init(bus->rings[at], bus->rings[at]->capacity);
 }
 
 struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address)

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include <curl/curl.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { STREAMS_MAX = 16 };
 
@@ -19,7 +20,8 @@ static CURL *prepare(const struct client_options *options, const char *path, con
     char url[512], key[512];
     CURL *call = curl_easy_init();
     CHECK(call);
-    snprintf(url, sizeof url, "http://%s%s", options->server, path);
+    const char *scheme = strstr(options->server, "://") ? "" : "http://";
+    snprintf(url, sizeof url, "%s%s%s", scheme, options->server, path);
     *headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (options->key) {
         snprintf(key, sizeof key, "Authorization: Bearer %s", options->key);

@@ -4,7 +4,7 @@
 #include "base/str.h"
 
 struct client_options {
-    const char *server; /* "127.0.0.1:7411" */
+    const char *server; /* "127.0.0.1:7411", "https://models.example:7411" */
     const char *key;    /* admin or API key, NULL = none */
 };
 /* One call; body NULL: GET. *http_status is 0 when the server could not be reached (the sentence

@@ -324,21 +324,14 @@ static void watch(struct house *house, int fd)
 
 /* ---- The face. ---- */
 
-static enum status choose_policies(struct house *house, struct fault *fault)
+static void choose_policies(struct house *house)
 {
     const struct config *config = &house->config;
     const struct preset *preset = presets_find(config->preset);
-    if (!preset)
-        return fault_set(fault, STATUS_BAD_INPUT, "there is no preset \"%.60s\"; there are: %s",
-                         config->preset, presets_names());
+    CHECK(preset); /* config_check has seen to the names */
     house->policy = schedule_find(config->policy ? config->policy : preset->policy);
     house->router = route_find(config->router ? config->router : preset->router);
-    if (!house->policy)
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no policy \"%.60s\"; see shoal serve --help", config->policy);
-    if (!house->router)
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    CHECK(house->policy && house->router);
     schedule_config_init(&house->schedule);
     house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
     house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;
@@ -347,7 +340,6 @@ static enum status choose_policies(struct house *house, struct fault *fault)
     house->schedule.n_rounds_max =
         1; /* the real executor computes one: a hold would only book blocks early */
     house->kv_dtype = strcmp(config->kv_type, "f32") == 0 ? DTYPE_F32 : DTYPE_F16;
-    return STATUS_OK;
 }
 
 enum status wire_open(struct house **out, const struct config *config, struct fault *fault)
@@ -360,10 +352,10 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     if (status == STATUS_OK && config->n_models == 0)
         status = fault_set(fault, STATUS_BAD_INPUT,
                            "no models: give --model NAME=PATH or a configuration");
-    if (status == STATUS_OK)
-        status = choose_policies(house, fault);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        choose_policies(house);
         status = open_devices(house, fault);
+    }
     if (status == STATUS_OK)
         status = open_models(house, fault);
     if (status != STATUS_OK) {

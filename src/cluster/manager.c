@@ -165,23 +165,30 @@ static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, en
     m->n_asks = n_kept;
 }
 
-/* The load failed: whoever waits is told, and nobody tries again for a while. */
-static void note_broken(struct cluster_manager *m, int service, enum status cause,
-                        const struct fault *fault)
+/* Whoever waits for the model is told why it does not come. */
+static void tell_broken(struct cluster_manager *m, int service)
 {
     struct want *want = &m->wants[service];
-    want->is_wanted = false;
-    want->cause = cause;
-    want->fault = *fault;
-    want->broken_until_ns = m->now_ns + BROKEN_NS;
     struct message_change message = { .status = SERVICE_BROKEN,
-                                      .cause = (uint8_t)cause,
-                                      .fault = *fault };
+                                      .cause = (uint8_t)want->cause,
+                                      .fault = want->fault };
+    want->is_wanted = false;
     message.head = cluster_message_head(MESSAGE_CHANGE, m->options.port.address, sizeof message);
     message.head.service = (uint16_t)service;
     (void)post(m, m->options.gateway, &message,
                sizeof message); /* lost: the gateway wants again and is told again */
-    answer_asks(m, service, CONTROL_LOAD, cause, fault);
+    answer_asks(m, service, CONTROL_LOAD, want->cause, &want->fault);
+}
+
+/* The load failed: nobody tries again for a while, counted from now. */
+static void note_broken(struct cluster_manager *m, int service, enum status cause,
+                        const struct fault *fault)
+{
+    struct want *want = &m->wants[service];
+    want->cause = cause;
+    want->fault = *fault;
+    want->broken_until_ns = m->now_ns + BROKEN_NS;
+    tell_broken(m, service);
 }
 
 /* The engine that can take the model with the fewest evictions, then with most bytes left. -1: none
@@ -230,7 +237,7 @@ static void bring_in(struct cluster_manager *m, int service)
     struct residency_eviction eviction = { 0 };
     bool never, has_all = true;
     if (m->wants[service].broken_until_ns > m->now_ns) {
-        note_broken(m, service, m->wants[service].cause, &m->wants[service].fault);
+        tell_broken(m, service);
         return;
     }
     for (int e = 0; e < m->options.n_engines; e++)

@@ -16,6 +16,7 @@ struct scene {
     struct engine_report reports[N_ENGINES];
     int64_t now_ns;
     int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES];
+    int n_broken; /* loads that fail before one succeeds */
 };
 
 static void open_scene(struct scene *s, int64_t memory_bytes)
@@ -85,7 +86,9 @@ static void step(struct scene *s, int64_t span_ns)
         const struct message_head *head = record;
         if (head->kind == MESSAGE_LOAD) {
             s->n_loads[head->engine][head->service]++;
-            say_change(s, head->engine, head->service, SERVICE_LOADED, STATUS_OK);
+            bool is_broken = s->n_broken-- > 0;
+            say_change(s, head->engine, head->service, is_broken ? SERVICE_BROKEN : SERVICE_LOADED,
+                       is_broken ? STATUS_IO : STATUS_OK);
         } else if (head->kind == MESSAGE_UNLOAD) {
             s->n_unloads[head->engine][head->service]++;
             bool is_busy = s->reports[head->engine].services[head->service].n_running > 0;
@@ -207,6 +210,29 @@ static void test_wants_expire(void **state)
     close_scene(s);
 }
 
+/* However often it is asked for meanwhile, a load that failed is tried again when its time has
+ * come. */
+static void test_a_failed_load_is_tried_again(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    open_scene(s, 1000);
+    s->n_broken = 1;
+    for (int i = 0; i < 50; i++) {
+        want(s, 0);
+        step(s, 100 * TIME_NS_PER_MS);
+    }
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 1);
+    for (int i = 0; i < 80; i++) {
+        want(s, 0);
+        step(s, 100 * TIME_NS_PER_MS);
+    }
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 2);
+    close_scene(s);
+}
+
 static void test_a_busy_model_stays(void **state)
 {
     (void)state;
@@ -252,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_short_requests_keep_it_alive),
         cmocka_unit_test(test_taking_turns),
         cmocka_unit_test(test_wants_expire),
+        cmocka_unit_test(test_a_failed_load_is_tried_again),
         cmocka_unit_test(test_a_busy_model_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,8 @@
 #include "base/map.h"
 #include "base/slots.h"
 
-enum { GATEWAY_ASKS_MAX = 64, GATEWAY_NONE = UINT32_MAX };
+#define GATEWAY_NONE UINT32_MAX
+enum { GATEWAY_ASKS_MAX = 64 };
 
 enum gateway_entry_state { GATEWAY_HELD, GATEWAY_SENT, GATEWAY_OVER };
 struct gateway_entry {

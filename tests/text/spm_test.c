@@ -9,8 +9,8 @@ static const char *const tokens[] = { "<unk>",
                                       "c",
                                       "ab",
                                       "bc",
-                                      "\xE2\x96\x81"
-                                      "ab",
+                                      ("\xE2\x96\x81"
+                                       "ab"),
                                       "cab",
                                       "<0x64>",
                                       "U",

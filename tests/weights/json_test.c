@@ -94,8 +94,8 @@ static bool compare(const char *text, size_t n)
 
 static const char *const samples[] = {
     "{\"a\": [1, -2.5e+3, 0, -0, 0.5, true, false, null], \"b\": {\"c\": {}}, \"\": []}",
-    "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\", \"h\xc3\xa9llo "
-    "\xf0\x9f\x98\x80\"]",
+    ("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\", \"h\xc3\xa9llo "
+     "\xf0\x9f\x98\x80\"]"),
     " [ [ [ ] , [ { } ] ] , \"x\" ] \n",
     "12",
     "\"text\"",

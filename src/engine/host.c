@@ -279,11 +279,24 @@ static struct ring *ring_open(uint64_t capacity)
     return ring;
 }
 
+/* A record lies in one piece, and finds room wherever the one before it ended in a ring of twice
+ * its size. */
+static uint32_t inbox_bytes_for(const struct engine_host_options *options)
+{
+    uint32_t n_tokens = (uint32_t)options->engine.n_tokens_max;
+    uint64_t n_longest = sizeof(struct mail_submit) + 16 +
+                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES);
+    uint64_t n_bytes = options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES;
+    while (n_bytes < 2 * n_longest)
+        n_bytes *= 2;
+    return (uint32_t)n_bytes;
+}
+
 struct engine_host *engine_host_open(const struct engine_host_options *options)
 {
     struct engine_host *host = mem_take(sizeof(*host));
     struct engine_options engine = options->engine;
-    uint32_t inbox_bytes = options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES;
+    uint32_t inbox_bytes = inbox_bytes_for(options);
     host->inbox = ring_open(inbox_bytes);
     host->events = ring_open(options->outbox_bytes > 0 ? options->outbox_bytes : HOST_RING_BYTES);
     host->answers = ring_open(HOST_ANSWERS_BYTES);

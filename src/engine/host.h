@@ -12,7 +12,8 @@ struct engine_host;
 
 struct engine_host_options {
     struct engine_options engine;       /* emit and emit_self are the host's own */
-    uint32_t inbox_bytes, outbox_bytes; /* powers of two; 0 = 4 MiB */
+    uint32_t inbox_bytes, outbox_bytes; /* powers of two; 0 = 4 MiB. The inbox gets more when the
+                                           longest prompt asks for it. */
     int64_t report_ns; /* a report at least this often while it lives; 0 = 100 ms */
 };
 /* Opens the engine and starts its thread. The executor's functions are called on that thread only.

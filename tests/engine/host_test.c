@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 
-enum { N_REQUESTS = 400, PROMPT = 12, ANSWER = 20 };
+enum { N_REQUESTS = 400, PROMPT = 12, ANSWER = 20, N_TOKENS_MAX = 3000 };
 
 /* An executor that answers at once, on the engine's thread: token = position + id. */
 struct instant {
@@ -94,7 +94,7 @@ static struct engine_host *open_host(struct instant *x, uint32_t outbox_bytes, i
                     .memory_bytes = 100000,
                     .body_bytes = 100000,
                     .n_requests_max = 64,
-                    .n_tokens_max = 128,
+                    .n_tokens_max = N_TOKENS_MAX,
                     .n_lanes = 1,
                     .n_services = 2,
                     .services = specs,
@@ -295,6 +295,28 @@ static void malformed_body_gets_a_sentence(void **state)
     wake_close(&x.wake);
 }
 
+/* The longest prompt finds its way through the inbox, wherever in it the last one ended. */
+static void the_longest_prompt_fits(void **state)
+{
+    static struct instant x;
+    struct engine_host *host = open_host(&x, 0, 0);
+    struct service_event event = { 0 };
+    const void *payload;
+    (void)state;
+    open_services(host);
+    for (uint32_t i = 0; i < 8; i++) {
+        int64_t end_ns = time_now_ns() + 10 * TIME_NS_PER_S;
+        int32_t n_tokens = N_TOKENS_MAX - 1 - (int32_t)(7 - i) * 100; /* each a little longer */
+        while (!submit(host, &(struct asked){ .n_got = n_tokens }, i))
+            assert_true(time_now_ns() < end_ns);
+        while (!engine_host_next(host, &event, &payload))
+            wait_news(host);
+        assert_true(event.id == i + 1 && event.what == SERVICE_ENDED);
+    }
+    engine_host_close(host);
+    wake_close(&x.wake);
+}
+
 /* Closing in the middle of work waits for the batch in flight only. */
 static void closes_in_the_middle(void **state)
 {
@@ -316,6 +338,7 @@ int main(void)
         cmocka_unit_test(loses_nothing_when_the_reader_is_slow),
         cmocka_unit_test(services_come_and_go),
         cmocka_unit_test(malformed_body_gets_a_sentence),
+        cmocka_unit_test(the_longest_prompt_fits),
         cmocka_unit_test(closes_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,13 @@ static bool find_stop_text(struct api_choice *choice, const struct api_choice_ru
     size_t from = choice->n_shown > choice->search_from ? choice->n_shown : choice->search_from;
     if (rules->stops->n == 0 || from >= text.n)
         return false;
+    size_t n_longest = 0; /* nothing that ends before what was searched is looked at again */
+    for (int32_t i = 0; i < rules->stops->n; i++)
+        n_longest = rules->stops->texts[i].n > n_longest ? rules->stops->texts[i].n : n_longest;
+    if (choice->n_searched > n_longest && choice->n_searched - n_longest > from)
+        from = choice->n_searched - n_longest;
     struct api_stops_found found = api_stops_find(rules->stops, text, from);
+    choice->n_searched = text.n;
     if (!found.is_found)
         return false;
     for (int32_t i = 0; i < rules->stops->n; i++) {

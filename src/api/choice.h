@@ -30,7 +30,8 @@ struct api_choice {
     uint64_t seed;
     struct detokenizer detokenizer;
     struct str text;
-    size_t n_shown, search_from;
+    size_t n_shown, search_from; /* no stop string begins before search_from */
+    size_t n_searched;           /* no stop string ends before */
     int32_t *ids; /* generated; for submitting it again */
     size_t n_ids_max;
     struct api_token *tokens;

@@ -78,9 +78,28 @@ static void test_ends(void **state)
     api_choice_free(&choice);
 }
 
+/* A stop string is found over any number of tokens, and a long answer is not searched again. */
+static void test_finds_late_stops(void **state)
+{
+    (void)state;
+    struct api_stops stops = { .n = 2, .texts = { view_text("STOP"), view_text("a longer one") } };
+    struct api_choice_rules rules = { .stops = &stops };
+    struct api_choice choice;
+    api_choice_init(&choice, toy_tokenizer, true);
+    choice.is_open = true;
+    for (int i = 0; i < 300000; i++)
+        assert_false(add_text(&choice, &rules, "x"));
+    assert_false(add_text(&choice, &rules, "a longer STO"));
+    assert_true(add_text(&choice, &rules, "P"));
+    assert_int_equal(choice.text.n, 300000 + 9);
+    assert_string_equal(choice.stop_text, "STOP");
+    api_choice_free(&choice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_holds_back),
-                                        cmocka_unit_test(test_ends) };
+                                        cmocka_unit_test(test_ends),
+                                        cmocka_unit_test(test_finds_late_stops) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

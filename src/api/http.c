@@ -31,8 +31,9 @@ enum {
     N_WATCHES_MAX = 8,
     N_CONNECTIONS_OVER = 256, /* still answered with a refusal */
 };
-static const int64_t HEAD_NS_MAX = 20 * TIME_NS_PER_S; /* from its first byte to its last */
-static const int64_t BODY_NS_MAX = 60 * TIME_NS_PER_S; /* without a byte */
+static const int64_t HEAD_NS_MAX = 20 * TIME_NS_PER_S;        /* from its first byte to its last */
+static const int64_t BODY_NS_MAX = 60 * TIME_NS_PER_S;        /* without a byte */
+static const int64_t BODY_NS_PER_BYTE = TIME_NS_PER_S / 4096; /* what it may take beyond that */
 static const int64_t IDLE_NS_MAX = 120 * TIME_NS_PER_S;
 static const int64_t FLUSH_NS_MAX = 60 * TIME_NS_PER_S;
 static const int64_t LINGER_NS_MAX = 2 * TIME_NS_PER_S;
@@ -47,7 +48,7 @@ struct connection {
     enum connection_state state;
     bool is_tls, is_parsing, is_lost, has_ended; /* has_ended: the client sent its FIN */
     int64_t deadline_ns;
-    int64_t reserved; /* bytes of the budget for bodies */
+    int64_t reserved; /* bytes of the budget for bodies: what has arrived */
     size_t looked;    /* bytes searched for the end of the head */
     struct str head_text, headers;
     struct api_http_chunks chunks;
@@ -163,9 +164,9 @@ static void send_head(struct connection *c, int status, const char *type, int64_
                         api_http_listen_reason(status), keeps ? "keep-alive" : "close");
     if (type != NULL)
         evbuffer_add_printf(out, "Content-Type: %s\r\n", type);
-    if (n_body >= 0)
+    if (n_body >= 0 && status != 204)
         evbuffer_add_printf(out, "Content-Length: %lld\r\n", (long long)n_body);
-    else if (!c->x.head.is_1_0)
+    else if (n_body < 0 && !c->x.head.is_1_0)
         evbuffer_add_printf(out, "Transfer-Encoding: chunked\r\n");
     evbuffer_add(out, c->headers.at, c->headers.n);
     evbuffer_add(out, "\r\n", 2);
@@ -231,16 +232,30 @@ static void hand_over(struct connection *c)
     c->http->options.on_request(c->http->options.self, &c->x);
 }
 
-/* Takes n more bytes of the budget for bodies. */
+/* Is there room for n more bytes of bodies? */
+static bool has_room(struct connection *c, int64_t n)
+{
+    if (c->http->bodies_bytes + n <= BODIES_BYTES_MAX)
+        return true;
+    refuse(c, 503, "too many large bodies are being received, try again later");
+    return false;
+}
+
+/* Takes n more bytes of the budget for bodies. Only what arrived is taken: promises are free. */
 static bool reserve_body(struct connection *c, int64_t n)
 {
-    if (c->http->bodies_bytes + n > BODIES_BYTES_MAX) {
-        refuse(c, 503, "too many large bodies are being received, try again later");
+    if (!has_room(c, n))
         return false;
-    }
     c->http->bodies_bytes += n;
     c->reserved += n;
     return true;
+}
+
+/* Drop by drop a body would hold its connection for days. */
+static void set_body_deadline(struct connection *c)
+{
+    int64_t slowest_ns = c->x.arrived_ns + (int64_t)c->x.body.n * BODY_NS_PER_BYTE;
+    c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + BODY_NS_MAX;
 }
 
 /* The head is whole and good: its body, or already the answer. */
@@ -261,13 +276,13 @@ static void begin_body(struct connection *c)
         hand_over(c);
         return;
     }
-    if (!head->is_chunked && !reserve_body(c, head->n_body))
+    if (!head->is_chunked && !has_room(c, head->n_body))
         return;
     if (head->expects_continue)
         bufferevent_write(c->events, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     c->chunks = (struct api_http_chunks){ 0 };
     c->state = BODY;
-    c->deadline_ns = time_now_ns() + BODY_NS_MAX;
+    set_body_deadline(c);
 }
 
 /* True when it got further. */
@@ -283,6 +298,8 @@ static bool read_head(struct connection *c, struct evbuffer *in)
         return false;
     }
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)n);
+    if (c->looked == 0 && n == 1 && bytes[0] == '\r')
+        return false;
     if (c->looked == 0 && n >= 2 && memcmp(bytes, "\r\n", 2) == 0) {
         evbuffer_drain(in, 2); /* an empty line before a request is customary */
         return true;
@@ -333,12 +350,14 @@ static bool read_chunked(struct connection *c, struct evbuffer *in)
 
 static bool read_body(struct connection *c, struct evbuffer *in)
 {
-    c->deadline_ns = time_now_ns() + BODY_NS_MAX;
+    set_body_deadline(c);
     if (c->x.head.is_chunked)
         return read_chunked(c, in);
     size_t missing = (size_t)c->x.head.n_body - c->x.body.n;
     for (size_t n; missing > 0 && (n = evbuffer_get_contiguous_space(in)) > 0;) {
         n = n < missing ? n : missing;
+        if (!reserve_body(c, (int64_t)n))
+            return true;
         str_add(&c->x.body, (const char *)evbuffer_pullup(in, (ev_ssize_t)n), n);
         evbuffer_drain(in, n);
         missing -= n;

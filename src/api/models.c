@@ -300,6 +300,10 @@ static void on_gone(struct api_http_exchange *x)
 void api_models_watch(struct api *api, struct api_http_exchange *x)
 {
     struct api_http_exchange **place = NULL;
+    if (x->head.method == HTTP_HEAD) { /* a head has no events after it */
+        api_http_reply(x, 200, "text/event-stream; charset=utf-8", view_of("", 0));
+        return;
+    }
     for (int i = 0; i < API_WATCHERS_MAX && place == NULL; i++)
         if (api->mirror.watchers[i] == NULL)
             place = &api->mirror.watchers[i];

@@ -23,20 +23,26 @@ static void tell_ledger(struct engine *e)
 
 static void grow_pool(struct engine *e)
 {
+    tell_ledger(e);
     int64_t n_bytes = ledger_free_bytes(&e->ledger) - sum_wanted(e);
-    if (n_bytes >= kv_unit_bytes(e->kv))
+    if (n_bytes >= 0)
         (void)kv_grow(e->kv, n_bytes);
     tell_ledger(e);
+    e->is_pool_shrunk =
+        kv_open_bytes(e->kv) > kv_budget(e->kv)->n_units_open * kv_unit_bytes(e->kv);
 }
 
 /* Closes units until the ledger has this many bytes free, or all that can go now are gone. */
 static void shrink_pool(struct engine *e, int64_t free_bytes)
 {
+    e->is_pool_shrunk = true;
     for (;;) {
         tell_ledger(e); /* units may have closed since: as their requests left */
         int64_t missing = free_bytes - ledger_free_bytes(&e->ledger);
-        if (missing <= 0)
+        if (missing <= 0) {
+            (void)kv_shrink(e->kv, 0); /* their memory goes back before anyone uses the bytes */
             return;
+        }
         (void)kv_shrink(e->kv, missing);
         tell_ledger(e);
         uint32_t slot = kv_busy_closing(e->kv);
@@ -90,6 +96,8 @@ void engine_room_press(struct engine *e)
     int64_t wanted = min_i64(sum_wanted(e), unbooked_bytes(e));
     if (wanted > 0)
         shrink_pool(e, wanted);
+    else if (e->is_pool_shrunk)
+        grow_pool(e);
 }
 
 bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
@@ -114,6 +122,7 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
         return false;
     e->wanted_bytes[service] = 0;
     *state = ENGINE_ROOM_BOOKED;
+    grow_pool(e);
     return_giants(e);
     return true;
 }

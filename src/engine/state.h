@@ -98,7 +98,8 @@ struct engine {
     struct kv *kv;
     struct ledger ledger;
     int64_t wanted_bytes[LIMIT_SERVICES]; /* of models that wait for room */
-    struct engine_bodies *bodies;         /* NULL in the simulator */
+    bool is_pool_shrunk;          /* for them; it grows again once nobody wants what is left */
+    struct engine_bodies *bodies; /* NULL in the simulator */
 
     struct engine_flight flights[LIMIT_BATCHES];
     struct engine_lane lanes[LIMIT_LANES];
@@ -161,7 +162,8 @@ int64_t engine_stats_remaining_ns(const struct engine *engine, int service);
 /* room.c: models come and go. */
 bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
                       int64_t activation_bytes, struct engine_room *room);
-/* Goes on shrinking for whoever wants room, when what holds the units is not in flight. */
+/* Goes on shrinking for whoever wants room, when what holds the units is not in flight; grows again
+ * by what was left over when they all have theirs or gave up. */
 void engine_room_press(struct engine *engine);
 void engine_room_open(struct engine *engine, int service, const struct perf *perf);
 bool engine_room_close(struct engine *engine, int service);

@@ -263,24 +263,6 @@ int64_t kv_open_bytes(const struct kv *kv)
     return ((int64_t)kv->n_units_target + kv->n_units_closing) * kv->options.unit_bytes;
 }
 
-int64_t kv_grow(struct kv *kv, int64_t n_bytes)
-{
-    int64_t before = kv_open_bytes(kv);
-    for (int64_t n = n_bytes / kv->options.unit_bytes; n > 0; n--) {
-        uint32_t u = kv->n_units_target;
-        if (u == kv->n_units_max)
-            break;
-        if (kv->units[u].state == KV_UNIT_CLOSED)
-            kv_pool_open_unit(kv, u);
-        else
-            kv_pool_keep_unit(kv, u);
-        kv->n_units_target++;
-    }
-    kv->budget.n_units_open = kv->n_units_target;
-    kv->n_units_closed = 0;
-    return kv_open_bytes(kv) - before;
-}
-
 /* Hands back what lies between the units that are still held. */
 static void forget_closed(const struct kv *kv)
 {
@@ -294,6 +276,24 @@ static void forget_closed(const struct kv *kv)
         left--;
     }
     range_forget(kv, from * unit_bytes, kv->range_bytes);
+}
+
+int64_t kv_grow(struct kv *kv, int64_t n_bytes)
+{
+    int64_t before = kv_open_bytes(kv), n_opens = n_bytes / kv->options.unit_bytes;
+    for (uint32_t u = kv->n_units_target; u < kv->n_units_max; u = ++kv->n_units_target) {
+        if (kv->units[u].state != KV_UNIT_CLOSED)
+            kv_pool_keep_unit(kv, u);
+        else if (n_opens-- > 0)
+            kv_pool_open_unit(kv, u);
+        else
+            break;
+    }
+    kv->budget.n_units_open = kv->n_units_target;
+    if (kv->n_units_closed > 0)
+        forget_closed(kv);
+    kv->n_units_closed = 0;
+    return kv_open_bytes(kv) - before;
 }
 
 int64_t kv_shrink(struct kv *kv, int64_t n_bytes)

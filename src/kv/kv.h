@@ -119,8 +119,9 @@ void kv_forget(struct kv *kv, int service);
  * kv_shrink closes what is free or cached there and marks the rest closing: it gives out nothing
  * new and closes as its requests leave. Bytes that are closing already count towards n_bytes, so
  * that asking again for what is still missing marks nothing twice. Both return the bytes that
- * really closed (opened) since the last call; kv_open_bytes, closing units included, is what the
- * pool may still touch. kv_grow first takes back units that are closing.
+ * really closed (opened) since the last call, and hand the memory of what closed since then back;
+ * kv_open_bytes, closing units included, is what the pool may still touch. kv_grow takes back units
+ * that are closing, which costs nothing of n_bytes: they are open as it is.
  * kv_busy_closing names a request that holds a closing unit (to preempt), or UINT32_MAX. */
 int64_t kv_grow(struct kv *kv, int64_t n_bytes);
 int64_t kv_shrink(struct kv *kv, int64_t n_bytes);

@@ -144,6 +144,62 @@ static void leaving_models_count_as_room(void **state)
     world_close(&w);
 }
 
+/* Requests hold the whole pool, and a model that wants in makes some of them give way. */
+static void fill_pool(struct world *w, uint32_t n)
+{
+    struct engine_room room;
+    assert_true(engine_make_room(w->engine, 0, 1000, 0, 0, &room));
+    engine_open_service(w->engine, 0, &perf, 0);
+    for (uint32_t i = 0; i < n; i++)
+        assert_true(
+            world_submit(w, &(struct world_ask){ .index = i, .n_prompt = 150, .n_new = 60 }));
+    world_run(w, 30000000);
+}
+
+/* The bytes of units that their requests left last are as free as any other's: a model lies there
+ * soon. */
+static void memory_of_closed_units_goes_back(void **state)
+{
+    struct world w;
+    struct engine_room room;
+    (void)state;
+    open_closed(&w, 80000);
+    int64_t whole = kv_open_bytes(w.engine->kv);
+    fill_pool(&w, 12);
+    while (!engine_make_room(w.engine, 1, 50000, 0, w.clock_ns, &room)) {
+        assert_false(room.never);
+        w.wake_ns = w.clock_ns;
+        world_run(&w, w.clock_ns + 1000000);
+    }
+    const unsigned char *base = kv_base(w.engine->kv);
+    int64_t n_touched = 0;
+    for (int64_t at = div_up_i64(kv_open_bytes(w.engine->kv), 4096) * 4096;
+         at < (whole & ~INT64_C(4095)); at++)
+        n_touched += base[at] != 0;
+    assert_int_equal(n_touched, 0);
+    world_finish(&w);
+    assert_true(w.n_preempted > 0);
+    world_close(&w);
+}
+
+/* A load that is given up while requests still hold what it wanted leaves the pool whole. */
+static void given_up_room_is_pool_again(void **state)
+{
+    struct world w;
+    struct engine_room room;
+    (void)state;
+    open_closed(&w, 80000);
+    fill_pool(&w, 12);
+    int64_t before = kv_budget(w.engine->kv)->n_units_open;
+    assert_false(engine_make_room(w.engine, 1, 50000, 0, w.clock_ns, &room));
+    assert_true(!room.never && kv_budget(w.engine->kv)->n_units_open < before);
+    assert_true(engine_close_service(w.engine, 1, w.clock_ns));
+    w.wake_ns = w.clock_ns;
+    world_finish(&w);
+    assert_int_equal(kv_budget(w.engine->kv)->n_units_open, before);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +208,8 @@ int main(void)
         cmocka_unit_test(who_never_fits_any_more_goes_home),
         cmocka_unit_test(closing_returns_all),
         cmocka_unit_test(leaving_models_count_as_room),
+        cmocka_unit_test(memory_of_closed_units_goes_back),
+        cmocka_unit_test(given_up_room_is_pool_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,22 +140,36 @@ static void start_job(struct run_unit *unit, int service, int64_t now_ns)
     wake_up(&unit->job_wake);
 }
 
-/* The load under way ends without a model: the engine forgets what it booked, the cause is told. */
+/* The load under way is over without a model: its cause is told, the next one may begin. */
+static void end_failed_job(struct run_unit *unit)
+{
+    struct job *job = &unit->job;
+    bool is_broken = job->status != STATUS_CANCELLED && job->status != STATUS_BUSY;
+    tell(unit, job->service, is_broken ? SERVICE_BROKEN : SERVICE_UNLOADED, job->status,
+         &job->fault);
+    if (is_broken)
+        log_line(LOG_ERROR, "load", "%s", job->fault.text);
+    unit->services[job->service].state = UNIT_UNLOADED;
+    unit->services[job->service].wants_out = false;
+    atomic_store(&job->phase, JOB_NONE);
+}
+
+/* The load under way can't go on. What the engine booked for it is given back first: who is told of
+ * the end may ask again at once. */
 static void fail_job(struct run_unit *unit, enum status cause)
 {
     struct job *job = &unit->job;
     struct unit_service *s = &unit->services[job->service];
     weights_close(job->weights);
     job->weights = NULL;
-    atomic_store(&job->phase, JOB_NONE);
-    bool is_booked = s->state == UNIT_ROOM || s->state == UNIT_PACKING;
-    bool is_broken = cause != STATUS_CANCELLED && cause != STATUS_BUSY;
-    tell(unit, job->service, is_broken ? SERVICE_BROKEN : SERVICE_UNLOADED, cause, &job->fault);
-    if (is_broken)
-        log_line(LOG_ERROR, "load", "%s", job->fault.text);
-    s->wants_out = false;
-    s->state = is_booked ? UNIT_LEAVING : UNIT_UNLOADED;
-    s->ask_pending = is_booked && !engine_host_close_service(unit->host, job->service);
+    job->status = cause;
+    atomic_store(&job->phase, JOB_FAILED);
+    if (s->state == UNIT_ROOM || s->state == UNIT_PACKING) {
+        s->state = UNIT_LEAVING;
+        s->ask_pending = !engine_host_close_service(unit->host, job->service);
+    } else {
+        end_failed_job(unit);
+    }
 }
 
 static void ask_room(struct run_unit *unit)
@@ -194,7 +208,8 @@ static void step_job(struct run_unit *unit)
             join_engine(unit);
         break;
     case JOB_FAILED:
-        fail_job(unit, job->status);
+        if (s->state != UNIT_LEAVING)
+            fail_job(unit, job->status);
         break;
     default:
         break;
@@ -233,6 +248,25 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
     }
 }
 
+static void take_closed(struct run_unit *unit, const struct engine_host_answer *answer)
+{
+    struct job *job = &unit->job;
+    struct unit_service *s = &unit->services[answer->service];
+    if (atomic_load(&job->phase) == JOB_FAILED && job->service == answer->service) {
+        end_failed_job(unit);
+        return;
+    }
+    s->wants_out = false;
+    s->state = answer->is_done ? UNIT_UNLOADED : UNIT_LOADED;
+    if (!answer->is_done) {
+        tell(unit, answer->service, SERVICE_LOADED, STATUS_BUSY, NULL);
+        return;
+    }
+    run_executor_remove_model(unit->executor, answer->service);
+    run_model_close(&s->model);
+    tell(unit, answer->service, SERVICE_UNLOADED, STATUS_OK, NULL);
+}
+
 static void take_answer(struct run_unit *unit, const struct engine_host_answer *answer,
                         int64_t now_ns)
 {
@@ -251,19 +285,7 @@ static void take_answer(struct run_unit *unit, const struct engine_host_answer *
                  (long long)(s->model.weights_bytes >> 20));
         break;
     case ENGINE_HOST_CLOSED:
-        if (!answer->is_done) {
-            s->state = UNIT_LOADED;
-            s->wants_out = false;
-            tell(unit, answer->service, SERVICE_LOADED, STATUS_BUSY, NULL);
-            break;
-        }
-        run_executor_remove_model(unit->executor, answer->service);
-        if (s->model.weights) {
-            run_model_close(&s->model);
-            tell(unit, answer->service, SERVICE_UNLOADED, STATUS_OK, NULL);
-        }
-        s->state = UNIT_UNLOADED;
-        s->wants_out = false;
+        take_closed(unit, answer);
         break;
     default:
         break;

@@ -80,7 +80,7 @@ static void step(struct scene *s)
 static struct run_unit_change next_change(struct scene *s)
 {
     struct run_unit_change change;
-    int64_t end_ns = time_now_ns() + 60 * TIME_NS_PER_S;
+    int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
     while (!run_unit_next_change(s->unit, &change)) {
         assert_true(time_now_ns() < end_ns);
         step(s);
@@ -145,6 +145,21 @@ static void test_too_large_gives_the_arithmetic(void **state)
     close_scene(&s);
 }
 
+/* Who asks again as soon as he is told is answered again. */
+static void test_a_failed_load_may_be_asked_for_at_once(void **state)
+{
+    (void)state;
+    struct scene s;
+    open_scene(&s, 200 << 10);
+    for (int i = 0; i < 5; i++) {
+        run_unit_load(s.unit, 0);
+        struct run_unit_change change = next_change(&s);
+        assert_true(change.status == SERVICE_BROKEN && change.cause == STATUS_TOO_LARGE);
+        assert_int_equal(run_unit_report(s.unit)->services[0].status, SERVICE_UNLOADED);
+    }
+    close_scene(&s);
+}
+
 static void test_a_load_can_be_cancelled(void **state)
 {
     (void)state;
@@ -160,8 +175,7 @@ static void test_a_load_can_be_cancelled(void **state)
             status = next_change(&s).status;
             assert_true(n_in < 2); /* at most: loaded, unloaded */
         }
-        while (run_unit_report(s.unit)->services[0].status != SERVICE_UNLOADED)
-            step(&s);
+        assert_int_equal(run_unit_report(s.unit)->services[0].status, SERVICE_UNLOADED);
     }
     close_scene(&s);
 }
@@ -243,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_in_and_out),
         cmocka_unit_test(test_what_can_not_be_loaded_is_told),
         cmocka_unit_test(test_too_large_gives_the_arithmetic),
+        cmocka_unit_test(test_a_failed_load_may_be_asked_for_at_once),
         cmocka_unit_test(test_a_load_can_be_cancelled),
         cmocka_unit_test(test_a_request_through_it_all),
         cmocka_unit_test(test_profile),

@@ -240,7 +240,8 @@ static void plan(struct engine *e)
     int n_voids = 0; /* plans of which nothing began although nothing was preempted either */
     e->plan_wake_ns = TIME_NEVER;
     for (uint32_t n_asks = 0; has_work(e); n_asks++) {
-        CHECK(n_asks <= e->options.n_requests_max + STEP_VOIDS_MAX + 1);
+        /* Each who gives way may hold a hit again by the next plan, which is given back first. */
+        CHECK(n_asks <= 2 * (e->options.n_requests_max + STEP_VOIDS_MAX + 1));
         struct schedule_plan *p = &e->plan;
         int n_refused = 0;
         p->n_batches = p->n_items = p->n_preempts = 0;

@@ -48,7 +48,7 @@ static void holds_change_nothing(void **state)
 
 static struct {
     int n_refused, n_started, n_done, n_plans, n_preempted;
-    bool is_greedy, overbooks, preempts_first;
+    bool is_greedy, overbooks, preempts_first, preempts_singly;
 } script;
 
 static size_t state_bytes(const struct schedule_limits *limits)
@@ -74,6 +74,11 @@ static void plan(const void *state, const struct schedule_view *v, struct schedu
 {
     const struct schedule_service *s = &v->services[0];
     script.n_plans++;
+    if (script.preempts_singly && s->n_running > 0) {
+        plan->preempts[plan->n_preempts++] = s->running[0];
+        return;
+    }
+    script.preempts_singly = false;
     if (!script.overbooks && !script.preempts_first) {
         greedy_policy.plan(state, v, plan);
         return;
@@ -148,6 +153,32 @@ static void plans_of_preempts_only_are_asked_again(void **state)
     world_close(&w);
 }
 
+/* Who gives way finds his own blocks in the prefix index, and gives them back before the next one
+ * has to: two plans for each of them, in one step. */
+static void all_give_way_one_by_one(void **state)
+{
+    struct world w;
+    struct world_options o;
+    (void)state;
+    memset(&script, 0, sizeof(script));
+    world_options_init(&o);
+    o.policy = &scripted;
+    o.n_requests_max = 12;
+    o.n_rounds_max = 1;
+    world_open(&w, &o);
+    for (uint32_t i = 0; i < 12; i++)
+        assert_true(
+            world_submit(&w, &(struct world_ask){ .index = i, .n_prompt = 60, .n_new = 9 }));
+    world_run(&w, 3500000);
+    script.preempts_singly = true;
+    int n_plans = script.n_plans;
+    world_run(&w, 4000000);
+    assert_int_equal(script.n_preempted, 12);
+    assert_true(script.n_plans - n_plans > 12);
+    world_finish(&w);
+    world_close(&w);
+}
+
 static void lanes_run_side_by_side(void **state)
 {
     struct world w;
@@ -189,6 +220,7 @@ int main(void)
         cmocka_unit_test(holds_change_nothing),
         cmocka_unit_test(refused_batches_do_not_void_neighbours),
         cmocka_unit_test(plans_of_preempts_only_are_asked_again),
+        cmocka_unit_test(all_give_way_one_by_one),
         cmocka_unit_test(lanes_run_side_by_side),
         cmocka_unit_test(time_goes_on),
     };

@@ -8,7 +8,7 @@
 #include "place/residency.h"
 #include <string.h>
 
-enum { ASKS_MAX = 64 };
+enum { ASKS_MAX = 256 }; /* as many as a gateway has under way */
 static const int64_t BROKEN_NS =
     10 * TIME_NS_PER_S; /* a load that failed is not tried again before */
 static const int64_t FRESH_NS =
@@ -40,6 +40,9 @@ struct ask { /* a load or unload that somebody waits for */
     uint64_t id;
     uint8_t kind;
     uint16_t service;
+    bool is_answered; /* said as soon as the gateway's mail has room */
+    enum status status;
+    struct fault fault;
 };
 struct cluster_manager {
     struct cluster_manager_options options;
@@ -142,27 +145,39 @@ static void order_out(struct cluster_manager *m, int engine, int service, const 
              engine, why);
 }
 
-static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, enum status status,
-                        const struct fault *fault)
+static bool post_answer(struct cluster_manager *m, const struct ask *ask)
+{
+    struct message_answer message = { .status = (uint8_t)ask->status, .fault = ask->fault };
+    message.head = cluster_message_head(MESSAGE_ANSWER, m->options.port.address, sizeof message);
+    message.head.service = ask->service;
+    message.head.id = ask->id;
+    return post(m, m->options.gateway, &message, sizeof message);
+}
+
+/* Says what is answered. What finds no room is said at a later step. */
+static void say_answers(struct cluster_manager *m)
 {
     int n_kept = 0;
     for (int i = 0; i < m->n_asks; i++) {
-        struct ask *ask = &m->asks[i];
-        if (ask->service != service || ask->kind != kind) {
-            m->asks[n_kept++] = *ask;
-            continue;
-        }
-        struct message_answer message = { .status = (uint8_t)status };
-        message.head =
-            cluster_message_head(MESSAGE_ANSWER, m->options.port.address, sizeof message);
-        message.head.service = ask->service;
-        message.head.id = ask->id;
-        if (fault)
-            message.fault = *fault;
-        if (!post(m, m->options.gateway, &message, sizeof message))
-            m->asks[n_kept++] = *ask; /* said again at the next step */
+        if (!m->asks[i].is_answered || !post_answer(m, &m->asks[i]))
+            m->asks[n_kept++] = m->asks[i];
     }
     m->n_asks = n_kept;
+}
+
+static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, enum status status,
+                        const struct fault *fault)
+{
+    for (int i = 0; i < m->n_asks; i++) {
+        struct ask *ask = &m->asks[i];
+        if (ask->service != service || ask->kind != kind || ask->is_answered)
+            continue;
+        ask->is_answered = true;
+        ask->status = status;
+        if (fault)
+            ask->fault = *fault;
+    }
+    say_answers(m);
 }
 
 /* Whoever waits for the model is told why it does not come. */
@@ -320,6 +335,8 @@ static void take_change(struct cluster_manager *m, const struct message_change *
         place->is_asked_out = false;
         if (!is_anywhere(m, service)) /* else that place will do */
             note_broken(m, service, (enum status)message->cause, &message->fault);
+        if (!is_loaded_anywhere(m, service)) /* whoever wanted it out has his will */
+            answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
         break;
     default:
         place->is_asked_out = false;
@@ -360,7 +377,8 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
     }
     if (m->n_asks == ASKS_MAX)
         return;
-    m->asks[m->n_asks++] = (struct ask){ message->head.id, message->kind, (uint16_t)service };
+    m->asks[m->n_asks++] =
+        (struct ask){ .id = message->head.id, .kind = message->kind, .service = (uint16_t)service };
     if (message->kind == CONTROL_UNLOAD) {
         take_unload(m, service);
     } else if (is_loaded_anywhere(m, service)) {
@@ -454,6 +472,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
             wake = min_i64(wake, now_ns + RETRY_NS);
     }
     fill_at_start(m);
+    say_answers(m);
     return wake;
 }
 

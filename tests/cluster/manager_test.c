@@ -233,6 +233,87 @@ static void test_a_failed_load_is_tried_again(void **state)
     close_scene(s);
 }
 
+static void ask(struct scene *s, uint64_t id, enum control_kind kind, int service)
+{
+    struct message_ask message = { .kind = (uint8_t)kind };
+    message.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof message);
+    message.head.id = id;
+    message.head.service = (uint16_t)service;
+    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
+}
+
+/* Takes the gateway's mail. Returns how many answers were in it; *sum is that of their ids. */
+static int hear_answers(struct scene *s, uint64_t *sum)
+{
+    const void *record;
+    size_t n_bytes;
+    int n = 0;
+    struct bus_port gateway = cluster_local_bus_port(s->bus, PORT_GATEWAY);
+    for (*sum = 0; gateway.peek(gateway.self, PORT_GATEWAY, &record, &n_bytes);
+         gateway.pop(gateway.self, PORT_GATEWAY)) {
+        const struct message_answer *answer = record;
+        if (answer->head.kind == MESSAGE_ANSWER) {
+            *sum += answer->head.id;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* A load that fails while it is told to end: both who wanted it in and who wanted it out hear. */
+static void test_an_unload_ends_with_a_failed_load(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    const void *record;
+    size_t n_bytes;
+    uint64_t sum;
+    s->services[0].engines = 1;
+    open_scene(s, 1000);
+    step(s, TIME_NS_PER_MS);
+    ask(s, 1, CONTROL_LOAD, 0);
+    (void)cluster_manager_step(s->manager, s->now_ns);
+    assert_true(s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes)); /* LOAD, under way */
+    s->node.pop(s->node.self, PORT_NODE);
+    ask(s, 2, CONTROL_UNLOAD, 0);
+    (void)cluster_manager_step(s->manager, s->now_ns);
+    say_change(s, 0, 0, SERVICE_BROKEN, STATUS_IO);
+    (void)cluster_manager_step(s->manager, s->now_ns);
+    assert_int_equal(hear_answers(s, &sum), 2);
+    assert_int_equal(sum, 3);
+    close_scene(s);
+}
+
+/* However many ask, and however full the gateway's mail is, everyone is answered once. */
+static void test_everyone_is_answered(void **state)
+{
+    enum { N_ASKS = 200 };
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    static const char filler[1000];
+    uint64_t sum, sum_all = 0;
+    int n_all = 0;
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    s->services[0].engines = 1;
+    open_scene(s, 1000);
+    step(s, TIME_NS_PER_MS);
+    for (uint64_t id = 1; id <= N_ASKS; id++)
+        ask(s, id, CONTROL_LOAD, 0);
+    struct message_head junk =
+        cluster_message_head(MESSAGE_WANT, PORT_NODE, sizeof junk + sizeof filler);
+    while (s->node.send(s->node.self, PORT_GATEWAY, &junk, sizeof junk, filler, sizeof filler)) {}
+    for (int i = 0; i < 20; i++) {
+        step(s, 50 * TIME_NS_PER_MS);
+        if (i >= 10)
+            n_all += hear_answers(s, &sum);
+        sum_all += i >= 10 ? sum : 0;
+    }
+    assert_int_equal(n_all, N_ASKS);
+    assert_int_equal(sum_all, N_ASKS * (N_ASKS + 1) / 2);
+    close_scene(s);
+}
+
 static void test_a_busy_model_stays(void **state)
 {
     (void)state;
@@ -279,6 +360,8 @@ int main(void)
         cmocka_unit_test(test_taking_turns),
         cmocka_unit_test(test_wants_expire),
         cmocka_unit_test(test_a_failed_load_is_tried_again),
+        cmocka_unit_test(test_an_unload_ends_with_a_failed_load),
+        cmocka_unit_test(test_everyone_is_answered),
         cmocka_unit_test(test_a_busy_model_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

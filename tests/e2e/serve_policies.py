@@ -111,7 +111,7 @@ def policies_prefix_hits(shoal, models):
             assert cached[0] == 0 and pages[1]["usage"]["prompt_tokens"] > cached[1] > 50, cached
             assert pages[0]["choices"][0]["text"] == pages[1]["choices"][0]["text"]
         until(server.is_clear)
-        assert server.model("tale")["memory"]["kv_cached_bytes"] > 0
+        until(lambda: server.model("tale")["memory"]["kv_cached_bytes"] > 0)  # the report lags a little
     with Shoal(shoal, "--prefix-cache", "false", models=paths(models)) as server:
         pages = [server.complete("tale", "and the king said " * 40, 8) for _ in range(2)]
         assert all(page["usage"]["prompt_tokens_details"]["cached_tokens"] == 0 for page in pages)

@@ -166,6 +166,31 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
     api_http_reply(x, 204, NULL, view_of("", 0));
 }
 
+/* The route, if the client may use it. */
+static const struct route *enter(const struct api *api, const struct api_http_head *head,
+                                 struct api_error *error)
+{
+    const struct route *route = find_route(head, error);
+    return route != NULL && is_allowed(api, route, head, error) ? route : NULL;
+}
+
+static void refuse_entry(struct api_http_exchange *x, const struct api_error *error)
+{
+    if (error->status == 405)
+        api_http_header(x, "Allow", "GET, HEAD, POST, OPTIONS");
+    api_refuse(x, error);
+}
+
+static bool on_head(void *self, struct api_http_exchange *x)
+{
+    struct api_error error = { 0 };
+    if (x->head.method == HTTP_OPTIONS || enter(self, &x->head, &error) != NULL)
+        return true;
+    add_headers(self, x);
+    refuse_entry(x, &error);
+    return false;
+}
+
 static void on_request(void *self, struct api_http_exchange *x)
 {
     struct api *api = self;
@@ -175,14 +200,11 @@ static void on_request(void *self, struct api_http_exchange *x)
         answer_options(api, x);
         return;
     }
-    const struct route *route = find_route(&x->head, &error);
-    if (route != NULL && is_allowed(api, route, &x->head, &error)) {
+    const struct route *route = enter(api, &x->head, &error);
+    if (route != NULL)
         route->answer(api, x);
-        return;
-    }
-    if (error.status == 405)
-        api_http_header(x, "Allow", "GET, HEAD, POST, OPTIONS");
-    api_refuse(x, &error);
+    else
+        refuse_entry(x, &error);
 }
 
 static void on_bad(void *self, struct api_http_exchange *x, int status, const char *why)
@@ -353,6 +375,7 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         .n_connections_max = options->n_connections_max,
         .body_bytes_max = options->body_bytes_max,
         .self = api,
+        .on_head = on_head,
         .on_request = on_request,
         .on_bad = on_bad,
         .on_wake = on_wake,

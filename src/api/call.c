@@ -76,7 +76,6 @@ static void free_call(struct api_call *call)
         call->next->prev = call->prev;
     api->n_seats -= call->n_seats;
     api_prompts_free(&call->prompts);
-    str_free(&call->body);
     str_free(&call->prefix);
     mem_give(call->choices);
     mem_give(call);
@@ -377,7 +376,7 @@ static void read_done(struct api_job *job)
     struct api_call *call = (struct api_call *)job;
     struct api_error error = { 0 };
     call->is_reading = false;
-    str_free(&call->body);
+    api_http_give_body(call->api->http, &call->body, call->n_body_reserved);
     if (call->x == NULL) {
         free_call(call);
         return;
@@ -448,8 +447,8 @@ static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask
     struct api_call *call = open_call(api, x, kind);
     call->deadline_ns = deadline_ns;
     call->slo = slo;
-    call->body = x->body; /* taken over: a worker may read it after the client has left */
-    str_init(&x->body);
+    /* Taken over: a worker may read it after the client has left. */
+    call->n_body_reserved = api_http_take_body(x, &call->body);
     if (call->body.n <= INLINE_BYTES_MAX || !api_workers_put(api->workers, &call->job)) {
         read_job(&call->job);
         read_done(&call->job);

@@ -15,6 +15,7 @@ struct api_call {
     enum api_ask_kind kind;
     bool is_reading;
     struct str body;
+    int64_t n_body_reserved;
     struct api_prompts prompts;
     struct api_stops stops;
     struct api_choice_rules rules;

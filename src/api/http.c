@@ -82,6 +82,27 @@ static void release_body(struct connection *c)
     str_free(&c->x.body);
 }
 
+int64_t api_http_take_body(struct api_http_exchange *x, struct str *body)
+{
+    struct connection *c = x->connection;
+    int64_t n_reserved = c->reserved;
+    *body = x->body;
+    str_init(&x->body);
+    c->reserved = 0;
+    return n_reserved;
+}
+
+void api_http_give_body(struct api_http *http, struct str *body, int64_t n_reserved)
+{
+    str_free(body);
+    http->bodies_bytes -= n_reserved;
+}
+
+int64_t api_http_body_bytes(const struct api_http *http)
+{
+    return http->bodies_bytes;
+}
+
 static void close_connection(struct connection *c)
 {
     struct api_http *http = c->http;
@@ -258,6 +279,20 @@ static void set_body_deadline(struct connection *c)
     c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + BODY_NS_MAX;
 }
 
+/* A large body is let in only if its request would be: no key, no megabytes. */
+static bool is_welcome(struct connection *c)
+{
+    bool keeps_alive = c->x.head.keeps_alive;
+    if (!c->x.head.is_chunked && c->x.head.n_body <= HTTP_PIPELINE_BYTES_MAX)
+        return true;
+    c->state = ANSWER;
+    c->x.head.keeps_alive = false; /* the body is not read */
+    if (!c->http->options.on_head(c->http->options.self, &c->x))
+        return false;
+    c->x.head.keeps_alive = keeps_alive;
+    return true;
+}
+
 /* The head is whole and good: its body, or already the answer. */
 static void begin_body(struct connection *c)
 {
@@ -276,7 +311,7 @@ static void begin_body(struct connection *c)
         hand_over(c);
         return;
     }
-    if (!head->is_chunked && !has_room(c, head->n_body))
+    if (!is_welcome(c) || (!head->is_chunked && !has_room(c, head->n_body)))
         return;
     if (head->expects_continue)
         bufferevent_write(c->events, "HTTP/1.1 100 Continue\r\n\r\n", 25);

@@ -17,7 +17,7 @@ enum {
 struct api_http;
 struct api_http_exchange {
     struct api_http_head head; /* its views live as long as the exchange */
-    struct str body;           /* may be taken over: leave an empty str behind */
+    struct str body;           /* api_http_take_body takes it over */
     int64_t arrived_ns;        /* when the head was whole */
     void *user;                /* the handler's */
     void (*on_gone)(struct api_http_exchange *x);
@@ -30,6 +30,8 @@ struct api_http_options {
     int32_t n_connections_max;
     int64_t body_bytes_max;
     void *self;
+    /* The head is whole and a large body is announced: true to let it come, else must reply. */
+    bool (*on_head)(void *self, struct api_http_exchange *x);
     void (*on_request)(void *self, struct api_http_exchange *x);
     /* A request that was refused below the handlers: must reply. */
     void (*on_bad)(void *self, struct api_http_exchange *x, int status, const char *why);
@@ -48,6 +50,12 @@ int32_t api_http_n_connections(const struct api_http *http);
 void api_http_watch(struct api_http *http, int fd, void (*f)(void *arg), void *arg);
 void api_http_watch_signal(struct api_http *http, int number, void (*f)(void *arg), void *arg);
 void api_http_wake_at(struct api_http *http, int64_t at_ns); /* replaces an earlier time */
+
+/* Takes the body over, and its part of the budget for bodies, which is given back when the body is
+ * freed: until then it counts, be the connection there or not. */
+int64_t api_http_take_body(struct api_http_exchange *x, struct str *body) MUST_USE;
+void api_http_give_body(struct api_http *http, struct str *body, int64_t n_reserved);
+int64_t api_http_body_bytes(const struct api_http *http); /* held now */
 
 void api_http_header(struct api_http_exchange *x, const char *name, const char *value);
 void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body);

@@ -14,6 +14,7 @@ struct text_job {
     struct api *api;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct str body, answer;
+    int64_t n_body_reserved;
     struct api_error error;
 };
 
@@ -166,7 +167,7 @@ static void done(struct api_job *base)
         api_refuse(job->x, &job->error);
     else if (job->x != NULL)
         api_reply_json(job->x, 200, view_of(job->answer.at, job->answer.n));
-    str_free(&job->body);
+    api_http_give_body(job->api->http, &job->body, job->n_body_reserved);
     str_free(&job->answer);
     mem_give(job);
 }
@@ -184,8 +185,7 @@ static void take_text(struct api *api, struct api_http_exchange *x,
     job->job = (struct api_job){ work, done };
     job->api = api;
     job->x = x;
-    job->body = x->body;
-    str_init(&x->body);
+    job->n_body_reserved = api_http_take_body(x, &job->body);
     x->user = job;
     x->on_gone = on_gone;
     api->n_seats++;

@@ -626,6 +626,41 @@ def listens_where_it_is_told(s):
         assert failed.returncode == 2 and failed.stderr.startswith("listen: "), (listen, failed)
 
 
+@test
+def large_bodies_need_the_key_first(s):
+    with Server(EXE, api_key="k", admin_key="a") as locked:
+        for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404)):
+            got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
+                              b"Content-Length: 1000000\r\n\r\n" % (path, key))
+            assert got.startswith(b"HTTP/1.1 %d " % status) and closed, got
+        got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
+                     b"Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n", 0.5)
+        assert got == b"HTTP/1.1 100 Continue\r\n\r\n", got
+
+
+@test
+def bodies_count_until_they_are_read(s):
+    """Whoever uploads and leaves, again and again, meets the bound on bodies."""
+    text = b'{"prompt":[' + b"1," * 1000000 + b"1]}"
+    with Server(EXE) as server:
+        socks = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(12)]
+        for sock in socks:
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+            sock.close()
+        n_seen = 0
+        for _ in range(200):
+            page = dict(line.rsplit(" ", 1) for line in ask(server.port, "GET", "/metrics")[2].splitlines() if line[:1] != "#")
+            n_held = int(page['shoal_api_requests{kind="held"}'])
+            if n_seen > 0 and n_held == 0:
+                break
+            n_seen = max(n_seen, n_held)
+            assert int(page["shoal_http_body_bytes"]) >= n_held * len(text), page
+            time.sleep(0.01)
+        assert n_seen > 0
+        server.wait_idle(20)
+        assert server.metric("shoal_http_body_bytes") == 0
+
+
 if __name__ == "__main__":
     with Server(EXE) as shared:
         run(shared)

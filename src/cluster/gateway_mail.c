@@ -116,8 +116,8 @@ static void take_change(struct cluster_gateway *g, const struct message_change *
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)
 {
-    if (g->n_answers == GATEWAY_ASKS_MAX)
-        return;
+    if (g->n_answers >= g->n_asked)
+        return; /* to nothing that was asked */
     g->answers[g->n_answers++] = (struct control_answer){ .id = m->head.id,
                                                           .status = (enum status)m->status,
                                                           .fault = m->fault };

@@ -372,6 +372,30 @@ static void test_eviction_and_asks(void **state)
     mem_give(w);
 }
 
+/* As many asks as are taken are answered, though all at once. */
+static void test_every_ask_is_answered(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    struct control_answer answer;
+    open_world(w, 21, 1 << 20);
+    struct control control = cluster_gateway_control(w->gateway);
+    for (int round = 0; round < 3; round++) {
+        struct control_ask load = { .kind = CONTROL_LOAD, .service = 1 };
+        int n_asked = 0, n_answered = 0;
+        while (load.id++ < 1000 && control.ask(control.self, &load))
+            n_asked++;
+        assert_true(n_asked >= 100 && n_asked < 1000);
+        for (int i = 0; i < 200; i++)
+            step(w);
+        while (control.next(control.self, &answer))
+            n_answered += answer.status == STATUS_OK;
+        assert_int_equal(n_answered, n_asked);
+    }
+    close_world(w);
+    mem_give(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_deadlines_and_bounds_of_holding),
         cmocka_unit_test(test_eviction_and_asks),
         cmocka_unit_test(test_a_full_engine_is_asked_again),
+        cmocka_unit_test(test_every_ask_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,9 +57,10 @@ int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot)
 
 static int32_t seats_left(const struct schedule_fill *fill)
 {
+    int32_t n_tokens = fill->batch->n_items - fill->n_prompts + fill->n_new;
     int32_t most = min_i32(fill->config->n_seqs_max, LIMIT_BATCH_ITEMS);
     most = min_i32(most, fill->plan->n_items_max);
-    return max_i32(most, 1) - fill->batch->n_items;
+    return min_i32(max_i32(most, 1) - fill->batch->n_items, LIMIT_BATCH_TOKENS - n_tokens);
 }
 
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
@@ -325,6 +326,7 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
     int64_t n_units = own->n_units + div_up_i64(n_blocks, own->blocks_per_unit);
     struct search search = { keep, service, n_units <= own->n_units_max, may_go };
     struct schedule_plan *plan = fill->plan;
+    int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
     for (int64_t n_freed = 0; n_freed < n_blocks && plan->n_preempts < LIMIT_BATCH_ITEMS;) {
         uint32_t slot = find_victim(fill, &search);
@@ -333,8 +335,12 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
         plan->preempts[plan->n_preempts++] = slot;
         int victim = fill->view->requests[slot].service;
         int64_t n = fill->view->n_table_blocks[slot];
-        if (victim != service)
-            n = n / fill->view->kv->services[victim].blocks_per_unit * own->blocks_per_unit;
+        if (victim != service) { /* whole units only */
+            int32_t per_unit = fill->view->kv->services[victim].blocks_per_unit;
+            int64_t before = n_given[victim] / per_unit;
+            n_given[victim] += n;
+            n = (n_given[victim] / per_unit - before) * own->blocks_per_unit;
+        }
         n_freed += n; /* an estimate: units are shared and blocks too; the next plan knows */
     }
     return plan->n_preempts > 0;

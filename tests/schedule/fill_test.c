@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "schedule/fill.h"
 
 /* ALGORITHMS appendix A: Llama-7B and 13B on an A100. */
 static const struct perf perfs[2] = {
@@ -146,11 +147,111 @@ static void holds_change_nothing(void **state)
     assert_true(n_plans[1] < n_plans[0] * 9 / 10);
 }
 
+/* ---- A view by hand: service 0 runs slots 0..n[0]-1, service 1 those behind. ---- */
+
+enum { SLOTS = 120 };
+struct scene {
+    struct kv_budget kv;
+    struct schedule_service services[2];
+    struct request requests[SLOTS];
+    uint32_t slots[SLOTS], preempts[LIMIT_BATCH_ITEMS];
+    int32_t n_table_blocks[SLOTS];
+    bool lane_is_busy[1];
+    struct schedule_view view;
+    struct schedule_config config;
+    struct batch batches[LIMIT_BATCHES];
+    struct batch_item items[LIMIT_BATCH_ITEMS];
+    struct schedule_plan plan;
+    struct schedule_fill fill;
+};
+
+static bool by_slot(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
+{
+    (void)state;
+    (void)view;
+    return a < b;
+}
+static uint32_t nobody(const void *state, const struct schedule_view *view, int service)
+{
+    (void)state;
+    (void)view;
+    (void)service;
+    return SCHEDULE_NONE;
+}
+static const struct schedule_order order_by_slot = { NULL, nobody, NULL, by_slot, true };
+
+/* Everybody decodes and holds one block of 16 tokens, four to a unit; nothing is free. */
+static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
+{
+    memset(s, 0, sizeof(*s));
+    schedule_config_init(&s->config);
+    s->kv = (struct kv_budget){ .n_services = 2, .n_units_open = 60 };
+    for (int i = 0; i < 2; i++) {
+        s->kv.services[i] = (struct kv_budget_service){ 16, 4, 0, 0, 30, 0, INT32_MAX };
+        s->services[i] = (struct schedule_service){ .is_open = true,
+                                                    .first_waiting = SCHEDULE_NONE,
+                                                    .n_running = i == 0 ? n_first : n_second,
+                                                    .running = s->slots + (i == 0 ? 0 : n_first) };
+    }
+    for (uint32_t slot = 0; slot < n_first + n_second; slot++) {
+        s->slots[slot] = slot;
+        s->n_table_blocks[slot] = 1;
+        s->requests[slot] = (struct request){ .state = REQUEST_RUNNING,
+                                              .service = slot >= n_first,
+                                              .n_prompt = 4,
+                                              .n_tokens = 10,
+                                              .n_computed = 9,
+                                              .n_tokens_max = 20000 };
+    }
+    s->view = (struct schedule_view){ .n_services = 2,
+                                      .n_lanes = 1,
+                                      .services = s->services,
+                                      .requests = s->requests,
+                                      .kv = &s->kv,
+                                      .n_table_blocks = s->n_table_blocks,
+                                      .lane_is_busy = s->lane_is_busy };
+    s->plan = (struct schedule_plan){ .batches = s->batches,
+                                      .items = s->items,
+                                      .n_items_max = LIMIT_BATCH_ITEMS,
+                                      .preempts = s->preempts };
+    schedule_fill_begin(&s->fill, &s->view, &s->config, &order_by_slot, &s->plan);
+}
+
+/* Small requests of another service free a unit together: four go, not all of them. */
+static void no_more_give_way_than_needed(void **state)
+{
+    static struct scene s;
+    (void)state;
+    draw(&s, 1, 100);
+    s.requests[0].n_tokens = 17; /* the second block begins */
+    s.requests[0].n_computed = 16;
+    assert_int_equal(schedule_fill_serve(&s.fill, 0, FILL_ALL, SCHEDULE_NONE), FILLED_PREEMPTS);
+    assert_null(schedule_check(&s.view, &s.plan));
+    assert_int_equal(s.plan.n_preempts, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(s.plan.preempts[i], 100 - i); /* the last in the order */
+}
+
+/* A prompt that must be served takes a whole batch of tokens: decodes have to wait. */
+static void a_batch_never_has_too_many_tokens(void **state)
+{
+    static struct scene s;
+    (void)state;
+    draw(&s, 50, 0);
+    s.config.chunk_tokens = s.config.n_batch_tokens_max = LIMIT_BATCH_TOKENS;
+    s.requests[7].n_prompt = s.requests[7].n_tokens = 10000;
+    s.n_table_blocks[7] = 700;
+    assert_int_equal(schedule_fill_serve(&s.fill, 0, FILL_ALL, 7), FILLED_BATCH);
+    assert_null(schedule_check(&s.view, &s.plan));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_policy_serves_everybody),
         cmocka_unit_test(holds_change_nothing),
+        cmocka_unit_test(no_more_give_way_than_needed),
+        cmocka_unit_test(a_batch_never_has_too_many_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

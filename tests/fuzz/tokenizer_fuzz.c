@@ -44,8 +44,8 @@ static struct {
     float scores[TOKENS_MAX];
 } card;
 
-static const char *const names[] = { "gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "falcon",
-                                     "tekken", "nobody's", "" };
+static const char *const names[] = { "gpt-2",  "llama-bpe", "qwen2",    "deepseek-llm",
+                                     "falcon", "tekken",    "nobody's", "" };
 
 /* The bytes of byte-level BPE, or SPM's byte tokens, so that most inputs have something to do. */
 static void add_letters(struct tokenizer_options *options)

@@ -73,6 +73,12 @@ static bool post_order(struct cluster_manager *m, enum message_kind kind, int en
 
 /* ---- What is there. ---- */
 
+/* What models may have of an engine. */
+static int64_t bytes_of(const struct cluster_manager *m, int engine)
+{
+    return max_i64(0, m->reports[engine].memory_bytes - m->options.kept_bytes);
+}
+
 static bool may_serve(const struct cluster_manager *m, int engine, int service)
 {
     return m->services[service].engines == 0 || (m->services[service].engines >> engine & 1);
@@ -113,7 +119,7 @@ static int32_t list_residents(const struct cluster_manager *m, int engine,
                               struct residency_model *out, int64_t *free_bytes)
 {
     int32_t n = 0;
-    *free_bytes = m->reports[engine].memory_bytes;
+    *free_bytes = bytes_of(m, engine);
     for (int s = 0; s < m->options.n_services; s++) {
         const struct place *place = &m->places[engine][s];
         const struct service_report *report = &m->reports[engine].services[s];
@@ -220,8 +226,7 @@ static int choose_engine(const struct cluster_manager *m, int service,
         if (!may_serve(m, e, service) || !m->has_report[e])
             continue;
         int32_t n = list_residents(m, e, residents, &free_bytes);
-        residency_evict(residents, n, m->need_bytes[service], free_bytes,
-                        m->reports[e].memory_bytes, &out);
+        residency_evict(residents, n, m->need_bytes[service], free_bytes, bytes_of(m, e), &out);
         *never = *never && out.never;
         if (out.never || out.must_wait)
             continue;
@@ -239,7 +244,7 @@ static void refuse_never(struct cluster_manager *m, int service)
     struct fault fault;
     int64_t most = 0;
     for (int e = 0; e < m->options.n_engines; e++)
-        most = may_serve(m, e, service) ? max_i64(most, m->reports[e].memory_bytes) : most;
+        most = may_serve(m, e, service) ? max_i64(most, bytes_of(m, e)) : most;
     fault_set(&fault, STATUS_TOO_LARGE,
               "model %s needs about %lld MiB, and its engine has %lld MiB less what is pinned",
               m->services[service].name, (long long)(m->need_bytes[service] >> 20),

@@ -16,6 +16,7 @@ struct cluster_manager_options {
     const struct service_spec *services; /* copied */
     const int64_t *
         need_bytes; /* per service: weights and activations, an estimate until it was loaded once */
+    int64_t kept_bytes; /* of each engine's memory, for its KV pool alone: no model gets them */
 };
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options);
 void cluster_manager_close(struct cluster_manager *manager);

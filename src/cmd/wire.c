@@ -298,6 +298,7 @@ static void open_cluster(struct house *house)
         .n_services = house->n_services,
         .services = house->services,
         .need_bytes = house->need_bytes,
+        .kept_bytes = house->unit_bytes,
     };
     const struct cluster_gateway_options gateway = {
         .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),

@@ -40,6 +40,7 @@ static struct jinja_value find_name(struct jinja_run *run, struct view name)
             return run->stack[i].value;
     }
     int64_t n_globals = run->n_globals < run->frame ? run->n_globals : run->frame;
+    (void)jinja_charge(run, n_globals / 16);
     for (int64_t i = n_globals - 1; i >= 0; i--) {
         if (view_equal(run->stack[i].name, name))
             return run->stack[i].value;

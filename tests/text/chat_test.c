@@ -192,6 +192,24 @@ static void kwargs_must_be_an_object(void **state)
     assert_int_equal(render("{{ a.b[0] }}", "{\"a\": {\"b\": [1.5]}}", &fault), STATUS_OK);
 }
 
+/* A macro looks through all that the client bound before it finds a name. */
+static void many_kwargs_are_charged(void **state)
+{
+    (void)state;
+    struct fault fault = { "" };
+    struct str kwargs;
+    str_init(&kwargs);
+    str_add_text(&kwargs, "{");
+    for (int i = 0; i < 20000; i++)
+        str_printf(&kwargs, "%s\"k%d\":1", i > 0 ? "," : "", i);
+    str_add_text(&kwargs, "}");
+    assert_int_equal(render("{% macro m() %}{% for i in range(100000) %}{{ bos_token }}"
+                            "{% endfor %}{% endmacro %}{{ m() }}",
+                            kwargs.at, &fault),
+                     STATUS_TOO_LARGE);
+    str_free(&kwargs);
+}
+
 static void a_failure_leaves_the_output(void **state)
 {
     (void)state;
@@ -211,9 +229,10 @@ static void a_failure_leaves_the_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(renders_as_jinja2),        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(deep_sources_are_refused), cmocka_unit_test(faults_are_sentences),
-        cmocka_unit_test(kwargs_must_be_an_object), cmocka_unit_test(a_failure_leaves_the_output),
+        cmocka_unit_test(renders_as_jinja2),           cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(deep_sources_are_refused),    cmocka_unit_test(faults_are_sentences),
+        cmocka_unit_test(kwargs_must_be_an_object),    cmocka_unit_test(many_kwargs_are_charged),
+        cmocka_unit_test(a_failure_leaves_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,8 @@ struct mail_control {
     struct perf perf;
 };
 struct pending { /* of one service: asks that take their time */
-    bool wants_room, is_closing;
+    bool wants_room;
+    int n_closing; /* asks to close it */
     int64_t weights_bytes, activation_bytes;
 };
 
@@ -125,14 +126,19 @@ static bool take_submit(struct engine_host *host, const void *record, size_t n_b
     return engine_submit(host->engine, &mail.request, body, time_now_ns());
 }
 
-static void begin_closing(struct engine_host *host, int service)
+/* An ask for room that a later ask overtakes got none. */
+static void give_up_room(struct engine_host *host, int service)
 {
-    struct pending *pending = &host->pending[service];
-    if (pending->wants_room) /* the ask for room is answered by this: it got none */
+    if (host->pending[service].wants_room)
         answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_ROOM,
                                                    .service = (uint16_t)service });
-    pending->wants_room = false;
-    pending->is_closing = true;
+    host->pending[service].wants_room = false;
+}
+
+static void begin_closing(struct engine_host *host, int service)
+{
+    give_up_room(host, service);
+    host->pending[service].n_closing++;
 }
 
 static void take_control(struct engine_host *host, const struct mail_control *mail)
@@ -140,6 +146,7 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
     struct pending *pending = &host->pending[mail->service];
     switch (mail->kind) {
     case MAIL_ROOM:
+        give_up_room(host, mail->service);
         pending->wants_room = true;
         pending->weights_bytes = mail->weights_bytes;
         pending->activation_bytes = mail->activation_bytes;
@@ -198,17 +205,17 @@ static void go_on(struct engine_host *host)
 {
     for (int service = 0; service < host->n_services; service++) {
         struct pending *pending = &host->pending[service];
-        if (!pending->is_closing || !engine_close_service(host->engine, service, time_now_ns()))
+        if (pending->n_closing == 0 || !engine_close_service(host->engine, service, time_now_ns()))
             continue;
-        pending->is_closing = false;
-        answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_CLOSED,
-                                                   .is_done = true,
-                                                   .service = (uint16_t)service });
+        for (; pending->n_closing > 0; pending->n_closing--)
+            answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_CLOSED,
+                                                       .is_done = true,
+                                                       .service = (uint16_t)service });
     }
     for (int service = 0; service < host->n_services; service++) {
         struct pending *pending = &host->pending[service];
         struct engine_host_answer a = { .what = ENGINE_HOST_ROOM, .service = (uint16_t)service };
-        if (!pending->wants_room)
+        if (!pending->wants_room || pending->n_closing > 0) /* it leaves before it may come back */
             continue;
         a.is_done = engine_make_room(host->engine, service, pending->weights_bytes,
                                      pending->activation_bytes, time_now_ns(), &a.room);

@@ -273,6 +273,30 @@ static void services_come_and_go(void **state)
     wake_close(&x.wake);
 }
 
+/* Asks that overtake the answer to the one before: each is answered once, in its turn. */
+static void asks_may_come_early(void **state)
+{
+    static struct instant x;
+    struct engine_host *host = open_host(&x, 0, 5 * TIME_NS_PER_MS);
+    struct asked asked = { .n_got = PROMPT };
+    int n_closed = 0;
+    (void)state;
+    open_services(host);
+    assert_true(submit(host, &asked, 0));
+    time_sleep_ns(8 * TIME_NS_PER_MS); /* a batch is in flight nearly always */
+    for (int i = 0; i < 2; i++)
+        assert_true(engine_host_close_service(host, 0));
+    assert_true(engine_host_make_room(host, 0, 10000, 0));
+    for (int i = 0; i < 3; i++) {
+        struct engine_host_answer a = wait_answer(host);
+        n_closed += a.what == ENGINE_HOST_CLOSED;
+        assert_true(a.is_done && a.service == 0);
+        assert_true(n_closed == 2 || a.what == ENGINE_HOST_CLOSED);
+    }
+    engine_host_close(host);
+    wake_close(&x.wake);
+}
+
 /* What a stranger wrote is looked at before it is used. */
 static void malformed_body_gets_a_sentence(void **state)
 {
@@ -337,6 +361,7 @@ int main(void)
         cmocka_unit_test(answers_everything),
         cmocka_unit_test(loses_nothing_when_the_reader_is_slow),
         cmocka_unit_test(services_come_and_go),
+        cmocka_unit_test(asks_may_come_early),
         cmocka_unit_test(malformed_body_gets_a_sentence),
         cmocka_unit_test(the_longest_prompt_fits),
         cmocka_unit_test(closes_in_the_middle),

@@ -204,8 +204,11 @@ static void open_unit(struct house *house, int e)
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     const char *paths[LIMIT_SERVICES];
-    for (int s = 0; s < house->n_services; s++)
+    const struct model_spec *specs[LIMIT_SERVICES];
+    for (int s = 0; s < house->n_services; s++) {
         paths[s] = config->models[s].path;
+        specs[s] = &house->cards[s].spec;
+    }
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
                               .memory_bytes = place->device_spec.memory_bytes,
@@ -225,6 +228,7 @@ static void open_unit(struct house *house, int e)
                   .report_ns = config->report_ns },
         .device = &place->device,
         .paths = paths,
+        .specs = specs,
         .n_rows_max = n_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtype = house->kv_dtype,

@@ -40,6 +40,7 @@ struct unit_service {
     bool wants_out;   /* unload as soon as the state allows */
     bool ask_pending; /* an ask to the engine that its inbox had no room for */
     char *path;
+    const struct model_spec *spec; /* expected of the file; NULL = any */
     struct run_model model;
     int64_t begun_ns;
 };
@@ -62,10 +63,28 @@ struct run_unit {
 
 /* ---- The loader's thread. ---- */
 
+/* Blocks are cut and prompts tokenized for the model that the file held at start: another one would
+ * write past its blocks and look up tokens that it does not have. */
+static enum status check_spec(const struct run_unit *unit, const struct job *job,
+                              struct fault *fault)
+{
+    const struct unit_service *s = &unit->services[job->service];
+    const struct model_spec *now = weights_spec(job->weights), *then = s->spec;
+    if (!then || (now->n_layers == then->n_layers && now->n_kv_heads == then->n_kv_heads &&
+                  now->head_dim == then->head_dim && now->n_vocabulary == then->n_vocabulary &&
+                  now->n_positions_max == then->n_positions_max))
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "%.150s holds another model than at the start: a restart takes it in",
+                     s->path);
+}
+
 static enum status load_header(struct run_unit *unit, struct job *job)
 {
     enum status status =
         weights_open(&job->weights, unit->services[job->service].path, &job->fault);
+    if (status == STATUS_OK)
+        status = check_spec(unit, job, &job->fault);
     if (status != STATUS_OK)
         return status;
     job->weights_bytes = run_model_packed_bytes(job->weights, unit->options.device);
@@ -422,8 +441,10 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     struct run_unit *unit = mem_take(sizeof *unit);
     unit->options = *options;
     unit->n_services = options->host.engine.n_services;
-    for (int i = 0; i < unit->n_services; i++)
+    for (int i = 0; i < unit->n_services; i++) {
         unit->services[i].path = mem_copy_text(options->paths[i]);
+        unit->services[i].spec = options->specs ? options->specs[i] : NULL;
+    }
     const struct run_executor_options executor = { options->device, options->n_rows_max,
                                                    options->n_logit_rows_max, options->kv_dtype };
     unit->executor = run_executor_open(&executor);

@@ -20,6 +20,9 @@ struct run_unit_options {
     struct engine_host_options host; /* engine.exec is filled in by the unit */
     struct run_device *device;
     const char *const *paths; /* per service; copied */
+    /* Per service, what its file held when the engine's KV was laid out and its tokenizer read: a
+     * file that says otherwise later is refused. They outlive the unit; NULL = not checked. */
+    const struct model_spec *const *specs;
     int32_t n_rows_max, n_logit_rows_max;
     enum dtype kv_dtype;
     int64_t profile_ns; /* budget of the micro-profile */

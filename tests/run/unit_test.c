@@ -20,6 +20,7 @@ struct scene {
     struct service_spec services[N_SERVICES];
     struct kv_layout layouts[N_SERVICES];
     struct schedule_config schedule;
+    const struct model_spec *specs[N_SERVICES]; /* kept by open_scene */
 };
 
 static void open_scene(struct scene *s, int64_t memory_bytes)
@@ -27,7 +28,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
     static const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
     const int64_t bytes_per_token[N_SERVICES] = { 256, 256, 256 };
     double waste;
-    memset(s, 0, sizeof *s);
+    memset(s, 0, offsetof(struct scene, specs));
     run_device_open(&s->device, cpu_open(&device, cpu_isa_best()));
     for (int i = 0; i < N_SERVICES; i++) {
         snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
@@ -53,6 +54,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
                               .config = &s->schedule } },
         .device = &s->device,
         .paths = paths,
+        .specs = s->specs,
         .n_rows_max = 72,
         .n_logit_rows_max = 8,
         .kv_dtype = DTYPE_F16,
@@ -91,7 +93,7 @@ static struct run_unit_change next_change(struct scene *s)
 static void test_in_and_out(void **state)
 {
     (void)state;
-    struct scene s;
+    struct scene s = { 0 };
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 0);
     run_unit_load(s.unit, 1);
@@ -121,7 +123,7 @@ static void test_in_and_out(void **state)
 static void test_what_can_not_be_loaded_is_told(void **state)
 {
     (void)state;
-    struct scene s;
+    struct scene s = { 0 };
     open_scene(&s, 64 << 20);
     run_unit_load(s.unit, 2);
     struct run_unit_change change = next_change(&s);
@@ -132,10 +134,33 @@ static void test_what_can_not_be_loaded_is_told(void **state)
     close_scene(&s);
 }
 
+/* The file was replaced since the engine was built for it. */
+static void test_another_model_in_the_file_is_refused(void **state)
+{
+    (void)state;
+    struct scene s = { 0 };
+    struct weights *weights;
+    struct fault fault;
+    assert_int_equal(weights_open(&weights, paths[0], &fault), STATUS_OK);
+    struct model_spec as_it_is = *weights_spec(weights), as_it_was = as_it_is;
+    weights_close(weights);
+    as_it_was.n_vocabulary++;
+    s.specs[0] = &as_it_was;
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 0);
+    struct run_unit_change change = next_change(&s);
+    assert_int_equal(change.status, SERVICE_BROKEN);
+    assert_non_null(strstr(change.fault.text, "another model"));
+    as_it_was = as_it_is;
+    run_unit_load(s.unit, 0); /* and put back */
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    close_scene(&s);
+}
+
 static void test_too_large_gives_the_arithmetic(void **state)
 {
     (void)state;
-    struct scene s;
+    struct scene s = { 0 };
     open_scene(&s, 200 << 10);
     run_unit_load(s.unit, 0);
     struct run_unit_change change = next_change(&s);
@@ -149,7 +174,7 @@ static void test_too_large_gives_the_arithmetic(void **state)
 static void test_a_failed_load_may_be_asked_for_at_once(void **state)
 {
     (void)state;
-    struct scene s;
+    struct scene s = { 0 };
     open_scene(&s, 200 << 10);
     for (int i = 0; i < 5; i++) {
         run_unit_load(s.unit, 0);
@@ -163,7 +188,7 @@ static void test_a_failed_load_may_be_asked_for_at_once(void **state)
 static void test_a_load_can_be_cancelled(void **state)
 {
     (void)state;
-    struct scene s;
+    struct scene s = { 0 };
     open_scene(&s, 64 << 20);
     for (int i = 0; i < 20; i++) {
         run_unit_load(s.unit, 0);
@@ -183,7 +208,7 @@ static void test_a_load_can_be_cancelled(void **state)
 static void test_a_request_through_it_all(void **state)
 {
     (void)state;
-    struct scene s;
+    struct scene s = { 0 };
     struct service_event event;
     const void *payload;
     int32_t n_tokens = 0;
@@ -256,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_and_out),
         cmocka_unit_test(test_what_can_not_be_loaded_is_told),
+        cmocka_unit_test(test_another_model_in_the_file_is_refused),
         cmocka_unit_test(test_too_large_gives_the_arithmetic),
         cmocka_unit_test(test_a_failed_load_may_be_asked_for_at_once),
         cmocka_unit_test(test_a_load_can_be_cancelled),

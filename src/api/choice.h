@@ -32,7 +32,7 @@ struct api_choice {
     struct str text;
     size_t n_shown, search_from; /* no stop string begins before search_from */
     size_t n_searched;           /* no stop string ends before */
-    int32_t *ids; /* generated; for submitting it again */
+    int32_t *ids;                /* generated; for submitting it again */
     size_t n_ids_max;
     struct api_token *tokens;
     size_t n_tokens, n_tokens_max, n_tokens_shown;

@@ -72,5 +72,5 @@ bool api_headers_has_key(const struct api_http_head *head, const char *key)
     while (sent.n > 0 && sent.at[0] == ' ')
         sent = view_of(sent.at + 1, sent.n - 1);
     bool is_first = is_key(sent, key), is_second = is_key(other, key);
-    return is_first || is_second;
+    return (is_first || is_second) && key[0] != '\0'; /* an empty key fits nobody */
 }

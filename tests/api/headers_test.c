@@ -42,6 +42,10 @@ static void test_keys(void **state)
     assert_true(api_headers_has_key(&head, "abc"));
     parse("Authorization: abc\r\n", &head);
     assert_false(api_headers_has_key(&head, "abc"));
+    parse("X: y\r\n", &head); /* an empty key must not be met by sending none */
+    assert_false(api_headers_has_key(&head, ""));
+    parse("Authorization: Bearer \r\nX-Api-Key:\r\n", &head);
+    assert_false(api_headers_has_key(&head, ""));
 }
 
 static void test_ids(void **state)

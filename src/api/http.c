@@ -601,6 +601,7 @@ void api_http_close(struct api_http *http)
     event_free(http->sweep);
     event_free(http->wake);
     evconnlistener_free(http->listener);
+    event_base_loop(http->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
     event_base_free(http->base);
     SSL_CTX_free(http->tls);
     mem_give(http);

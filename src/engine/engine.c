@@ -185,7 +185,7 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  request->n_tokens_max, spec->name, context);
         return SERVICE_TOO_LARGE;
     }
-    if (!engine_room_fits(e, request)) {
+    if (!engine_room_may_fit(e, request)) {
         snprintf(text, 256,
                  "prompt and answer may have %d tokens, more than the KV pool of %lld MiB holds",
                  request->n_tokens_max, (long long)(kv_open_bytes(e->kv) >> 20));
@@ -231,6 +231,8 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     enum service_why why = never_why(e, request, body, text);
     if (why != SERVICE_WHY_NONE)
         return engine_say_refusal(e, request, SERVICE_ENDED, why, text);
+    if (!engine_room_fits(e, request)) /* other models' weights have its room: it waits at home */
+        return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == MAP_NONE)
         handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
     if (e->n_free_slots == 0 || earlier != MAP_NONE || (e->bodies && handle == 0))

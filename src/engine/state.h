@@ -169,3 +169,5 @@ void engine_room_open(struct engine *engine, int service, const struct perf *per
 bool engine_room_close(struct engine *engine, int service);
 /* Could this request run, were the pool empty? */
 bool engine_room_fits(const struct engine *engine, const struct request *request);
+/* Would the pool hold it if no other model's weights had taken from it? */
+bool engine_room_may_fit(const struct engine *engine, const struct request *request);

@@ -55,7 +55,6 @@ struct schedule_view {
     const int32_t *n_table_blocks; /* by slot: blocks in its table */
     const bool *lane_is_busy;      /* (n_lanes) */
     uint32_t n_in_flight;          /* requests in flight: their commit will free something */
-    int32_t n_starved_scan;        /* private to the engine; policies ignore it */
 };
 enum schedule_until { UNTIL_ARRIVAL = 1, UNTIL_FINISH = 2, UNTIL_SHORTAGE = 4, UNTIL_TIME = 8 };
 struct schedule_plan { /* arrays lie in the step's scratch, sized LIMIT_BATCHES, LIMIT_BATCH_ITEMS

@@ -248,8 +248,8 @@ static void test_a_request_through_it_all(void **state)
     close_scene(&s);
 }
 
-/* The micro-profile yields a usable model whatever its budget; how good it is depends on the machine's
- * quiet, so no two measured times are compared. */
+/* The micro-profile yields a usable model whatever its budget; how good it is depends on the
+ * machine's quiet, so no two measured times are compared. */
 static void test_profile(void **state)
 {
     (void)state;

@@ -235,8 +235,12 @@ static int take_events(struct api *api)
         api_call_event(api, &event, payload);
         n++;
     }
+    const struct control *control = &api->options.control;
+    struct control_change change;
     struct control_answer answer;
-    while (api->options.control.next(api->options.control.self, &answer))
+    while (control->next_change != NULL && control->next_change(control->self, &change))
+        api_mirror_change(api, &change);
+    while (control->next(control->self, &answer))
         api_mirror_take(api, &answer, time_now_ns());
     return n;
 }

@@ -135,6 +135,16 @@ static void answer(struct api_http_exchange *x, const struct control_answer *sai
     api_refuse(x, &error);
 }
 
+void api_mirror_change(struct api *api, const struct control_change *change)
+{
+    struct api_mirror *mirror = &api->mirror;
+    if (change->engine >= mirror->n_engines ||
+        change->service >= mirror->engines[change->engine].n_services)
+        return; /* nothing is known of it yet: the first report says how it is */
+    control_change_apply(change, &mirror->engines[change->engine].services[change->service]);
+    api_models_changed(api);
+}
+
 void api_mirror_take(struct api *api, const struct control_answer *said, int64_t now_ns)
 {
     struct api_mirror *mirror = &api->mirror;

@@ -146,9 +146,19 @@ static bool control_next(void *self, struct control_answer *answer)
     return true;
 }
 
+static bool control_next_change(void *self, struct control_change *change)
+{
+    struct cluster_gateway *g = self;
+    if (g->n_changes == 0)
+        return false;
+    *change = g->changes[g->first_change++ % GATEWAY_CHANGES_MAX];
+    g->n_changes--;
+    return true;
+}
+
 struct control cluster_gateway_control(struct cluster_gateway *gateway)
 {
-    return (struct control){ gateway, control_ask, control_next };
+    return (struct control){ gateway, control_ask, control_next, control_next_change };
 }
 
 /* ---- The step. ---- */

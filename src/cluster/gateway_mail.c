@@ -99,10 +99,29 @@ static void take_report(struct cluster_gateway *g, const struct message_report *
     g->is_dirty = true;
 }
 
+/* The mirror says at once what the next report will say. */
+static void note_change(struct cluster_gateway *g, const struct message_change *m)
+{
+    struct engine_report *report = &g->reports[m->head.engine];
+    const struct control_change change = { m->head.engine, m->head.service, m->status,
+                                           m->weights_bytes, m->activation_bytes };
+    if (change.service < report->n_services)
+        control_change_apply(&change, &report->services[change.service]);
+    if (g->n_changes == GATEWAY_CHANGES_MAX) {
+        g->first_change++;
+        g->n_changes--;
+    }
+    g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = change;
+}
+
 /* A model could not be loaded: what is held for it, and has no other place to go, ends with the
  * sentence. */
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
+    if (m->head.from == g->options.node) {
+        note_change(g, m); /* what it means for requests is for the manager to say */
+        return;
+    }
     if (m->status != SERVICE_BROKEN)
         return;
     for (uint32_t at = g->held.first, next; at != GATEWAY_NONE; at = next) {

@@ -10,7 +10,7 @@
 #include "base/slots.h"
 
 #define GATEWAY_NONE UINT32_MAX
-enum { GATEWAY_ASKS_MAX = 256 };
+enum { GATEWAY_ASKS_MAX = 256, GATEWAY_CHANGES_MAX = 4 * LIMIT_SERVICES };
 
 enum gateway_entry_state { GATEWAY_HELD, GATEWAY_SENT, GATEWAY_OVER };
 struct gateway_entry {
@@ -50,6 +50,8 @@ struct cluster_gateway {
     int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
     int n_answers;
+    struct control_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
+    uint32_t first_change, n_changes;
     int n_asked;     /* of the manager, and not yet answered to whoever asked */
     bool is_popping; /* a bus message is shown to the caller: pop it at the next call */
     uint32_t shown;  /* an OVER entry shown to the caller: freed at the next call */

@@ -15,6 +15,8 @@ static const int64_t FRESH_NS =
     TIME_NS_PER_S; /* a model that was loaded for requests waits for them so long */
 static const int64_t WANT_NS =
     TIME_NS_PER_S; /* a gateway that is silent for so long wants it no more */
+static const int64_t REPORT_NS_MAX =
+    5 * TIME_NS_PER_S; /* an engine that is silent for so long is as its last report says */
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 static const int64_t RETRY_NS =
     20 * TIME_NS_PER_MS; /* between looks while a wanted model waits for room */
@@ -40,7 +42,9 @@ struct ask { /* a load or unload that somebody waits for */
     uint64_t id;
     uint8_t kind;
     uint16_t service;
+    bool is_judged;   /* an unload that was ordered, if it may be */
     bool is_answered; /* said as soon as the gateway's mail has room */
+    int64_t asked_ns;
     enum status status;
     struct fault fault;
 };
@@ -171,6 +175,7 @@ static void say_answers(struct cluster_manager *m)
     m->n_asks = n_kept;
 }
 
+/* Said at the end of the step. */
 static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, enum status status,
                         const struct fault *fault)
 {
@@ -183,7 +188,6 @@ static void answer_asks(struct cluster_manager *m, int service, uint8_t kind, en
         if (fault)
             ask->fault = *fault;
     }
-    say_answers(m);
 }
 
 /* Whoever waits for the model is told why it does not come. */
@@ -333,6 +337,9 @@ static void take_change(struct cluster_manager *m, const struct message_change *
     place->is_asked_in = false;
     place->status = message->status;
     switch (message->status) {
+    case SERVICE_LOADING:
+    case SERVICE_DRAINING_OUT:
+        break; /* its end will be told */
     case SERVICE_LOADED:
         take_loaded(m, place, service, (enum status)message->cause);
         break;
@@ -351,14 +358,22 @@ static void take_change(struct cluster_manager *m, const struct message_change *
     }
 }
 
-static void take_unload(struct cluster_manager *m, int service)
+/* A model is busy by reports made after the ask: whoever has all his answers may unload at once. */
+static void judge_unload(struct cluster_manager *m, struct ask *ask)
 {
-    bool is_busy = false, is_there = false;
+    bool is_busy = false, is_there = false, is_known = true;
+    int service = ask->service;
     for (int e = 0; e < m->options.n_engines; e++) {
-        is_there = is_there || is_in(&m->places[e][service]);
-        is_busy = is_busy || (m->places[e][service].status == SERVICE_LOADED &&
-                              m->places[e][service].idle_since_ns == TIME_NEVER);
+        const struct place *place = &m->places[e][service];
+        is_there = is_there || is_in(place);
+        if (place->status != SERVICE_LOADED || place->idle_since_ns != TIME_NEVER)
+            continue;
+        is_busy = true;
+        is_known = is_known && m->reports[e].now_ns > ask->asked_ns;
     }
+    if (is_busy && !is_known && m->now_ns < ask->asked_ns + REPORT_NS_MAX)
+        return; /* judged again at the next step */
+    ask->is_judged = true;
     if (is_busy) {
         refuse_ask(m, service, CONTROL_UNLOAD, STATUS_BUSY, BUSY_SENTENCE);
     } else if (!is_there) {
@@ -382,10 +397,12 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
     }
     if (m->n_asks == ASKS_MAX)
         return;
-    m->asks[m->n_asks++] =
-        (struct ask){ .id = message->head.id, .kind = message->kind, .service = (uint16_t)service };
+    m->asks[m->n_asks++] = (struct ask){ .id = message->head.id,
+                                         .kind = message->kind,
+                                         .service = (uint16_t)service,
+                                         .asked_ns = m->now_ns };
     if (message->kind == CONTROL_UNLOAD) {
-        take_unload(m, service);
+        judge_unload(m, &m->asks[m->n_asks - 1]);
     } else if (is_loaded_anywhere(m, service)) {
         answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
     } else {
@@ -462,6 +479,21 @@ static void fill_at_start(struct cluster_manager *m)
     }
 }
 
+/* Unloads that wait for a report, and answers that wait for room. */
+static int64_t judge_unloads(struct cluster_manager *m)
+{
+    int64_t wake = TIME_NEVER;
+    for (int i = 0; i < m->n_asks; i++) {
+        struct ask *ask = &m->asks[i];
+        if (ask->kind != CONTROL_UNLOAD || ask->is_judged || ask->is_answered)
+            continue;
+        judge_unload(m, ask);
+        wake = min_i64(wake, ask->asked_ns + REPORT_NS_MAX);
+    }
+    say_answers(m);
+    return wake;
+}
+
 int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
 {
     m->now_ns = now_ns;
@@ -477,8 +509,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
             wake = min_i64(wake, now_ns + RETRY_NS);
     }
     fill_at_start(m);
-    say_answers(m);
-    return wake;
+    return min_i64(wake, judge_unloads(m));
 }
 
 struct cluster_manager *cluster_manager_open(const struct cluster_manager_options *options)

@@ -1,11 +1,11 @@
 /* What travels on the bus: a head with version, kind and length, then a flat record of that kind.
  *
  *   gateway -> node     SUBMIT (engine, request, body)   CANCEL (engine, id)
- *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)
- *   node -> manager     REPORT, CHANGE (a model came, went or failed on an engine)
+ *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
+ *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, DRAIN (engine, service)
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask)
- *   manager -> gateway  CHANGE, ANSWER */
+ *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER */
 #pragma once
 #include "core/control.h"
 #include "core/service.h"
@@ -49,6 +49,7 @@ struct message_change {
     struct message_head head;
     uint8_t status; /* enum service_status */
     uint8_t cause;  /* enum status */
+    int64_t weights_bytes, activation_bytes;
     struct fault fault;
 };
 struct message_ask {

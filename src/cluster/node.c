@@ -126,12 +126,16 @@ static void send_changes(struct cluster_node *node, int e)
         const struct cluster_engine_change *change = &node->held_change[e].change;
         struct message_change message = { .status = change->status,
                                           .cause = (uint8_t)change->cause,
+                                          .weights_bytes = change->weights_bytes,
+                                          .activation_bytes = change->activation_bytes,
                                           .fault = change->fault };
         message.head =
             cluster_message_head(MESSAGE_CHANGE, node->options.port.address, sizeof message);
         message.head.engine = (uint16_t)e;
         message.head.service = change->service;
+        /* Twice is harmless to a gateway: what did not change is no news. */
         node->held_change[e].is_held =
+            !post(node, node->options.gateway, &message, sizeof message, NULL, 0) ||
             !post(node, node->options.manager, &message, sizeof message, NULL, 0);
         if (node->held_change[e].is_held)
             return;

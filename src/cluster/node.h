@@ -9,8 +9,9 @@
 /* An engine with its loader as its node sees it; cmd/wire.c fills it in. */
 struct cluster_engine_change {
     uint16_t service;
-    uint8_t status; /* enum service_status: LOADED, UNLOADED, BROKEN */
+    uint8_t status; /* enum service_status */
     enum status cause;
+    int64_t weights_bytes, activation_bytes;
     struct fault fault;
 };
 struct cluster_engine {

@@ -264,7 +264,12 @@ static bool unit_next_change(void *self, struct cluster_engine_change *change)
     struct run_unit_change from;
     if (!run_unit_next_change(self, &from))
         return false;
-    *change = (struct cluster_engine_change){ from.service, from.status, from.cause, from.fault };
+    *change = (struct cluster_engine_change){ .service = from.service,
+                                              .status = from.status,
+                                              .cause = from.cause,
+                                              .weights_bytes = from.weights_bytes,
+                                              .activation_bytes = from.activation_bytes,
+                                              .fault = from.fault };
     return true;
 }
 

@@ -56,7 +56,7 @@ struct run_unit {
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;
-    struct run_unit_change changes[2 * LIMIT_SERVICES];
+    struct run_unit_change changes[4 * LIMIT_SERVICES];
     int n_changes, next_change;
     struct engine_report report;
 };
@@ -134,15 +134,25 @@ static void loader_thread(void *arg)
 static void tell(struct run_unit *unit, int service, enum service_status status, enum status cause,
                  const struct fault *fault)
 {
+    const struct service_report *report = &engine_host_report(unit->host)->services[service];
     if (unit->next_change == unit->n_changes)
         unit->next_change = unit->n_changes = 0;
     CHECK(unit->n_changes < (int)COUNT_OF(unit->changes));
     struct run_unit_change *change = &unit->changes[unit->n_changes++];
     *change = (struct run_unit_change){ .service = (uint16_t)service,
                                         .status = (uint8_t)status,
-                                        .cause = cause };
+                                        .cause = cause,
+                                        .weights_bytes = report->weights_bytes,
+                                        .activation_bytes = report->activation_bytes };
     if (fault)
         change->fault = *fault;
+}
+
+/* What is under way is news for people only: when nobody reads, the ends keep their room. */
+static void tell_under_way(struct run_unit *unit, int service, enum service_status status)
+{
+    if (unit->n_changes - unit->next_change < (int)COUNT_OF(unit->changes) / 2)
+        tell(unit, service, status, STATUS_OK, NULL);
 }
 
 static void start_job(struct run_unit *unit, int service, int64_t now_ns)
@@ -313,6 +323,8 @@ static void take_answer(struct run_unit *unit, const struct engine_host_answer *
 
 static void ask_out(struct run_unit *unit, int service)
 {
+    if (unit->services[service].state != UNIT_LEAVING)
+        tell_under_way(unit, service, SERVICE_DRAINING_OUT);
     unit->services[service].state = UNIT_LEAVING;
     unit->services[service].ask_pending = !engine_host_evict_service(unit->host, service);
 }
@@ -361,8 +373,10 @@ void run_unit_load(struct run_unit *unit, int service)
 {
     struct unit_service *s = &unit->services[service];
     CHECK(service >= 0 && service < unit->n_services);
-    if (s->state == UNIT_UNLOADED)
+    if (s->state == UNIT_UNLOADED) {
         s->state = UNIT_QUEUED;
+        tell_under_way(unit, service, SERVICE_LOADING);
+    }
     if (s->state != UNIT_LEAVING)
         s->wants_out = false;
 }

@@ -8,8 +8,9 @@
  *      |<--- failed ------+----- never fits -----+---- failed ------+        UNLOADED <--closed--
  * LEAVING <-unload
  *
- * A failed load is told once through run_unit_next_change, with its sentence. Unloading while it
- * loads cancels. */
+ * A failed load is told once through run_unit_next_change, with its sentence; so is every change of
+ * a service's status as others see it (LOADING at QUEUED, DRAINING_OUT at LEAVING), in order.
+ * Unloading while it loads cancels. */
 #pragma once
 #include "engine/host.h"
 #include "run/executor.h"
@@ -39,8 +40,9 @@ int run_unit_load_fd(struct run_unit *unit); /* readable when the loader has new
 struct run_unit_change {
     uint16_t service;
     uint8_t
-        status; /* enum service_status: LOADED, UNLOADED, BROKEN (could not be loaded: see fault) */
+        status; /* enum service_status; BROKEN = could not be loaded, see fault: it is UNLOADED */
     enum status cause;
+    int64_t weights_bytes, activation_bytes; /* that the engine booked for it by then */
     struct fault fault;
 };
 bool run_unit_next_change(struct run_unit *unit, struct run_unit_change *change);

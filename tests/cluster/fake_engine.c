@@ -93,15 +93,6 @@ static int wait_fd(void *self)
     return -1;
 }
 
-static void load(void *self, int service)
-{
-    struct fake_engine *engine = self;
-    if (engine->status[service] == SERVICE_UNLOADED) {
-        engine->status[service] = SERVICE_LOADING;
-        engine->ready_ns[service] = engine->now_ns + 30 * TIME_NS_PER_MS;
-    }
-}
-
 static void tell(struct fake_engine *engine, int service, enum service_status status,
                  enum status cause)
 {
@@ -114,6 +105,15 @@ static void tell(struct fake_engine *engine, int service, enum service_status st
                                               .cause = cause };
     if (cause != STATUS_OK)
         strcpy(change->fault.text, "the file is broken");
+}
+
+static void load(void *self, int service)
+{
+    struct fake_engine *engine = self;
+    if (engine->status[service] == SERVICE_UNLOADED) {
+        tell(engine, service, SERVICE_LOADING, STATUS_OK);
+        engine->ready_ns[service] = engine->now_ns + 30 * TIME_NS_PER_MS;
+    }
 }
 
 static void unload(void *self, int service)

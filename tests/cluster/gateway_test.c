@@ -357,12 +357,22 @@ static void test_eviction_and_asks(void **state)
     assert_int_equal(answer.status, STATUS_OK);
     assert_int_not_equal(w->engines[0].status[0], SERVICE_LOADED);
     assert_int_not_equal(w->engines[1].status[0], SERVICE_LOADED);
+    struct control_change change;
+    while (control.next_change(control.self, &change)) {}
     assert_true(control.ask(control.self, &load));
     for (int i = 0; i < 100; i++)
         step(w);
     assert_true(control.next(control.self, &answer));
     assert_int_equal(answer.id, 2);
     assert_int_equal(answer.status, STATUS_OK);
+    /* Every change is told, in order, also what reports may have missed. */
+    assert_true(control.next_change(control.self, &change));
+    assert_int_equal(change.service, 0);
+    assert_int_equal(change.status, SERVICE_LOADING);
+    assert_true(control.next_change(control.self, &change));
+    assert_int_equal(change.service, 0);
+    assert_int_equal(change.status, SERVICE_LOADED);
+    assert_false(control.next_change(control.self, &change));
     const struct control_ask health = { .id = 3, .kind = CONTROL_HEALTH };
     assert_true(control.ask(control.self, &health));
     assert_true(control.next(control.self, &answer));

@@ -77,6 +77,7 @@ static void step(struct scene *s, int64_t span_ns)
     size_t n_bytes;
     s->now_ns += span_ns;
     for (int e = 0; e < N_ENGINES; e++) {
+        s->reports[e].now_ns = s->now_ns;
         struct message_report message = { .report = s->reports[e] };
         message.head = cluster_message_head(MESSAGE_REPORT, PORT_NODE, sizeof message);
         message.head.engine = (uint16_t)e;
@@ -374,6 +375,35 @@ static void test_a_busy_model_stays(void **state)
     close_scene(s);
 }
 
+/* An unload isn't refused by a report that is older than the ask: all may be answered since. */
+static void test_busy_is_judged_by_what_was_said_since(void **state)
+{
+    (void)state;
+    for (int is_busy = 0; is_busy < 2; is_busy++) {
+        struct scene *s = mem_take(sizeof *s);
+        s->services[0].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        open_scene(s, 1000);
+        want(s, 0);
+        s->reports[0].services[0].n_running = s->reports[1].services[0].n_running = 1;
+        for (int i = 0; i < 3; i++)
+            step(s, TIME_NS_PER_S);
+        struct message_ask ask = { .kind = CONTROL_UNLOAD };
+        ask.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask);
+        ask.head.id = 7;
+        assert_true(s->node.send(s->node.self, PORT_MANAGER, &ask, sizeof ask, NULL, 0));
+        uint64_t sum;
+        (void)cluster_manager_step(s->manager, s->now_ns);
+        assert_int_equal(hear_answers(s, &sum), 0);
+        assert_int_equal(s->n_unloads[0][0] + s->n_unloads[1][0], 0);
+        s->reports[0].services[0].n_running = s->reports[1].services[0].n_running = is_busy;
+        step(s, TIME_NS_PER_MS);
+        step(s, TIME_NS_PER_MS);
+        assert_int_equal(s->n_unloads[0][0] + s->n_unloads[1][0], !is_busy);
+        assert_int_equal(hear_answers(s, &sum), 1);
+        close_scene(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_an_unload_ends_with_a_failed_load),
         cmocka_unit_test(test_everyone_is_answered),
         cmocka_unit_test(test_a_busy_model_stays),
+        cmocka_unit_test(test_busy_is_judged_by_what_was_said_since),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from serve_shared import SECONDS, Later, Shoal, Stream, body_of, main, paths, refused, test, until
+from serve_shared import SECONDS, Later, Shoal, Stream, Watcher, body_of, main, paths, refused, test, until
 
 
 def config_of(models, *lines, **of_model):
@@ -116,13 +116,22 @@ def lifecycle_keep_alive(shoal, models):
 
 @test
 def lifecycle_progress(shoal, models):
-    """A load under way shows itself in GET /models; the load ends well. (A demo model loads in milliseconds: /models/sse tells.)"""
-    config = config_of(paths(models), "profile: 2s")
-    with Shoal(shoal, "--profile", "2s", config=config, wait=None) as server:
-        ask = Later(server.text, "tale", "And he", 2)
-        seen = until(lambda: [m for m in [server.model("tale")] if m["status"]["value"] == "loading"], pause=0.01)[0]
-        assert 0 <= seen["status"]["progress"] <= 1
-        assert ask.result() and server.status("tale") == "loaded"
+    """A watcher hears of every change in order, however short a state is: a demo model loads in milliseconds."""
+    with Shoal(shoal, config=config_of(paths(models)), wait=None) as server:
+        watcher = Watcher(server)
+        assert server.text("tale", "And he", 2)
+        assert server.post("/models/unload", {"model": "tale"})[0] == 200
+        assert server.text("cee", "if (x", 2)
+        changes = watcher.until(("cee", "loaded"))
+        known = {"tale": ["unloaded"], "cee": ["unloaded"]}
+        for change in changes:
+            assert change["status"].get("progress", 1) <= 1, change
+            states = known[change["model"]]
+            if change["status"]["value"] != states[-1]:  # the same again with more progress, or draining
+                states.append(change["status"]["value"])
+        assert known == {"tale": ["unloaded", "loading", "loaded", "unloaded"], "cee": ["unloaded", "loading", "loaded"]}, changes
+        assert [c["memory"]["weights_bytes"] > 0 for c in changes if c["status"]["value"] in ("unloaded", "loaded")
+                and "draining" not in c["status"]] == [False, False, True, False, True], changes
 
 
 @test

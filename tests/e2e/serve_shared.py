@@ -222,6 +222,29 @@ class Stream:
         return self.status == 200 and self.events[-1:] == ["[DONE]"]
 
 
+class Watcher:
+    """GET /models/sse: how all models are, then every change. Made before what it is to see."""
+
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+        self.socket.sendall(b"GET /models/sse HTTP/1.0\r\nHost: x\r\n\r\n")
+        self.lines = self.socket.makefile("rb")
+        self.changes = []
+        self.until(None)
+
+    def until(self, last):
+        """All changes so far, as soon as (model, status) is among the new ones (None: the state at the beginning)."""
+        for line in self.lines:
+            if line.startswith(b": here are all") and last is None:
+                return self.changes
+            if line.startswith(b"data: "):
+                change = json.loads(line[6:])
+                self.changes.append(change)
+                if last == (change["model"], change["status"]["value"]):
+                    return self.changes
+        raise AssertionError(f"the stream ended without {last}: {self.changes}")
+
+
 class Later(threading.Thread):
     """Runs f on a thread; result() waits, and raises what f raised."""
 

@@ -79,7 +79,7 @@ static void step(struct scene *s)
 }
 
 /* Steps until the unit tells of a change. */
-static struct run_unit_change next_change(struct scene *s)
+static struct run_unit_change any_change(struct scene *s)
 {
     struct run_unit_change change;
     int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
@@ -88,6 +88,43 @@ static struct run_unit_change next_change(struct scene *s)
         step(s);
     }
     return change;
+}
+
+/* How a load or unload ended; what is told while it is under way is passed over. */
+static struct run_unit_change next_change(struct scene *s)
+{
+    for (;;) {
+        struct run_unit_change change = any_change(s);
+        if (change.status != SERVICE_LOADING && change.status != SERVICE_DRAINING_OUT)
+            return change;
+    }
+}
+
+/* Every status that a service was in is told in order, with what was booked for it. */
+static void test_every_change_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t status;
+        bool has_weights;
+    } expected[] = { { SERVICE_LOADING, false },
+                     { SERVICE_LOADED, true },
+                     { SERVICE_DRAINING_OUT, true },
+                     { SERVICE_UNLOADED, false } };
+    struct scene s = { 0 };
+    open_scene(&s, 64 << 20);
+    for (int round = 0; round < 10; round++) {
+        run_unit_load(s.unit, 0);
+        for (size_t i = 0; i < COUNT_OF(expected); i++) {
+            struct run_unit_change change = any_change(&s);
+            assert_int_equal(change.status, expected[i].status);
+            assert_int_equal(change.weights_bytes > 0, expected[i].has_weights);
+            assert_int_equal(change.activation_bytes > 0, expected[i].has_weights);
+            if (change.status == SERVICE_LOADED)
+                run_unit_unload(s.unit, 0);
+        }
+    }
+    close_scene(&s);
 }
 
 static void test_in_and_out(void **state)
@@ -281,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_and_out),
+        cmocka_unit_test(test_every_change_is_told),
         cmocka_unit_test(test_what_can_not_be_loaded_is_told),
         cmocka_unit_test(test_another_model_in_the_file_is_refused),
         cmocka_unit_test(test_too_large_gives_the_arithmetic),

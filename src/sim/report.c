@@ -26,6 +26,52 @@ void sim_report_free(struct sim_report *report)
     report->services = NULL;
 }
 
+static const struct perf *perf_of(const struct sim *sim, const struct sim_client *client)
+{
+    const struct sim_options *o = sim->options;
+    bool is_own = o->engines != NULL && client->engine != SIM_NO_ENGINE &&
+                  o->engines[client->engine].perfs != NULL;
+    return is_own ? &o->engines[client->engine].perfs[client->request.service]
+                  : &o->services[client->request.service].perf;
+}
+
+/* What its client keeps of a request. */
+static void take(struct sim *sim, const struct sim_client *client,
+                 const struct service_event *event)
+{
+    const struct request *r = &client->request;
+    if (sim->options->take == NULL)
+        return;
+    int32_t n_wanted = r->n_tokens_max - r->n_prompt;
+    struct record record = {
+        .id = r->id >> SIM_LIVE_BITS,
+        .arrived_ns = r->arrived_ns,
+        .first_ns = client->first_ns,
+        .end_ns = sim->clock_ns,
+        .solo_ns = (perf_solo_ps(perf_of(sim, client), r->n_prompt, n_wanted) + 500) / 1000,
+        .gap_ns_max = client->gap_ns_max,
+        .n_prompt = r->n_prompt,
+        .n_output = client->n_got - r->n_prompt,
+        .n_wanted = n_wanted,
+        .n_predicted = r->n_predicted,
+        .n_cached = event->n_cached,
+        .n_preempted = event->n_preempted,
+        .n_slices = (int32_t)r->epoch + 1,
+        .service = r->service,
+        .engine = client->engine,
+        .why = (uint8_t)metrics_record_why_of(event->why),
+    };
+    sim->options->take(sim->options->take_self, &record);
+}
+
+void sim_report_unfinished(struct sim *sim)
+{
+    const struct service_event unfinished = { .why = SERVICE_WHY_NONE };
+    for (uint32_t i = 0; i < sim->n_clients_max; i++)
+        if (sim->clients[i].is_live)
+            take(sim, &sim->clients[i], &unfinished);
+}
+
 /* One request is over. */
 void sim_report_add(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event)
@@ -36,6 +82,7 @@ void sim_report_add(struct sim *sim, const struct sim_client *client,
     int64_t record[5] = { (int64_t)(r->id >> SIM_LIVE_BITS), event->why, client->first_ns,
                           sim->clock_ns, n_new };
     sim->report->hash = hash_fast(record, sizeof(record), sim->report->hash).low;
+    take(sim, client, event);
     sim->report->n_requests++;
     sim->report->end_ns = sim->clock_ns;
     s->n_requests++;

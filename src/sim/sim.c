@@ -27,19 +27,21 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     struct perf perfs[LIMIT_SERVICES];
     struct engine_room room;
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
+    const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
     for (int32_t i = 0; i < o->n_services; i++) {
-        perfs[i] = o->services[i].perf;
+        perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
         snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
         specs[i].kv_bytes_min = o->services[i].kv_bytes_min;
         specs[i].kv_bytes_max = o->services[i].kv_bytes_max;
     }
     e->sim = sim;
     e->index = index;
+    e->services = own != NULL ? own->services : UINT64_MAX;
     e->exec =
         sim_model_exec_open(o->n_services, perfs, o->n_lanes, o->n_requests_max, &sim->clock_ns);
     e->engine = engine_open(&(struct engine_options){
         .id = index,
-        .memory_bytes = o->memory_bytes,
+        .memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes,
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,
@@ -56,8 +58,10 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     });
     for (int32_t i = 0; i < o->n_services; i++) {
         const struct sim_service *s = &o->services[i];
+        if ((e->services >> i & 1) == 0)
+            continue;
         CHECK(engine_make_room(e->engine, i, s->weights_bytes, s->activation_bytes, 0, &room));
-        engine_open_service(e->engine, i, &s->perf, 0);
+        engine_open_service(e->engine, i, &perfs[i], 0);
     }
     mem_give(specs);
 }
@@ -98,7 +102,8 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
     for (uint32_t i = sim->n_clients_max; i-- > 0;)
         sim->free_clients[sim->n_free_clients++] = i;
-    sim->first_held = sim->last_held = SIM_NO_CLIENT;
+    for (int32_t i = 0; i < LIMIT_SERVICES; i++)
+        sim->lines[i] = (struct sim_line){ SIM_NO_CLIENT, SIM_NO_CLIENT };
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
     sim_workload_begin(&sim->stream, options->workload);
@@ -122,37 +127,65 @@ static void sim_close(struct sim *sim)
 
 static void hold(struct sim *sim, uint32_t index)
 {
-    sim->clients[index].next_held = SIM_NO_CLIENT;
-    sim->clients[index].engine = SIM_NO_ENGINE;
-    if (sim->last_held != SIM_NO_CLIENT)
-        sim->clients[sim->last_held].next_held = index;
+    struct sim_client *client = &sim->clients[index];
+    struct sim_line *line = &sim->lines[client->request.service];
+    client->next_held = SIM_NO_CLIENT;
+    client->engine = SIM_NO_ENGINE;
+    client->held_at = sim->n_held_ever++;
+    if (line->last != SIM_NO_CLIENT)
+        sim->clients[line->last].next_held = index;
     else
-        sim->first_held = index;
-    sim->last_held = index;
+        line->first = index;
+    line->last = index;
     sim->n_held++;
     sim->report->n_held_max = max_i64(sim->report->n_held_max, sim->n_held);
 }
 
-static uint32_t least_loaded(const struct sim *sim)
+/* The engine with the fewest requests of those that have the service; NULL when all are full. */
+static struct sim_engine *least_loaded(const struct sim *sim, int32_t service)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < (uint32_t)sim->options->n_engines; i++)
-        if (sim->engines[i].n_sent < sim->engines[best].n_sent)
-            best = i;
+    struct sim_engine *best = NULL;
+    for (int32_t i = 0; i < sim->options->n_engines; i++) {
+        struct sim_engine *e = &sim->engines[i];
+        if ((e->services >> service & 1) != 0 && e->n_sent < sim->options->n_requests_max &&
+            (best == NULL || e->n_sent < best->n_sent))
+            best = e;
+    }
     return best;
+}
+
+/* The service whose first client waits longest of those that an engine has room for; -1: none. */
+static int32_t next_service(const struct sim *sim, struct sim_engine **engine)
+{
+    int32_t next = -1;
+    uint64_t held_at = UINT64_MAX;
+    for (int32_t i = 0; i < sim->options->n_services; i++) {
+        if (sim->lines[i].first == SIM_NO_CLIENT ||
+            sim->clients[sim->lines[i].first].held_at > held_at)
+            continue;
+        struct sim_engine *least = least_loaded(sim, i);
+        if (least == NULL)
+            continue;
+        next = i;
+        *engine = least;
+        held_at = sim->clients[sim->lines[i].first].held_at;
+    }
+    return next;
 }
 
 /* Sends those who wait, in order, as long as an engine has room. */
 static void send_held(struct sim *sim)
 {
-    while (sim->first_held != SIM_NO_CLIENT) {
-        struct sim_client *client = &sim->clients[sim->first_held];
-        struct sim_engine *e = &sim->engines[least_loaded(sim)];
-        if (e->n_sent >= sim->options->n_requests_max)
+    struct sim_engine *e = NULL;
+    while (sim->n_held > 0) {
+        int32_t service = next_service(sim, &e);
+        if (service < 0)
             return;
-        sim->first_held = client->next_held;
-        if (sim->first_held == SIM_NO_CLIENT)
-            sim->last_held = SIM_NO_CLIENT;
+        struct sim_line *line = &sim->lines[service];
+        struct sim_client *client = &sim->clients[line->first];
+        line->first = client->next_held;
+        if (line->first == SIM_NO_CLIENT)
+            line->last = SIM_NO_CLIENT;
         sim->n_held--;
         e->n_sent++;
         client->engine = e->index;
@@ -180,6 +213,9 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     if (event->what == SERVICE_TOKENS) {
         if (client->first_ns == 0)
             client->first_ns = sim->clock_ns;
+        else
+            client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
+        client->heard_ns = sim->clock_ns;
         client->n_got += event->n_tokens;
         return true;
     }
@@ -222,16 +258,17 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
 /* Takes a client out of those who wait at the door. */
 static void unhold(struct sim *sim, uint32_t index)
 {
-    uint32_t before = SIM_NO_CLIENT, at = sim->first_held;
+    struct sim_line *line = &sim->lines[sim->clients[index].request.service];
+    uint32_t before = SIM_NO_CLIENT, at = line->first;
     for (; at != index; at = sim->clients[at].next_held)
         before = at;
     uint32_t next = sim->clients[at].next_held;
     if (before != SIM_NO_CLIENT)
         sim->clients[before].next_held = next;
     else
-        sim->first_held = next;
-    if (sim->last_held == index)
-        sim->last_held = before;
+        line->first = next;
+    if (line->last == index)
+        line->last = before;
     sim->n_held--;
 }
 
@@ -278,6 +315,11 @@ static bool advance(struct sim *sim)
         next = (struct sim_event){ .time_ns = sim->ask.arrived_ns, .kind = SIM_ARRIVAL };
     if (next.time_ns == TIME_NEVER)
         return false;
+    if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
+        sim->clock_ns = sim->options->until_ns;
+        sim->is_cut = true;
+        return false;
+    }
     CHECK(next.time_ns >= sim->clock_ns);
     sim->clock_ns = next.time_ns;
     if (next.kind == SIM_ARRIVAL) {
@@ -297,8 +339,9 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     struct sim sim;
     sim_open(&sim, options, report);
     while (report->wrong == NULL && sim.n_over < options->workload->n_requests && advance(&sim)) {}
-    if (report->wrong == NULL)
+    if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
+    sim_report_unfinished(&sim);
     for (int32_t i = 0; i < options->n_engines; i++) {
         struct engine_report *r = mem_take(sizeof(*r));
         engine_report(sim.engines[i].engine, r, sim.clock_ns);

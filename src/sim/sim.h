@@ -7,6 +7,7 @@
 #include "base/hist.h"
 #include "base/str.h"
 #include "core/service.h"
+#include "metrics/record.h"
 #include "predict/perf.h"
 #include "schedule/policy.h"
 #include "sim/workload.h"
@@ -17,12 +18,17 @@ struct sim_service {
     int64_t bytes_per_token, weights_bytes, activation_bytes;
     int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
 };
+struct sim_engine_spec { /* an engine that is not like the others */
+    uint64_t services;   /* bit per service that it has; a request goes to one that has its own */
+    int64_t memory_bytes;
+    const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
+};
 struct sim_options {
-    int32_t
-        n_engines; /* equal ones, each with all services; a request goes to the one with least */
+    int32_t n_engines; /* a request goes to the one with least */
     int32_t n_lanes, n_services;
     const struct sim_service *services;
-    int64_t memory_bytes;    /* of one engine */
+    int64_t memory_bytes;                  /* of one engine */
+    const struct sim_engine_spec *engines; /* (n_engines); NULL = equal, each with all services */
     uint32_t n_requests_max; /* of one engine; what does not fit is held at the door */
     uint32_t n_live_max;     /* requests in the simulation at once; 0 = 65,536 */
     int32_t n_tokens_max;
@@ -31,7 +37,12 @@ struct sim_options {
     const struct schedule_policy *policy;
     const struct schedule_config *config; /* NULL = the defaults; n_rounds_max 1 = no holds */
     const struct sim_workload *workload;
+    int64_t until_ns;  /* the run ends here, be it finished or not; 0 = with the last request */
     bool checks_steps; /* every engine checks itself after every step: slow */
+    /* Hears of every request as it is over, or NULL; those that are not over when nothing can
+     * happen any more come last, unfinished. Not in order of arrival. */
+    void (*take)(void *self, const struct record *record);
+    void *take_self;
 };
 
 struct sim_service_report {

@@ -14,12 +14,18 @@ struct sim_client {
     int64_t first_ns;
     int32_t n_got; /* tokens heard of, prompt included */
     uint32_t next_held;
+    uint64_t held_at; /* its place in the order of those who wait */
     uint16_t engine;
+    int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
     bool is_live, is_cancelled;
+};
+struct sim_line { /* of clients that wait at the door for one service */
+    uint32_t first, last;
 };
 struct sim_engine {
     struct engine *engine;
     struct sim_model_exec *exec;
+    uint64_t services; /* bit per service that it has */
     struct sim *sim;
     uint16_t index;
     uint32_t n_sent;
@@ -37,8 +43,10 @@ struct sim {
     struct sim_client *clients;
     uint32_t *free_clients;
     uint32_t n_free_clients, n_clients_max;
-    uint32_t first_held, last_held; /* clients that wait at the door */
+    struct sim_line lines[LIMIT_SERVICES];
+    uint64_t n_held_ever;
     int64_t n_held;
+    bool is_cut; /* ended by until_ns */
     uint64_t n_over;
 };
 
@@ -52,3 +60,4 @@ void sim_check_end(struct sim *sim);
 void sim_report_open(struct sim *sim);
 void sim_report_add(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event);
+void sim_report_unfinished(struct sim *sim); /* records of those who are still there */

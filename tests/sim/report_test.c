@@ -3,18 +3,26 @@
 #include "base/time.h"
 #include "sim/sim.h"
 
+#define LONELY                                                                                     \
+    {                                                                                              \
+        .name = "lonely", .bytes_per_token = 100,                                                  \
+        .perf = { .c1_ps = 20000000000,                                                            \
+                  .c3_ps = { 5000000000, 5000000000 },                                             \
+                  .b_switch = 9,                                                                   \
+                  .prefill_scale = 1,                                                              \
+                  .decode_scale = 1 },                                                             \
+    }
+
+static void take(void *self, const struct record *record)
+{
+    metrics_record_add(self, record);
+}
+
 /* 10 requests so far apart that each is alone: 20 ms for the prompt, 9 more tokens of 5 ms. */
 static void figures_are_as_reckoned(void **state)
 {
-    struct sim_service service = {
-        .name = "lonely",
-        .bytes_per_token = 100,
-        .perf = { .c1_ps = 20000000000,
-                  .c3_ps = { 5000000000, 5000000000 },
-                  .b_switch = 9,
-                  .prefill_scale = 1,
-                  .decode_scale = 1 },
-    };
+    struct sim_service service = LONELY;
+    struct record_set set = { 0 };
     struct sim_workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
     workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
                                                  .prompt = { 3, 0, 1, 100 },
@@ -27,7 +35,9 @@ static void figures_are_as_reckoned(void **state)
                                    .n_requests_max = 8,
                                    .n_tokens_max = 128,
                                    .policy = schedule_find("fcfs"),
-                                   .workload = &workload };
+                                   .workload = &workload,
+                                   .take = take,
+                                   .take_self = &set };
     struct sim_report report;
     struct str text;
     (void)state;
@@ -40,6 +50,16 @@ static void figures_are_as_reckoned(void **state)
     assert_true(s->e2e_s > 0.6499999 && s->e2e_s < 0.6500001 && s->solo_s > 0.6499999);
     assert_true(s->tpot_s > 0.0499999 && s->tpot_s < 0.0500001);
     assert_int_equal(report.busy_ps, 650000000000);
+    assert_int_equal(set.n, 10);
+    for (size_t i = 0; i < set.n; i++) {
+        const struct record *r = &set.at[i];
+        assert_true(r->id == i && r->why == RECORD_LENGTH && r->n_slices == 1);
+        assert_int_equal(r->end_ns - r->arrived_ns, 65000000);
+        assert_int_equal(r->first_ns - r->arrived_ns, 20000000);
+        assert_int_equal(r->solo_ns, 65000000);
+        assert_true(r->n_prompt == 20 && r->n_output == 10 && r->n_wanted == 10);
+    }
+    metrics_record_set_free(&set);
     str_init(&text);
     sim_report_print(&report, &options, &text);
     assert_non_null(strstr(text.at, "lonely: 10 requests, 10 length; 200 prompt tokens"));
@@ -48,8 +68,59 @@ static void figures_are_as_reckoned(void **state)
     sim_report_free(&report);
 }
 
+/* Two services on engines of their own: the second's is half as fast. What the end of the run cuts
+ * off is told as unfinished. */
+static void engines_may_differ(void **state)
+{
+    struct sim_service services[2] = { LONELY, LONELY };
+    struct perf slow[2] = { services[0].perf, services[1].perf };
+    struct record_set set = { 0 };
+    struct sim_report report;
+    struct sim_workload workload = { .seed = 1, .n_requests = 1000, .n_services = 2 };
+    int n_unfinished = 0;
+    (void)state;
+    slow[1].c1_ps *= 2;
+    for (int i = 0; i < 2; i++)
+        workload.services[i] = (struct sim_traffic){ .rate_per_s = 20,
+                                                     .prompt = { 3, 0, 1, 100 },
+                                                     .output = { 2.3025851, 0, 1, 100 } };
+    const struct sim_engine_spec engines[2] = {
+        { .services = 1, .memory_bytes = 1000000 },
+        { .services = 2, .memory_bytes = 1000000, .perfs = slow }
+    };
+    struct sim_options options = { .n_engines = 2,
+                                   .n_lanes = 1,
+                                   .n_services = 2,
+                                   .services = services,
+                                   .engines = engines,
+                                   .n_requests_max = 8,
+                                   .n_tokens_max = 128,
+                                   .policy = schedule_find("fcfs"),
+                                   .workload = &workload,
+                                   .until_ns = 10000000000,
+                                   .take = take,
+                                   .take_self = &set };
+    sim_run(&options, &report);
+    assert_null(report.wrong);
+    for (size_t i = 0; i < set.n; i++) {
+        const struct record *r = &set.at[i];
+        assert_true(r->engine == r->service || r->engine == UINT16_MAX);
+        assert_true(r->engine == UINT16_MAX ||
+                    r->solo_ns == (r->engine == 1 ? 85000000 : 65000000));
+        n_unfinished += r->why == RECORD_UNFINISHED;
+        assert_true(r->why != RECORD_UNFINISHED || r->end_ns == options.until_ns);
+    }
+    assert_true(set.n > 300 && set.n < 500 && n_unfinished > 0);
+    assert_int_equal(set.n, report.n_requests + (uint64_t)n_unfinished);
+    metrics_record_set_free(&set);
+    sim_report_free(&report);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(figures_are_as_reckoned) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_as_reckoned),
+        cmocka_unit_test(engines_may_differ),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -277,7 +277,8 @@ static void measure(const struct schedule_policy *policy, int32_t chunk_tokens)
         (struct schedule_plan){ .batches = mem_take(LIMIT_BATCHES * sizeof(struct batch)),
                                 .items = mem_take(LIMIT_BATCH_ITEMS * sizeof(struct batch_item)),
                                 .n_items_max = LIMIT_BATCH_ITEMS,
-                                .preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(uint32_t)) };
+                                .preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(uint32_t)),
+                                .swaps = mem_take(LIMIT_BATCH_ITEMS * sizeof(bool)) };
     while (N_SLOTS - b->n_free < N_QUEUED)
         arrive(b);
     for (int i = 0; i < N_STEPS; i++)
@@ -297,6 +298,7 @@ static void measure(const struct schedule_policy *policy, int32_t chunk_tokens)
     mem_give(b->plan.batches);
     mem_give(b->plan.items);
     mem_give(b->plan.preempts);
+    mem_give(b->plan.swaps);
     mem_give(b->state);
     mem_give(b);
 }

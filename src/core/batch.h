@@ -14,7 +14,11 @@ struct batch {
     uint32_t id; /* given by the engine when it starts */
     uint16_t service, lane;
     uint8_t kind;
-    int32_t pad_to; /* static batching: every sequence is padded to this length; 0 = no padding */
+    /* Static batching: every row is as long as this after the batch's first round (pads count), one
+     * longer after each further; 0 = no padding. The longest item's n_tokens is the width of the
+     * first round: shorter items are padded on the left. */
+    int32_t pad_to;
+    int32_t n_seats; /* static batching: rows, those of members that ended too; >= n_items */
     int32_t n_items;
     struct batch_item *items;
 };

@@ -78,7 +78,10 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     e->n_new[i] = n_new;
     e->n_computed[i] = progress.n_computed - n_unused;
     r->n_computed += progress.n_computed - n_unused;
+    int32_t n_generated = r->n_tokens - r->n_prompt;
     r->n_tokens += n_new;
+    if (r->n_predicted > 0 && n_generated <= r->n_predicted && n_generated + n_new > r->n_predicted)
+        own->has_exceeded = true;
     r->served_ns = e->view.now_ns;
     if (n_new > 0 && r->first_ns == 0)
         r->first_ns = e->view.now_ns;
@@ -97,6 +100,22 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         ends(own, SERVICE_ENDED, SERVICE_LENGTH);
     else if (r->n_lease > 0 && n_new > 0 && (r->n_lease -= n_new) <= 0)
         ends(own, SERVICE_RETURNED, SERVICE_LEASE_OVER);
+}
+
+/* The policy hears of those that outran their prediction with this batch, before it is done. */
+static void tell_exceeded(struct engine *e, const struct batch *batch)
+{
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        struct engine_own *own = &e->own[batch->items[i].slot];
+        if (!own->has_exceeded)
+            continue;
+        own->has_exceeded = false;
+        e->stats[batch->service].n_exceeded++;
+        struct schedule_event event = { .what = SCHEDULE_EXCEEDED,
+                                        .now_ns = e->view.now_ns,
+                                        .slot = batch->items[i].slot };
+        e->options.policy->saw(e->policy_state, &e->view, &event);
+    }
 }
 
 static void land(struct engine *e, const struct engine_flight *flight)
@@ -146,6 +165,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
         perf_observe(&e->services[batch->service].perf, &flight->load,
                      (done->end_ns - done->begin_ns) * 1000);
+    tell_exceeded(e, batch);
     struct schedule_event event = {
         .what = SCHEDULE_DONE,
         .now_ns = e->view.now_ns,

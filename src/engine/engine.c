@@ -69,6 +69,7 @@ static void open_scratch(struct engine *e)
     e->payload = mem_take(ENGINE_LOGPROBS_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
     e->plan.batches = mem_take(LIMIT_BATCHES * sizeof(*e->plan.batches));
     e->plan.preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->plan.preempts));
+    e->plan.swaps = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->plan.swaps));
     /* A request stands in one batch at most. */
     e->plan.n_items_max = (int32_t)max_i64(n_requests, LIMIT_BATCH_ITEMS);
     e->plan.items = mem_take((size_t)e->plan.n_items_max * sizeof(*e->plan.items));
@@ -91,6 +92,9 @@ static void open_services(struct engine *e)
         e->services[i].first_waiting = SCHEDULE_NONE;
         e->services[i].running = e->running + i * n_requests;
         e->services[i].tpot_ns = e->specs[i].slo.tpot_ns;
+        e->services[i].kv_bytes_per_token =
+            e->options.kv_unit_bytes /
+            ((int64_t)e->options.layouts[i].blocks_per_unit * e->options.layouts[i].block_tokens);
     }
 }
 
@@ -113,7 +117,10 @@ static void open_policy(struct engine *e)
         .kv = kv_budget(e->kv),
         .n_table_blocks = e->n_table_blocks,
         .lane_is_busy = e->lane_is_busy,
+        .lanes = e->lane_shares,
     };
+    for (int32_t i = 0; i < o->n_lanes; i++)
+        e->lane_shares[i] = o->lanes != NULL ? o->lanes[i] : (struct schedule_lane){ 1, 0 };
 }
 
 struct engine *engine_open(const struct engine_options *options)
@@ -150,7 +157,8 @@ void engine_close(struct engine *e)
                             e->free_slots,    e->backlog,         e->flights[0].batch.items,
                             e->needs,         e->budget,          e->n_new,
                             e->n_computed,    e->payload,         e->plan.batches,
-                            e->plan.preempts, e->plan.items,      e->policy_state };
+                            e->plan.preempts, e->plan.swaps,      e->plan.items,
+                            e->policy_state };
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
     map_free(&e->by_id);

@@ -20,6 +20,8 @@ struct engine_options {
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request */
     int32_t n_lanes;
+    const struct schedule_lane *lanes; /* (n_lanes), copied; NULL: each is all of the device and
+                                          in nobody's way */
     int32_t n_services;
     const struct service_spec *services; /* copied */
     const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */
@@ -67,4 +69,6 @@ int64_t engine_step(struct engine *engine,
                     int64_t now_ns); /* next wake, TIME_NEVER when only mail can help */
 bool engine_is_idle(const struct engine *engine);
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);
+/* What its scheduler tells of itself. */
+void engine_policy_report(const struct engine *engine, struct schedule_report *report);
 bool engine_is_sound(const struct engine *engine); /* full self-check */

@@ -28,6 +28,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_prefix_queries = kv.n_queries,
         .n_prefix_hits = kv.n_hits,
         .n_preempted = e->stats[service].n_preempted,
+        .n_exceeded = e->stats[service].n_exceeded,
         .n_arrived = e->stats[service].n_arrived,
         .solo_ns = shown->solo_ns,
         .remaining_ns = engine_stats_remaining_ns(e, service),
@@ -51,6 +52,16 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     report->n_services = e->options.n_services;
     for (int service = 0; service < e->options.n_services; service++)
         report_service(e, service, &report->services[service]);
+}
+
+void engine_policy_report(const struct engine *e, struct schedule_report *report)
+{
+    memset(report, 0, sizeof(*report));
+    report->n_services = e->options.n_services;
+    for (int service = 0; service < e->options.n_services; service++)
+        report->services[service].n_units_used = e->view.kv->services[service].n_units;
+    if (e->options.policy->report != NULL)
+        e->options.policy->report(e->policy_state, &e->view, report);
 }
 
 /* ---- The self-check. ---- */

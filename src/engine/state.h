@@ -32,6 +32,7 @@ struct engine_own {
     bool is_unsaid; /* stands in the backlog */
     bool is_matched;                 /* was looked up in the prefix index since it waits */
     bool holds_hit;                  /* WAITING, and its table holds what a prefix hit gave */
+    bool has_exceeded;               /* its prediction, with the batch that is being committed */
     bool has_deadline;               /* stands in the tree of deadlines */
     uint8_t n_logprobs;              /* kept for its unsaid tokens */
     struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
@@ -55,7 +56,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 };
 
 struct engine_stats { /* of one service */
-    int64_t n_arrived, n_finished, n_preempted;
+    int64_t n_arrived, n_finished, n_preempted, n_exceeded;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick, n_ticks;
     double rate_per_s;
@@ -104,6 +105,7 @@ struct engine {
     struct engine_flight flights[LIMIT_BATCHES];
     struct engine_lane lanes[LIMIT_LANES];
     bool lane_is_busy[LIMIT_LANES];
+    struct schedule_lane lane_shares[LIMIT_LANES]; /* what the view shows */
     int n_flights;
     uint32_t next_batch;
     uint32_t n_waiting_matched; /* requests that hold a prefix hit */

@@ -40,6 +40,8 @@ static const struct field service_fields[] = {
       offsetof(struct service_report, n_prefix_hits), INT64, 0 },
     { "vllm:num_preemptions_total", "Preemptions.", "counter",
       offsetof(struct service_report, n_preempted), INT64, 0 },
+    { "shoal_exceeded_total", "Requests that generated more than was predicted.", "counter",
+      offsetof(struct service_report, n_exceeded), INT64, 0 },
     { "shoal_weights_bytes", "Weights in memory.", "gauge",
       offsetof(struct service_report, weights_bytes), INT64, 0 },
     { "shoal_activation_bytes", "Reserved for activations.", "gauge",

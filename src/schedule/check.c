@@ -12,7 +12,7 @@ static const char *check_item(const struct schedule_view *view, const struct sch
         return "a request in flight";
     if (r->service != batch->service)
         return "a request of another service";
-    if (item->n_tokens < 1 || item->n_tokens > r->n_tokens - r->n_computed)
+    if (item->n_tokens < 1 || item->n_tokens > schedule_lacking(r))
         return "tokens that the request does not lack";
     if (item->n_draft < 0 || item->n_draft >= item->n_tokens)
         return "more drafts than tokens";
@@ -29,14 +29,48 @@ static const char *check_item(const struct schedule_view *view, const struct sch
     return NULL;
 }
 
+/* Batches of one lane run in turn; those of lanes in conflict must not run side by side. */
+static const char *check_lane(const struct schedule_view *view, const struct schedule_plan *plan,
+                              const struct batch *batch)
+{
+    if (batch->lane >= view->n_lanes || !schedule_lane_is_free(view, batch->lane))
+        return "a batch on a lane that is busy, in conflict or not there";
+    for (const struct batch *b = plan->batches; b < batch; b++)
+        if (b->lane != batch->lane && b->lane < view->n_lanes &&
+            ((view->lanes[batch->lane].conflicts >> b->lane & 1) != 0 ||
+             (view->lanes[b->lane].conflicts >> batch->lane & 1) != 0))
+            return "batches on lanes in conflict";
+    return NULL;
+}
+
+/* A static batch: no row is longer than the padding, no fewer seats than members. */
+static const char *check_pads(const struct schedule_view *view, const struct batch *batch)
+{
+    if (batch->pad_to < 0 || batch->n_seats < 0)
+        return "a negative padding";
+    if (batch->pad_to == 0)
+        return NULL;
+    if (batch->n_seats < batch->n_items || batch->n_seats > LIMIT_BATCH_ITEMS)
+        return "a padded batch of fewer seats than members";
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct request *r = &view->requests[batch->items[i].slot];
+        if (r->n_tokens - schedule_lacking(r) + batch->items[i].n_tokens > batch->pad_to)
+            return "a row longer than the batch's padding";
+        if (r->cohort != view->requests[batch->items[0].slot].cohort)
+            return "two cohorts in a padded batch";
+    }
+    return NULL;
+}
+
 static const char *check_batch(const struct schedule_view *view, const struct schedule_plan *plan,
                                const struct batch *batch, struct kv_budget *budget)
 {
     int64_t n_tokens = 0, n_blocks = 0;
     if (batch->service >= view->n_services || !view->services[batch->service].is_open)
         return "a batch of a service that is not open";
-    if (batch->lane >= view->n_lanes || view->lane_is_busy[batch->lane])
-        return "a batch on a lane that is busy or not there";
+    const char *bad_lane = check_lane(view, plan, batch);
+    if (bad_lane != NULL)
+        return bad_lane;
     if (batch->n_items < 1 || batch->n_items > LIMIT_BATCH_ITEMS)
         return "a batch with no or too many items";
     if (batch->items < plan->items || batch->items + batch->n_items > plan->items + plan->n_items)
@@ -54,6 +88,9 @@ static const char *check_batch(const struct schedule_view *view, const struct sc
     }
     if (n_tokens > LIMIT_BATCH_TOKENS)
         return "a batch of too many tokens";
+    const char *bad_pads = check_pads(view, batch);
+    if (bad_pads != NULL)
+        return bad_pads;
     if (plan->n_preempts == 0 && !kv_budget_take(budget, batch->service, n_blocks))
         return "a batch whose blocks the pool does not have";
     return NULL;

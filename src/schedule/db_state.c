@@ -283,6 +283,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
             look(db, view, view->requests[slot].service, slot);
         break;
     case SCHEDULE_REFUSED:
+    case SCHEDULE_EXCEEDED:
         break;
     }
     if (db->variant == DB_SHARE && event->now_ns >= db->next_share_ns)

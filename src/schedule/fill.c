@@ -10,10 +10,10 @@ int64_t schedule_positions(const struct request *request, const struct batch_ite
     int64_t left = max_i32(request->n_tokens_max - request->n_tokens, 0);
     if (request->n_lease > 0)
         left = min_i64(left, request->n_lease);
-    int64_t lacking = request->n_tokens - request->n_computed;
+    int64_t lacking = schedule_lacking(request);
     int64_t computed = min_i64((int64_t)item->n_tokens * n_rounds, lacking);
     if (computed < lacking)
-        return request->n_computed + computed;
+        return request->n_tokens - lacking + computed;
     int64_t n_catch_up = div_up_i64(lacking, max_i32(item->n_tokens, 1));
     int64_t n_new = min_i64(n_rounds - n_catch_up + 1, left);
     return request->n_tokens + max_i64(n_new, 1) - 1;
@@ -34,11 +34,6 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->budget = *view->kv;
     fill->batch = NULL;
     fill->room_state = ROOM_UNKNOWN;
-}
-
-static int32_t lacking(const struct request *r)
-{
-    return r->n_tokens - r->n_computed;
 }
 
 static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
@@ -66,7 +61,7 @@ static int32_t seats_left(const struct schedule_fill *fill)
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
 {
     fill->batch->items[fill->batch->n_items++] = (struct batch_item){ slot, n_tokens, 0 };
-    if (lacking(&fill->view->requests[slot]) > 1) {
+    if (schedule_lacking(&fill->view->requests[slot]) > 1) {
         fill->n_prompts++;
         fill->n_new += n_tokens;
     }
@@ -86,7 +81,7 @@ static int32_t prompt_room(const struct schedule_fill *fill)
  * longer than a batch of prompts may be runs alone. */
 static int32_t share_of_prompt(const struct schedule_fill *fill, const struct request *r)
 {
-    int32_t want = lacking(r), room = prompt_room(fill);
+    int32_t want = schedule_lacking(r), room = prompt_room(fill);
     if (fill->config->chunk_tokens == 0) {
         if (fill->batch->n_items == 0)
             return min_i32(want, LIMIT_BATCH_TOKENS);
@@ -103,11 +98,11 @@ static int32_t share_of_prompt(const struct schedule_fill *fill, const struct re
 static void add_running(struct schedule_fill *fill, uint32_t slot)
 {
     const struct request *r = &fill->view->requests[slot];
-    bool is_decode = lacking(r) == 1;
+    bool is_decode = schedule_lacking(r) == 1;
     int32_t n = is_decode ? 1 : share_of_prompt(fill, r);
     if (n == 0)
         return;
-    int64_t n_blocks = blocks_for(fill, slot, r->n_computed + n);
+    int64_t n_blocks = blocks_for(fill, slot, r->n_tokens - schedule_lacking(r) + n);
     if (kv_budget_take(&fill->budget, r->service, n_blocks))
         add(fill, slot, n);
     else
@@ -121,7 +116,7 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
     const struct schedule_service *s = &fill->view->services[service];
     for (uint32_t i = 0; i < s->n_running && seats_left(fill) > n_seats_kept; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
-        if (r->batch == 0 && s->running[i] != must && (lacking(r) == 1) == decodes)
+        if (r->batch == 0 && s->running[i] != must && (schedule_lacking(r) == 1) == decodes)
             add_running(fill, s->running[i]);
     }
 }
@@ -196,9 +191,10 @@ bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot)
 static bool add_waiting(struct schedule_fill *fill, uint32_t slot)
 {
     const struct request *r = &fill->view->requests[slot];
-    int32_t n = lacking(r) == 1 ? 1 : share_of_prompt(fill, r);
+    int32_t n = schedule_lacking(r) == 1 ? 1 : share_of_prompt(fill, r);
     if (n == 0 || !take_room(fill, slot, false) ||
-        !kv_budget_take(&fill->budget, r->service, blocks_for(fill, slot, r->n_computed + n)))
+        !kv_budget_take(&fill->budget, r->service,
+                        blocks_for(fill, slot, r->n_tokens - schedule_lacking(r) + n)))
         return false;
     add(fill, slot, n);
     return true;
@@ -237,7 +233,7 @@ static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, 
     const struct request *m = must == SCHEDULE_NONE ? NULL : &fill->view->requests[must];
     bool mixes = fill->config->chunk_tokens > 0;
     bool must_starts = m != NULL && m->state == REQUEST_WAITING;
-    bool must_decodes = m != NULL && !must_starts && lacking(m) == 1;
+    bool must_decodes = m != NULL && !must_starts && schedule_lacking(m) == 1;
     bool takes_prompts = mixes || !must_decodes;
     if (m != NULL && !must_starts)
         add_running(fill, must);
@@ -332,6 +328,7 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
         uint32_t slot = find_victim(fill, &search);
         if (slot == SCHEDULE_NONE)
             break;
+        plan->swaps[plan->n_preempts] = schedule_swap_pays(fill->view, slot);
         plan->preempts[plan->n_preempts++] = slot;
         int victim = fill->view->requests[slot].service;
         int64_t n = fill->view->n_table_blocks[slot];
@@ -360,7 +357,7 @@ static bool is_alone(const struct schedule_fill *fill)
     }
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &fill->view->requests[batch->items[i].slot];
-        if (lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
+        if (schedule_lacking(r) != 1 || r->state != REQUEST_RUNNING || r->kind != REQUEST_GENERATE)
             return false;
     }
     return fill->view->n_in_flight == 0;

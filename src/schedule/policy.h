@@ -9,30 +9,13 @@
 #include "core/request.h"
 #include "kv/kv.h"
 #include "predict/perf.h"
+#include "schedule/thresholds.h"
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };
-struct schedule_config {        /* every threshold of every policy, one struct */
-    int32_t n_seqs_max;         /* requests of one batch: 256 */
-    int32_t n_batch_tokens_max; /* prompt tokens of one batch: 2048 */
-    /* > 0: prompts are computed in chunks, beside the decodes of their service, at most this many
-     * tokens in such a batch; 0 = whole prompts, in batches of their own */
-    int32_t chunk_tokens;
-    double watermark;      /* fraction of the pool kept free when a request starts: 0.01 */
-    int64_t starve_ns_min; /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
-    double starve_factor;
-    int64_t share_ns_depth;  /* db-share: depth of a service's bucket of device time: 0.3 s */
-    int64_t share_ns_period; /* shares are computed anew this often: 8 s */
-    double pool_full; /* above this fraction used, db-share cuts the heaviest service's cap: 0.9 */
-    double pool_cut;  /* by this factor a period: 0.8 */
-    bool db_counts_wall;  /* DB charges wall time of the batch, not solo-equivalent work */
-    int32_t n_rounds_max; /* a hold plans at most this many rounds: 4096; 1 = never hold */
-};
-void schedule_config_init(struct schedule_config *config); /* the defaults named above */
-
 struct schedule_service {
     bool is_open;           /* its model is loaded: its requests may run */
     uint32_t first_waiting; /* waiting requests in order of arrival (priority first): request.next;
@@ -43,11 +26,20 @@ struct schedule_service {
     int64_t solo_ns, solo_deviation_ns; /* L-hat and sigma of its requests (ALGORITHMS D-1) */
     double rate_per_s;                  /* EWMA of arrivals */
     double n_prompt_mean, n_output_mean;
-    int64_t tpot_ns; /* target per token, 0 = none */
+    int64_t tpot_ns;            /* target per token, 0 = none */
+    int64_t kv_bytes_per_token; /* as allocated; 0 = unknown */
+};
+/* A share of the device that the executor built beforehand. Lane 0 is all of it. */
+struct schedule_lane {
+    float share;        /* (0, 1] of its compute */
+    uint32_t conflicts; /* bit per other lane that must be idle while this one runs; symmetric */
 };
 struct schedule_view {
     int64_t now_ns;
     int32_t n_services, n_lanes;
+    const struct schedule_lane *lanes; /* (n_lanes) */
+    int64_t swap_bytes_free;           /* of the host pool; 0 = no swapping */
+    int64_t swap_bytes_per_s;          /* between device and host */
     const struct schedule_service *services;
     const struct request
         *requests; /* by slot; request.batch != 0: in flight, not to be planned or preempted */
@@ -70,6 +62,8 @@ struct schedule_plan { /* arrays lie in the step's scratch, sized LIMIT_BATCHES,
     int64_t until_ns;
     int32_t n_preempts; /* none of them in flight; a plan of preempts only is asked again at once */
     uint32_t *preempts; /* (LIMIT_BATCH_ITEMS) */
+    bool *swaps; /* (LIMIT_BATCH_ITEMS) per preempt: its blocks go to the host pool; else they are
+                    dropped and computed again. The engine drops what does not fit there. */
 };
 enum schedule_what {
     SCHEDULE_ARRIVED,
@@ -77,18 +71,32 @@ enum schedule_what {
     SCHEDULE_REFUSED,
     SCHEDULE_DONE,
     SCHEDULE_GONE,
-    SCHEDULE_PREEMPTED
+    SCHEDULE_PREEMPTED,
+    SCHEDULE_EXCEEDED /* it generated more than n_predicted; told once, before DONE */
 };
 struct schedule_event {
     enum schedule_what what;
     int64_t now_ns;
-    uint32_t
-        slot; /* ARRIVED, GONE, PREEMPTED: the request (GONE: called before the slot is reused) */
+    uint32_t slot; /* ARRIVED, GONE, PREEMPTED, EXCEEDED: the request (GONE: called before the slot
+                      is reused) */
     const struct batch *batch; /* STARTED, REFUSED, DONE */
     int32_t n_steps;           /* DONE */
     const int32_t *n_new; /* DONE: tokens drawn per item (the records already say the new counts) */
     const int32_t *n_computed; /* DONE: positions computed per item */
     int64_t elapsed_ns;        /* DONE: measured */
+};
+/* What a policy tells of itself, for reports and tests; zeros where it has nothing to tell. */
+struct schedule_report {
+    int64_t n_renewed, n_yielded; /* leases extended in place, requests that gave way for one */
+    int64_t n_grown;              /* reservations that grew because a prediction was exceeded */
+    int64_t n_flushed;            /* requests whose blocks a flush of everybody took */
+    int64_t n_quota_changes;      /* adaptations that moved something */
+    int32_t n_services;
+    struct schedule_report_service {
+        int64_t n_units_quota, n_units_used; /* of the pool; quotas sum to n_units_open */
+        double r;                            /* R(m): part of the used units / entitlement */
+        double phi;                          /* cap on its share of device time */
+    } services[LIMIT_SERVICES];
 };
 struct schedule_policy {
     const char *name, *summary;
@@ -97,8 +105,10 @@ struct schedule_policy {
                  const struct schedule_config *config);
     void (*plan)(const void *state, const struct schedule_view *view, struct schedule_plan *plan);
     void (*saw)(void *state, const struct schedule_view *view, const struct schedule_event *event);
+    void (*report)(const void *state, const struct schedule_view *view,
+                   struct schedule_report *report); /* NULL: nothing to tell */
 };
-/* The room's table, by name: fcfs, rr, db-literal, db-turn, db-share. NULL when there is none. */
+/* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);
 const struct schedule_policy *const *schedule_all(int *n);
 /* Is this plan legal? NULL, or what is wrong with it (debug builds, tests and the simulator ask).
@@ -107,6 +117,29 @@ const struct schedule_policy *const *schedule_all(int *n);
  * policy lets happen only when no request holds blocks as running (the engine then gives back what
  * waiting requests hold, or fails what can never fit). */
 const char *schedule_check(const struct schedule_view *view, const struct schedule_plan *plan);
+/* May a batch start on this lane now? */
+static inline bool schedule_lane_is_free(const struct schedule_view *view, int32_t lane)
+{
+    if (view->lane_is_busy[lane])
+        return false;
+    for (int32_t i = 0; i < view->n_lanes; i++)
+        if (view->lane_is_busy[i] && (view->lanes[lane].conflicts >> i & 1) != 0)
+            return false;
+    return true;
+}
+/* Known tokens that the device or the host pool does not hold: what a batch may compute. Blocks of
+ * a request that was swapped out come back with its next batch, as part of it. */
+static inline int32_t schedule_lacking(const struct request *request)
+{
+    return request->n_tokens - max_i32(request->n_computed, request->n_host);
+}
+/* The service's model as fast as it is on this lane: prefill slows down with the share, decode
+ * (bound by memory) does not. */
+struct perf schedule_lane_perf(const struct schedule_service *service,
+                               const struct schedule_lane *lane);
+/* Is it cheaper to copy this request's blocks to the host and back than to compute its tokens
+ * again? (ALGORITHMS 9.2: recompute if T_pre(c) < 2 kappa c / bandwidth.) */
+bool schedule_swap_pays(const struct schedule_view *view, uint32_t slot);
 /* Positions that the request's table must cover for n_rounds rounds of this item. */
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,
                            int32_t n_rounds);

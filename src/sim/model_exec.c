@@ -37,6 +37,13 @@ static struct perf_load load_of_round(const struct sim_model_exec *x, const stru
                                       int32_t round)
 {
     struct perf_load load = { 0 };
+    if (batch->pad_to > 0 && round == 0)
+        return engine_exec_load(batch, x->requests);
+    if (batch->pad_to > 0) {
+        int32_t n = max_i32(batch->n_seats, batch->n_items);
+        return (struct perf_load){ .n_decodes = n,
+                                   .n_decode_context = (int64_t)n * (batch->pad_to + round) };
+    }
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &x->requests[item->slot];

@@ -34,6 +34,7 @@ struct world {
     struct batch batches[LIMIT_BATCHES];
     struct batch_item items[LIMIT_BATCH_ITEMS];
     uint32_t preempts[LIMIT_BATCH_ITEMS];
+    bool swaps[LIMIT_BATCH_ITEMS];
     struct schedule_plan plan;
 };
 
@@ -133,7 +134,8 @@ static void draw(struct world *w, const struct schedule_policy *policy, const st
     w->plan = (struct schedule_plan){ .batches = w->batches,
                                       .items = w->items,
                                       .n_items_max = LIMIT_BATCH_ITEMS,
-                                      .preempts = w->preempts };
+                                      .preempts = w->preempts,
+                                      .swaps = w->swaps };
 }
 
 /* The plan in one line: "0: 3x100 4x1" is a batch of service 0 with 100 tokens of slot 3 and one

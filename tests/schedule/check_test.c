@@ -10,10 +10,12 @@ struct world {
     uint32_t running[2];
     int32_t n_table_blocks[4];
     bool lane_is_busy[2];
+    struct schedule_lane lanes[2];
     struct schedule_view view;
     struct batch batches[2];
     struct batch_item items[4];
     uint32_t preempts[4];
+    bool swaps[4];
     struct schedule_plan plan;
 };
 
@@ -50,6 +52,7 @@ static void draw(struct world *w)
                                       .requests = w->requests,
                                       .kv = &w->kv,
                                       .n_table_blocks = w->n_table_blocks,
+                                      .lanes = w->lanes,
                                       .lane_is_busy = w->lane_is_busy };
     w->plan = (struct schedule_plan){ .n_batches = 2,
                                       .batches = w->batches,
@@ -58,7 +61,8 @@ static void draw(struct world *w)
                                       .n_items_max = 4,
                                       .n_rounds = 1,
                                       .until_ns = TIME_NEVER,
-                                      .preempts = w->preempts };
+                                      .preempts = w->preempts,
+                                      .swaps = w->swaps };
 }
 
 #define ASSERT_WRONG(sentence, change)                                                             \
@@ -82,8 +86,18 @@ static void each_mistake_is_named(void **state)
     ASSERT_WRONG("more drafts than tokens", w.items[0].n_draft = 50);
     ASSERT_WRONG("a request twice in a batch", w.items[1] = (w.items[0].n_tokens = 1, w.items[0]));
     ASSERT_WRONG("a batch of a service that is not open", w.services[1].is_open = false);
-    ASSERT_WRONG("a batch on a lane that is busy or not there", w.batches[1].lane = 2);
-    ASSERT_WRONG("a batch on a lane that is busy or not there", w.lane_is_busy[0] = true);
+    ASSERT_WRONG("a batch on a lane that is busy, in conflict or not there", w.batches[1].lane = 2);
+    ASSERT_WRONG("a batch on a lane that is busy, in conflict or not there",
+                 w.lane_is_busy[0] = true);
+    ASSERT_WRONG("a batch on a lane that is busy, in conflict or not there",
+                 (w.lane_is_busy[1] = true, w.lanes[0].conflicts = 2));
+    ASSERT_WRONG("batches on lanes in conflict", (w.batches[1].lane = 1, w.lanes[1].conflicts = 1));
+    ASSERT_WRONG("a padded batch of fewer seats than members",
+                 (w.batches[0].pad_to = 50, w.batches[0].n_seats = 1));
+    ASSERT_WRONG("a row longer than the batch's padding",
+                 (w.batches[0].pad_to = 49, w.batches[0].n_seats = 2));
+    ASSERT_WRONG("two cohorts in a padded batch",
+                 (w.batches[0].pad_to = 50, w.batches[0].n_seats = 2, w.requests[0].cohort = 9));
     ASSERT_WRONG("a batch with no or too many items", w.batches[0].n_items = 0);
     ASSERT_WRONG("a batch whose items are not in the plan's", w.plan.n_items = 2);
     ASSERT_WRONG("a batch whose blocks the pool does not have", w.kv.n_units_free = 7);

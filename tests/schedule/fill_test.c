@@ -155,6 +155,7 @@ struct scene {
     struct schedule_service services[2];
     struct request requests[SLOTS];
     uint32_t slots[SLOTS], preempts[LIMIT_BATCH_ITEMS];
+    bool swaps[LIMIT_BATCH_ITEMS];
     int32_t n_table_blocks[SLOTS];
     bool lane_is_busy[1];
     struct schedule_view view;
@@ -213,7 +214,8 @@ static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
     s->plan = (struct schedule_plan){ .batches = s->batches,
                                       .items = s->items,
                                       .n_items_max = LIMIT_BATCH_ITEMS,
-                                      .preempts = s->preempts };
+                                      .preempts = s->preempts,
+                                      .swaps = s->swaps };
     schedule_fill_begin(&s->fill, &s->view, &s->config, &order_by_slot, &s->plan);
 }
 

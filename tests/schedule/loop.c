@@ -21,6 +21,7 @@ static void plan_open(struct schedule_plan *plan)
         .items = mem_take(LIMIT_BATCH_ITEMS * sizeof(*plan->items)),
         .n_items_max = LIMIT_BATCH_ITEMS,
         .preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*plan->preempts)),
+        .swaps = mem_take(LIMIT_BATCH_ITEMS * sizeof(*plan->swaps)),
     };
 }
 
@@ -29,6 +30,7 @@ static void plan_close(struct schedule_plan *plan)
     mem_give(plan->batches);
     mem_give(plan->items);
     mem_give(plan->preempts);
+    mem_give(plan->swaps);
 }
 
 static void open_pool(struct loop *loop)

@@ -1,0 +1,69 @@
+/* Lanes: which may start, how fast they are; when copying a request out beats computing it again.
+ */
+#include "test.h"
+#include "schedule/policy.h"
+
+static void a_lane_is_free_when_no_busy_one_is_in_its_way(void **state)
+{
+    (void)state;
+    bool busy[3] = { false, true, false };
+    /* The whole device, and two halves that get along. */
+    struct schedule_lane lanes[3] = { { 1, 6 }, { 0.5F, 1 }, { 0.5F, 1 } };
+    struct schedule_view view = { .n_lanes = 3, .lanes = lanes, .lane_is_busy = busy };
+    assert_false(schedule_lane_is_free(&view, 0));
+    assert_false(schedule_lane_is_free(&view, 1));
+    assert_true(schedule_lane_is_free(&view, 2));
+    busy[1] = false;
+    assert_true(schedule_lane_is_free(&view, 0));
+    busy[0] = true;
+    assert_false(schedule_lane_is_free(&view, 1));
+    assert_false(schedule_lane_is_free(&view, 2));
+}
+
+static void a_share_slows_prompts_down_and_not_decodes(void **state)
+{
+    (void)state;
+    struct schedule_service s = { .perf = { .k1_ps = 1000,
+                                            .c3_ps = { 7000, 7000 },
+                                            .b_switch = 64,
+                                            .prefill_scale = 1,
+                                            .decode_scale = 1 } };
+    struct schedule_lane half = { 0.5F, 0 };
+    struct perf perf = schedule_lane_perf(&s, &half);
+    struct perf_load prompt = { .n_new = 100, .n_new_squared = 10000 };
+    struct perf_load decode = { .n_decodes = 1, .n_decode_context = 50 };
+    assert_int_equal(perf_step_ps(&perf, &prompt), 2 * perf_step_ps(&s.perf, &prompt));
+    assert_int_equal(perf_step_ps(&perf, &decode), perf_step_ps(&s.perf, &decode));
+}
+
+/* 1000 tokens of 1000 bytes go out and back at 1 GB/s in 2 ms: worth it when computing them takes
+ * longer, and when the host has room. */
+static void swapping_pays_when_computing_again_takes_longer(void **state)
+{
+    (void)state;
+    struct request r = { .n_computed = 1000, .n_tokens = 1001 };
+    struct schedule_service s = { .perf = { .k1_ps = 2100000, .prefill_scale = 1 },
+                                  .kv_bytes_per_token = 1000 };
+    struct schedule_view view = {
+        .requests = &r, .services = &s, .swap_bytes_free = 1000000, .swap_bytes_per_s = 1000000000
+    };
+    assert_true(schedule_swap_pays(&view, 0)); /* 2.1 ms */
+    s.perf.k1_ps = 1900000;
+    assert_false(schedule_swap_pays(&view, 0));
+    s.perf.k1_ps = 2100000;
+    view.swap_bytes_free = 999999;
+    assert_false(schedule_swap_pays(&view, 0));
+    view.swap_bytes_free = 1000000;
+    view.swap_bytes_per_s = 0;
+    assert_false(schedule_swap_pays(&view, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lane_is_free_when_no_busy_one_is_in_its_way),
+        cmocka_unit_test(a_share_slows_prompts_down_and_not_decodes),
+        cmocka_unit_test(swapping_pays_when_computing_again_takes_longer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,6 +13,8 @@
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
 
+/* The defaults that thresholds.h names. */
+void schedule_config_init(struct schedule_config *config);
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };

@@ -51,4 +51,3 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     int32_t fastgen_batch_tokens, fastgen_n_seqs_max;
     bool fastgen_flushes_all;
 };
-void schedule_config_init(struct schedule_config *config); /* the defaults named above */

@@ -7,6 +7,7 @@
 #include "sim/sim.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A 7B model on an A100: our fit (ALGORITHMS, appendix A), tokens of 512 KiB. */
 static const struct sim_service service = {
@@ -68,8 +69,11 @@ int main(int argc, char **argv)
     int32_t n_engines = argc > 2 ? (int32_t)strtol(argv[2], NULL, 10) : 32;
     double rate_per_s = argc > 3 ? strtod(argv[3], NULL) : 3;
     int n_policies;
+    const char *only = getenv("ONLY");
     const struct schedule_policy *const *policies = schedule_all(&n_policies);
     for (int i = 0; i < n_policies; i++) {
+        if (only != NULL && strcmp(only, policies[i]->name) != 0)
+            continue;
         run(policies[i]->name, 4096, n_requests, n_engines, rate_per_s);
         run(policies[i]->name, 1, n_requests, n_engines, rate_per_s);
     }

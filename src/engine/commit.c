@@ -87,10 +87,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         r->first_ns = e->view.now_ns;
     if (done->logprobs != NULL && (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
         keep_logprobs(own, done->logprobs[i], n_new);
-    if (flight->n_rounds > 1) {
+    if (flight->n_rounds > 1)
         kv_trim(e->kv, item->slot, r->n_computed);
-        (void)kv_table(e->kv, item->slot, &e->n_table_blocks[item->slot]);
-    }
     if (was_prompt)
         engine_queue_publish(e, item->slot);
     if (is_stopped)

@@ -40,7 +40,7 @@ static void open_tables(struct engine *e)
     e->own = mem_take(n * sizeof(*e->own));
     e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
     e->deadline_nodes = mem_take(n * sizeof(*e->deadline_nodes));
-    e->n_table_blocks = mem_take(n * sizeof(*e->n_table_blocks));
+    e->n_table_blocks = kv_table_sizes(e->kv);
     e->free_slots = mem_take(n * sizeof(*e->free_slots));
     e->backlog = mem_take(n * sizeof(*e->backlog));
     map_init(&e->by_id, n);
@@ -150,14 +150,29 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,         e->services,        e->queues,
-                            e->stats,         e->room_state,      e->running,
-                            e->requests,      e->own[0].logprobs, e->own,
-                            e->waiting_nodes, e->deadline_nodes,  e->n_table_blocks,
-                            e->free_slots,    e->backlog,         e->flights[0].batch.items,
-                            e->needs,         e->budget,          e->n_new,
-                            e->n_computed,    e->payload,         e->plan.batches,
-                            e->plan.preempts, e->plan.swaps,      e->plan.items,
+    void *const owned[] = { e->specs,
+                            e->services,
+                            e->queues,
+                            e->stats,
+                            e->room_state,
+                            e->running,
+                            e->requests,
+                            e->own[0].logprobs,
+                            e->own,
+                            e->waiting_nodes,
+                            e->deadline_nodes,
+                            e->free_slots,
+                            e->backlog,
+                            e->flights[0].batch.items,
+                            e->needs,
+                            e->budget,
+                            e->n_new,
+                            e->n_computed,
+                            e->payload,
+                            e->plan.batches,
+                            e->plan.preempts,
+                            e->plan.swaps,
+                            e->plan.items,
                             e->policy_state };
     kv_close(e->kv);
     engine_bodies_close(e->bodies);

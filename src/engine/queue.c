@@ -128,7 +128,6 @@ void engine_queue_release(struct engine *e, uint32_t slot)
     forget_hit(e, slot);
     if (e->n_table_blocks[slot] > 0)
         kv_release(e->kv, slot);
-    e->n_table_blocks[slot] = 0;
     r->n_computed = 0;
 }
 
@@ -161,7 +160,6 @@ void engine_queue_match(struct engine *e, uint32_t slot)
     const int32_t *tokens = engine_bodies_at(e->bodies, r->body).tokens;
     r->n_computed = kv_match(e->kv, r, slot, tokens, r->n_tokens);
     CHECK(r->n_computed < r->n_tokens);
-    (void)kv_table(e->kv, slot, &e->n_table_blocks[slot]);
     e->own[slot].is_matched = true;
     e->own[slot].holds_hit = e->n_table_blocks[slot] > 0;
     e->n_waiting_matched += e->own[slot].holds_hit;

@@ -93,10 +93,7 @@ static bool is_service_sound(const struct engine *e, int service)
 static bool is_slot_sound(const struct engine *e, uint32_t slot)
 {
     const struct request *r = &e->requests[slot];
-    int32_t n_blocks;
-    (void)kv_table(e->kv, slot, &n_blocks);
-    if (n_blocks != e->n_table_blocks[slot])
-        return false;
+    int32_t n_blocks = e->n_table_blocks[slot];
     if (r->state == REQUEST_FREE || r->state == REQUEST_ENDED)
         return n_blocks == 0 && r->batch == 0;
     int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens;

@@ -70,7 +70,8 @@ bool engine_room_fits(const struct engine *e, const struct request *request)
 
 bool engine_room_may_fit(const struct engine *e, const struct request *request)
 {
-    struct kv_budget budget = *kv_budget(e->kv);
+    struct kv_budget budget;
+    kv_budget_copy(&budget, kv_budget(e->kv));
     int service = request->service;
     int64_t bytes = e->ledger.total_bytes - e->ledger.weights_bytes[service] -
                     e->ledger.activation_bytes[service];

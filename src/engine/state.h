@@ -88,7 +88,7 @@ struct engine {
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
     struct tree_node *waiting_nodes, *deadline_nodes;
-    int32_t *n_table_blocks;
+    const int32_t *n_table_blocks; /* kv's */
     struct tree deadlines;
     struct map by_id;
     uint32_t *free_slots;

@@ -62,7 +62,7 @@ static int64_t blocks_lacking(const struct engine *e, const struct batch *batch,
 
 static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t lane, int n_rounds)
 {
-    *e->budget = *kv_budget(e->kv);
+    kv_budget_copy(e->budget, kv_budget(e->kv));
     for (int32_t i = 0; i < plan->n_batches; i++) {
         const struct batch *batch = &plan->batches[i];
         if (batch->lane != lane)
@@ -109,11 +109,7 @@ static bool reserve(struct engine *e, const struct batch *batch, int n_rounds)
             .n_first = n_rounds > 1 ? r->n_computed + item->n_tokens : 0,
         };
     }
-    if (!kv_reserve(e->kv, batch->service, e->needs, batch->n_items))
-        return false;
-    for (int32_t i = 0; i < batch->n_items; i++)
-        (void)kv_table(e->kv, batch->items[i].slot, &e->n_table_blocks[batch->items[i].slot]);
-    return true;
+    return kv_reserve(e->kv, batch->service, e->needs, batch->n_items);
 }
 
 /* ---- begin ---- */

@@ -8,15 +8,15 @@
 static bool count_references(const struct kv *kv, uint32_t *n_refs)
 {
     for (uint32_t slot = 0; slot < kv->options.n_requests_max; slot++) {
-        const struct kv_table *table = &kv->tables[slot];
+        int service = kv->owners[slot];
         const uint32_t *blocks = kv->table_blocks + (size_t)slot * kv->table_stride;
-        if (table->n_blocks > kv->table_stride)
+        if (kv->sizes[slot] < 0 || kv->sizes[slot] > (int32_t)kv->table_stride)
             return false;
-        for (uint32_t i = 0; i < table->n_blocks; i++) {
-            uint32_t index = kv_pool_index(kv, table->service, blocks[i]);
+        for (int32_t i = 0; i < kv->sizes[slot]; i++) {
+            uint32_t index = kv_pool_index(kv, service, blocks[i]);
             if (index / kv->stride >= kv->n_units_max ||
                 kv->units[index / kv->stride].state != KV_UNIT_ACTIVE ||
-                kv->units[index / kv->stride].service != table->service)
+                kv->units[index / kv->stride].service != service)
                 return false;
             n_refs[index]++;
         }
@@ -42,18 +42,27 @@ static bool check_unit(const struct kv *kv, uint32_t u, const uint32_t *n_refs,
     int n = kv->services[unit->service].layout.blocks_per_unit;
     for (int i = 0; i < n; i++) {
         uint32_t index = u * kv->stride + (uint32_t)i;
-        const struct kv_block *block = &kv->blocks[index];
         bool is_free = unit->free_mask >> i & 1, is_cached = unit->cached_mask >> i & 1;
         n_free += is_free;
         n_cached += is_cached;
-        n_used += block->n_refs > 0;
-        if (block->n_refs != n_refs[index] || is_free + is_cached + (block->n_refs > 0) != 1)
+        n_used += n_refs[index] > 0;
+        if (is_free + is_cached + (n_refs[index] > 0) != 1)
+            return false;
+        if (kv->blocks == NULL) {
+            if (n_refs[index] > 1)
+                return false;
+            continue;
+        }
+        const struct kv_block *block = &kv->blocks[index];
+        if (block->n_refs != n_refs[index])
             return false;
         if ((is_cached && !block->is_published) || (is_free && block->is_published))
             return false;
         if (block->is_published && map_find(&kv->index, block->name.low) != index)
             return false;
     }
+    if (n_free != unit->n_free)
+        return false;
     struct kv_budget_service *s = &counts->services[unit->service];
     stats[unit->service].n_blocks_used += n_used;
     stats[unit->service].n_blocks_cached += n_cached;
@@ -115,6 +124,8 @@ static bool counts_are_sound(const struct kv *kv, const struct kv_budget *counts
 
 bool kv_is_sound(const struct kv *kv)
 {
+    if (kv->is_counted)
+        return kv_count_is_sound(kv);
     uint32_t *n_refs = mem_take((size_t)kv->n_units_max * kv->stride * sizeof(*n_refs));
     struct kv_budget counts = { 0 };
     struct kv_stats stats[LIMIT_SERVICES] = { 0 };

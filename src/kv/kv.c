@@ -55,6 +55,8 @@ static void open_service(struct kv *kv, int i, const struct kv_service_options *
 static void open_bits(struct kv *kv)
 {
     size_t n_bytes = kv_bits_bytes(kv->n_units_max), n = 1;
+    if (kv->is_counted)
+        return;
     for (int i = 0; i < kv->options.n_services; i++)
         n += (size_t)kv->services[i].layout.blocks_per_unit;
     unsigned char *memory = mem_take(n * n_bytes);
@@ -70,14 +72,33 @@ static void open_bits(struct kv *kv)
 
 static void open_tables(struct kv *kv)
 {
+    size_t n = kv->options.n_requests_max;
     int32_t block_tokens = INT32_MAX;
+    kv->sizes = mem_take(n * sizeof(*kv->sizes));
+    kv->owners = mem_take(n * sizeof(*kv->owners));
     for (int i = 0; i < kv->options.n_services; i++)
         block_tokens = min_i32(block_tokens, kv->services[i].layout.block_tokens);
     kv->table_stride = (uint32_t)kv_blocks_for(kv->options.n_tokens_max, block_tokens);
-    kv->table_bytes =
-        (int64_t)kv->options.n_requests_max * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
+    if (kv->is_counted)
+        return;
+    kv->table_bytes = (int64_t)n * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
     kv->table_blocks = range_take(kv->table_bytes);
-    kv->tables = mem_take(kv->options.n_requests_max * sizeof(*kv->tables));
+    if (kv->options.has_prefix_cache)
+        kv->chains = mem_take(n * sizeof(*kv->chains));
+}
+
+static void open_units(struct kv *kv)
+{
+    size_t n_blocks = (size_t)kv->n_units_max * kv->stride;
+    size_t n_index = n_blocks < INDEX_BLOCKS_MAX ? n_blocks : INDEX_BLOCKS_MAX;
+    kv->is_counted = kv->options.is_virtual && !kv->options.has_prefix_cache && kv->stride == 1;
+    kv->oldest_unit = kv->newest_unit = KV_NONE;
+    if (!kv->is_counted)
+        kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
+    if (kv->options.has_prefix_cache)
+        kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
+    map_init(&kv->index, kv->options.has_prefix_cache ? (uint32_t)n_index : 0);
+    open_bits(kv);
 }
 
 struct kv *kv_open(const struct kv_options *options)
@@ -93,14 +114,8 @@ struct kv *kv_open(const struct kv_options *options)
         open_service(kv, i, &options->services[i]);
     kv->n_units_max = (uint32_t)(options->pool_bytes_max / options->unit_bytes);
     kv->range_bytes = kv->n_units_max * options->unit_bytes;
-    kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
-    size_t n_blocks = (size_t)kv->n_units_max * kv->stride;
-    kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
-    size_t n_index = n_blocks < INDEX_BLOCKS_MAX ? n_blocks : INDEX_BLOCKS_MAX;
-    map_init(&kv->index, options->has_prefix_cache ? (uint32_t)n_index : 0);
-    open_bits(kv);
+    open_units(kv);
     open_tables(kv);
-    kv->oldest_unit = kv->newest_unit = KV_NONE;
     if (!options->is_virtual)
         kv->base = range_take(kv->range_bytes);
     kv_grow(kv, options->pool_bytes);
@@ -113,10 +128,13 @@ void kv_close(struct kv *kv)
         return;
     if (kv->base != NULL)
         munmap(kv->base, (size_t)max_i64(kv->range_bytes, 1));
-    munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
+    if (kv->table_blocks != NULL)
+        munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
     map_free(&kv->index);
     mem_give(kv->bits_memory);
-    mem_give(kv->tables);
+    mem_give(kv->sizes);
+    mem_give(kv->owners);
+    mem_give(kv->chains);
     mem_give(kv->blocks);
     mem_give(kv->units);
     mem_give(kv);
@@ -145,56 +163,75 @@ const struct kv_budget *kv_budget(const struct kv *kv)
 
 static uint32_t *table_of(const struct kv *kv, uint32_t slot)
 {
-    CHECK(slot < kv->options.n_requests_max);
     return kv->table_blocks + (size_t)slot * kv->table_stride;
 }
 
 const uint32_t *kv_table(const struct kv *kv, uint32_t slot, int32_t *n_blocks)
 {
-    const uint32_t *blocks = table_of(kv, slot);
-    *n_blocks = (int32_t)kv->tables[slot].n_blocks;
-    return blocks;
+    CHECK(slot < kv->options.n_requests_max);
+    *n_blocks = kv->sizes[slot];
+    return kv->is_counted ? NULL : table_of(kv, slot);
+}
+
+const int32_t *kv_table_sizes(const struct kv *kv)
+{
+    return kv->sizes;
 }
 
 /* ---- Reservation. ---- */
 
-static void extend(struct kv *kv, int service, uint32_t slot)
+static void extend(struct kv *kv, int service, uint32_t slot, int64_t n_blocks)
 {
-    struct kv_table *table = &kv->tables[slot];
-    CHECK(table->n_blocks < kv->table_stride);
-    CHECK(table->n_blocks == 0 || table->service == service);
-    table->service = (uint16_t)service;
-    uint32_t index = kv_pool_take(kv, service);
-    table_of(kv, slot)[table->n_blocks++] = kv_pool_id(kv, service, index);
+    int64_t n = n_blocks - kv->sizes[slot];
+    if (n <= 0)
+        return;
+    CHECK(n_blocks <= kv->table_stride);
+    CHECK(kv->sizes[slot] == 0 || kv->owners[slot] == service);
+    kv->owners[slot] = (uint16_t)service;
+    if (!kv->is_counted)
+        kv_pool_take(kv, service, table_of(kv, slot) + kv->sizes[slot], (uint32_t)n);
+    kv->sizes[slot] = (int32_t)n_blocks;
 }
 
-static void extend_to(struct kv *kv, int service, uint32_t slot, int32_t n_tokens)
+/* The first round of a hold, from 1, in which single steps would take a block for it. */
+static int32_t first_round(const struct kv_need *need, int32_t block_tokens)
 {
-    int64_t n = kv_blocks_for(n_tokens, kv->services[service].layout.block_tokens);
-    while (kv->tables[slot].n_blocks < n)
-        extend(kv, service, slot);
+    return 1 + (block_tokens - need->n_first % block_tokens) % block_tokens;
 }
 
 /* The later rounds of a hold, in the order of single steps: by round, then by item. Cutting the
- * hold short and trimming then leaves the very blocks that stepping would have taken. */
+ * hold short and trimming then leaves the very blocks that stepping would have taken. Every item
+ * takes a block each block_tokens rounds, so one order of items repeats until all have theirs. */
 static void extend_by_round(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
 {
-    int32_t block_tokens = kv->services[service].layout.block_tokens;
-    int32_t n_rounds = 0;
-    for (int i = 0; i < n_needs; i++)
-        n_rounds = max_i32(n_rounds, needs[i].n_tokens - needs[i].n_first);
-    for (int32_t round = 1; round <= n_rounds; round++)
+    int32_t block_tokens = kv->services[service].layout.block_tokens, n_left = 0;
+    uint16_t order[LIMIT_BATCH_ITEMS];
+    CHECK(n_needs <= LIMIT_BATCH_ITEMS);
+    for (int32_t round = 1; round <= block_tokens; round++)
         for (int i = 0; i < n_needs; i++)
-            if ((needs[i].n_first + round - 1) % block_tokens == 0 &&
-                needs[i].n_first + round <= needs[i].n_tokens)
-                extend_to(kv, service, needs[i].slot, needs[i].n_first + round);
+            if (first_round(&needs[i], block_tokens) == round)
+                order[n_left++] = (uint16_t)i;
+    for (int32_t past = 0; n_left > 0; past += block_tokens) {
+        int32_t n = n_left;
+        n_left = 0;
+        for (int32_t k = 0; k < n; k++) {
+            const struct kv_need *need = &needs[order[k]];
+            int32_t n_tokens = need->n_first + past + first_round(need, block_tokens);
+            if (n_tokens > need->n_tokens)
+                continue;
+            extend(kv, service, need->slot, kv_blocks_for(n_tokens, block_tokens));
+            order[n_left++] = order[k];
+        }
+    }
 }
 
-static int64_t blocks_lacking(const struct kv *kv, int service, const struct kv_need *need)
+static int64_t blocks_lacking(const struct kv *kv, const struct kv_need *need, int32_t block_tokens)
 {
     CHECK(need->slot < kv->options.n_requests_max && need->n_tokens >= 0);
-    int64_t n = kv_blocks_for(need->n_tokens, kv->services[service].layout.block_tokens);
-    return max_i64(0, n - kv->tables[need->slot].n_blocks);
+    int64_t n = (int64_t)kv->sizes[need->slot] * block_tokens;
+    return n >= need->n_tokens
+               ? 0
+               : kv_blocks_for(need->n_tokens, block_tokens) - kv->sizes[need->slot];
 }
 
 static bool counts_agree(const struct kv_budget *a, const struct kv_budget *b, int service)
@@ -208,52 +245,63 @@ static bool counts_agree(const struct kv_budget *a, const struct kv_budget *b, i
 bool kv_reserve(struct kv *kv, int service, const struct kv_need *needs, int n_needs)
 {
     CHECK(service >= 0 && service < kv->options.n_services);
+    int32_t block_tokens = kv->services[service].layout.block_tokens;
     int64_t n = 0;
     bool is_hold = false;
     for (int i = 0; i < n_needs; i++) {
-        n += blocks_lacking(kv, service, &needs[i]);
+        n += blocks_lacking(kv, &needs[i], block_tokens);
         is_hold |= needs[i].n_first != 0 && needs[i].n_first < needs[i].n_tokens;
     }
     if (n == 0)
         return true;
-    struct kv_budget after = kv->budget;
-    if (!kv_budget_take(&after, service, n))
+    struct kv_budget after;
+    struct kv_budget *budget = kv->is_counted ? &kv->budget : &after;
+    if (!kv->is_counted)
+        kv_budget_copy(&after, &kv->budget);
+    if (!kv_budget_take(budget, service, n))
         return false;
-    for (int i = 0; i < n_needs; i++)
-        extend_to(kv, service, needs[i].slot,
-                  needs[i].n_first != 0 ? min_i32(needs[i].n_first, needs[i].n_tokens)
-                                        : needs[i].n_tokens);
-    if (is_hold)
+    if (kv->is_counted)
+        kv->services[service].stats.n_blocks_used += n;
+    for (int i = 0; i < n_needs; i++) {
+        bool is_ahead = needs[i].n_first != 0 && !kv->is_counted;
+        int32_t n_tokens =
+            is_ahead ? min_i32(needs[i].n_first, needs[i].n_tokens) : needs[i].n_tokens;
+        extend(kv, service, needs[i].slot, kv_blocks_for(n_tokens, block_tokens));
+    }
+    if (is_hold && !kv->is_counted)
         extend_by_round(kv, service, needs, n_needs);
-    CHECK(counts_agree(&after, &kv->budget, service));
+    CHECK(counts_agree(budget, &kv->budget, service));
     return true;
 }
 
 /* Last block first: the tail of a cached prefix is evicted before its head. */
-static void shorten(struct kv *kv, uint32_t slot, uint32_t n_blocks)
+static void shorten(struct kv *kv, uint32_t slot, int64_t n_blocks)
 {
-    struct kv_table *table = &kv->tables[slot];
-    const uint32_t *blocks = table_of(kv, slot);
-    while (table->n_blocks > n_blocks) {
-        table->n_blocks--;
-        kv_pool_put(kv, kv_pool_index(kv, table->service, blocks[table->n_blocks]));
-    }
+    int64_t n = kv->sizes[slot] - n_blocks;
+    if (n <= 0)
+        return;
+    kv->sizes[slot] = (int32_t)n_blocks;
+    if (kv->is_counted)
+        kv_count_put(kv, kv->owners[slot], n);
+    else
+        kv_pool_put_all(kv, kv->owners[slot], table_of(kv, slot) + n_blocks, (uint32_t)n);
 }
 
 void kv_release(struct kv *kv, uint32_t slot)
 {
+    CHECK(slot < kv->options.n_requests_max);
     shorten(kv, slot, 0);
-    kv->tables[slot].n_named = 0;
+    if (kv->chains != NULL)
+        kv->chains[slot].n_named = 0;
 }
 
 void kv_trim(struct kv *kv, uint32_t slot, int32_t n_tokens)
 {
-    struct kv_table *table = &kv->tables[slot];
-    if (table->n_blocks == 0)
-        return;
-    int32_t block_tokens = kv->services[table->service].layout.block_tokens;
-    CHECK(n_tokens >= 0 && n_tokens / block_tokens >= (int32_t)table->n_named);
-    shorten(kv, slot, (uint32_t)kv_blocks_for(n_tokens, block_tokens));
+    CHECK(slot < kv->options.n_requests_max && n_tokens >= 0);
+    int32_t block_tokens = kv->services[kv->owners[slot]].layout.block_tokens;
+    CHECK(kv->chains == NULL || n_tokens / block_tokens >= (int32_t)kv->chains[slot].n_named);
+    if ((int64_t)(kv->sizes[slot] - 1) * block_tokens >= n_tokens)
+        shorten(kv, slot, kv_blocks_for(n_tokens, block_tokens));
 }
 
 /* ---- Growing and shrinking. ---- */
@@ -268,6 +316,8 @@ static void forget_closed(const struct kv *kv)
 {
     int64_t unit_bytes = kv->options.unit_bytes;
     uint32_t from = kv->n_units_target, left = kv->n_units_closing;
+    if (kv->base == NULL)
+        return;
     for (uint32_t u = from; left > 0; u++) {
         if (kv->units[u].state == KV_UNIT_CLOSED)
             continue;
@@ -281,6 +331,8 @@ static void forget_closed(const struct kv *kv)
 int64_t kv_grow(struct kv *kv, int64_t n_bytes)
 {
     int64_t before = kv_open_bytes(kv), n_opens = n_bytes / kv->options.unit_bytes;
+    if (kv->is_counted)
+        return kv_count_grow(kv, n_opens) * kv->options.unit_bytes;
     for (uint32_t u = kv->n_units_target; u < kv->n_units_max; u = ++kv->n_units_target) {
         if (kv->units[u].state != KV_UNIT_CLOSED)
             kv_pool_keep_unit(kv, u);
@@ -300,7 +352,9 @@ int64_t kv_shrink(struct kv *kv, int64_t n_bytes)
 {
     int64_t unit_bytes = kv->options.unit_bytes;
     int64_t n = div_up_i64(max_i64(n_bytes, 0), unit_bytes) - kv->n_units_closing;
-    for (; n > 0 && kv->n_units_target > 0; n--)
+    if (kv->is_counted)
+        kv_count_shrink(kv, n);
+    for (; n > 0 && kv->n_units_target > 0 && !kv->is_counted; n--)
         kv_pool_close_unit(kv, --kv->n_units_target);
     kv->budget.n_units_open = kv->n_units_target;
     int64_t closed = kv->n_units_closed * unit_bytes;
@@ -315,10 +369,10 @@ uint32_t kv_busy_closing(const struct kv *kv)
     if (kv->n_units_closing == 0)
         return KV_NONE;
     for (uint32_t slot = 0; slot < kv->options.n_requests_max; slot++) {
-        const struct kv_table *table = &kv->tables[slot];
-        const uint32_t *blocks = table_of(kv, slot);
-        for (uint32_t i = 0; i < table->n_blocks; i++) {
-            uint32_t index = kv_pool_index(kv, table->service, blocks[i]);
+        if (kv->is_counted && kv->sizes[slot] > 0)
+            return slot; /* whatever it gives back closes */
+        for (int32_t i = 0; i < kv->sizes[slot] && !kv->is_counted; i++) {
+            uint32_t index = kv_pool_index(kv, kv->owners[slot], table_of(kv, slot)[i]);
             if (kv->units[index / kv->stride].is_closing)
                 return slot;
         }

@@ -12,6 +12,7 @@
 #pragma once
 #include "core/request.h"
 #include "core/dtype.h"
+#include <string.h>
 
 struct kv;
 enum { KV_UNIT_BLOCKS_MAX = 64 };
@@ -42,7 +43,9 @@ struct kv_options {
     const struct kv_service_options *services;
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request: sizes the block tables */
-    bool is_virtual;      /* the simulator: no memory behind it */
+    bool is_virtual;      /* the simulator: no memory behind it. Where a block is all of a unit and
+                             none is ever found again, nothing tells one block from another: such a
+                             pool only counts, and what is given back first closes first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
 };
@@ -53,8 +56,11 @@ void kv_close(struct kv *kv);
 unsigned char *kv_base(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 const struct kv_layout *kv_layout(const struct kv *kv, int service);
-/* The block table of a request's slot: block ids in order of position. */
+/* The block table of a request's slot: block ids in order of position; NULL when the pool only
+ * counts. */
 const uint32_t *kv_table(const struct kv *kv, uint32_t slot, int32_t *n_blocks);
+/* Blocks in the table of every slot (n_requests_max), kept up to date. */
+const int32_t *kv_table_sizes(const struct kv *kv);
 
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {
@@ -73,6 +79,13 @@ struct kv_budget {
 };
 /* Kept up to date with every operation: reading it costs nothing. */
 const struct kv_budget *kv_budget(const struct kv *kv);
+/* A copy to subtract from: only of the services that there are. */
+static inline void kv_budget_copy(struct kv_budget *to, const struct kv_budget *from)
+{
+    memcpy(to, from,
+           offsetof(struct kv_budget, services) +
+               (size_t)from->n_services * sizeof(from->services[0]));
+}
 /* Takes n_blocks of the service from the copy, in the order in which kv_reserve does: free blocks
  * of its units, free units, its cached blocks, units that are only cached. False (and unchanged)
  * when kv_reserve would refuse them. */

@@ -6,11 +6,6 @@
  */
 #include "kv/pool.h"
 
-static int n_bits(uint64_t mask)
-{
-    return __builtin_popcountll(mask);
-}
-
 static uint64_t all_blocks(const struct kv *kv, const struct kv_unit *unit)
 {
     int n = kv->services[unit->service].layout.blocks_per_unit;
@@ -78,7 +73,7 @@ static void unit_link(struct kv *kv, uint32_t u)
 
 /* ---- Counts. ---- */
 
-static void add_units(struct kv *kv, int service, int64_t n)
+void kv_pool_add_units(struct kv *kv, int service, int64_t n)
 {
     struct kv_budget_service *s = &kv->budget.services[service];
     kv->budget.n_units_owed -= max_i64(0, s->n_units_min - s->n_units);
@@ -89,8 +84,9 @@ static void add_units(struct kv *kv, int service, int64_t n)
 static void count_blocks(struct kv *kv, const struct kv_unit *unit, int sign)
 {
     struct kv_budget_service *s = &kv->budget.services[unit->service];
-    s->n_blocks_free += sign * n_bits(unit->free_mask);
-    s->n_blocks_cached += sign * n_bits(unit->cached_mask);
+    s->n_blocks_free += sign * unit->n_free;
+    if (unit->cached_mask != 0)
+        s->n_blocks_cached += sign * __builtin_popcountll(unit->cached_mask);
 }
 
 static void leave(struct kv *kv, uint32_t u)
@@ -99,7 +95,7 @@ static void leave(struct kv *kv, uint32_t u)
     if (unit->is_closing)
         return;
     count_blocks(kv, unit, -1);
-    int n = n_bits(unit->free_mask);
+    int n = unit->n_free;
     if (n == 0)
         return;
     struct kv_service *service = &kv->services[unit->service];
@@ -114,7 +110,7 @@ static void enter(struct kv *kv, uint32_t u)
     if (unit->is_closing)
         return;
     count_blocks(kv, unit, 1);
-    int n = n_bits(unit->free_mask);
+    int n = unit->n_free;
     if (n == 0)
         return;
     struct kv_service *service = &kv->services[unit->service];
@@ -139,9 +135,10 @@ static void activate(struct kv *kv, uint32_t u, int service)
     unit->state = KV_UNIT_ACTIVE;
     unit->service = (uint16_t)service;
     unit->free_mask = all_blocks(kv, unit);
+    unit->n_free = (uint8_t)kv->services[service].layout.blocks_per_unit;
     unit->cached_mask = 0;
     kv->budget.n_units_free--;
-    add_units(kv, service, 1);
+    kv_pool_add_units(kv, service, 1);
 }
 
 /* CACHED -> ACTIVE; the caller references one of its blocks and then enters it. */
@@ -152,7 +149,7 @@ static void revive(struct kv *kv, uint32_t u)
     unit->state = KV_UNIT_ACTIVE;
     kv->budget.n_units_free--;
     kv->budget.n_units_cached--;
-    add_units(kv, unit->service, 1);
+    kv_pool_add_units(kv, unit->service, 1);
     for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
         block_link(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
 }
@@ -161,7 +158,7 @@ static void revive(struct kv *kv, uint32_t u)
 static void rest(struct kv *kv, uint32_t u)
 {
     struct kv_unit *unit = &kv->units[u];
-    add_units(kv, unit->service, -1);
+    kv_pool_add_units(kv, unit->service, -1);
     if (unit->is_closing) {
         unit->is_closing = false;
         unit->state = KV_UNIT_CLOSED;
@@ -234,6 +231,7 @@ void kv_pool_evict(struct kv *kv, uint32_t index)
     }
     unit->cached_mask &= ~bit_of(kv, index);
     unit->free_mask |= bit_of(kv, index);
+    unit->n_free++;
     if (unit->state == KV_UNIT_ACTIVE) {
         enter(kv, u);
     } else if (unit->cached_mask == 0) {
@@ -244,25 +242,33 @@ void kv_pool_evict(struct kv *kv, uint32_t index)
     }
 }
 
-static uint32_t use_block(struct kv *kv, uint32_t index)
+/* Up to n blocks of a unit that was left. Returns how many. */
+static uint32_t use_blocks(struct kv *kv, uint32_t u, uint32_t *ids, uint32_t n)
 {
-    struct kv_unit *unit = &kv->units[index / kv->stride];
-    unit->free_mask &= ~bit_of(kv, index);
-    enter(kv, index / kv->stride);
-    kv->blocks[index].n_refs = 1;
-    kv->services[unit->service].stats.n_blocks_used++;
-    return index;
+    struct kv_unit *unit = &kv->units[u];
+    struct kv_service *service = &kv->services[unit->service];
+    uint32_t per_unit = (uint32_t)service->layout.blocks_per_unit, k = 0;
+    for (; k < n && unit->free_mask != 0; k++) {
+        uint32_t i = (uint32_t)__builtin_ctzll(unit->free_mask);
+        unit->free_mask &= unit->free_mask - 1;
+        ids[k] = u * per_unit + i;
+        if (kv->blocks != NULL)
+            kv->blocks[u * kv->stride + i].n_refs = 1;
+    }
+    unit->n_free = (uint8_t)(unit->n_free - k);
+    service->stats.n_blocks_used += k;
+    enter(kv, u);
+    return k;
 }
 
-uint32_t kv_pool_take(struct kv *kv, int service)
+/* The unit that gives the next block, out of its counts. */
+static uint32_t find_unit(struct kv *kv, int service)
 {
     struct kv_service *s = &kv->services[service];
-    uint32_t u;
     if (s->partial_counts != 0) {
-        u = kv_bits_first(&s->partial[__builtin_ctzll(s->partial_counts)]);
+        uint32_t u = kv_bits_first(&s->partial[__builtin_ctzll(s->partial_counts)]);
         leave(kv, u);
-        uint32_t i = (uint32_t)__builtin_ctzll(kv->units[u].free_mask);
-        return use_block(kv, u * kv->stride + i);
+        return u;
     }
     bool may_grow = kv_budget_units(&kv->budget, service) > 0;
     if (!may_grow || kv->free.n_members == 0) {
@@ -270,16 +276,25 @@ uint32_t kv_pool_take(struct kv *kv, int service)
             uint32_t index = s->oldest;
             kv_pool_evict(kv, index);
             leave(kv, index / kv->stride);
-            return use_block(kv, index);
+            return index / kv->stride;
         }
         CHECK(may_grow && kv->oldest_unit != KV_NONE);
-        u = kv->oldest_unit;
+        uint32_t u = kv->oldest_unit;
         for (uint64_t mask = kv->units[u].cached_mask; mask != 0; mask &= mask - 1)
             kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
     }
-    u = kv_bits_first(&kv->free);
+    uint32_t u = kv_bits_first(&kv->free);
     activate(kv, u, service);
-    return use_block(kv, u * kv->stride);
+    return u;
+}
+
+void kv_pool_take(struct kv *kv, int service, uint32_t *ids, uint32_t n)
+{
+    while (n > 0) {
+        uint32_t n_used = use_blocks(kv, find_unit(kv, service), ids, n);
+        ids += n_used;
+        n -= n_used;
+    }
 }
 
 bool kv_pool_share(struct kv *kv, uint32_t index)
@@ -307,6 +322,16 @@ bool kv_pool_share(struct kv *kv, uint32_t index)
     return true;
 }
 
+/* Back into the counts, or to where nobody refers to it. */
+static void enter_or_rest(struct kv *kv, uint32_t u)
+{
+    struct kv_unit *unit = &kv->units[u];
+    if ((unit->free_mask | unit->cached_mask) == all_blocks(kv, unit))
+        rest(kv, u);
+    else
+        enter(kv, u);
+}
+
 void kv_pool_put(struct kv *kv, uint32_t index)
 {
     uint32_t u = index / kv->stride;
@@ -326,9 +351,31 @@ void kv_pool_put(struct kv *kv, uint32_t index)
         stats->n_blocks_cached++;
     } else {
         unit->free_mask |= bit_of(kv, index);
+        unit->n_free++;
     }
-    if ((unit->free_mask | unit->cached_mask) == all_blocks(kv, unit))
-        rest(kv, u);
-    else
-        enter(kv, u);
+    enter_or_rest(kv, u);
+}
+
+void kv_pool_put_all(struct kv *kv, int service, const uint32_t *ids, uint32_t n)
+{
+    struct kv_service *s = &kv->services[service];
+    if (kv->blocks != NULL) {
+        while (n-- > 0)
+            kv_pool_put(kv, kv_pool_index(kv, service, ids[n]));
+        return;
+    }
+    uint32_t per_unit = (uint32_t)s->layout.blocks_per_unit;
+    s->stats.n_blocks_used -= n;
+    while (n > 0) { /* those of one unit at once */
+        uint32_t u = ids[n - 1] / per_unit, first = u * per_unit;
+        struct kv_unit *unit = &kv->units[u];
+        leave(kv, u);
+        for (; n > 0 && ids[n - 1] - first < per_unit; n--) {
+            uint64_t bit = UINT64_C(1) << (ids[n - 1] - first);
+            CHECK((unit->free_mask & bit) == 0);
+            unit->free_mask |= bit;
+            unit->n_free++;
+        }
+        enter_or_rest(kv, u);
+    }
 }

@@ -26,6 +26,7 @@ struct kv_unit {
     uint32_t older, newer; /* among CACHED units */
     uint16_t service;
     uint8_t state;
+    uint8_t n_free; /* bits of free_mask */
     bool is_closing;
 };
 struct kv_block {        /* index: unit * stride + index in the unit, whoever owns it */
@@ -34,10 +35,9 @@ struct kv_block {        /* index: unit * stride + index in the unit, whoever ow
     uint32_t older, newer; /* among the cached blocks in ACTIVE units of its service */
     bool is_published;
 };
-struct kv_table {
-    uint32_t n_blocks;
-    uint32_t n_named; /* leading blocks whose name was computed: `name` is the last one's */
-    uint16_t service;
+struct kv_chain {
+    uint32_t
+        n_named; /* leading blocks of the table whose name was computed: `name` is the last's */
     struct hash128 name;
 };
 struct kv_service {
@@ -57,12 +57,15 @@ struct kv {
     uint32_t n_units_closing;
     uint32_t n_units_closed; /* since kv_shrink last told */
     uint32_t stride;         /* blocks of a unit in `blocks` */
-    struct kv_unit *units;
-    struct kv_block *blocks;
-    struct kv_bits free;               /* FREE units */
+    bool is_counted;         /* virtual, and no block can be told from another: see count.c */
+    struct kv_unit *units;   /* NULL when counted */
+    struct kv_block *blocks; /* NULL without a prefix cache: a block is free or has one owner */
+    struct kv_bits free;     /* FREE units */
     uint32_t oldest_unit, newest_unit; /* CACHED units */
-    struct kv_table *tables;           /* by slot */
-    uint32_t *table_blocks;            /* (n_requests_max, table_stride) */
+    int32_t *sizes;                    /* by slot: blocks in its table */
+    uint16_t *owners;                  /* by slot: the service of its table */
+    struct kv_chain *chains;           /* by slot; NULL without a prefix cache */
+    uint32_t *table_blocks;            /* (n_requests_max, table_stride); NULL when counted */
     int64_t table_bytes;
     uint32_t table_stride;
     struct map index; /* low half of a published block's name -> block */
@@ -84,13 +87,23 @@ static inline uint32_t kv_pool_id(const struct kv *kv, int service, uint32_t ind
 void kv_pool_open_unit(struct kv *kv, uint32_t u);  /* CLOSED -> FREE */
 void kv_pool_close_unit(struct kv *kv, uint32_t u); /* at once, or as soon as nobody refers to it */
 void kv_pool_keep_unit(struct kv *kv, uint32_t u);  /* closing no more */
-/* A block with one reference: a free one of the fullest unit, else of the lowest free unit, else
- * the least recently used cached one. The caller asked the budget before. */
-uint32_t kv_pool_take(struct kv *kv, int service);
+/* n blocks with one reference each, named as tables name them: each the lowest free one of the
+ * fullest unit, else of the lowest free unit, else the least recently used cached one. The caller
+ * asked the budget before. */
+void kv_pool_take(struct kv *kv, int service, uint32_t *ids, uint32_t n);
 /* One more reference to a published block; false when the quota refuses its unit. */
 bool kv_pool_share(struct kv *kv, uint32_t index);
-void kv_pool_put(struct kv *kv, uint32_t index); /* one reference less */
+void kv_pool_put(struct kv *kv, uint32_t index); /* one reference less; with a prefix cache */
+/* The same of many, given back from the last to the first. */
+void kv_pool_put_all(struct kv *kv, int service, const uint32_t *ids, uint32_t n);
+/* Units of the service's count; what is guaranteed and not used follows. */
+void kv_pool_add_units(struct kv *kv, int service, int64_t n);
 void kv_pool_evict(struct kv *kv, uint32_t index);
 void kv_pool_unpublish(struct kv *kv, uint32_t index); /* out of the index, whoever refers to it */
+/* count.c: the same for a pool that only counts. */
+void kv_count_put(struct kv *kv, int service, int64_t n);
+int64_t kv_count_grow(struct kv *kv, int64_t n_units); /* units that were really opened */
+void kv_count_shrink(struct kv *kv, int64_t n_units);
+bool kv_count_is_sound(const struct kv *kv);
 /* Units that the service may still take from the free ones. */
 int64_t kv_budget_units(const struct kv_budget *budget, int service);

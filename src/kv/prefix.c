@@ -44,26 +44,27 @@ int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, co
                  int32_t n_tokens)
 {
     CHECK(slot < kv->options.n_requests_max && request->service < kv->options.n_services);
-    struct kv_table *table = &kv->tables[slot];
-    CHECK(table->n_blocks == 0);
+    CHECK(kv->sizes[slot] == 0);
     if (!kv->options.has_prefix_cache || tokens == NULL ||
         (request->flags & REQUEST_NO_PREFIX_HIT) != 0)
         return 0;
+    struct kv_chain *chain = &kv->chains[slot];
     struct kv_service *service = &kv->services[request->service];
     int32_t block_tokens = service->layout.block_tokens;
     uint32_t *blocks = kv->table_blocks + (size_t)slot * kv->table_stride;
-    table->service = request->service;
-    table->name = root_name(kv, request);
+    kv->owners[slot] = request->service;
+    chain->name = root_name(kv, request);
     for (int32_t end = block_tokens; end < n_tokens; end += block_tokens) {
-        struct hash128 name = next_name(table->name, tokens + end - block_tokens, block_tokens);
+        struct hash128 name = next_name(chain->name, tokens + end - block_tokens, block_tokens);
         uint32_t index = find(kv, name);
-        if (index == MAP_NONE || table->n_blocks == kv->table_stride || !kv_pool_share(kv, index))
+        if (index == MAP_NONE || (uint32_t)kv->sizes[slot] == kv->table_stride ||
+            !kv_pool_share(kv, index))
             break;
-        blocks[table->n_blocks++] = kv_pool_id(kv, request->service, index);
-        table->name = name;
+        blocks[kv->sizes[slot]++] = kv_pool_id(kv, request->service, index);
+        chain->name = name;
     }
-    table->n_named = table->n_blocks;
-    int32_t n_found = (int32_t)table->n_blocks * block_tokens;
+    chain->n_named = (uint32_t)kv->sizes[slot];
+    int32_t n_found = kv->sizes[slot] * block_tokens;
     service->stats.n_queries += n_tokens;
     service->stats.n_hits += n_found;
     return n_found;
@@ -73,25 +74,25 @@ void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, con
                 int32_t n_computed)
 {
     CHECK(slot < kv->options.n_requests_max);
-    struct kv_table *table = &kv->tables[slot];
-    if (!kv->options.has_prefix_cache || tokens == NULL || table->n_blocks == 0)
+    if (!kv->options.has_prefix_cache || tokens == NULL || kv->sizes[slot] == 0)
         return;
-    CHECK(table->service == request->service);
-    int32_t block_tokens = kv->services[table->service].layout.block_tokens;
-    CHECK(kv_blocks_for(n_computed, block_tokens) <= table->n_blocks);
+    struct kv_chain *chain = &kv->chains[slot];
+    CHECK(kv->owners[slot] == request->service);
+    int32_t block_tokens = kv->services[kv->owners[slot]].layout.block_tokens;
+    CHECK(kv_blocks_for(n_computed, block_tokens) <= kv->sizes[slot]);
     const uint32_t *blocks = kv->table_blocks + (size_t)slot * kv->table_stride;
-    if (table->n_named == 0)
-        table->name = root_name(kv, request);
-    while (((int32_t)table->n_named + 1) * block_tokens <= n_computed) {
-        int32_t from = (int32_t)table->n_named * block_tokens;
-        table->name = next_name(table->name, tokens + from, block_tokens);
-        uint32_t index = kv_pool_index(kv, table->service, blocks[table->n_named++]);
+    if (chain->n_named == 0)
+        chain->name = root_name(kv, request);
+    while (((int32_t)chain->n_named + 1) * block_tokens <= n_computed) {
+        int32_t from = (int32_t)chain->n_named * block_tokens;
+        chain->name = next_name(chain->name, tokens + from, block_tokens);
+        uint32_t index = kv_pool_index(kv, kv->owners[slot], blocks[chain->n_named++]);
         struct kv_block *block = &kv->blocks[index];
-        if (block->is_published || map_find(&kv->index, table->name.low) != MAP_NONE ||
+        if (block->is_published || map_find(&kv->index, chain->name.low) != MAP_NONE ||
             kv->units[index / kv->stride].is_closing ||
-            !map_put(&kv->index, table->name.low, index))
+            !map_put(&kv->index, chain->name.low, index))
             continue; /* a twin is there already, or no room: this one stays private */
-        block->name = table->name;
+        block->name = chain->name;
         block->is_published = true;
     }
 }
@@ -100,7 +101,7 @@ void kv_forget(struct kv *kv, int service)
 {
     CHECK(service >= 0 && service < kv->options.n_services);
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
-    for (uint32_t u = 0; u < kv->n_units_max; u++) {
+    for (uint32_t u = 0; u < kv->n_units_max && kv->options.has_prefix_cache; u++) {
         struct kv_unit *unit = &kv->units[u];
         if (unit->service != service ||
             (unit->state != KV_UNIT_ACTIVE && unit->state != KV_UNIT_CACHED))

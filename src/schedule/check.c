@@ -129,7 +129,8 @@ static const char *check_progress(const struct schedule_view *view,
 
 const char *schedule_check(const struct schedule_view *view, const struct schedule_plan *plan)
 {
-    struct kv_budget budget = *view->kv;
+    struct kv_budget budget;
+    kv_budget_copy(&budget, view->kv);
     if (plan->n_batches < 0 || plan->n_batches > LIMIT_BATCHES || plan->n_items < 0 ||
         plan->n_items > plan->n_items_max || plan->n_preempts < 0 ||
         plan->n_preempts > LIMIT_BATCH_ITEMS)

@@ -31,7 +31,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->config = config;
     fill->order = order;
     fill->plan = plan;
-    fill->budget = *view->kv;
+    kv_budget_copy(&fill->budget, view->kv);
     fill->batch = NULL;
     fill->room_state = ROOM_UNKNOWN;
 }
@@ -132,7 +132,8 @@ static bool find_room(struct schedule_fill *fill)
     if (fill->room_state != ROOM_UNKNOWN)
         return fill->room_state == ROOM_KNOWN;
     const struct schedule_view *view = fill->view;
-    fill->room = *view->kv; /* what running requests take for this batch is set aside as well */
+    kv_budget_copy(&fill->room,
+                   view->kv); /* what running requests take for this batch is set aside as well */
     fill->room_state = ROOM_NONE;
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];
@@ -260,7 +261,7 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
         schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
         return FILLED_PREEMPTS;
     if (fill->batch->n_items == 0) {
-        fill->budget = *fill->view->kv; /* what was tried in vain is free again */
+        kv_budget_copy(&fill->budget, fill->view->kv); /* what was tried in vain is free again */
         return FILLED_NOTHING;
     }
     fill->plan->n_batches = 1;

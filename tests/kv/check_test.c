@@ -21,7 +21,7 @@ static void notices_a_lost_reference(void **state)
 {
     (void)state;
     struct kv *kv = some_pool();
-    kv->tables[1].n_blocks--;
+    kv->sizes[1]--;
     assert_false(kv_is_sound(kv));
     kv_close(kv);
 }
@@ -45,7 +45,7 @@ static void notices_a_block_of_another(void **state)
 {
     (void)state;
     struct kv *kv = some_pool();
-    kv->tables[1].service = 1;
+    kv->owners[1] = 1;
     assert_false(kv_is_sound(kv));
     kv_close(kv);
 }

@@ -3,13 +3,20 @@
 #include "kv/pool.h"
 #include "pool_fixture.h"
 
+static uint32_t take(struct kv *kv, int service)
+{
+    uint32_t id;
+    kv_pool_take(kv, service, &id, 1);
+    return kv_pool_index(kv, service, id);
+}
+
 static void a_unit_goes_its_ways(void **state)
 {
     (void)state;
     struct kv *kv = pool_open(2, 3, true);
     assert_int_equal(kv->units[0].state, KV_UNIT_FREE);
     assert_int_equal(kv->units[2].state, KV_UNIT_CLOSED);
-    uint32_t a = kv_pool_take(kv, 0), b = kv_pool_take(kv, 0);
+    uint32_t a = take(kv, 0), b = take(kv, 0);
     assert_int_equal(a, 0);
     assert_int_equal(b, 1);
     assert_int_equal(kv->units[0].state, KV_UNIT_ACTIVE);
@@ -38,11 +45,11 @@ static void a_closing_unit_ends_closed(void **state)
 {
     (void)state;
     struct kv *kv = pool_open(2, 2, true);
-    uint32_t a = kv_pool_take(kv, 1), b = kv_pool_take(kv, 1);
+    uint32_t a = take(kv, 1), b = take(kv, 1);
     kv_pool_close_unit(kv, 0);
     assert_true(kv->units[0].is_closing);
     assert_int_equal(kv->budget.services[1].n_blocks_free, 0);
-    assert_int_not_equal(kv_pool_take(kv, 1) / kv->stride, 0);
+    assert_int_not_equal(take(kv, 1) / kv->stride, 0);
     kv_pool_put(kv, a);
     assert_int_equal(kv->units[0].state, KV_UNIT_ACTIVE);
     kv_pool_put(kv, b);

@@ -1,0 +1,131 @@
+/* The pool that counts beside the one that names its blocks: the same answers to everything. */
+#include "test.h"
+#include "base/rng.h"
+#include "kv/pool.h"
+
+enum { N_SLOTS = 24, N_TOKENS = 400, UNIT_BYTES = 640, N_UNITS = 120 };
+
+static struct kv *open_pool(bool is_virtual)
+{
+    /* One block a unit each, of 8 and of 16 tokens; the second has a floor and a ceiling. */
+    const struct kv_service_options services[2] = {
+        { .layout = { 80, 8, 1, 640 } },
+        { .layout = { 40, 16, 1, 640 },
+          .bytes_min = 10 * UNIT_BYTES,
+          .bytes_max = 70 * UNIT_BYTES },
+    };
+    return kv_open(&(struct kv_options){ .pool_bytes_max = N_UNITS * UNIT_BYTES,
+                                         .pool_bytes = N_UNITS * UNIT_BYTES / 2,
+                                         .unit_bytes = UNIT_BYTES,
+                                         .n_services = 2,
+                                         .services = services,
+                                         .n_requests_max = N_SLOTS,
+                                         .n_tokens_max = N_TOKENS,
+                                         .is_virtual = is_virtual });
+}
+
+static void assert_same(const struct kv *a, const struct kv *b)
+{
+    for (uint32_t slot = 0; slot < N_SLOTS; slot++) {
+        int32_t n, m;
+        (void)kv_table(a, slot, &n);
+        (void)kv_table(b, slot, &m);
+        assert_int_equal(n, m);
+        assert_int_equal(kv_table_sizes(a)[slot], m);
+    }
+    assert_memory_equal(kv_budget(a), kv_budget(b), sizeof(struct kv_budget));
+    for (int service = 0; service < 2; service++) {
+        struct kv_stats s, t;
+        kv_stats(a, service, &s);
+        kv_stats(b, service, &t);
+        assert_memory_equal(&s, &t, sizeof(s));
+    }
+    assert_int_equal(kv_open_bytes(a), kv_open_bytes(b));
+    assert_int_equal(kv_is_idle(a), kv_is_idle(b));
+    assert_true(kv_is_sound(a));
+    assert_true(kv_is_sound(b));
+}
+
+static void counts_what_the_other_names(void **state)
+{
+    struct rng rng;
+    struct kv *counted = open_pool(true), *named = open_pool(false);
+    int32_t n_tokens[N_SLOTS] = { 0 }, n_refused = 0;
+    (void)state;
+    assert_true(counted->is_counted && !named->is_counted);
+    rng_init(&rng, test_seed(1), 0);
+    for (int i = 0; i < 20000; i++) {
+        uint32_t slot = rng_below(&rng, N_SLOTS);
+        int service = slot % 2;
+        switch (rng_below(&rng, 8)) {
+        case 0:
+            kv_release(counted, slot);
+            kv_release(named, slot);
+            n_tokens[slot] = 0;
+            break;
+        case 1:
+            n_tokens[slot] = (int32_t)rng_below(&rng, (uint32_t)n_tokens[slot] + 1);
+            kv_trim(counted, slot, n_tokens[slot]);
+            kv_trim(named, slot, n_tokens[slot]);
+            break;
+        case 2: /* free units alone may close: which others would, is each pool's own */
+            if (kv_budget(counted)->n_units_free == 0 || rng_below(&rng, 4) > 0)
+                break;
+            if (!kv_is_idle(named))
+                break;
+            assert_int_equal(kv_shrink(counted, 3 * UNIT_BYTES), kv_shrink(named, 3 * UNIT_BYTES));
+            break;
+        case 3:
+            if (rng_below(&rng, 50) == 0)
+                assert_int_equal(kv_grow(counted, UNIT_BYTES), kv_grow(named, UNIT_BYTES));
+            break;
+        default: {
+            int32_t n = min_i32(N_TOKENS, n_tokens[slot] + (int32_t)rng_below(&rng, 90));
+            struct kv_need need = { slot, n,
+                                    rng_below(&rng, 2) ? min_i32(n, n_tokens[slot] + 1) : 0 };
+            bool is_taken = kv_reserve(counted, service, &need, 1);
+            assert_int_equal(is_taken, kv_reserve(named, service, &need, 1));
+            n_refused += !is_taken;
+            n_tokens[slot] = is_taken ? max_i32(n, n_tokens[slot]) : n_tokens[slot];
+        }
+        }
+        assert_same(counted, named);
+    }
+    assert_in_range(n_refused, 100, 19000);
+    kv_close(counted);
+    kv_close(named);
+}
+
+/* What is given back first closes; what is closing is taken back first. */
+static void closes_as_blocks_return(void **state)
+{
+    (void)state;
+    struct kv *kv = open_pool(true);
+    struct kv_need need = { 3, 8 * 40, 0 };
+    assert_true(kv_reserve(kv, 0, &need, 1)); /* 40 of 60 units; 10 are owed to the other */
+    assert_int_equal(kv_shrink(kv, 30 * UNIT_BYTES), 20 * UNIT_BYTES);
+    assert_int_equal(kv_open_bytes(kv), 40 * UNIT_BYTES);
+    assert_int_equal(kv_busy_closing(kv), 3);
+    assert_true(kv_is_sound(kv));
+    kv_trim(kv, 3, 8 * 36);
+    assert_int_equal(kv_shrink(kv, 0), 4 * UNIT_BYTES);
+    assert_int_equal(kv_grow(kv, 2 * UNIT_BYTES), 2 * UNIT_BYTES);
+    assert_int_equal(kv_budget(kv)->n_units_open, 38);
+    assert_int_equal(kv_busy_closing(kv), UINT32_MAX);
+    assert_true(kv_is_sound(kv));
+    kv_release(kv, 3);
+    assert_int_equal(kv_budget(kv)->n_units_free, 38);
+    assert_true(kv_is_sound(kv) && kv_is_idle(kv));
+    kv->budget.n_units_free--;
+    assert_false(kv_is_sound(kv));
+    kv_close(kv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_what_the_other_names),
+        cmocka_unit_test(closes_as_blocks_return),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -29,7 +29,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     entry->tokens = mem_take(sizeof(int32_t) * (size_t)entry->n_tokens_room);
     memcpy(entry->tokens, request_body_tokens(body), sizeof(int32_t) * body->n_tokens);
     if (entry->request.n_predicted <= 0)
-        entry->request.n_predicted = max_i32(1, (int32_t)g->n_output_mean[request->service]);
+        entry->request.n_predicted = gateway_state_predict(g, entry);
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
     gateway_state_hold(g, slots_index(handle));
     return true;
@@ -224,7 +224,23 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
            n_state[0] + n_state[1] + n_state[2] == g->by_id.n;
 }
 
+const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *g)
+{
+    return &g->lengths;
+}
+
 /* ---- Life. ---- */
+
+static void open_lengths(struct cluster_gateway *g)
+{
+    const struct length_predictor *predictor = g->options.predictor;
+    struct length_config config;
+    length_config_init(&config);
+    if (g->options.predictor_config)
+        config = *g->options.predictor_config;
+    length_book_open(&g->lengths, predictor ? predictor : length_find("conditional"), &config,
+                     g->options.n_services);
+}
 
 struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_options *options)
 {
@@ -247,10 +263,9 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
         g->reports[e].engine = (uint16_t)e;
         g->reports[e].is_healthy = true; /* until it says otherwise, or nothing for too long */
     }
-    for (int s = 0; s < options->n_services; s++) {
-        g->n_output_mean[s] = 128.0;
+    for (int s = 0; s < options->n_services; s++)
         g->wanted_ns[s] = -TIME_NS_PER_S;
-    }
+    open_lengths(g);
     const struct route_limits limits = { LIMIT_ENGINES, (int32_t)n };
     g->router_state = mem_take(options->router->state_bytes(&limits));
     options->router->open(g->router_state, &limits, options->router_config);
@@ -268,6 +283,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->services);
     slots_free(&g->slots);
     map_free(&g->by_id);
+    length_book_close(&g->lengths);
     mem_give(g->reports);
     mem_give(g->held_view);
     mem_give(g->held_slots);

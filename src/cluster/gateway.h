@@ -12,6 +12,7 @@
 #include "core/control.h"
 #include "core/service.h"
 #include "core/service_spec.h"
+#include "predict/length.h"
 #include "route/policy.h"
 
 struct cluster_gateway;
@@ -23,6 +24,8 @@ struct cluster_gateway_options {
     uint32_t n_requests_max;
     const struct route_policy *router;
     const struct route_config *router_config;
+    const struct length_predictor *predictor;     /* of output lengths; NULL = conditional */
+    const struct length_config *predictor_config; /* NULL = the defaults */
 };
 struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_options *options);
 void cluster_gateway_close(struct cluster_gateway *gateway);
@@ -33,6 +36,8 @@ int64_t cluster_gateway_step(struct cluster_gateway *gateway,
 /* The mirror of the engines: the last report of each. */
 const struct engine_report *cluster_gateway_reports(const struct cluster_gateway *gateway,
                                                     int *n_engines);
+/* What the length predictor learned, and how well it did. */
+const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *gateway);
 /* Something changed since the last step: step soon. */
 bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway);
 uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway);

@@ -74,13 +74,12 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     case SERVICE_RETURNED:
         take_return(g, handle, event);
         return false;
-    default: {
-        double *mean = &g->n_output_mean[entry->request.service];
-        *mean += 0.05 * ((double)(entry->request.n_tokens - entry->request.n_prompt) - *mean);
+    default:
+        if (event->why == SERVICE_STOPPED || event->why == SERVICE_LENGTH)
+            gateway_state_observe(g, entry);
         note_sent_over(g, entry);
         gateway_state_drop(g, handle);
         return true;
-    }
     }
 }
 

@@ -86,3 +86,28 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
     entry->sentence = sentence ? mem_copy_text(sentence) : NULL;
     gateway_state_append(g, &g->over, at);
 }
+
+static struct length_query query_of(const struct gateway_entry *entry)
+{
+    const struct request *r = &entry->request;
+    return (struct length_query){ .id = r->id,
+                                  .service = r->service,
+                                  .n_prompt = r->n_prompt,
+                                  .tokens = entry->tokens,
+                                  .n_generated = r->n_tokens - r->n_prompt };
+}
+
+int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry)
+{
+    const struct length_query query = query_of(entry);
+    return length_book_predict(&g->lengths, &query,
+                               entry->request.n_tokens_max - entry->request.n_prompt);
+}
+
+void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry)
+{
+    struct length_query query = query_of(entry);
+    int32_t n_output = query.n_generated;
+    query.n_generated = 0;
+    length_book_observe(&g->lengths, &query, entry->request.n_predicted, n_output);
+}

@@ -40,7 +40,7 @@ struct cluster_gateway {
     struct gateway_list held, over; /* SENT entries are in no list */
     struct engine_report *reports;
     struct route_engine engines[LIMIT_ENGINES];
-    double n_output_mean[LIMIT_SERVICES];
+    struct length_book lengths;
     int64_t wanted_ns[LIMIT_SERVICES]; /* when WANT was last said */
     void *router_state;
     const struct request **held_view; /* scratch of a routing round */
@@ -73,6 +73,11 @@ void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
 /* Ends a held request here: the caller hears of it through next. `sentence` may be NULL. */
 void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
                           const char *sentence);
+
+/* The tokens that the entry's answer is predicted to have, given those it has; 0 = unknown. */
+int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
+/* The entry's answer is whole: the predictor learns from it. */
+void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
 
 /* ---- What engines say (gateway_mail.c). ---- */
 

@@ -33,7 +33,7 @@ struct config_model {
 struct config {
     const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
         *tls_cert, *tls_key;
-    const char *preset, *policy, *router, *kv_type, *log_level;
+    const char *preset, *policy, *router, *predictor, *kv_type, *log_level;
     const char *devices[LIMIT_ENGINES];
     int n_devices;
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cmd/config.h"
 #include "cmd/presets.h"
+#include "predict/length.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
 #include <string.h>
@@ -80,6 +81,18 @@ static enum status check_policies(const struct config *config, struct fault *fau
     if (config->router && !route_find(config->router))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    struct length_config lengths;
+    length_config_init(&lengths);
+    const struct length_predictor *predictor =
+        config->predictor ? length_parse(config->predictor, &lengths) : length_find("none");
+    if (!predictor)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no predictor \"%.60s\"; see shoal serve --help",
+                         config->predictor);
+    if (predictor->hint != LENGTH_HINT_NONE)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "predictor \"%.60s\" needs lengths that only a simulation knows",
+                         config->predictor);
     return STATUS_OK;
 }
 

@@ -42,6 +42,8 @@ struct house {
     struct schedule_config schedule;
     const struct schedule_policy *policy;
     const struct route_policy *router;
+    const struct length_predictor *predictor;
+    struct length_config lengths;
     struct route_config route;
     struct engine_place engines[LIMIT_ENGINES];
     int n_engines;
@@ -319,6 +321,8 @@ static void open_cluster(struct house *house)
         .n_requests_max = (uint32_t)house->config.n_requests_max,
         .router = house->router,
         .router_config = &house->route,
+        .predictor = house->predictor,
+        .predictor_config = &house->lengths,
     };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);
@@ -341,7 +345,10 @@ static void choose_policies(struct house *house)
     CHECK(preset); /* config_check has seen to the names */
     house->policy = schedule_find(config->policy ? config->policy : preset->policy);
     house->router = route_find(config->router ? config->router : preset->router);
-    CHECK(house->policy && house->router);
+    length_config_init(&house->lengths);
+    house->predictor =
+        length_parse(config->predictor ? config->predictor : "conditional", &house->lengths);
+    CHECK(house->policy && house->router && house->predictor);
     schedule_config_init(&house->schedule);
     house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
     house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;

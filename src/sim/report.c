@@ -123,6 +123,8 @@ static void print_service(const struct sim_service_report *s, const char *name, 
                (double)hist_quantile(&s->ttft_ns, 0.99) * 1e-9, (double)s->ttft_ns.max * 1e-9);
     str_printf(out, "  per token mean %.9g s; normalized latency %.9g; within 5x solo %.9g\n",
                s->tpot_s / n, s->e2e_s / s->solo_s, (double)s->n_met / n);
+    if (s->lengths.n > 0)
+        length_calibration_print(&s->lengths, "  predicted lengths", out);
 }
 
 void sim_report_print(const struct sim_report *report, const struct sim_options *options,

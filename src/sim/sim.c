@@ -87,6 +87,17 @@ static int64_t choose_layouts(const struct sim_options *o, struct kv_layout *lay
     return unit_bytes;
 }
 
+static void open_lengths(struct sim *sim)
+{
+    const struct sim_options *o = sim->options;
+    struct length_config config;
+    length_config_init(&config);
+    if (o->predictor_config != NULL)
+        config = *o->predictor_config;
+    if (o->predictor != NULL)
+        length_book_open(&sim->lengths, o->predictor, &config, o->n_services);
+}
+
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
 {
     struct kv_layout layouts[LIMIT_SERVICES];
@@ -104,6 +115,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
         sim->free_clients[sim->n_free_clients++] = i;
     for (int32_t i = 0; i < LIMIT_SERVICES; i++)
         sim->lines[i] = (struct sim_line){ SIM_NO_CLIENT, SIM_NO_CLIENT };
+    open_lengths(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
     sim_workload_begin(&sim->stream, options->workload);
@@ -119,6 +131,7 @@ static void sim_close(struct sim *sim)
     mem_give(sim->engines);
     mem_give(sim->clients);
     mem_give(sim->free_clients);
+    length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
 }
@@ -202,6 +215,18 @@ static void go(struct sim *sim, struct sim_client *client, const struct service_
     sim->free_clients[sim->n_free_clients++] = (uint32_t)(client - sim->clients);
 }
 
+static void observe(struct sim *sim, const struct sim_client *client,
+                    const struct service_event *event)
+{
+    const struct request *r = &client->request;
+    const struct length_query query = { .id = r->id >> SIM_LIVE_BITS,
+                                        .service = r->service,
+                                        .n_prompt = r->n_prompt };
+    if (sim->options->predictor != NULL &&
+        (event->why == SERVICE_STOPPED || event->why == SERVICE_LENGTH))
+        length_book_observe(&sim->lengths, &query, r->n_predicted, client->n_got - r->n_prompt);
+}
+
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct sim_engine *e = self;
@@ -221,6 +246,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     }
     e->n_sent--;
     if (event->what == SERVICE_ENDED) {
+        observe(sim, client, event);
         go(sim, client, event);
         return true;
     }
@@ -228,6 +254,20 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     client->request.epoch++;
     hold(sim, (uint32_t)(client - sim->clients));
     return true;
+}
+
+/* The predicted output; a simulation's requests have no tokens to look at. */
+static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
+{
+    const struct length_predictor *predictor = sim->options->predictor;
+    if (predictor == NULL)
+        return ask->n_predicted;
+    bool is_truth = predictor->hint == LENGTH_HINT_TRUTH;
+    const struct length_query query = { .id = ask->number,
+                                        .service = ask->service,
+                                        .n_prompt = ask->n_prompt,
+                                        .hint = is_truth ? ask->n_output : ask->n_predicted };
+    return length_book_predict(&sim->lengths, &query, 0);
 }
 
 static void arrive(struct sim *sim, const struct sim_ask *ask)
@@ -242,7 +282,7 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
         .n_prompt = ask->n_prompt,
         .n_tokens = ask->n_prompt,
         .n_tokens_max = min_i32(ask->n_prompt + ask->n_output, sim->options->n_tokens_max),
-        .n_predicted = ask->n_predicted,
+        .n_predicted = predict(sim, ask),
         .arrived_ns = ask->arrived_ns,
         .deadline_ns = ask->deadline_ns,
     };
@@ -349,5 +389,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
         report->busy_ps += sim_model_exec_busy_ps(sim.engines[i].exec);
         mem_give(r);
     }
+    for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)
+        report->services[i].lengths = sim.lengths.calibrations[i];
     sim_close(&sim);
 }

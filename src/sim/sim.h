@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "core/service.h"
 #include "metrics/record.h"
+#include "predict/length.h"
 #include "predict/perf.h"
 #include "schedule/policy.h"
 #include "sim/workload.h"
@@ -38,6 +39,9 @@ struct sim_options {
     const struct schedule_config *config; /* NULL = the defaults; n_rounds_max 1 = no holds */
     const struct sim_workload *workload;
     int64_t until_ns;  /* the run ends here, be it finished or not; 0 = with the last request */
+    /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
+    const struct length_predictor *predictor;
+    const struct length_config *predictor_config; /* NULL = the defaults */
     bool checks_steps; /* every engine checks itself after every step: slow */
     /* Hears of every request as it is over, or NULL; those that are not over when nothing can
      * happen any more come last, unfinished. Not in order of arrival. */
@@ -51,6 +55,7 @@ struct sim_service_report {
     int64_t n_met;                        /* end to end within 5 times its own solo time */
     double e2e_s, ttft_s, solo_s, tpot_s; /* sums over those that ended by themselves */
     struct hist e2e_ns, ttft_ns;
+    struct length_calibration lengths; /* of the predictor's first words */
 };
 struct sim_report {
     const char *policy;

@@ -36,7 +36,8 @@ struct sim {
     int64_t clock_ns;
     struct sim_engine *engines;
     struct sim_wakes wakes;
-    struct sim_events events; /* cancels */
+    struct sim_events events;   /* cancels */
+    struct length_book lengths; /* without a predictor: nothing */
     struct sim_stream stream;
     struct sim_ask ask; /* the next to come */
     bool has_ask;

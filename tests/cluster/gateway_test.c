@@ -167,6 +167,7 @@ static void run_storm(uint64_t seed, uint32_t bus_bytes)
     struct rng rng;
     struct service door;
     int n_submitted = 0, n_over = 0, n_cancelled = 0;
+    int64_t n_whole = 0, n_learned = 0;
     open_world(w, seed, bus_bytes);
     door = cluster_gateway_service(w->gateway);
     rng_init(&rng, seed, 9);
@@ -194,6 +195,14 @@ static void run_storm(uint64_t seed, uint32_t bus_bytes)
         else
             assert_int_equal(w->requests[k].n_tokens, w->requests[k].n_tokens_max);
     }
+    for (int k = 0; k < N_REQUESTS; k++)
+        n_whole += w->requests[k].why == SERVICE_STOPPED || w->requests[k].why == SERVICE_LENGTH;
+    for (int s = 0; s < N_SERVICES; s++) {
+        const struct length_calibration *c = &cluster_gateway_lengths(w->gateway)->calibrations[s];
+        assert_true(c->n_unknown == 0 && c->sum_abs_error <= 40 * c->n);
+        n_learned += c->n; /* every whole answer was predicted, and learned from once */
+    }
+    assert_int_equal(n_learned, n_whole);
     assert_int_equal(cluster_gateway_n_requests(w->gateway), 0);
     printf("seed %llu: %d requests, %d cancelled, %llu crashes survived, %llu repeats dropped\n",
            (unsigned long long)seed, N_REQUESTS, n_cancelled,

@@ -32,6 +32,11 @@ static void config_check_knows_policies(void **state)
     check("preset: x\n", "there is no preset \"x\"; there are: default, seallm, fcfs, rr");
     check("policy: x\n", "there is no policy \"x\"; see shoal serve --help");
     check("router: x\n", "there is no router \"x\"; see shoal serve --help");
+    check("predictor: x\n", "there is no predictor \"x\"; see shoal serve --help");
+    check("predictor: quantile:2\n",
+          "there is no predictor \"quantile:2\"; see shoal serve --help");
+    check("predictor: oracle\n", "predictor \"oracle\" needs lengths that only a simulation knows");
+    check("predictor: quantile:0.95\n", NULL);
     check("kv_type: q8\n", "kv_type is \"q8\", expected f16 or f32");
     check("log_level: loud\n", "log_level is \"loud\", expected debug, info, warn or error");
     check("tls_key: a\n", "tls_cert and tls_key come together");

@@ -1,0 +1,95 @@
+/* How many tokens a request will generate: the contract of a length predictor, the room's table of
+ * them, and the book that a door keeps (one predictor, its state, and how well it did per service).
+ *
+ * A predictor is a const struct of functions without clock, malloc or globals; its state lies in
+ * memory that it is given. predict is pure. Predictions are integers from the house's own exp and
+ * log, so they are the same on every machine.
+ *
+ * Sources: Aladdin section 4 (conditional mean and re-prediction), S^3 and UELLM section IV (ten
+ * equal buckets), ALGORITHMS.md sections 3.1 and 5.1. */
+#pragma once
+#include "core/limits.h"
+#include "base/str.h"
+
+enum { LENGTH_BUCKETS = 10 }; /* equal ones, of the longest output */
+
+struct length_limits {
+    int32_t n_services_max;
+};
+struct length_config {
+    double noise;          /* noisy: predictions are off by exp(normal(0, noise)) */
+    double quantile;       /* quantile: this fraction of the outputs is no longer than predicted */
+    uint64_t seed;         /* noisy: with the request's id it seeds the dice */
+    int32_t n_output_max;  /* of the model: the upper edge of the last bucket */
+    int32_t n_samples_min; /* fewer in a bin of input lengths: its parent answers (D-13) */
+    int32_t n_default;     /* tokens, while nothing was observed */
+};
+void length_config_init(struct length_config *config); /* 0.5, 0.9, 1, 2048, 30, 128 */
+
+enum length_hint { LENGTH_HINT_NONE, LENGTH_HINT_TRUTH, LENGTH_HINT_GUESS };
+struct length_query {
+    uint64_t id; /* of the request: number or id, the same at every question */
+    uint16_t service;
+    int32_t n_prompt;
+    const int32_t
+        *tokens;         /* (n_prompt) or NULL where there are none: features fall back to length */
+    int32_t n_generated; /* so far: the prediction is of more than these */
+    int32_t hint; /* the true length, or somebody's guess: what `hint` of the predictor says */
+};
+struct length_predictor {
+    const char *name, *summary;
+    enum length_hint hint; /* what it needs; TRUTH is for simulator and traces alone */
+    size_t (*state_bytes)(const struct length_limits *limits);
+    void (*open)(void *state, const struct length_limits *limits,
+                 const struct length_config *config);
+    /* Generated tokens in total, > n_generated; 0 = it does not know. */
+    int32_t (*predict)(const void *state, const struct length_query *query);
+    /* A request ended by itself after n_output tokens. */
+    void (*observe)(void *state, const struct length_query *query, int32_t n_output);
+};
+/* The room's table: none, oracle, noisy, mean, conditional, quantile, bucket, file. */
+const struct length_predictor *const *length_all(int *n);
+const struct length_predictor *length_find(const char *name);
+/* "NAME" or "NAME:VALUE" (noisy:0.3, quantile:0.95, bucket:4096), whose value goes into config.
+ * NULL when there is no such predictor or the value is out of range. */
+const struct length_predictor *length_parse(const char *text, struct length_config *config);
+const char *length_names(void); /* for help and faults: "none, oracle, ..." */
+
+/* What a request that outran its prediction is expected to reach where nothing else is known: 1.5
+ * times what it has, at least one more. For engines and routers, which hold no predictor. */
+int32_t length_again(int32_t n_predicted, int32_t n_generated);
+/* 0 .. LENGTH_BUCKETS - 1; what is longer than n_output_max is in the last. */
+int32_t length_bucket_of(int32_t n_output, int32_t n_output_max);
+
+/* How well first predictions did, per service. `n_exceeded` outputs were longer than predicted. */
+struct length_calibration {
+    int64_t n, n_exceeded;
+    int64_t n_unknown; /* ended with a prediction of 0: in none of the others */
+    int64_t sum_output, sum_error, sum_abs_error; /* tokens; error = predicted - output */
+    int64_t n_in_bucket;                          /* predicted bucket = true one */
+    int64_t n_of_bucket[LENGTH_BUCKETS];          /* true ones */
+};
+void length_calibration_add(struct length_calibration *calibration, int32_t n_predicted,
+                            int32_t n_output, int32_t n_output_max);
+/* A line: coverage (outputs no longer than predicted), bias, mean absolute error, bucket accuracy,
+ * and that of always naming the commonest bucket, which is what a predictor has to beat. */
+void length_calibration_print(const struct length_calibration *calibration, const char *name,
+                              struct str *out);
+
+/* One predictor with its state and its calibration. */
+struct length_book {
+    const struct length_predictor *predictor;
+    struct length_config config;
+    int32_t n_services;
+    void *state;
+    struct length_calibration *calibrations; /* (n_services) */
+};
+void length_book_open(struct length_book *book, const struct length_predictor *predictor,
+                      const struct length_config *config, int32_t n_services);
+void length_book_close(struct length_book *book);
+/* At most n_output_most where that is > 0, and always more than n_generated unless 0 (unknown). */
+int32_t length_book_predict(const struct length_book *book, const struct length_query *query,
+                            int32_t n_output_most);
+/* The request ended by itself: learns, and books the prediction that it was given at first. */
+void length_book_observe(struct length_book *book, const struct length_query *query,
+                         int32_t n_predicted, int32_t n_output);

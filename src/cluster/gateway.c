@@ -261,6 +261,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     for (int e = 0; e < options->n_engines; e++) {
         g->engines[e].report = &g->reports[e];
         g->reports[e].engine = (uint16_t)e;
+        g->reports[e].n_services = options->n_services;
         g->reports[e].is_healthy = true; /* until it says otherwise, or nothing for too long */
     }
     for (int s = 0; s < options->n_services; s++)

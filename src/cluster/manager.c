@@ -283,8 +283,7 @@ static void take_report(struct cluster_manager *m, const struct message_report *
 {
     int e = message->head.engine;
     m->reports[e] = message->report;
-    /* An engine that starts says nothing yet. */
-    m->has_report[e] = message->report.memory_bytes > 0;
+    m->has_report[e] = true;
     for (int s = 0; s < message->report.n_services; s++) {
         const struct service_report *report = &message->report.services[s];
         struct place *place = &m->places[e][s];

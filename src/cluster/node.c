@@ -143,15 +143,19 @@ static void send_changes(struct cluster_node *node, int e)
     }
 }
 
-static void send_report(struct cluster_node *node, int e)
+/* False: an engine that starts has said nothing yet, which is no ill health. */
+static bool send_report(struct cluster_node *node, int e)
 {
     struct message_report message;
     message.head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, sizeof message);
     message.head.engine = (uint16_t)e;
     message.report = *node->engines[e].report(node->engines[e].self);
+    if (message.report.memory_bytes == 0)
+        return false;
     /* A report that finds no room is simply late: the next one says more. */
     (void)post(node, node->options.manager, &message, sizeof message, NULL, 0);
     (void)post(node, node->options.gateway, &message, sizeof message, NULL, 0);
+    return true;
 }
 
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
@@ -165,9 +169,10 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
         send_changes(node, e);
     }
     if (now_ns >= node->next_report_ns) {
+        bool have_all = true;
         for (int e = 0; e < node->options.n_engines; e++)
-            send_report(node, e);
-        node->next_report_ns = now_ns + node->options.report_ns;
+            have_all &= send_report(node, e);
+        node->next_report_ns = now_ns + (have_all ? node->options.report_ns : TIME_NS_PER_MS);
     }
     return min_i64(wake, node->next_report_ns);
 }

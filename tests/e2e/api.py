@@ -13,7 +13,7 @@ import threading
 import time
 
 import toy
-from toy import Server, answer, ask, chat_ids, encode, error_of, post, raw, run, stream, test
+from toy import Server, answer, ask, chat_ids, encode, error_of, post, raw, run, stream, test, until
 
 EXE = sys.argv[1]
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -394,28 +394,25 @@ def deadline_and_target_headers(s):
 @test
 def cancelled_in_every_state(s):
     before = s.metric("toy_cancelled_total")
-    cases = [body("[first=5000]", stream=True), body("[first=5000]"), body("[gap=50] [n=1000]", stream=True, max_tokens=900),
-             body("[gap=50] [n=1000]", max_tokens=900), body("[gap=20] [n=900]", stream=True, max_tokens=900, n=4)]
+    # Each would take more than a minute if it went on.
+    cases = [body("[first=90000]", stream=True), body("[first=90000]"), body("[gap=100] [n=1000]", stream=True, max_tokens=900),
+             body("[gap=100] [n=1000]", max_tokens=900), body("[gap=100] [n=900]", stream=True, max_tokens=900, n=4)]
     for request in cases:
         for reset in (False, True):
             sock = socket.create_connection(("127.0.0.1", s.port))
             data = json.dumps(request).encode()
             sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
-            end = time.monotonic() + 2
-            while s.metric("toy_live_requests") == 0 and time.monotonic() < end:
-                time.sleep(0.005)
+            s.wait_live()
             if reset:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             sock.close()
-            start = time.monotonic()
-            s.wait_idle(1)
-            assert time.monotonic() - start < 0.5
+            s.wait_idle(20)
     assert s.metric("toy_cancelled_total") - before == 4 * 2 + 4 * 2
     sock = socket.create_connection(("127.0.0.1", s.port))  # while a worker reads it
-    data = json.dumps(body("w" * 3000 + "[first=5000]", padding="p" * 8_000_000)).encode()
+    data = json.dumps(body("w" * 3000 + "[first=90000]", padding="p" * 8_000_000)).encode()
     sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
     sock.close()
-    s.wait_idle(3)
+    s.wait_idle(20)
 
 
 @test
@@ -435,10 +432,10 @@ def queue_is_bounded(s):
         socks = []
         for _ in range(4):
             sock = socket.create_connection(("127.0.0.1", small.port))
-            data = json.dumps(body("[first=3000]", stream=True)).encode()
+            data = json.dumps(body("[first=90000]", stream=True)).encode()
             sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
             socks.append(sock)
-        time.sleep(0.1)
+        small.wait_live(4)
         status, head, page = post(small.port, COMPLETIONS, body())
         assert status == 429 and head["x-shoal-request-dropped-reason"] == "rejected-queue-full" and int(head["retry-after"]) >= 1
         assert page["error"]["type"] == "rate_limit_error" and page["error"]["code"] == "queue_full"
@@ -449,12 +446,10 @@ def queue_is_bounded(s):
         assert post(small.port, COMPLETIONS, body(n=5))[0] == 429
     with Server(EXE, connections=2) as few:
         socks = [socket.create_connection(("127.0.0.1", few.port)) for _ in range(2)]
-        time.sleep(0.1)
-        assert ask(few.port, "GET", "/livez")[0] == 503
+        assert ask(few.port, "GET", "/livez")[0] == 503  # connections are taken in order
         for sock in socks:
             sock.close()
-        time.sleep(0.1)
-        assert ask(few.port, "GET", "/livez")[0] == 200
+        until(lambda: ask(few.port, "GET", "/livez")[0] == 200)
 
 
 @test
@@ -485,10 +480,7 @@ def lifecycle(s):
         return {m["id"]: m["status"]["value"] for m in json.loads(ask(s.port, "GET", "/models")[2])["data"]}
 
     def wait_for(name, state):
-        end = time.monotonic() + 4
-        while states()[name] != state:
-            assert time.monotonic() < end, (states(), state)
-            time.sleep(0.05)
+        until(lambda: states()[name] == state)
     watcher = http.client.HTTPConnection("127.0.0.1", s.port, timeout=10)
     watcher.request("GET", "/models/sse")
     changes = watcher.getresponse()
@@ -543,44 +535,44 @@ def cors(s):
 
 @test
 def drain(s):
-    server = Server(EXE, drain_ms=4000)
+    server = Server(EXE, drain_ms=60000)
     results = []
 
     def one():
-        results.append(stream(server.port, CHAT, chat("[n=40] [gap=20]")))
+        results.append(stream(server.port, CHAT, chat("[n=40] [gap=100]"), timeout=60))
     thread = threading.Thread(target=one)
     thread.start()
-    time.sleep(0.2)
+    server.wait_live()
     server.signal(signal.SIGTERM)
-    time.sleep(0.1)
+    until(lambda: ask(server.port, "GET", "/readyz")[0] == 503)
     assert ask(server.port, "GET", "/livez")[0] == 200
     assert ask(server.port, "GET", "/readyz")[0] == 503 and ask(server.port, "GET", "/health")[0] == 503
     status, head, page = post(server.port, COMPLETIONS, body())
     assert status == 503 and head["x-shoal-request-dropped-reason"] == "rejected-draining" and page["error"]["code"] == "draining"
     thread.join()
-    assert join(results[0][1]) == (answer(user("[n=40] [gap=20]"), 40), "stop")
-    assert server.process.wait(3) == 0
+    assert join(results[0][1]) == (answer(user("[n=40] [gap=100]"), 40), "stop")
+    assert server.process.wait(30) == 0
 
 
 @test
 def drain_has_a_bound_and_a_second_signal_ends_it(s):
     for twice in (False, True):
-        server = Server(EXE, drain_ms=400)
+        server = Server(EXE, drain_ms=90000 if twice else 400)
         results = []
         thread = threading.Thread(target=lambda: results.append(raw(server.port, (
             b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 79\r\n\r\n"
-            b'{"model":"toy","prompt":"[n=900] [gap=20]","max_tokens":800,"stream":true     }'), 5)))
+            b'{"model":"toy","prompt":"[n=900] [gap=100]","max_tokens":800,"stream":true    }'), 60)))
         thread.start()
-        time.sleep(0.2)
+        server.wait_live()
         start = time.monotonic()
         server.signal(signal.SIGINT)
         if twice:
-            time.sleep(0.05)
+            until(lambda: ask(server.port, "GET", "/readyz")[0] == 503)  # two signals at once would be one
             server.signal(signal.SIGINT)
-        assert server.process.wait(3) == 0
+        assert server.process.wait(45) == 0
         took = time.monotonic() - start
         thread.join()
-        assert took < 0.3 if twice else 0.3 < took < 1.5, took
+        assert took < 45 if twice else 0.3 < took < 45, took
         if not twice:
             assert b"shutting_down" in results[0][0] and b"[DONE]" not in results[0][0], results[0][0][-300:]
 
@@ -602,11 +594,13 @@ def tls(s):
         with Server(EXE, cert=folder + "/cert.pem", key=folder + "/key.pem") as server:
             context = ssl.create_default_context(cafile=folder + "/cert.pem")
             connection = http.client.HTTPSConnection("localhost", server.port, context=context, timeout=5)
-            start = time.monotonic()
+            times = []
             for _ in range(50):
+                start = time.monotonic()
                 connection.request("POST", COMPLETIONS, json.dumps(body("x", max_tokens=4)))
                 assert text_of(json.loads(connection.getresponse().read())) == answer(encode("x"), 4)
-            assert time.monotonic() - start < 1.5, "Nagle is back"
+                times.append(time.monotonic() - start)
+            assert sorted(times[20:])[2] < 0.035, f"Nagle is back: {times}"  # which would make each of them wait for 40 ms
             connection.request("POST", CHAT, json.dumps(chat("x [n=9]", stream=True)))
             assert connection.getresponse().read().decode().endswith("data: [DONE]\n\n")
             connection.close()
@@ -643,21 +637,23 @@ def bodies_count_until_they_are_read(s):
     """Whoever uploads and leaves, again and again, meets the bound on bodies."""
     text = b'{"prompt":[' + b"1," * 1000000 + b"1]}"
     with Server(EXE) as server:
-        socks = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(12)]
-        for sock in socks:
-            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
-            sock.close()
         n_seen = 0
-        for _ in range(200):
-            page = dict(line.rsplit(" ", 1) for line in ask(server.port, "GET", "/metrics")[2].splitlines() if line[:1] != "#")
-            n_held = int(page['shoal_api_requests{kind="held"}'])
-            if n_seen > 0 and n_held == 0:
+        for _ in range(30):  # until a look falls between a request's coming and its end
+            socks = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(12)]
+            for sock in socks:
+                sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+                sock.close()
+            is_over = False
+            while not is_over:
+                page = dict(line.rsplit(" ", 1) for line in ask(server.port, "GET", "/metrics")[2].splitlines() if line[:1] != "#")
+                n_held = int(page['shoal_api_requests{kind="held"}'])
+                n_seen = max(n_seen, n_held)
+                assert int(page["shoal_http_body_bytes"]) >= n_held * len(text), page
+                is_over = n_held == 0 and int(page["shoal_http_body_bytes"]) == 0
+            if n_seen > 0:
                 break
-            n_seen = max(n_seen, n_held)
-            assert int(page["shoal_http_body_bytes"]) >= n_held * len(text), page
-            time.sleep(0.01)
         assert n_seen > 0
-        server.wait_idle(20)
+        server.wait_idle()
         assert server.metric("shoal_http_body_bytes") == 0
 
 

@@ -157,7 +157,7 @@ def any_split_of_the_stream(port):
     whole = completion(b"Transfer-Encoding: chunked", b"Connection: close",
                        body=b"5\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (BODY[:5], len(BODY) - 5, BODY[5:]))
     for size in (1, 2, 3, 7, 40):
-        with socket.create_connection(("127.0.0.1", port), timeout=3) as sock:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
             for i in range(0, len(whole), size):
                 sock.sendall(whole[i:i + size])
             got = b"".join(iter(lambda: sock.recv(65536), b""))
@@ -174,8 +174,8 @@ def pipelined_requests_are_answered_in_order(port):
 
 @test
 def junk_sent_ahead_is_bounded(port):
-    start = completion(b"Content-Length: %d" % 57, body=b'{"prompt":"[first=3000] x","model":"toy","max_tokens":20}')
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+    start = completion(b"Content-Length: %d" % 58, body=b'{"prompt":"[first=90000] x","model":"toy","max_tokens":20}')
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
         sock.sendall(start)
         time.sleep(0.1)
         try:
@@ -204,7 +204,7 @@ def answers_that_nobody_reads_are_bounded(port):
 
 @test
 def expect_100_continue(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=3) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
         sock.sendall(completion(b"Content-Length: %d" % len(BODY), b"Expect: 100-continue", b"Connection: close", body=b""))
         assert sock.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         sock.sendall(BODY)
@@ -217,7 +217,7 @@ def promised_bodies_take_no_room(port):
     socks = []
     try:
         for _ in range(80):
-            socks.append(socket.create_connection(("127.0.0.1", port), timeout=3))
+            socks.append(socket.create_connection(("127.0.0.1", port), timeout=30))
             socks[-1].sendall(completion(b"Content-Length: %d" % (16 << 20), body=b"x"))
         time.sleep(0.1)
         fine(port, completion(b"Content-Length: %d" % len(BODY)))

@@ -31,8 +31,7 @@ def engines_same_models(shoal, models):
             model, prompt = (("tale", "And he"), ("cee", "if (x"))[kind % 2]
             alone[kind] = body_of(model, prompt, 200, temperature=0.8, seed=kind)
             alone[kind] = (alone[kind], server.post("/v1/completions", alone[kind])[2]["choices"][0]["text"])
-        middle = steps(server)
-        assert middle[0] > before[0]
+        middle = until(lambda: steps(server)[0] > before[0] and steps(server))  # reports lag a little
         asks = [(Later(server.post, "/v1/completions", body), text) for body, text in list(alone.values()) * 4]
         for ask, text in asks:
             status, _, page = ask.result()
@@ -46,7 +45,7 @@ def engines_same_models(shoal, models):
 @test
 def engines_cancel(shoal, models):
     with Shoal(shoal, "--max-batch", "1", *DEVICES, models=paths(models)) as server:
-        streams = [Stream(server, body_of("tale", "And he", 480, n=12, seed=i)) for i in range(4)]
+        streams = [Stream(server, body_of("tale", "And he", 480, n=40, seed=i)) for i in range(4)]
         for stream in streams[:2]:
             stream.begin()
         until(lambda: sum(e["requests"] > 0 for e in server.state()["engines"]) == 2)

@@ -75,7 +75,7 @@ def lifecycle_one_fits_of_two(shoal, models):
 @test
 def lifecycle_busy_is_not_unloaded(shoal, models):
     with Shoal(shoal, "--max-batch", "1", models=paths(models)) as server:
-        long = Stream(server, body_of("tale", "And he", 490, n=12)).begin()
+        long = Stream(server, body_of("tale", "And he", 490, n=30)).begin()
         status, _, page = server.post("/models/unload", {"model": "tale"})
         assert status == 409 and "busy" in page["error"]["message"], (status, page)
         code, _, said = server.verb("unload", "tale")
@@ -105,11 +105,13 @@ def lifecycle_keep_alive(shoal, models):
     with Shoal(shoal, config=config, wait=None) as server:
         until(lambda: server.status("cee") == "loaded")
         # Short requests, which no report may see in the act, keep it as well.
-        end = time.monotonic() + 5
-        while time.monotonic() < end:
+        ends, begun = [], time.monotonic()
+        while time.monotonic() < begun + 5:
             server.text("tale", "And he", 1)
+            ends.append(time.monotonic())
             time.sleep(0.3)
-        assert server.log().count("load: tale is ready") == 1, server.log()
+        n_gaps = sum(b - a > 1.2 for a, b in zip(ends, ends[1:]))  # a loaded machine: it may have gone meanwhile
+        assert server.log().count("load: tale is ready") <= 1 + n_gaps, server.log()
         assert until(lambda: server.status("tale") == "unloaded") and server.status("cee") == "loaded"
         assert server.text("tale", "And he", 2)
 

@@ -26,7 +26,7 @@ def children_of(pid):
 @test
 def signals_sigterm_drains(shoal, models):
     with Shoal(shoal, "--max-batch", "1", "--drain", "100s", models=paths(models)) as server:
-        streams = [Stream(server, body_of("tale", "And he", 480, n=4, seed=i)) for i in range(3)]
+        streams = [Stream(server, body_of("tale", "And he", 480, n=12, seed=i)) for i in range(3)]
         streams[0].begin()
         server.signal(signal.SIGTERM)
         until(lambda: "draining" in server.log())
@@ -136,6 +136,14 @@ def signals_kill_leaves_nothing(shoal, models):
         finally:
             second.kill()
         server.process.returncode = 0  # it was us
+
+
+@test
+def signals_stop_at_once(shoal, models):
+    """A server that is told to end before its engines have said anything ends well."""
+    for _ in range(5):
+        with Shoal(shoal, models=paths(models), wait=None) as server:
+            assert server.stop() == 0
 
 
 @test

@@ -118,8 +118,8 @@ async def state(port):
 
 
 async def settled(port):
-    """The house once nothing is in it, or as it is after five seconds."""
-    for _ in range(50):
+    """The house once nothing is in it, or as it is after a minute."""
+    for _ in range(600):
         house = await state(port)
         if all(m["requests_running"] + m["requests_waiting"] == 0 and m["memory"]["kv_used_bytes"] == 0 for m in house["data"]):
             break

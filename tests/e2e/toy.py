@@ -116,10 +116,10 @@ class Server:
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
             try:
-                self.process.wait(10)
+                self.process.wait(30)
             except subprocess.TimeoutExpired:
                 self.signal(signal.SIGTERM)
-                self.process.wait(10)
+                self.process.wait(30)
         return self.process.returncode
 
     def metric(self, name):
@@ -128,7 +128,14 @@ class Server:
                 return float(line.rsplit(" ", 1)[1])
         return None
 
-    def wait_idle(self, seconds=5):
+    def wait_live(self, n=1, seconds=30):
+        """The toy house has so many requests."""
+        end = time.monotonic() + seconds
+        while self.metric("toy_live_requests") < n:
+            assert time.monotonic() < end, f"still fewer than {n} requests"
+            time.sleep(0.005)
+
+    def wait_idle(self, seconds=30):
         """No request lives, here or in the toy house."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -174,9 +181,19 @@ def stream(port, path, body, headers=None, timeout=20):
     return status, events
 
 
+def until(what, seconds=30, pause=0.02):
+    """Waits until what() is true."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"still not so after {seconds} s"
+        time.sleep(pause)
+
+
 def raw(port, data, seconds=3.0, end=False):
-    """Sends bytes, returns all that comes back until the server closes or time is up; (bytes, closed)."""
-    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as sock:
+    """Sends bytes, returns all that comes back until the server closes or is quiet for so long; (bytes, closed).
+
+    The first byte may take longer: a loaded machine is slow."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
         got = b""
         try:
             for piece in data if isinstance(data, list) else [data]:
@@ -190,6 +207,7 @@ def raw(port, data, seconds=3.0, end=False):
                 if not piece:
                     return got, True
                 got += piece
+                sock.settimeout(seconds)
         except (TimeoutError, socket.timeout):
             return got, False
         except (ConnectionResetError, BrokenPipeError):

@@ -47,7 +47,7 @@ void sim_check_end(struct sim *sim)
         if (sim->engines[i].n_sent != 0)
             wrong(sim, "a request that was sent and never came back");
     }
-    if (sim->n_over != sim->options->workload->n_requests || sim->n_held != 0 ||
+    if (sim->n_over != sim->stream.next || sim->n_held != 0 ||
         sim->n_free_clients != sim->n_clients_max)
         wrong(sim, "a request that was lost");
 }

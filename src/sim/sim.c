@@ -134,6 +134,7 @@ static void sim_close(struct sim *sim)
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
+    sim_workload_end(&sim->stream);
 }
 
 /* ---- The door: clients come, wait, are sent, hear, go. ---- */
@@ -378,7 +379,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
 {
     struct sim sim;
     sim_open(&sim, options, report);
-    while (report->wrong == NULL && sim.n_over < options->workload->n_requests && advance(&sim)) {}
+    while (report->wrong == NULL && sim.n_over < sim.stream.next && advance(&sim)) {}
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
     sim_report_unfinished(&sim);

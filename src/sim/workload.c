@@ -1,83 +1,354 @@
-/* The seeded stream of requests: Poisson arrivals, a service drawn by its share of the rate,
- * lognormal lengths. Every purpose has its own stream of dice. */
+/* The stream of requests: a heap of sources, the earliest first, each a draw's clock or a place in
+ * a trace; every purpose has its own dice. */
 #include "sim/workload.h"
 
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "sim/trace.h"
+#include "sim/workload_draw.h"
 
-enum { DICE_GAPS = 1, DICE_SERVICE, DICE_LENGTHS, DICE_CANCEL, DICE_DEADLINE };
+struct sim_source {
+    const struct sim_traffic *traffic; /* or */
+    const struct sim_replay *replay;
+    struct sim_draw_clock clock;
+    uint64_t n_arrivals, n_lengths; /* so far */
+    int64_t arrives_ns;             /* its next, unless it is out of the heap */
+    size_t row, row_begin, row_end; /* of the replay: the next, those of its window */
+    uint32_t repeat;
+    int64_t period_ns;
+    uint32_t index;
+    uint16_t service;
+};
+
+/* ---- One source. ---- */
+
+static int64_t to_ns(double s)
+{
+    return s < 9e9 ? (int64_t)(s * 1e9) : TIME_NEVER;
+}
+
+static size_t first_row_from(const struct sim_trace *trace, int64_t at_ns)
+{
+    size_t low = 0, high = trace->n_rows;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->rows[middle].arrived_ns < at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void begin_replay(struct sim_source *source)
+{
+    const struct sim_replay *r = source->replay;
+    const struct sim_trace *trace = r->trace;
+    int64_t to = r->to_ns > 0 ? r->to_ns : TIME_NEVER;
+    source->row = source->row_begin = first_row_from(trace, r->from_ns);
+    source->row_end = first_row_from(trace, to);
+    size_t n = source->row_end - source->row_begin;
+    if (n == 0)
+        return;
+    /* Repeats follow each other as if the gap between them were a usual one. */
+    int64_t last_ns = trace->rows[source->row_end - 1].arrived_ns - r->from_ns;
+    source->period_ns = to != TIME_NEVER ? to - r->from_ns
+                        : n > 1          ? last_ns + last_ns / (int64_t)(n - 1)
+                                         : last_ns + TIME_NS_PER_S;
+}
+
+static int64_t replay_ns(const struct sim_source *source)
+{
+    const struct sim_replay *r = source->replay;
+    int64_t ns = r->trace->rows[source->row].arrived_ns - r->from_ns;
+    if (source->repeat > 0 && source->period_ns > (TIME_NEVER - ns) / source->repeat)
+        return TIME_NEVER;
+    ns += source->period_ns * source->repeat;
+    return r->speed > 0 && r->speed != 1 ? to_ns((double)ns / r->speed * 1e-9) : ns;
+}
+
+/* Sets when the source asks next. False: never again. */
+static bool advance(struct sim_source *source)
+{
+    const struct sim_traffic *t = source->traffic;
+    if (source->replay != NULL) {
+        if (source->row == source->row_end) {
+            if (source->row_begin == source->row_end ||
+                source->repeat + 1 >= source->replay->n_repeats)
+                return false;
+            source->row = source->row_begin;
+            source->repeat++;
+        }
+        source->arrives_ns = replay_ns(source);
+        return source->arrives_ns != TIME_NEVER;
+    }
+    if (t->n_requests > 0 && source->n_arrivals == t->n_requests)
+        return false;
+    if (t->times_ns != NULL) {
+        if (source->n_arrivals == t->n_times)
+            return false;
+        int64_t ns = t->times_ns[source->n_arrivals];
+        source->arrives_ns = t->times_speed > 0 ? to_ns((double)ns / t->times_speed * 1e-9) : ns;
+    } else {
+        source->arrives_ns = to_ns(sim_workload_draw_arrival(&source->clock));
+    }
+    source->n_arrivals++;
+    return source->arrives_ns != TIME_NEVER;
+}
+
+static bool asks_nothing(const struct sim_traffic *t)
+{
+    if (t->times_ns != NULL)
+        return t->n_times == 0;
+    return t->arrivals == SIM_ONCE ? t->n_requests == 0 : !(t->rate_per_s > 0);
+}
+
+/* ---- The heap: of equal times the source of the lower index comes first. ---- */
+
+static bool is_before(const struct sim_stream *stream, uint32_t a, uint32_t b)
+{
+    int64_t x = stream->sources[a].arrives_ns, y = stream->sources[b].arrives_ns;
+    return x != y ? x < y : a < b;
+}
+
+static void sift_down(struct sim_stream *stream, uint32_t at)
+{
+    uint32_t source = stream->heap[at];
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= stream->n_heap)
+            break;
+        if (child + 1 < stream->n_heap &&
+            is_before(stream, stream->heap[child + 1], stream->heap[child]))
+            child++;
+        if (!is_before(stream, stream->heap[child], source))
+            break;
+        stream->heap[at] = stream->heap[child];
+        at = child;
+    }
+    stream->heap[at] = source;
+}
+
+/* The first source asked: it goes where its next request belongs. */
+static void advance_first(struct sim_stream *stream)
+{
+    if (!advance(&stream->sources[stream->heap[0]]))
+        stream->heap[0] = stream->heap[--stream->n_heap];
+    if (stream->n_heap > 1)
+        sift_down(stream, 0);
+}
+
+/* ---- The stream. ---- */
+
+static void add_drawn(struct sim_stream *stream, const struct sim_traffic *traffic,
+                      uint16_t service, uint32_t index)
+{
+    const struct sim_workload *w = stream->workload;
+    struct sim_source *source = &stream->sources[stream->n_sources];
+    if (asks_nothing(traffic))
+        return;
+    *source = (struct sim_source){ .traffic = traffic, .index = index, .service = service };
+    if (traffic->times_ns == NULL)
+        sim_workload_draw_begin(&source->clock, traffic, w->seed, index);
+    double before = stream->n_sources > 0 ? stream->shares[stream->n_sources - 1] : 0;
+    stream->shares[stream->n_sources] = before + traffic->rate_per_s;
+    if (advance(source))
+        stream->heap[stream->n_heap++] = stream->n_sources++;
+}
+
+static void add_replay(struct sim_stream *stream, const struct sim_replay *replay, uint32_t index)
+{
+    struct sim_source *source = &stream->sources[stream->n_sources];
+    *source = (struct sim_source){ .replay = replay, .index = index };
+    begin_replay(source);
+    if (source->row_begin < source->row_end && advance(source))
+        stream->heap[stream->n_heap++] = stream->n_sources++;
+}
 
 void sim_workload_begin(struct sim_stream *stream, const struct sim_workload *workload)
 {
-    *stream = (struct sim_stream){ .workload = workload };
-    for (int32_t i = 0; i < workload->n_services; i++)
-        stream->rate_per_s += workload->services[i].rate_per_s;
-    CHECK(stream->rate_per_s > 0);
-    rng_init(&stream->gaps, workload->seed, DICE_GAPS);
+    uint32_t n_services = (uint32_t)workload->n_services;
+    uint32_t n_max = n_services + workload->n_more + workload->n_replays;
+    CHECK(workload->run_length <= 1 || workload->n_replays == 0);
+    *stream = (struct sim_stream){
+        .workload = workload,
+        .sources = mem_take(n_max * sizeof(*stream->sources)),
+        .heap = mem_take(n_max * sizeof(*stream->heap)),
+        .shares = mem_take(n_max * sizeof(*stream->shares)),
+    };
+    for (uint32_t i = 0; i < n_services; i++)
+        add_drawn(stream, &workload->services[i], (uint16_t)i, i);
+    for (uint32_t i = 0; i < workload->n_more; i++)
+        add_drawn(stream, &workload->more[i], workload->more[i].service, LIMIT_SERVICES + i);
+    for (uint32_t i = 0; i < workload->n_replays; i++)
+        add_replay(stream, &workload->replays[i], LIMIT_SERVICES + workload->n_more + i);
+    for (uint32_t i = stream->n_heap / 2; i-- > 0;)
+        sift_down(stream, i);
 }
 
-static double dice(const struct sim_workload *w, uint64_t purpose, uint64_t number)
+void sim_workload_end(struct sim_stream *stream)
 {
-    return rng_unit_of(rng_at(w->seed, purpose, number));
+    mem_give(stream->sources);
+    mem_give(stream->heap);
+    mem_give(stream->shares);
+    *stream = (struct sim_stream){ 0 };
 }
 
-static uint16_t draw_service(const struct sim_stream *stream, uint64_t number)
+/* ---- One request. ---- */
+
+static double dice(const struct sim_workload *w, const struct sim_source *source, uint32_t purpose,
+                   uint64_t number)
+{
+    return rng_unit_of(rng_at(w->seed, sim_workload_dice(source->index, purpose), number));
+}
+
+static double normal_dice(const struct sim_workload *w, const struct sim_source *source,
+                          uint32_t purpose, uint64_t number)
+{
+    return sim_workload_draw_normal(dice(w, source, purpose, number) + 0x1p-54);
+}
+
+static int32_t draw_noisy_output(const struct sim_workload *w, const struct sim_source *source,
+                                 uint64_t number, int32_t n_output)
+{
+    for (uint64_t i = 0; i < 64; i++) {
+        double noise = normal_dice(w, source, SIM_DICE_OUTPUT, number * 64 + i);
+        double n = num_floor(n_output * (1 + w->output_noise * noise) + 0.5);
+        if (n >= 1)
+            return n < LIMIT_CONTEXT ? (int32_t)n : LIMIT_CONTEXT;
+    }
+    return 1;
+}
+
+/* What is drawn of any request, whether its lengths are drawn or read. */
+static void finish(const struct sim_workload *w, const struct sim_source *source, uint64_t number,
+                   struct sim_ask *ask)
+{
+    if (w->prediction_noise >= 0 && ask->n_predicted == 0) {
+        double off =
+            w->prediction_noise > 0
+                ? num_exp(w->prediction_noise * normal_dice(w, source, SIM_DICE_PREDICTION, number))
+                : 1;
+        double n = (double)ask->n_output * off;
+        ask->n_predicted = n < LIMIT_CONTEXT ? max_i32((int32_t)n, 1) : LIMIT_CONTEXT;
+    }
+    if (w->output_noise > 0)
+        ask->n_output = draw_noisy_output(w, source, number, ask->n_output);
+    if (w->cancelled > 0 && dice(w, source, SIM_DICE_CANCEL, 2 * number) < w->cancelled)
+        ask->cancel_ns = ask->arrived_ns +
+                         (int64_t)(-num_log(1 - dice(w, source, SIM_DICE_CANCEL, 2 * number + 1)) *
+                                   (double)w->cancel_ns_mean);
+    if (w->with_deadline > 0 && dice(w, source, SIM_DICE_DEADLINE, number) < w->with_deadline)
+        ask->deadline_ns = ask->arrived_ns + w->deadline_ns;
+}
+
+static void take_row(const struct sim_source *source, struct sim_ask *ask)
+{
+    const struct sim_replay *r = source->replay;
+    const struct sim_trace_row *row = &r->trace->rows[source->row];
+    struct sim_pair pair =
+        sim_workload_draw_cut(&r->filter, (struct sim_pair){ row->n_prompt, row->n_output });
+    ask->service = r->service_of[row->model];
+    ask->tenant = row->tenant;
+    ask->priority = row->priority;
+    ask->n_prompt = pair.n_prompt;
+    ask->n_output = pair.n_output;
+    ask->n_predicted = row->n_predicted;
+    if (row->deadline_ns > 0)
+        ask->deadline_ns = ask->arrived_ns + row->deadline_ns;
+    if (row->n_prefix > 0) {
+        ask->prefix = &r->trace->blocks[row->prefix_at];
+        ask->n_prefix = row->n_prefix;
+        ask->prefix_tokens = r->trace->prefix_tokens;
+    }
+}
+
+/* The source whose turn it is where requests come in runs: drawn by its share of the rate. */
+static uint32_t source_of_run(struct sim_stream *stream)
 {
     const struct sim_workload *w = stream->workload;
-    double x = dice(w, DICE_SERVICE, number) * stream->rate_per_s;
-    int32_t i = 0;
-    while (i < w->n_services - 1 && x >= w->services[i].rate_per_s)
-        x -= w->services[i++].rate_per_s;
-    return (uint16_t)i;
-}
-
-static int32_t draw_length(const struct sim_lengths *lengths, struct rng *rng)
-{
-    double x = num_exp(lengths->mean_log +
-                       (lengths->sigma_log > 0 ? lengths->sigma_log * rng_normal(rng) : 0));
-    if (x >= (double)lengths->max)
-        return lengths->max;
-    return max_i32((int32_t)num_floor(x + 0.5), max_i32(lengths->min, 1));
+    if (stream->run_left == 0) {
+        double x = rng_unit_of(rng_at(w->seed, SIM_DICE_RUNS, stream->n_runs++)) *
+                   stream->shares[stream->n_sources - 1];
+        uint32_t i = 0;
+        while (i + 1 < stream->n_sources && x >= stream->shares[i])
+            i++;
+        stream->run_source = i;
+        stream->run_left = w->run_length;
+    }
+    stream->run_left--;
+    return stream->run_source;
 }
 
 bool sim_workload_next(struct sim_stream *stream, struct sim_ask *ask)
 {
     const struct sim_workload *w = stream->workload;
-    struct rng lengths;
-    if (stream->next == w->n_requests)
+    if (stream->n_heap == 0 || stream->next == w->n_requests)
         return false;
-    uint64_t number = stream->next++;
-    stream->clock_s += rng_exponential(&stream->gaps) / stream->rate_per_s;
+    struct sim_source *first = &stream->sources[stream->heap[0]], *source = first;
+    if (w->until_ns > 0 && first->arrives_ns >= w->until_ns)
+        return false;
+    if (w->run_length > 1)
+        source = &stream->sources[source_of_run(stream)];
     *ask = (struct sim_ask){
-        .number = number,
-        .arrived_ns = (int64_t)(stream->clock_s * 1e9),
-        .service = draw_service(stream, number),
+        .number = stream->next++,
+        .arrived_ns = first->arrives_ns,
         .cancel_ns = TIME_NEVER,
         .deadline_ns = TIME_NEVER,
     };
-    const struct sim_traffic *traffic = &w->services[ask->service];
-    rng_init(&lengths, w->seed ^ (number << 8), DICE_LENGTHS);
-    ask->n_prompt = draw_length(&traffic->prompt, &lengths);
-    ask->n_output = draw_length(&traffic->output, &lengths);
-    if (w->length_noise >= 0)
-        ask->n_predicted = max_i32(
-            (int32_t)((double)ask->n_output *
-                      (w->length_noise > 0 ? num_exp(w->length_noise * rng_normal(&lengths)) : 1)),
-            1);
-    if (dice(w, DICE_CANCEL, 2 * number) < w->cancelled)
-        ask->cancel_ns =
-            ask->arrived_ns + (int64_t)(-num_log(1 - dice(w, DICE_CANCEL, 2 * number + 1)) *
-                                        (double)w->cancel_ns_mean);
-    if (dice(w, DICE_DEADLINE, number) < w->with_deadline)
-        ask->deadline_ns = ask->arrived_ns + w->deadline_ns;
+    uint64_t number = source->n_lengths++;
+    if (source->replay != NULL) {
+        take_row(source, ask);
+        source->row++;
+    } else {
+        const struct sim_traffic *t = source->traffic;
+        struct sim_pair pair = sim_workload_draw_lengths(t, w->seed, source->index, number);
+        ask->service = source->service;
+        ask->tenant = t->tenant;
+        ask->priority = t->priority;
+        ask->n_prompt = pair.n_prompt;
+        ask->n_output = pair.n_output;
+    }
+    finish(w, source, number, ask);
+    advance_first(stream);
     return true;
 }
 
-struct sim_traffic sim_workload_conversations(double rate_per_s)
+/* ---- The whole. ---- */
+
+void sim_workload_tokens(const struct sim_workload *workload, const struct sim_ask *ask,
+                         int32_t from, int32_t n, int32_t *tokens)
 {
-    return (struct sim_traffic){
-        .rate_per_s = rate_per_s,
-        .prompt = { 6.9276, 0.5, 1, 8000 },  /* log 1,020 */
-        .output = { 4.8598, 0.99, 2, 1500 }, /* log 129 */
-    };
+    uint32_t n_named = ask->n_prefix * (uint32_t)ask->prefix_tokens;
+    for (int32_t i = 0; i < n; i++) {
+        uint32_t at = (uint32_t)(from + i);
+        uint64_t bits;
+        if (at < n_named)
+            bits = rng_at(ask->prefix[at / (uint32_t)ask->prefix_tokens], SIM_DICE_NAMED_TOKENS,
+                          at % (uint32_t)ask->prefix_tokens);
+        else
+            bits = rng_at(workload->seed, ask->number << 8 | SIM_DICE_TOKENS, at);
+        tokens[i] = (int32_t)(bits & 32767);
+    }
+}
+
+static void scale(struct sim_traffic *traffic, double factor)
+{
+    traffic->rate_per_s *= factor;
+    if (traffic->times_ns != NULL)
+        traffic->times_speed = (traffic->times_speed > 0 ? traffic->times_speed : 1) * factor;
+}
+
+void sim_workload_scale(struct sim_workload *workload, double factor)
+{
+    CHECK(factor > 0);
+    for (int32_t i = 0; i < workload->n_services; i++)
+        scale(&workload->services[i], factor);
+    for (uint32_t i = 0; i < workload->n_more; i++)
+        scale(&workload->more[i], factor);
+    for (uint32_t i = 0; i < workload->n_replays; i++) {
+        struct sim_replay *r = &workload->replays[i];
+        r->speed = (r->speed > 0 ? r->speed : 1) * factor;
+    }
 }

@@ -26,7 +26,7 @@ static void run(const char *predictor, int32_t n_rounds_max, struct sim_report *
                                      .n_services = 1,
                                      .cancelled = 0.1,
                                      .cancel_ns_mean = 1000000000,
-                                     .length_noise = 0.2 };
+                                     .prediction_noise = 0.2 };
     workload.services[0] = (struct sim_traffic){ 20, { 4.5, 0.8, 1, 600 }, { 3.5, 0.9, 1, 300 } };
     schedule_config_init(&config);
     config.n_rounds_max = n_rounds_max;

@@ -71,7 +71,7 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
         .cancel_ns_mean = TIME_NS_PER_S,
         .with_deadline = 0.1,
         .deadline_ns = 3 * TIME_NS_PER_S,
-        .length_noise = 0.3,
+        .prediction_noise = 0.3,
     };
     for (int32_t i = 0; i < n_services; i++)
         w->workload.services[i] = (struct sim_traffic){
@@ -176,7 +176,7 @@ static void waits_like_m_d_1(void **state)
                       .decode_scale = 1 },
         };
         struct sim_workload workload = {
-            .seed = test_seed(7) + i, .n_requests = 400000, .n_services = 1, .length_noise = -1
+            .seed = test_seed(7) + i, .n_requests = 400000, .n_services = 1, .prediction_noise = -1
         };
         workload.services[0] = (struct sim_traffic){ .rate_per_s = loads[i] / service_s,
                                                      .prompt = { 3, 0, 1, 100 },

@@ -20,7 +20,7 @@ static void has_the_figures_asked_for(void **state)
                               .cancel_ns_mean = 1000000,
                               .with_deadline = 0.1,
                               .deadline_ns = 77,
-                              .length_noise = 0 };
+                              .prediction_noise = 0 };
     struct sim_stream stream;
     struct sim_ask ask;
     int64_t n_first = 0, n_cancelled = 0, n_deadline = 0, last_ns = 0, cancel_ns = 0, n_short = 0;
@@ -39,6 +39,7 @@ static void has_the_figures_asked_for(void **state)
         cancel_ns += ask.cancel_ns != TIME_NEVER ? ask.cancel_ns - ask.arrived_ns : 0;
         n_deadline += ask.deadline_ns == ask.arrived_ns + 77;
     }
+    sim_workload_end(&stream);
     assert_true(last_ns > 2450 * TIME_NS_PER_S && last_ns < 2550 * TIME_NS_PER_S); /* N / 40 */
     assert_true(in_range(n_first, 0.74, 0.76));
     assert_true(in_range(n_short, 0.49, 0.51)); /* the median */
@@ -49,7 +50,9 @@ static void has_the_figures_asked_for(void **state)
 
 static void one_seed_is_one_stream(void **state)
 {
-    struct sim_workload w = { .seed = 3, .n_requests = 1000, .n_services = 1, .length_noise = 0.5 };
+    struct sim_workload w = {
+        .seed = 3, .n_requests = 1000, .n_services = 1, .prediction_noise = 0.5
+    };
     struct sim_stream a, b;
     struct sim_ask x, y;
     int n_other = 0;
@@ -63,10 +66,14 @@ static void one_seed_is_one_stream(void **state)
         assert_true(sim_workload_next(&b, &y));
         assert_memory_equal(&x, &y, sizeof(x));
     }
+    sim_workload_end(&a);
+    sim_workload_end(&b);
     sim_workload_begin(&a, &w);
     sim_workload_begin(&b, &other);
     while (sim_workload_next(&a, &x) && sim_workload_next(&b, &y))
         n_other += x.n_prompt != y.n_prompt;
+    sim_workload_end(&a);
+    sim_workload_end(&b);
     assert_true(n_other > 900);
 }
 

@@ -303,7 +303,7 @@ def main():
     rates.append("static const float burstgpt_rates[] = {")
     rates += lines(factors(by_hour), indent=4)
     rates.append("};")
-    profiles.append('    { "burstgpt", "BurstGPT (HPMLL/BurstGPT), CC-BY-4.0, by perryz0 and IsabellaLiu99: the first week",\n'
+    profiles.append('    { "burstgpt", "BurstGPT (HPMLL/BurstGPT), CC-BY-4.0: its first week",\n'
                     f"      {sum(by_hour) / 168 / 3600:.4f}, 1, {{ 3600, 168, burstgpt_rates }} }},")
     guide = [max(j for j in range(63) if P[j] <= i / 256) for i in range(256)]
     points = ["const double sim_tables_p[SIM_QUANTILES] = {"] + lines([f"{p:.6g}" for p in P], indent=4) + ["};"]

@@ -322,7 +322,7 @@ const struct sim_rate_table sim_tables_rates[] = {
       5.5304, 1.026, { 60, 58, azure_conv_rates } },
     { "azure-code", "Azure/AzurePublicDataset (Splitwise, ISCA 2024), CC-BY-4.0",
       2.5667, 7.150, { 60, 57, azure_code_rates } },
-    { "burstgpt", "BurstGPT (HPMLL/BurstGPT), CC-BY-4.0, by perryz0 and IsabellaLiu99: the first week",
+    { "burstgpt", "BurstGPT (HPMLL/BurstGPT), CC-BY-4.0: its first week",
       0.0323, 1, { 3600, 168, burstgpt_rates } },
 };
 const uint32_t sim_tables_n_rates = COUNT_OF(sim_tables_rates);

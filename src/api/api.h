@@ -43,6 +43,7 @@ struct api_options {
     int32_t n_connections_max;
     int64_t body_bytes_max;
     int64_t drain_ns_max; /* SIGTERM: how long admitted streams may take */
+    int64_t stall_ns;     /* an engine with work and no step for so long is unwell; 0 = 30 s */
     int64_t hold_ns_max;  /* how long a request may wait for its model to load */
     uint64_t door;        /* high bits of request ids */
     int n_models;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t STUCK_NS = 30 * TIME_NS_PER_S;
+static const int64_t STUCK_NS = 30 * TIME_NS_PER_S;       /* unless the options say other */
 static const int64_t ANSWER_NS_MAX = 900 * TIME_NS_PER_S; /* a load may take its time */
 
 void api_mirror_open(struct api *api)
@@ -170,10 +170,30 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     *pending = (struct api_pending){ 0 };
 }
 
+/* The house says that it is not healthy: which engine it is. */
+static void name_the_ill(const struct api_mirror *mirror, int64_t now_ns, char *why, size_t n_max)
+{
+    const struct engine_report *oldest = NULL;
+    snprintf(why, n_max, "an engine has failed");
+    for (int32_t i = 0; i < mirror->n_engines; i++) {
+        const struct engine_report *engine = &mirror->engines[i];
+        if (!engine->is_healthy) {
+            snprintf(why, n_max, "engine %d has failed", engine->engine);
+            return;
+        }
+        if (oldest == NULL || engine->now_ns < oldest->now_ns)
+            oldest = engine;
+    }
+    if (oldest != NULL)
+        snprintf(why, n_max, "engine %d has said nothing for %lld s", oldest->engine,
+                 (long long)((now_ns - oldest->now_ns) / TIME_NS_PER_S));
+}
+
 bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t n_max)
 {
     const struct api_mirror *mirror = &api->mirror;
-    if (now_ns - mirror->said_ns > STUCK_NS) {
+    int64_t stuck_ns = api->options.stall_ns > 0 ? api->options.stall_ns : STUCK_NS;
+    if (now_ns - mirror->said_ns > stuck_ns) {
         snprintf(why, n_max, "the house has not answered for %lld s",
                  (long long)((now_ns - mirror->said_ns) / TIME_NS_PER_S));
         return false;
@@ -181,13 +201,16 @@ bool api_mirror_is_well(const struct api *api, int64_t now_ns, char *why, size_t
     for (int32_t i = 0; i < mirror->n_engines; i++) {
         const struct engine_report *engine = &mirror->engines[i];
         int64_t still_ns = now_ns - mirror->steps[i].moved_ns;
-        if (still_ns > STUCK_NS) {
+        if (still_ns > stuck_ns) {
             snprintf(why, n_max, "engine %d has %d requests but has not made a step for %lld s",
                      engine->engine, engine->n_requests, (long long)(still_ns / TIME_NS_PER_S));
             return false;
         }
     }
-    snprintf(why, n_max, "%s", mirror->is_healthy ? "ok" : "an engine has failed");
+    if (mirror->is_healthy)
+        snprintf(why, n_max, "ok");
+    else
+        name_the_ill(mirror, now_ns, why, n_max);
     return mirror->is_healthy;
 }
 

@@ -24,6 +24,7 @@ void config_init(struct config *config)
         .n_connections_max = 16384,
         .body_bytes_max = 16 << 20,
         .drain_ns = 30 * TIME_NS_PER_S,
+        .stall_ns = 30 * TIME_NS_PER_S,
         .hold_ns = 120 * TIME_NS_PER_S,
         .n_held_max = 1024,
         .keep_alive_ns = 300 * TIME_NS_PER_S,

@@ -51,6 +51,8 @@ static const struct config_key global_keys[] = {
       "bytes of a request's body" },
     { "drain", CONFIG_DURATION, GLOBAL(drain_ns), 0, DAY,
       "how long admitted requests may take after SIGTERM" },
+    { "stall", CONFIG_DURATION, GLOBAL(stall_ns), TIME_NS_PER_S, DAY,
+      "an engine with work and no step for so long fails /health" },
     { "hold", CONFIG_DURATION, GLOBAL(hold_ns), 0, DAY,
       "how long a request waits for its model to load" },
     { "max_held", CONFIG_COUNT, GLOBAL(n_held_max), 1, 1 << 19,

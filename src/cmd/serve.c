@@ -194,6 +194,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .n_connections_max = (int32_t)config->n_connections_max,
         .body_bytes_max = config->body_bytes_max,
         .drain_ns_max = config->drain_ns,
+        .stall_ns = config->stall_ns,
         .hold_ns_max = config->hold_ns,
         .n_models = n_models,
         .models = models,

@@ -14,6 +14,7 @@
 #include "base/wake.h"
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -318,7 +319,9 @@ struct engine_host *engine_host_open(const struct engine_host_options *options)
     engine.emit = emit;
     engine.emit_self = host;
     host->engine = engine_open(&engine);
-    host->thread = thread_start("shoal-engine", run, host);
+    char name[16];
+    snprintf(name, sizeof(name), "engine-%d", engine.id);
+    host->thread = thread_start(name, run, host);
     return host;
 }
 

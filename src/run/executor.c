@@ -12,6 +12,7 @@
 #include "engine/bodies.h"
 #include "kv/kv.h"
 #include "run/sampler.h"
+#include <stdio.h>
 #include <string.h>
 
 struct job {
@@ -255,7 +256,9 @@ struct run_executor *run_executor_open(const struct run_executor_options *option
         x->results[i].store = mem_take(sizeof(struct token_logprobs) * n_logits);
     wake_open(&x->job_wake);
     wake_open(&x->done_wake);
-    x->thread = thread_start("shoal-lane", lane_thread, x);
+    char name[16];
+    snprintf(name, sizeof name, "lane-%d", options->id);
+    x->thread = thread_start(name, lane_thread, x);
     return x;
 }
 

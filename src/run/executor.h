@@ -15,6 +15,7 @@ struct run_executor_options {
     int32_t n_rows_max;       /* tokens of one batch */
     int32_t n_logit_rows_max; /* requests of one batch */
     enum dtype kv_dtype;
+    uint16_t id; /* of its engine, for the thread's name */
 };
 struct run_executor *run_executor_open(const struct run_executor_options *options);
 void run_executor_close(struct run_executor *executor);

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "base/wake.h"
 #include "run/profile.h"
+#include <stdio.h>
 #include <string.h>
 
 enum load_state {
@@ -460,14 +461,17 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
     }
     const struct run_executor_options executor = { options->device, options->n_rows_max,
-                                                   options->n_logit_rows_max, options->kv_dtype };
+                                                   options->n_logit_rows_max, options->kv_dtype,
+                                                   options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
     host.engine.exec = run_executor_exec(unit->executor);
     unit->host = engine_host_open(&host);
     wake_open(&unit->job_wake);
     wake_open(&unit->loader_wake);
-    unit->loader = thread_start("shoal-load", loader_thread, unit);
+    char name[16];
+    snprintf(name, sizeof name, "load-%d", options->host.engine.id);
+    unit->loader = thread_start(name, loader_thread, unit);
     return unit;
 }
 

@@ -20,7 +20,8 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (handle == 0)
         return false;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    *entry = (struct gateway_entry){ .request = *request,
+    *entry->request = *request;
+    *entry = (struct gateway_entry){ .request = entry->request,
                                      .door_epoch = request->epoch,
                                      .n_tokens_room = request->n_tokens + 64 };
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
@@ -28,10 +29,11 @@ static bool submit(void *self, const struct request *request, const struct reque
     memcpy(entry->body, body, body->n_bytes);
     entry->tokens = mem_take(sizeof(int32_t) * (size_t)entry->n_tokens_room);
     memcpy(entry->tokens, request_body_tokens(body), sizeof(int32_t) * body->n_tokens);
-    if (entry->request.n_predicted <= 0)
-        entry->request.n_predicted = gateway_state_predict(g, entry);
+    if (entry->request->n_predicted <= 0)
+        entry->request->n_predicted = gateway_state_predict(g, entry);
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
     gateway_state_hold(g, slots_index(handle));
+    gateway_route_saw(g, ROUTE_ARRIVED, slots_index(handle), 0);
     return true;
 }
 
@@ -42,9 +44,9 @@ static void cancel(void *self, uint64_t id)
     if (handle == 0)
         return;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    if (entry->state == GATEWAY_OVER || (entry->request.flags & REQUEST_CANCELLED))
+    if (entry->state == GATEWAY_OVER || (entry->request->flags & REQUEST_CANCELLED))
         return;
-    entry->request.flags |= REQUEST_CANCELLED;
+    entry->request->flags |= REQUEST_CANCELLED;
     if (entry->state == GATEWAY_HELD) {
         gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
     } else if (!gateway_route_cancel(g, entry)) {
@@ -61,7 +63,7 @@ static void drop_shown(struct cluster_gateway *g)
         port->pop(port->self, port->address);
     g->is_popping = false;
     if (g->shown != GATEWAY_NONE)
-        gateway_state_drop(g, gateway_state_find(g, g->entries[g->shown].request.id));
+        gateway_state_drop(g, gateway_state_find(g, g->requests[g->shown].id));
     g->shown = GATEWAY_NONE;
 }
 
@@ -75,12 +77,12 @@ static bool next(void *self, struct service_event *event, const void **payload)
     struct gateway_entry *entry = &g->entries[at];
     gateway_state_remove(g, &g->over, at);
     *event =
-        (struct service_event){ .id = entry->request.id,
+        (struct service_event){ .id = entry->request->id,
                                 .epoch = entry->door_epoch,
                                 .what = SERVICE_ENDED,
                                 .why = entry->why,
-                                .position = entry->request.n_tokens,
-                                .n_preempted = (int32_t)entry->request.n_preempted,
+                                .position = entry->request->n_tokens,
+                                .n_preempted = (int32_t)entry->request->n_preempted,
                                 .n_bytes = entry->sentence ? (int32_t)strlen(entry->sentence) : 0 };
     *payload = entry->sentence;
     g->shown = at;
@@ -170,10 +172,19 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
     for (int e = 0; e < g->options.n_engines; e++) {
         if (g->reports[e].now_ns == 0)
             g->reports[e].now_ns = now_ns; /* its time to speak up begins */
+        if (g->full_until_ns[e] == 0)
+            continue;
+        if (g->full_until_ns[e] > now_ns) {
+            wake = min_i64(wake, g->full_until_ns[e]);
+            continue;
+        }
+        g->full_until_ns[e] = 0;
+        gateway_route_refresh(g, e);
+        g->is_dirty = true;
     }
     gateway_route_repeat_cancels(g);
     if (g->held.n > 0) {
-        wake = gateway_route_watch_held(g);
+        wake = min_i64(wake, gateway_route_watch_held(g));
         if (g->is_dirty || g->route_ns <= now_ns)
             g->route_ns = gateway_route_send(g);
         wake = min_i64(wake, g->route_ns);
@@ -250,26 +261,37 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->services = mem_take(sizeof *g->services * (size_t)options->n_services);
     memcpy(g->services, options->services, sizeof *g->services * (size_t)options->n_services);
     g->entries = mem_take(sizeof *g->entries * n);
+    g->requests = mem_take(sizeof *g->requests * n);
+    g->held_nodes = mem_take(sizeof *g->held_nodes * n);
+    g->deadline_nodes = mem_take(sizeof *g->deadline_nodes * n);
+    for (uint32_t i = 0; i < n; i++)
+        g->entries[i].request = &g->requests[i];
     slots_init(&g->slots, n);
     map_init(&g->by_id, n);
-    g->held = g->over = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
+    route_held_init(&g->held, g->requests, g->routed, g->held_nodes);
+    tree_init(&g->deadlines);
+    g->over = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * LIMIT_ENGINES);
-    g->held_view = mem_take(sizeof(*g->held_view) * n);
-    g->held_slots = mem_take(sizeof *g->held_slots * n);
     g->choices = mem_take(sizeof *g->choices * n);
+    for (int s = 0; s < options->n_services; s++) {
+        g->since[s] = g->over;
+        g->routed[s] =
+            (struct route_service){ .slo = options->services[s].slo, .n_output_mean = 128.0 };
+        g->wanted_ns[s] = -TIME_NS_PER_S;
+    }
+    open_lengths(g);
+    const struct route_limits limits = { LIMIT_ENGINES, (int32_t)n, LIMIT_SERVICES };
+    g->router_state = mem_take(options->router->state_bytes(&limits));
+    g->scratch =
+        mem_take(options->router->scratch_bytes ? options->router->scratch_bytes(&limits) : 0);
+    options->router->open(g->router_state, &limits, options->router_config);
     for (int e = 0; e < options->n_engines; e++) {
-        g->engines[e].report = &g->reports[e];
         g->reports[e].engine = (uint16_t)e;
         g->reports[e].n_services = options->n_services;
         g->reports[e].is_healthy = true; /* until it says otherwise, or nothing for too long */
+        gateway_route_refresh(g, e);
     }
-    for (int s = 0; s < options->n_services; s++)
-        g->wanted_ns[s] = -TIME_NS_PER_S;
-    open_lengths(g);
-    const struct route_limits limits = { LIMIT_ENGINES, (int32_t)n };
-    g->router_state = mem_take(options->router->state_bytes(&limits));
-    options->router->open(g->router_state, &limits, options->router_config);
     return g;
 }
 
@@ -286,8 +308,10 @@ void cluster_gateway_close(struct cluster_gateway *g)
     map_free(&g->by_id);
     length_book_close(&g->lengths);
     mem_give(g->reports);
-    mem_give(g->held_view);
-    mem_give(g->held_slots);
+    mem_give(g->requests);
+    mem_give(g->held_nodes);
+    mem_give(g->deadline_nodes);
+    mem_give(g->scratch);
     mem_give(g->choices);
     mem_give(g->router_state);
     mem_give(g);

@@ -21,7 +21,7 @@ static void append_tokens(struct gateway_entry *entry, const int32_t *tokens, in
         entry->n_tokens_room = room;
     }
     memcpy(entry->tokens + position, tokens, sizeof(int32_t) * (size_t)n);
-    entry->request.n_tokens = need;
+    entry->request->n_tokens = need;
 }
 
 static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entry)
@@ -38,16 +38,35 @@ static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entr
 static void take_return(struct cluster_gateway *g, uint32_t handle,
                         const struct service_event *event)
 {
-    struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    bool is_cancelled = entry->request.flags & REQUEST_CANCELLED;
+    uint32_t at = slots_index(handle);
+    struct gateway_entry *entry = &g->entries[at];
+    bool is_cancelled = entry->request->flags & REQUEST_CANCELLED;
     note_sent_over(g, entry);
-    if (event->why == SERVICE_FULL)
-        g->engines[entry->engine].full_until_ns = g->now_ns + FULL_BACKOFF_NS;
-    entry->request.n_preempted =
-        (uint32_t)max_i32((int32_t)entry->request.n_preempted, event->n_preempted);
-    gateway_state_hold(g, slots_index(handle));
+    entry->request->n_preempted =
+        (uint32_t)max_i32((int32_t)entry->request->n_preempted, event->n_preempted);
+    gateway_state_hold(g, at);
+    gateway_route_saw(g, ROUTE_RETURNED, at, event->why);
+    if (event->why == SERVICE_FULL) {
+        g->full_until_ns[entry->engine] = g->now_ns + FULL_BACKOFF_NS;
+        gateway_route_refresh(g, entry->engine);
+    }
     if (is_cancelled)
-        gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
+        gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
+}
+
+/* ENDED: what its service's requests are like is learned from it. */
+static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
+{
+    struct gateway_entry *entry = &g->entries[slots_index(handle)];
+    const struct request *r = entry->request;
+    struct route_service *service = &g->routed[r->service];
+    service->n_output_mean += 0.05 * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
+    service->n_prompt_mean += 0.05 * ((double)r->n_prompt - service->n_prompt_mean);
+    if (why == SERVICE_STOPPED || why == SERVICE_LENGTH)
+        gateway_state_observe(g, entry);
+    note_sent_over(g, entry);
+    gateway_route_saw(g, ROUTE_ENDED, slots_index(handle), why);
+    gateway_state_drop(g, handle);
 }
 
 /* True when the event is one for the client. Late and repeated ones are dropped: position and epoch
@@ -60,41 +79,32 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     if (handle == 0)
         return false;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    if (entry->state != GATEWAY_SENT || event->epoch != entry->request.epoch)
+    if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch)
         return false;
     *out = *event;
     out->epoch = entry->door_epoch;
     switch (event->what) {
     case SERVICE_TOKENS:
-        if (event->position != entry->request.n_tokens)
+        if (event->position != entry->request->n_tokens)
             return false;
         append_tokens(entry, (const int32_t *)(const void *)(m + 1), event->position,
                       event->n_tokens);
+        if (entry->request->first_ns == 0)
+            entry->request->first_ns = g->now_ns;
         return true;
     case SERVICE_RETURNED:
         take_return(g, handle, event);
         return false;
     default:
-        if (event->why == SERVICE_STOPPED || event->why == SERVICE_LENGTH)
-            gateway_state_observe(g, entry);
-        note_sent_over(g, entry);
-        gateway_state_drop(g, handle);
+        take_end(g, handle, event->why);
         return true;
     }
 }
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    struct route_engine *engine = &g->engines[m->head.engine];
-    struct engine_report *report = &g->reports[m->head.engine];
-    *report = m->report;
-    engine->services = 0;
-    for (int i = 0; i < report->n_services; i++) {
-        if (report->services[i].status == SERVICE_LOADED)
-            engine->services |= UINT64_C(1) << i;
-    }
-    engine->is_open = report->is_healthy && !report->is_draining;
-    engine->n_requests_max = report->n_requests_max;
+    g->reports[m->head.engine] = m->report;
+    gateway_route_refresh(g, m->head.engine);
     g->is_dirty = true;
 }
 
@@ -106,6 +116,7 @@ static void note_change(struct cluster_gateway *g, const struct message_change *
                                            m->weights_bytes, m->activation_bytes };
     if (change.service < report->n_services)
         control_change_apply(&change, &report->services[change.service]);
+    gateway_route_refresh(g, m->head.engine);
     if (g->n_changes == GATEWAY_CHANGES_MAX) {
         g->first_change++;
         g->n_changes--;
@@ -123,13 +134,10 @@ static void take_change(struct cluster_gateway *g, const struct message_change *
     }
     if (m->status != SERVICE_BROKEN)
         return;
-    for (uint32_t at = g->held.first, next; at != GATEWAY_NONE; at = next) {
-        next = g->entries[at].next;
-        if (g->entries[at].request.service == m->head.service)
-            gateway_state_finish(g, at,
-                                 m->cause == STATUS_TOO_LARGE ? SERVICE_TOO_LARGE : SERVICE_FAILED,
-                                 m->fault.text);
-    }
+    while (g->routed[m->head.service].n_held > 0)
+        gateway_state_finish(g, g->routed[m->head.service].first_held,
+                             m->cause == STATUS_TOO_LARGE ? SERVICE_TOO_LARGE : SERVICE_FAILED,
+                             m->fault.text);
 }
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)

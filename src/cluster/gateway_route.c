@@ -14,7 +14,7 @@
 static void refresh_body(struct gateway_entry *entry)
 {
     struct request_body *old = entry->body;
-    uint32_t n_tokens = (uint32_t)entry->request.n_tokens;
+    uint32_t n_tokens = (uint32_t)entry->request->n_tokens;
     if (old->n_tokens == n_tokens)
         return;
     size_t n_bytes = request_body_bytes(n_tokens, old->n_stop_ids, old->n_biases);
@@ -39,8 +39,8 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
                                         sizeof message + entry->body->n_bytes);
     message.head.engine = choice->engine;
-    message.head.service = entry->request.service;
-    message.request = entry->request;
+    message.head.service = entry->request->service;
+    message.request = *entry->request;
     message.request.epoch++;
     message.request.cohort = choice->cohort;
     message.request.n_cohort = choice->n_cohort;
@@ -49,8 +49,8 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     if (!port->send(port->self, g->options.node, &message, sizeof message, entry->body,
                     entry->body->n_bytes))
         return false;
-    gateway_state_remove(g, &g->held, at);
-    entry->request.epoch++;
+    gateway_state_unhold(g, at);
+    entry->request->epoch++;
     entry->state = GATEWAY_SENT;
     entry->engine = choice->engine;
     g->engines[choice->engine].n_sent++;
@@ -62,86 +62,171 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
     const struct bus_port *port = &g->options.port;
     struct message_head head = cluster_message_head(MESSAGE_CANCEL, port->address, sizeof head);
     head.engine = entry->engine;
-    head.service = entry->request.service;
-    head.id = entry->request.id;
+    head.service = entry->request->service;
+    head.id = entry->request->id;
     return port->send(port->self, g->options.node, &head, sizeof head, NULL, 0);
 }
 
-/* ---- Routing. ---- */
+/* ---- What the router sees. ---- */
+
+struct route_view gateway_route_view(const struct cluster_gateway *g)
+{
+    return (struct route_view){ .now_ns = g->now_ns,
+                                .n_engines = g->options.n_engines,
+                                .n_services = g->options.n_services,
+                                .engines = g->engines,
+                                .services = g->routed,
+                                .requests = g->requests,
+                                .services_held = g->held.services_held,
+                                .n_held = g->held.n };
+}
+
+static void tell(struct cluster_gateway *g, const struct route_event *event)
+{
+    const struct route_view view = gateway_route_view(g);
+    g->options.router->saw(g->router_state, &view, event);
+}
+
+void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t at, uint8_t why)
+{
+    const struct route_event event = {
+        .what = what, .engine = g->entries[at].engine, .why = why, .slot = at
+    };
+    tell(g, &event);
+}
+
+void gateway_route_refresh(struct cluster_gateway *g, int e)
+{
+    struct route_engine *engine = &g->engines[e];
+    const struct engine_report *report = &g->reports[e];
+    engine->services = 0;
+    engine->n_waiting = engine->n_running = 0;
+    for (int s = 0; s < report->n_services && s < g->options.n_services; s++) {
+        const struct service_report *service = &report->services[s];
+        if (service->status == SERVICE_LOADED)
+            engine->services |= UINT64_C(1) << s;
+        engine->n_waiting += service->n_waiting;
+        engine->n_running += service->n_running;
+        if (service->kv_bytes_per_token > 0)
+            g->routed[s].kv_bytes_per_token = service->kv_bytes_per_token;
+        if (service->solo_ns > 0)
+            g->routed[s].solo_ns = service->solo_ns;
+    }
+    engine->is_open =
+        report->is_healthy && !report->is_draining && g->full_until_ns[e] <= g->now_ns;
+    engine->n_requests_max = report->n_requests_max;
+    engine->kv_bytes = report->kv_pool_bytes;
+    engine->kv_free_bytes = report->kv_free_bytes;
+    engine->report_ns = report->now_ns;
+    tell(g, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
+}
+
+/* ---- What waits. ---- */
 
 static bool is_somewhere(const struct cluster_gateway *g, int service)
 {
     for (int e = 0; e < g->options.n_engines; e++) {
-        if (g->engines[e].is_open && (g->engines[e].services >> service & 1))
+        bool is_usable = g->reports[e].is_healthy && !g->reports[e].is_draining;
+        if (is_usable && (g->engines[e].services >> service & 1))
             return true;
     }
     return false;
 }
 
+/* A service that no engine has: what waited too long for it ends, and the last of too many. Returns
+ * when the next has waited too long. */
+static int64_t watch_service(struct cluster_gateway *g, int service)
+{
+    const struct service_spec *spec = &g->services[service];
+    const struct gateway_list *since = &g->since[service];
+    while (spec->n_held_max > 0 && since->n > (uint32_t)spec->n_held_max)
+        gateway_state_finish(g, g->routed[service].last_held, SERVICE_NOT_READY,
+                             "too many requests wait for this model to load");
+    if (spec->hold_ns_max <= 0)
+        return TIME_NEVER;
+    while (since->n > 0 && g->entries[since->first].held_ns + spec->hold_ns_max <= g->now_ns)
+        gateway_state_finish(g, since->first, SERVICE_NOT_READY,
+                             "the model did not become ready in time");
+    return since->n > 0 ? g->entries[since->first].held_ns + spec->hold_ns_max : TIME_NEVER;
+}
+
+static void say_wanted(struct cluster_gateway *g, int service)
+{
+    const struct bus_port *port = &g->options.port;
+    if (g->wanted_ns[service] + 100 * TIME_NS_PER_MS > g->now_ns)
+        return;
+    struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
+    head.service = (uint16_t)service;
+    if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
+        g->wanted_ns[service] = g->now_ns;
+}
+
 int64_t gateway_route_watch_held(struct cluster_gateway *g)
 {
     int64_t wake = TIME_NEVER;
-    int32_t n_held[LIMIT_SERVICES] = { 0 };
-    bool is_wanted[LIMIT_SERVICES] = { false };
-    for (uint32_t at = g->held.first, next; at != GATEWAY_NONE; at = next) {
-        struct gateway_entry *entry = &g->entries[at];
-        int service = entry->request.service;
-        const struct service_spec *spec = &g->services[service];
-        next = entry->next;
-        if (entry->request.deadline_ns <= g->now_ns) {
-            gateway_state_finish(g, at, SERVICE_DEADLINE, NULL);
-            continue;
-        }
-        wake = min_i64(wake, entry->request.deadline_ns);
+    uint32_t first;
+    while ((first = tree_first(&g->deadlines)) != TREE_NONE &&
+           g->requests[first].deadline_ns <= g->now_ns)
+        gateway_state_finish(g, first, SERVICE_DEADLINE, NULL);
+    if (first != TREE_NONE)
+        wake = g->requests[first].deadline_ns;
+    for (uint64_t left = g->held.services_held; left != 0; left &= left - 1) {
+        int service = __builtin_ctzll(left);
         if (is_somewhere(g, service))
             continue;
-        n_held[service]++;
-        bool is_late = spec->hold_ns_max > 0 && entry->held_ns + spec->hold_ns_max <= g->now_ns;
-        bool is_over = spec->n_held_max > 0 && n_held[service] > spec->n_held_max;
-        if (is_late || is_over) {
-            gateway_state_finish(g, at, SERVICE_NOT_READY,
-                                 is_late ? "the model did not become ready in time"
-                                         : "too many requests wait for this model to load");
-            continue;
-        }
-        if (spec->hold_ns_max > 0)
-            wake = min_i64(wake, entry->held_ns + spec->hold_ns_max);
-        is_wanted[service] = true;
-    }
-    for (int s = 0; s < g->options.n_services; s++) {
-        if (!is_wanted[s] || g->wanted_ns[s] + 100 * TIME_NS_PER_MS > g->now_ns)
-            continue;
-        const struct bus_port *port = &g->options.port;
-        struct message_head head = cluster_message_head(MESSAGE_WANT, port->address, sizeof head);
-        head.service = (uint16_t)s;
-        if (port->send(port->self, g->options.manager, &head, sizeof head, NULL, 0))
-            g->wanted_ns[s] = g->now_ns;
+        wake = min_i64(wake, watch_service(g, service));
+        if (g->routed[service].n_held > 0)
+            say_wanted(g, service);
     }
     return wake;
 }
 
+/* ---- Routing. ---- */
+
+/* Sends what is left of the plan. False when the bus is full: the rest goes later, but for what has
+ * ended meanwhile (gateway_route_forget). */
+static bool send_chosen(struct cluster_gateway *g)
+{
+    for (; g->n_choices_sent < g->n_choices; g->n_choices_sent++) {
+        const struct route_choice *choice = &g->choices[g->n_choices_sent];
+        if (choice->slot == ROUTE_NONE)
+            continue;
+        if (!send_entry(g, choice->slot, choice))
+            return false;
+        const struct route_event event = {
+            .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice
+        };
+        tell(g, &event);
+    }
+    return true;
+}
+
+void gateway_route_forget(struct cluster_gateway *g, uint32_t at)
+{
+    for (int32_t i = g->n_choices_sent; i < g->n_choices; i++) {
+        if (g->choices[i].slot == at)
+            g->choices[i].slot = ROUTE_NONE;
+    }
+}
+
 int64_t gateway_route_send(struct cluster_gateway *g)
 {
-    struct route_view view = { .now_ns = g->now_ns,
-                               .n_engines = g->options.n_engines,
-                               .engines = g->engines,
-                               .held = g->held_view };
-    for (uint32_t at = g->held.first; at != GATEWAY_NONE; at = g->entries[at].next) {
-        g->held_view[view.n_held] = &g->entries[at].request;
-        g->held_slots[view.n_held++] = at;
+    while (send_chosen(g)) {
+        struct route_view view = gateway_route_view(g);
+        struct route_plan plan = { .choices = g->choices,
+                                   .n_choices_max = (int32_t)g->options.n_requests_max,
+                                   .scratch = g->scratch };
+        if (view.n_held == 0)
+            return TIME_NEVER;
+        g->options.router->plan(g->router_state, &view, &plan);
+        g->n_choices = plan.n_choices;
+        g->n_choices_sent = 0;
+        if (plan.n_choices == 0) {
+            tell(g, &(struct route_event){ .what = ROUTE_ASKED });
+            return plan.wake_ns;
+        }
     }
-    struct route_plan plan = { .choices = g->choices,
-                               .n_choices_max = (int32_t)g->options.n_requests_max };
-    g->options.router->plan(g->router_state, &view, &plan);
-    for (int32_t i = 0; i < plan.n_choices; i++) {
-        uint32_t at = g->held_slots[plan.choices[i].index];
-        if (!send_entry(g, at, &plan.choices[i]))
-            return g->now_ns + TIME_NS_PER_MS; /* the bus is full */
-        const struct route_event event = { ROUTE_SENT, plan.choices[i].engine,
-                                           &g->entries[at].request };
-        g->options.router->saw(g->router_state, &view, &event);
-    }
-    return plan.wake_ns;
+    return g->now_ns + TIME_NS_PER_MS;
 }
 
 void gateway_route_repeat_cancels(struct cluster_gateway *g)

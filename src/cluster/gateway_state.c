@@ -2,6 +2,7 @@
 #include "cluster/gateway_state.h"
 
 #include "base/mem.h"
+#include "base/time.h"
 
 void gateway_state_append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
 {
@@ -30,32 +31,27 @@ void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, 
     list->n--;
 }
 
-static bool is_after(const struct request *a, const struct request *b)
-{
-    return a->priority != b->priority ? a->priority > b->priority : a->arrived_ns > b->arrived_ns;
-}
-
-/* Also those that come back find their place: walks from the end, where new ones belong. */
+/* Also those that come back find their place by arrival. */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
-    uint32_t before = g->held.last;
     entry->state = GATEWAY_HELD;
     entry->held_ns = g->now_ns;
-    while (before != GATEWAY_NONE && is_after(&g->entries[before].request, &entry->request))
-        before = g->entries[before].prev;
-    entry->prev = before;
-    entry->next = before == GATEWAY_NONE ? g->held.first : g->entries[before].next;
-    if (entry->next == GATEWAY_NONE)
-        g->held.last = at;
-    else
-        g->entries[entry->next].prev = at;
-    if (before == GATEWAY_NONE)
-        g->held.first = at;
-    else
-        g->entries[before].next = at;
-    g->held.n++;
+    route_held_add(&g->held, at);
+    gateway_state_append(g, &g->since[entry->request->service], at);
+    if (entry->request->deadline_ns != TIME_NEVER)
+        tree_insert(&g->deadlines, g->deadline_nodes, at, entry->request->deadline_ns,
+                    entry->request->id);
     g->is_dirty = true;
+}
+
+void gateway_state_unhold(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    route_held_remove(&g->held, at);
+    gateway_state_remove(g, &g->since[entry->request->service], at);
+    if (entry->request->deadline_ns != TIME_NEVER)
+        tree_remove(&g->deadlines, g->deadline_nodes, at);
 }
 
 uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
@@ -67,11 +63,11 @@ uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
 void gateway_state_drop(struct cluster_gateway *g, uint32_t handle)
 {
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    map_remove(&g->by_id, entry->request.id);
+    map_remove(&g->by_id, entry->request->id);
     mem_give(entry->body);
     mem_give(entry->tokens);
     mem_give(entry->sentence);
-    *entry = (struct gateway_entry){ 0 };
+    *entry = (struct gateway_entry){ .request = entry->request };
     slots_put(&g->slots, handle);
 }
 
@@ -80,7 +76,9 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
 {
     struct gateway_entry *entry = &g->entries[at];
     CHECK(entry->state == GATEWAY_HELD);
-    gateway_state_remove(g, &g->held, at);
+    gateway_state_unhold(g, at);
+    gateway_route_forget(g, at);
+    gateway_route_saw(g, ROUTE_GONE, at, (uint8_t)why);
     entry->state = GATEWAY_OVER;
     entry->why = (uint8_t)why;
     entry->sentence = sentence ? mem_copy_text(sentence) : NULL;
@@ -89,7 +87,7 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
 
 static struct length_query query_of(const struct gateway_entry *entry)
 {
-    const struct request *r = &entry->request;
+    const struct request *r = entry->request;
     return (struct length_query){ .id = r->id,
                                   .service = r->service,
                                   .n_prompt = r->n_prompt,
@@ -101,7 +99,7 @@ int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gate
 {
     const struct length_query query = query_of(entry);
     return length_book_predict(&g->lengths, &query,
-                               entry->request.n_tokens_max - entry->request.n_prompt);
+                               entry->request->n_tokens_max - entry->request->n_prompt);
 }
 
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry)
@@ -109,5 +107,5 @@ void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry
     struct length_query query = query_of(entry);
     int32_t n_output = query.n_generated;
     query.n_generated = 0;
-    length_book_observe(&g->lengths, &query, entry->request.n_predicted, n_output);
+    length_book_observe(&g->lengths, &query, entry->request->n_predicted, n_output);
 }

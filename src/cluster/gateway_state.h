@@ -8,6 +8,8 @@
 
 #include "base/map.h"
 #include "base/slots.h"
+#include "base/tree.h"
+#include "route/held.h"
 
 #define GATEWAY_NONE UINT32_MAX
 enum { GATEWAY_ASKS_MAX = 256, GATEWAY_CHANGES_MAX = 4 * LIMIT_SERVICES };
@@ -15,7 +17,7 @@ enum { GATEWAY_ASKS_MAX = 256, GATEWAY_CHANGES_MAX = 4 * LIMIT_SERVICES };
 enum gateway_entry_state { GATEWAY_HELD, GATEWAY_SENT, GATEWAY_OVER };
 struct gateway_entry {
     enum gateway_entry_state state;
-    struct request request;
+    struct request *request; /* its place in the router's table */
     struct request_body
         *body;       /* as submitted, with the tokens that came since appended on demand */
     int32_t *tokens; /* (n_tokens known) prompt and generated */
@@ -25,7 +27,7 @@ struct gateway_entry {
     bool wants_cancel;   /* CANCEL could not be sent yet */
     uint8_t why;         /* OVER: why it ended here */
     int64_t held_ns;     /* since when */
-    uint32_t next, prev; /* the list of its state */
+    uint32_t next, prev; /* HELD: its service's list by held_ns; OVER: that list */
     char *sentence;      /* OVER: what to tell */
 };
 struct gateway_list {
@@ -37,15 +39,23 @@ struct cluster_gateway {
     struct gateway_entry *entries;
     struct slots slots;
     struct map by_id;
-    struct gateway_list held, over; /* SENT entries are in no list */
+    struct gateway_list over;                  /* SENT entries are in no list */
+    struct gateway_list since[LIMIT_SERVICES]; /* the held ones of a service, longest first */
+    struct tree deadlines;                     /* of the held ones that have one */
+    struct tree_node *deadline_nodes;
     struct engine_report *reports;
+    int64_t full_until_ns[LIMIT_ENGINES]; /* it said RETURNED(FULL): nothing goes there before */
+    int64_t wanted_ns[LIMIT_SERVICES];    /* when WANT was last said */
+    /* What the router sees, and its own. */
+    struct request *requests; /* by slot */
+    struct route_held held;
+    struct tree_node *held_nodes;
     struct route_engine engines[LIMIT_ENGINES];
+    struct route_service routed[LIMIT_SERVICES];
     struct length_book lengths;
-    int64_t wanted_ns[LIMIT_SERVICES]; /* when WANT was last said */
-    void *router_state;
-    const struct request **held_view; /* scratch of a routing round */
-    uint32_t *held_slots;
-    struct route_choice *choices;
+    void *router_state, *scratch;
+    struct route_choice *choices; /* the plan, of which n_choices_sent went out */
+    int32_t n_choices, n_choices_sent;
     struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
     int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */
@@ -65,8 +75,10 @@ struct cluster_gateway {
 
 void gateway_state_append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
 void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
-/* Puts an entry among the held ones, which keep the order (priority, arrival). */
+/* Puts an entry among the held ones, which keep the order (priority, arrival), or takes it out:
+ * O(log n). The router is told by whoever calls (gateway_route_saw). */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
+void gateway_state_unhold(struct cluster_gateway *g, uint32_t at);
 /* The handle of a request's entry; 0 when there is none. */
 uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id);
 void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
@@ -88,11 +100,18 @@ bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event,
 
 /* ---- What goes to engines (gateway_route.c). ---- */
 
+/* What the router is shown now. */
+struct route_view gateway_route_view(const struct cluster_gateway *g);
+/* Tells the router what happened to an entry. */
+void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t at, uint8_t why);
+/* An engine's mirror anew: after a report, when it said to be full, when that has passed. */
+void gateway_route_refresh(struct cluster_gateway *g, int engine);
 /* Ends what waited too long, and says which models are wanted. Returns when to look again. */
 int64_t gateway_route_watch_held(struct cluster_gateway *g);
-/* Shows the router what is held (as much as its scratch holds) and sends what it chose. Returns
- * when to look again. */
+/* Asks the router about what is held and sends what it chose. Returns when to look again. */
 int64_t gateway_route_send(struct cluster_gateway *g);
+/* A held entry ends: it leaves what is left of the plan. */
+void gateway_route_forget(struct cluster_gateway *g, uint32_t at);
 /* False when the bus is full. */
 bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);
 void gateway_route_repeat_cancels(struct cluster_gateway *g);

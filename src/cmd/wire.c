@@ -349,6 +349,7 @@ static void choose_policies(struct house *house)
     house->predictor =
         length_parse(config->predictor ? config->predictor : "conditional", &house->lengths);
     CHECK(house->policy && house->router && house->predictor);
+    route_config_init(&house->route);
     schedule_config_init(&house->schedule);
     house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
     house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;

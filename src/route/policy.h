@@ -1,61 +1,150 @@
 /* The contract of a router: which engine gets which held request. The same shape as a scheduler's:
- * pure plan, saw as the only door.
+ * a const struct of functions without clock, input, output, malloc or globals.
  *
- * The view shows the held requests in order of arrival and the mirror of each engine: its last
- * report plus what was sent since. */
+ * plan is pure: asked twice, it answers the same. saw is the only door to a policy's state.
+ * Requests are named by slot: their place in the host's table (`requests`), which a policy's own
+ * arrays follow. The host (gateway, simulator) asks plan when something is held and something
+ * happened or the wake came; a plan with choices is asked again at once, after each of them was
+ * seen as SENT. So a policy that decides one by one may return one choice, found in O(log engines),
+ * while one that composes batches returns them all. */
 #pragma once
 #include "core/report.h"
 #include "core/request.h"
+#include "core/service.h"
+#include "core/service_spec.h"
+#include "predict/perf.h"
+
+#define ROUTE_NONE UINT32_MAX /* no slot */
 
 struct route_limits {
-    int32_t n_engines_max, n_requests_max;
+    int32_t n_engines_max, n_requests_max, n_services_max;
 };
-struct route_config {
+
+/* How a padded batch's KV is known to fit (route/memory.h): bytes with zeta, the rule table of
+ * DeepSpeed (SCLS), or paged blocks. */
+enum route_memory { ROUTE_MEMORY_BYTES, ROUTE_MEMORY_RULE, ROUTE_MEMORY_PAGED };
+/* SLO-ODBS's test whether a batch may grow (ALGORITHMS.md section 5.2). */
+enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
+/* Which constraints best-fit asks: all; of a pool that only prefills (c); that only decodes (b) and
+ * (e) (section 3.9). */
+enum route_phase { ROUTE_PHASE_BOTH, ROUTE_PHASE_PREFILL, ROUTE_PHASE_DECODE };
+
+struct route_config {       /* every threshold of every router, one struct */
+    uint64_t seed;          /* random, p2c: 1 */
     int32_t n_inflight_max; /* requests sent to one engine at most; 0 = the engine's own limit */
+    bool p2c_counts;        /* p2c compares counts of requests, not predicted remaining tokens */
+    int16_t engine_of[LIMIT_SERVICES]; /* static: the engine of a service; -1 = service modulo
+                                          engines */
+    /* best-fit (Aladdin, 3.3 to 3.5) */
+    int64_t heartbeat_ns;     /* 50 ms */
+    double gamma, theta;      /* 0.5, 1: D-15, D-16 */
+    double headroom;          /* rho: l_d is computed with T_dec (1 - rho); 0 */
+    double force_fraction;    /* a request is forced when less than this of its TTFT is left: 0.3 */
+    int64_t ttft_ns, tpot_ns; /* targets of services that name none: 600 ms, 30 ms */
+    bool has_rebalance;       /* moves unsent requests between engines (3.5): true */
+    bool is_autoscaled;       /* an engine that was never used counts as one to open */
+    enum route_phase phase;
+    /* the central pools */
+    int32_t n_slice;          /* tokens of a slice: 128 */
+    int32_t n_output_max;     /* a request ends after so many: 1024 (0 = its own limit alone) */
+    int32_t n_batch;          /* the fixed batch of sls, so, fifo, pm's cap: 12 */
+    double interval_factor;   /* lambda: 0.5 */
+    int64_t interval_ns_min;  /* Gamma: 3 s */
+    bool spreads_small;       /* D-20: no batch larger than requests / idle engines */
+    enum route_memory memory; /* paged */
+    double zeta;              /* 0.9 */
+    int32_t block_tokens;     /* of the paged form: 16 */
+    int64_t kv_bytes;         /* of an engine whose report names none; 0 = no bound */
+    /* the ODBS family and S^3 (5.2, 6.8) */
+    enum route_cost cost;
+    double slo_weight, length_weight; /* a, b of the sort key: 1, 0.5 (seconds, tokens) */
+    double cost_w1, cost_w2, cost_l1, cost_l2, cost_max; /* 1, 1, 1, 1.2, 15000 */
+    double waste_max;                                    /* 0.25 */
+    int32_t n_odbs_batch;                                /* 10 */
+    int32_t n_margin;      /* a batch's cap is its longest prediction plus this: 50 */
+    double late_penalty_s; /* slo-dp: seconds of machine time that a predicted miss costs: 1 */
 };
-struct route_engine {  /* the mirror of one engine */
-    bool is_open;      /* healthy and not draining */
+void route_config_init(struct route_config *config); /* the defaults named above */
+
+struct route_service {
+    struct perf perf;           /* of its batches, on any engine; all zero = not known yet */
+    int64_t kv_bytes_per_token; /* 0 = not known yet */
+    struct service_slo slo;
+    int64_t solo_ns; /* mean solo time of its requests, 0 = unknown */
+    double n_prompt_mean, n_output_mean;
+    uint32_t first_held, last_held; /* by (priority, arrival): request.next, request.prev */
+    uint32_t n_held;
+};
+struct route_engine {  /* the light mirror of one engine: its last report and what was sent since */
+    bool is_open;      /* healthy, not draining, and not just said to be full */
     uint64_t services; /* bit per service that is loaded there */
     int32_t n_sent;    /* requests sent and not yet ended or returned */
-    int32_t n_requests_max;
-    int64_t full_until_ns; /* it said RETURNED(FULL): nothing goes there before */
-    const struct engine_report *report;
+    int32_t n_requests_max;       /* of them */
+    int32_t n_waiting, n_running; /* as reported */
+    int64_t kv_bytes, kv_free_bytes;
+    int64_t report_ns;        /* when it said so; 0 = never */
+    const struct perf *perfs; /* (n_services) of its batches; NULL = the services' own */
 };
 struct route_view {
     int64_t now_ns;
-    int32_t n_engines;
-    const struct route_engine *engines;
-    int32_t n_held;
-    const struct request *const *held; /* (n_held) */
+    int32_t n_engines, n_services;
+    const struct route_engine *engines;   /* (n_engines) */
+    const struct route_service *services; /* (n_services) */
+    /* By slot. Of a request that was sent, n_tokens and first_ns follow what the engine said. */
+    const struct request *requests;
+    uint64_t services_held; /* bit per service that has held requests */
+    uint32_t n_held;        /* of all services */
 };
 struct route_choice {
-    uint32_t index; /* into held */
+    uint32_t slot;
     uint16_t engine;
-    uint32_t cohort;
-    uint16_t n_cohort;
-    int32_t n_lease; /* 0 = never comes home by itself */
+    uint16_t n_cohort; /* requests of its cohort; they stand next to each other in the plan */
+    uint32_t cohort;   /* a batch that runs as a whole; 0 = none */
+    int32_t n_lease;   /* tokens until it comes home; 0 = never by itself */
 };
 struct route_plan {
     int32_t n_choices, n_choices_max;
     struct route_choice *choices;
-    int64_t wake_ns; /* ask again then; TIME_NEVER when only news can help */
+    void *scratch;            /* scratch_bytes of the policy, 64-byte aligned, any content */
+    int64_t wake_ns;          /* ask again then; TIME_NEVER when only news can help */
+    int32_t n_engines_wanted; /* of an autoscaled pool; 0 = this router does not say */
 };
-enum route_what { ROUTE_ARRIVED, ROUTE_SENT, ROUTE_RETURNED, ROUTE_ENDED, ROUTE_REPORT };
+enum route_what {
+    ROUTE_ARRIVED,  /* slot is held for the first time */
+    ROUTE_SENT,     /* as chosen: engine; choice says the rest */
+    ROUTE_RETURNED, /* from engine: held again, with its tokens */
+    ROUTE_ENDED,    /* at engine; said before the slot is used again */
+    ROUTE_GONE,     /* ended at the door while it was held */
+    ROUTE_ENGINE,   /* this engine's mirror has changed by other than the above */
+    ROUTE_ASKED,    /* a plan had no choices while something is held: its wake counts from now */
+};
 struct route_event {
     enum route_what what;
     uint16_t engine;
-    const struct request *request; /* NULL for REPORT */
+    uint8_t why; /* enum service_why of RETURNED, ENDED */
+    uint32_t slot;
+    const struct route_choice *choice; /* SENT */
 };
+/* At SENT the view shows the request as out of the held ones and the engine's n_sent counted up; at
+ * RETURNED and ARRIVED as held; at ENDED, GONE as neither. */
 struct route_policy {
     const char *name, *summary;
+    /* It looks at how far requests are that were sent: the simulator then plans step by step, so
+     * that it sees the same with and without holds. */
+    bool sees_tokens;
     size_t (*state_bytes)(const struct route_limits *limits);
+    size_t (*scratch_bytes)(const struct route_limits *limits); /* NULL = none */
     void (*open)(void *state, const struct route_limits *limits, const struct route_config *config);
     void (*plan)(const void *state, const struct route_view *view, struct route_plan *plan);
     void (*saw)(void *state, const struct route_view *view, const struct route_event *event);
-    /* Would this engine take the request now? The gateway asks of its mirror, the node of the
-     * truth. */
+    /* Would this engine take the request now? The node asks of the truth. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
 };
-/* The room's table, by name: least. NULL when there is none. */
+/* The room's table, by name. NULL when there is none. */
 const struct route_policy *route_find(const char *name);
 const struct route_policy *const *route_all(int *n);
+/* Is this plan legal? NULL, or what is wrong with it: every choice a held request and an open
+ * engine that serves it and has room, nothing twice, cohorts whole, on one engine, of one service.
+ * `marks`: a byte per slot, all zero, and left so; n_requests_max of them. */
+const char *route_check(const struct route_view *view, const struct route_plan *plan,
+                        uint8_t *marks, int32_t n_requests_max);

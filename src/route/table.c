@@ -1,11 +1,13 @@
-/* The room's table: every router by name. */
-#include "route/policy.h"
+/* The room's table: every router by name, and the thresholds' defaults. */
+#include "route/policies.h"
 
+#include "base/time.h"
 #include <string.h>
 
-extern const struct route_policy route_least;
-
-static const struct route_policy *const routers[] = { &route_least };
+static const struct route_policy *const routers[] = {
+    &route_least, &route_jsq,       &route_rr,     &route_random,
+    &route_p2c,   &route_token_jsq, &route_static, &route_least_finish,
+};
 
 const struct route_policy *route_find(const char *name)
 {
@@ -20,4 +22,40 @@ const struct route_policy *const *route_all(int *n)
 {
     *n = (int)COUNT_OF(routers);
     return routers;
+}
+
+void route_config_init(struct route_config *config)
+{
+    *config = (struct route_config){
+        .seed = 1,
+        .heartbeat_ns = 50 * TIME_NS_PER_MS,
+        .gamma = 0.5,
+        .theta = 1,
+        .force_fraction = 0.3,
+        .ttft_ns = 600 * TIME_NS_PER_MS,
+        .tpot_ns = 30 * TIME_NS_PER_MS,
+        .has_rebalance = true,
+        .n_slice = 128,
+        .n_output_max = 1024,
+        .n_batch = 12,
+        .interval_factor = 0.5,
+        .interval_ns_min = 3 * TIME_NS_PER_S,
+        .memory = ROUTE_MEMORY_PAGED,
+        .zeta = 0.9,
+        .block_tokens = 16,
+        .cost = ROUTE_COST_WASTE,
+        .slo_weight = 1,
+        .length_weight = 0.5,
+        .cost_w1 = 1,
+        .cost_w2 = 1,
+        .cost_l1 = 1,
+        .cost_l2 = 1.2,
+        .cost_max = 15000,
+        .waste_max = 0.25,
+        .n_odbs_batch = 10,
+        .n_margin = 50,
+        .late_penalty_s = 1,
+    };
+    for (int s = 0; s < LIMIT_SERVICES; s++)
+        config->engine_of[s] = -1;
 }

@@ -11,18 +11,18 @@ static void wrong(struct sim *sim, const char *what)
 void sim_check_event(struct sim *sim, const struct sim_client *client,
                      const struct service_event *event)
 {
-    const struct request *r = &client->request;
+    const struct request *r = sim_request(sim, client);
     if (!client->is_live || r->id != event->id)
         wrong(sim, "an event of a request that is over");
     else if (r->epoch != event->epoch)
         wrong(sim, "an event of an earlier life");
-    else if (event->position != client->n_got)
+    else if (event->position != r->n_tokens)
         wrong(sim, "tokens that do not follow those before");
     else if (event->what == SERVICE_TOKENS &&
-             (event->n_tokens <= 0 || client->n_got + event->n_tokens > r->n_tokens_max))
+             (event->n_tokens <= 0 || r->n_tokens + event->n_tokens > r->n_tokens_max))
         wrong(sim, "more tokens than the request may have");
     else if (event->what == SERVICE_ENDED && event->why == SERVICE_LENGTH &&
-             client->n_got != r->n_tokens_max)
+             r->n_tokens != r->n_tokens_max)
         wrong(sim, "an end before the last token");
     else if (event->what == SERVICE_ENDED && event->why == SERVICE_CANCELLED &&
              !client->is_cancelled)
@@ -44,10 +44,10 @@ void sim_check_end(struct sim *sim)
         if (!engine_is_idle(sim->engines[i].engine))
             wrong(sim, "an engine that holds requests after the last was over");
         sim_check_step(sim, &sim->engines[i]);
-        if (sim->engines[i].n_sent != 0)
+        if (sim->door.engines[i].n_sent != 0)
             wrong(sim, "a request that was sent and never came back");
     }
-    if (sim->n_over != sim->stream.next || sim->n_held != 0 ||
+    if (sim->n_over != sim->stream.next || sim->door.held.n != 0 ||
         sim->n_free_clients != sim->n_clients_max)
         wrong(sim, "a request that was lost");
 }

@@ -2,8 +2,9 @@
 #pragma once
 #include "base/base.h"
 
-/* At one instant, in this order: so that an engine sees all that came when it steps. */
-enum sim_kind { SIM_ARRIVAL, SIM_CANCEL, SIM_STEP };
+/* At one instant, in this order: so that an engine sees all that came when it steps. ROUTE: the
+ * router wants to be asked; after all that happens at its instant. */
+enum sim_kind { SIM_ARRIVAL, SIM_CANCEL, SIM_STEP, SIM_ROUTE };
 
 struct sim_event {
     int64_t time_ns;

@@ -10,6 +10,7 @@ void sim_report_open(struct sim *sim)
     const struct sim_options *o = sim->options;
     *sim->report = (struct sim_report){
         .policy = o->policy->name,
+        .router = o->router ? o->router->name : "least",
         .seed = o->workload->seed,
         .n_services = o->n_services,
     };
@@ -31,27 +32,27 @@ static const struct perf *perf_of(const struct sim *sim, const struct sim_client
     const struct sim_options *o = sim->options;
     bool is_own = o->engines != NULL && client->engine != SIM_NO_ENGINE &&
                   o->engines[client->engine].perfs != NULL;
-    return is_own ? &o->engines[client->engine].perfs[client->request.service]
-                  : &o->services[client->request.service].perf;
+    return is_own ? &o->engines[client->engine].perfs[sim_request(sim, client)->service]
+                  : &o->services[sim_request(sim, client)->service].perf;
 }
 
 /* What its client keeps of a request. */
 static void take(struct sim *sim, const struct sim_client *client,
                  const struct service_event *event)
 {
-    const struct request *r = &client->request;
+    const struct request *r = sim_request(sim, client);
     if (sim->options->take == NULL)
         return;
     int32_t n_wanted = r->n_tokens_max - r->n_prompt;
     struct record record = {
         .id = r->id >> SIM_LIVE_BITS,
         .arrived_ns = r->arrived_ns,
-        .first_ns = client->first_ns,
+        .first_ns = r->first_ns,
         .end_ns = sim->clock_ns,
         .solo_ns = (perf_solo_ps(perf_of(sim, client), r->n_prompt, n_wanted) + 500) / 1000,
         .gap_ns_max = client->gap_ns_max,
         .n_prompt = r->n_prompt,
-        .n_output = client->n_got - r->n_prompt,
+        .n_output = r->n_tokens - r->n_prompt,
         .n_wanted = n_wanted,
         .n_predicted = r->n_predicted,
         .n_cached = event->n_cached,
@@ -76,11 +77,11 @@ void sim_report_unfinished(struct sim *sim)
 void sim_report_add(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event)
 {
-    const struct request *r = &client->request;
+    const struct request *r = sim_request(sim, client);
     struct sim_service_report *s = &sim->report->services[r->service];
-    int32_t n_new = client->n_got - r->n_prompt;
-    int64_t record[5] = { (int64_t)(r->id >> SIM_LIVE_BITS), event->why, client->first_ns,
-                          sim->clock_ns, n_new };
+    int32_t n_new = r->n_tokens - r->n_prompt;
+    int64_t record[5] = { (int64_t)(r->id >> SIM_LIVE_BITS), event->why, r->first_ns, sim->clock_ns,
+                          n_new };
     sim->report->hash = hash_fast(record, sizeof(record), sim->report->hash).low;
     take(sim, client, event);
     sim->report->n_requests++;
@@ -92,7 +93,7 @@ void sim_report_add(struct sim *sim, const struct sim_client *client,
     s->n_preempted += event->n_preempted;
     if (event->why != SERVICE_LENGTH && event->why != SERVICE_STOPPED)
         return;
-    int64_t e2e_ns = sim->clock_ns - r->arrived_ns, ttft_ns = client->first_ns - r->arrived_ns;
+    int64_t e2e_ns = sim->clock_ns - r->arrived_ns, ttft_ns = r->first_ns - r->arrived_ns;
     int64_t solo_ps = perf_solo_ps(&sim->options->services[r->service].perf, r->n_prompt, n_new);
     s->e2e_s += (double)e2e_ns * 1e-9;
     s->ttft_s += (double)ttft_ns * 1e-9;

@@ -13,7 +13,6 @@
 
 #define SIM_LIVE_MAX       65536
 #define SIM_UNIT_BYTES_MAX (16 << 20)
-#define SIM_NO_CLIENT      UINT32_MAX
 
 /* ---- Opening. ---- */
 
@@ -28,6 +27,12 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     struct engine_room room;
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
+    struct schedule_config config;
+    schedule_config_init(&config);
+    if (o->config != NULL)
+        config = *o->config;
+    if (o->router != NULL && o->router->sees_tokens)
+        config.n_rounds_max = 1; /* so that it sees the same with and without holds */
     for (int32_t i = 0; i < o->n_services; i++) {
         perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
         snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
@@ -51,7 +56,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .kv_unit_bytes = unit_bytes,
         .is_virtual = true,
         .policy = o->policy,
-        .config = o->config,
+        .config = &config,
         .exec = sim_model_exec_face(e->exec),
         .emit = emit,
         .emit_self = e,
@@ -113,8 +118,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
     for (uint32_t i = sim->n_clients_max; i-- > 0;)
         sim->free_clients[sim->n_free_clients++] = i;
-    for (int32_t i = 0; i < LIMIT_SERVICES; i++)
-        sim->lines[i] = (struct sim_line){ SIM_NO_CLIENT, SIM_NO_CLIENT };
+    sim_door_open(sim);
     open_lengths(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
@@ -131,82 +135,14 @@ static void sim_close(struct sim *sim)
     mem_give(sim->engines);
     mem_give(sim->clients);
     mem_give(sim->free_clients);
+    sim_door_close(sim);
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
     sim_workload_end(&sim->stream);
 }
 
-/* ---- The door: clients come, wait, are sent, hear, go. ---- */
-
-static void hold(struct sim *sim, uint32_t index)
-{
-    struct sim_client *client = &sim->clients[index];
-    struct sim_line *line = &sim->lines[client->request.service];
-    client->next_held = SIM_NO_CLIENT;
-    client->engine = SIM_NO_ENGINE;
-    client->held_at = sim->n_held_ever++;
-    if (line->last != SIM_NO_CLIENT)
-        sim->clients[line->last].next_held = index;
-    else
-        line->first = index;
-    line->last = index;
-    sim->n_held++;
-    sim->report->n_held_max = max_i64(sim->report->n_held_max, sim->n_held);
-}
-
-/* The engine with the fewest requests of those that have the service; NULL when all are full. */
-static struct sim_engine *least_loaded(const struct sim *sim, int32_t service)
-{
-    struct sim_engine *best = NULL;
-    for (int32_t i = 0; i < sim->options->n_engines; i++) {
-        struct sim_engine *e = &sim->engines[i];
-        if ((e->services >> service & 1) != 0 && e->n_sent < sim->options->n_requests_max &&
-            (best == NULL || e->n_sent < best->n_sent))
-            best = e;
-    }
-    return best;
-}
-
-/* The service whose first client waits longest of those that an engine has room for; -1: none. */
-static int32_t next_service(const struct sim *sim, struct sim_engine **engine)
-{
-    int32_t next = -1;
-    uint64_t held_at = UINT64_MAX;
-    for (int32_t i = 0; i < sim->options->n_services; i++) {
-        if (sim->lines[i].first == SIM_NO_CLIENT ||
-            sim->clients[sim->lines[i].first].held_at > held_at)
-            continue;
-        struct sim_engine *least = least_loaded(sim, i);
-        if (least == NULL)
-            continue;
-        next = i;
-        *engine = least;
-        held_at = sim->clients[sim->lines[i].first].held_at;
-    }
-    return next;
-}
-
-/* Sends those who wait, in order, as long as an engine has room. */
-static void send_held(struct sim *sim)
-{
-    struct sim_engine *e = NULL;
-    while (sim->n_held > 0) {
-        int32_t service = next_service(sim, &e);
-        if (service < 0)
-            return;
-        struct sim_line *line = &sim->lines[service];
-        struct sim_client *client = &sim->clients[line->first];
-        line->first = client->next_held;
-        if (line->first == SIM_NO_CLIENT)
-            line->last = SIM_NO_CLIENT;
-        sim->n_held--;
-        e->n_sent++;
-        client->engine = e->index;
-        CHECK(engine_submit(e->engine, &client->request, NULL, sim->clock_ns));
-        sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
-    }
-}
+/* ---- Clients come, hear and go; door.c sends them. ---- */
 
 static void go(struct sim *sim, struct sim_client *client, const struct service_event *event)
 {
@@ -219,41 +155,42 @@ static void go(struct sim *sim, struct sim_client *client, const struct service_
 static void observe(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event)
 {
-    const struct request *r = &client->request;
+    const struct request *r = sim_request(sim, client);
     const struct length_query query = { .id = r->id >> SIM_LIVE_BITS,
                                         .service = r->service,
                                         .n_prompt = r->n_prompt };
     if (sim->options->predictor != NULL &&
         (event->why == SERVICE_STOPPED || event->why == SERVICE_LENGTH))
-        length_book_observe(&sim->lengths, &query, r->n_predicted, client->n_got - r->n_prompt);
+        length_book_observe(&sim->lengths, &query, r->n_predicted, r->n_tokens - r->n_prompt);
 }
 
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct sim_engine *e = self;
     struct sim *sim = e->sim;
-    struct sim_client *client = &sim->clients[event->id & ((1u << SIM_LIVE_BITS) - 1)];
+    uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
+    struct sim_client *client = &sim->clients[index];
+    struct request *r = sim_request(sim, client);
     (void)payload;
     sim->report->n_events++;
     sim_check_event(sim, client, event);
     if (event->what == SERVICE_TOKENS) {
-        if (client->first_ns == 0)
-            client->first_ns = sim->clock_ns;
+        if (r->first_ns == 0)
+            r->first_ns = sim->clock_ns;
         else
             client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
         client->heard_ns = sim->clock_ns;
-        client->n_got += event->n_tokens;
+        r->n_tokens += event->n_tokens;
         return true;
     }
-    e->n_sent--;
     if (event->what == SERVICE_ENDED) {
         observe(sim, client, event);
+        sim_door_ended(sim, index, event->why);
         go(sim, client, event);
         return true;
     }
-    client->request.n_tokens = client->n_got;
-    client->request.epoch++;
-    hold(sim, (uint32_t)(client - sim->clients));
+    r->epoch++;
+    sim_door_hold(sim, index, ROUTE_RETURNED, event->why);
     return true;
 }
 
@@ -276,8 +213,9 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
     CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
     uint32_t index = sim->free_clients[--sim->n_free_clients];
     struct sim_client *client = &sim->clients[index];
-    *client = (struct sim_client){ .is_live = true, .n_got = ask->n_prompt };
-    client->request = (struct request){
+    *client = (struct sim_client){ .is_live = true };
+    struct request *r = sim_request(sim, client);
+    *r = (struct request){
         .id = ask->number << SIM_LIVE_BITS | index,
         .service = ask->service,
         .n_prompt = ask->n_prompt,
@@ -290,46 +228,29 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
     if (ask->cancel_ns != TIME_NEVER)
         sim_events_add(&sim->events, &(struct sim_event){ .time_ns = ask->cancel_ns,
                                                           .sequence = ask->number,
-                                                          .what = client->request.id,
+                                                          .what = r->id,
                                                           .kind = SIM_CANCEL });
-    hold(sim, index);
-    send_held(sim);
-}
-
-/* Takes a client out of those who wait at the door. */
-static void unhold(struct sim *sim, uint32_t index)
-{
-    struct sim_line *line = &sim->lines[sim->clients[index].request.service];
-    uint32_t before = SIM_NO_CLIENT, at = line->first;
-    for (; at != index; at = sim->clients[at].next_held)
-        before = at;
-    uint32_t next = sim->clients[at].next_held;
-    if (before != SIM_NO_CLIENT)
-        sim->clients[before].next_held = next;
-    else
-        line->first = next;
-    if (line->last == index)
-        line->last = before;
-    sim->n_held--;
+    sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
+    sim_door_send(sim);
 }
 
 static void cancel(struct sim *sim, uint64_t id)
 {
     uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
-    if (!client->is_live || client->request.id != id)
+    if (!client->is_live || sim_request(sim, client)->id != id)
         return; /* it was over before its client lost patience */
     client->is_cancelled = true;
     if (client->engine == SIM_NO_ENGINE) {
         struct service_event event = { .what = SERVICE_ENDED, .why = SERVICE_CANCELLED };
-        unhold(sim, index);
+        sim_door_gone(sim, index);
         go(sim, client, &event);
         return;
     }
     struct sim_engine *e = &sim->engines[client->engine];
     engine_cancel(e->engine, id, sim->clock_ns);
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
-    send_held(sim);
+    sim_door_send(sim);
 }
 
 /* ---- Time. ---- */
@@ -340,7 +261,7 @@ static void step(struct sim *sim, struct sim_engine *e)
     sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
     if (sim->options->checks_steps)
         sim_check_step(sim, e);
-    send_held(sim);
+    sim_door_send(sim);
 }
 
 /* The next thing happens. False when nothing will. */
@@ -354,6 +275,8 @@ static bool advance(struct sim *sim)
         next = *cancelled;
     if (sim->has_ask && sim->ask.arrived_ns <= next.time_ns)
         next = (struct sim_event){ .time_ns = sim->ask.arrived_ns, .kind = SIM_ARRIVAL };
+    if (sim->door.wake_ns < next.time_ns)
+        next = (struct sim_event){ .time_ns = sim->door.wake_ns, .kind = SIM_ROUTE };
     if (next.time_ns == TIME_NEVER)
         return false;
     if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
@@ -369,6 +292,8 @@ static bool advance(struct sim *sim)
     } else if (next.kind == SIM_CANCEL) {
         sim_events_remove_first(&sim->events);
         cancel(sim, next.what);
+    } else if (next.kind == SIM_ROUTE) {
+        sim_door_send(sim);
     } else {
         step(sim, &sim->engines[engine]);
     }

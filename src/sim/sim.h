@@ -10,6 +10,7 @@
 #include "metrics/record.h"
 #include "predict/length.h"
 #include "predict/perf.h"
+#include "route/policy.h"
 #include "schedule/policy.h"
 #include "sim/workload.h"
 
@@ -25,7 +26,7 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
 };
 struct sim_options {
-    int32_t n_engines; /* a request goes to the one with least */
+    int32_t n_engines; /* at most 65,535 */
     int32_t n_lanes, n_services;
     const struct sim_service *services;
     int64_t memory_bytes;                  /* of one engine */
@@ -36,9 +37,12 @@ struct sim_options {
     int32_t
         block_tokens; /* of every service's KV blocks; 0 = what wastes least (kv_choose_layout) */
     const struct schedule_policy *policy;
-    const struct schedule_config *config; /* NULL = the defaults; n_rounds_max 1 = no holds */
+    const struct schedule_config *config;     /* NULL = the defaults; n_rounds_max 1 = no holds */
+    const struct route_policy *router;        /* NULL = least */
+    const struct route_config *router_config; /* NULL = the defaults */
+    struct service_slo slo;                   /* of every service, for routers that look at it */
     const struct sim_workload *workload;
-    int64_t until_ns;  /* the run ends here, be it finished or not; 0 = with the last request */
+    int64_t until_ns; /* the run ends here, be it finished or not; 0 = with the last request */
     /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
     const struct length_predictor *predictor;
     const struct length_config *predictor_config; /* NULL = the defaults */
@@ -58,7 +62,7 @@ struct sim_service_report {
     struct length_calibration lengths; /* of the predictor's first words */
 };
 struct sim_report {
-    const char *policy;
+    const char *policy, *router;
     uint64_t seed, n_requests;
     int64_t end_ns;            /* when the last request was over */
     int64_t n_rounds, busy_ps; /* batches computed, lane time */

@@ -1,6 +1,7 @@
 /* What a simulation remembers: private to this room. */
 #pragma once
 #include "engine/engine.h"
+#include "route/held.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
 #include "sim/sim.h"
@@ -8,19 +9,12 @@
 
 enum { SIM_LIVE_BITS = 20, SIM_NO_ENGINE = UINT16_MAX };
 
-/* A client and its request, while it lives. Its id is number << SIM_LIVE_BITS | index. */
+/* A client, while it lives; its request as submitted last lies at its index in the door's table.
+ * The request's id is number << SIM_LIVE_BITS | index. */
 struct sim_client {
-    struct request request; /* as submitted last */
-    int64_t first_ns;
-    int32_t n_got; /* tokens heard of, prompt included */
-    uint32_t next_held;
-    uint64_t held_at; /* its place in the order of those who wait */
     uint16_t engine;
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
     bool is_live, is_cancelled;
-};
-struct sim_line { /* of clients that wait at the door for one service */
-    uint32_t first, last;
 };
 struct sim_engine {
     struct engine *engine;
@@ -28,7 +22,19 @@ struct sim_engine {
     uint64_t services; /* bit per service that it has */
     struct sim *sim;
     uint16_t index;
-    uint32_t n_sent;
+};
+struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
+    const struct route_policy *router;
+    struct request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
+    struct route_held held;
+    struct tree_node *nodes;
+    struct route_engine *engines;
+    struct route_service services[LIMIT_SERVICES];
+    void *state, *scratch;
+    struct route_choice *choices;
+    uint8_t *marks; /* of route_check; NULL: plans are not checked */
+    bool is_dirty;  /* something happened since the router was asked */
+    int64_t wake_ns;
 };
 struct sim {
     const struct sim_options *options;
@@ -44,9 +50,7 @@ struct sim {
     struct sim_client *clients;
     uint32_t *free_clients;
     uint32_t n_free_clients, n_clients_max;
-    struct sim_line lines[LIMIT_SERVICES];
-    uint64_t n_held_ever;
-    int64_t n_held;
+    struct sim_door door;
     bool is_cut; /* ended by until_ns */
     uint64_t n_over;
 };
@@ -56,6 +60,21 @@ void sim_check_event(struct sim *sim, const struct sim_client *client,
                      const struct service_event *event);
 void sim_check_step(struct sim *sim, const struct sim_engine *engine);
 void sim_check_end(struct sim *sim);
+
+/* door.c: requests come, wait, are sent by the router, and go. */
+void sim_door_open(struct sim *sim);
+void sim_door_close(struct sim *sim);
+/* A live client's request waits at the door: it has arrived, or come back from its engine. */
+void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_t why);
+void sim_door_gone(struct sim *sim, uint32_t index); /* it was held, and ends */
+/* It ended at its engine: said while its request still stands. */
+void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
+/* Asks the router and sends what it chose. */
+void sim_door_send(struct sim *sim);
+static inline struct request *sim_request(const struct sim *sim, const struct sim_client *client)
+{
+    return &sim->door.requests[client - sim->clients];
+}
 
 /* report.c */
 void sim_report_open(struct sim *sim);

@@ -1,0 +1,69 @@
+/* Held requests in order: a tree finds the place, a list is what others read. */
+#include "route/held.h"
+
+enum { NS_PER_US = 1000 };
+
+void route_held_init(struct route_held *held, struct request *requests,
+                     struct route_service *services, struct tree_node *nodes)
+{
+    *held = (struct route_held){ .requests = requests, .services = services, .nodes = nodes };
+    for (int s = 0; s < LIMIT_SERVICES; s++)
+        tree_init(&held->trees[s]);
+}
+
+/* (priority, arrival, id) as the tree's two numbers: 16 bits of priority above 47 of microseconds
+ * (four years), then the nanoseconds that are left above 54 bits of the id. */
+static int64_t key_of(const struct request *r)
+{
+    return r->priority * (INT64_C(1) << 47) + r->arrived_ns / NS_PER_US;
+}
+
+static uint64_t tie_of(const struct request *r)
+{
+    return (uint64_t)(r->arrived_ns % NS_PER_US) << 54 | (r->id & ((UINT64_C(1) << 54) - 1));
+}
+
+void route_held_add(struct route_held *held, uint32_t slot)
+{
+    struct request *r = &held->requests[slot];
+    struct route_service *service = &held->services[r->service];
+    struct tree *tree = &held->trees[r->service];
+    tree_insert(tree, held->nodes, slot, key_of(r), tie_of(r));
+    uint32_t next = tree_next(tree, held->nodes, slot);
+    uint32_t prev = next != TREE_NONE ? held->requests[next].prev
+                    : tree->n > 1     ? service->last_held
+                                      : ROUTE_NONE;
+    r->next = next;
+    r->prev = prev;
+    if (next != TREE_NONE)
+        held->requests[next].prev = slot;
+    else
+        service->last_held = slot;
+    if (prev != ROUTE_NONE)
+        held->requests[prev].next = slot;
+    else
+        service->first_held = slot;
+    service->n_held = tree->n;
+    held->services_held |= UINT64_C(1) << r->service;
+    held->n++;
+}
+
+void route_held_remove(struct route_held *held, uint32_t slot)
+{
+    struct request *r = &held->requests[slot];
+    struct route_service *service = &held->services[r->service];
+    struct tree *tree = &held->trees[r->service];
+    tree_remove(tree, held->nodes, slot);
+    if (r->next != ROUTE_NONE)
+        held->requests[r->next].prev = r->prev;
+    else
+        service->last_held = r->prev;
+    if (r->prev != ROUTE_NONE)
+        held->requests[r->prev].next = r->next;
+    else
+        service->first_held = r->next;
+    service->n_held = tree->n;
+    if (tree->n == 0)
+        held->services_held &= ~(UINT64_C(1) << r->service);
+    held->n--;
+}

@@ -1,0 +1,20 @@
+/* The held requests of a host (gateway, simulator): a list per service in order of (priority,
+ * arrival), ties by id, kept in O(log n) also for those that come back. Routers see the lists in
+ * the view; hosts keep them here. */
+#pragma once
+#include "base/tree.h"
+#include "route/policy.h"
+
+struct route_held {
+    struct request *requests;       /* by slot, the host's: next and prev are kept here */
+    struct route_service *services; /* the host's: first_held, last_held, n_held are kept here */
+    struct tree_node *nodes;        /* by slot, the host's memory */
+    struct tree trees[LIMIT_SERVICES];
+    uint64_t services_held;
+    uint32_t n;
+};
+/* The arrays stay the host's. */
+void route_held_init(struct route_held *held, struct request *requests,
+                     struct route_service *services, struct tree_node *nodes);
+void route_held_add(struct route_held *held, uint32_t slot);
+void route_held_remove(struct route_held *held, uint32_t slot);

@@ -1,0 +1,29 @@
+/* What routers reckon of requests that were sent: predictions, and the lists of who is where. */
+#pragma once
+#include "route/policy.h"
+
+/* The output length that is expected of a request: its prediction, else its service's mean; where
+ * it has outrun that, what predict/length.h says then. Always more than it has. Never looks at
+ * n_tokens_max, which in a simulation is the truth. */
+int32_t route_sent_predicted(const struct route_view *view, const struct request *request);
+/* How long this engine's batches of a service take. */
+const struct perf *route_sent_perf(const struct route_view *view, int32_t engine, int service);
+/* Every router's fits: not draining, and a place is left. */
+bool route_sent_fits(const struct engine_report *report, const struct request *request);
+/* How many requests an engine takes at most. */
+int32_t route_sent_limit(const struct route_config *config, const struct route_engine *engine);
+/* Is a before b in the order (priority, arrival, id)? */
+bool route_sent_is_before(const struct request *a, const struct request *b);
+
+/* Lists of slots by engine: the newest first. */
+struct route_sent_link {
+    uint32_t next, prev;
+};
+struct route_sent {
+    uint32_t *first;               /* (n_engines) */
+    struct route_sent_link *links; /* (n_requests) */
+};
+size_t route_sent_bytes(const struct route_limits *limits);
+void route_sent_init(struct route_sent *sent, const struct route_limits *limits, void *memory);
+void route_sent_add(struct route_sent *sent, int32_t engine, uint32_t slot);
+void route_sent_remove(struct route_sent *sent, int32_t engine, uint32_t slot);

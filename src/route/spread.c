@@ -298,14 +298,14 @@ static void saw(void *state, const struct route_view *view, const struct route_e
         open_row(state, limits, config, &(row));                                                   \
     }
 #define POLICY(id, text, sees, what)                                                               \
-    const struct route_policy route_##id = { .name = text,                                         \
-                                             .summary = what,                                      \
-                                             .sees_tokens = sees,                                  \
-                                             .state_bytes = state_bytes,                           \
-                                             .open = id##_open,                                    \
-                                             .plan = plan,                                         \
-                                             .saw = saw,                                           \
-                                             .fits = route_sent_fits }
+    const struct route_policy route_spread_##id = { .name = text,                                  \
+                                                    .summary = what,                               \
+                                                    .sees_tokens = sees,                           \
+                                                    .state_bytes = state_bytes,                    \
+                                                    .open = id##_open,                             \
+                                                    .plan = plan,                                  \
+                                                    .saw = saw,                                    \
+                                                    .fits = route_sent_fits }
 ROW(least, least)
 ROW(jsq, least)
 ROW(rr, in_turn)

@@ -7,7 +7,9 @@
  * the smaller relative error wins; two lines must win clearly. */
 #include "base/lsq.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "predict/perf.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { N_COLUMNS = 3 };
@@ -159,4 +161,39 @@ bool perf_fit(const struct perf_sample *samples, int n_samples, struct perf *out
     mem_give(decode.x);
     mem_give(scratch.x);
     return is_fit;
+}
+
+static int order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void perf_errors_of(const struct perf *perf, const struct perf_sample *samples, int n_samples,
+                    bool is_prefill, struct perf_errors *out)
+{
+    double *ratios = mem_take((size_t)n_samples * sizeof(*ratios));
+    *out = (struct perf_errors){ 0 };
+    for (int i = 0; i < n_samples; i++) {
+        const struct perf_sample *s = &samples[i];
+        double predicted = (double)perf_step_ps(perf, &s->load), measured = (double)s->ps;
+        if ((s->load.n_new > 0) != is_prefill || measured <= 0 || predicted <= 0)
+            continue;
+        double relative = predicted / measured - 1, size = relative < 0 ? -relative : relative;
+        ratios[out->n++] = measured / predicted;
+        out->rmse_ps += (predicted - measured) * (predicted - measured);
+        out->bias += relative;
+        out->mean_abs += size;
+        out->worst = size > out->worst ? size : out->worst;
+    }
+    if (out->n > 0) {
+        int n = out->n, tail = n / 20;
+        qsort(ratios, (size_t)n, sizeof(*ratios), order);
+        out->rmse_ps = num_sqrt(out->rmse_ps / n);
+        out->bias /= n;
+        out->mean_abs /= n;
+        out->low = ratios[tail];
+        out->high = ratios[n - 1 - tail];
+    }
+    mem_give(ratios);
 }

@@ -37,6 +37,47 @@ int64_t perf_decode_steps_in(const struct perf *perf, int32_t b, int64_t c, int6
 /* Solo time X(i, o) of one request: its prefill gives the first token, o - 1 decodes the others. */
 int64_t perf_solo_ps(const struct perf *perf, int64_t n_prompt, int64_t n_output);
 
+/* ---- Where a model comes from when nothing was measured here (preset.c, roofline.c). ---- */
+
+struct predict_device;
+struct predict_model;
+/* The model on tp devices of this kind: as published (ALGORITHMS appendix A, DistServe), else by
+ * the roofline. Names the source. */
+const char *perf_preset(const struct predict_model *model, const struct predict_device *device,
+                        int32_t tp, struct perf *out);
+
+/* ---- Parts of a device, and jobs side by side (share.c). ---- */
+
+enum { PERF_SHARES = 8 };
+/* How much longer a step takes on 30, 40, .. 100% of a device than on all of it. */
+struct perf_share {
+    const char *source;
+    double prefill[PERF_SHARES];      /* prompts of 1,024 tokens and more */
+    double decode_small[PERF_SHARES]; /* below b_switch */
+    double decode_large[PERF_SHARES];
+};
+/* MuxServe's measurements on an A100 (appendix A): the row whose model is nearest in bytes per
+ * device. */
+const struct perf_share *perf_share_of(int64_t weights_bytes, int32_t tp);
+extern const struct perf_share perf_share_cores; /* time ~ 1 / share: cores that compute */
+/* The model on this share of its device, in (0, 1]: between the rows by interpolation, below 30%
+ * growing as 1 / share. */
+void perf_at_share(const struct perf *perf, const struct perf_share *table, double share,
+                   struct perf *out);
+
+struct perf_job {    /* one of several that run side by side (section 2.5) */
+    int64_t ps;      /* its step alone on its share */
+    int64_t bytes;   /* it reads: perf_step_bytes */
+    double share;    /* of the device */
+    bool is_prefill; /* bound by compute */
+};
+/* How much longer each job's step takes beside the others: all wait when together they read more
+ * than the memory gives; prefills also when shares sum to more than one. factors: (n) >= 1. */
+void perf_contention(const struct perf_job *jobs, int n, double bytes_per_s, double *factors);
+/* Bytes that a step reads: the weights, and the KV of the contexts that it decodes. */
+int64_t perf_step_bytes(const struct perf_load *load, int64_t weights_bytes,
+                        int64_t kv_bytes_per_token);
+
 struct perf_sample {
     struct perf_load load;
     int64_t ps;
@@ -46,5 +87,17 @@ struct perf_sample {
  * itself when the samples show them. A coefficient that the samples do not tell apart (one context
  * length only) is 0; false when even the constants are unknown. */
 bool perf_fit(const struct perf_sample *samples, int n_samples, struct perf *out) MUST_USE;
+/* How far a model is from samples. */
+struct perf_errors {
+    int n;
+    double rmse_ps, mean_abs; /* mean_abs and below: relative to what was measured */
+    double bias;              /* mean of predicted / measured - 1 */
+    double low,
+        high;     /* measured / predicted of the middle 90%: the prediction interval's factors */
+    double worst; /* largest relative error */
+};
+/* Over samples that are prefill (true) or decode (false). n = 0: there are none. */
+void perf_errors_of(const struct perf *perf, const struct perf_sample *samples, int n_samples,
+                    bool is_prefill, struct perf_errors *out);
 /* Online correction by one measured batch (factor 0.05). */
 void perf_observe(struct perf *perf, const struct perf_load *load, int64_t measured_ps);

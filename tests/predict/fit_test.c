@@ -113,6 +113,32 @@ static void does_with_little(void **state)
     assert_false(perf_fit(samples, 0, &fit));
 }
 
+/* A model that says 100 for prompts measured at 80, 100, 125: errors +25%, 0, -20%. */
+static void errors_by_hand(void **state)
+{
+    (void)state;
+    const struct perf flat = {
+        .c1_ps = 100, .c3_ps = { 7, 7 }, .b_switch = 9, .prefill_scale = 1, .decode_scale = 1
+    };
+    const struct perf_sample samples[] = {
+        { { .n_new = 5 }, 80 },
+        { { .n_new = 5 }, 100 },
+        { { .n_new = 5 }, 125 },
+        { { .n_decodes = 1 }, 14 },
+    };
+    struct perf_errors e;
+    perf_errors_of(&flat, samples, 4, true, &e);
+    assert_int_equal(e.n, 3);
+    assert_true(e.rmse_ps > 18.48 && e.rmse_ps < 18.49); /* sqrt((400 + 0 + 625) / 3) */
+    assert_true(e.mean_abs > 0.1499 && e.mean_abs < 0.1501);
+    assert_true(e.bias > 0.0166 && e.bias < 0.0167 && e.worst == 0.25);
+    assert_true(e.low == 0.8 && e.high == 1.25);
+    perf_errors_of(&flat, samples, 4, false, &e);
+    assert_true(e.n == 1 && e.worst == 0.5 && e.low == 2 && e.high == 2);
+    perf_errors_of(&flat, samples, 3, false, &e);
+    assert_int_equal(e.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +146,7 @@ int main(void)
         cmocka_unit_test(predicts_within_the_noise),
         cmocka_unit_test(one_regime_and_no_floor_stay_so),
         cmocka_unit_test(does_with_little),
+        cmocka_unit_test(errors_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

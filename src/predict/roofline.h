@@ -1,0 +1,29 @@
+/* The roofline: a performance model for a device and model that nobody has profiled, from peak
+ * flops, bandwidths and the model's shape.
+ *
+ * What of a peak is reached, and what a step costs besides (launches, the host, an all-reduce), is
+ * fitted on the devices that were profiled: six numbers, printed by roofline_print with the error
+ * of every profile against them. */
+#pragma once
+#include "base/str.h"
+#include "predict/device.h"
+#include "predict/perf.h"
+
+struct roofline_efficiency {
+    double compute;    /* of the peak, in matrices and attention */
+    double memory;     /* of the bandwidth, reading weights, keys and values */
+    double link;       /* of the link, an all-reduce's bytes */
+    double request_ms; /* per request of a decode batch */
+    double layer_ms;   /* per layer of a step, whatever it holds: launches and the host */
+    double reduce_ms;  /* per all-reduce, two a layer, when there is more than one device */
+    double
+        knee; /* decode turns compute bound at this part of the batch at which both bounds meet */
+};
+/* Relative least squares over every profile of perf_preset's table. */
+void roofline_fit(struct roofline_efficiency *out);
+/* The model on tp devices of this kind, split by tensors. */
+void roofline_perf(const struct predict_model *model, const struct predict_device *device,
+                   int32_t tp, const struct roofline_efficiency *efficiency, struct perf *out);
+/* The efficiencies, and for each profile the error of the roofline at a prompt of 1,024 tokens and
+ * at decodes of 1, 32 and 128 requests of 512 tokens. */
+void roofline_print(const struct roofline_efficiency *efficiency, struct str *out);

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-static struct engine_flight *flight_of(struct engine *e, uint32_t batch)
+struct engine_flight *engine_flight_of(const struct engine *e, uint32_t batch)
 {
     for (int i = 0; i < LIMIT_BATCHES; i++)
         if (e->flights[i].batch.n_items > 0 && e->flights[i].batch.id == batch)
-            return &e->flights[i];
+            return (struct engine_flight *)(uintptr_t)&e->flights[i];
     return NULL;
 }
 
@@ -147,7 +147,7 @@ static void end_or_say(struct engine *e, uint32_t slot)
 
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
-    struct engine_flight *flight = flight_of(e, done->batch);
+    struct engine_flight *flight = engine_flight_of(e, done->batch);
     CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
     struct batch *batch = &flight->batch;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {

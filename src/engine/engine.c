@@ -25,7 +25,7 @@ static void open_pool(struct engine *e)
         .services = services,
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
-        .is_virtual = o->is_virtual,
+        .is_virtual = o->is_virtual || o->has_no_memory,
         .has_prefix_cache = o->has_prefix_cache,
         .prefix_salt = o->prefix_salt,
     });
@@ -143,6 +143,7 @@ struct engine *engine_open(const struct engine_options *options)
     e->options.config = &e->config;
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
+    engine_log_opened(e);
     return e;
 }
 
@@ -241,6 +242,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
                    int64_t now_ns)
 {
     char text[256];
+    engine_log_submit(e, request, body, now_ns);
     uint32_t earlier = map_find(&e->by_id, request->id), handle = 0;
     if (earlier != MAP_NONE && e->requests[earlier].state == REQUEST_ENDED)
         return false;
@@ -277,6 +279,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
 void engine_cancel(struct engine *e, uint64_t id, int64_t now_ns)
 {
     uint32_t slot = map_find(&e->by_id, id);
+    engine_log_word(e, ENGINE_LOG_CANCEL, &(struct engine_log_word){ .now_ns = now_ns, .id = id });
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     if (slot == MAP_NONE)
         return;
@@ -289,12 +292,18 @@ void engine_cancel(struct engine *e, uint64_t id, int64_t now_ns)
 bool engine_make_room(struct engine *e, int service, int64_t weights_bytes,
                       int64_t activation_bytes, int64_t now_ns, struct engine_room *room)
 {
+    engine_log_word(e, ENGINE_LOG_ROOM,
+                    &(struct engine_log_word){ .now_ns = now_ns,
+                                               .service = service,
+                                               .weights_bytes = weights_bytes,
+                                               .activation_bytes = activation_bytes });
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     return engine_room_make(e, service, weights_bytes, activation_bytes, room);
 }
 
 void engine_open_service(struct engine *e, int service, const struct perf *perf, int64_t now_ns)
 {
+    engine_log_perf(e, service, perf, now_ns);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     engine_step_cut(e, 0);
     engine_room_open(e, service, perf);
@@ -302,6 +311,8 @@ void engine_open_service(struct engine *e, int service, const struct perf *perf,
 
 bool engine_close_service(struct engine *e, int service, int64_t now_ns)
 {
+    engine_log_word(e, ENGINE_LOG_CLOSE,
+                    &(struct engine_log_word){ .now_ns = now_ns, .service = service });
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     return engine_room_close(e, service);
 }
@@ -313,6 +324,7 @@ bool engine_is_service_busy(const struct engine *e, int service)
 
 void engine_drain(struct engine *e)
 {
+    engine_log_word(e, ENGINE_LOG_DRAIN, &(struct engine_log_word){ .now_ns = e->view.now_ns });
     e->is_draining = true;
 }
 

@@ -12,6 +12,7 @@
 #include "schedule/policy.h"
 
 struct engine;
+struct engine_log;
 
 struct engine_options {
     uint16_t id;
@@ -32,6 +33,12 @@ struct engine_options {
     const struct schedule_config *config;
     struct engine_exec exec;
     uint64_t prefix_salt;
+    struct engine_log *log; /* engine/log.h: it writes down all that it is a function of; lent,
+                               NULL = none */
+    bool has_no_memory;     /* a replay: bodies as always, but nothing behind the KV pool */
+    /* Called with every plan, before it is followed; NULL = not. */
+    void (*planned)(void *self, const struct schedule_plan *plan);
+    void *planned_self;
     /* Everything that the engine says to whoever submits: called from engine_step, must copy. False
      * = no room: said again later. */
     bool (*emit)(void *self, const struct service_event *event, const void *payload);

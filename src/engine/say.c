@@ -23,7 +23,11 @@ static struct service_event event_of(const struct engine *e, const struct reques
 
 static bool emit(struct engine *e, const struct service_event *event, const void *payload)
 {
-    return e->options.emit(e->options.emit_self, event, payload);
+    uint64_t number = e->n_emits++;
+    if (e->options.emit(e->options.emit_self, event, payload))
+        return true;
+    engine_log_word(e, ENGINE_LOG_REFUSED, &(struct engine_log_word){ .id = number });
+    return false;
 }
 
 /* Ids, then logprobs, in the scratch. */

@@ -16,6 +16,7 @@
 #include "base/tree.h"
 #include "engine/bodies.h"
 #include "engine/engine.h"
+#include "engine/log.h"
 #include "kv/ledger.h"
 
 enum {
@@ -118,6 +119,7 @@ struct engine {
     unsigned char *payload;      /* scratch of say: tokens with logprobs */
 
     bool is_draining, is_healthy;
+    uint64_t n_emits; /* calls of emit */
     int64_t n_steps, step_ns, n_refused;
 };
 
@@ -148,6 +150,8 @@ bool engine_say_refusal(struct engine *engine, const struct request *request,
                         enum service_what what, enum service_why why, const char *text);
 
 /* commit.c */
+/* The batch in flight of this id, or NULL. */
+struct engine_flight *engine_flight_of(const struct engine *engine, uint32_t batch);
 void engine_commit(struct engine *engine, const struct engine_exec_done *done);
 
 /* step.c */

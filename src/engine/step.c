@@ -247,6 +247,9 @@ static void plan(struct engine *e)
         if (e->options.has_prefix_cache)
             match_front(e);
         e->options.policy->plan(e->policy_state, &e->view, p);
+        engine_log_plan(e, p);
+        if (e->options.planned != NULL)
+            e->options.planned(e->options.planned_self, p);
         verify(e, p);
         if (p->n_preempts > 0 && engine_queue_release_waiting(e))
             continue; /* perhaps nobody has to go */
@@ -315,11 +318,14 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
 {
     struct engine_exec_done done;
     CHECK(now_ns >= e->view.now_ns);
+    engine_log_step(e, now_ns);
     e->view.now_ns = now_ns;
     engine_stats_tick(e, now_ns);
     engine_say_backlog(e);
-    while (e->n_flights > 0 && e->options.exec.poll(e->options.exec.self, &done))
+    while (e->n_flights > 0 && e->options.exec.poll(e->options.exec.self, &done)) {
+        engine_log_done(e, &done);
         engine_commit(e, &done);
+    }
     look_at_time(e);
     engine_room_press(e);
     plan(e);

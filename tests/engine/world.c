@@ -123,6 +123,7 @@ void world_open(struct world *w, const struct world_options *o)
         .policy = o->policy,
         .config = &config,
         .exec = fake_exec(&w->fake),
+        .log = o->log,
         .emit = hear,
         .emit_self = w,
     });

@@ -2,6 +2,7 @@
  * keeps every request, checks every event and submits again what is returned. */
 #pragma once
 #include "engine/engine.h"
+#include "engine/log.h"
 #include "fake.h"
 
 enum { WORLD_SERVICES_MAX = 4 };
@@ -14,6 +15,7 @@ struct world_options {
     int64_t pool_bytes, body_bytes;
     int32_t chunk_tokens, n_seqs_max;
     bool has_prefix_cache, stays_closed; /* stays_closed: no service is opened */
+    struct engine_log *log;              /* NULL = none */
     int64_t bytes_per_token[WORLD_SERVICES_MAX];
 };
 /* What a client asked for and got. */

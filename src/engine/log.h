@@ -1,0 +1,100 @@
+/* The engine's log: all that an engine is a function of, so that its every plan can be had again.
+ *
+ * A file of records in the order in which things happened: first what the engine was opened with,
+ * then each mail with its time, each step with its time, and inside a step what the executor
+ * answered, what emit refused, and a hash of every plan. It holds prompts and answers as token ids:
+ * as secret as they are.
+ *
+ * Format, little-endian, as this build lays its records out (the sizes stand in the first one, and
+ * another layout is refused): the file is a row of
+ *   uint32 kind, uint32 n_bytes of the payload, uint64 check, payload, zeros up to 8 bytes.
+ * check = XXH3 of kind, n_bytes and payload, seeded with the record's before: nothing can be lost,
+ * moved or changed unseen. A log that its process could not finish ends with a whole record or in
+ * the middle of one. */
+#pragma once
+#include "base/status.h"
+#include "core/service_spec.h"
+#include "engine/exec.h"
+#include "schedule/policy.h"
+
+enum { ENGINE_LOG_VERSION = 1, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+
+enum engine_log_kind {
+    ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, config */
+    ENGINE_LOG_SUBMIT, /* struct engine_log_word, struct request, the body's bytes */
+    ENGINE_LOG_CANCEL, /* struct engine_log_word, as all that follow; id */
+    ENGINE_LOG_ROOM,   /* service, bytes of weights and activation */
+    ENGINE_LOG_OPEN,   /* service; struct perf */
+    ENGINE_LOG_CLOSE,  /* service */
+    ENGINE_LOG_DRAIN,
+    ENGINE_LOG_STEP,    /* its time */
+    ENGINE_LOG_DONE,    /* struct engine_log_done, n_new (n_items), tokens (their sum) */
+    ENGINE_LOG_REFUSED, /* id: number of the call of emit that found no room, the first being 0 */
+    ENGINE_LOG_PLAN,    /* id: hash of a plan */
+    ENGINE_LOG_FULL,    /* the file reached its limit: the record ends here, the engine went on */
+    ENGINE_LOG_KINDS,
+};
+struct engine_log_opened {
+    char magic[8]; /* "shoalog" */
+    uint32_t version, request_bytes, perf_bytes, spec_bytes, layout_bytes, config_bytes;
+    uint32_t n_requests_max;
+    char policy[32];
+    int64_t memory_bytes, body_bytes, kv_unit_bytes, kv_bytes_max;
+    int32_t n_tokens_max, n_lanes, n_services;
+    uint16_t id;
+    uint8_t has_prefix_cache, is_virtual;
+};
+_Static_assert(sizeof(struct engine_log_opened) % 8 == 0, "what follows is aligned");
+struct engine_log_word {
+    int64_t now_ns;
+    uint64_t id;
+    int64_t weights_bytes, activation_bytes;
+    int32_t service, unused;
+};
+struct engine_log_done {
+    int64_t begin_ns, end_ns;
+    uint32_t batch;
+    int32_t n_steps, n_items, n_tokens; /* n_tokens: drawn by all items; 0 in the simulator */
+    uint32_t is_failed, has_logprobs;
+};
+
+/* ---- Writing: the engine's own thread, into a buffer that goes out when it is full. ---- */
+struct engine;
+struct engine_log;
+/* The file is made anew, readable by its owner only. At most n_bytes_max bytes are written: then
+ * the log ends with FULL, and the engine goes on. */
+enum status engine_log_open(struct engine_log **log, const char *path, int64_t n_bytes_max,
+                            struct fault *fault) MUST_USE;
+void engine_log_close(struct engine_log *log); /* writes what is left; NULL: nothing to do */
+/* A record: its payload piece by piece, then its kind. */
+void engine_log_add(struct engine_log *log, const void *bytes, size_t n);
+void engine_log_put(struct engine_log *log, enum engine_log_kind kind);
+
+/* What the engine tells its log; nothing when it has none. */
+void engine_log_opened(const struct engine *engine);
+void engine_log_submit(const struct engine *engine, const struct request *request,
+                       const struct request_body *body, int64_t now_ns);
+void engine_log_word(const struct engine *engine, enum engine_log_kind kind,
+                     const struct engine_log_word *word);
+void engine_log_perf(const struct engine *engine, int service, const struct perf *perf,
+                     int64_t now_ns);
+void engine_log_step(const struct engine *engine, int64_t now_ns);
+void engine_log_done(const struct engine *engine, const struct engine_exec_done *done);
+void engine_log_plan(const struct engine *engine, const struct schedule_plan *plan);
+uint64_t engine_log_plan_hash(const struct schedule_plan *plan);
+
+/* ---- Reading. ---- */
+struct engine_log_reader {
+    const unsigned char *at; /* 8-byte aligned */
+    size_t n_bytes, next;
+    uint64_t check;
+};
+struct engine_log_record {
+    enum engine_log_kind kind;
+    const unsigned char *payload; /* 8-byte aligned */
+    size_t n_bytes;
+};
+enum engine_log_read { ENGINE_LOG_RECORD, ENGINE_LOG_END, ENGINE_LOG_CUT, ENGINE_LOG_BROKEN };
+/* The next record. END: there is none; CUT: the log ends inside of one; BROKEN: its check fails. */
+enum engine_log_read engine_log_next(struct engine_log_reader *reader,
+                                     struct engine_log_record *record);

@@ -1,0 +1,536 @@
+/* Replaying an engine's log: see replay.h.
+ *
+ * The reader goes through the log once, in order. Mail and steps are the loop's; what lies inside a
+ * step is asked for by the engine itself, through the executor and emit that are made of the log:
+ * poll finds DONE or nothing, emit finds REFUSED with its number, planned finds PLAN. Whatever the
+ * engine would not survive (CHECK) is looked at here first: a log is read like anything that a
+ * stranger wrote. */
+#include "engine/replay.h"
+
+#include "base/mem.h"
+#include "engine/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define REPLAY_MEMORY_MAX (INT64_C(64) << 30)
+#define REPLAY_BYTES_MAX  (INT64_C(1) << 50) /* of anything that a log counts in bytes */
+#define REPLAY_NS_MAX     (INT64_C(1) << 61)
+#define REPLAY_PS_MAX     (INT64_C(1) << 50)
+#define REPLAY_UNITS_MAX  (INT64_C(1) << 24)
+
+struct replay {
+    struct engine_log_reader reader;
+    struct engine_log_record record; /* the next one, when has_record */
+    bool has_record, is_over;
+    enum status status;
+    struct fault *fault;
+    struct engine_replay *result;
+    struct engine *engine;
+    struct engine_options options;
+    struct schedule_config config;
+    int64_t now_ns;
+    uint64_t n_emits;
+    int64_t n_step_plans;
+    struct token_logprobs *logprobs; /* zeros: what they say changes no plan */
+    const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
+    int32_t n_new[LIMIT_BATCH_ITEMS];
+};
+
+static void wrong(struct replay *p, const char *what)
+{
+    if (!p->is_over)
+        p->status = fault_set(p->fault, STATUS_BAD_INPUT, "record %lld of the log: %s",
+                              (long long)p->result->n_records, what);
+    p->is_over = true;
+}
+
+static void advance(struct replay *p)
+{
+    enum engine_log_read read = engine_log_next(&p->reader, &p->record);
+    p->has_record = read == ENGINE_LOG_RECORD;
+    p->result->n_records += p->has_record;
+    if (read == ENGINE_LOG_BROKEN)
+        wrong(p, "its check fails: the log was changed");
+    if (read == ENGINE_LOG_CUT || (p->has_record && p->record.kind == ENGINE_LOG_FULL)) {
+        p->result->is_cut = true;
+        p->has_record = false;
+    }
+}
+
+/* Is the next record of this kind and at least so long? */
+static bool is_next(const struct replay *p, enum engine_log_kind kind, size_t n_bytes)
+{
+    return p->has_record && !p->is_over && p->record.kind == kind && p->record.n_bytes >= n_bytes;
+}
+
+/* ---- The executor and the submitter that the log makes. ---- */
+
+static void attach(void *self, const struct engine_exec_view *view)
+{
+    (void)self;
+    (void)view;
+}
+
+static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
+{
+    (void)self;
+    (void)batches;
+    (void)n_batches;
+    (void)n_rounds;
+}
+
+static void cut(void *self, uint16_t lane)
+{
+    (void)self;
+    (void)lane;
+}
+
+/* Puts what each item drew behind its known tokens. False: it can't have drawn that. */
+static bool take_tokens(struct replay *p, const struct engine_flight *flight,
+                        const struct engine_log_done *head, const int32_t *words)
+{
+    struct engine *e = p->engine;
+    const int32_t *tokens = words + head->n_items;
+    int64_t n_left = head->n_tokens;
+    for (int32_t i = 0; i < head->n_items; i++) {
+        const struct batch_item *item = &flight->batch.items[i];
+        const struct request *r = &e->requests[item->slot];
+        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, head->n_steps);
+        int32_t n_new = words[i];
+        if (n_new < 0 || n_new > progress.n_new || (n_new > 0) != (progress.n_new > 0))
+            return false;
+        p->n_new[i] = n_new;
+        if (e->bodies == NULL)
+            continue;
+        if (n_new > n_left || (head->has_logprobs && n_new > ENGINE_LOGPROBS_MAX))
+            return false;
+        memcpy(engine_bodies_at(e->bodies, r->body).tokens + r->n_tokens, tokens,
+               (size_t)n_new * sizeof(*tokens));
+        tokens += n_new;
+        n_left -= n_new;
+    }
+    return n_left == 0;
+}
+
+static bool poll(void *self, struct engine_exec_done *done)
+{
+    struct replay *p = self;
+    struct engine_log_done head;
+    if (!is_next(p, ENGINE_LOG_DONE, sizeof(head)))
+        return false;
+    memcpy(&head, p->record.payload, sizeof(head));
+    const int32_t *words = (const void *)(p->record.payload + sizeof(head));
+    const struct engine_flight *flight = engine_flight_of(p->engine, head.batch);
+    int64_t n_words = (int64_t)head.n_items + head.n_tokens;
+    bool is_right = flight != NULL && head.n_steps >= 1 && head.n_steps <= flight->n_rounds &&
+                    head.n_items == (head.is_failed ? 0 : flight->batch.n_items) &&
+                    head.n_tokens >= 0 && (p->engine->bodies != NULL || head.n_tokens == 0) &&
+                    p->record.n_bytes == sizeof(head) + 4 * (size_t)n_words && head.begin_ns >= 0 &&
+                    head.end_ns >= head.begin_ns && head.end_ns < REPLAY_NS_MAX;
+    if (!is_right || !take_tokens(p, flight, &head, words)) {
+        wrong(p, "an answer that no batch in flight can give");
+        return false;
+    }
+    *done = (struct engine_exec_done){ .batch = head.batch,
+                                       .n_steps = head.n_steps,
+                                       .begin_ns = head.begin_ns,
+                                       .end_ns = head.end_ns,
+                                       .n_new = p->n_new,
+                                       .is_failed = head.is_failed != 0,
+                                       .logprobs = head.has_logprobs ? p->logprobs_at : NULL };
+    advance(p);
+    return true;
+}
+
+static int wait_fd(void *self)
+{
+    (void)self;
+    return -1;
+}
+
+static int64_t next_ns(void *self)
+{
+    (void)self;
+    return TIME_NEVER;
+}
+
+static bool emit(void *self, const struct service_event *event, const void *payload)
+{
+    struct replay *p = self;
+    struct engine_log_word word;
+    uint64_t number = p->n_emits++;
+    (void)event;
+    (void)payload;
+    if (!is_next(p, ENGINE_LOG_REFUSED, sizeof(word)))
+        return true;
+    memcpy(&word, p->record.payload, sizeof(word));
+    if (word.id != number)
+        return true;
+    advance(p);
+    return false;
+}
+
+/* ---- Plans. ---- */
+
+static void describe(const struct schedule_plan *plan, char text[160])
+{
+    const struct batch *b = plan->batches;
+    if (plan->n_batches == 0)
+        snprintf(text, 160, "no batch, %d give way", plan->n_preempts);
+    else
+        snprintf(text, 160,
+                 "%d batches for %d rounds, %d give way; the first: service %d, lane %d, %d "
+                 "requests, slot %u with %d tokens",
+                 plan->n_batches, plan->n_rounds, plan->n_preempts, b->service, b->lane, b->n_items,
+                 b->n_items > 0 ? b->items[0].slot : 0, b->n_items > 0 ? b->items[0].n_tokens : 0);
+}
+
+/* A policy under a configuration that nobody checked may say anything: then its plan is no plan. */
+static void planned(void *self, const struct schedule_plan *plan)
+{
+    struct replay *p = self;
+    struct engine_replay *result = p->result;
+    struct schedule_plan *mutable = &p->engine->plan;
+    struct engine_log_word word = { .id = 0 };
+    CHECK(plan == mutable);
+    result->n_plans++;
+    p->n_step_plans++;
+    bool is_there = is_next(p, ENGINE_LOG_PLAN, sizeof(word));
+    if (is_there)
+        memcpy(&word, p->record.payload, sizeof(word));
+    if (!p->is_over && p->has_record && (!is_there || word.id != engine_log_plan_hash(plan))) {
+        result->differs = true;
+        result->step = result->n_steps;
+        result->plan = p->n_step_plans;
+        result->now_ns = p->now_ns;
+        describe(plan, result->was);
+        p->is_over = true;
+    } else if (!p->is_over && !p->has_record) {
+        p->is_over = true; /* the log ends inside of this step */
+    } else if (!p->is_over) {
+        advance(p);
+        const char *illegal = schedule_check(&p->engine->view, plan);
+        if (illegal != NULL)
+            wrong(p, illegal);
+    }
+    if (p->is_over)
+        mutable->n_batches = mutable->n_items = mutable->n_preempts = 0;
+}
+
+/* ---- Opening. ---- */
+
+static bool is_bytes(int64_t n)
+{
+    return n >= 0 && n <= REPLAY_BYTES_MAX;
+}
+
+static const char *check_layout(const struct kv_layout *layout, int64_t unit_bytes)
+{
+    if (layout->bytes_per_token <= 0 || layout->bytes_per_token > unit_bytes ||
+        layout->block_tokens <= 0 || layout->block_tokens > LIMIT_CONTEXT ||
+        layout->blocks_per_unit <= 0 || layout->blocks_per_unit > KV_UNIT_BLOCKS_MAX ||
+        layout->block_bytes != layout->bytes_per_token * layout->block_tokens ||
+        layout->block_bytes * layout->blocks_per_unit > unit_bytes)
+        return "a layout of blocks that does not fit its unit";
+    return NULL;
+}
+
+static const char *check_opened(const struct engine_log_opened *o)
+{
+    if (memcmp(o->magic, "shoalog", 8) != 0)
+        return "this is no log of an engine";
+    if (o->version != ENGINE_LOG_VERSION || o->request_bytes != sizeof(struct request) ||
+        o->perf_bytes != sizeof(struct perf) || o->spec_bytes != sizeof(struct service_spec) ||
+        o->layout_bytes != sizeof(struct kv_layout) ||
+        o->config_bytes != sizeof(struct schedule_config))
+        return "it was recorded by another version of shoal";
+    if (o->n_services <= 0 || o->n_services > LIMIT_SERVICES || o->n_lanes <= 0 ||
+        o->n_lanes > LIMIT_LANES || o->n_requests_max == 0 || o->n_requests_max > 1u << 24 ||
+        o->n_tokens_max <= 0 || o->n_tokens_max > LIMIT_CONTEXT)
+        return "options out of range";
+    if (!is_bytes(o->memory_bytes) || !is_bytes(o->kv_bytes_max) || o->kv_unit_bytes <= 0 ||
+        !is_bytes(o->kv_unit_bytes) || o->memory_bytes / o->kv_unit_bytes > REPLAY_UNITS_MAX ||
+        (!o->is_virtual && (o->body_bytes < 4096 || o->body_bytes > INT64_C(1) << 36)))
+        return "bytes out of range";
+    return NULL;
+}
+
+static bool is_part(double x)
+{
+    return x >= 0 && x <= 1; /* false for NaN */
+}
+
+/* Numbers that a policy can reckon with. */
+static const char *check_config(const struct schedule_config *c)
+{
+    unsigned char counts_wall;
+    memcpy(&counts_wall, &c->db_counts_wall, 1);
+    bool is_right = c->n_seqs_max >= 1 && c->n_seqs_max <= LIMIT_BATCH_ITEMS &&
+                    c->n_batch_tokens_max >= 1 && c->n_batch_tokens_max <= LIMIT_BATCH_TOKENS &&
+                    c->chunk_tokens >= 0 && c->chunk_tokens <= LIMIT_BATCH_TOKENS &&
+                    is_part(c->watermark) && is_part(c->pool_full) && is_part(c->pool_cut) &&
+                    c->starve_ns_min >= 0 && c->starve_ns_min <= REPLAY_PS_MAX &&
+                    c->starve_factor >= 0 && c->starve_factor <= 1e6 && c->share_ns_depth >= 0 &&
+                    c->share_ns_depth <= REPLAY_PS_MAX && c->share_ns_period > 0 &&
+                    c->share_ns_period <= REPLAY_PS_MAX && counts_wall <= 1 &&
+                    c->n_rounds_max >= 1 && c->n_rounds_max <= 1 << 20;
+    return is_right ? NULL : "thresholds that no policy can have";
+}
+
+/* What the engine will take, about. */
+static int64_t memory_of(const struct engine_log_opened *o, const struct kv_layout *layouts)
+{
+    int64_t n_requests = o->n_requests_max, n_blocks = 1, stride = 1;
+    for (int32_t i = 0; i < o->n_services; i++) {
+        n_blocks = max_i64(n_blocks, o->n_tokens_max / layouts[i].block_tokens + 1);
+        stride = max_i64(stride, layouts[i].blocks_per_unit);
+    }
+    int64_t n_units = o->memory_bytes / o->kv_unit_bytes + 1;
+    int64_t per_request = 1024 + 4 * o->n_services + 4 * n_blocks;
+    if (!o->is_virtual)
+        per_request += ENGINE_LOGPROBS_MAX * (int64_t)sizeof(struct token_logprobs);
+    return n_requests * per_request + n_units * (64 + stride * 64) +
+           (o->is_virtual ? 0 : o->body_bytes + o->body_bytes / 4);
+}
+
+static const char *check_services(const struct engine_log_opened *o,
+                                  const struct service_spec *specs, const struct kv_layout *layouts)
+{
+    for (int32_t i = 0; i < o->n_services; i++) {
+        const char *problem = check_layout(&layouts[i], o->kv_unit_bytes);
+        if (problem != NULL)
+            return problem;
+        if (specs[i].name[LIMIT_NAME_BYTES - 1] != '\0' || !is_bytes(specs[i].kv_bytes_min) ||
+            !is_bytes(specs[i].kv_bytes_max) || specs[i].n_context_max < 0)
+            return "a service that can't be";
+    }
+    return NULL;
+}
+
+static void set_options(struct replay *p, const struct engine_log_opened *o)
+{
+    p->options = (struct engine_options){
+        .id = o->id,
+        .memory_bytes = o->memory_bytes,
+        .body_bytes = o->body_bytes,
+        .n_requests_max = o->n_requests_max,
+        .n_tokens_max = o->n_tokens_max,
+        .n_lanes = o->n_lanes,
+        .n_services = o->n_services,
+        .kv_unit_bytes = o->kv_unit_bytes,
+        .kv_bytes_max = o->kv_bytes_max,
+        .has_prefix_cache = o->has_prefix_cache != 0,
+        .is_virtual = o->is_virtual != 0,
+        .has_no_memory = true,
+        .config = &p->config,
+        .exec = { p, attach, begin, cut, poll, wait_fd, next_ns },
+        .emit = emit,
+        .emit_self = p,
+        .planned = planned,
+        .planned_self = p,
+    };
+}
+
+/* What the engine was opened with. NULL, or what is wrong with it. */
+static const char *read_opened(struct replay *p, const struct engine_replay_options *options)
+{
+    struct engine_log_opened o;
+    if (!is_next(p, ENGINE_LOG_OPENED, sizeof(o)))
+        return "this is no log of an engine";
+    memcpy(&o, p->record.payload, sizeof(o));
+    const char *problem = check_opened(&o);
+    if (problem != NULL)
+        return problem;
+    size_t n = (size_t)o.n_services, n_specs = n * sizeof(struct service_spec);
+    size_t n_layouts = n * sizeof(struct kv_layout);
+    const unsigned char *tail = p->record.payload + sizeof(o);
+    if (p->record.n_bytes != sizeof(o) + n_specs + n_layouts + sizeof(p->config))
+        return "options of another length";
+    set_options(p, &o);
+    p->options.services = (const void *)tail;
+    p->options.layouts = (const void *)(tail + n_specs);
+    memcpy(&p->config, tail + n_specs + n_layouts, sizeof(p->config));
+    problem = check_services(&o, p->options.services, p->options.layouts);
+    if (problem == NULL && options->config == NULL)
+        problem = check_config(&p->config);
+    int64_t memory = options->memory_bytes_max > 0 ? options->memory_bytes_max : REPLAY_MEMORY_MAX;
+    if (problem == NULL && memory_of(&o, p->options.layouts) > memory)
+        problem = "its engine would take more memory than a replay may";
+    o.policy[sizeof(o.policy) - 1] = '\0';
+    p->options.policy = options->policy != NULL ? options->policy : schedule_find(o.policy);
+    if (problem == NULL && p->options.policy == NULL)
+        return "its policy is none of ours";
+    if (problem == NULL)
+        snprintf(p->result->policy, sizeof(p->result->policy), "%s", p->options.policy->name);
+    if (options->config != NULL)
+        p->options.config = options->config;
+    return problem;
+}
+
+/* ---- Mail. ---- */
+
+static bool read_word(struct replay *p, struct engine_log_word *word)
+{
+    if (p->record.n_bytes < sizeof(*word)) {
+        wrong(p, "too short");
+        return false;
+    }
+    memcpy(word, p->record.payload, sizeof(*word));
+    if (word->now_ns < p->now_ns || word->now_ns > REPLAY_NS_MAX) {
+        wrong(p, "its time is before that of the one before, or beyond all times");
+        return false;
+    }
+    if (word->service < 0 || word->service >= p->options.n_services) {
+        wrong(p, "a service that is not there");
+        return false;
+    }
+    p->now_ns = word->now_ns;
+    return true;
+}
+
+static bool is_body_whole(const struct request_body *body, size_t n_bytes)
+{
+    return n_bytes >= sizeof(*body) && body->n_bytes == n_bytes &&
+           body->n_tokens <= LIMIT_CONTEXT && body->n_stop_ids <= LIMIT_STOP_IDS &&
+           body->n_biases <= LIMIT_BIASES &&
+           request_body_bytes(body->n_tokens, body->n_stop_ids, body->n_biases) == n_bytes;
+}
+
+static void submit(struct replay *p, const struct engine_log_record *record,
+                   const struct engine_log_word *word)
+{
+    const struct request *request = (const void *)(record->payload + sizeof(*word));
+    size_t n_head = sizeof(*word) + sizeof(*request);
+    const struct request_body *body = NULL;
+    bool is_right = record->n_bytes >= n_head && request->kind <= REQUEST_SCORE &&
+                    request->arrived_ns >= 0 && request->arrived_ns <= REPLAY_NS_MAX &&
+                    request->n_predicted >= 0;
+    if (is_right && record->n_bytes > n_head) {
+        body = (const void *)(request + 1);
+        is_right = is_body_whole(body, record->n_bytes - n_head);
+    }
+    if (!is_right)
+        wrong(p, "a request that can't be");
+    else
+        (void)engine_submit(p->engine, request, body, word->now_ns);
+}
+
+static void make_room(struct replay *p, const struct engine_log_word *word)
+{
+    struct engine_room room;
+    uint8_t state = p->engine->room_state[word->service];
+    if ((state != ENGINE_ROOM_NONE && state != ENGINE_ROOM_WANTED) ||
+        !is_bytes(word->weights_bytes) || !is_bytes(word->activation_bytes))
+        wrong(p, "room for a model that has it");
+    else
+        (void)engine_make_room(p->engine, word->service, word->weights_bytes,
+                               word->activation_bytes, word->now_ns, &room);
+}
+
+static bool is_ps(int64_t ps)
+{
+    return ps >= 0 && ps <= REPLAY_PS_MAX;
+}
+
+static bool is_scale(float scale)
+{
+    return scale >= 1e-6F && scale <= 1e6F; /* false for NaN */
+}
+
+static bool is_perf(const struct perf *perf)
+{
+    bool is_right = is_ps(perf->floor_ps) && is_ps(perf->c1_ps) && is_ps(perf->k1_ps) &&
+                    is_ps(perf->q1_ps) && is_scale(perf->prefill_scale) &&
+                    is_scale(perf->decode_scale) && perf->b_switch >= 0;
+    for (int i = 0; i < 2; i++)
+        is_right &= is_ps(perf->c3_ps[i]) && is_ps(perf->c2_ps[i]) && is_ps(perf->k2_ps[i]);
+    return is_right;
+}
+
+static void open_service(struct replay *p, const struct engine_log_record *record,
+                         const struct engine_log_word *word)
+{
+    struct perf perf;
+    uint8_t state = p->engine->room_state[word->service];
+    bool is_right = record->n_bytes == sizeof(*word) + sizeof(perf) &&
+                    (state == ENGINE_ROOM_NONE || state == ENGINE_ROOM_BOOKED);
+    if (is_right)
+        memcpy(&perf, record->payload + sizeof(*word), sizeof(perf));
+    if (!is_right || !is_perf(&perf))
+        wrong(p, "a service that can't open");
+    else
+        engine_open_service(p->engine, word->service, &perf, word->now_ns);
+}
+
+/* One record outside of a step; the engine asks for those behind it. */
+static void follow(struct replay *p)
+{
+    const struct engine_log_record record = p->record;
+    struct engine_log_word word;
+    if (!read_word(p, &word))
+        return;
+    advance(p);
+    if (p->is_over)
+        return;
+    p->result->n_mails += record.kind != ENGINE_LOG_STEP;
+    p->n_step_plans = 0;
+    switch (record.kind) {
+    case ENGINE_LOG_SUBMIT:
+        submit(p, &record, &word);
+        break;
+    case ENGINE_LOG_CANCEL:
+        engine_cancel(p->engine, word.id, word.now_ns);
+        break;
+    case ENGINE_LOG_ROOM:
+        make_room(p, &word);
+        break;
+    case ENGINE_LOG_OPEN:
+        open_service(p, &record, &word);
+        break;
+    case ENGINE_LOG_CLOSE:
+        (void)engine_close_service(p->engine, word.service, word.now_ns);
+        break;
+    case ENGINE_LOG_DRAIN:
+        engine_drain(p->engine);
+        break;
+    case ENGINE_LOG_STEP:
+        p->result->n_steps++;
+        (void)engine_step(p->engine, word.now_ns);
+        break;
+    default:
+        /* An answer, plan or refusal that the engine did not ask for: it went another way. */
+        wrong(p, "the engine had no question for this answer");
+        break;
+    }
+}
+
+enum status engine_replay_run(const unsigned char *bytes, size_t n_bytes,
+                              const struct engine_replay_options *options,
+                              struct engine_replay *result, struct fault *fault)
+{
+    struct replay *p = mem_take(sizeof(*p));
+    *result = (struct engine_replay){ .n_records = 0 };
+    p->reader = (struct engine_log_reader){ .at = bytes, .n_bytes = n_bytes };
+    p->fault = fault;
+    p->result = result;
+    p->logprobs = mem_take(ENGINE_LOGPROBS_MAX * sizeof(*p->logprobs));
+    for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
+        p->logprobs_at[i] = p->logprobs;
+    CHECK((uintptr_t)bytes % 8 == 0);
+    advance(p);
+    const char *problem = p->is_over ? NULL : read_opened(p, options);
+    if (problem != NULL)
+        wrong(p, problem);
+    if (!p->is_over) {
+        p->engine = engine_open(&p->options);
+        advance(p);
+        while (p->has_record && !p->is_over)
+            follow(p);
+        engine_close(p->engine);
+    }
+    enum status status = p->status;
+    mem_give(p->logprobs);
+    mem_give(p);
+    return status;
+}

@@ -33,13 +33,14 @@ struct config_model {
 struct config {
     const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
         *tls_cert, *tls_key;
-    const char *preset, *policy, *router, *predictor, *kv_type, *log_level;
+    const char *preset, *policy, *router, *predictor, *kv_type, *log_level, *log_engine, *trace;
     const char *devices[LIMIT_ENGINES];
     int n_devices;
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
         n_connections_max;
     int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,
         report_ns;
+    int64_t log_engine_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json;
     int n_models;

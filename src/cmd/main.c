@@ -17,6 +17,7 @@ static const struct verb verbs[] = {
     { "config", "check FILE | schema | keys", "check a configuration; its JSON Schema; its keys",
       verbs_config },
     { "demo", "", "two models, one server, two streaming chats at once", verbs_demo },
+    { "replay", "LOG", "plan again what an engine planned, and compare", verbs_replay },
     { "version", "", "version and instruction set", verbs_version },
 };
 

@@ -14,6 +14,7 @@ int verbs_unload(int argc, char **argv);
 int verbs_show(int argc, char **argv);
 int verbs_config(int argc, char **argv);
 int verbs_demo(int argc, char **argv);
+int verbs_replay(int argc, char **argv);
 int verbs_version(int argc, char **argv);
 
 #define SHOAL_VERSION "0.1.0"

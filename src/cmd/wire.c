@@ -10,6 +10,7 @@
 #include "cluster/node.h"
 #include "cmd/model_card.h"
 #include "cmd/presets.h"
+#include "cmd/recorders.h"
 #include "cpu/cpu.h"
 #include "place/residency.h"
 #include "run/unit.h"
@@ -47,6 +48,7 @@ struct house {
     struct route_config route;
     struct engine_place engines[LIMIT_ENGINES];
     int n_engines;
+    struct recorders recorders;
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;
@@ -226,7 +228,9 @@ static void open_unit(struct house *house, int e)
                               .kv_bytes_max = config->kv_bytes,
                               .has_prefix_cache = config->has_prefix_cache,
                               .policy = house->policy,
-                              .config = &house->schedule },
+                              .config = &house->schedule,
+                              .log = house->recorders.logs[e],
+                              .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
         .device = &place->device,
         .paths = paths,
@@ -376,6 +380,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     }
     if (status == STATUS_OK)
         status = open_models(house, fault);
+    if (status == STATUS_OK)
+        status = recorders_open(&house->recorders, config, house->n_engines, fault);
     if (status != STATUS_OK) {
         wire_close(house);
         return status;
@@ -408,6 +414,7 @@ void wire_close(struct house *house)
             run_unit_close(house->engines[e].unit);
         run_device_close(&house->engines[e].device);
     }
+    recorders_close(&house->recorders);
     for (int s = 0; s < house->n_services; s++)
         model_card_close(&house->cards[s]);
     if (house->epoll_fd >= 0) {

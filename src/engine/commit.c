@@ -2,6 +2,8 @@
  * what ended are free again. */
 #include "engine/state.h"
 
+#include "metrics/trace.h"
+
 #include <string.h>
 
 struct engine_flight *engine_flight_of(const struct engine *e, uint32_t batch)
@@ -145,6 +147,26 @@ static void end_or_say(struct engine *e, uint32_t slot)
     engine_queue_end(e, slot, own->ends_what, own->ends_why);
 }
 
+static void write_trace(const struct engine *e, const struct engine_flight *flight,
+                        const struct engine_exec_done *done)
+{
+    const struct batch *batch = &flight->batch;
+    bool is_prefill = flight->load.n_new > 0, is_decode = flight->load.n_decodes > 0;
+    struct trace_batch t = {
+        .engine = e->options.id,
+        .lane = batch->lane,
+        .service = e->specs[batch->service].name,
+        .kind = is_prefill ? (is_decode ? "mixed" : "prefill") : "decode",
+        .n_items = batch->n_items,
+        .n_rounds = done->n_steps,
+        .begin_ns = done->begin_ns,
+        .end_ns = done->end_ns,
+    };
+    for (int32_t i = 0; i < batch->n_items; i++)
+        t.n_tokens += e->n_computed[i];
+    trace_add(e->options.trace, &t);
+}
+
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
     struct engine_flight *flight = engine_flight_of(e, done->batch);
@@ -156,6 +178,8 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     }
     for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++)
         advance(e, flight, i, done);
+    if (e->options.trace != NULL)
+        write_trace(e, flight, done);
     land(e, flight);
     e->is_healthy = !done->is_failed;
     e->n_steps += done->n_steps;

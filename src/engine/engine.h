@@ -13,6 +13,7 @@
 
 struct engine;
 struct engine_log;
+struct trace;
 
 struct engine_options {
     uint16_t id;
@@ -35,9 +36,11 @@ struct engine_options {
     uint64_t prefix_salt;
     struct engine_log *log; /* engine/log.h: it writes down all that it is a function of; lent,
                                NULL = none */
+    struct trace *trace;    /* metrics/trace.h: every batch that ended; lent, NULL = none */
     bool has_no_memory;     /* a replay: bodies as always, but nothing behind the KV pool */
-    /* Called with every plan, before it is followed; NULL = not. */
-    void (*planned)(void *self, const struct schedule_plan *plan);
+    /* Called with every plan, before it is checked; false: it is not followed. NULL = not called.
+     */
+    bool (*planned)(void *self, const struct schedule_plan *plan);
     void *planned_self;
     /* Everything that the engine says to whoever submits: called from engine_step, must copy. False
      * = no room: said again later. */

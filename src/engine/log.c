@@ -163,6 +163,7 @@ void engine_log_opened(const struct engine *e)
     engine_log_add(o->log, e->specs, (size_t)o->n_services * sizeof(*e->specs));
     for (int i = 0; i < o->n_services; i++)
         engine_log_add(o->log, kv_layout(e->kv, i), sizeof(struct kv_layout));
+    engine_log_add(o->log, e->lane_shares, (size_t)o->n_lanes * sizeof(*e->lane_shares));
     engine_log_add(o->log, &e->config, sizeof(e->config));
     engine_log_put(o->log, ENGINE_LOG_OPENED);
 }
@@ -255,11 +256,13 @@ uint64_t engine_log_plan_hash(const struct schedule_plan *plan)
     uint64_t hash = hash_fast(head, sizeof(head), 1).low;
     for (int32_t i = 0; i < plan->n_batches; i++) {
         const struct batch *b = &plan->batches[i];
-        int64_t batch[6] = { b->service, b->lane, b->kind, b->pad_to, b->n_items, 0 };
+        int64_t batch[6] = { b->service, b->lane, b->kind, b->pad_to, b->n_seats, b->n_items };
         hash = hash_fast(batch, sizeof(batch), hash).low;
         hash = hash_fast(b->items, (size_t)b->n_items * sizeof(*b->items), hash).low;
     }
-    return hash_fast(plan->preempts, (size_t)plan->n_preempts * sizeof(*plan->preempts), hash).low;
+    size_t n = (size_t)plan->n_preempts;
+    hash = hash_fast(plan->preempts, n * sizeof(*plan->preempts), hash).low;
+    return hash_fast(plan->swaps, n * sizeof(*plan->swaps), hash).low;
 }
 
 /* ---- Reading. ---- */

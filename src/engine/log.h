@@ -20,7 +20,7 @@
 enum { ENGINE_LOG_VERSION = 1, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
-    ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, config */
+    ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */
     ENGINE_LOG_SUBMIT, /* struct engine_log_word, struct request, the body's bytes */
     ENGINE_LOG_CANCEL, /* struct engine_log_word, as all that follow; id */
     ENGINE_LOG_ROOM,   /* service, bytes of weights and activation */

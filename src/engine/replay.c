@@ -100,10 +100,11 @@ static bool take_tokens(struct replay *p, const struct engine_flight *flight,
         int32_t n_new = words[i];
         if (n_new < 0 || n_new > progress.n_new || (n_new > 0) != (progress.n_new > 0))
             return false;
+        bool wants_logprobs = head->has_logprobs && (r->flags & REQUEST_WANTS_LOGPROBS) != 0;
         p->n_new[i] = n_new;
         if (e->bodies == NULL)
             continue;
-        if (n_new > n_left || (head->has_logprobs && n_new > ENGINE_LOGPROBS_MAX))
+        if (n_new > n_left || (wants_logprobs && n_new > ENGINE_LOGPROBS_MAX))
             return false;
         memcpy(engine_bodies_at(e->bodies, r->body).tokens + r->n_tokens, tokens,
                (size_t)n_new * sizeof(*tokens));
@@ -186,36 +187,38 @@ static void describe(const struct schedule_plan *plan, char text[160])
                  b->n_items > 0 ? b->items[0].slot : 0, b->n_items > 0 ? b->items[0].n_tokens : 0);
 }
 
-/* A policy under a configuration that nobody checked may say anything: then its plan is no plan. */
-static void planned(void *self, const struct schedule_plan *plan)
+/* Is it the plan of then? Under a configuration that nobody checked a policy may say anything, so
+ * it is looked at before the engine follows it. */
+static bool planned(void *self, const struct schedule_plan *plan)
 {
     struct replay *p = self;
     struct engine_replay *result = p->result;
-    struct schedule_plan *mutable = &p->engine->plan;
     struct engine_log_word word = { .id = 0 };
-    CHECK(plan == mutable);
+    if (p->is_over)
+        return false;
+    if (!p->has_record) { /* the log ends inside of this step */
+        p->is_over = true;
+        return false;
+    }
     result->n_plans++;
     p->n_step_plans++;
     bool is_there = is_next(p, ENGINE_LOG_PLAN, sizeof(word));
     if (is_there)
         memcpy(&word, p->record.payload, sizeof(word));
-    if (!p->is_over && p->has_record && (!is_there || word.id != engine_log_plan_hash(plan))) {
+    if (!is_there || word.id != engine_log_plan_hash(plan)) {
         result->differs = true;
         result->step = result->n_steps;
         result->plan = p->n_step_plans;
         result->now_ns = p->now_ns;
         describe(plan, result->was);
         p->is_over = true;
-    } else if (!p->is_over && !p->has_record) {
-        p->is_over = true; /* the log ends inside of this step */
-    } else if (!p->is_over) {
-        advance(p);
-        const char *illegal = schedule_check(&p->engine->view, plan);
-        if (illegal != NULL)
-            wrong(p, illegal);
+        return false;
     }
-    if (p->is_over)
-        mutable->n_batches = mutable->n_items = mutable->n_preempts = 0;
+    advance(p);
+    const char *illegal = schedule_check(&p->engine->view, plan);
+    if (illegal != NULL)
+        wrong(p, illegal);
+    return illegal == NULL;
 }
 
 /* ---- Opening. ---- */
@@ -261,20 +264,46 @@ static bool is_part(double x)
     return x >= 0 && x <= 1; /* false for NaN */
 }
 
+static bool is_ns(int64_t ns)
+{
+    return ns >= 0 && ns <= REPLAY_PS_MAX;
+}
+
+static bool is_count(int32_t n, int32_t most)
+{
+    return n >= 1 && n <= most;
+}
+
+static bool is_bool(const bool *at) /* what stands there may be neither */
+{
+    unsigned char byte;
+    memcpy(&byte, at, 1);
+    return byte <= 1;
+}
+
 /* Numbers that a policy can reckon with. */
 static const char *check_config(const struct schedule_config *c)
 {
-    unsigned char counts_wall;
-    memcpy(&counts_wall, &c->db_counts_wall, 1);
-    bool is_right = c->n_seqs_max >= 1 && c->n_seqs_max <= LIMIT_BATCH_ITEMS &&
-                    c->n_batch_tokens_max >= 1 && c->n_batch_tokens_max <= LIMIT_BATCH_TOKENS &&
-                    c->chunk_tokens >= 0 && c->chunk_tokens <= LIMIT_BATCH_TOKENS &&
-                    is_part(c->watermark) && is_part(c->pool_full) && is_part(c->pool_cut) &&
-                    c->starve_ns_min >= 0 && c->starve_ns_min <= REPLAY_PS_MAX &&
-                    c->starve_factor >= 0 && c->starve_factor <= 1e6 && c->share_ns_depth >= 0 &&
-                    c->share_ns_depth <= REPLAY_PS_MAX && c->share_ns_period > 0 &&
-                    c->share_ns_period <= REPLAY_PS_MAX && counts_wall <= 1 &&
-                    c->n_rounds_max >= 1 && c->n_rounds_max <= 1 << 20;
+    bool is_right = is_count(c->n_seqs_max, LIMIT_BATCH_ITEMS) &&
+                    is_count(c->n_batch_tokens_max, LIMIT_BATCH_TOKENS) && c->chunk_tokens >= 0 &&
+                    c->chunk_tokens <= LIMIT_BATCH_TOKENS && is_part(c->watermark) &&
+                    is_part(c->pool_full) && is_part(c->pool_cut) && is_ns(c->starve_ns_min) &&
+                    c->starve_factor >= 0 && c->starve_factor <= 1e6 && is_ns(c->share_ns_depth) &&
+                    is_ns(c->share_ns_period) && c->share_ns_period > 0 &&
+                    is_count(c->n_rounds_max, 1 << 20) && is_bool(&c->db_counts_wall);
+    is_right &= is_ns(c->mlfq_ns_quantum) && c->mlfq_ns_quantum > 0 && is_ns(c->mlfq_ns_idle) &&
+                is_count(c->mlfq_n_steps, INT32_MAX) && is_ns(c->quota_ns_period) &&
+                c->quota_ns_period > 0 && is_part(c->quota_donor) && is_part(c->quota_kept) &&
+                c->quota_wanted >= 0 && c->quota_wanted <= 100 && is_part(c->quota_step) &&
+                is_part(c->quota_lent) && is_bool(&c->has_soft_quotas) && is_bool(&c->has_leases) &&
+                is_bool(&c->promotes_slack) && is_bool(&c->guards_tpot) &&
+                is_bool(&c->fastgen_flushes_all);
+    is_right &= is_count(c->lease_tokens, LIMIT_CONTEXT) &&
+                is_count(c->static_n_seqs_max, LIMIT_BATCH_ITEMS) && is_ns(c->cohort_ns_wait) &&
+                is_count(c->ils_new_tokens, LIMIT_CONTEXT) &&
+                is_count(c->ils_n_seqs_max, LIMIT_BATCH_ITEMS) &&
+                is_count(c->fastgen_batch_tokens, LIMIT_BATCH_TOKENS) &&
+                is_count(c->fastgen_n_seqs_max, LIMIT_BATCH_ITEMS);
     return is_right ? NULL : "thresholds that no policy can have";
 }
 
@@ -345,12 +374,17 @@ static const char *read_opened(struct replay *p, const struct engine_replay_opti
     size_t n = (size_t)o.n_services, n_specs = n * sizeof(struct service_spec);
     size_t n_layouts = n * sizeof(struct kv_layout);
     const unsigned char *tail = p->record.payload + sizeof(o);
-    if (p->record.n_bytes != sizeof(o) + n_specs + n_layouts + sizeof(p->config))
+    size_t n_lanes = (size_t)o.n_lanes * sizeof(struct schedule_lane);
+    if (p->record.n_bytes != sizeof(o) + n_specs + n_layouts + n_lanes + sizeof(p->config))
         return "options of another length";
     set_options(p, &o);
     p->options.services = (const void *)tail;
     p->options.layouts = (const void *)(tail + n_specs);
-    memcpy(&p->config, tail + n_specs + n_layouts, sizeof(p->config));
+    p->options.lanes = (const void *)(tail + n_specs + n_layouts);
+    memcpy(&p->config, tail + n_specs + n_layouts + n_lanes, sizeof(p->config));
+    for (int32_t i = 0; i < o.n_lanes; i++)
+        if (!(p->options.lanes[i].share > 0 && p->options.lanes[i].share <= 1))
+            return "a lane of no share";
     problem = check_services(&o, p->options.services, p->options.layouts);
     if (problem == NULL && options->config == NULL)
         problem = check_config(&p->config);

@@ -248,8 +248,8 @@ static void plan(struct engine *e)
             match_front(e);
         e->options.policy->plan(e->policy_state, &e->view, p);
         engine_log_plan(e, p);
-        if (e->options.planned != NULL)
-            e->options.planned(e->options.planned_self, p);
+        if (e->options.planned != NULL && !e->options.planned(e->options.planned_self, p))
+            return;
         verify(e, p);
         if (p->n_preempts > 0 && engine_queue_release_waiting(e))
             continue; /* perhaps nobody has to go */

@@ -1,0 +1,103 @@
+/* shoal replay: a recorded engine plans again, and every plan is compared. */
+#include "base/file.h"
+#include "base/json_out.h"
+#include "cmd/options.h"
+#include "cmd/verbs.h"
+#include "engine/replay.h"
+#include "schedule/policy.h"
+#include <stdio.h>
+
+static void print_json(const struct engine_replay *r)
+{
+    struct str out;
+    struct json_out json;
+    str_init(&out);
+    json_out_init(&json, &out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "policy");
+    json_out_text(&json, r->policy);
+    const struct {
+        const char *key;
+        int64_t value;
+    } counts[] = { { "records", r->n_records },
+                   { "mails", r->n_mails },
+                   { "steps", r->n_steps },
+                   { "plans", r->n_plans } };
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        json_out_key(&json, counts[i].key);
+        json_out_i64(&json, counts[i].value);
+    }
+    json_out_key(&json, "cut");
+    json_out_bool(&json, r->is_cut);
+    json_out_key(&json, "equal");
+    json_out_bool(&json, !r->differs);
+    if (r->differs) {
+        json_out_key(&json, "step");
+        json_out_i64(&json, r->step);
+        json_out_key(&json, "plan");
+        json_out_i64(&json, r->plan);
+        json_out_key(&json, "now");
+        json_out_text(&json, r->was);
+    }
+    json_out_close(&json, '}');
+    printf("%s\n", out.at);
+    str_free(&out);
+}
+
+static void print_text(const struct engine_replay *r)
+{
+    const char *ends = r->is_cut ? " (the log ends early)" : "";
+    if (r->differs)
+        printf("policy %s: %lld steps, %lld plans; plan %lld of step %lld, at %.6f s, differs%s\n"
+               "now planned: %s\n",
+               r->policy, (long long)r->n_steps, (long long)r->n_plans, (long long)r->plan,
+               (long long)r->step, (double)r->now_ns * 1e-9, ends, r->was);
+    else
+        printf("policy %s: %lld mails, %lld steps, %lld plans, all equal%s\n", r->policy,
+               (long long)r->n_mails, (long long)r->n_steps, (long long)r->n_plans, ends);
+}
+
+int verbs_replay(int argc, char **argv)
+{
+    const char *path, *policy = NULL;
+    int n_plain;
+    bool is_json = false;
+    const struct options_extra extras[] = {
+        { "policy", "plan with another scheduler than the log's", &policy, true },
+    };
+    const struct options_verb verb = {
+        .doc = "Feeds an engine's log (shoal serve --log-engine FILE) to a real engine again and "
+               "compares every plan. Exit code 0: all are equal; 1: one differs, or the log is "
+               "not one.",
+        .arguments = "LOG",
+        .is_json = &is_json,
+        .n_min = 1,
+        .n_max = 1,
+        .extras = extras,
+        .n_extras = COUNT_OF(extras),
+    };
+    if (!options_parse(&verb, argc, argv, NULL, &path, &n_plain))
+        return 2;
+    struct engine_replay_options options = { .policy = NULL };
+    if (policy != NULL && (options.policy = schedule_find(policy)) == NULL) {
+        fprintf(stderr, "shoal: there is no policy \"%s\"\n", policy);
+        return 2;
+    }
+    struct file_map map;
+    struct engine_replay result;
+    struct fault fault;
+    enum status status = file_map_open(&map, path, &fault);
+    if (status == STATUS_OK) {
+        status = engine_replay_run(map.at, map.n_bytes, &options, &result, &fault);
+        file_map_close(&map);
+    }
+    if (status != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+        return 1;
+    }
+    if (is_json)
+        print_json(&result);
+    else
+        print_text(&result);
+    return result.differs ? 1 : 0;
+}

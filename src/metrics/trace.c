@@ -1,0 +1,173 @@
+/* Chrome's trace-event format: see trace.h. */
+#include "metrics/trace.h"
+
+#include "base/json_out.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/team.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRACE_BUFFER_BYTES = 1 << 16 };
+
+struct trace {
+    int fd;
+    struct lock *lock;
+    struct str text; /* not written yet */
+    int64_t n_bytes, n_bytes_max;
+    bool is_over, has_event;
+};
+
+enum status trace_open(struct trace **out, const char *path, int64_t n_bytes_max,
+                       struct fault *fault)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fault_set(fault, STATUS_IO, "%.150s: %s", path, strerror(errno));
+    struct trace *trace = mem_take(sizeof(*trace));
+    trace->fd = fd;
+    trace->n_bytes_max = n_bytes_max;
+    trace->lock = lock_open();
+    str_init(&trace->text);
+    str_add_char(&trace->text, '[');
+    *out = trace;
+    return STATUS_OK;
+}
+
+static void flush(struct trace *trace)
+{
+    for (size_t n_done = 0; n_done < trace->text.n;) {
+        ssize_t n = write(trace->fd, trace->text.at + n_done, trace->text.n - n_done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            log_line(LOG_ERROR, "trace", "the trace ends early: %s", strerror(errno));
+            trace->is_over = true;
+            break;
+        }
+        n_done += (size_t)n;
+    }
+    trace->n_bytes += (int64_t)trace->text.n;
+    trace->text.n = 0;
+}
+
+/* Begins an event's object; false when the trace has no room for it. */
+static bool begin(struct trace *trace, struct json_out *json)
+{
+    if (!trace->is_over && trace->n_bytes + (int64_t)trace->text.n + 512 > trace->n_bytes_max) {
+        log_line(LOG_WARN, "trace", "the trace is full: it ends here");
+        trace->is_over = true;
+    }
+    if (trace->is_over)
+        return false;
+    str_add_text(&trace->text, trace->has_event ? ",\n" : "\n");
+    trace->has_event = true;
+    json_out_init(json, &trace->text);
+    json_out_open(json, '{');
+    return true;
+}
+
+static void member(struct json_out *json, const char *key, int64_t value)
+{
+    json_out_key(json, key);
+    json_out_i64(json, value);
+}
+
+/* Nanoseconds as microseconds with three digits: exact, which a double is not. */
+static void member_us(struct trace *trace, struct json_out *json, const char *key, int64_t ns)
+{
+    json_out_key(json, key);
+    json_out_i64(json, ns / 1000);
+    char digits[8];
+    snprintf(digits, sizeof(digits), ".%03d", (int)(ns % 1000));
+    str_add_text(&trace->text, digits);
+}
+
+static void text(struct json_out *json, const char *key, const char *value)
+{
+    json_out_key(json, key);
+    json_out_text(json, value);
+}
+
+static void end(struct trace *trace, struct json_out *json)
+{
+    json_out_close(json, '}');
+    if (trace->text.n >= TRACE_BUFFER_BYTES)
+        flush(trace);
+}
+
+static void name_row(struct trace *trace, const char *what, const char *name, int pid, int tid)
+{
+    struct json_out json;
+    if (!begin(trace, &json))
+        return;
+    text(&json, "name", what);
+    text(&json, "ph", "M");
+    member(&json, "pid", pid);
+    member(&json, "tid", tid);
+    json_out_key(&json, "args");
+    json_out_open(&json, '{');
+    text(&json, "name", name);
+    json_out_close(&json, '}');
+    end(trace, &json);
+}
+
+void trace_lane(struct trace *trace, uint16_t engine, uint16_t lane, const char *name)
+{
+    char process[32];
+    snprintf(process, sizeof(process), "engine %d", engine);
+    lock_take(trace->lock);
+    name_row(trace, "process_name", process, engine, lane);
+    name_row(trace, "thread_name", name, engine, lane);
+    lock_put(trace->lock);
+}
+
+static void add(struct trace *trace, const struct trace_batch *b)
+{
+    struct json_out json;
+    if (!begin(trace, &json))
+        return;
+    text(&json, "name", b->service);
+    text(&json, "cat", b->kind);
+    text(&json, "ph", "X");
+    member(&json, "pid", b->engine);
+    member(&json, "tid", b->lane);
+    member_us(trace, &json, "ts", b->begin_ns);
+    member_us(trace, &json, "dur", max_i64(b->end_ns - b->begin_ns, 0));
+    json_out_key(&json, "args");
+    json_out_open(&json, '{');
+    text(&json, "kind", b->kind);
+    member(&json, "items", b->n_items);
+    member(&json, "tokens", b->n_tokens);
+    member(&json, "rounds", b->n_rounds);
+    if (b->n_pad_tokens > 0 || b->n_invalid_tokens > 0) {
+        member(&json, "pad_tokens", b->n_pad_tokens);
+        member(&json, "invalid_tokens", b->n_invalid_tokens);
+    }
+    json_out_close(&json, '}');
+    end(trace, &json);
+}
+
+void trace_add(struct trace *trace, const struct trace_batch *batch)
+{
+    lock_take(trace->lock);
+    add(trace, batch);
+    lock_put(trace->lock);
+}
+
+void trace_close(struct trace *trace)
+{
+    if (trace == NULL)
+        return;
+    str_add_text(&trace->text, "\n]\n");
+    if (trace->n_bytes + (int64_t)trace->text.n <= trace->n_bytes_max + 512)
+        flush(trace);
+    (void)close(trace->fd);
+    lock_close(trace->lock);
+    str_free(&trace->text);
+    mem_give(trace);
+}

@@ -1,0 +1,102 @@
+"""What a real server writes about its engines: the log, which `shoal replay` plans again, and the trace.
+
+usage: serve_record.py SHOAL MODELS_FOLDER
+"""
+import json
+import os
+import random
+import stat
+import subprocess
+import tempfile
+
+from serve_shared import Later, Shoal, Stream, body_of, main, paths, test, until
+
+
+def burst(server, n, seed):
+    rng = random.Random(seed)
+    prompts = {"tale": ["And he", "In the beginning " * 20], "cee": ["if (x", "for (i = 0; " * 30]}
+    asks = []
+    for i in range(n):
+        model = rng.choice(["tale", "cee"])
+        body = body_of(model, rng.choice(prompts[model]), rng.choice([1, 8, 40]), temperature=0.8, seed=i, priority=rng.randrange(-1, 2))
+        asks.append(Later(server.post, "/v1/completions", body))
+    leaver = Stream(server, body_of("tale", "And he", 400)).begin()
+    leaver.close()  # a cancel
+    for ask in asks:
+        assert ask.result()[0] == 200
+
+
+def replay(shoal, *words):
+    done = subprocess.run([shoal, "replay", *words], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@test
+def record_replays_equal(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "engine.log")
+        for policy in ("db-share", "fcfs"):
+            with Shoal(shoal, "--policy", policy, "--log-engine", log, "--kv-bytes", "4MiB", "--max-batch", "8", "--chunk-tokens", "32", "--max-batch-tokens",
+                       "64", models=paths(models)) as server:
+                burst(server, 30, 1)
+                until(server.is_clear)
+            assert stat.S_IMODE(os.stat(log).st_mode) == 0o600, "it holds prompts"
+            code, out, err = replay(shoal, log)
+            assert code == 0 and "all equal" in out and f"policy {policy}" in out, (code, out, err)
+            code, out, err = replay(shoal, log, "--json")
+            result = json.loads(out)
+            assert result["equal"] and not result["cut"] and result["plans"] > 50 and result["mails"] > 30, result
+            # As far as it goes, when the process died.
+            with open(log, "r+b") as f:
+                f.truncate(os.path.getsize(log) * 2 // 3 + 5)
+            code, out, err = replay(shoal, log)
+            assert code == 0 and "all equal" in out and "ends early" in out, (code, out, err)
+
+
+@test
+def record_another_policy_differs(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "engine.log")
+        with Shoal(shoal, "--policy", "fcfs", "--log-engine", log, "--max-batch", "2", models=paths(models)) as server:
+            burst(server, 40, 2)
+        code, out, _ = replay(shoal, log, "--policy", "db-turn")
+        assert code == 1 and "differs" in out and "now planned:" in out, (code, out)
+        with open(log, "r+b") as f:
+            f.seek(os.path.getsize(log) // 2)
+            f.write(b"\x55\xaa\x55")
+        code, out, err = replay(shoal, log)
+        assert code == 1 and "was changed" in err, (code, out, err)
+        code, _, err = replay(shoal, models + "/tale.gguf")
+        assert code == 1 and err.startswith("shoal: "), err
+        code, _, err = replay(shoal, log, "--policy", "nonesuch")
+        assert code == 2 and "nonesuch" in err
+
+
+@test
+def record_a_trace_of_what_ran(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        with Shoal(shoal, "--trace", path, models=paths(models)) as server:
+            burst(server, 20, 3)
+        with open(path) as f:
+            events = json.load(f)
+        batches = [e for e in events if e["ph"] == "X"]
+        assert {e["name"] for e in batches} == {"tale", "cee"}
+        kinds = {e["args"]["kind"] for e in batches}
+        assert "decode" in kinds and kinds & {"prefill", "mixed"} and sum(e["args"]["tokens"] for e in batches) > 300
+        batches.sort(key=lambda e: (e["pid"], e["tid"], e["ts"]))
+        for a, b in zip(batches, batches[1:]):
+            if (a["pid"], a["tid"]) == (b["pid"], b["tid"]):
+                assert a["ts"] + a["dur"] <= b["ts"] + 0.002, "batches of one lane run in turn"
+
+
+@test
+def record_paths_that_cannot_be_are_said(shoal, models):
+    for option in ("--log-engine", "--trace"):
+        done = subprocess.run([shoal, "serve", "--model", f"tale={models}/tale.gguf", "--listen", "127.0.0.1:0", option, "/nowhere/at/all"],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0 and "/nowhere/at/all" in done.stderr, done
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,8 @@ enum status recorders_open(struct recorders *recorders, const struct config *con
         status = engine_log_open(&recorders->logs[e], path, config->log_engine_bytes, fault);
     }
     if (status == STATUS_OK && config->trace != NULL)
-        status = trace_open(&recorders->trace, config->trace, config->log_engine_bytes, fault);
+        status =
+            metrics_trace_open(&recorders->trace, config->trace, config->log_engine_bytes, fault);
     return status;
 }
 
@@ -27,5 +28,5 @@ void recorders_close(struct recorders *recorders)
 {
     for (int e = 0; e < LIMIT_ENGINES; e++)
         engine_log_close(recorders->logs[e]);
-    trace_close(recorders->trace);
+    metrics_trace_close(recorders->trace);
 }

@@ -5,7 +5,7 @@
 
 struct recorders {
     struct engine_log *logs[LIMIT_ENGINES]; /* per engine */
-    struct trace *trace;
+    struct metrics_trace *trace;
 };
 /* Engine e's log is FILE, FILE.1, FILE.2 and so on. */
 enum status recorders_open(struct recorders *recorders, const struct config *config, int n_engines,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct engine_flight *engine_flight_of(const struct engine *e, uint32_t batch)
+struct engine_flight *engine_commit_flight(const struct engine *e, uint32_t batch)
 {
     for (int i = 0; i < LIMIT_BATCHES; i++)
         if (e->flights[i].batch.n_items > 0 && e->flights[i].batch.id == batch)
@@ -152,7 +152,7 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
 {
     const struct batch *batch = &flight->batch;
     bool is_prefill = flight->load.n_new > 0, is_decode = flight->load.n_decodes > 0;
-    struct trace_batch t = {
+    struct metrics_trace_batch t = {
         .engine = e->options.id,
         .lane = batch->lane,
         .service = e->specs[batch->service].name,
@@ -164,12 +164,12 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
     };
     for (int32_t i = 0; i < batch->n_items; i++)
         t.n_tokens += e->n_computed[i];
-    trace_add(e->options.trace, &t);
+    metrics_trace_add(e->options.trace, &t);
 }
 
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
-    struct engine_flight *flight = engine_flight_of(e, done->batch);
+    struct engine_flight *flight = engine_commit_flight(e, done->batch);
     CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
     struct batch *batch = &flight->batch;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {

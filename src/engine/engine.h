@@ -13,7 +13,7 @@
 
 struct engine;
 struct engine_log;
-struct trace;
+struct metrics_trace;
 
 struct engine_options {
     uint16_t id;
@@ -34,10 +34,10 @@ struct engine_options {
     const struct schedule_config *config;
     struct engine_exec exec;
     uint64_t prefix_salt;
-    struct engine_log *log; /* engine/log.h: it writes down all that it is a function of; lent,
-                               NULL = none */
-    struct trace *trace;    /* metrics/trace.h: every batch that ended; lent, NULL = none */
-    bool has_no_memory;     /* a replay: bodies as always, but nothing behind the KV pool */
+    struct engine_log *log;      /* engine/log.h: it writes down all that it is a function of; lent,
+                                    NULL = none */
+    struct metrics_trace *trace; /* metrics/trace.h: every batch that ended; lent, NULL = none */
+    bool has_no_memory;          /* a replay: bodies as always, but nothing behind the KV pool */
     /* Called with every plan, before it is checked; false: it is not followed. NULL = not called.
      */
     bool (*planned)(void *self, const struct schedule_plan *plan);

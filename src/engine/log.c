@@ -219,7 +219,7 @@ void engine_log_done(const struct engine *e, const struct engine_exec_done *done
     struct engine_log *log = e->options.log;
     if (log == NULL)
         return;
-    const struct engine_flight *flight = engine_flight_of(e, done->batch);
+    const struct engine_flight *flight = engine_commit_flight(e, done->batch);
     CHECK(flight != NULL);
     struct engine_log_done head = { .begin_ns = done->begin_ns,
                                     .end_ns = done->end_ns,

@@ -8,16 +8,14 @@
 #include "engine/replay.h"
 
 #include "base/mem.h"
+#include "engine/replay_check.h"
 #include "engine/state.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define REPLAY_MEMORY_MAX (INT64_C(64) << 30)
-#define REPLAY_BYTES_MAX  (INT64_C(1) << 50) /* of anything that a log counts in bytes */
 #define REPLAY_NS_MAX     (INT64_C(1) << 61)
-#define REPLAY_PS_MAX     (INT64_C(1) << 50)
-#define REPLAY_UNITS_MAX  (INT64_C(1) << 24)
 
 struct replay {
     struct engine_log_reader reader;
@@ -122,7 +120,7 @@ static bool poll(void *self, struct engine_exec_done *done)
         return false;
     memcpy(&head, p->record.payload, sizeof(head));
     const int32_t *words = (const void *)(p->record.payload + sizeof(head));
-    const struct engine_flight *flight = engine_flight_of(p->engine, head.batch);
+    const struct engine_flight *flight = engine_commit_flight(p->engine, head.batch);
     int64_t n_words = (int64_t)head.n_items + head.n_tokens;
     bool is_right = flight != NULL && head.n_steps >= 1 && head.n_steps <= flight->n_rounds &&
                     head.n_items == (head.is_failed ? 0 : flight->batch.n_items) &&
@@ -223,120 +221,6 @@ static bool planned(void *self, const struct schedule_plan *plan)
 
 /* ---- Opening. ---- */
 
-static bool is_bytes(int64_t n)
-{
-    return n >= 0 && n <= REPLAY_BYTES_MAX;
-}
-
-static const char *check_layout(const struct kv_layout *layout, int64_t unit_bytes)
-{
-    if (layout->bytes_per_token <= 0 || layout->bytes_per_token > unit_bytes ||
-        layout->block_tokens <= 0 || layout->block_tokens > LIMIT_CONTEXT ||
-        layout->blocks_per_unit <= 0 || layout->blocks_per_unit > KV_UNIT_BLOCKS_MAX ||
-        layout->block_bytes != layout->bytes_per_token * layout->block_tokens ||
-        layout->block_bytes * layout->blocks_per_unit > unit_bytes)
-        return "a layout of blocks that does not fit its unit";
-    return NULL;
-}
-
-static const char *check_opened(const struct engine_log_opened *o)
-{
-    if (memcmp(o->magic, "shoalog", 8) != 0)
-        return "this is no log of an engine";
-    if (o->version != ENGINE_LOG_VERSION || o->request_bytes != sizeof(struct request) ||
-        o->perf_bytes != sizeof(struct perf) || o->spec_bytes != sizeof(struct service_spec) ||
-        o->layout_bytes != sizeof(struct kv_layout) ||
-        o->config_bytes != sizeof(struct schedule_config))
-        return "it was recorded by another version of shoal";
-    if (o->n_services <= 0 || o->n_services > LIMIT_SERVICES || o->n_lanes <= 0 ||
-        o->n_lanes > LIMIT_LANES || o->n_requests_max == 0 || o->n_requests_max > 1u << 24 ||
-        o->n_tokens_max <= 0 || o->n_tokens_max > LIMIT_CONTEXT)
-        return "options out of range";
-    if (!is_bytes(o->memory_bytes) || !is_bytes(o->kv_bytes_max) || o->kv_unit_bytes <= 0 ||
-        !is_bytes(o->kv_unit_bytes) || o->memory_bytes / o->kv_unit_bytes > REPLAY_UNITS_MAX ||
-        (!o->is_virtual && (o->body_bytes < 4096 || o->body_bytes > INT64_C(1) << 36)))
-        return "bytes out of range";
-    return NULL;
-}
-
-static bool is_part(double x)
-{
-    return x >= 0 && x <= 1; /* false for NaN */
-}
-
-static bool is_ns(int64_t ns)
-{
-    return ns >= 0 && ns <= REPLAY_PS_MAX;
-}
-
-static bool is_count(int32_t n, int32_t most)
-{
-    return n >= 1 && n <= most;
-}
-
-static bool is_bool(const bool *at) /* what stands there may be neither */
-{
-    unsigned char byte;
-    memcpy(&byte, at, 1);
-    return byte <= 1;
-}
-
-/* Numbers that a policy can reckon with. */
-static const char *check_config(const struct schedule_config *c)
-{
-    bool is_right = is_count(c->n_seqs_max, LIMIT_BATCH_ITEMS) &&
-                    is_count(c->n_batch_tokens_max, LIMIT_BATCH_TOKENS) && c->chunk_tokens >= 0 &&
-                    c->chunk_tokens <= LIMIT_BATCH_TOKENS && is_part(c->watermark) &&
-                    is_part(c->pool_full) && is_part(c->pool_cut) && is_ns(c->starve_ns_min) &&
-                    c->starve_factor >= 0 && c->starve_factor <= 1e6 && is_ns(c->share_ns_depth) &&
-                    is_ns(c->share_ns_period) && c->share_ns_period > 0 &&
-                    is_count(c->n_rounds_max, 1 << 20) && is_bool(&c->db_counts_wall);
-    is_right &= is_ns(c->mlfq_ns_quantum) && c->mlfq_ns_quantum > 0 && is_ns(c->mlfq_ns_idle) &&
-                is_count(c->mlfq_n_steps, INT32_MAX) && is_ns(c->quota_ns_period) &&
-                c->quota_ns_period > 0 && is_part(c->quota_donor) && is_part(c->quota_kept) &&
-                c->quota_wanted >= 0 && c->quota_wanted <= 100 && is_part(c->quota_step) &&
-                is_part(c->quota_lent) && is_bool(&c->has_soft_quotas) && is_bool(&c->has_leases) &&
-                is_bool(&c->promotes_slack) && is_bool(&c->guards_tpot) &&
-                is_bool(&c->fastgen_flushes_all);
-    is_right &= is_count(c->lease_tokens, LIMIT_CONTEXT) &&
-                is_count(c->static_n_seqs_max, LIMIT_BATCH_ITEMS) && is_ns(c->cohort_ns_wait) &&
-                is_count(c->ils_new_tokens, LIMIT_CONTEXT) &&
-                is_count(c->ils_n_seqs_max, LIMIT_BATCH_ITEMS) &&
-                is_count(c->fastgen_batch_tokens, LIMIT_BATCH_TOKENS) &&
-                is_count(c->fastgen_n_seqs_max, LIMIT_BATCH_ITEMS);
-    return is_right ? NULL : "thresholds that no policy can have";
-}
-
-/* What the engine will take, about. */
-static int64_t memory_of(const struct engine_log_opened *o, const struct kv_layout *layouts)
-{
-    int64_t n_requests = o->n_requests_max, n_blocks = 1, stride = 1;
-    for (int32_t i = 0; i < o->n_services; i++) {
-        n_blocks = max_i64(n_blocks, o->n_tokens_max / layouts[i].block_tokens + 1);
-        stride = max_i64(stride, layouts[i].blocks_per_unit);
-    }
-    int64_t n_units = o->memory_bytes / o->kv_unit_bytes + 1;
-    int64_t per_request = 1024 + 4 * o->n_services + 4 * n_blocks;
-    if (!o->is_virtual)
-        per_request += ENGINE_LOGPROBS_MAX * (int64_t)sizeof(struct token_logprobs);
-    return n_requests * per_request + n_units * (64 + stride * 64) +
-           (o->is_virtual ? 0 : o->body_bytes + o->body_bytes / 4);
-}
-
-static const char *check_services(const struct engine_log_opened *o,
-                                  const struct service_spec *specs, const struct kv_layout *layouts)
-{
-    for (int32_t i = 0; i < o->n_services; i++) {
-        const char *problem = check_layout(&layouts[i], o->kv_unit_bytes);
-        if (problem != NULL)
-            return problem;
-        if (specs[i].name[LIMIT_NAME_BYTES - 1] != '\0' || !is_bytes(specs[i].kv_bytes_min) ||
-            !is_bytes(specs[i].kv_bytes_max) || specs[i].n_context_max < 0)
-            return "a service that can't be";
-    }
-    return NULL;
-}
-
 static void set_options(struct replay *p, const struct engine_log_opened *o)
 {
     p->options = (struct engine_options){
@@ -368,7 +252,7 @@ static const char *read_opened(struct replay *p, const struct engine_replay_opti
     if (!is_next(p, ENGINE_LOG_OPENED, sizeof(o)))
         return "this is no log of an engine";
     memcpy(&o, p->record.payload, sizeof(o));
-    const char *problem = check_opened(&o);
+    const char *problem = engine_replay_check_opened(&o);
     if (problem != NULL)
         return problem;
     size_t n = (size_t)o.n_services, n_specs = n * sizeof(struct service_spec);
@@ -385,11 +269,11 @@ static const char *read_opened(struct replay *p, const struct engine_replay_opti
     for (int32_t i = 0; i < o.n_lanes; i++)
         if (!(p->options.lanes[i].share > 0 && p->options.lanes[i].share <= 1))
             return "a lane of no share";
-    problem = check_services(&o, p->options.services, p->options.layouts);
+    problem = engine_replay_check_services(&o, p->options.services, p->options.layouts);
     if (problem == NULL && options->config == NULL)
-        problem = check_config(&p->config);
+        problem = engine_replay_check_config(&p->config);
     int64_t memory = options->memory_bytes_max > 0 ? options->memory_bytes_max : REPLAY_MEMORY_MAX;
-    if (problem == NULL && memory_of(&o, p->options.layouts) > memory)
+    if (problem == NULL && engine_replay_check_memory(&o, p->options.layouts) > memory)
         problem = "its engine would take more memory than a replay may";
     o.policy[sizeof(o.policy) - 1] = '\0';
     p->options.policy = options->policy != NULL ? options->policy : schedule_find(o.policy);
@@ -455,31 +339,12 @@ static void make_room(struct replay *p, const struct engine_log_word *word)
     struct engine_room room;
     uint8_t state = p->engine->room_state[word->service];
     if ((state != ENGINE_ROOM_NONE && state != ENGINE_ROOM_WANTED) ||
-        !is_bytes(word->weights_bytes) || !is_bytes(word->activation_bytes))
+        !engine_replay_check_bytes(word->weights_bytes) ||
+        !engine_replay_check_bytes(word->activation_bytes))
         wrong(p, "room for a model that has it");
     else
         (void)engine_make_room(p->engine, word->service, word->weights_bytes,
                                word->activation_bytes, word->now_ns, &room);
-}
-
-static bool is_ps(int64_t ps)
-{
-    return ps >= 0 && ps <= REPLAY_PS_MAX;
-}
-
-static bool is_scale(float scale)
-{
-    return scale >= 1e-6F && scale <= 1e6F; /* false for NaN */
-}
-
-static bool is_perf(const struct perf *perf)
-{
-    bool is_right = is_ps(perf->floor_ps) && is_ps(perf->c1_ps) && is_ps(perf->k1_ps) &&
-                    is_ps(perf->q1_ps) && is_scale(perf->prefill_scale) &&
-                    is_scale(perf->decode_scale) && perf->b_switch >= 0;
-    for (int i = 0; i < 2; i++)
-        is_right &= is_ps(perf->c3_ps[i]) && is_ps(perf->c2_ps[i]) && is_ps(perf->k2_ps[i]);
-    return is_right;
 }
 
 static void open_service(struct replay *p, const struct engine_log_record *record,
@@ -491,7 +356,7 @@ static void open_service(struct replay *p, const struct engine_log_record *recor
                     (state == ENGINE_ROOM_NONE || state == ENGINE_ROOM_BOOKED);
     if (is_right)
         memcpy(&perf, record->payload + sizeof(*word), sizeof(perf));
-    if (!is_right || !is_perf(&perf))
+    if (!is_right || !engine_replay_check_perf(&perf))
         wrong(p, "a service that can't open");
     else
         engine_open_service(p->engine, word->service, &perf, word->now_ns);

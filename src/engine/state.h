@@ -151,7 +151,7 @@ bool engine_say_refusal(struct engine *engine, const struct request *request,
 
 /* commit.c */
 /* The batch in flight of this id, or NULL. */
-struct engine_flight *engine_flight_of(const struct engine *engine, uint32_t batch);
+struct engine_flight *engine_commit_flight(const struct engine *engine, uint32_t batch);
 void engine_commit(struct engine *engine, const struct engine_exec_done *done);
 
 /* step.c */

@@ -14,7 +14,7 @@
 
 enum { TRACE_BUFFER_BYTES = 1 << 16 };
 
-struct trace {
+struct metrics_trace {
     int fd;
     struct lock *lock;
     struct str text; /* not written yet */
@@ -22,13 +22,13 @@ struct trace {
     bool is_over, has_event;
 };
 
-enum status trace_open(struct trace **out, const char *path, int64_t n_bytes_max,
-                       struct fault *fault)
+enum status metrics_trace_open(struct metrics_trace **out, const char *path, int64_t n_bytes_max,
+                               struct fault *fault)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return fault_set(fault, STATUS_IO, "%.150s: %s", path, strerror(errno));
-    struct trace *trace = mem_take(sizeof(*trace));
+    struct metrics_trace *trace = mem_take(sizeof(*trace));
     trace->fd = fd;
     trace->n_bytes_max = n_bytes_max;
     trace->lock = lock_open();
@@ -38,7 +38,7 @@ enum status trace_open(struct trace **out, const char *path, int64_t n_bytes_max
     return STATUS_OK;
 }
 
-static void flush(struct trace *trace)
+static void flush(struct metrics_trace *trace)
 {
     for (size_t n_done = 0; n_done < trace->text.n;) {
         ssize_t n = write(trace->fd, trace->text.at + n_done, trace->text.n - n_done);
@@ -56,7 +56,7 @@ static void flush(struct trace *trace)
 }
 
 /* Begins an event's object; false when the trace has no room for it. */
-static bool begin(struct trace *trace, struct json_out *json)
+static bool begin(struct metrics_trace *trace, struct json_out *json)
 {
     if (!trace->is_over && trace->n_bytes + (int64_t)trace->text.n + 512 > trace->n_bytes_max) {
         log_line(LOG_WARN, "trace", "the trace is full: it ends here");
@@ -78,7 +78,8 @@ static void member(struct json_out *json, const char *key, int64_t value)
 }
 
 /* Nanoseconds as microseconds with three digits: exact, which a double is not. */
-static void member_us(struct trace *trace, struct json_out *json, const char *key, int64_t ns)
+static void member_us(struct metrics_trace *trace, struct json_out *json, const char *key,
+                      int64_t ns)
 {
     json_out_key(json, key);
     json_out_i64(json, ns / 1000);
@@ -93,14 +94,15 @@ static void text(struct json_out *json, const char *key, const char *value)
     json_out_text(json, value);
 }
 
-static void end(struct trace *trace, struct json_out *json)
+static void end(struct metrics_trace *trace, struct json_out *json)
 {
     json_out_close(json, '}');
     if (trace->text.n >= TRACE_BUFFER_BYTES)
         flush(trace);
 }
 
-static void name_row(struct trace *trace, const char *what, const char *name, int pid, int tid)
+static void name_row(struct metrics_trace *trace, const char *what, const char *name, int pid,
+                     int tid)
 {
     struct json_out json;
     if (!begin(trace, &json))
@@ -116,7 +118,8 @@ static void name_row(struct trace *trace, const char *what, const char *name, in
     end(trace, &json);
 }
 
-void trace_lane(struct trace *trace, uint16_t engine, uint16_t lane, const char *name)
+void metrics_trace_lane(struct metrics_trace *trace, uint16_t engine, uint16_t lane,
+                        const char *name)
 {
     char process[32];
     snprintf(process, sizeof(process), "engine %d", engine);
@@ -126,7 +129,7 @@ void trace_lane(struct trace *trace, uint16_t engine, uint16_t lane, const char 
     lock_put(trace->lock);
 }
 
-static void add(struct trace *trace, const struct trace_batch *b)
+static void add(struct metrics_trace *trace, const struct metrics_trace_batch *b)
 {
     struct json_out json;
     if (!begin(trace, &json))
@@ -152,14 +155,14 @@ static void add(struct trace *trace, const struct trace_batch *b)
     end(trace, &json);
 }
 
-void trace_add(struct trace *trace, const struct trace_batch *batch)
+void metrics_trace_add(struct metrics_trace *trace, const struct metrics_trace_batch *batch)
 {
     lock_take(trace->lock);
     add(trace, batch);
     lock_put(trace->lock);
 }
 
-void trace_close(struct trace *trace)
+void metrics_trace_close(struct metrics_trace *trace)
 {
     if (trace == NULL)
         return;

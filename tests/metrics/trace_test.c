@@ -25,30 +25,31 @@ static json_t *read_trace(void)
     return json;
 }
 
-static struct trace *open_trace(int64_t n_bytes_max)
+static struct metrics_trace *open_trace(int64_t n_bytes_max)
 {
-    struct trace *trace;
+    struct metrics_trace *trace;
     struct fault fault;
     snprintf(path, sizeof(path), "/tmp/shoal-trace-test-%d.json", (int)getpid());
-    assert_int_equal(trace_open(&trace, path, n_bytes_max, &fault), STATUS_OK);
+    assert_int_equal(metrics_trace_open(&trace, path, n_bytes_max, &fault), STATUS_OK);
     return trace;
 }
 
 static void a_batch_is_a_complete_event(void **state)
 {
-    struct trace *trace = open_trace(1 << 20);
+    struct metrics_trace *trace = open_trace(1 << 20);
     (void)state;
-    trace_lane(trace, 2, 1, "lane 1: 3 cores");
-    trace_add(trace, &(struct trace_batch){ .engine = 2,
-                                            .lane = 1,
-                                            .service = "a \"b\"",
-                                            .kind = "decode",
-                                            .n_items = 7,
-                                            .n_tokens = 9,
-                                            .n_rounds = 1,
-                                            .begin_ns = 9007199254740993001, /* no double */
-                                            .end_ns = 9007199254741003007 });
-    trace_close(trace);
+    metrics_trace_lane(trace, 2, 1, "lane 1: 3 cores");
+    metrics_trace_add(
+        trace, &(struct metrics_trace_batch){ .engine = 2,
+                                              .lane = 1,
+                                              .service = "a \"b\"",
+                                              .kind = "decode",
+                                              .n_items = 7,
+                                              .n_tokens = 9,
+                                              .n_rounds = 1,
+                                              .begin_ns = 9007199254740993001, /* no double */
+                                              .end_ns = 9007199254741003007 });
+    metrics_trace_close(trace);
     json_t *json = read_trace();
     assert_int_equal(json_array_size(json), 3);
     json_t *name = json_array_get(json, 1), *batch = json_array_get(json, 2);
@@ -67,11 +68,12 @@ static void a_batch_is_a_complete_event(void **state)
 
 static void a_full_trace_is_still_json(void **state)
 {
-    struct trace *trace = open_trace(20000);
+    struct metrics_trace *trace = open_trace(20000);
     (void)state;
     for (int i = 0; i < 1000; i++)
-        trace_add(trace, &(struct trace_batch){ .service = "m", .kind = "decode", .end_ns = i });
-    trace_close(trace);
+        metrics_trace_add(
+            trace, &(struct metrics_trace_batch){ .service = "m", .kind = "decode", .end_ns = i });
+    metrics_trace_close(trace);
     json_t *json = read_trace();
     assert_true(json_array_size(json) > 50 && json_array_size(json) < 1000);
     json_decref(json);
@@ -80,19 +82,20 @@ static void a_full_trace_is_still_json(void **state)
 static void add_many(void *arg)
 {
     for (int i = 0; i < 2000; i++)
-        trace_add(arg, &(struct trace_batch){ .service = "m", .kind = "decode", .end_ns = i });
+        metrics_trace_add(
+            arg, &(struct metrics_trace_batch){ .service = "m", .kind = "decode", .end_ns = i });
 }
 
 static void engines_write_side_by_side(void **state)
 {
-    struct trace *trace = open_trace(1 << 24);
+    struct metrics_trace *trace = open_trace(1 << 24);
     struct thread *threads[3];
     (void)state;
     for (int i = 0; i < 3; i++)
         threads[i] = thread_start("tracer", add_many, trace);
     for (int i = 0; i < 3; i++)
         thread_join(threads[i]);
-    trace_close(trace);
+    metrics_trace_close(trace);
     json_t *json = read_trace();
     assert_int_equal(json_array_size(json), 6000);
     json_decref(json);

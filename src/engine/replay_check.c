@@ -1,0 +1,150 @@
+/* Could this be what an engine was opened with, and what it was told? See replay_check.h. */
+#include "engine/replay_check.h"
+
+#include "core/request.h"
+#include "core/service.h"
+
+#include <string.h>
+
+#define BYTES_MAX (INT64_C(1) << 50) /* of anything that a log counts in bytes */
+#define PS_MAX    (INT64_C(1) << 50)
+#define UNITS_MAX (INT64_C(1) << 24)
+
+bool engine_replay_check_bytes(int64_t n)
+{
+    return n >= 0 && n <= BYTES_MAX;
+}
+
+static const char *check_layout(const struct kv_layout *layout, int64_t unit_bytes)
+{
+    if (layout->bytes_per_token <= 0 || layout->bytes_per_token > unit_bytes ||
+        layout->block_tokens <= 0 || layout->block_tokens > LIMIT_CONTEXT ||
+        layout->blocks_per_unit <= 0 || layout->blocks_per_unit > KV_UNIT_BLOCKS_MAX ||
+        layout->block_bytes != layout->bytes_per_token * layout->block_tokens ||
+        layout->block_bytes * layout->blocks_per_unit > unit_bytes)
+        return "a layout of blocks that does not fit its unit";
+    return NULL;
+}
+
+const char *engine_replay_check_opened(const struct engine_log_opened *o)
+{
+    if (memcmp(o->magic, "shoalog", 8) != 0)
+        return "this is no log of an engine";
+    if (o->version != ENGINE_LOG_VERSION || o->request_bytes != sizeof(struct request) ||
+        o->perf_bytes != sizeof(struct perf) || o->spec_bytes != sizeof(struct service_spec) ||
+        o->layout_bytes != sizeof(struct kv_layout) ||
+        o->config_bytes != sizeof(struct schedule_config))
+        return "it was recorded by another version of shoal";
+    if (o->n_services <= 0 || o->n_services > LIMIT_SERVICES || o->n_lanes <= 0 ||
+        o->n_lanes > LIMIT_LANES || o->n_requests_max == 0 || o->n_requests_max > 1u << 24 ||
+        o->n_tokens_max <= 0 || o->n_tokens_max > LIMIT_CONTEXT)
+        return "options out of range";
+    if (!engine_replay_check_bytes(o->memory_bytes) ||
+        !engine_replay_check_bytes(o->kv_bytes_max) || o->kv_unit_bytes <= 0 ||
+        !engine_replay_check_bytes(o->kv_unit_bytes) ||
+        o->memory_bytes / o->kv_unit_bytes > UNITS_MAX ||
+        (!o->is_virtual && (o->body_bytes < 4096 || o->body_bytes > INT64_C(1) << 36)))
+        return "bytes out of range";
+    return NULL;
+}
+
+static bool is_part(double x)
+{
+    return x >= 0 && x <= 1; /* false for NaN */
+}
+
+static bool is_ns(int64_t ns)
+{
+    return ns >= 0 && ns <= PS_MAX;
+}
+
+static bool is_count(int32_t n, int32_t most)
+{
+    return n >= 1 && n <= most;
+}
+
+static bool is_bool(const bool *at) /* what stands there may be neither */
+{
+    unsigned char byte;
+    memcpy(&byte, at, 1);
+    return byte <= 1;
+}
+
+/* Numbers that a policy can reckon with. */
+const char *engine_replay_check_config(const struct schedule_config *c)
+{
+    bool is_right = is_count(c->n_seqs_max, LIMIT_BATCH_ITEMS) &&
+                    is_count(c->n_batch_tokens_max, LIMIT_BATCH_TOKENS) && c->chunk_tokens >= 0 &&
+                    c->chunk_tokens <= LIMIT_BATCH_TOKENS && is_part(c->watermark) &&
+                    is_part(c->pool_full) && is_part(c->pool_cut) && is_ns(c->starve_ns_min) &&
+                    c->starve_factor >= 0 && c->starve_factor <= 1e6 && is_ns(c->share_ns_depth) &&
+                    is_ns(c->share_ns_period) && c->share_ns_period > 0 &&
+                    is_count(c->n_rounds_max, 1 << 20) && is_bool(&c->db_counts_wall);
+    is_right &= is_ns(c->mlfq_ns_quantum) && c->mlfq_ns_quantum > 0 && is_ns(c->mlfq_ns_idle) &&
+                is_count(c->mlfq_n_steps, INT32_MAX) && is_ns(c->quota_ns_period) &&
+                c->quota_ns_period > 0 && is_part(c->quota_donor) && is_part(c->quota_kept) &&
+                c->quota_wanted >= 0 && c->quota_wanted <= 100 && is_part(c->quota_step) &&
+                is_part(c->quota_lent) && is_bool(&c->has_soft_quotas) && is_bool(&c->has_leases) &&
+                is_bool(&c->promotes_slack) && is_bool(&c->guards_tpot) &&
+                is_bool(&c->fastgen_flushes_all);
+    is_right &= is_count(c->lease_tokens, LIMIT_CONTEXT) &&
+                is_count(c->static_n_seqs_max, LIMIT_BATCH_ITEMS) && is_ns(c->cohort_ns_wait) &&
+                is_count(c->ils_new_tokens, LIMIT_CONTEXT) &&
+                is_count(c->ils_n_seqs_max, LIMIT_BATCH_ITEMS) &&
+                is_count(c->fastgen_batch_tokens, LIMIT_BATCH_TOKENS) &&
+                is_count(c->fastgen_n_seqs_max, LIMIT_BATCH_ITEMS);
+    return is_right ? NULL : "thresholds that no policy can have";
+}
+
+/* What the engine will take, about. */
+int64_t engine_replay_check_memory(const struct engine_log_opened *o,
+                                   const struct kv_layout *layouts)
+{
+    int64_t n_requests = o->n_requests_max, n_blocks = 1, stride = 1;
+    for (int32_t i = 0; i < o->n_services; i++) {
+        n_blocks = max_i64(n_blocks, o->n_tokens_max / layouts[i].block_tokens + 1);
+        stride = max_i64(stride, layouts[i].blocks_per_unit);
+    }
+    int64_t n_units = o->memory_bytes / o->kv_unit_bytes + 1;
+    int64_t per_request = 1024 + 4 * o->n_services + 4 * n_blocks;
+    if (!o->is_virtual)
+        per_request += 4 * (int64_t)sizeof(struct token_logprobs);
+    return n_requests * per_request + n_units * (64 + stride * 64) +
+           (o->is_virtual ? 0 : o->body_bytes + o->body_bytes / 4);
+}
+
+const char *engine_replay_check_services(const struct engine_log_opened *o,
+                                         const struct service_spec *specs,
+                                         const struct kv_layout *layouts)
+{
+    for (int32_t i = 0; i < o->n_services; i++) {
+        const char *problem = check_layout(&layouts[i], o->kv_unit_bytes);
+        if (problem != NULL)
+            return problem;
+        if (specs[i].name[LIMIT_NAME_BYTES - 1] != '\0' ||
+            !engine_replay_check_bytes(specs[i].kv_bytes_min) ||
+            !engine_replay_check_bytes(specs[i].kv_bytes_max) || specs[i].n_context_max < 0)
+            return "a service that can't be";
+    }
+    return NULL;
+}
+
+static bool is_ps(int64_t ps)
+{
+    return ps >= 0 && ps <= PS_MAX;
+}
+
+static bool is_scale(float scale)
+{
+    return scale >= 1e-6F && scale <= 1e6F; /* false for NaN */
+}
+
+bool engine_replay_check_perf(const struct perf *perf)
+{
+    bool is_right = is_ps(perf->floor_ps) && is_ps(perf->c1_ps) && is_ps(perf->k1_ps) &&
+                    is_ps(perf->q1_ps) && is_scale(perf->prefill_scale) &&
+                    is_scale(perf->decode_scale) && perf->b_switch >= 0;
+    for (int i = 0; i < 2; i++)
+        is_right &= is_ps(perf->c3_ps[i]) && is_ps(perf->c2_ps[i]) && is_ps(perf->k2_ps[i]);
+    return is_right;
+}

@@ -267,12 +267,15 @@ static void sweep_drain(struct api *api, int64_t now_ns)
 
 static void pump(struct api *api)
 {
-    int64_t now_ns = time_now_ns(), next_ns = TIME_NEVER;
+    int64_t now_ns = pace_due(&api->pace, api->due_ns, "came back later than asked by");
+    int64_t next_ns = TIME_NEVER;
     api->is_nudged = true; /* no timer meanwhile: it is set below */
     if (api->options.tick != NULL)
         next_ns = api->options.tick(api->options.tick_self, now_ns);
+    int64_t at_ns = pace_took(&api->pace, now_ns, "routing took");
     api->is_nudged = false;
     int n = take_events(api);
+    (void)pace_took(&api->pace, at_ns, "answering took");
     if (now_ns >= api->sweep_ns) {
         api_mirror_sweep(api, now_ns);
         api_call_sweep(api, now_ns);
@@ -283,6 +286,7 @@ static void pump(struct api *api)
     if (n == EVENTS_PER_PUMP || api->is_nudged)
         next_ns = 0;
     api->is_nudged = next_ns == 0;
+    api->due_ns = max_i64(now_ns, min_i64(next_ns, api->sweep_ns));
     api_http_wake_at(api->http, min_i64(next_ns, api->sweep_ns));
 }
 
@@ -411,6 +415,8 @@ int api_port(const struct api *api)
 int api_run(struct api *api)
 {
     log_line(LOG_INFO, "api", "listening on %s (port %d)", api->options.listen, api_port(api));
+    pace_begin(&api->pace, "io");
+    api->due_ns = TIME_NEVER;
     api_nudge(api);
     api_http_run(api->http);
     bool has_failed = false; /* an engine that said so: a late report alone is no failure */

@@ -5,6 +5,7 @@
 #include "api/http.h"
 #include "api/workers.h"
 #include "base/map.h"
+#include "base/pace.h"
 #include "base/slots.h"
 #include "base/wake.h"
 #include "core/report.h"
@@ -46,6 +47,8 @@ struct api {
     bool is_draining, is_nudged, has_failed;
     struct wake stop_wake; /* api_stop, from any thread */
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
+    int64_t due_ns; /* when the loop was to come back at the latest */
+    struct pace pace;
 
     /* Calls: choices by request id; seats bound all of them. */
     struct map ids;

@@ -9,7 +9,9 @@
  *   n_left      counted down by the workers, rank 0 waits for 0
  *   phase       changed by the last member that reaches the barrier */
 #include "base/team.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/time.h"
 #include <linux/futex.h>
 #include <pthread.h>
@@ -29,13 +31,13 @@ struct word {
     _Atomic uint32_t sleepers;
 };
 
-static void futex(struct word *word, int op, uint32_t value)
+static void futex(struct word *word, int op, uint32_t value, const struct timespec *timeout)
 {
-    syscall(SYS_futex, &word->value, op, value, NULL, NULL, 0);
+    syscall(SYS_futex, &word->value, op, value, timeout, NULL, 0);
 }
 
-/* Returns when the word is not `seen` any more. */
-static void word_wait(struct word *word, uint32_t seen)
+/* Waits until the word is not `seen` any more, at most until the clock says until_ns. */
+static void word_wait(struct word *word, uint32_t seen, int64_t until_ns)
 {
     for (int64_t end = time_now_ns() + SPIN_NS;;) {
         for (int i = 0; i < SPIN_BURST; i++) {
@@ -47,21 +49,33 @@ static void word_wait(struct word *word, uint32_t seen)
             break;
     }
     atomic_fetch_add(&word->sleepers, 1);
-    while (atomic_load(&word->value) == seen)
-        futex(word, FUTEX_WAIT_PRIVATE, seen);
+    while (atomic_load(&word->value) == seen) {
+        if (until_ns == TIME_NEVER) {
+            futex(word, FUTEX_WAIT_PRIVATE, seen, NULL);
+            continue;
+        }
+        int64_t left_ns = until_ns - time_now_ns();
+        if (left_ns <= 0)
+            break;
+        const struct timespec left = { left_ns / TIME_NS_PER_S, left_ns % TIME_NS_PER_S };
+        futex(word, FUTEX_WAIT_PRIVATE, seen, &left);
+    }
     atomic_fetch_sub(&word->sleepers, 1);
 }
 
 static void word_wake(struct word *word)
 {
     if (atomic_load(&word->sleepers) > 0)
-        futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX);
+        futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
 
 struct member {
     struct team *team;
     pthread_t thread;
     int rank;
+    _Alignas(
+        64) _Atomic int32_t kernel_id; /* of its thread: the caller's changes with the caller */
+    _Atomic uint32_t n_reached;        /* barriers and ends of team_run, ever */
 };
 
 struct team {
@@ -70,7 +84,7 @@ struct team {
     int caller_core;
     void (*f)(void *arg, int rank, int n);
     void *arg;
-    struct member *members;
+    struct member *members; /* (n), rank 0 is the caller */
     struct word generation, n_left, phase;
     _Alignas(64) _Atomic uint32_t arrived;
 };
@@ -103,15 +117,71 @@ static pthread_t start(void *(*main)(void *), void *arg, const char *name)
     return thread;
 }
 
+/* ---- Slow members. Whoever waits for more than a second for the others says for whom, and whether
+ * that thread computes or waits for a core (R), or sleeps (S: then it was not woken). ---- */
+
+/* The letter that the kernel has for the state of a thread of ours; ? when there is none. */
+static char state_of(int32_t kernel_id)
+{
+    char path[64], text[256], state = '?';
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", kernel_id);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return state;
+    const char *end = fgets(text, sizeof(text), file) != NULL ? strrchr(text, ')') : NULL;
+    if (end != NULL && end[1] == ' ')
+        state = end[2];
+    fclose(file);
+    return state;
+}
+
+static void tell_late(const struct team *team, int rank, uint32_t n_reached, int64_t waited_ns)
+{
+    char late[200] = "";
+    size_t n = 0;
+    for (int r = 0; r < team->n && n + 32 < sizeof(late); r++) {
+        const struct member *member = &team->members[r];
+        if (r == rank || (int32_t)(atomic_load(&member->n_reached) - n_reached) >= 0)
+            continue;
+        n += (size_t)snprintf(late + n, sizeof(late) - n, " %d (%c)", r,
+                              state_of(atomic_load(&member->kernel_id)));
+    }
+    log_line(LOG_WARN, "team", "rank %d has waited %.1f s for rank%s%s", rank,
+             (double)waited_ns / (double)TIME_NS_PER_S, late, n == 0 ? "s that are there now" : "");
+}
+
+/* Waits for members, however long it takes. The count goes up before anybody can be waited for. */
+static void wait_for_members(struct team *team, int rank, struct word *word, uint32_t seen)
+{
+    int64_t begin_ns = time_now_ns();
+    uint32_t n_reached = atomic_load(&team->members[rank].n_reached);
+    while (atomic_load_explicit(&word->value, memory_order_acquire) == seen) {
+        int64_t now_ns = time_now_ns();
+        if (now_ns - begin_ns > PACE_SLOW_NS)
+            tell_late(team, rank, n_reached, now_ns - begin_ns);
+        word_wait(word, seen, now_ns + PACE_SLOW_NS + TIME_NS_PER_MS);
+    }
+}
+
+static void reach(struct team *team, int rank)
+{
+    struct member *member = &team->members[rank];
+    /* Only this thread writes it. */
+    uint32_t n = atomic_load_explicit(&member->n_reached, memory_order_relaxed);
+    atomic_store_explicit(&member->n_reached, n + 1, memory_order_relaxed);
+}
+
 static void *member_main(void *arg)
 {
     struct member *member = arg;
     struct team *team = member->team;
+    atomic_store(&member->kernel_id, (int32_t)syscall(SYS_gettid));
     for (uint32_t seen = 0;; seen++) {
-        word_wait(&team->generation, seen);
+        word_wait(&team->generation, seen, TIME_NEVER);
         if (team->is_closing)
             return NULL;
         team->f(team->arg, member->rank, team->n);
+        reach(team, member->rank);
         if (atomic_fetch_sub(&team->n_left.value, 1) == 1)
             word_wake(&team->n_left);
     }
@@ -170,15 +240,18 @@ void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *ar
     team->f = f;
     team->arg = arg;
     if (team->n > 1) {
+        atomic_store_explicit(&team->members[0].kernel_id, (int32_t)syscall(SYS_gettid),
+                              memory_order_relaxed);
         atomic_store(&team->n_left.value, (uint32_t)team->n - 1);
         release(team);
     }
     f(arg, 0, team->n);
+    reach(team, 0);
     for (;;) {
         uint32_t left = atomic_load_explicit(&team->n_left.value, memory_order_acquire);
         if (left == 0)
             break;
-        word_wait(&team->n_left, left);
+        wait_for_members(team, 0, &team->n_left, left);
     }
     if (is_pinned)
         (void)pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
@@ -189,12 +262,13 @@ void team_barrier(struct team *team, int rank)
     CHECK(rank >= 0 && rank < team->n);
     /* The phase can't change before this member has arrived, so it may be read first. */
     uint32_t phase = atomic_load_explicit(&team->phase.value, memory_order_relaxed);
+    reach(team, rank);
     if (atomic_fetch_add(&team->arrived, 1) + 1 == (uint32_t)team->n) {
         atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
         atomic_fetch_add(&team->phase.value, 1);
         word_wake(&team->phase);
     } else {
-        word_wait(&team->phase, phase);
+        wait_for_members(team, rank, &team->phase, phase);
     }
 }
 

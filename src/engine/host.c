@@ -8,6 +8,7 @@
 #include "engine/host.h"
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/ring.h"
 #include "base/team.h"
 #include "base/time.h"
@@ -58,6 +59,7 @@ struct engine_host {
     struct engine *engine;
     struct engine_exec exec;
     struct thread *thread;
+    char name[16];
     int64_t report_ns;
     int n_services;
     struct ring *inbox, *events, *answers, *reports;
@@ -67,6 +69,7 @@ struct engine_host {
     /* The engine's thread alone: */
     struct pending pending[LIMIT_SERVICES];
     bool is_draining, has_news, drops_events;
+    struct pace pace;
     int64_t host_ns, next_report_ns;
     unsigned char *body; /* a body, aligned */
     size_t body_bytes_max;
@@ -237,6 +240,7 @@ static void sleep_until(struct engine_host *host, int64_t wake_ns)
     int64_t left_ns = max_i64(wake_ns - time_now_ns(), 0);
     struct timespec left = { left_ns / TIME_NS_PER_S, left_ns % TIME_NS_PER_S };
     (void)ppoll(fds, fds[1].fd >= 0 ? 2 : 1, wake_ns == TIME_NEVER ? NULL : &left, NULL);
+    (void)pace_due(&host->pace, wake_ns, "woke later than asked by");
 }
 
 /* Closes every service, so that no batch begins any more. True when none is in flight. */
@@ -253,6 +257,7 @@ static bool stop(struct engine_host *host)
 static void run(void *arg)
 {
     struct engine_host *host = arg;
+    pace_begin(&host->pace, host->name);
     for (bool is_stopped = false; !is_stopped;) {
         wake_clear(&host->mail_wake);
         int64_t begin_ns = time_now_ns();
@@ -260,10 +265,13 @@ static void run(void *arg)
             is_stopped = stop(host);
         else
             take_mail(host);
+        int64_t at_ns = pace_took(&host->pace, begin_ns, "taking mail took");
         go_on(host);
-        int64_t wake_ns = engine_step(host->engine, time_now_ns());
+        at_ns = pace_took(&host->pace, at_ns, "opening and closing models took");
+        int64_t wake_ns = engine_step(host->engine, at_ns);
+        at_ns = pace_took(&host->pace, at_ns, "a step took");
         go_on(host);
-        int64_t end_ns = time_now_ns();
+        int64_t end_ns = pace_took(&host->pace, at_ns, "opening and closing models took");
         host->host_ns += end_ns - begin_ns;
         if (end_ns >= host->next_report_ns)
             report(host, end_ns);
@@ -319,9 +327,8 @@ struct engine_host *engine_host_open(const struct engine_host_options *options)
     engine.emit = emit;
     engine.emit_self = host;
     host->engine = engine_open(&engine);
-    char name[16];
-    snprintf(name, sizeof(name), "engine-%d", engine.id);
-    host->thread = thread_start(name, run, host);
+    snprintf(host->name, sizeof(host->name), "engine-%d", engine.id);
+    host->thread = thread_start(host->name, run, host);
     return host;
 }
 

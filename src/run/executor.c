@@ -6,6 +6,7 @@
 #include "run/executor.h"
 
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/team.h"
 #include "base/time.h"
 #include "base/wake.h"
@@ -34,10 +35,13 @@ struct run_executor {
     struct job job;
     struct result results[LIMIT_BATCHES];
     struct thread *thread;
+    char name[16];
     struct wake job_wake, done_wake;
     _Atomic uint64_t n_begun, n_done; /* batches handed over, batches finished, ever */
     uint64_t n_polled;
     _Atomic bool is_closing;
+    int64_t begun_ns;              /* when the job was handed over */
+    struct pace pace, engine_pace; /* of the lane's thread, and of the engine's */
     /* scratch of the lane's thread */
     int32_t *ids, *positions, *logit_rows, *item_of_logit;
     struct compute_sequence *sequences;
@@ -169,12 +173,16 @@ static void run_batch(struct run_executor *x, const struct batch *batch, struct 
 static void lane_thread(void *arg)
 {
     struct run_executor *x = arg;
+    pace_begin(&x->pace, x->name);
     for (;;) {
         wake_wait(&x->job_wake, -1);
         wake_clear(&x->job_wake);
         if (atomic_load(&x->is_closing))
             return;
         uint64_t done = atomic_load(&x->n_done), begun = atomic_load(&x->n_begun);
+        if (done < begun)
+            (void)pace_due(&x->pace, x->begun_ns,
+                           "woke for a batch later than it was handed over by");
         for (int i = 0; done < begun; i++, done++) {
             run_batch(x, &x->job.batches[i], &x->results[i]);
             atomic_store(&x->n_done, done + 1);
@@ -204,6 +212,9 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
         memcpy(x->job.items[i], batches[i].items,
                sizeof(struct batch_item) * (size_t)batches[i].n_items);
     }
+    x->begun_ns = time_now_ns();
+    if (x->engine_pace.part[0] == '\0')
+        pace_begin(&x->engine_pace, x->name);
     atomic_store(&x->n_begun, x->n_polled + (uint64_t)n_batches);
     wake_up(&x->job_wake);
 }
@@ -222,6 +233,7 @@ static bool poll(void *self, struct engine_exec_done *done)
         return false;
     uint64_t first = atomic_load(&x->n_begun) - (uint64_t)x->job.n_batches;
     *done = x->results[x->n_polled - first].done;
+    (void)pace_due(&x->engine_pace, done->end_ns, "the engine heard of a batch's end later by");
     x->n_polled++;
     return true;
 }
@@ -256,9 +268,8 @@ struct run_executor *run_executor_open(const struct run_executor_options *option
         x->results[i].store = mem_take(sizeof(struct token_logprobs) * n_logits);
     wake_open(&x->job_wake);
     wake_open(&x->done_wake);
-    char name[16];
-    snprintf(name, sizeof name, "lane-%d", options->id);
-    x->thread = thread_start(name, lane_thread, x);
+    snprintf(x->name, sizeof x->name, "lane-%d", options->id);
+    x->thread = thread_start(x->name, lane_thread, x);
     return x;
 }
 

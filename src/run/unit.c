@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "base/team.h"
 #include "base/time.h"
 #include "base/wake.h"
@@ -33,6 +34,7 @@ struct job { /* the one load under way */
     struct run_model *model;
     int64_t weights_bytes, activation_bytes;
     struct perf perf;
+    int64_t said_ns; /* when the phase was last changed for the other thread to go on */
     enum status status;
     struct fault fault;
 };
@@ -52,6 +54,8 @@ struct run_unit {
     struct unit_service services[LIMIT_SERVICES];
     int n_services;
     struct thread *loader;
+    char name[16];
+    struct pace pace; /* of the owner's thread */
     struct wake job_wake, loader_wake;
     struct job job;
     struct run_progress progress;
@@ -117,13 +121,17 @@ static void loader_thread(void *arg)
 {
     struct run_unit *unit = arg;
     struct job *job = &unit->job;
+    struct pace pace;
+    pace_begin(&pace, unit->name);
     while (!atomic_load(&unit->is_closing)) {
         wake_wait(&unit->job_wake, -1);
         wake_clear(&unit->job_wake);
         int phase = atomic_load(&job->phase);
         if (phase != JOB_WANT_OPEN && phase != JOB_WANT_PACK)
             continue;
+        (void)pace_due(&pace, job->said_ns, "began a load later than told by");
         job->status = phase == JOB_WANT_OPEN ? load_header(unit, job) : load_weights(unit, job);
+        job->said_ns = time_now_ns();
         int done = phase == JOB_WANT_OPEN ? JOB_HAVE_OPEN : JOB_HAVE_PACK;
         atomic_store(&job->phase, job->status == STATUS_OK ? done : JOB_FAILED);
         wake_up(&unit->loader_wake);
@@ -166,6 +174,7 @@ static void start_job(struct run_unit *unit, int service, int64_t now_ns)
     unit->job.fault.text[0] = '\0';
     atomic_store(&unit->progress.percent, 0);
     atomic_store(&unit->progress.cancel, false);
+    unit->job.said_ns = now_ns;
     atomic_store(&unit->job.phase, JOB_WANT_OPEN);
     wake_up(&unit->job_wake);
 }
@@ -227,6 +236,7 @@ static void step_job(struct run_unit *unit)
     switch (atomic_load(&job->phase)) {
     case JOB_HAVE_OPEN:
         if (s->state == UNIT_OPENING) {
+            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
             if (s->wants_out)
                 fail_job(unit, STATUS_CANCELLED);
             else
@@ -234,8 +244,10 @@ static void step_job(struct run_unit *unit)
         }
         break;
     case JOB_HAVE_PACK:
-        if (s->state == UNIT_PACKING)
+        if (s->state == UNIT_PACKING) {
+            (void)pace_due(&unit->pace, job->said_ns, "heard of a load's progress later by");
             join_engine(unit);
+        }
         break;
     case JOB_FAILED:
         if (s->state != UNIT_LEAVING)
@@ -273,6 +285,7 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
         fail_job(unit, STATUS_CANCELLED);
     } else {
         s->state = UNIT_PACKING;
+        job->said_ns = time_now_ns();
         atomic_store(&job->phase, JOB_WANT_PACK);
         wake_up(&unit->job_wake);
     }
@@ -469,9 +482,9 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     unit->host = engine_host_open(&host);
     wake_open(&unit->job_wake);
     wake_open(&unit->loader_wake);
-    char name[16];
-    snprintf(name, sizeof name, "load-%d", options->host.engine.id);
-    unit->loader = thread_start(name, loader_thread, unit);
+    snprintf(unit->name, sizeof unit->name, "load-%d", options->host.engine.id);
+    pace_begin(&unit->pace, unit->name);
+    unit->loader = thread_start(unit->name, loader_thread, unit);
     return unit;
 }
 

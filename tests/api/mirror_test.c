@@ -42,6 +42,35 @@ static void test_stuck_engine(void **state)
     api_mirror_close(&api);
 }
 
+/* The sentence names the engine that the house holds for ill. */
+static void test_the_ill_engine_is_named(void **state)
+{
+    (void)state;
+    static struct api api;
+    char why[160];
+    api_mirror_open(&api);
+    api.mirror.n_engines = 2;
+    api.mirror.said_ns = 100 * TIME_NS_PER_S;
+    api.mirror.is_healthy = false;
+    for (int i = 0; i < 2; i++) {
+        api.mirror.steps[i].moved_ns = 100 * TIME_NS_PER_S;
+        api.mirror.engines[i] = (struct engine_report){ .engine = (uint16_t)i,
+                                                        .is_healthy = true,
+                                                        .now_ns = (100 - 7 * i) * TIME_NS_PER_S };
+    }
+    assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
+    assert_string_equal(why, "engine 1 has said nothing for 7 s");
+    api.mirror.engines[0].is_healthy = false;
+    assert_false(api_mirror_is_well(&api, 100 * TIME_NS_PER_S, why, sizeof(why)));
+    assert_string_equal(why, "engine 0 has failed");
+    api.options.stall_ns = 2 * TIME_NS_PER_S;
+    api.mirror.is_healthy = true;
+    assert_true(api_mirror_is_well(&api, 102 * TIME_NS_PER_S, why, sizeof(why)));
+    api.mirror.said_ns = 103 * TIME_NS_PER_S;
+    assert_false(api_mirror_is_well(&api, 103 * TIME_NS_PER_S, why, sizeof(why)));
+    api_mirror_close(&api);
+}
+
 static void test_state_over_engines(void **state)
 {
     (void)state;
@@ -61,6 +90,7 @@ static void test_state_over_engines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_stuck_engine),
+                                        cmocka_unit_test(test_the_ill_engine_is_named),
                                         cmocka_unit_test(test_state_over_engines) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,14 @@
 /* Tests of the team, threads and locks. */
 #include "test.h"
 #include "base/mem.h"
+#include "base/pace.h"
+#include "base/rng.h"
 #include "base/team.h"
 #include "base/time.h"
 #include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
 
 struct work {
     struct team *team;
@@ -75,6 +80,59 @@ static void test_sleeping_members_wake(void **state)
     team_close(work.team);
 }
 
+/* Random pauses before and after every meeting, of members that outnumber the cores: whoever sleeps
+ * is woken, however the pauses fall around the moments between a look and a sleep. */
+struct restless {
+    struct team *team;
+    uint64_t seed;
+    int n_rounds;
+    _Atomic int n_met;
+};
+
+static void pause_a_while(struct rng *rng)
+{
+    uint64_t kind = rng_u64(rng) % 16;
+    int64_t end_ns = time_now_ns() + (int64_t)(rng_u64(rng) % 60000);
+    if (kind == 0) /* as long as a member spins, and a little more or less */
+        time_sleep_ns((int64_t)(rng_u64(rng) % 100000));
+    else if (kind < 6)
+        while (time_now_ns() < end_ns)
+            base_relax();
+    else if (kind < 8)
+        sched_yield();
+}
+
+static void meet_and_pause(void *arg, int rank, int n)
+{
+    struct restless *work = arg;
+    struct rng rng;
+    rng_init(&rng, work->seed, (uint64_t)rank);
+    for (int round = 0; round < work->n_rounds; round++) {
+        pause_a_while(&rng);
+        atomic_fetch_add(&work->n_met, 1);
+        team_barrier(work->team, rank);
+        CHECK(atomic_load(&work->n_met) >= n * (round + 1));
+    }
+}
+
+static void test_nobody_is_left_asleep(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 5; n++) {
+        struct restless work = { .team = team_open(n, NULL, false), .n_rounds = 5 };
+        struct rng rng;
+        rng_init(&rng, 7, (uint64_t)n);
+        for (int run = 0; run < 200; run++) {
+            work.seed = rng_u64(&rng);
+            atomic_store(&work.n_met, 0);
+            team_run(work.team, meet_and_pause, &work);
+            assert_int_equal(atomic_load(&work.n_met), 5 * n);
+            pause_a_while(&rng);
+        }
+        team_close(work.team);
+    }
+}
+
 static void read_core(void *arg, int rank, int n)
 {
     (void)n;
@@ -97,6 +155,36 @@ static void test_pinning(void **state)
     assert_int_equal(seen[1], core);
     assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
+}
+
+static void be_late(void *arg, int rank, int n)
+{
+    (void)n;
+    if (rank == 1)
+        time_sleep_ns(PACE_SLOW_NS + 500 * TIME_NS_PER_MS);
+    team_barrier(arg, rank);
+}
+
+/* Who waits for long says for whom, and that it sleeps. */
+static void test_a_late_member_is_named(void **state)
+{
+    (void)state;
+    char text[4096];
+    int pipe_fds[2], old = dup(STDERR_FILENO);
+    assert_int_equal(pipe(pipe_fds), 0);
+    assert_true(dup2(pipe_fds[1], STDERR_FILENO) >= 0);
+    struct team *team = team_open(3, NULL, false);
+    team_run(team, be_late, team);
+    team_close(team);
+    assert_true(dup2(old, STDERR_FILENO) >= 0);
+    close(old);
+    close(pipe_fds[1]);
+    ssize_t n = read(pipe_fds[0], text, sizeof(text) - 1);
+    close(pipe_fds[0]);
+    text[max_i64(n, 0)] = '\0';
+    assert_non_null(strstr(text, "rank 0 has waited 1."));
+    assert_non_null(strstr(text, "rank 2 has waited 1."));
+    assert_non_null(strstr(text, "for rank 1 (S)"));
 }
 
 static void add_many(void *arg)
@@ -125,9 +213,10 @@ static void test_threads_and_locks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_rank_runs_once),  cmocka_unit_test(test_barrier),
-        cmocka_unit_test(test_sleeping_members_wake), cmocka_unit_test(test_pinning),
-        cmocka_unit_test(test_threads_and_locks),
+        cmocka_unit_test(test_every_rank_runs_once),   cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_sleeping_members_wake),  cmocka_unit_test(test_pinning),
+        cmocka_unit_test(test_threads_and_locks),      cmocka_unit_test(test_nobody_is_left_asleep),
+        cmocka_unit_test(test_a_late_member_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,25 @@
 /* A trace: requests with their times and lengths, read from a file or gathered from a stream.
  *
- * Files are hostile: every figure is checked, and a fault names the file and the line. All rows are
- * in order of arrival; rows of one instant keep the file's order. */
+ * Two formats are ours, and are written as they are read. CSV: a line of column names, then a row a
+ * request; JSONL: an object a line with the same names.
+ *
+ *     arrived_s   seconds since the beginning, up to 9 decimals
+ *     model       a name; without the column all rows are of one service
+ *     n_prompt    tokens, 1 to LIMIT_CONTEXT
+ *     n_output    tokens
+ *     predicted   output tokens that a predictor said; empty or 0: none
+ *     priority    lower is sooner
+ *     deadline_s, cancel_s   after arrival; empty: none
+ *     tenant      0 to 65535
+ *     prefix      CSV "512:17;18;19", JSONL {"prefix_tokens": 512, "prefix": [17, 18, 19]}: the
+ * names of the prompt's first blocks of 512 tokens (the last may be cut)
+ *
+ * Others are known by their columns: Azure's LLM traces, Vidur's, splitwise-sim's, APEX+'s,
+ * BurstGPT's, Helix's and Mooncake's JSONL; columns that nobody knows are passed over. Files are
+ * hostile: every figure is checked, and a fault names the file and the line. */
 #pragma once
-#include "base/arena.h"
 #include "base/status.h"
+#include "base/str.h"
 #include "core/limits.h"
 
 enum {
@@ -12,23 +27,43 @@ enum {
     SIM_TRACE_BLOCKS_MAX = 1 << 28, /* names of prefix blocks, of all rows */
 };
 struct sim_trace_row {
-    int64_t arrived_ns;  /* since the trace's beginning; 0 where the trace has no times */
-    int64_t deadline_ns; /* after arrival; 0 = none */
-    uint64_t prefix_at;  /* of its first block in blocks */
+    int64_t arrived_ns;             /* since the trace's beginning; 0 where it has no times */
+    int64_t deadline_ns, cancel_ns; /* after arrival; TIME_NEVER = none */
+    uint64_t prefix_at;             /* of its first block in blocks */
     uint32_t n_prefix;
-    int32_t n_prompt, n_output; /* >= 1, at most LIMIT_CONTEXT */
+    int32_t n_prompt, n_output; /* 1 to LIMIT_CONTEXT */
     int32_t n_predicted;        /* 0 = not given */
     uint16_t model, tenant;
     int16_t priority;
 };
 struct sim_trace {
-    struct sim_trace_row *rows; /* (n_rows) */
+    struct sim_trace_row *rows; /* (n_rows), in order of arrival; of one instant in the file's */
     uint64_t *blocks;           /* (n_blocks) */
     size_t n_rows, n_blocks;
     size_t n_skipped;      /* rows that ask for nothing: no prompt or no output (failed calls) */
     int32_t prefix_tokens; /* of a block; 0 = no row has any */
     uint32_t n_models;
-    char models[LIMIT_SERVICES][LIMIT_NAME_BYTES]; /* one of the empty name where no row has any */
+    char models[LIMIT_SERVICES][LIMIT_NAME_BYTES]; /* one, "", where no row has any */
     bool has_times, has_models, has_predicted;
     size_t rows_capacity, blocks_capacity; /* private */
 };
+void sim_trace_init(struct sim_trace *trace);
+void sim_trace_free(struct sim_trace *trace);
+
+/* Reads a file, or a text that is called `name`. The trace is the caller's to free, also after a
+ * fault. A trace without a single row is a fault. */
+enum status sim_trace_read(struct sim_trace *trace, const char *path, struct fault *fault) MUST_USE;
+enum status sim_trace_parse(struct sim_trace *trace, const char *name, struct view text,
+                            struct fault *fault) MUST_USE;
+
+/* The index of a model, added when it is new; -1: too many, or the name is too long. */
+int32_t sim_trace_model(struct sim_trace *trace, struct view name);
+void sim_trace_add(struct sim_trace *trace, const struct sim_trace_row *row);
+void sim_trace_add_block(struct sim_trace *trace, uint64_t name);
+void sim_trace_sort(struct sim_trace *trace); /* by arrival; what is equal stays in order */
+
+/* Our formats. Columns that no row uses are left out. */
+void sim_trace_print(const struct sim_trace *trace, bool is_jsonl, struct str *out);
+/* JSONL when the path ends in ".jsonl", otherwise CSV. */
+enum status sim_trace_write(const struct sim_trace *trace, const char *path,
+                            struct fault *fault) MUST_USE;

@@ -255,8 +255,10 @@ static void take_row(const struct sim_source *source, struct sim_ask *ask)
     ask->n_prompt = pair.n_prompt;
     ask->n_output = pair.n_output;
     ask->n_predicted = row->n_predicted;
-    if (row->deadline_ns > 0)
+    if (row->deadline_ns != TIME_NEVER)
         ask->deadline_ns = ask->arrived_ns + row->deadline_ns;
+    if (row->cancel_ns != TIME_NEVER)
+        ask->cancel_ns = ask->arrived_ns + row->cancel_ns;
     if (row->n_prefix > 0) {
         ask->prefix = &r->trace->blocks[row->prefix_at];
         ask->n_prefix = row->n_prefix;

@@ -153,6 +153,15 @@ struct sim_expected {
 void sim_workload_expect(const struct sim_workload *workload, int32_t service,
                          struct sim_expected *expected);
 
+/* Has it no last request? */
+bool sim_workload_is_endless(const struct sim_workload *workload);
+/* Plays the workload into a file in our format (trace.h), JSONL when the path ends in ".jsonl":
+ * read again it gives the same requests, but for their sources' dice: lengths, predictions,
+ * cancels and deadlines stand in the file. A service's name is its own, or "service-N". An endless
+ * workload is refused. */
+enum status sim_workload_write(const struct sim_workload *workload, const char *path,
+                               struct fault *fault) MUST_USE;
+
 /* Azure's conversations (medians 1,020 and 129 tokens), as a lognormal fit: `rate` of one service.
  * The table "azure-conv" is closer. */
 struct sim_traffic sim_workload_conversations(double rate_per_s);

@@ -1,0 +1,45 @@
+/* What the readers of traces share: places in a text, figures as people write them, and the checks
+ * of a row. Private to this room. */
+#pragma once
+#include "sim/trace.h"
+
+/* Where a reader is: for faults. */
+struct sim_trace_place {
+    const char *name;
+    size_t line;
+    struct fault *fault;
+};
+/* "name:line: <fmt>". Returns STATUS_BAD_INPUT. */
+enum status sim_trace_read_bad(const struct sim_trace_place *place, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
+
+/* The next line of a text, without its end; false when there is none. */
+bool sim_trace_read_line(struct view *text, struct view *line);
+
+/* A field's value. Each false: it is not one. */
+bool sim_trace_read_i64(struct view field, int64_t min, int64_t max, int64_t *out);
+bool sim_trace_read_u64(struct view field, uint64_t *out);
+/* A decimal number of units of unit_ns (>= 1) nanoseconds; >= 0, at most a century. */
+bool sim_trace_read_ns(struct view field, int64_t unit_ns, int64_t *out);
+/* "2023-11-16 18:17:03.9799600", also with T, and with Z or +00:00 behind it. */
+bool sim_trace_read_stamp(struct view field, int64_t *ns);
+bool sim_trace_read_f64(struct view field, double *out);
+
+/* A field of a faulty file as a word for a fault: at most 40 printable characters. */
+struct sim_trace_word {
+    char text[48];
+};
+struct sim_trace_word sim_trace_read_word(struct view field);
+
+/* Adds a row whose figures were each within their bounds: what asks for nothing is skipped. */
+enum status sim_trace_read_row(struct sim_trace *trace, const struct sim_trace_row *row,
+                               const struct sim_trace_place *place) MUST_USE;
+/* Blocks were added behind prefix_at: notes how long they are, and that they fit the prompt. */
+enum status sim_trace_read_prefix(struct sim_trace *trace, struct sim_trace_row *row,
+                                  int64_t prefix_tokens,
+                                  const struct sim_trace_place *place) MUST_USE;
+
+enum status sim_trace_csv(struct sim_trace *trace, const char *name, struct view text,
+                          struct fault *fault) MUST_USE;
+enum status sim_trace_jsonl(struct sim_trace *trace, const char *name, struct view text,
+                            struct fault *fault) MUST_USE;

@@ -1,0 +1,347 @@
+/* Traces: every format that is known, bad input line by line, sorting, and what is written is read
+ * again. */
+#include "../test.h"
+#include "base/file.h"
+#include "base/time.h"
+#include "base/rng.h"
+#include "sim/trace.h"
+
+static struct sim_trace trace;
+static struct fault fault;
+static const char *source_root = ".";
+
+static enum status parse(const char *text)
+{
+    fault.text[0] = '\0';
+    sim_trace_free(&trace);
+    return sim_trace_parse(&trace, "t", view_text(text), &fault);
+}
+
+static void is_bad(const char *text, const char *sentence)
+{
+    assert_int_equal(parse(text), STATUS_BAD_INPUT);
+    assert_string_equal(fault.text, sentence);
+}
+
+static void row_is(size_t i, double arrived_s, int32_t n_prompt, int32_t n_output)
+{
+    assert_true(i < trace.n_rows);
+    assert_int_equal(trace.rows[i].arrived_ns, (int64_t)(arrived_s * 1e9 + 0.5));
+    assert_int_equal(trace.rows[i].n_prompt, n_prompt);
+    assert_int_equal(trace.rows[i].n_output, n_output);
+}
+
+static void ours_has_every_column(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("arrived_s,model,n_prompt,n_output,predicted,priority,deadline_s,"
+                           "cancel_s,tenant,prefix\r\n"
+                           "0.5,\"a, \"\"b\"\"\",10,20,18,-3,1.5,,7,512:9\r\n"
+                           "0.250000001,c,1000,1,,,,0.125,,512:9;18446744073709551615\r\n"
+                           "\r\n"
+                           "0.5,c,5,0,,,,,,512:7\n"
+                           "1e1,c,2,3.0,,,,,,"),
+                     STATUS_OK);
+    assert_int_equal(trace.n_rows, 3);
+    assert_int_equal(trace.n_skipped, 1);
+    row_is(0, 0.250000001, 1000, 1);
+    row_is(1, 0.5, 10, 20);
+    row_is(2, 10, 2, 3);
+    assert_string_equal(trace.models[trace.rows[1].model], "a, \"b\"");
+    assert_string_equal(trace.models[trace.rows[0].model], "c");
+    assert_true(trace.rows[1].n_predicted == 18 && trace.rows[1].priority == -3 &&
+                trace.rows[1].tenant == 7);
+    assert_int_equal(trace.rows[1].deadline_ns, 1500000000);
+    assert_int_equal(trace.rows[1].cancel_ns, TIME_NEVER);
+    assert_int_equal(trace.rows[0].deadline_ns, TIME_NEVER);
+    assert_int_equal(trace.rows[0].cancel_ns, 125000000);
+    assert_true(trace.rows[0].n_prefix == 2 && trace.prefix_tokens == 512);
+    assert_true(trace.blocks[trace.rows[0].prefix_at + 1] == UINT64_MAX);
+    assert_true(trace.blocks[trace.rows[1].prefix_at] == 9 && trace.rows[2].n_prefix == 0);
+    assert_true(trace.has_times && trace.has_models && trace.has_predicted);
+}
+
+static void published_formats_are_known(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                           "2023-12-31 23:59:59.5000000,374,44\n2024-01-01 00:00:01,396,109\n"),
+                     STATUS_OK);
+    row_is(0, 0, 374, 44);
+    row_is(1, 1.5, 396, 109);
+    assert_int_equal(parse("TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                           "2024-02-28T00:00:00.25+00:00,1,2\n2024-03-01T00:00:00Z,3,4\n"),
+                     STATUS_OK);
+    row_is(1, 2 * 86400 - 0.25, 3, 4); /* a leap year */
+    assert_int_equal(parse("arrived_at,num_prefill_tokens,num_decode_tokens\n3.25,5,6\n"),
+                     STATUS_OK);
+    row_is(0, 3.25, 5, 6);
+    assert_int_equal(parse("request_id,request_type,application_id,arrival_timestamp,batch_size,"
+                           "prompt_size,token_size\n0,2,0,0.5,1,88,99\n"),
+                     STATUS_OK);
+    row_is(0, 0.5, 88, 99);
+    assert_int_equal(parse("start_offset_ns,input_tokens,output_tokens,request_id12\n"
+                           "618518284,304,822,abff40504d73\n"),
+                     STATUS_OK);
+    row_is(0, 0.618518284, 304, 822);
+    assert_int_equal(parse("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                           "5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,7,0,7,API log\n"),
+                     STATUS_OK);
+    row_is(0, 5, 472, 18);
+    assert_true(trace.n_skipped == 1 && trace.n_models == 2);
+    assert_int_equal(parse("input_tokens,output_tokens\n29,202\n"), STATUS_OK);
+    assert_true(!trace.has_times && !trace.has_models && trace.n_models == 1);
+    assert_int_equal(parse("{\"timestamp\": 3000, \"input_length\": 600, \"output_length\": 5, "
+                           "\"hash_ids\": [0, 46]}\n"
+                           "{\"timestamp\": 1500, \"input_length\": 1, \"output_length\": 2, "
+                           "\"hash_ids\": []}\n"),
+                     STATUS_OK);
+    row_is(0, 1.5, 1, 2);
+    row_is(1, 3, 600, 5);
+    assert_true(trace.prefix_tokens == 512 && trace.rows[1].n_prefix == 2 && trace.blocks[1] == 46);
+}
+
+static void bad_csv_is_named_by_its_line(void **state)
+{
+    (void)state;
+    is_bad("", "t:1: no column of prompt tokens: expected n_prompt, or a published trace's name "
+               "for it");
+    is_bad("n_prompt\n", "t:1: no column of output tokens: expected n_output, or a published "
+                         "trace's name for it");
+    is_bad("n_prompt,n_output\n", "t: no request with a prompt and an output in it");
+    is_bad("n_prompt,n_output,input_tokens\n",
+           "t:1: column input_tokens says what another says already");
+    is_bad("n_prompt,n_output\n1,2\n1,x\x01y\n",
+           "t:3: n_output is \"x?y\", expected a whole number from 0 to 1048576");
+    is_bad("n_prompt,n_output\n-1,2\n",
+           "t:2: n_prompt is \"-1\", expected a whole number from 0 to 1048576");
+    is_bad("n_prompt,n_output\n1048577,2\n",
+           "t:2: n_prompt is \"1048577\", expected a whole number from 0 to 1048576");
+    is_bad("n_prompt,n_output\n99999999999999999999999,2\n",
+           "t:2: n_prompt is \"99999999999999999999999\", expected a whole number from 0 to "
+           "1048576");
+    is_bad("n_prompt,n_output\n1.5,2\n",
+           "t:2: n_prompt is \"1.5\", expected a whole number from 0 to 1048576");
+    is_bad("n_prompt,n_output\n1\n", "t:2: 1 fields, but the first line names 2 columns");
+    is_bad("n_prompt,n_output\n1,2,3\n", "t:2: 3 fields, but the first line names 2 columns");
+    is_bad("n_prompt,n_output\n\"1,2\n", "t:2: a quote that does not end");
+    is_bad("n_prompt,n_output\n\"1\"x,2\n", "t:2: a quote that does not end");
+    is_bad("arrived_s,n_prompt,n_output\n-1,1,2\n",
+           "t:2: arrived_s is \"-1\", expected a number >= 0");
+    is_bad("arrived_s,n_prompt,n_output\nnan,1,2\n",
+           "t:2: arrived_s is \"nan\", expected a number >= 0");
+    is_bad("arrived_s,n_prompt,n_output\n1e300,1,2\n",
+           "t:2: arrived_s is \"1e300\", expected a number >= 0");
+    is_bad("arrived_s,n_prompt,n_output\n,1,2\n", "t:2: arrived_s is \"\", expected a number >= 0");
+    is_bad(
+        "TIMESTAMP,n_prompt,n_output\n2023-13-01 00:00:00,1,2\n",
+        "t:2: TIMESTAMP is \"2023-13-01 00:00:00\", expected a time like 2023-11-16 18:17:03.98");
+    is_bad("n_prompt,n_output,tenant\n1,2,65536\n",
+           "t:2: tenant is \"65536\", expected a whole number from 0 to 65535");
+    is_bad("n_prompt,n_output,priority\n1,2,40000\n",
+           "t:2: priority is \"40000\", expected a whole number from -32768 to 32767");
+    is_bad("n_prompt,n_output,prefix\n1,2,7\n",
+           "t:2: prefix is \"7\", expected tokens of a block : their names, like 512:17;18");
+    is_bad("n_prompt,n_output,prefix\n512,2,512:1;2\n",
+           "t:2: 2 prefix blocks of 512 tokens in a prompt of 512");
+    is_bad("n_prompt,n_output,prefix\n512,2,512:1\n512,2,256:1\n",
+           "t:3: prefix blocks of 256 tokens after blocks of 512");
+}
+
+static void bad_jsonl_is_named_by_its_line(void **state)
+{
+    (void)state;
+    is_bad("{}", "t:1: no n_prompt");
+    is_bad("{\"n_prompt\":1,\"n_output\":2}\n[1]\n", "t:2: not a JSON object");
+    is_bad("{\"n_prompt\":1,\"n_output\":2}\n{\"n_prompt\"\n", "t:2: not a JSON object");
+    is_bad("{\"n_prompt\":1.5,\"n_output\":2}",
+           "t:1: n_prompt is not a whole number from 0 to 1048576");
+    is_bad("{\"n_prompt\":\"1\",\"n_output\":2}",
+           "t:1: n_prompt is not a whole number from 0 to 1048576");
+    is_bad("{\"n_prompt\":1,\"n_output\":2,\"arrived_s\":-1}",
+           "t:1: arrived_s is not a number >= 0, or over a century");
+    is_bad("{\"n_prompt\":1,\"n_output\":2}\n{\"n_prompt\":1,\"n_output\":2,\"arrived_s\":1}",
+           "t:2: a request with a time after others without");
+    is_bad("{\"n_prompt\":1,\"n_output\":2,\"model\":3}",
+           "t:1: model is not one of at most 64 names");
+    is_bad("{\"n_prompt\":1,\"n_output\":2,\"prefix\":3}",
+           "t:1: the prefix is not a list of names of blocks");
+    is_bad("{\"n_prompt\":1,\"n_output\":2,\"prefix\":[\"a\"]}",
+           "t:1: the prefix holds what is not a whole number");
+    is_bad("{\"n_prompt\":1,\"n_output\":2,\"prefix_tokens\":0,\"prefix\":[1]}",
+           "t:1: prefix_tokens is not a whole number from 1 to 1048576");
+}
+
+static void at_most_64_models(void **state)
+{
+    struct str text;
+    (void)state;
+    str_init(&text);
+    str_add_text(&text, "model,n_prompt,n_output\n");
+    for (int i = 0; i <= 64; i++)
+        str_printf(&text, "m%d,1,1\n", i);
+    is_bad(text.at, "t:66: model is \"m64\", expected one of at most 64 models, of at most 127 "
+                    "bytes");
+    str_free(&text);
+}
+
+static void files_are_checked_too(void **state)
+{
+    (void)state;
+    assert_int_equal(sim_trace_read(&trace, "/nonexistent/x.csv", &fault), STATUS_NOT_FOUND);
+    assert_non_null(strstr(fault.text, "/nonexistent/x.csv"));
+    char path[] = "/tmp/shoal_trace_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(file_write(path,
+                                "\xfd"
+                                "7zXZ\0\0",
+                                7, &fault),
+                     STATUS_OK);
+    assert_int_equal(sim_trace_read(&trace, path, &fault), STATUS_UNSUPPORTED);
+    unlink(path);
+}
+
+static void rows_are_sorted_and_ties_stay(void **state)
+{
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 3, 1);
+    for (size_t n = 1; n < 200; n += 7) {
+        sim_trace_free(&trace);
+        for (size_t i = 0; i < n; i++)
+            sim_trace_add(&trace, &(struct sim_trace_row){ .arrived_ns = rng_below(&rng, 20),
+                                                           .n_prompt = (int32_t)i + 1 });
+        sim_trace_sort(&trace);
+        assert_int_equal(trace.n_rows, n);
+        for (size_t i = 1; i < n; i++) {
+            const struct sim_trace_row *a = &trace.rows[i - 1], *b = &trace.rows[i];
+            assert_true(a->arrived_ns < b->arrived_ns ||
+                        (a->arrived_ns == b->arrived_ns && a->n_prompt < b->n_prompt));
+        }
+    }
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    struct rng rng;
+    static struct sim_trace made;
+    (void)state;
+    rng_init(&rng, 4, 1);
+    sim_trace_init(&made);
+    made.has_times = made.has_models = true;
+    made.prefix_tokens = 64;
+    static const char *const names[] = { "a", "b,c", "\"d\"" };
+    for (int i = 0; i < 3; i++)
+        sim_trace_model(&made, view_text(names[i]));
+    int64_t now_ns = 0;
+    for (int i = 0; i < 500; i++) {
+        struct sim_trace_row row = {
+            .arrived_ns = now_ns += (int64_t)rng_below(&rng, 2000000000),
+            .deadline_ns = rng_below(&rng, 2) ? TIME_NEVER : (int64_t)rng_below(&rng, 3000000),
+            .cancel_ns = rng_below(&rng, 2) ? TIME_NEVER : (int64_t)rng_below(&rng, 3000000),
+            .prefix_at = made.n_blocks,
+            .n_prefix = rng_below(&rng, 3),
+            .n_prompt = 200 + (int32_t)rng_below(&rng, 1000),
+            .n_output = 1 + (int32_t)rng_below(&rng, 1000),
+            .n_predicted = (int32_t)rng_below(&rng, 3),
+            .model = i < 3 ? (uint16_t)i : (uint16_t)rng_below(&rng, 3),
+            .tenant = (uint16_t)rng_below(&rng, 3),
+            .priority = (int16_t)((int)rng_below(&rng, 3) - 1),
+        };
+        for (uint32_t k = 0; k < row.n_prefix; k++)
+            sim_trace_add_block(&made, rng_u64(&rng) >> 1);
+        sim_trace_add(&made, &row);
+    }
+    for (int is_jsonl = 0; is_jsonl < 2; is_jsonl++) {
+        struct str text;
+        str_init(&text);
+        sim_trace_print(&made, is_jsonl, &text);
+        assert_int_equal(parse(text.at), STATUS_OK);
+        str_free(&text);
+        assert_true(trace.n_rows == made.n_rows && trace.n_blocks == made.n_blocks);
+        assert_memory_equal(trace.blocks, made.blocks, made.n_blocks * sizeof(made.blocks[0]));
+        assert_memory_equal(trace.models, made.models, sizeof(made.models));
+        for (size_t i = 0; i < made.n_rows; i++)
+            assert_memory_equal(&trace.rows[i], &made.rows[i], sizeof(made.rows[i]));
+    }
+    sim_trace_free(&made);
+}
+
+/* The real files, where they lie beside the repository. */
+static void the_real_traces_are_read(void **state)
+{
+    static const struct {
+        const char *path;
+        size_t n_rows;
+        double mean_prompt, mean_output, rate_per_s;
+    } files[] = {
+        { "azure-llm-2023/AzureLLMInferenceTrace_conv.csv", 19366, 1154.7, 211.1, 5.53 },
+        { "azure-llm-2023/AzureLLMInferenceTrace_code.csv", 8819, 2047.8, 27.9, 2.57 },
+        { "apex-plus/llama_creation_05.csv", 512, 307.7, 1144.3, 0.47 },
+        { "mooncake/conversation_trace.jsonl.xz", 12031, 12035.1, 342.6, 3.4 },
+    };
+    (void)state;
+    char path[512], unpacked[] = "/tmp/shoal_mooncake_XXXXXX", command[1200];
+    int fd = mkstemp(unpacked);
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(path, sizeof(path), "%s/../shared/data/%s", source_root, files[i].path);
+        if (!file_exists(path)) {
+            unlink(unpacked);
+            TEST_SKIP("no ../shared beside the repository");
+        }
+        if (strstr(path, ".xz") != NULL) {
+            snprintf(command, sizeof(command), "xz -dc '%s' > %s", path, unpacked);
+            assert_int_equal(system(command), 0);
+            snprintf(path, sizeof(path), "%s", unpacked);
+        }
+        sim_trace_free(&trace);
+        if (sim_trace_read(&trace, path, &fault) != STATUS_OK)
+            fail_msg("%s", fault.text);
+        assert_int_equal(trace.n_rows, files[i].n_rows);
+        double n_prompt = 0, n_output = 0, n = (double)trace.n_rows;
+        for (size_t k = 0; k < trace.n_rows; k++) {
+            n_prompt += trace.rows[k].n_prompt;
+            n_output += trace.rows[k].n_output;
+        }
+        double rate_per_s = n / ((double)trace.rows[trace.n_rows - 1].arrived_ns * 1e-9);
+        printf("%s: means %.1f, %.1f; %.2f/s\n", files[i].path, n_prompt / n, n_output / n,
+               rate_per_s);
+        assert_true(n_prompt / n > files[i].mean_prompt - 0.1 &&
+                    n_prompt / n < files[i].mean_prompt + 0.1);
+        assert_true(n_output / n > files[i].mean_output - 0.1 &&
+                    n_output / n < files[i].mean_output + 0.1);
+        assert_true(rate_per_s > files[i].rate_per_s * 0.94 &&
+                    rate_per_s < files[i].rate_per_s * 1.06);
+    }
+    unlink(unpacked);
+    assert_true(trace.prefix_tokens == 512 && trace.n_blocks == 288500);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    sim_trace_free(&trace);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        source_root = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ours_has_every_column),
+        cmocka_unit_test(published_formats_are_known),
+        cmocka_unit_test(bad_csv_is_named_by_its_line),
+        cmocka_unit_test(bad_jsonl_is_named_by_its_line),
+        cmocka_unit_test(at_most_64_models),
+        cmocka_unit_test(files_are_checked_too),
+        cmocka_unit_test(rows_are_sorted_and_ties_stay),
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(the_real_traces_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, end);
+}

@@ -306,13 +306,18 @@ static enum status read_row(struct reader *r, struct view line)
 }
 
 /* Stamps become times since the first. */
-static void begin_at_first(struct sim_trace *trace)
+static enum status begin_at_first(struct reader *r)
 {
     int64_t first_ns = INT64_MAX;
+    struct sim_trace *trace = r->trace;
     for (size_t i = 0; i < trace->n_rows; i++)
         first_ns = min_i64(first_ns, trace->rows[i].arrived_ns);
-    for (size_t i = 0; i < trace->n_rows; i++)
+    for (size_t i = 0; i < trace->n_rows; i++) {
         trace->rows[i].arrived_ns -= first_ns;
+        if (trace->rows[i].arrived_ns > SIM_TRACE_NS_MAX)
+            return sim_trace_read_bad(&r->place, "times that are over a century apart");
+    }
+    return STATUS_OK;
 }
 
 enum status sim_trace_csv(struct sim_trace *trace, const char *name, struct view text,
@@ -331,7 +336,7 @@ enum status sim_trace_csv(struct sim_trace *trace, const char *name, struct view
     }
     for (size_t i = 0; i < r->n_columns && i < COLUMNS_MAX && status == STATUS_OK; i++)
         if (r->fields[i] == FIELD_ARRIVED_STAMP)
-            begin_at_first(trace);
+            status = begin_at_first(r);
     str_free(&r->quoted);
     mem_give(r);
     return status;

@@ -42,7 +42,7 @@ static enum status seconds(const struct reader *r, json_t *value, const char *ke
     if (value == NULL)
         return STATUS_OK;
     double x = json_number_value(value);
-    if (!json_is_number(value) || !(x >= 0) || x * unit_ns > 3e18)
+    if (!json_is_number(value) || !(x >= 0) || x * unit_ns > (double)SIM_TRACE_NS_MAX)
         return sim_trace_read_bad(&r->place, "%s is not a number >= 0, or over a century", key);
     *out = (int64_t)(x * unit_ns + 0.5);
     return STATUS_OK;

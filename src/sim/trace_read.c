@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NS_MAX         (INT64_C(100) * 366 * 86400 * TIME_NS_PER_S) /* a century */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
 #define FIGURE_BYTES   64 /* a longer number is none */
 
@@ -136,14 +135,15 @@ bool sim_trace_read_ns(struct view field, int64_t unit_ns, int64_t *out)
 {
     struct view v = trim(field);
     double x;
-    if (v.n > 0 && v.n <= FIGURE_BYTES && take_whole(&v, NS_MAX / unit_ns, out)) {
+    if (v.n > 0 && v.n <= FIGURE_BYTES && take_whole(&v, SIM_TRACE_NS_MAX / unit_ns, out)) {
         *out *= unit_ns;
         if (take_char(&v, '.'))
             *out += take_fraction(&v, unit_ns);
         if (v.n == 0)
             return true;
     }
-    if (!sim_trace_read_f64(field, &x) || !(x >= 0) || x * (double)unit_ns > (double)NS_MAX)
+    if (!sim_trace_read_f64(field, &x) || !(x >= 0) ||
+        x * (double)unit_ns > (double)SIM_TRACE_NS_MAX)
         return false;
     *out = (int64_t)(x * (double)unit_ns + 0.5);
     return true;

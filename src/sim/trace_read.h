@@ -3,6 +3,8 @@
 #pragma once
 #include "sim/trace.h"
 
+#define SIM_TRACE_NS_MAX (INT64_C(100) * 366 * 86400 * 1000000000) /* a century */
+
 /* Where a reader is: for faults. */
 struct sim_trace_place {
     const char *name;

@@ -7,11 +7,12 @@
  * their sources: the services' own, then the further ones, then the traces.
  *
  * A workload is a plain value that may be written by hand (zeros are the usual), or read from a
- * text by sim_workload_parse (workload_text.h), which then owns memory: sim_workload_free. */
+ * text by sim_workload_parse, which then owns memory: sim_workload_free. */
 #pragma once
 #include "base/arena.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "base/str.h"
 #include "core/limits.h"
 
 struct sim_trace;       /* trace.h */
@@ -135,6 +136,17 @@ void sim_workload_begin(struct sim_stream *stream, const struct sim_workload *wo
 bool sim_workload_next(struct sim_stream *stream, struct sim_ask *ask);
 void sim_workload_end(struct sim_stream *stream);
 void sim_workload_free(struct sim_workload *workload); /* what sim_workload_parse took */
+
+/* ---- As people write them: "azure-conv:rate=5", "sharegpt:rate=2,cv=4+file:trace.csv". The
+ * command line and configuration files speak the same; docs/SIMULATOR.md has every word. ---- */
+
+/* Without services and without an end; seed 1; predictions are the true lengths. */
+void sim_workload_init(struct sim_workload *workload);
+/* Adds what the text says to an initialized workload. After a fault the workload is as far as it
+ * came, and still to be freed. */
+enum status sim_workload_parse(struct sim_workload *workload, const char *text,
+                               struct fault *fault) MUST_USE;
+void sim_workload_help(struct str *out); /* kinds and keys, a line each */
 
 /* Token ids of positions [from, from + n) of a virtual prompt, in [0, 32768): a function of the
  * names of its prefix blocks, and beyond them of seed and number. So equal prefixes are equal ids,

@@ -2,6 +2,7 @@
 #include "../test.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "sim/trace.h"
 #include "sim/workload.h"
 
 enum { N = 100000 };
@@ -77,11 +78,285 @@ static void one_seed_is_one_stream(void **state)
     assert_true(n_other > 900);
 }
 
+/* ---- Sources. ---- */
+
+/* Three services and a further source: of every kind of gap. */
+static void make_four(struct sim_workload *w, struct sim_traffic *more)
+{
+    *w = (struct sim_workload){ .seed = 5, .n_requests = 6000, .n_services = 3, .n_more = 1 };
+    for (int i = 0; i < 3; i++)
+        w->services[i] = (struct sim_traffic){ .rate_per_s = 3 + i,
+                                               .prompt = { 5, 1, 1, 4000 },
+                                               .output = { 4, 1, 1, 4000 } };
+    w->services[1].arrivals = SIM_GAMMA;
+    w->services[1].cv = 3;
+    w->services[2].on_s = w->services[2].off_s = 4;
+    *more = w->services[0];
+    more->service = 1;
+    w->more = more;
+}
+
+/* What one service asks, as a list. */
+static uint32_t asks_of(const struct sim_workload *w, uint16_t service, struct sim_ask *asks,
+                        uint32_t n_max)
+{
+    struct sim_stream stream;
+    struct sim_ask ask;
+    uint32_t n = 0;
+    sim_workload_begin(&stream, w);
+    while (n < n_max && sim_workload_next(&stream, &ask))
+        if (ask.service == service)
+            asks[n++] = ask;
+    sim_workload_end(&stream);
+    return n;
+}
+
+/* Another rate, other lengths, no traffic at all elsewhere: a service's requests stay the same. */
+static void services_do_not_touch_each_other(void **state)
+{
+    static struct sim_ask before[1000], after[1000];
+    static struct sim_workload w;
+    struct sim_traffic more;
+    (void)state;
+    for (int change = 0; change < 4; change++) {
+        make_four(&w, &more);
+        w.prediction_noise = 0.4;
+        w.cancelled = 0.3;
+        w.cancel_ns_mean = 1000000;
+        w.output_noise = 0.5;
+        assert_int_equal(asks_of(&w, 0, before, 1000), 1000);
+        w.services[1].rate_per_s = change == 0 ? 50 : w.services[1].rate_per_s;
+        w.services[2].prompt.mean_log = change == 1 ? 7 : w.services[2].prompt.mean_log;
+        w.services[2].rate_per_s = change == 2 ? 0 : w.services[2].rate_per_s;
+        w.n_more = change == 3 ? 0 : 1;
+        w.n_requests = UINT64_MAX;
+        assert_int_equal(asks_of(&w, 0, after, 1000), 1000);
+        for (int i = 0; i < 1000; i++) {
+            after[i].number = before[i].number; /* its place among all */
+            assert_memory_equal(&before[i], &after[i], sizeof(before[i]));
+        }
+    }
+}
+
+static void the_merge_is_in_order_and_complete(void **state)
+{
+    static struct sim_workload w;
+    struct sim_traffic more;
+    struct sim_stream stream;
+    struct sim_ask ask;
+    int64_t last_ns = 0;
+    int64_t counts[3] = { 0 };
+    (void)state;
+    make_four(&w, &more);
+    w.until_ns = 2000 * TIME_NS_PER_S;
+    w.n_requests = UINT64_MAX;
+    sim_workload_begin(&stream, &w);
+    for (uint64_t k = 0; sim_workload_next(&stream, &ask); k++) {
+        assert_true(ask.number == k && ask.arrived_ns >= last_ns && ask.arrived_ns < w.until_ns);
+        last_ns = ask.arrived_ns;
+        counts[ask.service]++;
+    }
+    sim_workload_end(&stream);
+    assert_true(counts[0] > 5700 && counts[0] < 6300);
+    assert_true(counts[1] > 13000 && counts[1] < 15000); /* 4 and the further 3 */
+    assert_true(counts[2] > 9000 && counts[2] < 11000);
+}
+
+/* Of one instant the lower source is first, whatever the heap looks like. */
+static void ties_go_by_source(void **state)
+{
+    static struct sim_workload w;
+    struct sim_stream stream;
+    struct sim_ask ask;
+    (void)state;
+    w = (struct sim_workload){ .n_requests = UINT64_MAX, .n_services = 20 };
+    for (int i = 0; i < 20; i++)
+        w.services[i] = (struct sim_traffic){ .rate_per_s = 1,
+                                              .arrivals = i == 7 ? SIM_ONCE : SIM_CONSTANT,
+                                              .n_requests = 5,
+                                              .prompt = { 1, 0, 1, 9 },
+                                              .output = { 1, 0, 1, 9 } };
+    sim_workload_begin(&stream, &w);
+    for (int k = 0; k < 5; k++) {
+        assert_true(sim_workload_next(&stream, &ask));
+        assert_true(ask.service == 7 && ask.arrived_ns == 0);
+    }
+    for (int round = 1; round <= 5; round++)
+        for (int i = 0; i < 20; i++) {
+            if (i == 7)
+                continue;
+            assert_true(sim_workload_next(&stream, &ask));
+            assert_true(ask.service == i && ask.arrived_ns == round * TIME_NS_PER_S);
+        }
+    assert_false(sim_workload_next(&stream, &ask));
+    sim_workload_end(&stream);
+}
+
+static void runs_are_of_one_service(void **state)
+{
+    static struct sim_workload w;
+    struct sim_stream stream;
+    struct sim_ask ask;
+    static const uint32_t lengths[] = { 1, 4, 16 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        int64_t counts[2] = { 0 }, last_ns = 0;
+        uint16_t service = 0;
+        w = (struct sim_workload){
+            .seed = 1, .n_requests = 64000, .n_services = 2, .run_length = lengths[i]
+        };
+        w.services[0] = sim_workload_conversations(30);
+        w.services[1] = sim_workload_conversations(10);
+        sim_workload_begin(&stream, &w);
+        for (uint64_t k = 0; sim_workload_next(&stream, &ask); k++) {
+            if (k % lengths[i] != 0)
+                assert_int_equal(ask.service, service);
+            service = ask.service;
+            counts[service]++;
+            assert_true(ask.arrived_ns >= last_ns);
+            last_ns = ask.arrived_ns;
+        }
+        sim_workload_end(&stream);
+        assert_true(counts[0] > 46000 && counts[0] < 50000);
+        assert_true(last_ns > 1560 * TIME_NS_PER_S && last_ns < 1640 * TIME_NS_PER_S);
+    }
+}
+
+/* o + normal(0, k o), drawn again below 1: for k = 0.2 nearly all of it stays, for k = 16 the mean
+ * of the positive half is 16 sqrt(2 / pi) times as long. Predictions stay at the length without
+ * noise. */
+static void output_noise_is_as_asked_for(void **state)
+{
+    static const double ks[] = { 0.2, 16 }, factors[] = { 1, 12.8 };
+    static struct sim_workload w;
+    struct sim_stream stream;
+    struct sim_ask ask;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        double sum = 0;
+        w = (struct sim_workload){
+            .seed = 1, .n_requests = N, .n_services = 1, .output_noise = ks[i]
+        };
+        w.services[0] = (struct sim_traffic){ .rate_per_s = 1,
+                                              .prompt = { 3, 0, 1, 100 },
+                                              .output = { 6.907755, 0, 1, 10000 } };
+        sim_workload_begin(&stream, &w);
+        while (sim_workload_next(&stream, &ask)) {
+            assert_true(ask.n_output >= 1 && ask.n_predicted == 1000);
+            sum += ask.n_output;
+        }
+        sim_workload_end(&stream);
+        assert_true(sum / N > 1000 * factors[i] * 0.97 && sum / N < 1000 * factors[i] * 1.05);
+    }
+}
+
+/* What is exported and read again is the same traffic, to the nanosecond. */
+static void an_export_is_replayed_exactly(void **state)
+{
+    static const char *const ends[] = { "csv", "jsonl" };
+    static struct sim_workload w, again;
+    struct sim_traffic more;
+    struct sim_trace trace;
+    struct fault fault = { { 0 } };
+    (void)state;
+    make_four(&w, &more);
+    w.prediction_noise = 0.4;
+    w.cancelled = 0.3;
+    w.cancel_ns_mean = 1000000;
+    w.with_deadline = 0.5;
+    w.deadline_ns = 12345;
+    w.services[1].priority = -4;
+    w.services[2].tenant = 9;
+    for (int i = 0; i < 2; i++) {
+        char path[64];
+        struct sim_stream a, b;
+        struct sim_ask x, y;
+        snprintf(path, sizeof(path), "/tmp/shoal_export_%d.%s", (int)getpid(), ends[i]);
+        assert_int_equal(sim_workload_write(&w, path, &fault), STATUS_OK);
+        if (sim_trace_read(&trace, path, &fault) != STATUS_OK)
+            fail_msg("%s", fault.text);
+        unlink(path);
+        again = (struct sim_workload){
+            .seed = 99, .n_requests = UINT64_MAX, .n_services = 3, .n_replays = 1
+        };
+        again.replays[0] = (struct sim_replay){ .trace = &trace };
+        for (uint32_t m = 0; m < trace.n_models; m++) /* "service-N", as they first appear */
+            again.replays[0].service_of[m] = (uint16_t)(trace.models[m][8] - '0');
+        sim_workload_begin(&a, &w);
+        sim_workload_begin(&b, &again);
+        while (sim_workload_next(&a, &x)) {
+            assert_true(sim_workload_next(&b, &y));
+            assert_memory_equal(&x, &y, sizeof(x));
+        }
+        assert_false(sim_workload_next(&b, &y));
+        sim_workload_end(&a);
+        sim_workload_end(&b);
+        sim_trace_free(&trace);
+    }
+    w.n_requests = UINT64_MAX;
+    assert_int_equal(sim_workload_write(&w, "/tmp/never", &fault), STATUS_BAD_INPUT);
+}
+
+static void scaling_brings_the_same_requests_sooner(void **state)
+{
+    static struct sim_workload w;
+    static struct sim_ask before[500], after[500];
+    (void)state;
+    w = (struct sim_workload){ .seed = 5, .n_requests = 500, .n_services = 1 };
+    w.services[0] = sim_workload_conversations(2);
+    asks_of(&w, 0, before, 500);
+    sim_workload_scale(&w, 4);
+    asks_of(&w, 0, after, 500);
+    for (int i = 0; i < 500; i++) {
+        assert_true(before[i].n_prompt == after[i].n_prompt &&
+                    before[i].n_output == after[i].n_output);
+        int64_t off = before[i].arrived_ns - 4 * after[i].arrived_ns;
+        assert_true(off > -8 && off < 8);
+    }
+}
+
+/* Equal names of blocks are equal tokens; all else differs, but by chance. */
+static void prompts_begin_as_their_names_say(void **state)
+{
+    static const uint64_t names[2][3] = { { 7, 8, 9 }, { 7, 8, 10 } };
+    struct sim_workload w = { .seed = 1 };
+    struct sim_ask asks[2];
+    int32_t tokens[2][40], part[5];
+    int n_equal = 0;
+    (void)state;
+    for (uint64_t i = 0; i < 2; i++) {
+        asks[i] = (struct sim_ask){
+            .number = i, .n_prompt = 40, .prefix = names[i], .n_prefix = 3, .prefix_tokens = 10
+        };
+        sim_workload_tokens(&w, &asks[i], 0, 40, tokens[i]);
+    }
+    for (int i = 0; i < 40; i++) {
+        assert_true(tokens[0][i] >= 0 && tokens[0][i] < 32768);
+        assert_true(i >= 20 || tokens[0][i] == tokens[1][i]);
+        n_equal += i >= 20 && tokens[0][i] == tokens[1][i];
+    }
+    assert_true(n_equal <= 1);
+    sim_workload_tokens(&w, &asks[0], 17, 5, part);
+    assert_memory_equal(part, &tokens[0][17], sizeof(part));
+    asks[0].n_prefix = 0;
+    asks[0].prefix_tokens = 0;
+    sim_workload_tokens(&w, &asks[0], 0, 40, tokens[1]);
+    assert_memory_not_equal(tokens[0], tokens[1], sizeof(tokens[0]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_the_figures_asked_for),
         cmocka_unit_test(one_seed_is_one_stream),
+        cmocka_unit_test(services_do_not_touch_each_other),
+        cmocka_unit_test(the_merge_is_in_order_and_complete),
+        cmocka_unit_test(ties_go_by_source),
+        cmocka_unit_test(runs_are_of_one_service),
+        cmocka_unit_test(output_noise_is_as_asked_for),
+        cmocka_unit_test(an_export_is_replayed_exactly),
+        cmocka_unit_test(scaling_brings_the_same_requests_sooner),
+        cmocka_unit_test(prompts_begin_as_their_names_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,355 @@
+/* Workloads as people write them: every kind and every mix has the traffic that it says; what is
+ * wrong is named in a sentence. */
+#include "../test.h"
+#include "base/file.h"
+#include "base/time.h"
+#include "sim/tables.h"
+#include "sim/workload_part.h"
+
+static struct sim_workload w;
+static struct fault fault;
+
+static void parse(const char *text)
+{
+    sim_workload_free(&w);
+    sim_workload_init(&w);
+    if (sim_workload_parse(&w, text, &fault) != STATUS_OK)
+        fail_msg("%s: %s", text, fault.text);
+}
+
+static void is_bad(const char *text, const char *sentence)
+{
+    sim_workload_free(&w);
+    sim_workload_init(&w);
+    assert_int_not_equal(sim_workload_parse(&w, text, &fault), STATUS_OK);
+    assert_string_equal(fault.text, sentence);
+}
+
+static bool is_near(double got, double want, double part)
+{
+    if (got < want * (1 - part) || got > want * (1 + part))
+        printf("%f, not %f\n", got, want);
+    return got >= want * (1 - part) && got <= want * (1 + part);
+}
+
+/* A service's mean lengths, as expected and as they come, and its share of the requests. */
+static void service_is(const char *name, const char *model, double rate, const double means[2])
+{
+    struct sim_expected expected;
+    int32_t i = 0;
+    while (i < w.n_services && strcmp(w.services[i].name, name) != 0)
+        i++;
+    if (i == w.n_services)
+        fail_msg("there is no service %s", name);
+    if (model != NULL)
+        assert_string_equal(w.services[i].model, model);
+    sim_workload_expect(&w, i, &expected);
+    assert_true(is_near(expected.rate_per_s, rate, 0.01));
+    assert_true(is_near(expected.n_prompt, means[0], 0.1));
+    assert_true(is_near(expected.n_output, means[1], 0.1));
+}
+
+static void one_service_of_each_kind(void **state)
+{
+    (void)state;
+    parse("azure-conv:rate=5");
+    assert_int_equal(w.n_services, 1);
+    service_is("azure-conv", NULL, 5, (double[2]){ 1154.7, 211.1 });
+    assert_true(sim_workload_is_endless(&w));
+    parse("sharegpt:rate=2,cv=4,service=chat,model=llama-2-7b,requests=1000");
+    service_is("chat", "llama-2-7b", 2, (double[2]){ 161, 338 });
+    assert_true(w.services[0].arrivals == SIM_GAMMA && w.services[0].cv == 4);
+    assert_true(w.n_requests == 1000 && !sim_workload_is_endless(&w));
+    parse("codefuse:rate=3");
+    service_is("codefuse", NULL, 3, (double[2]){ 300, 285 });
+    parse("poisson:rate=3,in=512,out=128");
+    service_is("poisson", NULL, 3, (double[2]){ 512, 128 });
+    assert_true(w.services[0].prompt.sigma_log == 0);
+    parse("poisson:rate=3,in=512,out=128,in-sigma=0.5,out-sigma=1");
+    service_is("poisson", NULL, 3, (double[2]){ 512, 128 });
+    parse("gamma:rate=3,cv=2,lengths=arxiv,tenant=3,priority=-2");
+    service_is("gamma", NULL, 3, (double[2]){ 2588, 291 });
+    assert_true(w.services[0].tenant == 3 && w.services[0].priority == -2);
+    parse("weibull:rate=3,shape=0.5,in=10,out=20");
+    assert_int_equal(w.services[0].arrivals, SIM_WEIBULL);
+    parse("constant:rate=3,in=10,out=20,seconds=2m");
+    assert_true(w.services[0].arrivals == SIM_CONSTANT && w.until_ns == 120 * TIME_NS_PER_S);
+    parse("once:n=100,in=10,out=20");
+    assert_true(w.services[0].arrivals == SIM_ONCE && w.services[0].n_requests == 100);
+    assert_true(!sim_workload_is_endless(&w));
+    parse("azure-code:rate=4,arrivals=trace");
+    assert_true(w.services[0].profile != NULL && w.services[0].arrivals == SIM_GAMMA);
+    parse("arxiv:rate=4,profile=burstgpt,step=10s");
+    assert_true(w.services[0].profile->step_s == 10 && w.services[0].profile->n == 168);
+    parse("arxiv:rate=4,on=5s,off=20s,off-rate=0.1,scale=0.5");
+    assert_true(w.services[0].on_s == 5 && w.services[0].off_factor == 0.1);
+    service_is("arxiv", NULL, 4, (double[2]){ 1294, 146 });
+    parse("azure-conv:rate=1,in-max=500,out-max=100,total-max=550");
+    struct sim_expected expected;
+    sim_workload_expect(&w, 0, &expected);
+    assert_true(expected.n_prompt < 500 && expected.n_output < 100);
+}
+
+static void the_whole_has_its_keys(void **state)
+{
+    (void)state;
+    parse("poisson:rate=3,in=512,out=128,seed=9,run=4,length-noise=2,prediction-noise=0.5,"
+          "cancel=0.25,cancel-after=2s,deadline=10s");
+    assert_true(w.seed == 9 && w.run_length == 4 && w.output_noise == 2);
+    assert_true(w.prediction_noise == 0.5 && w.cancelled == 0.25);
+    assert_true(w.cancel_ns_mean == 2 * TIME_NS_PER_S && w.deadline_ns == 10 * TIME_NS_PER_S);
+    assert_true(w.with_deadline == 1);
+}
+
+static void parts_are_mixed(void **state)
+{
+    (void)state;
+    parse("azure-conv:rate=5+azure-code:rate=2+azure-conv:rate=3,in-max=10");
+    assert_true(w.n_services == 2 && w.n_more == 1 && w.more[0].service == 0);
+    struct sim_expected expected;
+    sim_workload_expect(&w, 0, &expected);
+    assert_true(is_near(expected.rate_per_s, 8, 1e-6));
+    assert_true(is_near(expected.n_prompt, (5 * 1154.7 + 3 * 10) / 8, 0.05));
+    /* A "+" that no kind follows is part of a name. */
+    parse("arxiv:rate=1,service=a+b");
+    assert_string_equal(w.services[0].name, "a+b");
+    /* A second text adds to the first. */
+    assert_int_equal(sim_workload_parse(&w, "alpaca:rate=7", &fault), STATUS_OK);
+    assert_true(w.n_services == 2);
+    service_is("alpaca", NULL, 7, (double[2]){ 13.9, 48.3 });
+}
+
+static void mixes_are_as_in_their_papers(void **state)
+{
+    static const double chat[2] = { 100, 261 }, sharegpt[2] = { 161, 338 };
+    (void)state;
+    parse("m5");
+    assert_int_equal(w.n_services, 3);
+    service_is("30b", "llama-30b", 2, (double[2]){ 256, 252 });
+    service_is("7b", "llama-7b", 8, (double[2]){ 128, 126 });
+    parse("m6:rate=18");
+    service_is("65b", "llama-65b", 2, (double[2]){ 778, 251 });
+    service_is("30b", "llama-30b", 16, (double[2]){ 128, 126 });
+    parse("chatlmsys16");
+    assert_int_equal(w.n_services, 16);
+    service_is("chat01-13b", "llama-13b", 13.02, chat);
+    service_is("chat16-65b", "llama-65b", 2.17, chat);
+    parse("power19:alpha=2.1");
+    assert_int_equal(w.n_services, 19);
+    service_is("power01-7b", "llama-7b", 20, sharegpt);
+    service_is("power02-7b", "llama-7b", 20 / 4.2871, sharegpt);
+    service_is("power19-65b", "llama-65b", 20 / 484.63, sharegpt);
+    parse("azure-mix:rate=81,arrivals=trace");
+    service_is("azure-code", "llama-2-7b", 25.7, (double[2]){ 2047.8, 27.9 });
+    service_is("azure-conv", "llama-2-13b", 55.3, (double[2]){ 1154.7, 211.1 });
+    assert_true(w.services[0].profile != w.services[1].profile);
+    parse("e4-code-chat");
+    service_is("code", "llama-7b", 1, (double[2]){ 253, 67 });
+    service_is("chat", "llama-13b", 1, (double[2]){ 133, 380 });
+    parse("e4-sum-chat:rate=4,n=100");
+    assert_true(w.services[0].n_requests == 50 && w.services[1].n_requests == 50);
+    parse("servegen3:rate=30");
+    assert_int_equal(w.n_services, 3);
+    service_is("m-mid", "llama-2-13b", 16.73, (double[2]){ 307, 51 });
+    parse("servegen:rate=30,clients=m-small,step=60s");
+    assert_int_equal(w.n_services, 1);
+    assert_true(w.services[0].profile->step_s == 60);
+    double means[2] = { 0, 0 };
+    for (uint32_t i = 0; i < sim_tables_n_classes; i++) {
+        const struct sim_client_class *c = &sim_tables_classes[i];
+        if (strcmp(c->model, "m-small") == 0) {
+            means[0] += c->share * sim_tables_find(c->lengths)->mean_prompt;
+            means[1] += c->share * sim_tables_find(c->lengths)->mean_output;
+        }
+    }
+    service_is("m-small", NULL, 30, means);
+}
+
+/* Eight clusters of each data set, disjoint services; the seed changes models, not clusters. */
+static void sea16_has_its_clusters(void **state)
+{
+    double rate = 0, last_prompt = 0;
+    char models[16][LIMIT_NAME_BYTES];
+    int n_other = 0;
+    (void)state;
+    parse("sea16:rate=20");
+    assert_int_equal(w.n_services, 16);
+    for (int32_t i = 0; i < 16; i++) {
+        struct sim_expected expected;
+        sim_workload_expect(&w, i, &expected);
+        printf("%-26s %6.3f/s %7.1f %6.1f\n", w.services[i].name, expected.rate_per_s,
+               expected.n_prompt, expected.n_output);
+        rate += expected.rate_per_s;
+        assert_true(i == 8 || expected.n_prompt > last_prompt);
+        last_prompt = expected.n_prompt;
+        for (uint32_t k = 0; k < w.services[i].n_pairs; k++)
+            assert_true(w.services[i].pairs[k].n_prompt + w.services[i].pairs[k].n_output <= 4096);
+        snprintf(models[i], sizeof(models[i]), "%s", w.services[i].model);
+    }
+    assert_true(is_near(rate, 20, 1e-6));
+    parse("sea16:rate=20,seed=2");
+    for (int32_t i = 0; i < 16; i++)
+        n_other += strcmp(models[i], w.services[i].model) != 0;
+    assert_true(n_other > 4);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    is_bad("", "workload: : no such kind of workload");
+    is_bad("hello:rate=1", "workload: hello: no such kind of workload");
+    is_bad("azure-conv", "workload: azure-conv: needs rate= (requests per second)");
+    is_bad("azure-conv:rate=abc",
+           "workload: azure-conv: rate is \"abc\", expected requests per second, above 0");
+    is_bad("azure-conv:rate=0",
+           "workload: azure-conv: rate is \"0\", expected requests per second, above 0");
+    is_bad("azure-conv:rate=nan",
+           "workload: azure-conv: rate is \"nan\", expected requests per second, above 0");
+    is_bad("azure-conv:rate=1,rate=2", "workload: azure-conv: rate is said twice");
+    is_bad("azure-conv:rate=1,,", "workload: azure-conv: \"\" is not key=value");
+    is_bad("azure-conv:foo.csv", "workload: azure-conv: \"foo.csv\" is not key=value");
+    is_bad("azure-conv:rte=1", "workload: azure-conv: there is no key rte");
+    is_bad("azure-conv:rate=1,repeat=2", "workload: azure-conv: repeat says nothing here");
+    is_bad("azure-conv:rate=1,in=5", "workload: azure-conv: in says nothing here");
+    is_bad("poisson:rate=1",
+           "workload: poisson: needs in= and out= (mean tokens), or lengths=NAME");
+    is_bad("poisson:rate=1,lengths=x", "workload: poisson: there are no lengths called x");
+    is_bad("gamma:rate=1,in=1,out=1", "workload: gamma: gamma gaps need cv=");
+    is_bad("constant:rate=1,in=1,out=1,cv=2", "workload: constant: cv goes with gamma gaps only");
+    is_bad("once:in=1,out=1", "workload: once: a list at t = 0 needs n= requests");
+    is_bad("arxiv:rate=1,on=5s", "workload: arxiv: bursts need both on= and off=");
+    is_bad("arxiv:rate=1,on=5s,off=5s,profile=burstgpt",
+           "workload: arxiv: bursts do not go with a profile");
+    is_bad("arxiv:rate=1,profile=x", "workload: arxiv: there are no rates by the clock called x");
+    is_bad("arxiv:rate=1,in-min=9,in-max=8",
+           "workload: arxiv: no length lies between these bounds");
+    is_bad("arxiv:rate=1,cancel=0.5", "workload: cancel needs cancel-after");
+    is_bad("file", "workload: file: which file? file:PATH");
+    is_bad("servegen:rate=1,clients=x",
+           "workload: servegen: clients is \"x\", expected m-large, m-mid or m-small");
+    is_bad("power19:services=60+sea16", "workload: sea16: more than 64 services");
+    sim_workload_free(&w);
+    sim_workload_init(&w);
+    assert_int_equal(sim_workload_parse(&w, "file:/nonexistent.csv", &fault), STATUS_NOT_FOUND);
+}
+
+static void write_file(char *path, const char *text)
+{
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(file_write(path, text, strlen(text), &fault), STATUS_OK);
+}
+
+static void parse_file(const char *fmt, const char *path)
+{
+    char text[256];
+    snprintf(text, sizeof(text), fmt, path);
+    parse(text);
+}
+
+static void files_are_played(void **state)
+{
+    char path[] = "/tmp/shoal_text_XXXXXX";
+    struct sim_stream stream;
+    struct sim_ask ask;
+    (void)state;
+    write_file(path, "arrived_s,model,n_prompt,n_output\n0,a,10,1\n1,b,20,2\n2,a,30,3\n3,b,40,4\n");
+    parse_file("file:%s,from=1s,to=3s,repeat=2,speed=2", path);
+    assert_int_equal(w.n_services, 2);
+    sim_workload_begin(&stream, &w);
+    static const struct {
+        int64_t ms;
+        int32_t service, n_prompt;
+    } expected[] = { { 0, 1, 20 }, { 500, 0, 30 }, { 1000, 1, 20 }, { 1500, 0, 30 } };
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        assert_true(sim_workload_next(&stream, &ask));
+        assert_int_equal(ask.arrived_ns, expected[i].ms * TIME_NS_PER_MS);
+        assert_int_equal(ask.service, expected[i].service);
+        assert_int_equal(ask.n_prompt, expected[i].n_prompt);
+    }
+    assert_false(sim_workload_next(&stream, &ask));
+    sim_workload_end(&stream);
+    parse_file("file:%s,rate=8,service=one,in-max=25", path); /* 4 in 3 s are 4/3 a second */
+    assert_true(w.n_services == 1 && is_near(w.replays[0].speed, 6, 1e-9));
+    struct sim_expected means;
+    sim_workload_expect(&w, 0, &means);
+    assert_true(is_near(means.rate_per_s, 8, 1e-6) && is_near(means.n_prompt, 20, 1e-9));
+    parse_file("file:%s,arrivals=poisson,rate=3,service=x", path); /* its lengths only */
+    assert_true(w.n_replays == 0 && w.services[0].n_pairs == 4);
+    parse_file("poisson:rate=3,data=%s", path);
+    assert_true(w.services[0].n_pairs == 4);
+    unlink(path);
+}
+
+static void functions_are_dealt_out(void **state)
+{
+    char minutes[] = "/tmp/shoal_text_XXXXXX", calls[] = "/tmp/shoal_text_XXXXXX";
+    struct sim_stream stream;
+    struct sim_ask ask;
+    int64_t counts[2] = { 0 };
+    (void)state;
+    write_file(minutes, "HashOwner,HashApp,HashFunction,Trigger,1,2,3\n"
+                        "a,b,f,http,600,0,0\na,b,g,queue,0,0,300\na,b,h,http,0,600,0\n");
+    parse_file("functions:%s,services=2,seconds=3m,seed=3", minutes);
+    assert_int_equal(w.n_services, 2);
+    sim_workload_begin(&stream, &w);
+    while (sim_workload_next(&stream, &ask)) {
+        counts[ask.service]++;
+        assert_true(ask.service == 0 ? ask.arrived_ns < 120 * TIME_NS_PER_S
+                                     : ask.arrived_ns >= 120 * TIME_NS_PER_S);
+    }
+    sim_workload_end(&stream);
+    assert_true(is_near((double)counts[0], 1200, 0.1) && is_near((double)counts[1], 300, 0.2));
+    write_file(calls, "app,func,end_timestamp,duration\nx,f,5,1\nx,g,9,2.5\ny,h,3,9\nx,f,20,0.5\n");
+    parse_file("functions:%s,services=2,in=5,out=6,in-max=4", calls);
+    sim_workload_begin(&stream, &w);
+    static const int64_t at_ms[4] = { 0, 4000, 6500, 19500 };
+    static const int services[4] = { 0, 0, 1, 0 };
+    for (int i = 0; i < 4; i++) {
+        assert_true(sim_workload_next(&stream, &ask));
+        assert_true(ask.arrived_ns == at_ms[i] * TIME_NS_PER_MS && ask.service == services[i]);
+    }
+    assert_false(sim_workload_next(&stream, &ask));
+    sim_workload_end(&stream);
+    char text[256], sentence[300];
+    snprintf(text, sizeof(text), "functions:%s", calls);
+    assert_int_equal(file_write(calls, "app,func,end_timestamp,duration\nx,f,5,-1\n", 41, &fault),
+                     STATUS_OK);
+    snprintf(sentence, sizeof(sentence), "%s:2: no end_timestamp and duration in seconds", calls);
+    is_bad(text, sentence);
+    unlink(minutes);
+    unlink(calls);
+}
+
+static void help_names_every_word(void **state)
+{
+    static const char *const words[] = { "poisson",   "file:PATH", "sea16",
+                                         "servegen3", "off-rate",  "length-noise" };
+    struct str out;
+    (void)state;
+    str_init(&out);
+    sim_workload_help(&out);
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        assert_non_null(strstr(out.at, words[i]));
+    str_free(&out);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    sim_workload_free(&w);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_service_of_each_kind), cmocka_unit_test(the_whole_has_its_keys),
+        cmocka_unit_test(parts_are_mixed),          cmocka_unit_test(mixes_are_as_in_their_papers),
+        cmocka_unit_test(sea16_has_its_clusters),   cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(files_are_played),         cmocka_unit_test(functions_are_dealt_out),
+        cmocka_unit_test(help_names_every_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, end);
+}

@@ -74,7 +74,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < n_policies; i++) {
         if (only != NULL && strcmp(only, policies[i]->name) != 0)
             continue;
+        if (getenv("MODE") == NULL || getenv("MODE")[0] == 'h')
         run(policies[i]->name, 4096, n_requests, n_engines, rate_per_s);
+        if (getenv("MODE") == NULL || getenv("MODE")[0] == 'e')
         run(policies[i]->name, 1, n_requests, n_engines, rate_per_s);
     }
     return 0;

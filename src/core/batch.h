@@ -21,4 +21,7 @@ struct batch {
     int32_t n_seats; /* static batching: rows, those of members that ended too; >= n_items */
     int32_t n_items;
     struct batch_item *items;
+    /* Set by the engine when it starts a batch in which every item is one step of a decode: the sum
+     * of their contexts, that step counted. 0 = not such a batch. */
+    int64_t n_decode_context;
 };

@@ -20,15 +20,9 @@ enum request_flag {
     REQUEST_CANCELLED = 8,     /* cancelled while in flight: commit ends it */
 };
 
+/* Its first cache line is all that a step of a running request reads and writes. */
 struct request {
-    uint64_t id;     /* unique over the cluster: door number << 48 | counter */
-    uint32_t body;   /* the engine's handle of the body; 0 in the simulator */
-    uint32_t group;  /* siblings of one n > 1 call, 0 = none */
-    uint32_t cohort; /* a batch composed by the router, 0 = free */
-    uint16_t n_cohort;
-    uint16_t service, tenant, variant; /* tenant and variant (adapter) salt the prefix hash */
-    int16_t priority;                  /* lower runs first (vLLM's polarity); 0 is usual */
-    uint8_t state, kind;
+    uint64_t id;          /* unique over the cluster: door number << 48 | counter */
     int32_t n_prompt;     /* tokens of the prompt */
     int32_t n_tokens;     /* known tokens: prompt and generated */
     int32_t n_computed;   /* tokens whose KV the device holds; < n_tokens until it ends */
@@ -37,18 +31,28 @@ struct request {
     int32_t n_lease;      /* tokens until it goes home; 0 = never */
     int32_t n_host;       /* computed tokens whose KV lies in host memory */
     int32_t n_cached;     /* prompt tokens that a prefix hit gave (for usage) */
-    int64_t arrived_ns;   /* at the gateway's door */
-    int64_t deadline_ns;  /* TIME_NEVER when none */
-    int64_t first_ns;     /* first token, 0 before */
     int64_t served_ns;    /* last batch that it was part of; arrived_ns before any */
     uint32_t batch;       /* batch in flight, 0 = none: only then may its blocks move */
-    uint32_t blocks;      /* index of its block table in kv */
-    uint32_t epoch;       /* how often it was submitted: tells late events of an earlier life */
     uint32_t flags;
+    uint16_t service;
+    int16_t priority; /* lower runs first (vLLM's polarity); 0 is usual */
+    uint8_t state, kind;
+    uint16_t n_cohort;
+
+    int64_t arrived_ns;       /* at the gateway's door */
+    int64_t deadline_ns;      /* TIME_NEVER when none */
+    int64_t first_ns;         /* first token, 0 before */
+    uint32_t body;            /* the engine's handle of the body; 0 in the simulator */
+    uint32_t group;           /* siblings of one n > 1 call, 0 = none */
+    uint32_t cohort;          /* a batch composed by the router, 0 = free */
+    uint16_t tenant, variant; /* tenant and variant (adapter) salt the prefix hash */
+    uint32_t blocks;          /* index of its block table in kv */
+    uint32_t epoch;           /* how often it was submitted: tells late events of an earlier life */
     uint32_t n_preempted;
     uint32_t next, prev; /* slots: the engine's order of arrival inside a service */
     uint32_t queue_us;   /* from arrival to its first batch; 0 before */
 };
+_Static_assert(offsetof(struct request, arrived_ns) == 64, "what a step needs is one line");
 _Static_assert(sizeof(struct request) == 128, "a request is 128 bytes");
 
 struct sampling {

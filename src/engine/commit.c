@@ -83,13 +83,13 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     int32_t n_generated = r->n_tokens - r->n_prompt;
     r->n_tokens += n_new;
     if (r->n_predicted > 0 && n_generated <= r->n_predicted && n_generated + n_new > r->n_predicted)
-        own->has_exceeded = true;
+        own->has_exceeded = e->has_exceeded = true;
     r->served_ns = e->view.now_ns;
     if (n_new > 0 && r->first_ns == 0)
         r->first_ns = e->view.now_ns;
     if (done->logprobs != NULL && (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
         keep_logprobs(own, done->logprobs[i], n_new);
-    if (flight->n_rounds > 1)
+    if (is_stopped && flight->n_rounds > 1)
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)
         engine_queue_publish(e, item->slot);
@@ -102,10 +102,77 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
         ends(own, SERVICE_RETURNED, SERVICE_LEASE_OVER);
 }
 
+/* The same for an item that decodes in a simulator, where nothing stops it early. Returns whether
+ * it has something to say. */
+static bool advance_decode(struct engine *e, struct request *r, uint32_t slot, int32_t n)
+{
+    int32_t n_before = r->n_tokens, n_after = n_before + n;
+    r->n_computed += n;
+    r->n_tokens = n_after;
+    r->served_ns = e->view.now_ns;
+    int32_t n_predicted = r->n_prompt + r->n_predicted;
+    if (n_before <= n_predicted && n_after > n_predicted && r->n_predicted > 0)
+        e->own[slot].has_exceeded = e->has_exceeded = true;
+    if (n_before != r->n_prompt && n_after != r->n_tokens_max && e->options.says_little)
+        return false;
+    if (r->first_ns == 0)
+        r->first_ns = e->view.now_ns;
+    if (n_after == r->n_tokens_max)
+        ends(&e->own[slot], SERVICE_ENDED, SERVICE_LENGTH);
+    return true;
+}
+
+static void advance_all(struct engine *e, const struct engine_flight *flight,
+                        const struct engine_exec_done *done)
+{
+    for (int32_t i = 0; i < flight->batch.n_items; i++) {
+        uint32_t slot = flight->batch.items[i].slot;
+        struct request *r = &e->requests[slot];
+        bool tells = true;
+        if (e->options.is_virtual && r->n_tokens - r->n_computed == 1 && r->n_lease == 0 &&
+            r->kind == REQUEST_GENERATE) {
+            int32_t n = min_i32(done->n_steps, r->n_tokens_max - r->n_tokens);
+            CHECK(r->batch == flight->batch.id && done->n_new[i] == n);
+            e->n_new[i] = e->n_computed[i] = n;
+            tells = advance_decode(e, r, slot, n);
+        } else {
+            advance(e, flight, i, done);
+        }
+        if (tells)
+            e->to_tell[e->n_to_tell++] = slot;
+        if (done->n_steps < flight->n_rounds)
+            kv_trim(e->kv, slot, r->n_computed);
+        r->batch = 0;
+    }
+}
+
+/* The same in a simulator when every item decodes and nothing else happens to any of them. */
+static void advance_quietly(struct engine *e, const struct engine_flight *flight, int32_t n_steps)
+{
+    const struct batch_item *items = flight->batch.items;
+    struct request *requests = e->requests;
+    int32_t n_items = flight->batch.n_items;
+    int64_t now_ns = e->view.now_ns;
+    for (int32_t i = 0; i < n_items; i++) {
+        struct request *r = &requests[items[i].slot];
+        r->n_computed += n_steps;
+        r->n_tokens += n_steps;
+        r->served_ns = now_ns;
+        r->batch = 0;
+    }
+    for (int32_t i = 0; i < n_items && n_steps < flight->n_rounds; i++)
+        kv_trim(e->kv, items[i].slot, requests[items[i].slot].n_computed);
+    int32_t n_there = n_steps == e->alike_steps ? e->n_alike : 0;
+    for (int32_t i = n_there; i < n_items; i++)
+        e->alike[i] = n_steps;
+    e->alike_steps = n_steps;
+    e->n_alike = max_i32(n_there, n_items);
+}
+
 /* The policy hears of those that outran their prediction with this batch, before it is done. */
 static void tell_exceeded(struct engine *e, const struct batch *batch)
 {
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items && e->has_exceeded; i++) {
         struct engine_own *own = &e->own[batch->items[i].slot];
         if (!own->has_exceeded)
             continue;
@@ -116,13 +183,12 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
                                         .slot = batch->items[i].slot };
         e->options.policy->saw(e->policy_state, &e->view, &event);
     }
+    e->has_exceeded = false;
 }
 
 static void land(struct engine *e, const struct engine_flight *flight)
 {
     struct engine_lane *lane = &e->lanes[flight->batch.lane];
-    for (int32_t i = 0; i < flight->batch.n_items; i++)
-        e->requests[flight->batch.items[i].slot].batch = 0;
     e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
     e->n_flights--;
     CHECK(lane->n_flights > 0);
@@ -137,7 +203,8 @@ static void end_or_say(struct engine *e, uint32_t slot)
 {
     struct engine_own *own = &e->own[slot];
     if (own->ends_what == 0) {
-        if (own->n_said < e->requests[slot].n_tokens)
+        const struct request *r = &e->requests[slot];
+        if (own->n_said < r->n_tokens && (!e->options.says_little || own->n_said == r->n_prompt))
             engine_say(e, slot);
         return;
     }
@@ -167,17 +234,33 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
     metrics_trace_add(e->options.trace, &t);
 }
 
+/* Was anyone of them cancelled, say, while in flight? */
+static bool has_marked(struct engine *e, const struct batch *batch)
+{
+    uint32_t n_marked = 0;
+    for (int32_t i = 0; i < batch->n_items && e->n_marked > 0; i++)
+        n_marked += e->own[batch->items[i].slot].ends_what != 0;
+    e->n_marked -= n_marked;
+    return n_marked > 0;
+}
+
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
     struct engine_flight *flight = engine_commit_flight(e, done->batch);
     CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
     struct batch *batch = &flight->batch;
+    bool tells_all = has_marked(e, batch) || done->is_failed;
+    e->n_to_tell = 0;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {
         e->n_new[i] = e->n_computed[i] = 0;
+        e->requests[batch->items[i].slot].batch = 0;
         ends(&e->own[batch->items[i].slot], SERVICE_RETURNED, SERVICE_CRASHED);
     }
-    for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++)
-        advance(e, flight, i, done);
+    bool is_quiet = done->n_steps < flight->n_quiet && !done->is_failed;
+    if (is_quiet)
+        advance_quietly(e, flight, done->n_steps);
+    else if (!done->is_failed)
+        advance_all(e, flight, done);
     if (e->options.trace != NULL)
         write_trace(e, flight, done);
     land(e, flight);
@@ -193,12 +276,13 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         .now_ns = e->view.now_ns,
         .batch = batch,
         .n_steps = done->n_steps,
-        .n_new = e->n_new,
-        .n_computed = e->n_computed,
+        .n_new = is_quiet ? e->alike : e->n_new,
+        .n_computed = is_quiet ? e->alike : e->n_computed,
         .elapsed_ns = done->end_ns - done->begin_ns,
     };
     e->options.policy->saw(e->policy_state, &e->view, &event);
-    for (int32_t i = 0; i < batch->n_items; i++)
-        end_or_say(e, batch->items[i].slot);
+    int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
+    for (int32_t i = 0; i < n_to_tell; i++)
+        end_or_say(e, tells_all ? batch->items[i].slot : e->to_tell[i]);
     batch->n_items = 0;
 }

@@ -26,6 +26,7 @@ static void open_pool(struct engine *e)
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .is_virtual = o->is_virtual || o->has_no_memory,
+        .may_count = o->is_virtual,
         .has_prefix_cache = o->has_prefix_cache,
         .prefix_salt = o->prefix_salt,
     });
@@ -66,6 +67,10 @@ static void open_scratch(struct engine *e)
     e->budget = mem_take(sizeof(*e->budget));
     e->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_new));
     e->n_computed = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_computed));
+    e->to_tell = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->to_tell));
+    e->starts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->starts));
+    e->alike = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->alike));
+    e->next_batch = 1;
     e->payload = mem_take(ENGINE_LOGPROBS_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
     e->plan.batches = mem_take(LIMIT_BATCHES * sizeof(*e->plan.batches));
     e->plan.preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->plan.preempts));
@@ -174,7 +179,10 @@ void engine_close(struct engine *e)
                             e->plan.preempts,
                             e->plan.swaps,
                             e->plan.items,
-                            e->policy_state };
+                            e->policy_state,
+                            e->to_tell,
+                            e->starts,
+                            e->alike };
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
     map_free(&e->by_id);

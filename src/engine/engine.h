@@ -42,6 +42,9 @@ struct engine_options {
      */
     bool (*planned)(void *self, const struct schedule_plan *plan);
     void *planned_self;
+    /* TOKENS are said with the first and with the end (or return) of a request, all in between at
+     * once: for a reader who looks at no others. Only where no logprobs are asked for. */
+    bool says_little;
     /* Everything that the engine says to whoever submits: called from engine_step, must copy. False
      * = no room: said again later. */
     bool (*emit)(void *self, const struct service_event *event, const void *payload);

@@ -2,8 +2,9 @@
  * show this face.
  *
  * begin starts batches on one lane, in turn, for n_rounds rounds (fewer may be done, never more);
- * poll tells what ended. From begin until poll reports a batch, nothing of its requests moves: the
- * engine touches neither their records nor their blocks. */
+ * poll tells what ended. The batches' items stay where they are as long. From begin until poll
+ * reports a batch, nothing of its requests moves: the engine touches neither their records nor
+ * their blocks. */
 #pragma once
 #include "core/batch.h"
 #include "core/request.h"
@@ -53,9 +54,12 @@ struct engine_progress engine_exec_progress_of_rounds(const struct request *requ
 static inline struct engine_progress engine_exec_progress(const struct request *request,
                                                           int32_t n_item_tokens, int32_t n_rounds)
 {
-    if (n_rounds == 1 && request->n_tokens - request->n_computed == 1 &&
-        request->kind == REQUEST_GENERATE && request->n_tokens < request->n_tokens_max)
-        return (struct engine_progress){ 1, 1 }; /* one step of a decode, nearly always */
+    int32_t left = request->n_tokens_max - request->n_tokens;
+    if (request->n_tokens - request->n_computed == 1 && request->kind == REQUEST_GENERATE &&
+        left > 0 && request->n_lease == 0) { /* a decode, nearly always */
+        int32_t n = min_i32(n_rounds, left);
+        return (struct engine_progress){ n, n };
+    }
     return engine_exec_progress_of_rounds(request, n_item_tokens, n_rounds);
 }
 /* Rounds until the request draws its last token: n_tokens_max or the end of its lease. */

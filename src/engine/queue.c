@@ -211,4 +211,5 @@ void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what wh
     }
     own->ends_what = (uint8_t)what;
     own->ends_why = (uint8_t)why;
+    e->n_marked++;
 }

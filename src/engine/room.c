@@ -110,7 +110,10 @@ static int64_t closing_bytes(const struct engine *e)
 
 void engine_room_press(struct engine *e)
 {
-    int64_t wanted = min_i64(sum_wanted(e), unbooked_bytes(e));
+    int64_t sum = sum_wanted(e);
+    if (sum == 0 && !e->is_pool_shrunk)
+        return; /* nearly always */
+    int64_t wanted = min_i64(sum, unbooked_bytes(e));
     if (wanted > 0)
         shrink_pool(e, wanted);
     else if (e->is_pool_shrunk)

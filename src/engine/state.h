@@ -43,6 +43,7 @@ struct engine_flight {  /* a batch that runs */
     struct batch batch; /* its items lie in memory of the flight; n_items = 0: not in use */
     struct perf_load load;
     int n_rounds;
+    int n_quiet; /* fewer rounds than these change nothing but every item's counts, all alike */
 };
 
 struct engine_lane {
@@ -113,13 +114,21 @@ struct engine {
     int64_t plan_wake_ns;       /* a plan of nothing that wants to be asked again then */
     int64_t next_tick_ns;       /* of the arrival rates */
 
-    struct kv_need *needs;       /* (LIMIT_BATCH_ITEMS) scratch of reserve */
+    struct kv_need *needs; /* (LIMIT_BATCH_ITEMS) scratch of reserve */
+    uint32_t *starts;      /* (LIMIT_BATCH_ITEMS) the same: slots that wait as yet */
+    int n_needs, n_starts;
     struct kv_budget *budget;    /* scratch of reserve */
     int32_t *n_new, *n_computed; /* (LIMIT_BATCH_ITEMS) scratch of commit */
     unsigned char *payload;      /* scratch of say: tokens with logprobs */
 
     bool is_draining, is_healthy;
-    uint64_t n_emits; /* calls of emit */
+    uint64_t n_emits;  /* calls of emit */
+    bool has_exceeded; /* somebody in the batch that commits has */
+    uint32_t n_marked; /* requests in flight that their commit ends */
+    uint32_t *to_tell; /* (LIMIT_BATCH_ITEMS) scratch of commit: who has to say something */
+    int32_t n_to_tell;
+    int32_t *alike; /* (LIMIT_BATCH_ITEMS) scratch of commit: alike_steps, n_alike times */
+    int32_t alike_steps, n_alike;
     int64_t n_steps, step_ns, n_refused;
 };
 

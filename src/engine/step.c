@@ -13,7 +13,7 @@
 
 /* ---- reserve ---- */
 
-/* What the prefix index knows by now of requests that start, and tokens that nobody lacks. */
+/* What the prefix index knows by now of requests that start. */
 static void look_up(struct engine *e, struct batch *batch)
 {
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -23,8 +23,6 @@ static void look_up(struct engine *e, struct batch *batch)
             engine_queue_match(e, item->slot);
             e->own[item->slot].n_planned = r->n_computed > 0 ? item->n_tokens : 0;
         }
-        item->n_tokens = min_i32(item->n_tokens, r->n_tokens - r->n_computed);
-        CHECK(item->n_tokens > 0 && item->n_draft == 0);
     }
 }
 
@@ -54,14 +52,19 @@ static int64_t blocks_lacking(const struct engine *e, const struct batch *batch,
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
         struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
-        int64_t n_blocks = kv_blocks_for(r->n_computed + progress.n_computed, block_tokens);
-        n += max_i64(n_blocks - e->n_table_blocks[item->slot], 0);
+        int64_t n_blocks = e->n_table_blocks[item->slot];
+        int32_t n_tokens = r->n_computed + progress.n_computed;
+        if (n_tokens > n_blocks * block_tokens)
+            n += kv_blocks_for(n_tokens, block_tokens) - n_blocks;
     }
     return n;
 }
 
 static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t lane, int n_rounds)
 {
+    if (plan->n_batches == 1)
+        return blocks_lacking(e, plan->batches, n_rounds) <=
+               kv_budget_idle_blocks(kv_budget(e->kv), plan->batches->service);
     kv_budget_copy(e->budget, kv_budget(e->kv));
     for (int32_t i = 0; i < plan->n_batches; i++) {
         const struct batch *batch = &plan->batches[i];
@@ -75,6 +78,20 @@ static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t la
     return true;
 }
 
+/* Rounds until one of them draws its last token, or may say its first. */
+static int rounds_to_finish(const struct engine *e, const struct batch *batch, int n_rounds)
+{
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const struct request *r = &e->requests[item->slot];
+        int n = r->n_tokens_max - r->n_tokens;
+        if (r->n_tokens - r->n_computed > 1 || r->n_lease > 0 || r->kind != REQUEST_GENERATE)
+            n = engine_exec_rounds(r, item->n_tokens);
+        n_rounds = min_i32(n_rounds, r->n_tokens == r->n_prompt ? 1 : n);
+    }
+    return n_rounds;
+}
+
 /* How many rounds of the plan this lane may hold: what the plan, the ends of requests and the
  * blocks allow. */
 static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_t lane)
@@ -82,34 +99,84 @@ static int rounds_of(struct engine *e, const struct schedule_plan *plan, uint16_
     int n_rounds = plan->n_rounds;
     for (int32_t i = 0; i < plan->n_batches && n_rounds > 1; i++) {
         const struct batch *batch = &plan->batches[i];
-        for (int32_t k = 0; k < batch->n_items && batch->lane == lane; k++) {
-            const struct request *r = &e->requests[batch->items[k].slot];
-            if ((plan->until & UNTIL_FINISH) != 0)
-                n_rounds = min_i32(n_rounds, engine_exec_rounds(r, batch->items[k].n_tokens));
-            if ((plan->until & UNTIL_FINISH) != 0 && r->n_tokens == r->n_prompt)
-                n_rounds = 1; /* a first token is said at once */
-            if ((r->flags & REQUEST_WANTS_LOGPROBS) != 0)
+        if (batch->lane == lane && (plan->until & UNTIL_FINISH) != 0)
+            n_rounds = rounds_to_finish(e, batch, n_rounds);
+        for (int32_t k = 0; k < batch->n_items && batch->lane == lane && e->bodies; k++)
+            if ((e->requests[batch->items[k].slot].flags & REQUEST_WANTS_LOGPROBS) != 0)
                 n_rounds = min_i32(n_rounds, ENGINE_LOGPROBS_MAX);
-        }
     }
     while (n_rounds > 1 && (plan->until & UNTIL_SHORTAGE) != 0 && !fits(e, plan, lane, n_rounds))
         n_rounds /= 2;
     return max_i32(n_rounds, 1);
 }
 
-static bool reserve(struct engine *e, const struct batch *batch, int n_rounds)
+/* What an item that decodes computes in n_rounds rounds, and after how many something happens to
+ * it: its end, its first token, or more tokens than were predicted. */
+static inline int32_t survey_decode(const struct request *r, int32_t n_rounds, int32_t *n_quiet)
 {
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct batch_item *item = &batch->items[i];
-        const struct request *r = &e->requests[item->slot];
-        struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
-        e->needs[i] = (struct kv_need){
-            .slot = item->slot,
-            .n_tokens = r->n_computed + progress.n_computed,
-            .n_first = n_rounds > 1 ? r->n_computed + item->n_tokens : 0,
-        };
+    int32_t left = r->n_tokens_max - r->n_tokens;
+    int32_t n_beyond = r->n_prompt + r->n_predicted - r->n_tokens + 1;
+    int32_t quiet = r->n_predicted > 0 && n_beyond > 0 ? min_i32(left, n_beyond) : left;
+    *n_quiet = min_i32(*n_quiet, r->n_tokens == r->n_prompt ? 0 : quiet);
+    return min_i32(n_rounds, left);
+}
+
+/* Copies the batch into the flight and pins its requests, in the one pass over all items that every
+ * step makes: who needs blocks (e->needs), who starts (e->starts), how long nothing happens. */
+static void survey(struct engine *e, struct engine_flight *flight, const struct batch *batch,
+                   int n_rounds)
+{
+    struct batch_item *items = flight->batch.items;
+    struct request *requests = e->requests;
+    const int32_t *n_table_blocks = e->n_table_blocks;
+    int32_t block_tokens = kv_layout(e->kv, batch->service)->block_tokens, n_items = batch->n_items;
+    const struct engine_options *o = &e->options;
+    int32_t n_quiet = o->is_virtual && o->says_little && o->trace == NULL ? INT32_MAX : 0;
+    int64_t n_context = 0;
+    uint32_t id = e->next_batch;
+    uint16_t service = batch->service;
+    bool is_decode = batch->pad_to == 0;
+    int n_needs = 0, n_starts = 0;
+    for (int32_t i = 0; i < n_items; i++) {
+        uint32_t slot = batch->items[i].slot;
+        int32_t n_tokens = batch->items[i].n_tokens;
+        struct request *r = &requests[slot];
+        int32_t n_known = r->n_tokens, lacking = n_known - r->n_computed, n_covered;
+        CHECK(r->batch == 0 && r->service == service && lacking > 0 && n_tokens > 0);
+        if (lacking == 1 && r->n_lease == 0 && r->kind == REQUEST_GENERATE) {
+            n_tokens = 1;
+            n_covered = n_known - 1 + survey_decode(r, n_rounds, &n_quiet);
+            is_decode &= n_known > r->n_prompt;
+        } else {
+            n_tokens = min_i32(n_tokens, lacking);
+            n_covered = r->n_computed + engine_exec_progress(r, n_tokens, n_rounds).n_computed;
+            n_quiet = 0;
+            is_decode = false;
+        }
+        n_context += n_known;
+        r->batch = id;
+        items[i] = (struct batch_item){ slot, n_tokens, 0 };
+        if (r->state != REQUEST_RUNNING)
+            e->starts[n_starts++] = slot;
+        if (n_covered > (int64_t)n_table_blocks[slot] * block_tokens)
+            e->needs[n_needs++] =
+                (struct kv_need){ slot, n_covered, n_rounds > 1 ? r->n_computed + n_tokens : 0 };
     }
-    return kv_reserve(e->kv, batch->service, e->needs, batch->n_items);
+    e->n_needs = n_needs;
+    e->n_starts = n_starts;
+    flight->n_quiet = n_quiet;
+    flight->batch.n_decode_context = is_decode ? n_context : 0;
+}
+
+static bool reserve(struct engine *e, struct engine_flight *flight, const struct batch *batch,
+                    int n_rounds)
+{
+    survey(e, flight, batch, n_rounds);
+    if (e->n_needs == 0 || kv_reserve(e->kv, batch->service, e->needs, e->n_needs))
+        return true;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        e->requests[batch->items[i].slot].batch = 0;
+    return false;
 }
 
 /* ---- begin ---- */
@@ -122,24 +189,23 @@ static struct engine_flight *free_flight(struct engine *e)
     return NULL;
 }
 
-/* Pins the requests and keeps the batch until its commit. */
+/* Keeps the batch, which has its blocks, until its commit. */
 static const struct batch *take_off(struct engine *e, struct engine_flight *flight,
                                     const struct batch *batch, int n_rounds)
 {
     struct batch_item *items = flight->batch.items;
-    flight->load = engine_exec_load(batch, e->requests);
+    int64_t n_decode_context = flight->batch.n_decode_context;
     flight->n_rounds = n_rounds;
     flight->batch = *batch;
     flight->batch.items = items;
-    e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
+    flight->batch.n_decode_context = n_decode_context;
     flight->batch.id = e->next_batch;
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        struct request *r = &e->requests[batch->items[i].slot];
-        CHECK(r->batch == 0 && r->service == batch->service);
-        items[i] = batch->items[i];
-        e->own[items[i].slot].n_planned = 0;
-        engine_queue_start(e, batch->items[i].slot);
-        r->batch = flight->batch.id;
+    if (!e->options.is_virtual || e->options.trace != NULL) /* else nobody looks at it */
+        flight->load = engine_exec_load(&flight->batch, e->requests);
+    e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
+    for (int i = 0; i < e->n_starts; i++) {
+        e->own[e->starts[i]].n_planned = 0;
+        engine_queue_start(e, e->starts[i]);
     }
     e->n_flights++;
     e->view.n_in_flight += (uint32_t)batch->n_items;
@@ -159,7 +225,7 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
     struct batch begun[LIMIT_BATCHES];
     int n_begun = 0;
     for (int32_t i = 0; i < plan->n_batches; i++)
-        if (plan->batches[i].lane == lane)
+        if (plan->batches[i].lane == lane && e->options.has_prefix_cache)
             look_up(e, &plan->batches[i]);
     int n_rounds = rounds_of(e, plan, lane);
     for (int32_t i = 0; i < plan->n_batches; i++) {
@@ -167,8 +233,8 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
         struct engine_flight *flight = free_flight(e);
         if (batch->lane != lane || batch->n_items == 0 || flight == NULL)
             continue;
-        if (!reserve(e, batch, n_rounds) &&
-            (!undo_look_up(e, batch) || !reserve(e, batch, n_rounds))) {
+        if (!reserve(e, flight, batch, n_rounds) &&
+            (!undo_look_up(e, batch) || !reserve(e, flight, batch, n_rounds))) {
             ++*n_refused;
             e->n_refused++;
             tell_policy(e, SCHEDULE_REFUSED, batch);

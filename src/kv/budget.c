@@ -27,6 +27,12 @@ bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks)
     CHECK(service >= 0 && service < budget->n_services && n_blocks >= 0);
     struct kv_budget_service *s = &budget->services[service];
     int64_t per_unit = s->blocks_per_unit;
+    if (per_unit == 1 && budget->n_units_cached == 0 && s->n_blocks_cached == 0) {
+        if (n_blocks > kv_budget_units(budget, service))
+            return false;
+        take_units(budget, s, n_blocks);
+        return true;
+    }
     int64_t from_free = min_i64(n_blocks, s->n_blocks_free);
     int64_t n = n_blocks - from_free;
     if (n == 0) {

@@ -91,7 +91,8 @@ static void open_units(struct kv *kv)
 {
     size_t n_blocks = (size_t)kv->n_units_max * kv->stride;
     size_t n_index = n_blocks < INDEX_BLOCKS_MAX ? n_blocks : INDEX_BLOCKS_MAX;
-    kv->is_counted = kv->options.is_virtual && !kv->options.has_prefix_cache && kv->stride == 1;
+    kv->is_counted = kv->options.may_count && kv->options.is_virtual &&
+                     !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
     if (!kv->is_counted)
         kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
@@ -110,6 +111,7 @@ struct kv *kv_open(const struct kv_options *options)
     kv->options = *options;
     kv->options.services = NULL;
     kv->budget.n_services = options->n_services;
+    kv->services = mem_take((size_t)options->n_services * sizeof(*kv->services));
     for (int i = 0; i < options->n_services; i++)
         open_service(kv, i, &options->services[i]);
     kv->n_units_max = (uint32_t)(options->pool_bytes_max / options->unit_bytes);
@@ -137,6 +139,7 @@ void kv_close(struct kv *kv)
     mem_give(kv->chains);
     mem_give(kv->blocks);
     mem_give(kv->units);
+    mem_give(kv->services);
     mem_give(kv);
 }
 

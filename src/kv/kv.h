@@ -43,9 +43,10 @@ struct kv_options {
     const struct kv_service_options *services;
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request: sizes the block tables */
-    bool is_virtual;      /* the simulator: no memory behind it. Where a block is all of a unit and
-                             none is ever found again, nothing tells one block from another: such a
-                             pool only counts, and what is given back first closes first */
+    bool is_virtual;      /* no memory behind it */
+    bool may_count;       /* the simulator: where a block is all of a unit and none is ever found
+                             again nothing tells one block from another. Such a pool only counts,
+                             and what is given back first closes first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
 };

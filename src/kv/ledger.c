@@ -10,10 +10,7 @@ void ledger_init(struct ledger *ledger, int64_t total_bytes)
 
 int64_t ledger_free_bytes(const struct ledger *ledger)
 {
-    int64_t n = ledger->total_bytes - ledger->pool_bytes;
-    for (int i = 0; i < LIMIT_SERVICES; i++)
-        n -= ledger->weights_bytes[i] + ledger->activation_bytes[i];
-    return n;
+    return ledger->total_bytes - ledger->pool_bytes - ledger->models_bytes;
 }
 
 bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,
@@ -25,6 +22,7 @@ bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes
     int64_t free_bytes = ledger_free_bytes(ledger);
     if (weights_bytes > free_bytes || activation_bytes > free_bytes - weights_bytes)
         return false;
+    ledger->models_bytes += weights_bytes + activation_bytes;
     ledger->weights_bytes[service] = weights_bytes;
     ledger->activation_bytes[service] = activation_bytes;
     return true;
@@ -33,6 +31,7 @@ bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes
 void ledger_put_model(struct ledger *ledger, int service)
 {
     CHECK(service >= 0 && service < LIMIT_SERVICES);
+    ledger->models_bytes -= ledger->weights_bytes[service] + ledger->activation_bytes[service];
     ledger->weights_bytes[service] = 0;
     ledger->activation_bytes[service] = 0;
 }

@@ -8,6 +8,7 @@
 
 struct ledger {
     int64_t total_bytes, pool_bytes;
+    int64_t models_bytes; /* sum of the two below */
     int64_t weights_bytes[LIMIT_SERVICES], activation_bytes[LIMIT_SERVICES];
 };
 void ledger_init(struct ledger *ledger, int64_t total_bytes);

@@ -48,8 +48,8 @@ struct kv_service {
     struct kv_stats stats;
 };
 struct kv {
-    struct kv_options options; /* .services is not kept */
-    struct kv_service services[LIMIT_SERVICES];
+    struct kv_options options;   /* .services is not kept */
+    struct kv_service *services; /* (n_services) */
     unsigned char *base;
     int64_t range_bytes;
     uint32_t n_units_max;
@@ -57,7 +57,7 @@ struct kv {
     uint32_t n_units_closing;
     uint32_t n_units_closed; /* since kv_shrink last told */
     uint32_t stride;         /* blocks of a unit in `blocks` */
-    bool is_counted;         /* virtual, and no block can be told from another: see count.c */
+    bool is_counted;         /* no block can be told from another: see count.c */
     struct kv_unit *units;   /* NULL when counted */
     struct kv_block *blocks; /* NULL without a prefix cache: a block is free or has one owner */
     struct kv_bits free;     /* FREE units */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 struct fcfs_service {
+    uint32_t n_known;       /* running requests that it knows of */
     uint32_t oldest;        /* running request that arrived first */
     uint32_t oldest_prompt; /* of those with more than one token to compute */
 };
@@ -53,7 +54,7 @@ static void open(void *state, const struct schedule_limits *limits,
     struct fcfs *fcfs = state;
     fcfs->config = *config;
     for (int32_t i = 0; i < limits->n_services_max; i++)
-        fcfs->services[i] = (struct fcfs_service){ SCHEDULE_NONE, SCHEDULE_NONE };
+        fcfs->services[i] = (struct fcfs_service){ 0, SCHEDULE_NONE, SCHEDULE_NONE };
 }
 
 static uint32_t older(const struct schedule_view *view, uint32_t a, uint32_t b)
@@ -99,7 +100,7 @@ static void look(struct fcfs *fcfs, const struct schedule_view *view, int servic
 {
     const struct schedule_service *s = &view->services[service];
     struct fcfs_service *f = &fcfs->services[service];
-    *f = (struct fcfs_service){ SCHEDULE_NONE, SCHEDULE_NONE };
+    f->oldest = f->oldest_prompt = SCHEDULE_NONE;
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         const struct request *r = &view->requests[slot];
@@ -111,17 +112,53 @@ static void look(struct fcfs *fcfs, const struct schedule_view *view, int servic
     }
 }
 
+/* Only requests of a batch that starts can be new. */
+static void saw_started(struct fcfs *fcfs, const struct schedule_view *view,
+                        const struct batch *batch)
+{
+    const struct schedule_service *s = &view->services[batch->service];
+    struct fcfs_service *f = &fcfs->services[batch->service];
+    for (int32_t i = 0; i < batch->n_items && f->n_known != s->n_running; i++) {
+        uint32_t slot = batch->items[i].slot;
+        f->oldest = older(view, f->oldest, slot);
+        if (schedule_lacking(&view->requests[slot]) > 1)
+            f->oldest_prompt = older(view, f->oldest_prompt, slot);
+    }
+    f->n_known = s->n_running;
+}
+
+static void saw_left(struct fcfs *fcfs, const struct schedule_view *view, uint32_t slot)
+{
+    int service = view->requests[slot].service;
+    struct fcfs_service *f = &fcfs->services[service];
+    if (f->oldest == slot || f->oldest_prompt == slot)
+        look(fcfs, view, service, slot);
+}
+
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct fcfs *fcfs = state;
-    if (event->what == SCHEDULE_STARTED || event->what == SCHEDULE_DONE)
-        look(fcfs, view, event->batch->service, SCHEDULE_NONE);
-    if (event->what != SCHEDULE_GONE && event->what != SCHEDULE_PREEMPTED)
-        return;
-    int service = view->requests[event->slot].service;
-    const struct fcfs_service *f = &fcfs->services[service];
-    if (f->oldest == event->slot || f->oldest_prompt == event->slot)
-        look(fcfs, view, service, event->slot);
+    const struct batch *batch = event->batch;
+    switch (event->what) {
+    case SCHEDULE_STARTED:
+        saw_started(fcfs, view, batch);
+        break;
+    case SCHEDULE_DONE: /* who catches up may have done so */
+        if (fcfs->services[batch->service].oldest_prompt != SCHEDULE_NONE)
+            look(fcfs, view, batch->service, SCHEDULE_NONE);
+        break;
+    case SCHEDULE_PREEMPTED:
+        saw_left(fcfs, view, event->slot);
+        fcfs->services[view->requests[event->slot].service].n_known--;
+        break;
+    case SCHEDULE_GONE: /* it stands among the running ones until it was told */
+        saw_left(fcfs, view, event->slot);
+        fcfs->services[view->requests[event->slot].service].n_known -=
+            view->requests[event->slot].state == REQUEST_RUNNING;
+        break;
+    default:
+        break;
+    }
 }
 
 const struct schedule_policy schedule_fcfs = {

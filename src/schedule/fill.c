@@ -11,6 +11,8 @@ int64_t schedule_positions(const struct request *request, const struct batch_ite
     if (request->n_lease > 0)
         left = min_i64(left, request->n_lease);
     int64_t lacking = schedule_lacking(request);
+    if (lacking == 1)
+        return request->n_tokens + max_i64(min_i64(n_rounds, left), 1) - 1;
     int64_t computed = min_i64((int64_t)item->n_tokens * n_rounds, lacking);
     if (computed < lacking)
         return request->n_tokens - lacking + computed;
@@ -39,8 +41,11 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
 static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
 {
     const struct request *r = &fill->view->requests[slot];
-    int32_t block_tokens = fill->budget.services[r->service].block_tokens;
-    return max_i64(0, kv_blocks_for(n_tokens, block_tokens) - fill->view->n_table_blocks[slot]);
+    int64_t block_tokens = fill->budget.services[r->service].block_tokens;
+    int64_t n_blocks = fill->view->n_table_blocks[slot];
+    if (n_tokens <= n_blocks * block_tokens) /* nearly always: no division */
+        return 0;
+    return kv_blocks_for(n_tokens, (int32_t)block_tokens) - n_blocks;
 }
 
 int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot)
@@ -103,10 +108,45 @@ static void add_running(struct schedule_fill *fill, uint32_t slot)
     if (n == 0)
         return;
     int64_t n_blocks = blocks_for(fill, slot, r->n_tokens - schedule_lacking(r) + n);
-    if (kv_budget_take(&fill->budget, r->service, n_blocks))
+    if (n_blocks == 0 || kv_budget_take(&fill->budget, r->service, n_blocks))
         add(fill, slot, n);
     else
         fill->n_blocks_short += n_blocks;
+}
+
+/* The decodes of the service that are not planned or in flight. Every step looks at all of them,
+ * so this loop does no more than it must. True when nobody else runs. */
+static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
+                         int32_t n_seats_kept)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    const struct request *requests = fill->view->requests;
+    const uint32_t *running = s->running;
+    const int32_t *n_table_blocks = fill->view->n_table_blocks;
+    int64_t block_tokens = fill->budget.services[service].block_tokens;
+    struct batch_item *items = fill->batch->items + fill->batch->n_items;
+    int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
+    bool is_all = true;
+    for (uint32_t i = 0; i < s->n_running && n < n_seats; i++) {
+        uint32_t slot = running[i];
+        const struct request *r = &requests[slot];
+        if (r->batch != 0 || slot == must)
+            continue;
+        if (schedule_lacking(r) != 1) {
+            is_all = false;
+            continue;
+        }
+        if (r->n_tokens > n_table_blocks[slot] * block_tokens) {
+            int64_t n_blocks = blocks_for(fill, slot, r->n_tokens);
+            if (!kv_budget_take(&fill->budget, service, n_blocks)) {
+                fill->n_blocks_short += n_blocks;
+                continue;
+            }
+        }
+        items[n++] = (struct batch_item){ slot, 1, 0 };
+    }
+    fill->batch->n_items += n;
+    return is_all && n < n_seats;
 }
 
 /* One part of the service's running requests: the decodes, or those that catch up. */
@@ -114,9 +154,13 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
                          int32_t n_seats_kept)
 {
     const struct schedule_service *s = &fill->view->services[service];
+    if (decodes) {
+        (void)fill_decodes(fill, service, must, n_seats_kept);
+        return;
+    }
     for (uint32_t i = 0; i < s->n_running && seats_left(fill) > n_seats_kept; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
-        if (r->batch == 0 && s->running[i] != must && (schedule_lacking(r) == 1) == decodes)
+        if (r->batch == 0 && s->running[i] != must && schedule_lacking(r) > 1)
             add_running(fill, s->running[i]);
     }
 }
@@ -229,8 +273,34 @@ static void begin_batch(struct schedule_fill *fill, int service)
     fill->n_blocks_short = 0;
 }
 
+/* When nobody waits and nobody catches up, the decodes are all that there is: found in one pass.
+ * False: somebody does, and nothing is taken. */
+static bool fill_only_decodes(struct schedule_fill *fill, int service, unsigned parts,
+                              uint32_t must)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    struct kv_budget *budget = &fill->budget;
+    struct kv_budget_service before = budget->services[service];
+    int64_t n_free = budget->n_units_free, n_cached = budget->n_units_cached;
+    int64_t n_owed = budget->n_units_owed;
+    if ((parts & FILL_DECODES) == 0 || must != SCHEDULE_NONE ||
+        ((parts & FILL_WAITING) != 0 && s->n_waiting > 0))
+        return false;
+    if (fill_decodes(fill, service, must, 0))
+        return true;
+    budget->services[service] = before;
+    budget->n_units_free = n_free;
+    budget->n_units_cached = n_cached;
+    budget->n_units_owed = n_owed;
+    fill->batch->n_items = 0;
+    fill->n_blocks_short = 0;
+    return false;
+}
+
 static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, uint32_t must)
 {
+    if (fill_only_decodes(fill, service, parts, must))
+        return;
     const struct request *m = must == SCHEDULE_NONE ? NULL : &fill->view->requests[must];
     bool mixes = fill->config->chunk_tokens > 0;
     bool must_starts = m != NULL && m->state == REQUEST_WAITING;
@@ -389,6 +459,8 @@ void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
     }
     int64_t idle = kv_budget_idle_blocks(fill->view->kv, fill->batch->service);
     int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds whose blocks are idle */
+    if (blocks_of_rounds(fill, high) <= idle)
+        low = high;
     while (low < high) {
         int32_t middle = low + (high - low + 1) / 2;
         if (blocks_of_rounds(fill, middle) <= idle)

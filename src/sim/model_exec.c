@@ -15,7 +15,6 @@ struct lane {
     bool is_decode;                 /* one batch, and all of its items are decodes */
     struct perf_load load;          /* of it, in the first round */
     struct batch batches[LIMIT_BATCHES];
-    struct batch_item *items; /* (n_requests_max) of all batches, one after the other */
 };
 struct sim_model_exec {
     struct perf perfs[LIMIT_SERVICES];
@@ -24,6 +23,7 @@ struct sim_model_exec {
     int n_lanes;
     int64_t busy_ps;
     int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
+    int32_t *ones;  /* (LIMIT_BATCH_ITEMS) of a step of decodes */
     struct lane lanes[];
 };
 
@@ -119,20 +119,19 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
 {
     struct sim_model_exec *x = self;
     struct lane *lane = &x->lanes[batches[0].lane];
-    struct batch_item *items = lane->items;
     CHECK(lane->n_polled == lane->n_batches && n_batches <= LIMIT_BATCHES);
     /* What begins at the instant at which the lane became free begins at its exact end. */
     lane->begin_ps = ns_of(lane->end_ps) == *x->clock_ns ? lane->end_ps : *x->clock_ns * 1000;
     lane->n_batches = n_batches;
     lane->n_polled = 0;
     lane->n_rounds = n_rounds;
-    for (int i = 0; i < n_batches; i++) {
+    for (int i = 0; i < n_batches; i++)
         lane->batches[i] = batches[i];
-        lane->batches[i].items = items;
-        memcpy(items, batches[i].items, (size_t)batches[i].n_items * sizeof(*items));
-        items += batches[i].n_items;
-    }
-    lane->load = engine_exec_load(&lane->batches[0], x->requests);
+    if (batches[0].n_decode_context > 0)
+        lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
+                                         .n_decode_context = batches[0].n_decode_context };
+    else
+        lane->load = engine_exec_load(&lane->batches[0], x->requests);
     lane->is_decode = n_batches == 1 && lane->load.n_new == 0;
     set_ends(x, lane);
 }
@@ -179,6 +178,10 @@ static bool poll(void *self, struct engine_exec_done *done)
         .n_new = x->n_new,
     };
     x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
+    if (batch->n_decode_context > 0 && lane->n_rounds == 1) {
+        done->n_new = x->ones;
+        return true;
+    }
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         x->n_new[i] =
@@ -200,7 +203,7 @@ static int64_t next_ns(void *self)
 }
 
 struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
-                                           uint32_t n_requests_max, const int64_t *clock_ns)
+                                           const int64_t *clock_ns)
 {
     CHECK(n_services <= LIMIT_SERVICES && n_lanes > 0 && n_lanes <= LIMIT_LANES);
     struct sim_model_exec *x = mem_take(sizeof(*x) + (size_t)n_lanes * sizeof(x->lanes[0]));
@@ -208,18 +211,18 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     x->n_lanes = n_lanes;
     x->clock_ns = clock_ns;
     x->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->n_new));
-    for (int i = 0; i < n_lanes; i++) {
-        x->lanes[i].items = mem_take(n_requests_max * sizeof(*x->lanes[i].items));
+    x->ones = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->ones));
+    for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
+        x->ones[i] = 1;
+    for (int i = 0; i < n_lanes; i++)
         x->lanes[i].end_ps = -1000;
-    }
     return x;
 }
 
 void sim_model_exec_close(struct sim_model_exec *x)
 {
-    for (int i = 0; i < x->n_lanes; i++)
-        mem_give(x->lanes[i].items);
     mem_give(x->n_new);
+    mem_give(x->ones);
     mem_give(x);
 }
 

@@ -9,7 +9,7 @@
 struct sim_model_exec;
 /* perfs: (n_services) the truth; the engine may believe something else. clock_ns: virtual time. */
 struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
-                                           uint32_t n_requests_max, const int64_t *clock_ns);
+                                           const int64_t *clock_ns);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Picoseconds during which a lane computed, summed over lanes. */

@@ -42,8 +42,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     e->sim = sim;
     e->index = index;
     e->services = own != NULL ? own->services : UINT64_MAX;
-    e->exec =
-        sim_model_exec_open(o->n_services, perfs, o->n_lanes, o->n_requests_max, &sim->clock_ns);
+    e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
     e->engine = engine_open(&(struct engine_options){
         .id = index,
         .memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes,
@@ -58,6 +57,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
+        .says_little = o->take == NULL,
         .emit = emit,
         .emit_self = e,
     });

@@ -21,7 +21,8 @@ static struct kv *open_pool(bool is_virtual)
                                          .services = services,
                                          .n_requests_max = N_SLOTS,
                                          .n_tokens_max = N_TOKENS,
-                                         .is_virtual = is_virtual });
+                                         .is_virtual = is_virtual,
+                                         .may_count = is_virtual });
 }
 
 static void assert_same(const struct kv *a, const struct kv *b)

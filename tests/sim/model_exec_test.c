@@ -35,7 +35,7 @@ static void bench_open(struct bench *b, int n_lanes)
                                            .n_tokens_max = 900 };
         b->items[i] = (struct batch_item){ .slot = i, .n_tokens = 1 };
     }
-    b->exec = sim_model_exec_open(1, &perf, n_lanes, 16, &b->clock_ns);
+    b->exec = sim_model_exec_open(1, &perf, n_lanes, &b->clock_ns);
     b->face = sim_model_exec_face(b->exec);
     const struct engine_exec_view view = { .requests = b->requests };
     b->face.attach(b->face.self, &view);

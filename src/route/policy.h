@@ -101,6 +101,7 @@ struct route_choice {
     uint16_t n_cohort; /* requests of its cohort; they stand next to each other in the plan */
     uint32_t cohort;   /* a batch that runs as a whole; 0 = none */
     int32_t n_lease;   /* tokens until it comes home; 0 = never by itself */
+    bool is_forced;    /* sent although it is predicted to miss a target there */
 };
 struct route_plan {
     int32_t n_choices, n_choices_max;

@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const struct route_policy *const routers[] = {
-    &route_spread_least, &route_spread_jsq,       &route_spread_rr,     &route_spread_random,
-    &route_spread_p2c,   &route_spread_token_jsq, &route_spread_static, &route_spread_least_finish,
+    &route_spread_least,  &route_spread_jsq,          &route_spread_rr,
+    &route_spread_random, &route_spread_p2c,          &route_spread_token_jsq,
+    &route_spread_static, &route_spread_least_finish, &route_best_fit,
 };
 
 const struct route_policy *route_find(const char *name)

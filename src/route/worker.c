@@ -1,0 +1,300 @@
+/* Aladdin's constraints on one engine. */
+#include "route/worker.h"
+
+#include "base/num.h"
+#include "route/sent.h"
+
+enum { PS_PER_NS = 1000 };
+
+static int64_t scaled(int64_t ps, float scale)
+{
+    return scale == 1.0F || scale == 0.0F ? ps
+                                          : (int64_t)num_floor((double)ps * (double)scale + 0.5);
+}
+
+void route_worker_clear(struct route_worker *worker)
+{
+    *worker = (struct route_worker){ .slack_ns = INT64_MAX, .first = ROUTE_NONE };
+}
+
+int64_t route_worker_ttft_ns(const struct route_fit *fit, int service)
+{
+    int64_t ns = fit->view->services[service].slo.ttft_ns;
+    return ns > 0 ? ns : fit->config->ttft_ns;
+}
+
+static int64_t tpot_ns(const struct route_fit *fit, int service)
+{
+    int64_t ns = fit->view->services[service].slo.tpot_ns;
+    return ns > 0 ? ns : fit->config->tpot_ns;
+}
+
+/* ---- What a request adds. ---- */
+
+struct part {
+    int32_t n_eff;
+    int64_t step_ps[2], now_ps, prefill_ps;
+};
+
+static struct part part_of(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    const struct route_config *config = fit->config;
+    const struct request *r = &fit->view->requests[slot];
+    const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
+    int32_t n_new = r->n_tokens - r->n_prompt;
+    int32_t n_expected =
+        (int32_t)num_floor(config->gamma * (double)route_sent_predicted(fit->view, r));
+    struct part part = { .n_eff = r->n_prompt + max_i32(n_new, n_expected) };
+    int64_t eff = (int64_t)num_floor((double)part.n_eff / config->theta);
+    for (int regime = 0; regime < 2; regime++)
+        part.step_ps[regime] =
+            scaled(perf->c2_ps[regime] + perf->k2_ps[regime] * eff, perf->decode_scale);
+    if (r->first_ns == 0) {
+        double squared = (double)perf->q1_ps * (double)r->n_tokens * (double)r->n_tokens / 1024;
+        part.prefill_ps = scaled(perf->k1_ps * r->n_tokens + (int64_t)num_floor(squared + 0.5),
+                                 perf->prefill_scale);
+    } else {
+        part.now_ps = scaled(perf->c2_ps[0] + perf->k2_ps[0] * r->n_tokens, perf->decode_scale);
+    }
+    return part;
+}
+
+static struct route_worker_link link_of(const struct route_fit *fit, uint32_t slot)
+{
+    const struct request *r = &fit->view->requests[slot];
+    int64_t h = fit->view->services[r->service].kv_bytes_per_token;
+    int32_t n_new = r->n_tokens - r->n_prompt;
+    return (struct route_worker_link){
+        .next = ROUTE_NONE,
+        .n_left = max_i32(1, route_sent_predicted(fit->view, r) - n_new),
+        .kv_bytes = h * (r->n_tokens + max_i32(fit->config->block_tokens, 1) - 1),
+        .step_bytes = h,
+    };
+}
+
+/* Sums of a constant per service. */
+static int64_t constants_ps(const struct route_fit *fit, int32_t engine, uint64_t services,
+                            int regime)
+{
+    int64_t ps = 0;
+    for (; services != 0; services &= services - 1) {
+        const struct perf *perf = route_sent_perf(fit->view, engine, __builtin_ctzll(services));
+        ps += regime < 0 ? scaled(perf->c1_ps, perf->prefill_scale)
+                         : scaled(perf->c3_ps[regime], perf->decode_scale);
+    }
+    return ps;
+}
+
+/* ---- The list for (e). ---- */
+
+static bool is_longer(const struct route_fit *fit, uint32_t a, uint32_t b)
+{
+    int32_t n_a = fit->links[a].n_left, n_b = fit->links[b].n_left;
+    return n_a != n_b ? n_a > n_b : fit->view->requests[a].id < fit->view->requests[b].id;
+}
+
+static uint32_t merge(const struct route_fit *fit, uint32_t a, uint32_t b)
+{
+    uint32_t first = ROUTE_NONE, *last = &first;
+    while (a != ROUTE_NONE && b != ROUTE_NONE) {
+        uint32_t *shorter = is_longer(fit, a, b) ? &a : &b;
+        *last = *shorter;
+        last = &fit->links[*shorter].next;
+        *shorter = *last;
+    }
+    *last = a != ROUTE_NONE ? a : b;
+    return first;
+}
+
+/* Merge sort of a list: runs[i] holds 2^i, or none. */
+static void sort(const struct route_fit *fit, struct route_worker *worker)
+{
+    uint32_t runs[32], sorted = ROUTE_NONE;
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        runs[i] = ROUTE_NONE;
+    for (uint32_t at = worker->first, next; at != ROUTE_NONE; at = next) {
+        size_t i = 0;
+        uint32_t run = at;
+        next = fit->links[at].next;
+        fit->links[at].next = ROUTE_NONE;
+        for (; runs[i] != ROUTE_NONE; i++) {
+            run = merge(fit, runs[i], run);
+            runs[i] = ROUTE_NONE;
+        }
+        runs[i] = run;
+    }
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        sorted = merge(fit, runs[i], sorted);
+    worker->first = sorted;
+    worker->is_sorted = true;
+}
+
+static void insert(const struct route_fit *fit, struct route_worker *worker, uint32_t slot)
+{
+    uint32_t *at = &worker->first;
+    while (worker->is_sorted && *at != ROUTE_NONE && is_longer(fit, *at, slot))
+        at = &fit->links[*at].next;
+    fit->links[slot].next = *at;
+    *at = slot;
+}
+
+/* ---- Counting. ---- */
+
+void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    struct route_worker *w = &fit->workers[engine];
+    const struct request *r = &fit->view->requests[slot];
+    struct part part = part_of(fit, engine, slot);
+    uint64_t bit = UINT64_C(1) << r->service;
+    w->n++;
+    w->n_eff += part.n_eff;
+    w->step_ps[0] += part.step_ps[0];
+    w->step_ps[1] += part.step_ps[1];
+    w->now_ps += part.now_ps;
+    w->prefill_ps += part.prefill_ps;
+    w->services |= bit;
+    if (r->first_ns == 0) {
+        w->waiting |= bit;
+    } else {
+        int64_t saved_ns = tpot_ns(fit, r->service) * (r->n_tokens - r->n_prompt - 1) -
+                           (fit->view->now_ns - r->first_ns);
+        w->slack_ns = min_i64(w->slack_ns, saved_ns);
+        w->decoding |= bit;
+    }
+    fit->links[slot] = link_of(fit, slot);
+    insert(fit, w, slot);
+}
+
+void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    struct route_worker *w = &fit->workers[engine];
+    struct part part = part_of(fit, engine, slot);
+    uint32_t *at = &w->first;
+    while (*at != slot)
+        at = &fit->links[*at].next;
+    *at = fit->links[slot].next;
+    w->n--;
+    w->n_eff -= part.n_eff;
+    w->step_ps[0] -= part.step_ps[0];
+    w->step_ps[1] -= part.step_ps[1];
+    w->prefill_ps -= part.prefill_ps;
+    w->services = w->waiting = 0;
+    for (uint32_t i = w->first; i != ROUTE_NONE; i = fit->links[i].next) {
+        const struct request *r = &fit->view->requests[i];
+        w->services |= UINT64_C(1) << r->service;
+        w->waiting |= r->first_ns == 0 ? UINT64_C(1) << r->service : 0;
+    }
+}
+
+/* ---- The constraints. ---- */
+
+static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct request *r,
+                       const struct part *part)
+{
+    const struct route_worker *w = &fit->workers[engine];
+    const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
+    uint64_t services = w->services | UINT64_C(1) << r->service;
+    int regime = w->n + 1 >= perf->b_switch && perf->b_switch > 0;
+    int64_t target_ns = INT64_MAX;
+    for (uint64_t left = services; left != 0; left &= left - 1)
+        target_ns = min_i64(target_ns, tpot_ns(fit, __builtin_ctzll(left)));
+    int64_t ps =
+        constants_ps(fit, engine, services, regime) + w->step_ps[regime] + part->step_ps[regime];
+    double target_ps = (double)target_ns * PS_PER_NS * (1 - fit->config->headroom);
+    return (double)ps <= target_ps;
+}
+
+/* The prompts that wait, and this one, computed together: a batch per service. */
+static int64_t prefill_ns(const struct route_fit *fit, int32_t engine, const struct request *r,
+                          const struct part *part)
+{
+    const struct route_worker *w = &fit->workers[engine];
+    const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
+    uint64_t services = w->waiting | UINT64_C(1) << r->service;
+    int64_t ps = constants_ps(fit, engine, services, -1) + w->prefill_ps + part->prefill_ps;
+    return max_i64(ps, scaled(perf->floor_ps, perf->prefill_scale)) / PS_PER_NS;
+}
+
+static bool keeps_first(const struct route_fit *fit, int32_t engine, const struct request *r,
+                        int64_t prefill)
+{
+    const struct route_worker *w = &fit->workers[engine];
+    int64_t flight_ns = (constants_ps(fit, engine, w->decoding, 0) + w->now_ps) / PS_PER_NS;
+    int64_t waited_ns = fit->view->now_ns - r->arrived_ns;
+    return prefill + flight_ns + waited_ns <= route_worker_ttft_ns(fit, r->service);
+}
+
+static bool stalls_nobody(const struct route_fit *fit, int32_t engine, int64_t prefill)
+{
+    const struct route_worker *w = &fit->workers[engine];
+    if (w->slack_ns == INT64_MAX)
+        return true;
+    return (double)prefill <= fit->config->theta * (double)w->slack_ns;
+}
+
+/* Between two ends memory only grows, so the ends are all that must be looked at: walking from who
+ * stays longest, the first k hold their bytes and have grown by what the k-th has left. */
+static bool has_memory(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    struct route_worker *w = &fit->workers[engine];
+    int64_t m = fit->view->engines[engine].kv_bytes;
+    int64_t held = 0, grows = 0;
+    struct route_worker_link own = link_of(fit, slot);
+    bool is_counted = false;
+    if (m <= 0)
+        m = fit->config->kv_bytes;
+    if (m <= 0)
+        return true;
+    if (!w->is_sorted)
+        sort(fit, w);
+    for (uint32_t at = w->first; at != ROUTE_NONE || !is_counted;) {
+        bool is_own = !is_counted && (at == ROUTE_NONE || fit->links[at].n_left <= own.n_left);
+        const struct route_worker_link *link = is_own ? &own : &fit->links[at];
+        held += link->kv_bytes;
+        grows += link->step_bytes;
+        if (held + grows * link->n_left > m)
+            return false;
+        is_counted |= is_own;
+        at = is_own ? at : link->next;
+    }
+    return true;
+}
+
+bool route_worker_takes(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    const struct request *r = &fit->view->requests[slot];
+    enum route_phase phase = fit->config->phase;
+    struct part part = part_of(fit, engine, slot);
+    int64_t prefill = prefill_ns(fit, engine, r, &part);
+    if (phase != ROUTE_PHASE_PREFILL && !keeps_step(fit, engine, r, &part))
+        return false;
+    if (phase != ROUTE_PHASE_DECODE && !keeps_first(fit, engine, r, prefill))
+        return false;
+    if (phase == ROUTE_PHASE_BOTH && !stalls_nobody(fit, engine, prefill))
+        return false;
+    return phase == ROUTE_PHASE_PREFILL || has_memory(fit, engine, slot);
+}
+
+/* ---- How full. ---- */
+
+double route_worker_norm(const struct route_fit *fit, int32_t engine, int service)
+{
+    const struct route_worker *w = &fit->workers[engine];
+    const struct perf *perf = route_sent_perf(fit->view, engine, service);
+    double t = (double)tpot_ns(fit, service) * PS_PER_NS * (1 - fit->config->headroom);
+    double free_ps = t - (double)scaled(perf->c3_ps[0], perf->decode_scale);
+    double c2 = (double)scaled(perf->c2_ps[0], perf->decode_scale);
+    double k2 = (double)scaled(perf->k2_ps[0], perf->decode_scale);
+    if (free_ps <= c2) /* no batch keeps the target: count requests */
+        return (double)w->n;
+    double x = (double)w->n * c2 / free_ps, y = (double)w->n_eff * k2 / (free_ps - c2);
+    return x * x + y * y;
+}
+
+int64_t route_worker_delta_ps(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    const struct request *r = &fit->view->requests[slot];
+    const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
+    int64_t n = r->n_prompt + route_sent_predicted(fit->view, r);
+    return scaled(perf->k2_ps[0] * n + perf->c2_ps[0], perf->decode_scale);
+}

@@ -1,0 +1,187 @@
+/* Aladdin's constraints: each alone at its edge, and (e) against a simulation token by token. */
+#include "../test.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "route/worker.h"
+#include "world.h"
+
+/* A step: 10 ms, 1 ms a request, 1 us a token of context; a prompt: 5 ms and 100 us a token. */
+static const struct perf model = { .c1_ps = 5000000000,
+                                   .k1_ps = 100000000,
+                                   .c3_ps = { 10000000000, 10000000000 },
+                                   .c2_ps = { 1000000000, 1000000000 },
+                                   .k2_ps = { 1000000, 1000000 },
+                                   .b_switch = 1000,
+                                   .prefill_scale = 1,
+                                   .decode_scale = 1 };
+
+struct bench {
+    struct world *w;
+    struct route_worker workers[WORLD_ENGINES];
+    struct route_worker_link links[WORLD_REQUESTS];
+    struct route_fit fit;
+};
+
+static struct bench *bench_new(void)
+{
+    static struct bench b;
+    memset(&b, 0, sizeof b);
+    b.w = world_new(2, 1, 64);
+    b.w->services[0].perf = model;
+    b.w->config.block_tokens = 1;
+    world_open(b.w, "least");
+    b.fit = (struct route_fit){ &b.w->config, &b.w->view, b.workers, b.links };
+    route_worker_clear(&b.workers[0]);
+    route_worker_clear(&b.workers[1]);
+    return &b;
+}
+
+static uint32_t running(struct bench *b, int32_t n_prompt, int32_t n_predicted, int32_t n_new,
+                        int64_t first_ns)
+{
+    uint32_t slot = world_arrive(b->w, 0, n_prompt, n_predicted);
+    b->w->requests[slot].n_tokens = n_prompt + n_new;
+    b->w->requests[slot].first_ns = first_ns;
+    return slot;
+}
+
+/* (b): 10 ms + 2 * 1 ms + (eff of both) * 1 us <= T_dec. eff: 1000 + 0.5 * 200, and 3000 + 700. */
+static void test_step(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new();
+    b->w->config.ttft_ns = TIME_NS_PER_S * 1000;
+    route_worker_add(&b->fit, 0, world_arrive(b->w, 0, 1000, 200));
+    uint32_t slot = running(b, 3000, 1000, 700, 0);
+    assert_int_equal(b->workers[0].n_eff, 1100);
+    b->w->config.tpot_ns = 12000000 + (1100 + 3700) * 1000;
+    assert_true(route_worker_takes(&b->fit, 0, slot));
+    b->w->config.tpot_ns--;
+    assert_false(route_worker_takes(&b->fit, 0, slot));
+    b->w->config.phase = ROUTE_PHASE_PREFILL; /* a pool that only prefills does not mind */
+    assert_true(route_worker_takes(&b->fit, 0, slot));
+    b->w->config.phase = ROUTE_PHASE_BOTH;
+    b->w->config.tpot_ns = 30000000;
+    b->w->config.headroom = 0.5; /* 15 ms: too little */
+    assert_false(route_worker_takes(&b->fit, 0, slot));
+    world_close(b->w);
+}
+
+/* (c): prompts of 100 and 200 tokens: 35 ms; the step in flight of one that decodes with 1000
+ * tokens: 12 ms; it waited 3 ms. */
+static void test_first_token(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new();
+    b->w->config.tpot_ns = TIME_NS_PER_S;
+    route_worker_add(&b->fit, 0, running(b, 900, 200, 100, b->w->view.now_ns));
+    b->workers[0].slack_ns = INT64_MAX; /* (d) is not asked here */
+    route_worker_add(&b->fit, 0, world_arrive(b->w, 0, 100, 10));
+    uint32_t slot = world_arrive(b->w, 0, 200, 10);
+    b->w->view.now_ns += 3 * TIME_NS_PER_MS;
+    b->w->config.ttft_ns = 50 * TIME_NS_PER_MS;
+    assert_true(route_worker_takes(&b->fit, 0, slot));
+    b->w->config.ttft_ns--;
+    assert_false(route_worker_takes(&b->fit, 0, slot));
+    b->w->config.phase = ROUTE_PHASE_DECODE;
+    assert_true(route_worker_takes(&b->fit, 0, slot));
+    b->w->config.phase = ROUTE_PHASE_BOTH;
+    b->w->services[0].slo.ttft_ns = TIME_NS_PER_S; /* its own target goes before */
+    assert_true(route_worker_takes(&b->fit, 0, slot));
+    world_close(b->w);
+}
+
+/* (d): 11 tokens in 100 ms at 30 ms a token have saved 200 ms; a prompt of 1950 takes 200 ms. */
+static void test_stall(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new();
+    b->w->config.ttft_ns = 10 * TIME_NS_PER_S;
+    route_worker_add(&b->fit, 0, running(b, 10, 200, 11, b->w->view.now_ns - 100 * TIME_NS_PER_MS));
+    assert_int_equal(b->workers[0].slack_ns, 200 * TIME_NS_PER_MS);
+    uint32_t slot = world_arrive(b->w, 0, 1950, 10);
+    uint32_t longer = world_arrive(b->w, 0, 1951, 10);
+    assert_true(route_worker_takes(&b->fit, 0, slot));
+    assert_false(route_worker_takes(&b->fit, 0, longer));
+    assert_true(route_worker_takes(&b->fit, 1, longer)); /* nobody decodes there */
+    b->w->config.phase = ROUTE_PHASE_DECODE;
+    assert_true(route_worker_takes(&b->fit, 0, longer));
+    b->w->config.phase = ROUTE_PHASE_BOTH;
+    b->w->config.theta = 0.99;
+    assert_false(route_worker_takes(&b->fit, 0, slot));
+    world_close(b->w);
+}
+
+/* Token by token: everybody grows by one until he has nothing left, then goes. */
+static bool fits_by_steps(const struct bench *b, const uint32_t *slots, int n, int64_t m)
+{
+    for (int32_t step = 1; step <= 60; step++) {
+        int64_t held = 0;
+        for (int i = 0; i < n; i++) {
+            const struct request *r = &b->w->requests[slots[i]];
+            int32_t left = r->n_predicted - (r->n_tokens - r->n_prompt);
+            held += step <= left ? 7 * (r->n_tokens + step) : 0;
+        }
+        if (held > m)
+            return false;
+    }
+    return true;
+}
+
+static void test_memory_against_steps(void **state)
+{
+    (void)state;
+    struct rng rng;
+    int n_true = 0;
+    rng_init(&rng, 5, 0);
+    for (int round = 0; round < 2000; round++) {
+        struct bench *b = bench_new();
+        uint32_t slots[12];
+        int n = 1 + (int)rng_below(&rng, 12);
+        b->w->config.phase = ROUTE_PHASE_DECODE;
+        b->w->config.tpot_ns = 3600 * TIME_NS_PER_S;
+        b->w->services[0].kv_bytes_per_token = 7;
+        for (int i = 0; i < n; i++)
+            slots[i] = running(b, 1 + (int32_t)rng_below(&rng, 50),
+                               20 + (int32_t)rng_below(&rng, 30), (int32_t)rng_below(&rng, 19), 1);
+        for (int i = 0; i + 1 < n; i++) {
+            route_worker_add(&b->fit, 0, slots[i]);
+            if (rng_below(&rng, 3) == 0) /* which sorts */
+                (void)route_worker_takes(&b->fit, 0, slots[n - 1]);
+        }
+        int64_t m = 7 * (int64_t)(40 + rng_below(&rng, 100)) * n / 2;
+        b->w->engines[0].kv_bytes = m;
+        bool is_right = fits_by_steps(b, slots, n, m);
+        n_true += is_right;
+        assert_int_equal(route_worker_takes(&b->fit, 0, slots[n - 1]), is_right);
+        world_close(b->w);
+    }
+    assert_in_range(n_true, 400, 1600); /* both happen */
+}
+
+static void test_remove_takes_back(void **state)
+{
+    (void)state;
+    struct bench *b = bench_new();
+    uint32_t one = world_arrive(b->w, 0, 1000, 200), two = world_arrive(b->w, 0, 50, 10);
+    route_worker_add(&b->fit, 0, one);
+    struct route_worker before = b->workers[0];
+    route_worker_add(&b->fit, 0, two);
+    assert_true(route_worker_norm(&b->fit, 0, 0) > route_worker_norm(&b->fit, 1, 0));
+    route_worker_remove(&b->fit, 0, two);
+    assert_memory_equal(&before, &b->workers[0], sizeof before);
+    assert_int_equal(b->links[one].next, ROUTE_NONE);
+    world_close(b->w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_first_token),
+        cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_memory_against_steps),
+        cmocka_unit_test(test_remove_takes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

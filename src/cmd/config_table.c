@@ -26,7 +26,8 @@ static const struct config_key global_keys[] = {
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
       "engine scheduler: db-share, db-turn, db-literal, rr, fcfs" },
     { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
-      "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit" },
+      "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
+      "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3" },
     { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
       "output lengths: conditional, mean, quantile:0.9, bucket:2048, none" },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0, "type of cached keys and values: f16, f32" },

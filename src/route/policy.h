@@ -12,6 +12,7 @@
 #include "core/request.h"
 #include "core/service.h"
 #include "core/service_spec.h"
+#include "predict/memory.h"
 #include "predict/perf.h"
 
 #define ROUTE_NONE UINT32_MAX /* no slot */
@@ -20,9 +21,6 @@ struct route_limits {
     int32_t n_engines_max, n_requests_max, n_services_max;
 };
 
-/* How a padded batch's KV is known to fit (route/memory.h): bytes with zeta, the rule table of
- * DeepSpeed (SCLS), or paged blocks. */
-enum route_memory { ROUTE_MEMORY_BYTES, ROUTE_MEMORY_RULE, ROUTE_MEMORY_PAGED };
 /* SLO-ODBS's test whether a batch may grow (ALGORITHMS.md section 5.2). */
 enum route_cost { ROUTE_COST_TEXT, ROUTE_COST_CODE, ROUTE_COST_WASTE };
 /* Which constraints best-fit asks: all; of a pool that only prefills (c); that only decodes (b) and
@@ -45,16 +43,15 @@ struct route_config {       /* every threshold of every router, one struct */
     bool is_autoscaled;       /* an engine that was never used counts as one to open */
     enum route_phase phase;
     /* the central pools */
-    int32_t n_slice;          /* tokens of a slice: 128 */
-    int32_t n_output_max;     /* a request ends after so many: 1024 (0 = its own limit alone) */
-    int32_t n_batch;          /* the fixed batch of sls, so, fifo, pm's cap: 12 */
-    double interval_factor;   /* lambda: 0.5 */
-    int64_t interval_ns_min;  /* Gamma: 3 s */
-    bool spreads_small;       /* D-20: no batch larger than requests / idle engines */
-    enum route_memory memory; /* paged */
-    double zeta;              /* 0.9 */
-    int32_t block_tokens;     /* of the paged form: 16 */
-    int64_t kv_bytes;         /* of an engine whose report names none; 0 = no bound */
+    int32_t n_slice;         /* tokens of a slice: 128 */
+    int32_t n_batch;         /* the fixed batch of sls, so, fifo, pm's cap: 12 */
+    double interval_factor;  /* lambda: 0.5 */
+    int64_t interval_ns_min; /* Gamma: 3 s */
+    bool spreads_small;      /* D-20: no batch larger than requests / idle engines */
+    enum memory_kind memory; /* how a batch is known to fit: PAGED, PADDED, DeepSpeed's RULES */
+    double zeta;             /* of PADDED: 0.9 */
+    int32_t block_tokens;    /* of PAGED: 16 */
+    int64_t kv_bytes;        /* of an engine whose report names none; 0 = no bound */
     /* the ODBS family and S^3 (5.2, 6.8) */
     enum route_cost cost;
     double slo_weight, length_weight; /* a, b of the sort key: 1, 0.5 (seconds, tokens) */

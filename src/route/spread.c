@@ -19,7 +19,8 @@ struct spread_row {
     int32_t (*choose)(const struct spread *spread, const struct route_view *view, uint32_t slot);
     /* What a request adds to its engine's load while it is there; NULL = nothing. */
     int64_t (*load)(const struct route_view *view, int32_t engine, const struct request *request);
-    bool has_lists; /* keeps who is where */
+    bool has_lists;  /* keeps who is where */
+    bool has_slices; /* a request comes home after n_slice tokens */
 };
 struct spread {
     const struct spread_row *row;
@@ -190,13 +191,14 @@ static int32_t choose_earliest(const struct spread *spread, const struct route_v
     return best;
 }
 
-static const struct spread_row least = { choose_least, one, false };
-static const struct spread_row in_turn = { choose_next, NULL, false };
-static const struct spread_row at_random = { choose_random, NULL, false };
-static const struct spread_row of_two = { choose_of_two, NULL, true };
-static const struct spread_row by_tokens = { choose_least, pending_tokens, false };
-static const struct spread_row mapped = { choose_mapped, NULL, false };
-static const struct spread_row earliest = { choose_earliest, work, true };
+static const struct spread_row least = { choose_least, one, false, false };
+static const struct spread_row in_turn = { choose_next, NULL, false, false };
+static const struct spread_row slices = { choose_next, NULL, false, true };
+static const struct spread_row at_random = { choose_random, NULL, false, false };
+static const struct spread_row of_two = { choose_of_two, NULL, true, false };
+static const struct spread_row by_tokens = { choose_least, pending_tokens, false, false };
+static const struct spread_row mapped = { choose_mapped, NULL, false, false };
+static const struct spread_row earliest = { choose_earliest, work, true, false };
 
 /* ---- What all rows share. ---- */
 
@@ -242,7 +244,10 @@ static void plan(const void *state, const struct route_view *view, struct route_
         int32_t engine = spread->row->choose(spread, view, best);
         if (engine >= 0) {
             plan->choices[plan->n_choices++] =
-                (struct route_choice){ .slot = best, .engine = (uint16_t)engine };
+                (struct route_choice){ .slot = best,
+                                       .engine = (uint16_t)engine,
+                                       .n_lease =
+                                           spread->row->has_slices ? spread->config.n_slice : 0 };
             return;
         }
         services &= ~(UINT64_C(1) << view->requests[best].service);
@@ -309,6 +314,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
 ROW(least, least)
 ROW(jsq, least)
 ROW(rr, in_turn)
+ROW(so, slices)
 ROW(random, at_random)
 ROW(p2c, of_two)
 ROW(token_jsq, by_tokens)
@@ -318,6 +324,7 @@ POLICY(least, "least", false, "the engine with the fewest requests (SeaLLM's dis
 POLICY(jsq, "jsq", false,
        "join the shortest queue, waiting and running counted: the same as least");
 POLICY(rr, "rr", false, "engines in turn");
+POLICY(so, "so", false, "engines in turn, home again after a slice (SCLS's ladder)");
 POLICY(random, "random", false, "any engine, seeded");
 POLICY(p2c, "p2c", true, "of two engines at random the one with less predicted to generate");
 POLICY(token_jsq, "token-jsq", false, "the engine with the fewest pending tokens (Splitwise)");

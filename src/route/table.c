@@ -5,9 +5,11 @@
 #include <string.h>
 
 static const struct route_policy *const routers[] = {
-    &route_spread_least,  &route_spread_jsq,          &route_spread_rr,
-    &route_spread_random, &route_spread_p2c,          &route_spread_token_jsq,
-    &route_spread_static, &route_spread_least_finish, &route_best_fit,
+    &route_spread_least, &route_spread_jsq,       &route_spread_rr,     &route_spread_random,
+    &route_spread_p2c,   &route_spread_token_jsq, &route_spread_static, &route_spread_least_finish,
+    &route_best_fit,     &route_spread_so,        &route_pool_pm,       &route_pool_ab,
+    &route_pool_lb,      &route_pool_scls,        &route_pool_fifo,     &route_pool_slo_odbs,
+    &route_pool_slo_dbs, &route_pool_odbs,        &route_pool_slo_dp,   &route_pool_s3,
 };
 
 const struct route_policy *route_find(const char *name)
@@ -37,11 +39,10 @@ void route_config_init(struct route_config *config)
         .tpot_ns = 30 * TIME_NS_PER_MS,
         .has_rebalance = true,
         .n_slice = 128,
-        .n_output_max = 1024,
         .n_batch = 12,
         .interval_factor = 0.5,
         .interval_ns_min = 3 * TIME_NS_PER_S,
-        .memory = ROUTE_MEMORY_PAGED,
+        .memory = MEMORY_PAGED,
         .zeta = 0.9,
         .block_tokens = 16,
         .cost = ROUTE_COST_WASTE,

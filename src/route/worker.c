@@ -194,7 +194,7 @@ static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
     uint64_t services = w->services | UINT64_C(1) << r->service;
-    int regime = w->n + 1 >= perf->b_switch && perf->b_switch > 0;
+    int regime = w->n + 1 >= perf->b_switch;
     int64_t target_ns = INT64_MAX;
     for (uint64_t left = services; left != 0; left &= left - 1)
         target_ns = min_i64(target_ns, tpot_ns(fit, __builtin_ctzll(left)));

@@ -35,8 +35,8 @@ static void choose(struct world *w, const struct route_fit *fit, struct route_pl
 }
 
 /* Engine 0 is off by +500,000 ps, engine 1 by -300,000. Of requests worth 100,010, 250,010 and
- * 400,010 on engine 0 the third gains most: 800,000 - 99,990 - 100,010. Then engine 1 is above, too,
- * and nothing gains any more. */
+ * 400,010 on engine 0 the third gains most: 800,000 - 99,990 - 100,010. Then engine 1 is above,
+ * too, and nothing gains any more. */
 static void test_by_hand(void **state)
 {
     (void)state;

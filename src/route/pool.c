@@ -1,0 +1,535 @@
+/* The central pools: all requests wait at the router, which composes whole batches (cohorts) of
+ * them and gives these to engines that run them as they are (scheduler cohort). A table of rows.
+ *
+ * SCLS's ladder pm, ab, lb, scls fetches all that is held every interval, cuts it by the DP into
+ * slices (requests come home after n_slice tokens and are held again with their tokens) and
+ * offloads the batches in turn or by max-min: the longest to the engine with the least load, which
+ * falls by the same estimate when the batch is over. scls stretches the interval: max(lambda min
+ * load, Gamma). The others compose when an engine has nothing to do: fifo (UELLM's baseline),
+ * slo-odbs, slo-dbs, odbs, slo-dp and s3; of the batches the one with the earliest deadline goes
+ * first. Their leases are the predicted length and a margin: who is cut comes back, nobody is
+ * truncated.
+ *
+ * so is a row of spread.c (a lease and turns). Sources: ALGORITHMS.md sections 4.2
+ * to 4.5, 5.2, 5.5, 6.8, D-20. */
+#include "base/time.h"
+#include "route/compose.h"
+#include "route/policies.h"
+#include "route/sent.h"
+
+enum pool_compose { COMPOSE_FIXED, COMPOSE_SLICES, COMPOSE_ODBS, COMPOSE_DEADLINES, COMPOSE_BINS };
+enum pool_key {
+    KEY_ARRIVAL,
+    KEY_INPUT,
+    KEY_SLO_LENGTH,
+    KEY_SLO,
+    KEY_LENGTH,
+    KEY_DEADLINE,
+    KEY_SIZE
+};
+struct pool_row {
+    enum pool_compose compose;
+    enum pool_key key;
+    bool is_timed;  /* composes every interval; else when an engine is idle */
+    bool is_capped; /* at most n_batch requests of a batch */
+    bool is_max_min, is_adaptive;
+};
+struct pool_cohort { /* a batch on its engine, while anybody of it is there */
+    int32_t n_left, n_input, n_output;
+    int64_t estimate_ps; /* 0 until all of it was sent */
+    uint32_t next;       /* the free ones */
+};
+struct pool {
+    const struct pool_row *row;
+    struct route_config config;
+    struct route_limits limits;
+    int64_t fetch_ns, interval_ns;
+    int32_t cursor;     /* in turn: the engine after the last */
+    uint32_t n_cohorts; /* the id of the last */
+    uint32_t filling;   /* index of the one being sent */
+    uint32_t first_free;
+    struct pool_cohort *cohorts; /* (n_requests) */
+    uint32_t *cohort_of;         /* (n_requests) index, by slot */
+    int64_t *loads;              /* (n_engines) ps */
+};
+
+static int32_t n_steps(const struct pool *pool, int32_t n_output)
+{
+    return pool->row->compose == COMPOSE_SLICES ? pool->config.n_slice : n_output;
+}
+
+/* ---- Opening. ---- */
+
+static size_t state_bytes(const struct route_limits *limits)
+{
+    size_t n = (size_t)limits->n_requests_max;
+    return align_up_u64(sizeof(struct pool), 8) + sizeof(struct pool_cohort) * n +
+           sizeof(int64_t) * (size_t)limits->n_engines_max + sizeof(uint32_t) * n;
+}
+
+static size_t scratch_bytes(const struct route_limits *limits)
+{
+    size_t n = (size_t)limits->n_requests_max;
+    return n * (2 * sizeof(struct route_item) + sizeof(struct route_batch)) +
+           (4 * n + 4 + n + 1) * sizeof(int64_t) +
+           (size_t)limits->n_engines_max * (sizeof(int64_t) + sizeof(int32_t)) +
+           (2 * n + 2) * sizeof(int32_t);
+}
+
+static void open_row(void *state, const struct route_limits *limits,
+                     const struct route_config *config, const struct pool_row *row)
+{
+    struct pool *pool = state;
+    *pool = (struct pool){ .row = row,
+                           .config = *config,
+                           .limits = *limits,
+                           .interval_ns = config->interval_ns_min,
+                           .first_free = ROUTE_NONE };
+    pool->cohorts = (void *)((unsigned char *)state + align_up_u64(sizeof *pool, 8));
+    pool->loads = (void *)(pool->cohorts + limits->n_requests_max);
+    pool->cohort_of = (void *)(pool->loads + limits->n_engines_max);
+    for (uint32_t i = (uint32_t)limits->n_requests_max; i-- > 0;) {
+        pool->cohorts[i].next = pool->first_free;
+        pool->first_free = i;
+        pool->cohort_of[i] = ROUTE_NONE;
+    }
+    for (int32_t e = 0; e < limits->n_engines_max; e++)
+        pool->loads[e] = 0;
+}
+
+/* ---- Composing. ---- */
+
+struct round { /* in the plan's scratch */
+    const struct pool *pool;
+    const struct route_view *view;
+    struct route_compose c; /* of the service at hand */
+    struct route_item *items;
+    struct route_batch *batches;
+    int32_t n_items, n_batches;
+    int64_t *loads;  /* (n_engines) */
+    int32_t *n_room; /* (n_engines) */
+    int32_t *order;  /* (n_batches) */
+    int32_t cursor;
+};
+
+static int64_t deadline_of(const struct route_view *view, const struct request *r)
+{
+    int64_t e2e_ns = view->services[r->service].slo.e2e_ns;
+    if (r->deadline_ns != TIME_NEVER)
+        return r->deadline_ns;
+    return e2e_ns > 0 ? r->arrived_ns + e2e_ns : TIME_NEVER;
+}
+
+/* S^3 doubles a prediction until it is more than there is. */
+static int32_t doubled(int32_t n, int32_t n_new)
+{
+    for (n = max_i32(n, 1); n <= n_new && n < INT32_MAX / 2;)
+        n *= 2;
+    return max_i32(n - n_new, 1);
+}
+
+static struct route_item item_of(const struct round *round, uint32_t slot)
+{
+    const struct pool *pool = round->pool;
+    const struct request *r = &round->view->requests[slot];
+    int32_t n_new = r->n_tokens - r->n_prompt;
+    struct route_item item = { .slot = slot,
+                               .n_input = r->n_tokens,
+                               .n_output = route_sent_predicted(round->view, r) - n_new,
+                               .deadline_ns = deadline_of(round->view, r) };
+    if (pool->row->compose == COMPOSE_BINS && r->n_predicted > 0)
+        item.n_output = doubled(r->n_predicted, n_new);
+    double slo_s = item.deadline_ns == TIME_NEVER
+                       ? 0
+                       : (double)(item.deadline_ns - round->view->now_ns) * 1e-9;
+    switch (pool->row->key) {
+    case KEY_ARRIVAL:
+        item.key = 0;
+        break;
+    case KEY_INPUT:
+        item.key = item.n_input;
+        break;
+    case KEY_SLO_LENGTH:
+        item.key = (int64_t)(1e6 * (pool->config.slo_weight * slo_s +
+                                    pool->config.length_weight * item.n_output));
+        break;
+    case KEY_SLO:
+        item.key = (int64_t)(1e6 * slo_s);
+        break;
+    case KEY_LENGTH:
+        item.key = item.n_output;
+        break;
+    case KEY_DEADLINE:
+        item.key = item.deadline_ns;
+        break;
+    case KEY_SIZE:
+        item.key = -((int64_t)item.n_input + item.n_output);
+        break;
+    }
+    return item;
+}
+
+/* What one engine holds, in the form that the config asks for: of those that serve it the least. */
+static struct memory_model memory_of(const struct round *round, int service)
+{
+    const struct route_config *config = &round->pool->config;
+    struct memory_model m = { .kind = config->memory,
+                              .bytes_per_token = round->view->services[service].kv_bytes_per_token,
+                              .zeta = config->zeta,
+                              .block_tokens = max_i32(config->block_tokens, 1) };
+    if (config->memory == MEMORY_RULES)
+        return memory_deepspeed_13b;
+    for (int32_t e = 0; e < round->view->n_engines; e++) {
+        const struct route_engine *engine = &round->view->engines[e];
+        int64_t bytes = engine->kv_bytes > 0 ? engine->kv_bytes : config->kv_bytes;
+        if ((engine->services >> service & 1) && bytes > 0)
+            m.available_bytes = m.available_bytes > 0 ? min_i64(m.available_bytes, bytes) : bytes;
+    }
+    if (m.bytes_per_token <= 0) /* nobody knows what a token takes */
+        m = (struct memory_model){ .kind = MEMORY_PADDED, .bytes_per_token = 1 };
+    return m;
+}
+
+static bool is_idle(const struct round *round, int32_t e)
+{
+    return round->view->engines[e].is_open && round->view->engines[e].n_sent == 0;
+}
+
+/* At most so many in a batch: the row's cap, D-20's, what an engine may take at once. */
+static int32_t n_max_of(const struct round *round, int service, int32_t n, int32_t *n_idle)
+{
+    const struct route_config *config = &round->pool->config;
+    int32_t n_max = LIMIT_BATCH_ITEMS, n_most = 0;
+    *n_idle = 0;
+    for (int32_t e = 0; e < round->view->n_engines; e++) {
+        const struct route_engine *engine = &round->view->engines[e];
+        if (!(engine->services >> service & 1))
+            continue;
+        *n_idle += is_idle(round, e);
+        n_most = max_i32(n_most, route_sent_limit(config, engine));
+    }
+    n_max = min_i32(n_max, max_i32(n_most, 1));
+    if (round->pool->row->is_capped)
+        n_max = min_i32(n_max, max_i32(config->n_batch, 1));
+    if (config->spreads_small && *n_idle > 0)
+        n_max = min_i32(n_max, (int32_t)div_up_i64(n, *n_idle));
+    return n_max;
+}
+
+static void compose_service(struct round *round, int service)
+{
+    static void (*const composers[])(struct route_compose *) = {
+        route_compose_fixed,     route_compose_slices, route_compose_odbs,
+        route_compose_deadlines, route_compose_bins,
+    };
+    const struct route_view *view = round->view;
+    struct route_compose *c = &round->c;
+    c->items = round->items + round->n_items;
+    c->batches = round->batches + round->n_batches;
+    c->n = c->n_batches = 0;
+    for (uint32_t at = view->services[service].first_held; at != ROUTE_NONE;
+         at = view->requests[at].next)
+        c->items[c->n++] = item_of(round, at);
+    c->config = &round->pool->config;
+    c->perf = &view->services[service].perf;
+    c->memory = memory_of(round, service);
+    c->now_ns = view->now_ns;
+    c->n_steps = n_steps(round->pool, 0);
+    c->n_max = n_max_of(round, service, c->n, &c->n_idle);
+    if (round->pool->row->key != KEY_ARRIVAL)
+        route_compose_sort(c);
+    composers[round->pool->row->compose](c);
+    for (int32_t i = 0; i < c->n_batches; i++) {
+        c->batches[i].first += round->n_items;
+        c->batches[i].service = (uint16_t)service;
+    }
+    round->n_items += c->n;
+    round->n_batches += c->n_batches;
+}
+
+/* ---- Offloading. ---- */
+
+/* Longest first for max-min; in turn as composed; else the earliest deadline first. */
+static bool is_before(const struct round *round, int32_t a, int32_t b)
+{
+    const struct route_batch *x = &round->batches[a], *y = &round->batches[b];
+    if (round->pool->row->is_max_min && x->serve_ps != y->serve_ps)
+        return x->serve_ps > y->serve_ps;
+    bool is_by_deadline = round->pool->row->key != KEY_ARRIVAL && !round->pool->row->is_timed;
+    if (is_by_deadline && x->deadline_ns != y->deadline_ns)
+        return x->deadline_ns < y->deadline_ns;
+    return a < b;
+}
+
+static void sift(struct round *round, int32_t at, int32_t n)
+{
+    int32_t *heap = round->order;
+    for (int32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_before(round, heap[child], heap[child + 1]))
+            child++; /* the later on top: taken off, it goes to the end */
+        if (!is_before(round, heap[at], heap[child]))
+            return;
+        int32_t batch = heap[at];
+        heap[at] = heap[child];
+        heap[child] = batch;
+    }
+}
+
+static void order_batches(struct round *round)
+{
+    int32_t n = round->n_batches;
+    for (int32_t i = 0; i < n; i++)
+        round->order[i] = i;
+    for (int32_t i = n / 2; i-- > 0;)
+        sift(round, i, n);
+    while (n-- > 1) {
+        int32_t batch = round->order[0];
+        round->order[0] = round->order[n];
+        round->order[n] = batch;
+        sift(round, 0, n);
+    }
+}
+
+static bool may_take(const struct round *round, int32_t e, const struct route_batch *batch)
+{
+    const struct route_engine *engine = &round->view->engines[e];
+    if (!engine->is_open || !(engine->services >> batch->service & 1))
+        return false;
+    /* An idle one takes a single batch: its room is whole until then. */
+    bool is_fresh = round->n_room[e] == route_sent_limit(&round->pool->config, engine);
+    return round->n_room[e] >= batch->n && (round->pool->row->is_timed || is_fresh);
+}
+
+static int32_t engine_for(const struct round *round, const struct route_batch *batch)
+{
+    int32_t n = round->view->n_engines, best = -1;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t e = round->pool->row->is_max_min ? i : (round->cursor + i) % n;
+        if (!may_take(round, e, batch))
+            continue;
+        if (!round->pool->row->is_max_min)
+            return e;
+        if (best < 0 || round->loads[e] < round->loads[best])
+            best = e;
+    }
+    return best;
+}
+
+/* Tokens until a request comes home: the slice, or what is predicted of its batch and a margin; of
+ * itself in S^3, which reserves each its own. */
+static int32_t lease_of(const struct round *round, const struct route_batch *batch,
+                        const struct route_item *item)
+{
+    const struct route_config *config = &round->pool->config;
+    switch (round->pool->row->compose) {
+    case COMPOSE_SLICES:
+        return config->n_slice;
+    case COMPOSE_FIXED:
+        return 0;
+    case COMPOSE_BINS:
+        return item->n_output;
+    default:
+        return batch->n_output + config->n_margin;
+    }
+}
+
+static void offload(struct round *round, struct route_plan *plan, const struct route_batch *batch,
+                    uint32_t *id)
+{
+    int32_t e = engine_for(round, batch);
+    if (e < 0 || plan->n_choices + batch->n > plan->n_choices_max)
+        return;
+    *id = *id + 1 == 0 ? 1 : *id + 1;
+    for (int32_t i = batch->first; i < batch->first + batch->n; i++)
+        plan->choices[plan->n_choices++] =
+            (struct route_choice){ .slot = round->items[i].slot,
+                                   .engine = (uint16_t)e,
+                                   .n_cohort = (uint16_t)batch->n,
+                                   .cohort = *id,
+                                   .n_lease = lease_of(round, batch, &round->items[i]) };
+    round->loads[e] += batch->serve_ps;
+    round->n_room[e] -= batch->n;
+    round->cursor = (e + 1) % round->view->n_engines;
+}
+
+/* ---- A round. ---- */
+
+static struct round begin(const struct pool *pool, const struct route_view *view,
+                          struct route_plan *plan)
+{
+    struct round round = { .pool = pool, .view = view, .cursor = pool->cursor };
+    size_t n = (size_t)pool->limits.n_requests_max;
+    round.items = plan->scratch;
+    round.c.spare = round.items + n;
+    round.batches = (void *)(round.c.spare + n);
+    round.c.cost = (void *)(round.batches + n);
+    round.c.time = round.c.cost + 4 * n + 4;
+    round.loads = round.c.time + n + 1;
+    round.n_room = (void *)(round.loads + pool->limits.n_engines_max);
+    round.order = round.n_room + pool->limits.n_engines_max;
+    round.c.from = round.order + n + 1;
+    for (int32_t e = 0; e < view->n_engines; e++) {
+        const struct route_engine *engine = &view->engines[e];
+        round.loads[e] = pool->loads[e];
+        round.n_room[e] = route_sent_limit(&pool->config, engine) - engine->n_sent;
+    }
+    return round;
+}
+
+static bool is_due(const struct pool *pool, const struct route_view *view, struct route_plan *plan)
+{
+    if (pool->row->is_timed) {
+        plan->wake_ns = pool->fetch_ns + pool->interval_ns;
+        return view->now_ns >= plan->wake_ns;
+    }
+    plan->wake_ns = TIME_NEVER;
+    for (int32_t e = 0; e < view->n_engines; e++) {
+        const struct route_engine *engine = &view->engines[e];
+        if (engine->is_open && engine->n_sent == 0 && (engine->services & view->services_held))
+            return true;
+    }
+    return false;
+}
+
+static void plan(const void *state, const struct route_view *view, struct route_plan *plan)
+{
+    const struct pool *pool = state;
+    uint32_t id = pool->n_cohorts;
+    plan->n_choices = plan->n_engines_wanted = 0;
+    if (!is_due(pool, view, plan))
+        return;
+    if (pool->row->is_timed)
+        plan->wake_ns = view->now_ns + pool->interval_ns;
+    struct round round = begin(pool, view, plan);
+    for (uint64_t left = view->services_held; left != 0; left &= left - 1)
+        compose_service(&round, __builtin_ctzll(left));
+    order_batches(&round);
+    for (int32_t i = 0; i < round.n_batches; i++)
+        offload(&round, plan, &round.batches[round.order[i]], &id);
+}
+
+/* ---- What happens. ---- */
+
+/* The interval until the next fetch: max(lambda min load, Gamma). */
+static void set_interval(struct pool *pool, const struct route_view *view)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t e = 0; e < view->n_engines; e++) {
+        if (view->engines[e].is_open)
+            least = min_i64(least, pool->loads[e]);
+    }
+    pool->interval_ns = pool->config.interval_ns_min;
+    if (least < INT64_MAX)
+        pool->interval_ns = max_i64(pool->interval_ns,
+                                    (int64_t)(pool->config.interval_factor * (double)least / 1000));
+}
+
+static void note_sent(struct pool *pool, const struct route_view *view,
+                      const struct route_event *event)
+{
+    const struct route_choice *choice = event->choice;
+    const struct request *r = &view->requests[event->slot];
+    if (choice->cohort != pool->n_cohorts) { /* its first */
+        pool->n_cohorts = choice->cohort;
+        pool->filling = pool->first_free;
+        pool->first_free = pool->cohorts[pool->filling].next;
+        pool->cohorts[pool->filling] = (struct pool_cohort){ 0 };
+    }
+    struct pool_cohort *cohort = &pool->cohorts[pool->filling];
+    pool->cohort_of[event->slot] = pool->filling;
+    cohort->n_left++;
+    cohort->n_input = max_i32(cohort->n_input, r->n_tokens);
+    cohort->n_output =
+        max_i32(cohort->n_output, route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt));
+    pool->fetch_ns = view->now_ns;
+    pool->cursor = (event->engine + 1) % view->n_engines;
+    /* Everybody of it brings the estimate up to date; the last makes it that of the batch. */
+    pool->loads[event->engine] -= cohort->estimate_ps;
+    cohort->estimate_ps = route_compose_serve_ps(&view->services[r->service].perf, cohort->n_left,
+                                                 cohort->n_input, n_steps(pool, cohort->n_output));
+    pool->loads[event->engine] += cohort->estimate_ps;
+    if (pool->row->is_adaptive)
+        set_interval(pool, view);
+}
+
+/* One of a batch has left its engine; with the last the engine's load falls by the estimate. */
+static void note_left(struct pool *pool, const struct route_event *event)
+{
+    uint32_t index = pool->cohort_of[event->slot];
+    struct pool_cohort *cohort = &pool->cohorts[index];
+    pool->cohort_of[event->slot] = ROUTE_NONE;
+    if (--cohort->n_left > 0)
+        return;
+    pool->loads[event->engine] -= cohort->estimate_ps;
+    cohort->next = pool->first_free;
+    pool->first_free = index;
+}
+
+/* Fetches come every interval whether or not anybody is there: the first to wait after a pause
+ * meets the next of them. */
+static void pass_empty(struct pool *pool, int64_t now_ns)
+{
+    int64_t passed_ns = now_ns - pool->fetch_ns;
+    if (pool->interval_ns > 0 && passed_ns > pool->interval_ns)
+        pool->fetch_ns += passed_ns / pool->interval_ns * pool->interval_ns;
+}
+
+static void saw(void *state, const struct route_view *view, const struct route_event *event)
+{
+    struct pool *pool = state;
+    switch (event->what) {
+    case ROUTE_ARRIVED:
+        if (view->n_held == 1)
+            pass_empty(pool, view->now_ns);
+        return;
+    case ROUTE_SENT:
+        note_sent(pool, view, event);
+        return;
+    case ROUTE_RETURNED:
+    case ROUTE_ENDED:
+        note_left(pool, event);
+        return;
+    case ROUTE_ASKED:
+        if (view->now_ns >= pool->fetch_ns + pool->interval_ns)
+            pool->fetch_ns = view->now_ns;
+        return;
+    default:
+        return;
+    }
+}
+
+#define ROW(id, text, what, ...)                                                                   \
+    static const struct pool_row id = { __VA_ARGS__ };                                             \
+    static void id##_open(void *state, const struct route_limits *limits,                          \
+                          const struct route_config *config)                                       \
+    {                                                                                              \
+        open_row(state, limits, config, &id);                                                      \
+    }                                                                                              \
+    const struct route_policy route_pool_##id = { .name = text,                                    \
+                                                  .summary = what,                                 \
+                                                  .state_bytes = state_bytes,                      \
+                                                  .scratch_bytes = scratch_bytes,                  \
+                                                  .open = id##_open,                               \
+                                                  .plan = plan,                                    \
+                                                  .saw = saw,                                      \
+                                                  .fits = route_sent_fits }
+ROW(pm, "pm", "slices, batches by the DP up to a fixed size, in turn (SCLS's ladder)",
+    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_capped = true);
+ROW(ab, "ab", "pm without the fixed size (SCLS's ladder)", .compose = COMPOSE_SLICES,
+    .key = KEY_INPUT, .is_timed = true);
+ROW(lb, "lb", "ab, to the engine with the least load (SCLS's ladder)", .compose = COMPOSE_SLICES,
+    .key = KEY_INPUT, .is_timed = true, .is_max_min = true);
+ROW(scls, "scls", "slices, the DP, max-min, an interval that follows the load (SCLS)",
+    .compose = COMPOSE_SLICES, .key = KEY_INPUT, .is_timed = true, .is_max_min = true,
+    .is_adaptive = true);
+ROW(fifo, "fifo", "batches of a fixed size in order of arrival (UELLM's baseline)",
+    .compose = COMPOSE_FIXED, .key = KEY_ARRIVAL, .is_capped = true);
+ROW(slo_odbs, "slo-odbs", "batches of like deadline and length (UELLM)", .compose = COMPOSE_ODBS,
+    .key = KEY_SLO_LENGTH);
+ROW(slo_dbs, "slo-dbs", "slo-odbs by deadline alone (UELLM)", .compose = COMPOSE_ODBS,
+    .key = KEY_SLO);
+ROW(odbs, "odbs", "slo-odbs by length alone (UELLM)", .compose = COMPOSE_ODBS, .key = KEY_LENGTH);
+ROW(slo_dp, "slo-dp", "by deadline, cut where time and lateness are least",
+    .compose = COMPOSE_DEADLINES, .key = KEY_DEADLINE);
+ROW(s3, "s3", "first fit by decreasing predicted size (S^3)", .compose = COMPOSE_BINS,
+    .key = KEY_SIZE);

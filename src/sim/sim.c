@@ -218,6 +218,8 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
     *r = (struct request){
         .id = ask->number << SIM_LIVE_BITS | index,
         .service = ask->service,
+        .tenant = ask->tenant,
+        .priority = ask->priority,
         .n_prompt = ask->n_prompt,
         .n_tokens = ask->n_prompt,
         .n_tokens_max = min_i32(ask->n_prompt + ask->n_output, sim->options->n_tokens_max),

@@ -107,6 +107,7 @@ const struct sim_workload_mix *sim_workload_mixes_at(uint32_t index); /* NULL be
 /* workload_replay.c: what is played from files. */
 enum status sim_workload_replay_file(struct sim_workload_part *part) MUST_USE;
 enum status sim_workload_replay_functions(struct sim_workload_part *part) MUST_USE;
+enum status sim_workload_servegen(struct sim_workload_part *part) MUST_USE; /* from its files */
 /* The pairs of lengths in a file. */
 enum status sim_workload_replay_pairs(struct sim_workload_part *part, const char *path,
                                       const struct sim_pair **pairs, uint32_t *n) MUST_USE;

@@ -205,6 +205,8 @@ static enum status make_part(struct sim_workload_part *part)
             return sim_workload_part_bad(part, "which file? %s:PATH", part->kind);
         return kinds[i].make(part);
     }
+    if (part->path != NULL && strcmp(part->kind, "servegen") == 0)
+        return sim_workload_servegen(part);
     if (part->path != NULL)
         return sim_workload_part_bad(part, "\"%.60s\" is not key=value", part->path);
     if (sim_workload_lengths_has(part->kind))

@@ -1,10 +1,13 @@
 /* The tables are well formed, and what is drawn from them has the figures of the rows that they
  * were made of. */
 #include "../test.h"
+#include "base/file.h"
 #include "sim/tables.h"
+#include "sim/trace.h"
 #include "sim/workload_draw.h"
 
 enum { N = 40000, SEED = 5 };
+static const char *source_root = ".";
 
 static int compare(const void *a, const void *b)
 {
@@ -74,6 +77,49 @@ static void lengths_are_as_in_their_traces(void **state)
     assert_null(sim_tables_find("nothing"));
 }
 
+/* The tables' figures are the rows': read again from the trace itself, where it lies. */
+static void tables_are_as_their_traces_say(void **state)
+{
+    static const struct {
+        const char *name, *path;
+    } rows[] = {
+        { "azure-conv", "azure-llm-2023/AzureLLMInferenceTrace_conv.csv" },
+        { "azure-code", "azure-llm-2023/AzureLLMInferenceTrace_code.csv" },
+        { "lmsys", "apex-plus/llama_lmsys_05.csv" },
+        { "alpaca", "helix/alpaca_lens.csv" },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct sim_joint_table *t = sim_tables_find(rows[i].name);
+        struct fault fault = { { 0 } };
+        struct sim_trace trace;
+        char path[512];
+        snprintf(path, sizeof(path), "%s/../shared/data/%s", source_root, rows[i].path);
+        if (!file_exists(path))
+            TEST_SKIP("no ../shared beside the repository");
+        if (sim_trace_read(&trace, path, &fault) != STATUS_OK)
+            fail_msg("%s", fault.text);
+        size_t n = trace.n_rows;
+        int32_t *prompts = malloc(n * sizeof(*prompts)), *outputs = malloc(n * sizeof(*outputs));
+        double n_prompt = 0, n_output = 0;
+        for (size_t k = 0; k < n; k++) {
+            n_prompt += prompts[k] = trace.rows[k].n_prompt;
+            n_output += outputs[k] = trace.rows[k].n_output;
+        }
+        qsort(prompts, n, sizeof(prompts[0]), compare);
+        qsort(outputs, n, sizeof(outputs[0]), compare);
+        assert_int_equal(n, t->n_rows);
+        is_near(t->name, n_prompt / (double)n * 1000, t->mean_prompt * 1000, 0.0005);
+        is_near(t->name, n_output / (double)n * 1000, t->mean_output * 1000, 0.0005);
+        assert_true(prompts[n / 2] == t->p50_prompt && outputs[n / 2] == t->p50_output);
+        assert_true(prompts[n * 99 / 100] == t->p99_prompt);
+        assert_true(outputs[n * 99 / 100] == t->p99_output);
+        free(prompts);
+        free(outputs);
+        sim_trace_free(&trace);
+    }
+}
+
 static double mean_of(const struct sim_profile *profile)
 {
     double sum = 0;
@@ -129,10 +175,13 @@ static void lengths_go_together_as_in_the_trace(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        source_root = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_are_as_in_their_traces),
+        cmocka_unit_test(tables_are_as_their_traces_say),
         cmocka_unit_test(rates_have_the_mean_one),
         cmocka_unit_test(lengths_go_together_as_in_the_trace),
     };

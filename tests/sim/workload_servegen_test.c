@@ -1,0 +1,161 @@
+/* ServeGen's files: a small pair written here, bad lines, and the published ones where they are. */
+#include "../test.h"
+#include "base/file.h"
+#include "base/time.h"
+#include "sim/workload.h"
+#include <sys/stat.h>
+
+static const char *source_root = ".";
+static char folder[] = "/tmp/shoal_servegen_XXXXXX";
+static struct sim_workload w;
+static struct fault fault;
+
+static void write_file(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(file_write(path, text, strlen(text), &fault), STATUS_OK);
+}
+
+static enum status parse(const char *keys)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "servegen:%s%s", folder, keys);
+    sim_workload_free(&w);
+    sim_workload_init(&w);
+    return sim_workload_parse(&w, text, &fault);
+}
+
+static const char clients[] = "model,client,t0_s,rate_rps,cv,dist,p1,p2\n"
+                              "m,3,0,2,1.5,Gamma,0.44,1\n"
+                              "m,3,600,4,1.5,Gamma,0.44,1\n"
+                              "m,8,600,6,2.2,Weibull,0.5,1\n"
+                              "m,8,1200,1,9,Weibull,0.1,1\n"
+                              "other,3,0,100,1,Gamma,1,1\n";
+static const char lengths[] = "m\t3\t0\tinput_tokens\t4\t100:1 200:3\n"
+                              "m\t3\t0\toutput_tokens\t4\t10:2 20:2\n"
+                              "m\t3\t0\treason_ratio\t4\t0.5:2 0.25:2\n"
+                              "other\t3\t0\tinput_tokens\t1\t9999:1\n";
+
+static void each_client_is_a_source(void **state)
+{
+    struct sim_stream stream;
+    struct sim_ask ask;
+    int64_t n = 0, n_first = 0, n_prompt = 0, n_output = 0;
+    (void)state;
+    write_file("clients.csv", clients);
+    write_file("lengths.tsv", lengths);
+    if (parse(",clients=m,to=20m,model=llama-2-7b") != STATUS_OK)
+        fail_msg("%s", fault.text);
+    assert_true(w.n_services == 1 && w.n_more == 1);
+    assert_string_equal(w.services[0].name, "m");
+    const struct sim_traffic *a = &w.services[0], *b = &w.more[0];
+    assert_true(a->rate_per_s == 3 && b->rate_per_s == 3);
+    assert_true(a->arrivals == SIM_GAMMA && a->cv == 1.5);
+    assert_true(b->arrivals == SIM_WEIBULL && b->shape == 0.5);
+    assert_true(b->profile->n == 2 && b->profile->factors[0] == 0 && b->profile->factors[1] == 2);
+    w.until_ns = 20000 * TIME_NS_PER_S;
+    sim_workload_begin(&stream, &w);
+    while (sim_workload_next(&stream, &ask)) {
+        n++;
+        n_first += ask.arrived_ns / TIME_NS_PER_S % 1200 < 600;
+        n_prompt += ask.n_prompt;
+        n_output += ask.n_output;
+        assert_true(ask.n_prompt == 100 || ask.n_prompt == 200);
+    }
+    sim_workload_end(&stream);
+    assert_true(n > 114000 && n < 126000); /* 6 a second */
+    assert_true((double)n_first / (double)n > 0.155 &&
+                (double)n_first / (double)n < 0.2); /* 2 : 10 */
+    assert_true((double)n_prompt / (double)n > 174 && (double)n_prompt / (double)n < 176);
+    assert_true((double)n_output / (double)n > 14.8 && (double)n_output / (double)n < 15.2);
+    assert_int_equal(parse(",clients=m,to=20m,rate=12,step=60s"), STATUS_OK);
+    assert_true(w.services[0].rate_per_s == 6 && w.services[0].profile->step_s == 60);
+}
+
+static void bad_lines_are_named(void **state)
+{
+    static const struct {
+        const char *clients, *lengths, *end;
+    } rows[] = {
+        { "h\nm,3,0,2,1.5,Normal,0.44,1\n", lengths,
+          "clients.csv:2: not model,client,t0_s,rate_rps,cv,Gamma|Weibull,shape,scale" },
+        { "h\nm,3,0,nan,1.5,Gamma,0.44,1\n", lengths,
+          "clients.csv:2: not model,client,t0_s,rate_rps,cv,Gamma|Weibull,shape,scale" },
+        { "h\nm,3,0,2\n", lengths,
+          "clients.csv:2: not model,client,t0_s,rate_rps,cv,Gamma|Weibull,shape,scale" },
+        { clients, "m\tx\n", "lengths.tsv:1: not model, client, t0_s, field, n, value:count ..." },
+        { clients, "m\t3\t0\tinput_tokens\t1\t12\n", "lengths.tsv:1: \"12\" is not value:count" },
+        { clients, "m\t3\t0\tinput_tokens\t1\t12:-1\n",
+          "lengths.tsv:1: \"12\" is not value:count" },
+        { clients, "m\t3\t0\tinput_tokens\t1\t12:1\n",
+          "workload: servegen: no lengths of m in these hours" },
+        { "h\n", lengths, "workload: servegen: no clients of m in these hours" },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        write_file("clients.csv", rows[i].clients);
+        write_file("lengths.tsv", rows[i].lengths);
+        assert_int_equal(parse(",clients=m,to=20m"), STATUS_BAD_INPUT);
+        const char *end = strstr(fault.text, rows[i].end);
+        if (end == NULL || strcmp(end, rows[i].end) != 0)
+            fail_msg("%s", fault.text);
+    }
+    assert_int_equal(parse(",clients=m,from=20m,to=20m"), STATUS_BAD_INPUT);
+}
+
+static void the_published_files_are_read(void **state)
+{
+    static const char *const names[] = { "clients.csv", "lengths.tsv" };
+    char command[1200], path[512];
+    struct sim_expected expected;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/../shared/data/servegen/%s.xz", source_root, names[i]);
+        if (!file_exists(path))
+            TEST_SKIP("no ../shared beside the repository");
+        snprintf(command, sizeof(command), "xz -dc '%s' > %s/%s", path, folder, names[i]);
+        assert_int_equal(system(command), 0);
+    }
+    if (parse(",clients=deepseek-r1,to=24h") != STATUS_OK)
+        fail_msg("%s", fault.text);
+    sim_workload_expect(&w, 0, &expected);
+    printf("deepseek-r1: %u clients, %.2f/s, %.1f and %.1f tokens\n", w.n_more + 1,
+           expected.rate_per_s, expected.n_prompt, expected.n_output);
+    /* 73 clients, 16.0 requests/s, means of 1,268 and 1,527 (counted over samples). */
+    assert_int_equal(w.n_more + 1, 73);
+    assert_true(expected.rate_per_s > 15.5 && expected.rate_per_s < 16.5);
+    assert_true(expected.n_prompt > 1268 * 0.85 && expected.n_prompt < 1268 * 1.15);
+    assert_true(expected.n_output > 1527 * 0.85 && expected.n_output < 1527 * 1.15);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int end(void **state)
+{
+    static const char *const names[] = { "clients.csv", "lengths.tsv" };
+    char path[128];
+    (void)state;
+    sim_workload_free(&w);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_client_is_a_source),
+        cmocka_unit_test(bad_lines_are_named),
+        cmocka_unit_test(the_published_files_are_read),
+    };
+    if (argc > 1)
+        source_root = argv[1];
+    return cmocka_run_group_tests(tests, begin, end);
+}

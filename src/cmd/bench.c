@@ -1,0 +1,215 @@
+/* shoal bench: replays a workload against any OpenAI-compatible server and judges every answer. */
+#include "cmd/bench.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cmd/verbs.h"
+#include <curl/curl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool parse(struct bench_options *o, int argc, char **argv)
+{
+    const struct flags_row rows[] = {
+        { "workload", "TEXT", FLAGS_TEXTS, &o->workload, 0, 0,
+          "what is asked (repeatable: all at once); see docs/SIMULATOR.md", NULL },
+        { "models", "A,B", FLAGS_TEXT, &o->models, 0, 0,
+          "the model of each service, instead of the workload's names", NULL },
+        { "seed", "N", FLAGS_I64, &o->seed, 0, 0, "of arrivals, lengths and words: 1", NULL },
+        { "requests", "N", FLAGS_I64, &o->n_requests, 1, 1e7, "how many", NULL },
+        { "duration", "T", FLAGS_DURATION, &o->duration_ns, 0, 0, "arrivals end here", NULL },
+        { "rate-scale", "F", FLAGS_F64, &o->rate_scale, 1e-9, 1e9, "times as many a second", NULL },
+        { "concurrency", "N", FLAGS_I64, &o->n_at_once, 1, 65536,
+          "closed loop: so many at any time, whatever the arrivals say", NULL },
+        { "prompt", "text|ids", FLAGS_TEXT, &o->prompt, 0, 0,
+          "prompts as seeded words (default), or as token ids", NULL },
+        { "vocabulary", "N", FLAGS_I64, &o->n_vocabulary, 4, 1 << 20, "ids are below this: 256",
+          NULL },
+        { "solo", "N", FLAGS_I64, &o->n_solo, 0, 1000,
+          "first measure so many requests of each model alone: 3; 0: no normalized latency", NULL },
+        { "check", NULL, FLAGS_SWITCH, &o->checks, 0, 0,
+          "ask those twice alone, and compare their answers with each other and under load", NULL },
+        { "stops", NULL, FLAGS_SWITCH, &o->stops_early, 0, 0,
+          "answers may end with an end token before their length", NULL },
+        { "timeout", "T", FLAGS_DURATION, &o->timeout_ns, 1e6, 1e15, "of one request: 10m", NULL },
+        { "key", "KEY", FLAGS_TEXT, &o->key, 0, 0, "API key: $SHOAL_API_KEY", NULL },
+        { "core", "N", FLAGS_I64, &o->core, 0, 1023, "stay on this processor", NULL },
+        { "csv", "FILE", FLAGS_TEXT, &o->csv, 0, 0, "write the records (.jsonl: as JSONL)", NULL },
+        { "html", "FILE", FLAGS_TEXT, &o->html, 0, 0, "write a page with plots", NULL },
+        { "json", NULL, FLAGS_SWITCH, &o->is_json, 0, 0, "print JSON", NULL },
+    };
+    const struct flags flags = {
+        "Replays a workload against an OpenAI-compatible server, streaming, and judges every "
+        "answer. Exit code 0: all were right; 1: some were not; 2: it could not run.",
+        "URL",
+        rows,
+        COUNT_OF(rows),
+        1,
+        1
+    };
+    int n_plain;
+    *o = (struct bench_options){ .prompt = "text",
+                                 .key = getenv("SHOAL_API_KEY"),
+                                 .seed = 1,
+                                 .n_vocabulary = 256,
+                                 .n_solo = 3,
+                                 .core = -1,
+                                 .timeout_ns = 600 * TIME_NS_PER_S };
+    if (!flags_parse(&flags, argc, argv, &o->url, &n_plain))
+        return false;
+    if (strcmp(o->prompt, "text") != 0 && strcmp(o->prompt, "ids") != 0) {
+        fprintf(stderr, "shoal: --prompt is text or ids\n");
+        return false;
+    }
+    return true;
+}
+
+static void show_progress(void *self, size_t n_over, size_t n)
+{
+    const struct bench *bench = self;
+    fprintf(stderr, "\r%s %zu of %zu ", bench->is_solo ? "alone:" : "under load:", n_over, n);
+    if (n_over == n)
+        fprintf(stderr, "\r%40s\r", "");
+    fflush(stderr);
+}
+
+static struct bench_load load_of(struct bench *bench)
+{
+    bool is_seen = isatty(STDERR_FILENO) != 0 && !bench->options.is_json;
+    return (struct bench_load){ .url = bench->endpoint,
+                                .key = bench->options.key,
+                                .timeout_ns = bench->options.timeout_ns,
+                                .may_stop_early = bench->options.stops_early,
+                                .body = bench_asks_body,
+                                .self = bench,
+                                .progress = is_seen ? show_progress : NULL };
+}
+
+/* The calls of each model that are measured alone: spread evenly over its calls. With --check each
+ * stands there twice. */
+static void choose_solos(struct bench *bench)
+{
+    int32_t n_services = bench->set.n_services;
+    size_t n_each = (size_t)bench->options.n_solo * (bench->options.checks ? 2 : 1);
+    bench->solo_calls = mem_take((n_each * (size_t)n_services + 1) * sizeof(size_t));
+    for (int32_t s = 0; s < n_services; s++) {
+        size_t n = 0, at = 0, taken = 0;
+        for (size_t i = 0; i < bench->n_calls; i++)
+            n += bench->calls[i].record.service == s;
+        size_t wanted = n < (size_t)bench->options.n_solo ? n : (size_t)bench->options.n_solo;
+        for (size_t i = 0; i < bench->n_calls && taken < wanted; i++) {
+            if (bench->calls[i].record.service != s || at++ * wanted < taken * n)
+                continue;
+            taken++;
+            bench->solo_calls[bench->n_solo_calls++] = i;
+            if (bench->options.checks)
+                bench->solo_calls[bench->n_solo_calls++] = i;
+        }
+    }
+}
+
+/* Measures each model alone; with --check the second answer must be the first. */
+static void run_solos(struct bench *bench)
+{
+    struct bench_load load = load_of(bench);
+    choose_solos(bench);
+    bench->solos_done = mem_take((bench->n_solo_calls + 1) * sizeof(*bench->solos_done));
+    for (size_t i = 0; i < bench->n_solo_calls; i++)
+        bench->solos_done[i].record = bench->calls[bench->solo_calls[i]].record;
+    load.n_at_once = 1;
+    bench->is_solo = true;
+    if (bench->n_solo_calls > 0)
+        bench_load_run(&load, bench->solos_done, bench->n_solo_calls);
+    bench->is_solo = false;
+    for (size_t i = 1; i < bench->n_solo_calls && bench->options.checks; i += 2) {
+        struct bench_call *call = &bench->solos_done[i];
+        if (record_is_done(&call->record) && record_is_done(&call[-1].record) &&
+            call->text_hash != call[-1].text_hash) {
+            call->record.why = RECORD_WRONG;
+            call->wrong = mem_copy_text("another answer when asked again");
+        }
+    }
+    /* Of two equal ones the second may find its prompt in the prefix cache: it is not measured. */
+    for (size_t i = 0; i < bench->n_solo_calls; i += bench->options.checks ? 2 : 1)
+        metrics_record_add(&bench->solo_set, &bench->solos_done[i].record);
+    for (int32_t s = 0; s < bench->set.n_services; s++)
+        bench_solo_fit(&bench->solo_set, s, &bench->solos[s]);
+}
+
+/* What the same requests answered alone and under load. */
+static void compare(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->n_solo_calls && bench->options.checks; i++) {
+        const struct bench_call *alone = &bench->solos_done[i];
+        struct bench_call *call = &bench->calls[bench->solo_calls[i]];
+        if (!record_is_done(&alone->record) || !record_is_done(&call->record) ||
+            alone->text_hash == call->text_hash)
+            continue;
+        bench->n_differing++;
+        call->record.why = RECORD_WRONG;
+        mem_give(call->wrong);
+        call->wrong = mem_copy_text("another answer than alone");
+    }
+}
+
+static void run(struct bench *bench)
+{
+    struct bench_load load = load_of(bench);
+    load.n_at_once = (int32_t)bench->options.n_at_once;
+    load.gaps = &bench->gaps;
+    bench->n_now_max = bench_load_run(&load, bench->calls, bench->n_calls);
+    compare(bench);
+    for (size_t i = 0; i < bench->n_calls; i++) {
+        struct record *record = &bench->calls[i].record;
+        record->solo_ns =
+            bench_solo_ns(&bench->solos[record->service], record->n_prompt, record->n_wanted);
+        metrics_record_add(&bench->set, record);
+    }
+}
+
+static void stay_on_core(int64_t core)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET((size_t)core, &cores);
+    if (core >= 0 && sched_setaffinity(0, sizeof(cores), &cores) != 0)
+        fprintf(stderr, "shoal: can't stay on processor %d\n", (int)core);
+}
+
+int verbs_bench(int argc, char **argv)
+{
+    struct bench *bench = mem_take(sizeof(*bench));
+    struct fault fault;
+    int code = 2;
+    if (!parse(&bench->options, argc, argv))
+        goto end;
+    const char *scheme = strstr(bench->options.url, "://") != NULL ? "" : "http://";
+    size_t n_url = strlen(bench->options.url);
+    while (n_url > 0 && bench->options.url[n_url - 1] == '/')
+        n_url--;
+    snprintf(bench->endpoint, sizeof(bench->endpoint), "%s%.*s/v1/completions", scheme, (int)n_url,
+             bench->options.url);
+    stay_on_core(bench->options.core >= 0 ? bench->options.core : -1);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    hist_init(&bench->gaps);
+    if (bench_asks_open(bench, &fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    } else {
+        bench_asks_measure(bench);
+        run_solos(bench);
+        run(bench);
+        code = bench_report(bench) ? 0 : 1;
+    }
+    for (size_t i = 0; i < bench->n_solo_calls; i++)
+        mem_give(bench->solos_done[i].wrong);
+    mem_give(bench->solo_calls);
+    mem_give(bench->solos_done);
+    metrics_record_set_free(&bench->solo_set);
+    bench_asks_close(bench);
+end:
+    mem_give(bench);
+    return code;
+}

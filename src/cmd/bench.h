@@ -1,0 +1,50 @@
+/* shoal bench in its parts: what it asks (bench_asks.c), the run (bench.c), what it found
+ * (bench_report.c). */
+#pragma once
+#include "base/hist.h"
+#include "cmd/bench_load.h"
+#include "cmd/bench_prompt.h"
+#include "cmd/bench_solo.h"
+#include "cmd/flags.h"
+#include "metrics/score.h"
+#include "sim/workload.h"
+
+struct bench_options {
+    const char *url, *key, *prompt, *models, *csv, *html;
+    struct flags_texts workload;
+    int64_t seed, n_requests, n_at_once, n_solo, n_vocabulary, duration_ns, timeout_ns, core;
+    double rate_scale;
+    bool checks, stops_early, is_json;
+};
+struct bench_text { /* how a text prompt of a call is built */
+    int32_t n_words;
+};
+struct bench {
+    struct bench_options options;
+    struct sim_workload workload;
+    struct sim_stream stream;
+    struct sim_ask *asks; /* (n_calls) */
+    struct bench_text *texts;
+    struct bench_call *calls;
+    size_t n_calls, n_now_max;
+    const char *models[LIMIT_SERVICES]; /* by service */
+    struct record_set set, solo_set;
+    struct bench_solo solos[LIMIT_SERVICES];
+    struct hist gaps;
+    struct score_service services[LIMIT_SERVICES];
+    size_t *solo_calls; /* (n_solo_calls) indices into calls */
+    struct bench_call *solos_done;
+    size_t n_solo_calls, n_inexact, n_differing;
+    bool is_solo; /* the bodies asked for now are those of solo_calls */
+    char endpoint[600];
+    char names[LIMIT_SERVICES][LIMIT_NAME_BYTES];
+};
+/* All requests of the workload, with their models and lengths. */
+enum status bench_asks_open(struct bench *bench, struct fault *fault) MUST_USE;
+void bench_asks_close(struct bench *bench);
+/* Makes text prompts as long as they should be, by the server's /tokenize where it has one. */
+void bench_asks_measure(struct bench *bench);
+/* The body of call i, as bench_load wants it. */
+void bench_asks_body(void *self, size_t i, struct str *out);
+/* Prints what was found and writes the files. True when every answer was right. */
+bool bench_report(struct bench *bench);

@@ -1,0 +1,28 @@
+/* The load: many streaming requests at once from one thread, over libcurl's sockets and epoll.
+ *
+ * Open loop: each request is sent when it is due, whatever became of those before. Closed loop: so
+ * many are under way at any time. How late the client itself was is in each record (late_ns). */
+#pragma once
+#include "base/hist.h"
+#include "base/str.h"
+#include "metrics/record.h"
+
+struct bench_call {
+    struct record record; /* in: id, service, arrived_ns, n_prompt, n_wanted, n_predicted */
+    uint64_t text_hash;   /* out: of the answer's text */
+    char *wrong;          /* out: what was wrong with the answer, for mem_give; NULL: nothing */
+};
+struct bench_load {
+    const char *url, *key; /* of the endpoint; the bearer's key or NULL */
+    int32_t n_at_once;     /* > 0: closed loop; 0: open loop by arrived_ns */
+    int64_t timeout_ns;    /* of one request */
+    bool may_stop_early;
+    /* The body of call i; asked before it is due. */
+    void (*body)(void *self, size_t i, struct str *out);
+    void *self;
+    void (*progress)(void *self, size_t n_over, size_t n); /* about ten times a second, or NULL */
+    struct hist *gaps;                                     /* all waits between pieces, or NULL */
+};
+/* Runs all n calls to their ends; times are from the start of the run. Returns the most requests
+ * that were under way at once. */
+size_t bench_load_run(const struct bench_load *load, struct bench_call *calls, size_t n);

@@ -1,0 +1,91 @@
+/* Prompts made of common words, so that a tokenizer makes about one token of each. */
+#include "cmd/bench_prompt.h"
+
+#include "base/json_out.h"
+
+static const char *const words[BENCH_WORDS] = {
+    "the",       "of",      "and",     "a",       "to",        "in",       "is",     "was",
+    "he",        "for",     "it",      "with",    "as",        "his",      "on",     "be",
+    "at",        "by",      "I",       "this",    "had",       "not",      "are",    "but",
+    "from",      "or",      "have",    "an",      "they",      "which",    "one",    "you",
+    "were",      "her",     "all",     "she",     "there",     "would",    "their",  "we",
+    "him",       "been",    "has",     "when",    "who",       "will",     "more",   "no",
+    "if",        "out",     "so",      "said",    "what",      "up",       "its",    "about",
+    "into",      "than",    "them",    "can",     "only",      "other",    "new",    "some",
+    "could",     "time",    "these",   "two",     "may",       "then",     "do",     "first",
+    "any",       "my",      "now",     "such",    "like",      "our",      "over",   "man",
+    "me",        "even",    "most",    "made",    "after",     "also",     "did",    "many",
+    "before",    "must",    "through", "back",    "years",     "where",    "much",   "your",
+    "way",       "well",    "down",    "should",  "because",   "each",     "just",   "those",
+    "people",    "how",     "too",     "little",  "state",     "good",     "very",   "make",
+    "world",     "still",   "own",     "see",     "men",       "work",     "long",   "get",
+    "here",      "between", "both",    "life",    "being",     "under",    "never",  "day",
+    "same",      "another", "know",    "while",   "last",      "might",    "us",     "great",
+    "old",       "year",    "off",     "come",    "since",     "against",  "go",     "came",
+    "right",     "used",    "take",    "three",   "states",    "himself",  "few",    "house",
+    "use",       "during",  "without", "again",   "place",     "American", "around", "however",
+    "home",      "small",   "found",   "thought", "went",      "say",      "part",   "once",
+    "general",   "high",    "upon",    "school",  "every",     "don",      "does",   "got",
+    "united",    "left",    "number",  "course",  "war",       "until",    "always", "away",
+    "something", "fact",    "though",  "water",   "less",      "public",   "put",    "think",
+    "almost",    "hand",    "enough",  "far",     "took",      "head",     "yet",    "government",
+    "system",    "better",  "set",     "told",    "nothing",   "night",    "end",    "why",
+    "called",    "didn",    "eyes",    "find",    "going",     "look",     "asked",  "later",
+    "knew",      "point",   "next",    "program", "city",      "business", "give",   "group",
+    "toward",    "young",   "days",    "let",     "room",      "word",     "side",   "social",
+    "given",     "present", "several", "order",   "national",  "possible", "rather", "second",
+    "face",      "per",     "among",   "form",    "important", "often",    "things", "looked",
+    "early",     "white",   "case",    "John",    "become",    "large",    "big",    "need",
+};
+
+int32_t bench_prompt_id(int32_t token, int32_t n_vocabulary)
+{
+    return 3 + (int32_t)((uint32_t)token % (uint32_t)(n_vocabulary - 3));
+}
+
+void bench_prompt_text(const int32_t *tokens, int32_t n_tokens, int32_t n_words, struct str *out)
+{
+    for (int32_t i = 0; i < n_words; i++) {
+        uint32_t word = (uint32_t)tokens[i % max_i32(n_tokens, 1)] % BENCH_WORDS;
+        if (i > 0)
+            str_add_char(out, ' ');
+        str_add_text(out, words[word]);
+    }
+}
+
+void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_vocabulary,
+                       struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "model");
+    json_out_text(&json, ask->model);
+    json_out_key(&json, "prompt");
+    if (ask->form == BENCH_TEXT) {
+        json_out_text(&json, text);
+    } else {
+        json_out_open(&json, '[');
+        for (int32_t i = 0; i < ask->n_prompt; i++)
+            json_out_i64(&json, bench_prompt_id(ask->tokens[i], n_vocabulary));
+        json_out_close(&json, ']');
+    }
+    json_out_key(&json, "max_tokens");
+    json_out_i64(&json, ask->n_output);
+    json_out_key(&json, "temperature");
+    json_out_i64(&json, 0);
+    json_out_key(&json, "seed");
+    json_out_i64(&json, (int64_t)(ask->seed & INT32_MAX));
+    if (ask->ignores_eos) {
+        json_out_key(&json, "ignore_eos");
+        json_out_bool(&json, true);
+    }
+    json_out_key(&json, "stream");
+    json_out_bool(&json, true);
+    json_out_key(&json, "stream_options");
+    json_out_open(&json, '{');
+    json_out_key(&json, "include_usage");
+    json_out_bool(&json, true);
+    json_out_close(&json, '}');
+    json_out_close(&json, '}');
+}

@@ -1,0 +1,24 @@
+/* What is asked: seeded prompts of given lengths, and the JSON around them. */
+#pragma once
+#include "base/str.h"
+
+enum { BENCH_WORDS = 256 };
+enum bench_form { BENCH_TEXT, BENCH_IDS };
+struct bench_ask {
+    const char *model;
+    enum bench_form form;
+    const int32_t *tokens; /* (n_prompt) the ids, or which words stand there */
+    int32_t n_prompt;
+    int32_t n_output;
+    uint64_t seed;
+    bool ignores_eos;
+};
+/* An id of the vocabulary for a virtual one: never one of the first three, which are special in
+ * most. n_vocabulary >= 4. */
+int32_t bench_prompt_id(int32_t token, int32_t n_vocabulary);
+/* n_words words of the text whose words are named by tokens (n_tokens; from the start again when
+ * there are not enough). */
+void bench_prompt_text(const int32_t *tokens, int32_t n_tokens, int32_t n_words, struct str *out);
+/* The body of POST /v1/completions. text: the prompt of BENCH_TEXT. */
+void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_vocabulary,
+                       struct str *out);

@@ -1,0 +1,15 @@
+/* How long requests take alone, learnt from a few: X(i, o) = TTFT(i) + (o - 1) TPOT, TTFT linear in
+ * the prompt's tokens. */
+#pragma once
+#include "metrics/record.h"
+
+struct bench_solo {
+    bool is_known;
+    double ttft_s, ttft_per_token_s, tpot_s;
+    double error; /* mean of |model - measured| / measured over the samples */
+    int32_t n;
+};
+/* From the done records of one service, measured one at a time. With one prompt length only, TTFT
+ * is their mean. */
+void bench_solo_fit(const struct record_set *set, int32_t service, struct bench_solo *out);
+int64_t bench_solo_ns(const struct bench_solo *solo, int32_t n_prompt, int32_t n_output);

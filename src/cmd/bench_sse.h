@@ -1,0 +1,22 @@
+/* Server-sent events, strictly: bytes in as they come, the data of whole events out.
+ *
+ * After the HTML standard, section 9.2.6: lines end with LF, CR or CR LF; data lines are joined by
+ * LF; a comment begins with a colon. A field that the standard does not know, a byte-order mark
+ * or an event of more than BENCH_SSE_BYTES_MAX is wrong: a browser would pass over it, a
+ * measurement may not. */
+#pragma once
+#include "base/str.h"
+
+enum { BENCH_SSE_BYTES_MAX = 4 << 20 };
+struct bench_sse {
+    struct str line, data;
+    bool has_data, after_cr;
+    const char *wrong; /* what was wrong first; NULL: nothing */
+};
+void bench_sse_init(struct bench_sse *sse);
+void bench_sse_free(struct bench_sse *sse);
+/* take hears of each event's data, zero-terminated; it lives until take returns. */
+void bench_sse_feed(struct bench_sse *sse, const char *bytes, size_t n,
+                    void (*take)(void *self, const char *data, size_t n), void *self);
+/* Is nothing left that was begun and not ended? */
+bool bench_sse_is_whole(const struct bench_sse *sse);

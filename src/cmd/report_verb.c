@@ -1,0 +1,119 @@
+/* shoal report: records of any runs, simulated or measured, side by side. */
+#include "cmd/flags.h"
+#include "cmd/verbs.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cmd/sim_cases.h"
+#include "metrics/plot.h"
+#include "metrics/score_print.h"
+#include <stdio.h>
+#include <string.h>
+
+struct report {
+    const char *paths[PLOT_RUNS_MAX], *html, *slo_rule;
+    bool is_json;
+    int n;
+    struct record_set sets[PLOT_RUNS_MAX];
+    struct score *scores[PLOT_RUNS_MAX];
+    struct score_options options;
+};
+
+static bool complain(const struct fault *fault)
+{
+    fprintf(stderr, "shoal: %s\n", fault->text);
+    return false;
+}
+
+static bool load(struct report *report)
+{
+    struct fault fault;
+    if (sim_cases_rule(report->slo_rule, &report->options.rule, &fault) != STATUS_OK)
+        return complain(&fault);
+    for (int i = 0; i < report->n; i++) {
+        struct record_set *set = &report->sets[i];
+        if (metrics_record_load(set, report->paths[i], &fault) != STATUS_OK) {
+            fprintf(stderr, "shoal: %s: %s\n", report->paths[i], fault.text);
+            return false;
+        }
+        metrics_record_sort(set);
+        report->scores[i] = mem_take(((size_t)set->n_services + 1) * sizeof(struct score));
+        metrics_score(set, &report->options, report->scores[i]);
+    }
+    return true;
+}
+
+static void print(const struct report *report, struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    if (report->is_json)
+        json_out_open(&json, '[');
+    for (int i = 0; i < report->n; i++) {
+        const struct score_sheet sheet = { &report->sets[i], &report->options, report->scores[i],
+                                           NULL };
+        if (report->is_json) {
+            json_out_open(&json, '{');
+            json_out_key(&json, "file");
+            json_out_text(&json, report->paths[i]);
+            metrics_score_print_json(&sheet, &json);
+            json_out_close(&json, '}');
+            continue;
+        }
+        str_printf(out, "%s%s\n", i > 0 ? "\n" : "", report->paths[i]);
+        metrics_score_print_table(&sheet, out);
+        metrics_score_print_attainment(&sheet, out);
+        str_printf(out, "records %016llx\n",
+                   (unsigned long long)metrics_record_hash(&report->sets[i]));
+    }
+    if (report->is_json) {
+        json_out_close(&json, ']');
+        str_add_char(out, '\n');
+    }
+}
+
+static bool save(const struct report *report, const char *text)
+{
+    struct plot_run runs[PLOT_RUNS_MAX];
+    struct fault fault;
+    struct str page;
+    for (int i = 0; i < report->n; i++)
+        runs[i] = (struct plot_run){ report->paths[i], &report->sets[i], report->scores[i] };
+    str_init(&page);
+    metrics_plot_page("Shoal: runs side by side", report->is_json ? "" : text, runs, report->n,
+                      &page);
+    enum status status = file_write(report->html, page.at, page.n, &fault);
+    str_free(&page);
+    return status == STATUS_OK || complain(&fault);
+}
+
+int verbs_report(int argc, char **argv)
+{
+    struct report report = { .slo_rule = "seallm-solo:5" };
+    const struct flags_row rows[] = {
+        { "slo", "RULE", FLAGS_TEXT, &report.slo_rule, 0, 0,
+          "what MET counts, seallm-solo:5; docs/METRICS.md has the others", NULL },
+        { "html", "FILE", FLAGS_TEXT, &report.html, 0, 0, "write a page that overlays them", NULL },
+        { "json", NULL, FLAGS_SWITCH, &report.is_json, 0, 0, "print JSON", NULL },
+    };
+    const struct flags flags = { "Figures and plots of records that sim and bench wrote.",
+                                 "RECORDS.csv...",
+                                 rows,
+                                 COUNT_OF(rows),
+                                 1,
+                                 PLOT_RUNS_MAX };
+    struct str out;
+    int code = 2;
+    str_init(&out);
+    if (flags_parse(&flags, argc, argv, report.paths, &report.n) && load(&report)) {
+        print(&report, &out);
+        fputs(out.at, stdout);
+        code = report.html == NULL || save(&report, out.at) ? 0 : 1;
+    }
+    str_free(&out);
+    for (int i = 0; i < report.n; i++) {
+        metrics_record_set_free(&report.sets[i]);
+        mem_give(report.scores[i]);
+    }
+    return code;
+}

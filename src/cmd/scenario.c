@@ -1,0 +1,182 @@
+/* The settings of a scenario: one table per part, for options and file alike. */
+#include "cmd/scenario.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+void scenario_init(struct scenario *scenario)
+{
+    *scenario = (struct scenario){
+        .device = "a100",
+        .preset = "default",
+        .predictor = "oracle",
+        .slo_rule = "seallm-solo:5",
+        .n_seeds = 1,
+        .n_lanes = 1,
+        .n_context = 16384,
+        .n_requests_max = 512,
+        .n_seqs_max = 256,
+        .n_batch_tokens_max = 2048,
+        .chunk_tokens = -1,
+        .block_tokens = 16,
+        .rate_scale = 1,
+        .memory_part = 0.9,
+        .target = 0.9,
+    };
+    pile_init(&scenario->pile);
+}
+
+void scenario_close(struct scenario *scenario)
+{
+    pile_free(&scenario->pile);
+}
+
+#define ROW(name, word, type, field, min, max, help)                                               \
+    (struct flags_row)                                                                             \
+    {                                                                                              \
+        name, word, type, &s->field, min, max, help, NULL                                          \
+    }
+
+int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
+{
+    const struct flags_row all[] = {
+        ROW("workload", "TEXT", FLAGS_TEXTS, workload, 0, 0, "what is asked (repeatable)"),
+        ROW("engines", "N", FLAGS_I64, n_engines, 1, 65535, "engines: as many as are needed"),
+        ROW("device", "NAME", FLAGS_TEXT, device, 0, 0, "what they run on: a100"),
+        ROW("tp", "N", FLAGS_I64, tp, 1, 64, "devices of an engine: as many as models need"),
+        ROW("memory-part", "X", FLAGS_F64, memory_part, 0.01, 1, "of it is used: 0.9"),
+        ROW("lanes", "N", FLAGS_I64, n_lanes, 1, LIMIT_LANES, "shares of an engine: 1"),
+        ROW("preset", "NAME", FLAGS_TEXT, preset, 0, 0, "policies of a paper: default"),
+        ROW("policy", "NAME", FLAGS_TEXT, policy, 0, 0, "scheduler of the engines"),
+        ROW("router", "NAME", FLAGS_TEXT, router, 0, 0, "which engine gets a request"),
+        ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0, "of output lengths: oracle"),
+        ROW("seed", "N", FLAGS_I64, seed, 1, 9e15, "of everything that is drawn"),
+        ROW("requests", "N", FLAGS_I64, n_requests, 1, 1e12, "how many"),
+        ROW("duration", "T", FLAGS_DURATION, duration_ns, 0, 0, "arrivals end here"),
+        ROW("until", "T", FLAGS_DURATION, until_ns, 0, 0, "the run ends here, finished or not"),
+        ROW("rate-scale", "F", FLAGS_F64, rate_scale, 1e-9, 1e9, "times as many a second"),
+        ROW("context", "N", FLAGS_I64, n_context, 16, LIMIT_CONTEXT, "longest request: 16384"),
+        ROW("max-requests", "N", FLAGS_I64, n_requests_max, 1, 65536, "of one engine: 512"),
+        ROW("max-batch", "N", FLAGS_I64, n_seqs_max, 1, LIMIT_BATCH_ITEMS, "of a batch: 256"),
+        ROW("max-batch-tokens", "N", FLAGS_I64, n_batch_tokens_max, 1, LIMIT_BATCH_TOKENS,
+            "prompt tokens of a batch: 2048"),
+        ROW("chunk-tokens", "N", FLAGS_I64, chunk_tokens, -1, LIMIT_BATCH_TOKENS,
+            "prompts in chunks; 0: whole; -1: the preset's"),
+        ROW("block-tokens", "N", FLAGS_I64, block_tokens, 0, 4096,
+            "of a KV block: 16; 0: what wastes least"),
+        ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
+        ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, 0, "target of every service"),
+        ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),
+        ROW("slo", "RULE", FLAGS_TEXT, slo_rule, 0, 0,
+            "what MET counts, seallm-solo:5; docs/METRICS.md has the others"),
+        ROW("compare", "A,B", FLAGS_TEXT, compare, 0, 0, "presets or policies, on equal seeds"),
+        ROW("seeds", "N", FLAGS_I64, n_seeds, 1, 1000, "runs with so many seeds"),
+        ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0, "runs at each of these rate scales"),
+        ROW("saturate", NULL, FLAGS_SWITCH, saturates, 0, 0,
+            "the highest rate that meets --target"),
+        ROW("target", "X", FLAGS_F64, target, 0, 1, "fraction that has to meet the SLO: 0.9"),
+        ROW("threads", "N", FLAGS_I64, n_threads, 1, 256, "runs at once: all cores"),
+        ROW("each-step", NULL, FLAGS_SWITCH, each_step, 0, 0, "plan every step: no holds"),
+        ROW("checks", NULL, FLAGS_SWITCH, checks, 0, 0, "check every engine after every step"),
+        ROW("interval", "T", FLAGS_DURATION, interval_ns, 0, 0, "of the series: a hundredth"),
+        ROW("csv", "FILE", FLAGS_TEXT, csv, 0, 0, "write the records (.jsonl: as JSONL)"),
+        ROW("series", "FILE", FLAGS_TEXT, series, 0, 0, "write queue and rates over time, CSV"),
+        ROW("html", "FILE", FLAGS_TEXT, html, 0, 0, "write a page with plots"),
+        ROW("json", NULL, FLAGS_SWITCH, is_json, 0, 0, "print JSON"),
+    };
+    _Static_assert(COUNT_OF(all) <= SCENARIO_ROWS_MAX, "rows fit");
+    memcpy(rows, all, sizeof(all));
+    return (int)COUNT_OF(all);
+}
+
+int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO_ROWS_MAX])
+{
+    const struct flags_row all[] = {
+        ROW("count", "", FLAGS_I64, count, 1, 65535, ""),
+        ROW("device", "", FLAGS_TEXT, device, 0, 0, ""),
+        ROW("tp", "", FLAGS_I64, tp, 1, 64, ""),
+        ROW("memory", "", FLAGS_BYTES, memory_bytes, 1, 1e16, ""),
+        ROW("services", "", FLAGS_TEXTS, services, 0, 0, ""),
+    };
+    memcpy(rows, all, sizeof(all));
+    return (int)COUNT_OF(all);
+}
+
+int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCENARIO_ROWS_MAX])
+{
+    struct flags_row all[] = {
+        ROW("model", "", FLAGS_TEXT, model, 0, 0, ""),
+        ROW("weights-bytes", "", FLAGS_BYTES, weights_bytes, 0, 0, ""),
+        ROW("activation-bytes", "", FLAGS_BYTES, activation_bytes, 0, 0, ""),
+        ROW("kv-bytes-per-token", "", FLAGS_BYTES, kv_bytes_per_token, 1, 1e9, ""),
+        ROW("kv-bytes-min", "", FLAGS_BYTES, kv_bytes_min, 0, 0, ""),
+        ROW("kv-bytes-max", "", FLAGS_BYTES, kv_bytes_max, 0, 0, ""),
+        ROW("ttft", "", FLAGS_DURATION, slo.ttft_ns, 0, 0, ""),
+        ROW("tpot", "", FLAGS_DURATION, slo.tpot_ns, 0, 0, ""),
+        ROW("e2e", "", FLAGS_DURATION, slo.e2e_ns, 0, 0, ""),
+        ROW("floor-ms", "", FLAGS_F64, perf.floor_ms, 0, 1e6, ""),
+        ROW("prefill-ms", "", FLAGS_F64, perf.c1_ms, 0, 1e6, ""),
+        ROW("prefill-us-per-token", "", FLAGS_F64, perf.k1_us, 0, 1e6, ""),
+        ROW("prefill-us-per-kilopair", "", FLAGS_F64, perf.q1_us, 0, 1e6, ""),
+        ROW("decode-ms", "", FLAGS_F64, perf.c3_ms, 0, 1e6, ""),
+        ROW("decode-us-per-request", "", FLAGS_F64, perf.c2_us, 0, 1e6, ""),
+        ROW("decode-ns-per-context", "", FLAGS_F64, perf.k2_ns, 0, 1e6, ""),
+    };
+    for (size_t i = 9; i < COUNT_OF(all); i++)
+        all[i].is_given = &s->has_perf;
+    memcpy(rows, all, sizeof(all));
+    return (int)COUNT_OF(all);
+}
+
+static enum status read_file(struct scenario *scenario, const char *path, struct fault *fault)
+{
+    char *content;
+    size_t n_bytes;
+    enum status status = file_read(path, SCENARIO_BYTES_MAX, &content, &n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = scenario_parse(scenario, path, content, n_bytes, fault);
+    mem_give(content);
+    return status;
+}
+
+static bool parse_options(struct scenario *scenario, int argc, char **argv, const char **path,
+                          int *n_plain)
+{
+    struct flags_row rows[SCENARIO_ROWS_MAX];
+    const struct flags flags = {
+        "Simulates engines, policies and traffic: the real schedulers and pools on virtual time. "
+        "With --workload and nothing else it just runs; docs/SIMULATOR.md tells the rest.",
+        "[SCENARIO.yaml]",
+        rows,
+        scenario_rows(scenario, rows),
+        0,
+        1
+    };
+    return flags_parse(&flags, argc, argv, path, n_plain);
+}
+
+bool scenario_open(struct scenario *scenario, int argc, char **argv)
+{
+    const char *path = NULL;
+    struct fault fault;
+    int n_plain;
+    scenario_init(scenario);
+    if (!parse_options(scenario, argc, argv, &path, &n_plain))
+        return false;
+    if (n_plain == 0)
+        return true;
+    bool has_workload = scenario->workload.n > 0;
+    pile_free(&scenario->pile);
+    scenario_init(scenario);
+    if (read_file(scenario, path, &fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+        return false;
+    }
+    if (has_workload)
+        scenario->workload.n = 0;
+    return parse_options(scenario, argc, argv, &path, &n_plain); /* once more, over the file */
+}

@@ -1,0 +1,58 @@
+/* What `shoal sim` simulates: engines, services, traffic and policies, from a YAML file and options
+ * of the same names; docs/SIMULATOR.md shows one. */
+#pragma once
+#include "base/arena.h"
+#include "cmd/flags.h"
+#include "core/limits.h"
+#include "core/service_spec.h"
+#include "predict/perf.h"
+
+enum { SCENARIO_GROUPS_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
+struct scenario_perf { /* of a service that no table knows; the two decode regimes are one */
+    double floor_ms, c1_ms, k1_us, q1_us, c3_ms, c2_us, k2_ns;
+};
+struct scenario_service {
+    char name[LIMIT_NAME_BYTES]; /* as the workload says it */
+    const char *model;           /* a known model; NULL: the workload's, or the numbers below */
+    struct scenario_perf perf;
+    bool has_perf;
+    int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */
+    int64_t kv_bytes_min, kv_bytes_max;
+    struct service_slo slo; /* 0: the scenario's */
+};
+struct scenario_group { /* equal engines */
+    int64_t count, tp;
+    const char *device;
+    int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
+    struct flags_texts services;
+};
+struct scenario {
+    struct flags_texts workload;
+    const char *device, *preset, *policy, *router, *predictor, *slo_rule;
+    const char *csv, *series, *trace, *html, *compare, *rates;
+    int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
+    int64_t n_engines, tp, n_lanes, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max,
+        chunk_tokens, block_tokens, interval_ns;
+    double rate_scale, memory_part, target;
+    struct service_slo slo;
+    bool is_json, saturates, each_step, checks;
+    int n_groups, n_services;
+    struct scenario_group groups[SCENARIO_GROUPS_MAX];
+    struct scenario_service services[LIMIT_SERVICES];
+    struct pile pile; /* owns the file's texts */
+};
+/* Options, and a file when argv names one; options override it. False when something is wrong: the
+ * sentence is printed. */
+bool scenario_open(struct scenario *scenario, int argc, char **argv) MUST_USE;
+void scenario_close(struct scenario *scenario);
+/* Reads YAML over what is there; name stands in messages. */
+enum status scenario_parse(struct scenario *scenario, const char *name, const char *text,
+                           size_t n_bytes, struct fault *fault) MUST_USE;
+void scenario_init(struct scenario *scenario); /* the defaults */
+
+/* The rows of each part, over that part's fields (scenario_yaml.c reads by them). */
+enum { SCENARIO_ROWS_MAX = 48 };
+int scenario_rows(struct scenario *scenario, struct flags_row rows[SCENARIO_ROWS_MAX]);
+int scenario_group_rows(struct scenario_group *group, struct flags_row rows[SCENARIO_ROWS_MAX]);
+int scenario_service_rows(struct scenario_service *service,
+                          struct flags_row rows[SCENARIO_ROWS_MAX]);

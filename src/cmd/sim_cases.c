@@ -1,0 +1,186 @@
+/* Runs simulations on all cores. Nothing is shared but the counter of cases taken, so the number of
+ * threads shows in no result. */
+#include "cmd/sim_cases.h"
+
+#include "base/mem.h"
+#include "base/team.h"
+#include "base/time.h"
+#include "cmd/presets.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LIVE_MAX = (1 << 20) - 1, THREADS_MAX = 256, PROGRESS_MS = 100 };
+
+struct crew {
+    const struct scenario *scenario;
+    struct sim_case *cases;
+    size_t n;
+    atomic_size_t next, n_over, n_records;
+};
+struct listener {
+    struct crew *crew;
+    struct record_set *set;
+};
+
+static void take(void *self, const struct record *record)
+{
+    struct listener *listener = self;
+    metrics_record_add(listener->set, record);
+    atomic_fetch_add_explicit(&listener->crew->n_records, 1, memory_order_relaxed);
+}
+
+/* Which policies a label stands for; the scenario's own names go before a preset's. */
+static enum status choose(const struct scenario *scenario, const char *label,
+                          struct sim_options *options, struct fault *fault)
+{
+    const struct preset *preset = presets_find(label);
+    const char *policy = preset != NULL ? preset->policy : label;
+    const char *router = preset != NULL ? preset->router : "least";
+    if (scenario->compare == NULL && scenario->policy != NULL)
+        policy = scenario->policy;
+    if (scenario->router != NULL)
+        router = scenario->router;
+    options->policy = schedule_find(policy);
+    options->router = route_find(router);
+    if (options->policy == NULL)
+        return fault_set(fault, STATUS_NOT_FOUND, "there is no preset or policy \"%.60s\"", policy);
+    if (options->router == NULL)
+        return fault_set(fault, STATUS_NOT_FOUND, "there is no router \"%.60s\"", router);
+    return STATUS_OK;
+}
+
+static enum status simulate(struct crew *crew, struct sim_case *c, struct fault *fault)
+{
+    const struct scenario *s = crew->scenario;
+    struct schedule_config config;
+    struct length_config lengths;
+    struct listener listener = { crew, &c->set };
+    struct sim_world *world = &c->world;
+    enum status status = sim_world_open(world, s, c->seed, c->rate_scale, fault);
+    struct sim_options options = {
+        .n_engines = world->n_engines,
+        .n_lanes = (int32_t)s->n_lanes,
+        .n_services = world->workload.n_services,
+        .services = world->services,
+        .engines = world->engines,
+        .n_requests_max = (uint32_t)s->n_requests_max,
+        .n_live_max =
+            world->workload.n_requests < LIVE_MAX ? (uint32_t)world->workload.n_requests : LIVE_MAX,
+        .n_tokens_max = (int32_t)s->n_context,
+        .block_tokens = (int32_t)s->block_tokens,
+        .config = &config,
+        .slo = s->slo,
+        .workload = &world->workload,
+        .until_ns = s->until_ns,
+        .checks_steps = s->checks,
+        .take = take,
+        .take_self = &listener,
+    };
+    if (status == STATUS_OK)
+        status = choose(s, c->label, &options, fault);
+    if (status != STATUS_OK)
+        return status;
+    schedule_config_init(&config);
+    config.n_seqs_max = (int32_t)s->n_seqs_max;
+    config.n_batch_tokens_max = (int32_t)s->n_batch_tokens_max;
+    if (s->chunk_tokens >= 0)
+        config.chunk_tokens = (int32_t)s->chunk_tokens;
+    if (s->each_step)
+        config.n_rounds_max = 1;
+    length_config_init(&lengths);
+    options.predictor = length_parse(s->predictor, &lengths);
+    options.predictor_config = &lengths;
+    if (options.predictor == NULL)
+        return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
+    for (int32_t i = 0; i < options.n_services; i++)
+        CHECK(metrics_record_service(&c->set, view_text(world->services[i].name)) == i);
+    sim_run(&options, &c->report);
+    c->is_run = true;
+    if (c->report.wrong != NULL)
+        return fault_set(fault, STATUS_BAD_INPUT, "the simulation is wrong: %.150s",
+                         c->report.wrong);
+    return STATUS_OK;
+}
+
+static void run_case(struct crew *crew, struct sim_case *c)
+{
+    c->fault.text[0] = '\0';
+    if (simulate(crew, c, &c->fault) != STATUS_OK)
+        return;
+    metrics_record_sort(&c->set);
+    c->hash = metrics_record_hash(&c->set);
+    c->scores = mem_take(((size_t)c->set.n_services + 1) * sizeof(*c->scores));
+    metrics_score(&c->set, &(struct score_options){ .services = c->world.scores, .rule = c->rule },
+                  c->scores);
+}
+
+static void work(void *self)
+{
+    struct crew *crew = self;
+    size_t i;
+    while ((i = atomic_fetch_add(&crew->next, 1)) < crew->n) {
+        run_case(crew, &crew->cases[i]);
+        atomic_fetch_add(&crew->n_over, 1);
+    }
+}
+
+static void show_progress(struct crew *crew)
+{
+    size_t n_over;
+    while ((n_over = atomic_load(&crew->n_over)) < crew->n) {
+        fprintf(stderr, "\r%zu of %zu simulations, %zu requests ", n_over, crew->n,
+                atomic_load(&crew->n_records));
+        fflush(stderr);
+        time_sleep_ns(PROGRESS_MS * TIME_NS_PER_MS);
+    }
+    fprintf(stderr, "\r%60s\r", "");
+}
+
+bool sim_cases_run(const struct scenario *scenario, struct sim_case *cases, size_t n)
+{
+    struct crew crew = { .scenario = scenario, .cases = cases, .n = n };
+    struct thread *threads[THREADS_MAX];
+    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t n_threads = scenario->n_threads > 0 ? scenario->n_threads : max_i64(n_cores, 1);
+    n_threads = min_i64(min_i64(n_threads, THREADS_MAX), (int64_t)n);
+    for (int64_t i = 0; i < n_threads; i++)
+        threads[i] = thread_start("sim", work, &crew);
+    if (isatty(STDERR_FILENO) != 0 && !scenario->is_json)
+        show_progress(&crew);
+    for (int64_t i = 0; i < n_threads; i++)
+        thread_join(threads[i]);
+    for (size_t i = 0; i < n; i++)
+        if (cases[i].fault.text[0] != '\0')
+            return false;
+    return true;
+}
+
+void sim_cases_close(struct sim_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cases[i].is_run)
+            sim_report_free(&cases[i].report);
+        metrics_record_set_free(&cases[i].set);
+        mem_give(cases[i].scores);
+        sim_world_close(&cases[i].world);
+    }
+}
+
+enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault)
+{
+    size_t n = strcspn(text, ":");
+    *rule = (struct score_rule){ .scale = 5 };
+    for (int kind = 0; kind < SCORE_KIND_N; kind++) {
+        if (!view_equal_text(view_of(text, n), metrics_score_kind_name((enum score_kind)kind)))
+            continue;
+        rule->kind = (enum score_kind)kind;
+        if (text[n] == '\0' || (parse_f64(text + n + 1, &rule->scale) && rule->scale > 0))
+            return STATUS_OK;
+    }
+    return fault_set(
+        fault, STATUS_BAD_INPUT,
+        "--slo is seallm-solo:5, seallm-mean:5, muxserve:8, aladdin, uellm or service");
+}

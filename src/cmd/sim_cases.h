@@ -1,0 +1,24 @@
+/* Many simulations at once: each case is its own world, run on any thread, with the same result. */
+#pragma once
+#include "cmd/sim_world.h"
+
+struct sim_case {
+    /* In. */
+    const char *label; /* a preset or a policy */
+    uint64_t seed;     /* 0: the workload's */
+    double rate_scale;
+    struct score_rule rule;
+    /* Out. */
+    bool is_run;
+    struct sim_world world;
+    struct record_set set;
+    struct score *scores; /* (n_services + 1) */
+    struct sim_report report;
+    uint64_t hash;      /* of the records */
+    struct fault fault; /* its text is empty when all went well */
+};
+/* Runs them all; false when one could not be run: its fault says why. */
+bool sim_cases_run(const struct scenario *scenario, struct sim_case *cases, size_t n);
+void sim_cases_close(struct sim_case *cases, size_t n);
+/* "seallm-solo:5", "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". */
+enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault) MUST_USE;

@@ -1,0 +1,220 @@
+/* Prints simulations. */
+#include "cmd/sim_report.h"
+
+#include "metrics/interval.h"
+#include "metrics/score_print.h"
+
+enum { SEEDS_MAX = 1000 };
+
+static double busy_of(const struct sim_case *c, const struct scenario *scenario)
+{
+    double span_s = (double)c->report.end_ns * 1e-9;
+    double lanes = (double)c->world.n_engines * (double)scenario->n_lanes;
+    return span_s > 0 ? (double)c->report.busy_ps * 1e-12 / (span_s * lanes) : 0;
+}
+
+void sim_report_one(const struct scenario *scenario, const struct sim_case *c, struct str *out)
+{
+    const struct score_options options = { .services = c->world.scores, .rule = c->rule };
+    const struct score_sheet sheet = { &c->set, &options, c->scores, NULL };
+    sim_world_print(&c->world, out);
+    str_printf(out, "%s: policy %s, router %s, predictor %s, seed %llu; MET is %s", c->label,
+               c->report.policy, c->report.router, scenario->predictor,
+               (unsigned long long)c->report.seed, metrics_score_kind_name(c->rule.kind));
+    str_printf(out, c->rule.kind < SCORE_ALADDIN ? " x%g\n\n" : "\n\n", c->rule.scale);
+    metrics_score_print_table(&sheet, out);
+    metrics_score_print_attainment(&sheet, out);
+    str_printf(out,
+               "devices %lld, busy %.2f%% of the time; %lld batches, %.4g requests of each in the "
+               "mean; at most %lld held at the door\n",
+               (long long)c->world.n_devices, 100 * busy_of(c, scenario),
+               (long long)c->report.n_rounds,
+               c->report.n_rounds > 0
+                   ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
+                   : 0,
+               (long long)c->report.n_held_max);
+    str_printf(out, "records %016llx\n", (unsigned long long)c->hash);
+}
+
+static void facts_json(const struct scenario *scenario, const struct sim_case *c,
+                       struct json_out *json)
+{
+    struct str hash;
+    str_init(&hash);
+    str_printf(&hash, "%016llx", (unsigned long long)c->hash);
+    json_out_key(json, "label");
+    json_out_text(json, c->label);
+    json_out_key(json, "policy");
+    json_out_text(json, c->report.policy);
+    json_out_key(json, "router");
+    json_out_text(json, c->report.router);
+    json_out_key(json, "seed");
+    json_out_i64(json, (int64_t)c->report.seed);
+    json_out_key(json, "rate_scale");
+    json_out_f64(json, c->rate_scale);
+    json_out_key(json, "engines");
+    json_out_i64(json, c->world.n_engines);
+    json_out_key(json, "devices");
+    json_out_i64(json, c->world.n_devices);
+    json_out_key(json, "busy_share");
+    json_out_f64(json, busy_of(c, scenario));
+    json_out_key(json, "batches");
+    json_out_i64(json, c->report.n_rounds);
+    json_out_key(json, "held_max");
+    json_out_i64(json, c->report.n_held_max);
+    json_out_key(json, "records_hash");
+    json_out_text(json, hash.at);
+    str_free(&hash);
+}
+
+void sim_report_one_json(const struct scenario *scenario, const struct sim_case *c, struct str *out)
+{
+    const struct score_options options = { .services = c->world.scores, .rule = c->rule };
+    const struct score_sheet sheet = { &c->set, &options, c->scores, NULL };
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    facts_json(scenario, c, &json);
+    metrics_score_print_json(&sheet, &json);
+    json_out_close(&json, '}');
+    str_add_char(out, '\n');
+}
+
+/* ---- Many. ---- */
+
+enum figure { NL, LATENCY, TTFT_P99, MET, SERVED, N_FIGURES };
+static const struct {
+    const char *name, *key;
+    bool is_relative; /* differences are a part of the first label's value */
+} figures[N_FIGURES] = {
+    [NL] = { "NL", "normalized_latency", true },
+    [LATENCY] = { "LATENCY s", "mean_e2el_s", true },
+    [TTFT_P99] = { "P99 TTFT s", "p99_ttft_s", true },
+    [MET] = { "MET", "slo_attainment", false },
+    [SERVED] = { "SERVED", "served_fraction", false },
+};
+
+static double value_of(const struct sim_case *c, enum figure figure)
+{
+    const struct score *all = &c->scores[c->set.n_services];
+    switch (figure) {
+    case NL:
+        return all->normalized.mean;
+    case LATENCY:
+        return all->latency_s.mean;
+    case TTFT_P99:
+        return all->ttft_s.p99;
+    case MET:
+        return all->met;
+    default:
+        return all->served_fraction;
+    }
+}
+
+static const struct sim_case *cell(const struct sim_grid *grid, int rate, int label, int seed)
+{
+    return &grid->cases[(rate * grid->n_labels + label) * grid->n_seeds + seed];
+}
+
+static struct interval level(const struct sim_grid *grid, int rate, int label, enum figure figure)
+{
+    double values[SEEDS_MAX];
+    for (int s = 0; s < grid->n_seeds; s++)
+        values[s] = value_of(cell(grid, rate, label, s), figure);
+    return metrics_interval_of(values, grid->n_seeds);
+}
+
+/* Of the label to the first one, seed by seed. */
+static struct interval difference(const struct sim_grid *grid, int rate, int label,
+                                  enum figure figure)
+{
+    double values[SEEDS_MAX];
+    for (int s = 0; s < grid->n_seeds; s++) {
+        double first = value_of(cell(grid, rate, 0, s), figure);
+        values[s] = value_of(cell(grid, rate, label, s), figure) - first;
+        if (figures[figure].is_relative && first > 0)
+            values[s] /= first;
+    }
+    return metrics_interval_of(values, grid->n_seeds);
+}
+
+static uint64_t hash_of(const struct sim_grid *grid, int rate, int label)
+{
+    uint64_t hash = 0;
+    for (int s = 0; s < grid->n_seeds; s++)
+        hash = hash * UINT64_C(0x9e3779b97f4a7c15) + cell(grid, rate, label, s)->hash;
+    return hash;
+}
+
+void sim_report_grid(const struct scenario *scenario, const struct sim_grid *grid, struct str *out)
+{
+    (void)scenario;
+    sim_world_print(&grid->cases[0].world, out);
+    str_printf(out,
+               "%d seed%s; -/+ and [low, high]: Student's 95%% intervals over seeds; "
+               "differences are paired by seed with %s\n\n",
+               grid->n_seeds, grid->n_seeds == 1 ? "" : "s", grid->labels[0]);
+    str_printf(out, "%8s %-16s", "RATE", "POLICY");
+    for (int f = 0; f < N_FIGURES; f++)
+        str_printf(out, " %19s", figures[f].name);
+    str_printf(out, "  RECORDS\n");
+    for (int r = 0; r < grid->n_rates; r++) {
+        for (int l = 0; l < grid->n_labels; l++) {
+            str_printf(out, "%8.4g %-16.16s", grid->rates[r], grid->labels[l]);
+            for (int f = 0; f < N_FIGURES; f++) {
+                struct interval i = level(grid, r, l, (enum figure)f);
+                str_printf(out, " %9.4g -/+ %5.2g", i.mean, i.high - i.mean);
+            }
+            str_printf(out, "  %016llx\n", (unsigned long long)hash_of(grid, r, l));
+        }
+        for (int l = 1; l < grid->n_labels; l++) {
+            str_printf(out, "%8s %-16.16s", "", grid->labels[l]);
+            for (int f = 0; f < N_FIGURES; f++) {
+                struct interval i = difference(grid, r, l, (enum figure)f);
+                str_printf(out, " [%+7.2f%%,%+7.2f%%]", 100 * i.low, 100 * i.high);
+            }
+            str_printf(out, "  less %s\n", grid->labels[0]);
+        }
+    }
+}
+
+static void interval_json(struct json_out *json, const char *key, struct interval i)
+{
+    json_out_key(json, key);
+    json_out_open(json, '{');
+    json_out_key(json, "mean");
+    json_out_f64(json, i.mean);
+    json_out_key(json, "low");
+    json_out_f64(json, i.low);
+    json_out_key(json, "high");
+    json_out_f64(json, i.high);
+    json_out_close(json, '}');
+}
+
+void sim_report_grid_json(const struct scenario *scenario, const struct sim_grid *grid,
+                          struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "points");
+    json_out_open(&json, '[');
+    for (int i = 0; i < grid->n_rates * grid->n_labels; i++) {
+        int rate = i / grid->n_labels, label = i % grid->n_labels;
+        json_out_open(&json, '{');
+        facts_json(scenario, cell(grid, rate, label, 0), &json);
+        json_out_key(&json, "seeds");
+        json_out_i64(&json, grid->n_seeds);
+        for (int f = 0; f < N_FIGURES; f++)
+            interval_json(&json, figures[f].key, level(grid, rate, label, (enum figure)f));
+        json_out_key(&json, "less_first");
+        json_out_open(&json, '{');
+        for (int f = 0; f < N_FIGURES; f++)
+            interval_json(&json, figures[f].key, difference(grid, rate, label, (enum figure)f));
+        json_out_close(&json, '}');
+        json_out_close(&json, '}');
+    }
+    json_out_close(&json, ']');
+    json_out_close(&json, '}');
+    str_add_char(out, '\n');
+}

@@ -1,0 +1,281 @@
+/* shoal sim: one simulation, a comparison over seeds and rates, or the rate that saturates. */
+#include "cmd/sim_report.h"
+#include "cmd/verbs.h"
+
+#include "base/file.h"
+#include "base/json_out.h"
+#include "base/mem.h"
+#include "metrics/plot.h"
+#include "metrics/series.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LABELS_MAX = 32, RATES_MAX = 64, BISECTIONS = 12, DOUBLINGS = 20 };
+
+struct plan { /* of the runs */
+    const struct scenario *scenario;
+    struct score_rule rule;
+    char texts[LABELS_MAX][64];
+    const char *labels[LABELS_MAX];
+    double rates[RATES_MAX];
+    int n_labels, n_rates, n_seeds;
+};
+
+static bool complain(const struct fault *fault)
+{
+    fprintf(stderr, "shoal: %s\n", fault->text);
+    return false;
+}
+
+/* The next of a list parted by commas; false at its end. */
+static bool next_word(const char **list, char word[64])
+{
+    size_t n = strcspn(*list, ",");
+    if (**list == '\0')
+        return false;
+    snprintf(word, 64, "%.*s", (int)(n < 63 ? n : 63), *list);
+    *list += n + ((*list)[n] == ',');
+    return true;
+}
+
+static bool read_plan(struct plan *plan, const struct scenario *scenario)
+{
+    const char *compare = scenario->compare != NULL ? scenario->compare : scenario->preset;
+    const char *rates = scenario->rates != NULL ? scenario->rates : "1";
+    char word[64];
+    struct fault fault;
+    *plan = (struct plan){ .scenario = scenario, .n_seeds = (int)scenario->n_seeds };
+    if (sim_cases_rule(scenario->slo_rule, &plan->rule, &fault) != STATUS_OK)
+        return complain(&fault);
+    while (plan->n_labels < LABELS_MAX && next_word(&compare, plan->texts[plan->n_labels])) {
+        plan->labels[plan->n_labels] = plan->texts[plan->n_labels];
+        plan->n_labels++;
+    }
+    while (plan->n_rates < RATES_MAX && next_word(&rates, word)) {
+        double *rate = &plan->rates[plan->n_rates++];
+        if (!parse_f64(word, rate) || *rate <= 0) {
+            fprintf(stderr, "shoal: --rates: \"%s\" is not a number above 0\n", word);
+            return false;
+        }
+        *rate *= scenario->rate_scale;
+    }
+    if (plan->n_labels > 0 && plan->n_rates > 0)
+        return true;
+    fprintf(stderr, "shoal: --compare and --rates are lists parted by commas\n");
+    return false;
+}
+
+/* Cases in the order of struct sim_grid. NULL when one failed, with its sentence printed. */
+static struct sim_case *run_grid(const struct plan *plan, size_t *n)
+{
+    *n = (size_t)plan->n_labels * (size_t)plan->n_rates * (size_t)plan->n_seeds;
+    struct sim_case *cases = mem_take(*n * sizeof(*cases));
+    for (size_t i = 0; i < *n; i++) {
+        size_t seed = i % (size_t)plan->n_seeds, line = i / (size_t)plan->n_seeds;
+        uint64_t first = (uint64_t)plan->scenario->seed;
+        if (plan->n_seeds > 1 && first == 0)
+            first = 1;
+        cases[i] = (struct sim_case){ .label = plan->labels[line % (size_t)plan->n_labels],
+                                      .seed = first + seed,
+                                      .rate_scale = plan->rates[line / (size_t)plan->n_labels],
+                                      .rule = plan->rule };
+    }
+    if (sim_cases_run(plan->scenario, cases, *n))
+        return cases;
+    for (size_t i = 0; i < *n; i++) {
+        if (cases[i].fault.text[0] != '\0') {
+            complain(&cases[i].fault);
+            break;
+        }
+    }
+    sim_cases_close(cases, *n);
+    mem_give(cases);
+    return NULL;
+}
+
+static bool save_series(const struct scenario *scenario, const struct sim_case *c)
+{
+    struct fault fault;
+    struct series series;
+    struct str text;
+    str_init(&text);
+    metrics_series_of(&c->set, scenario->interval_ns, &series);
+    metrics_series_write(&series, &text);
+    enum status status = file_write(scenario->series, text.at, text.n, &fault);
+    mem_give(series.points);
+    str_free(&text);
+    return status == STATUS_OK || complain(&fault);
+}
+
+/* The page of the first case of each label. */
+static bool save_page(const struct plan *plan, const struct sim_case *cases, const char *text)
+{
+    struct plot_run runs[PLOT_RUNS_MAX];
+    struct fault fault;
+    struct str page;
+    int n = min_i32(plan->n_labels, PLOT_RUNS_MAX);
+    for (int i = 0; i < n; i++) {
+        const struct sim_case *c = &cases[i * plan->n_seeds];
+        runs[i] = (struct plot_run){ plan->labels[i], &c->set, c->scores };
+    }
+    str_init(&page);
+    metrics_plot_page("Shoal: simulated", plan->scenario->is_json ? "" : text, runs, n, &page);
+    enum status status = file_write(plan->scenario->html, page.at, page.n, &fault);
+    str_free(&page);
+    return status == STATUS_OK || complain(&fault);
+}
+
+/* Prints, writes what the options ask for, and gives the cases back. */
+static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
+{
+    const struct scenario *scenario = plan->scenario;
+    const struct sim_grid grid = { cases,          plan->labels,  plan->rates,
+                                   plan->n_labels, plan->n_rates, plan->n_seeds };
+    struct fault fault;
+    struct str out;
+    bool is_fine = true;
+    str_init(&out);
+    if (n == 1 && scenario->is_json)
+        sim_report_one_json(scenario, cases, &out);
+    else if (n == 1)
+        sim_report_one(scenario, cases, &out);
+    else if (scenario->is_json)
+        sim_report_grid_json(scenario, &grid, &out);
+    else
+        sim_report_grid(scenario, &grid, &out);
+    fputs(out.at, stdout);
+    if (scenario->csv != NULL &&
+        metrics_record_save(&cases[0].set, scenario->csv, &fault) != STATUS_OK)
+        is_fine = complain(&fault);
+    if (scenario->series != NULL)
+        is_fine = save_series(scenario, &cases[0]) && is_fine;
+    if (scenario->html != NULL)
+        is_fine = save_page(plan, cases, out.at) && is_fine;
+    str_free(&out);
+    sim_cases_close(cases, n);
+    mem_give(cases);
+    return is_fine;
+}
+
+static bool run(const struct plan *plan)
+{
+    size_t n;
+    struct sim_case *cases = run_grid(plan, &n);
+    if (cases != NULL && n > 1 && (plan->scenario->csv != NULL || plan->scenario->series != NULL))
+        fprintf(stderr, "shoal: of several runs, --csv and --series are of the first alone\n");
+    return cases != NULL && tell(plan, cases, n);
+}
+
+/* ---- The rate that saturates. ---- */
+
+struct rate {
+    double scale, met, requests_per_s;
+};
+
+/* The mean over seeds of what meets the rule at this scale; false when it could not run. */
+static bool measure(const struct plan *plan, int label, struct rate *rate)
+{
+    struct plan one = *plan;
+    size_t n;
+    one.labels[0] = plan->labels[label];
+    one.n_labels = one.n_rates = 1;
+    one.rates[0] = rate->scale;
+    struct sim_case *cases = run_grid(&one, &n);
+    if (cases == NULL)
+        return false;
+    rate->met = rate->requests_per_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct score *all = &cases[i].scores[cases[i].set.n_services];
+        rate->met += all->met / (double)n;
+        rate->requests_per_s += all->offered_per_s / (double)n;
+    }
+    sim_cases_close(cases, n);
+    mem_give(cases);
+    return true;
+}
+
+/* Doubles or halves until the target lies between two scales, then halves their ratio. */
+static bool saturate(const struct plan *plan, int label, struct rate *best)
+{
+    double target = plan->scenario->target;
+    struct rate low = { 0 }, high = { 0 }, at = { .scale = plan->rates[0] };
+    for (int i = 0; i < DOUBLINGS && (low.scale == 0 || high.scale == 0); i++) {
+        if (!measure(plan, label, &at))
+            return false;
+        if (at.met >= target)
+            low = at;
+        else
+            high = at;
+        at.scale *= at.met >= target ? 2 : 0.5;
+    }
+    for (int i = 0; i < BISECTIONS && low.scale > 0 && high.scale > low.scale * 1.01; i++) {
+        at.scale = (low.scale + high.scale) / 2;
+        if (!measure(plan, label, &at))
+            return false;
+        if (at.met >= target)
+            low = at;
+        else
+            high = at;
+    }
+    *best = low;
+    return true;
+}
+
+static bool run_saturation(const struct plan *plan)
+{
+    struct str out;
+    struct json_out json;
+    bool is_json = plan->scenario->is_json;
+    str_init(&out);
+    json_out_init(&json, &out);
+    if (is_json)
+        json_out_open(&json, '[');
+    else
+        str_printf(&out, "%-16s %12s %14s %8s   (highest rate of which %.4g%% meet %s x%g)\n",
+                   "POLICY", "RATE SCALE", "REQUESTS/S", "MET", 100 * plan->scenario->target,
+                   metrics_score_kind_name(plan->rule.kind), plan->rule.scale);
+    for (int l = 0; l < plan->n_labels; l++) {
+        struct rate best;
+        if (!saturate(plan, l, &best)) {
+            str_free(&out);
+            return false;
+        }
+        if (!is_json) {
+            str_printf(&out, "%-16.16s %12.5g %14.6g %7.2f%%\n", plan->labels[l], best.scale,
+                       best.requests_per_s, 100 * best.met);
+            continue;
+        }
+        json_out_open(&json, '{');
+        json_out_key(&json, "label");
+        json_out_text(&json, plan->labels[l]);
+        json_out_key(&json, "rate_scale");
+        json_out_f64(&json, best.scale);
+        json_out_key(&json, "requests_per_s");
+        json_out_f64(&json, best.requests_per_s);
+        json_out_key(&json, "slo_attainment");
+        json_out_f64(&json, best.met);
+        json_out_close(&json, '}');
+    }
+    if (is_json) {
+        json_out_close(&json, ']');
+        str_add_char(&out, '\n');
+    }
+    fputs(out.at, stdout);
+    str_free(&out);
+    return true;
+}
+
+int verbs_sim(int argc, char **argv)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    struct plan *plan = mem_take(sizeof(*plan));
+    int code = 2;
+    if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario)) {
+        bool is_fine = scenario->saturates ? run_saturation(plan) : run(plan);
+        code = is_fine ? 0 : 1;
+    }
+    scenario_close(scenario);
+    mem_give(plan);
+    mem_give(scenario);
+    return code;
+}

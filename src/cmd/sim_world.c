@@ -1,0 +1,303 @@
+/* Makes a scenario's services and engines. */
+#include "cmd/sim_world.h"
+
+#include "base/mem.h"
+#include "cmd/sim_pack.h"
+#include "cmd/traffic.h"
+#include "predict/device.h"
+#include "predict/preset.h"
+#include "predict/roofline.h"
+#include <stdio.h>
+#include <string.h>
+
+#define MODEL_USUAL "llama-2-7b"
+
+static const int32_t buckets[] = { 32, 64, 128, 256, 512, 1024, 2048 };
+
+static const struct scenario_service *settings_of(const struct scenario *scenario, const char *name)
+{
+    for (int i = 0; i < scenario->n_services; i++)
+        if (strcmp(scenario->services[i].name, name) == 0)
+            return &scenario->services[i];
+    return NULL;
+}
+
+static struct perf perf_of_numbers(const struct scenario_perf *n)
+{
+    int64_t c3 = (int64_t)(n->c3_ms * 1e9), c2 = (int64_t)(n->c2_us * 1e6);
+    int64_t k2 = (int64_t)(n->k2_ns * 1e3);
+    return (struct perf){ .floor_ps = (int64_t)(n->floor_ms * 1e9),
+                          .c1_ps = (int64_t)(n->c1_ms * 1e9),
+                          .k1_ps = (int64_t)(n->k1_us * 1e6),
+                          .q1_ps = (int64_t)(n->q1_us * 1e6),
+                          .c3_ps = { c3, c3 },
+                          .c2_ps = { c2, c2 },
+                          .k2_ps = { k2, k2 },
+                          .b_switch = 64,
+                          .prefill_scale = 1,
+                          .decode_scale = 1 };
+}
+
+/* What was published for this model on such devices, else the roofline. */
+static struct perf perf_of_model(const struct predict_model *model,
+                                 const struct predict_device *device, int32_t tp)
+{
+    const struct preset_row *row = preset_find(model, device, tp);
+    struct roofline_efficiency efficiency;
+    struct perf perf;
+    if (row != NULL)
+        return row->perf;
+    roofline_fit(&efficiency);
+    roofline_perf(model, device, tp, &efficiency, &perf);
+    return perf;
+}
+
+static enum status open_service(struct sim_world *world, const struct scenario *scenario, int32_t i,
+                                struct fault *fault)
+{
+    const struct sim_traffic *traffic = &world->workload.services[i];
+    const char *name = traffic->name != NULL ? traffic->name : "service";
+    const struct scenario_service *own = settings_of(scenario, name);
+    const char *model = own != NULL && own->model != NULL ? own->model : traffic->model;
+    bool has_numbers = own != NULL && own->has_perf;
+    struct sim_expected expected;
+    if (model == NULL && !has_numbers)
+        model = MODEL_USUAL;
+    world->models[i] = model != NULL ? predict_model_find(model) : NULL;
+    if (world->models[i] == NULL && !has_numbers)
+        return fault_set(fault, STATUS_NOT_FOUND,
+                         "service %.60s: there is no model \"%.60s\"; give its numbers under "
+                         "services: in a scenario, or one of docs/SIMULATOR.md",
+                         name, model);
+    const struct predict_model *m = world->models[i];
+    struct sim_service *s = &world->services[i];
+    *s = (struct sim_service){ .name = name, .bytes_per_token = 131072 };
+    if (m != NULL) {
+        s->weights_bytes = predict_model_weights_bytes(m);
+        s->bytes_per_token = predict_model_kv_bytes_per_token(m);
+        s->activation_bytes = s->weights_bytes / 16;
+    }
+    struct service_slo slo = scenario->slo;
+    if (own != NULL) {
+        s->weights_bytes = own->weights_bytes > 0 ? own->weights_bytes : s->weights_bytes;
+        s->activation_bytes =
+            own->activation_bytes > 0 ? own->activation_bytes : s->activation_bytes;
+        if (own->kv_bytes_per_token > 0)
+            s->bytes_per_token = own->kv_bytes_per_token;
+        s->kv_bytes_min = own->kv_bytes_min;
+        s->kv_bytes_max = own->kv_bytes_max;
+        slo.ttft_ns = own->slo.ttft_ns > 0 ? own->slo.ttft_ns : slo.ttft_ns;
+        slo.tpot_ns = own->slo.tpot_ns > 0 ? own->slo.tpot_ns : slo.tpot_ns;
+        slo.e2e_ns = own->slo.e2e_ns > 0 ? own->slo.e2e_ns : slo.e2e_ns;
+    }
+    sim_workload_expect(&world->workload, i, &expected);
+    world->rates_per_s[i] = expected.rate_per_s;
+    world->scores[i] = (struct score_service){ .slo = slo };
+    return STATUS_OK;
+}
+
+static void open_perf(struct sim_world *world, const struct scenario *scenario, int32_t i,
+                      const struct predict_device *device, int32_t tp, struct perf *perf)
+{
+    const struct scenario_service *own = settings_of(scenario, world->services[i].name);
+    *perf = own != NULL && own->has_perf ? perf_of_numbers(&own->perf)
+                                         : perf_of_model(world->models[i], device, tp);
+}
+
+/* MuxServe's reference times, from the first kind of engine that has the service. */
+static void open_base(struct sim_world *world, int32_t i, const struct perf *perf)
+{
+    struct score_base *base = &world->scores[i].base;
+    int64_t decode_ps = 0;
+    base->n = (int32_t)COUNT_OF(buckets);
+    for (int32_t b = 0; b < base->n; b++) {
+        base->tokens[b] = buckets[b];
+        base->prefill_ns[b] = perf_solo_ps(perf, buckets[b], 1) / 1000;
+        decode_ps += perf_decode_span_ps(perf, 1, buckets[b], 1) / base->n;
+    }
+    base->decode_ns = decode_ps / 1000;
+    world->services[i].perf = *perf;
+}
+
+static enum status find_service(const struct sim_world *world, const char *name, uint64_t *mask,
+                                struct fault *fault)
+{
+    for (int32_t i = 0; i < world->workload.n_services; i++) {
+        if (strcmp(world->services[i].name, name) == 0) {
+            *mask |= UINT64_C(1) << i;
+            return STATUS_OK;
+        }
+    }
+    return fault_set(fault, STATUS_NOT_FOUND, "engines: the workload has no service \"%.80s\"",
+                     name);
+}
+
+static void add_engines(struct sim_world *world, int64_t count, int group, uint64_t mask,
+                        int64_t memory_bytes)
+{
+    size_t old = (size_t)world->n_engines * sizeof(*world->engines);
+    size_t more = (size_t)count * sizeof(*world->engines);
+    world->engines = mem_grow(world->engines, old, old + more);
+    for (int64_t i = 0; i < count; i++)
+        world->engines[world->n_engines++] = (struct sim_engine_spec){
+            .services = mask, .memory_bytes = memory_bytes, .perfs = world->perfs[group]
+        };
+    world->n_devices += count * world->group_devices[group];
+}
+
+static const struct predict_device *device_named(const char *name, struct fault *fault)
+{
+    const struct predict_device *device = predict_device_find(name);
+    if (device == NULL)
+        (void)fault_set(fault, STATUS_NOT_FOUND, "there is no device \"%.60s\" in the table", name);
+    return device;
+}
+
+/* Engines as the scenario lists them. */
+static enum status open_groups(struct sim_world *world, const struct scenario *scenario,
+                               struct fault *fault)
+{
+    uint64_t seen = 0, all = world->workload.n_services == LIMIT_SERVICES
+                                 ? UINT64_MAX
+                                 : (UINT64_C(1) << world->workload.n_services) - 1;
+    for (int g = 0; g < scenario->n_groups; g++) {
+        const struct scenario_group *group = &scenario->groups[g];
+        const char *name = group->device != NULL ? group->device : scenario->device;
+        const struct predict_device *device = device_named(name, fault);
+        uint64_t mask = 0;
+        enum status status = device != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+        for (int i = 0; i < group->services.n && status == STATUS_OK; i++)
+            status = find_service(world, group->services.at[i], &mask, fault);
+        if (status != STATUS_OK)
+            return status;
+        mask = group->services.n > 0 ? mask : all;
+        int64_t memory =
+            group->memory_bytes > 0 ? group->memory_bytes : device->memory_bytes * group->tp;
+        memory = (int64_t)((double)memory * scenario->memory_part);
+        world->group_devices[g] = group->tp;
+        int64_t needed = 0;
+        for (int32_t i = 0; i < world->workload.n_services; i++) {
+            if ((mask >> i & 1) == 0)
+                continue;
+            open_perf(world, scenario, i, device, (int32_t)group->tp, &world->perfs[g][i]);
+            if ((seen >> i & 1) == 0)
+                open_base(world, i, &world->perfs[g][i]);
+            needed += world->services[i].weights_bytes;
+            needed = max_i64(needed, needed + world->services[i].activation_bytes / 8);
+        }
+        if (needed > memory)
+            return fault_set(fault, STATUS_TOO_LARGE,
+                             "engines: group %d: its services' weights take %.1f GiB of %.1f",
+                             g + 1, (double)needed * 0x1p-30, (double)memory * 0x1p-30);
+        seen |= mask;
+        add_engines(world, group->count, g, mask, memory);
+    }
+    if (seen != all)
+        return fault_set(fault, STATUS_BAD_INPUT, "engines: some services lie on none of them");
+    return STATUS_OK;
+}
+
+/* Seconds of engine time that a service asks for per second, in batches of 32. */
+static double load_of(const struct sim_world *world, int32_t i, const struct perf *perf)
+{
+    struct sim_expected expected;
+    sim_workload_expect(&world->workload, i, &expected);
+    int64_t context = (int64_t)(expected.n_prompt + expected.n_output / 2);
+    double prefill_s =
+        (double)perf_solo_ps(perf, max_i64((int64_t)expected.n_prompt, 1), 1) * 1e-12;
+    double decode_s = (double)perf_decode_span_ps(perf, 32, 32 * context, 1) * 1e-12 / 32;
+    return expected.rate_per_s * (prefill_s + expected.n_output * decode_s);
+}
+
+/* Equal engines, with services packed onto them. */
+static enum status open_packed(struct sim_world *world, const struct scenario *scenario,
+                               struct fault *fault)
+{
+    const struct predict_device *device = device_named(scenario->device, fault);
+    struct sim_pack pack = { .n_services = world->workload.n_services,
+                             .n_engines = (int32_t)scenario->n_engines };
+    int64_t tp = scenario->tp > 0 ? scenario->tp : 1;
+    if (device == NULL)
+        return STATUS_NOT_FOUND;
+    for (int32_t i = 0; i < pack.n_services && scenario->tp == 0; i++) {
+        int32_t tp_min =
+            world->models[i] != NULL ? predict_model_tp_min(world->models[i], device, 0.3) : 1;
+        if (tp_min == 0)
+            return fault_set(fault, STATUS_TOO_LARGE, "service %.60s fits no node of %s",
+                             world->services[i].name, device->name);
+        tp = max_i64(tp, tp_min);
+    }
+    world->group_devices[0] = tp;
+    pack.memory_bytes = (int64_t)((double)(device->memory_bytes * tp) * scenario->memory_part);
+    for (int32_t i = 0; i < pack.n_services; i++) {
+        open_perf(world, scenario, i, device, (int32_t)tp, &world->perfs[0][i]);
+        open_base(world, i, &world->perfs[0][i]);
+        pack.weights_bytes[i] =
+            world->services[i].weights_bytes + world->services[i].activation_bytes;
+        pack.loads[i] = load_of(world, i, &world->perfs[0][i]);
+    }
+    int32_t stuck = sim_pack_solve(&pack);
+    if (stuck >= 0) {
+        enum status status = fault_set(
+            fault, STATUS_TOO_LARGE,
+            "service %.60s (%.1f GiB) finds no room: more --engines, --tp or another --device",
+            world->services[stuck].name, (double)pack.weights_bytes[stuck] * 0x1p-30);
+        sim_pack_free(&pack);
+        return status;
+    }
+    for (int32_t e = 0; e < pack.n_engines; e++)
+        add_engines(world, 1, 0, pack.masks[e], pack.memory_bytes);
+    sim_pack_free(&pack);
+    return STATUS_OK;
+}
+
+enum status sim_world_open(struct sim_world *world, const struct scenario *scenario, uint64_t seed,
+                           double rate_scale, struct fault *fault)
+{
+    const struct traffic_options traffic = { .seed = seed,
+                                             .n_requests = (uint64_t)scenario->n_requests,
+                                             .duration_ns = scenario->duration_ns,
+                                             .rate_scale = rate_scale };
+    memset(world, 0, sizeof(*world));
+    world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
+    enum status status = traffic_parse(&world->workload, &scenario->workload, &traffic, fault);
+    for (int32_t i = 0; i < world->workload.n_services && status == STATUS_OK; i++)
+        status = open_service(world, scenario, i, fault);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < scenario->n_services; i++) {
+        uint64_t mask = 0;
+        if (find_service(world, scenario->services[i].name, &mask, NULL) != STATUS_OK)
+            return fault_set(fault, STATUS_NOT_FOUND,
+                             "services: the workload has no service \"%.80s\"",
+                             scenario->services[i].name);
+    }
+    return scenario->n_groups > 0 ? open_groups(world, scenario, fault)
+                                  : open_packed(world, scenario, fault);
+}
+
+void sim_world_close(struct sim_world *world)
+{
+    sim_workload_free(&world->workload);
+    mem_give(world->engines);
+    mem_give(world->perfs);
+}
+
+void sim_world_print(const struct sim_world *world, struct str *out)
+{
+    for (int32_t e = 0; e < world->n_engines;) {
+        const struct sim_engine_spec *engine = &world->engines[e];
+        int32_t n = 1;
+        while (e + n < world->n_engines && world->engines[e + n].services == engine->services &&
+               world->engines[e + n].perfs == engine->perfs)
+            n++;
+        str_printf(out, "engines %d to %d, %.1f GiB each:", e, e + n - 1,
+                   (double)engine->memory_bytes * 0x1p-30);
+        for (int32_t i = 0; i < world->workload.n_services; i++)
+            if ((engine->services >> i & 1) != 0)
+                str_printf(out, " %s (%s)", world->services[i].name,
+                           world->models[i] != NULL ? world->models[i]->name : "own numbers");
+        str_add_char(out, '\n');
+        e += n;
+    }
+}

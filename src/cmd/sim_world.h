@@ -1,0 +1,25 @@
+/* A scenario made real for one seed and rate: workload, services with their performance models, and
+ * engines with what lies on them. */
+#pragma once
+#include "cmd/scenario.h"
+#include "metrics/score.h"
+#include "sim/sim.h"
+
+struct sim_world {
+    struct sim_workload workload;
+    struct sim_service services[LIMIT_SERVICES];
+    struct score_service scores[LIMIT_SERVICES];
+    const struct predict_model *models[LIMIT_SERVICES]; /* NULL: by numbers */
+    double rates_per_s[LIMIT_SERVICES];                 /* offered */
+    struct sim_engine_spec *engines;                    /* (n_engines) */
+    int32_t n_engines, n_groups;
+    struct perf (*perfs)[LIMIT_SERVICES]; /* by group */
+    int64_t group_devices[SCENARIO_GROUPS_MAX];
+    int64_t n_devices; /* of all engines */
+};
+/* The world is to be closed also after a fault. seed 0: the workload's. */
+enum status sim_world_open(struct sim_world *world, const struct scenario *scenario, uint64_t seed,
+                           double rate_scale, struct fault *fault) MUST_USE;
+void sim_world_close(struct sim_world *world);
+/* What lies where, a line per kind of engine. */
+void sim_world_print(const struct sim_world *world, struct str *out);

@@ -1,0 +1,46 @@
+/* Workload texts: all of a command line at once make one workload. */
+#include "cmd/traffic.h"
+
+#include "sim/workload_text.h"
+
+enum { REQUESTS_USUAL = 10000 };
+
+static bool has_no_end(const struct sim_workload *w)
+{
+    if (w->n_requests != UINT64_MAX || w->until_ns > 0)
+        return false;
+    for (int32_t i = 0; i < w->n_services; i++)
+        if (w->services[i].rate_per_s > 0 && w->services[i].n_requests == 0 &&
+            w->services[i].n_times == 0)
+            return true;
+    for (uint32_t i = 0; i < w->n_more; i++)
+        if (w->more[i].n_requests == 0 && w->more[i].n_times == 0)
+            return true;
+    return false;
+}
+
+enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,
+                          const struct traffic_options *options, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    sim_workload_init(workload);
+    if (options->seed > 0)
+        workload->seed = options->seed;
+    for (int i = 0; i < texts->n && status == STATUS_OK; i++)
+        status = sim_workload_parse(workload, texts->at[i], fault);
+    if (status == STATUS_OK && texts->n == 0)
+        status = fault_set(fault, STATUS_BAD_INPUT, "no --workload: say what is asked");
+    if (status != STATUS_OK)
+        return status;
+    if (options->seed > 0)
+        workload->seed = options->seed;
+    if (options->n_requests > 0)
+        workload->n_requests = options->n_requests;
+    if (options->duration_ns > 0)
+        workload->until_ns = options->duration_ns;
+    if (has_no_end(workload))
+        workload->n_requests = REQUESTS_USUAL;
+    if (options->rate_scale > 0)
+        sim_workload_scale(workload, options->rate_scale);
+    return STATUS_OK;
+}

@@ -1,0 +1,15 @@
+/* The --workload texts of a command line, read into one workload. */
+#pragma once
+#include "base/status.h"
+#include "cmd/flags.h"
+#include "sim/workload.h"
+
+struct traffic_options {
+    uint64_t seed;       /* 0: as the workload says */
+    uint64_t n_requests; /* 0: as the workload says; 10,000 where it has no end */
+    int64_t duration_ns; /* arrivals end here; 0: as the workload says */
+    double rate_scale;   /* times as many a second; 0 = 1 */
+};
+/* The workload is the caller's for sim_workload_free, also after a fault. */
+enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,
+                          const struct traffic_options *options, struct fault *fault) MUST_USE;

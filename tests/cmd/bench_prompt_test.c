@@ -1,0 +1,59 @@
+/* Prompts and bodies: what is sent is what was meant. */
+#include "../test.h"
+#include "cmd/bench_prompt.h"
+#include <jansson.h>
+
+static void ids_stay_in_the_vocabulary(void **state)
+{
+    (void)state;
+    for (int32_t token = 0; token < 40000; token += 7) {
+        int32_t id = bench_prompt_id(token, 256);
+        assert_true(id >= 3 && id < 256);
+        assert_int_equal(bench_prompt_id(token, 4), 3);
+    }
+}
+
+static void words_are_as_many_and_seeded(void **state)
+{
+    const int32_t tokens[] = { 0, 1, 256, 5 };
+    struct str text;
+    (void)state;
+    str_init(&text);
+    bench_prompt_text(tokens, 4, 6, &text);
+    assert_string_equal(text.at, "the of the in the of"); /* from the start again */
+    str_free(&text);
+}
+
+static void a_body_is_json(void **state)
+{
+    const int32_t tokens[] = { 0, 300 };
+    struct str body;
+    (void)state;
+    for (int form = BENCH_TEXT; form <= BENCH_IDS; form++) {
+        const struct bench_ask ask = { "a\"b", (enum bench_form)form, tokens, 2, 9, 77, form == 1 };
+        str_init(&body);
+        bench_prompt_body(&ask, "x\ny", 256, &body);
+        json_t *root = json_loadb(body.at, body.n, JSON_REJECT_DUPLICATES, NULL);
+        assert_string_equal(json_string_value(json_object_get(root, "model")), "a\"b");
+        const json_t *prompt = json_object_get(root, "prompt");
+        if (form == BENCH_TEXT)
+            assert_string_equal(json_string_value(prompt), "x\ny");
+        else
+            assert_int_equal(json_integer_value(json_array_get(prompt, 1)), 50); /* 3 + 300 % 253 */
+        assert_int_equal(json_integer_value(json_object_get(root, "max_tokens")), 9);
+        assert_int_equal(json_is_true(json_object_get(root, "ignore_eos")), form == 1);
+        assert_true(json_is_true(json_object_get(root, "stream")));
+        json_decref(root);
+        str_free(&body);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_stay_in_the_vocabulary),
+        cmocka_unit_test(words_are_as_many_and_seeded),
+        cmocka_unit_test(a_body_is_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+/* A table of options: every type, its range, and what may be given many times. */
+#include "../test.h"
+#include "cmd/flags.h"
+
+static const char *text;
+static struct flags_texts texts;
+static int64_t whole, span, size;
+static double real;
+static bool is_on, has_whole;
+
+static bool parse(int argc, const char **argv, const char **plain, int *n_plain)
+{
+    const struct flags_row rows[] = {
+        { "text", "T", FLAGS_TEXT, &text, 0, 0, "a text", NULL },
+        { "texts", "T", FLAGS_TEXTS, &texts, 0, 0, "many", NULL },
+        { "whole", "N", FLAGS_I64, &whole, 1, 10, "whole", &has_whole },
+        { "real", "X", FLAGS_F64, &real, 0, 0, "real", NULL },
+        { "span", "D", FLAGS_DURATION, &span, 0, 0, "span", NULL },
+        { "size", "B", FLAGS_BYTES, &size, 0, 0, "size", NULL },
+        { "on", NULL, FLAGS_SWITCH, &is_on, 0, 0, "on", NULL },
+    };
+    const struct flags flags = { "doc", "[A [B]]", rows, COUNT_OF(rows), 0, 2 };
+    return flags_parse(&flags, argc, (char **)(uintptr_t)argv, plain, n_plain);
+}
+
+static void every_type(void **state)
+{
+    const char *plain[2];
+    const char *argv[] = { "x",      "--text=a", "--texts",    "b",      "one",  "--texts=c",
+                           "--real", "2.5",      "--span=10m", "--size", "2GiB", "--on",
+                           "two",    "--whole",  "10",         NULL };
+    int n = 0;
+    (void)state;
+    assert_true(parse(15, argv, plain, &n));
+    assert_string_equal(text, "a");
+    assert_true(texts.n == 2 && strcmp(texts.at[1], "c") == 0);
+    assert_true(whole == 10 && real == 2.5 && span == INT64_C(600000000000) && is_on && has_whole);
+    assert_true(size == INT64_C(2) << 30);
+    assert_true(n == 2 && strcmp(plain[0], "one") == 0 && strcmp(plain[1], "two") == 0);
+}
+
+static void wrong_values(void **state)
+{
+    static const char *const wrong[] = { "--whole=0", "--whole=11", "--whole=1.5", "--real=-1",
+                                         "--real=x",  "--span=-1",  "--size=much", "--whole=" };
+    const char *plain[2];
+    int n;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        const char *argv[] = { "x", wrong[i], NULL };
+        assert_false(parse(2, argv, plain, &n));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_type),
+                                        cmocka_unit_test(wrong_values) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

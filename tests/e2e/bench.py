@@ -1,0 +1,111 @@
+"""shoal bench against the real server, and against one that misbehaves: every misbehaviour is named.
+
+usage: bench.py SHOAL MODELS_FOLDER
+"""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+
+import stub_server
+from serve_shared import SECONDS, Shoal, main, paths, test
+
+
+def bench(shoal, port, *args, wants=0):
+    done = subprocess.run([shoal, "bench", f"127.0.0.1:{port}", *args], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == wants, (done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def as_json(shoal, port, *args, wants=0):
+    return json.loads(bench(shoal, port, "--json", *args, wants=wants))
+
+
+def poisson(model, rate, prompt, output):
+    return ["--workload", f"poisson:service={model},rate={rate},in={prompt},out={output}"]
+
+
+@test
+def bench_real_server(shoal, models):
+    with Shoal(shoal, models=paths(models)) as s, tempfile.TemporaryDirectory() as folder:
+        for form in ("text", "ids"):
+            path = os.path.join(folder, form + ".csv")
+            page = as_json(shoal, s.port, *poisson("tale", 40, 30, 12), *poisson("cee", 20, 20, 8), "--requests", "60",
+                           "--prompt", form, "--check", "--csv", path)
+            assert page["completed"] == 60 and page["failed"] == 0 and page["wrong"] == [] and page["differing_answers"] == 0
+            assert {x["name"] for x in page["services"]} == {"tale", "cee"}
+            for service in page["services"]:
+                wanted = 12 if service["name"] == "tale" else 8
+                assert service["total_output_tokens"] == wanted * service["completed"], service
+                assert service["mean_ttft_ms"] > 0 and service["normalized_latency"] > 0 and service["solo_s"] > 0
+            rows = list(csv.DictReader(open(path, newline="", encoding="utf-8")))
+            assert len(rows) == 60 and all(r["why"] == "length" and r["http_status"] == "200" for r in rows)
+            assert all(int(r["arrived_ns"]) < int(r["first_ns"]) <= int(r["end_ns"]) for r in rows)
+            if form == "ids":
+                assert all(int(r["n_prompt"]) == (30 if r["service"] == "tale" else 20) for r in rows)
+        closed = as_json(shoal, s.port, *poisson("tale", 1, 30, 12), "--requests", "40", "--concurrency", "8", "--prompt", "ids")
+        assert closed["max_concurrency"] == 8 and closed["completed"] == 40
+
+
+@test
+def bench_unknown_model(shoal, models):
+    with Shoal(shoal, models=paths(models)) as s:
+        page = as_json(shoal, s.port, *poisson("nobody", 50, 9, 4), "--requests", "5", "--prompt", "ids", wants=1)
+        assert page["failed"] == 5 and "nobody" in page["wrong"][0]["what"], page["wrong"]
+
+
+@test
+def bench_names_what_is_wrong(shoal, models):
+    server, port = stub_server.start()
+    expected = {"cut": "", "short": "9 tokens instead of 10", "long": "11 tokens instead of 10", "empty": "an empty answer",
+                "unfinished": "no finish_reason", "undone": "the stream ended without [DONE]",
+                "error": "the server said: lost my thread", "html": "the stream ended without [DONE]",
+                "status500": "the server said: out of ideas", "busy": "the server said: not now",
+                "shouting": "a line of the stream that is no field of server-sent events"}
+    whys = {"cut": "cut", "undone": "cut", "html": "cut", "error": "failed", "status500": "failed", "busy": "refused"}
+    with tempfile.TemporaryDirectory() as folder:
+        for model, sentence in expected.items():
+            path = os.path.join(folder, model + ".jsonl")
+            page = as_json(shoal, port, *poisson(model, 200, 7, 10), "--requests", "4", "--solo", "0", "--csv", path, wants=1)
+            assert page["failed"] == 4 and page["completed"] == 0, (model, page)
+            assert len(page["wrong"]) == 1 and page["wrong"][0]["times"] == 4, (model, page["wrong"])
+            assert sentence in page["wrong"][0]["what"], (model, page["wrong"])
+            rows = [json.loads(line) for line in open(path, encoding="utf-8")]
+            assert len(rows) == 4 and all(r["why"] == whys.get(model, "wrong") for r in rows), (model, rows)
+    server.shutdown()
+
+
+@test
+def bench_good_answers_of_the_stub(shoal, models):
+    server, port = stub_server.start()
+    page = as_json(shoal, port, *poisson("good", 200, 7, 10), "--requests", "20", "--check")
+    assert page["completed"] == 20 and page["total_input_tokens"] == 140 and page["inexact_prompts"] == 0
+    server.shutdown()
+
+
+@test
+def bench_answers_that_change_are_wrong(shoal, models):
+    server, port = stub_server.start()
+    args = (*poisson("fickle", 200, 7, 10), "--requests", "10")
+    assert as_json(shoal, port, *args)["completed"] == 10
+    page = as_json(shoal, port, *args, "--check", wants=1)
+    assert page["differing_answers"] == 3 and page["wrong_alone"] == 3 and page["wrong"][0]["what"] == "another answer than alone", page
+    server.shutdown()
+
+
+@test
+def bench_nobody_there(shoal, models):
+    page = as_json(shoal, 1, *poisson("a", 100, 7, 10), "--requests", "3", "--solo", "0", wants=1)
+    assert page["failed"] == 3 and "connect" in page["wrong"][0]["what"].lower(), page["wrong"]
+
+
+@test
+def bench_wrong_options(shoal, models):
+    for args in (["--prompt", "song"], ["--workload", "nonsense=3"], [], ["--requests", "0"]):
+        done = subprocess.run([shoal, "bench", "127.0.0.1:1", *args], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 2 and done.stderr.startswith("shoal: "), (args, done)
+
+
+if __name__ == "__main__":
+    main()

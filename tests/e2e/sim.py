@@ -1,0 +1,115 @@
+"""shoal sim from the command line: it runs, its figures agree with its records, and nothing depends on threads.
+
+usage: sim.py SHOAL SOURCE_ROOT
+"""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+
+from serve_shared import SECONDS, main, test
+
+CONV = ["--workload", "azure-conv:rate=4", "--requests", "400"]
+
+
+def sim(shoal, *args, wants=0):
+    done = subprocess.run([shoal, "sim", *args], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == wants, (args, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout if wants == 0 else done.stderr
+
+
+def as_json(shoal, *args):
+    return json.loads(sim(shoal, "--json", *args))
+
+
+@test
+def sim_agrees_with_its_records(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.csv")
+        page = as_json(shoal, *CONV, "--csv", path)
+        rows = list(csv.DictReader(open(path, newline="", encoding="utf-8")))
+    assert page["completed"] == len(rows) == 400
+    latency = sum(int(r["end_ns"]) - int(r["arrived_ns"]) for r in rows) / 400e6
+    assert abs(page["mean_e2el_ms"] - latency) < 1e-6 * latency
+    met = sum(int(r["end_ns"]) - int(r["arrived_ns"]) <= 5 * int(r["solo_ns"]) for r in rows) / 400
+    assert abs(page["slo_attainment"] - met) < 1e-9
+    solo = sum(int(r["solo_ns"]) for r in rows) / 400e6
+    assert abs(page["normalized_latency"] - latency / solo) < 1e-6
+    assert page["total_output_tokens"] == sum(int(r["n_output"]) for r in rows)
+    assert [int(r["id"]) for r in rows] == list(range(400))
+
+
+@test
+def sim_runs_a_mix_with_nothing_else(shoal, models):
+    page = as_json(shoal, "--workload", "sea16", "--requests", "2000")
+    assert len(page["services"]) == 16 and page["completed"] == 2000 and page["devices"] > 1
+
+
+@test
+def sim_is_the_same_on_any_number_of_threads(shoal, models):
+    args = [*CONV, "--compare", "default,seallm,fcfs,rr", "--seeds", "3", "--rates", "0.5,2"]
+    one = sim(shoal, *args, "--threads", "1")
+    assert one == sim(shoal, *args, "--threads", "2") == sim(shoal, *args, "--threads", "5")
+    assert one == sim(shoal, *args, "--each-step"), "holds change nothing"
+    points = as_json(shoal, *args)["points"]
+    assert len(points) == 8 and all(p["seeds"] == 3 for p in points)
+    for p in points:
+        first = next(q for q in points if q["rate_scale"] == p["rate_scale"])
+        assert p["less_first"]["slo_attainment"]["low"] <= p["less_first"]["slo_attainment"]["high"]
+        if p is first:
+            assert all(d["mean"] == 0 for d in p["less_first"].values())
+
+
+@test
+def sim_finds_the_rate_that_saturates(shoal, models):
+    best = as_json(shoal, *CONV, "--engines", "1", "--saturate", "--target", "0.9", "--compare", "fcfs,rr")
+    for b in best:
+        assert b["slo_attainment"] >= 0.9
+        args = [*CONV, "--engines", "1", "--preset", b["label"], "--rate-scale"]
+        assert as_json(shoal, *args, str(b["rate_scale"]))["slo_attainment"] >= 0.9
+        assert as_json(shoal, *args, str(1.1 * b["rate_scale"]))["slo_attainment"] < 0.9
+
+
+@test
+def sim_reads_scenarios(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("workload:\n  - poisson:service=a,rate=3,in=100,out=20\n  - poisson:service=b,rate=1,in=50,out=10\n"
+                    "requests: 300\nseed: 4\nengines:\n  - {count: 2, device: h100, services: [a]}\n  - {services: [a, b]}\n"
+                    "services:\n  a: {model: llama-3.1-8b, ttft: 1s}\n"
+                    "  b: {weights_bytes: 2GiB, kv_bytes_per_token: 1000, decode_ms: 10, prefill_ms: 20}\n")
+        records = os.path.join(folder, "r.csv")
+        page = as_json(shoal, path, "--csv", records)
+        rows = list(csv.DictReader(open(records, newline="", encoding="utf-8")))
+        assert page["completed"] == 300 and page["engines"] == 3 and page["seed"] == 4
+        assert {r["engine"] for r in rows if r["service"] == "b"} == {"2"}
+        assert {r["engine"] for r in rows if r["service"] == "a"} == {"0", "1", "2"}
+        b = next(r for r in rows if r["service"] == "b")
+        assert int(b["solo_ns"]) == 20_000_000 + (int(b["n_output"]) - 1) * 10_000_000
+        assert as_json(shoal, path, "--seed", "9")["records_hash"] != page["records_hash"]
+        assert as_json(shoal, path)["records_hash"] == page["records_hash"]
+
+
+@test
+def sim_ends_by_the_clock(shoal, models):
+    page = as_json(shoal, "--workload", "azure-conv:rate=100", "--engines", "1", "--duration", "60s", "--until", "60s")
+    assert page["failed"] > 0 and page["failed"] + page["completed"] == page["num_prompts"]
+    assert page["duration"] <= 60
+
+
+@test
+def sim_says_what_is_wrong(shoal, models):
+    for args, sentence in (([], "no --workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
+                           ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),
+                           ([*CONV, "--device", "abacus"], "no device"), ([*CONV, "--slo", "hope"], "--slo is"),
+                           ([*CONV, "--rates", "1,x"], "--rates"), (["/nowhere.yaml"], "/nowhere.yaml"),
+                           (["--workload", "nonsense:rate=2"], "workload"),
+                           (["--workload", "azure-conv:rate=1,model=gpt-9"], "no model")):
+        done = subprocess.run([shoal, "sim", *args], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode in (1, 2) and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""A tiny OpenAI server whose answers are wrong in a way that the model's name says.
+
+Models: good, cut, short, long, empty, unfinished, undone, error, html, status500, busy, refused, shouting, fickle.
+Every answer is "w w w ..." with one event a token; there is no usage unless the model is "good".
+"""
+import http.server
+import json
+import threading
+import time
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    asked = {}
+    lock = threading.Lock()
+
+    def log_message(self, *args):
+        pass
+
+    def page(self, status, body, kind="application/json"):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def piece(self, text):
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def event(self, **choice):
+        self.piece("data: " + json.dumps({"choices": [choice]}) + "\n\n")
+
+    def do_POST(self):
+        ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/tokenize":
+            return self.page(200, json.dumps({"count": len(ask["prompt"].split())}).encode())
+        model, n = ask["model"], ask["max_tokens"]
+        with self.lock:
+            count = self.asked[model] = self.asked.get(model, 0) + 1
+        if model == "status500":
+            return self.page(500, b'{"error": {"message": "out of ideas"}}')
+        if model == "busy":
+            return self.page(503, b'{"error": {"message": "not now"}}')
+        if model == "html":
+            return self.page(200, b"<html>hello</html>", "text/html")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.stream(model, n, count, ask)
+
+    def stream(self, model, n, count, ask):
+        n_sent = {"short": n - 1, "long": n + 1, "cut": n // 2, "error": n // 2, "empty": 0}.get(model, n)
+        for i in range(n_sent):
+            time.sleep(0.0005)
+            self.event(text=f"w{count if model == 'fickle' else ''} ", finish_reason=None)
+        if model == "cut":
+            self.close_connection = True
+            return self.connection.close()
+        if model == "error":
+            self.piece('data: {"error": {"message": "lost my thread"}}\n\n')
+            self.piece("")
+            return None
+        if model != "unfinished":
+            self.event(text="", finish_reason="length")
+        if model == "good" and ask.get("stream_options", {}).get("include_usage"):
+            usage = {"prompt_tokens": len(ask["prompt"].split()), "completion_tokens": n}
+            self.piece("data: " + json.dumps({"choices": [], "usage": usage}) + "\n\n")
+        if model == "shouting":
+            self.piece("WELL!\n\n")
+        if model != "undone":
+            self.piece("data: [DONE]\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+        return None
+
+
+def start():
+    """(server, port); server.shutdown() ends it."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, server.server_address[1]

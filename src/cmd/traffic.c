@@ -1,8 +1,6 @@
 /* Workload texts: all of a command line at once make one workload. */
 #include "cmd/traffic.h"
 
-#include "sim/workload_text.h"
-
 enum { REQUESTS_USUAL = 10000 };
 
 static bool has_no_end(const struct sim_workload *w)

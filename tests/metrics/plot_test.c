@@ -24,7 +24,7 @@ static void points_stay_inside(void **state)
             }
         }
         assert_int_equal(n_points, 6);
-        assert_non_null(strstr(out.at, is_log ? ">0.001</text>" : ">5000</text>"));
+        assert_non_null(strstr(out.at, is_log ? ">0.001</text>" : ">4000</text>"));
         assert_non_null(strstr(out.at, is_log ? ">10000</text>" : ">10000</text>"));
         assert_non_null(strstr(out.at, ">100</text>"));
         str_free(&out);

@@ -87,6 +87,14 @@ struct team {
     struct member *members; /* (n), rank 0 is the caller */
     struct word generation, n_left, phase;
     _Alignas(64) _Atomic uint32_t arrived;
+    struct shrink { /* the caller's alone */
+        bool is_on;
+        int n_starved; /* runs of all, one after the other, that waited for cores */
+        int n_alone,
+            n_to_come; /* runs alone before all are tried again, and what is left of them */
+        int64_t told_ns;
+    } shrink;
+    cpu_set_t cores; /* of all members */
 };
 
 static void pin(pthread_t thread, int core)
@@ -195,6 +203,9 @@ struct team *team_open(int n, const int *cores, bool pin_caller)
     team->pin_caller = pin_caller && cores != NULL;
     team->caller_core = cores != NULL ? cores[0] : 0;
     team->members = mem_take((size_t)n * sizeof(*team->members));
+    CPU_ZERO(&team->cores);
+    for (int rank = 0; rank < n && cores != NULL; rank++)
+        CPU_SET((size_t)cores[rank], &team->cores);
     for (int rank = 1; rank < n; rank++) {
         struct member *member = &team->members[rank];
         char name[16];
@@ -230,7 +241,7 @@ int team_size(const struct team *team)
     return team->n;
 }
 
-void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *arg)
+static void run_all(struct team *team, void (*f)(void *arg, int rank, int n), void *arg)
 {
     cpu_set_t old;
     bool is_pinned =
@@ -255,6 +266,62 @@ void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *ar
     }
     if (is_pinned)
         (void)pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+}
+
+/* ---- Shrinking. ----
+ *
+ * A run of all that took more than SHRINK_RATIO times as long as one member would need for all of
+ * it (its own time on a core, times n) was starved. After SHRINK_RUNS such runs the caller works
+ * alone for a while, then tries again with all; as long as that is starved too, the while doubles.
+ */
+enum { SHRINK_RATIO = 4, SHRINK_RUNS = 3, ALONE_MIN = 16, ALONE_MAX = 256 };
+
+void team_let_shrink(struct team *team)
+{
+    team->shrink.is_on = team->n > 1;
+}
+
+static void note_run(struct team *team, int64_t wall_ns, int64_t on_core_ns)
+{
+    struct shrink *s = &team->shrink;
+    bool is_starved = wall_ns > TIME_NS_PER_MS && wall_ns / SHRINK_RATIO / team->n > on_core_ns;
+    s->n_starved = is_starved ? s->n_starved + 1 : 0;
+    if (!is_starved) {
+        s->n_alone = 0;
+    } else if (s->n_starved >= SHRINK_RUNS || s->n_alone > 0) {
+        s->n_alone = min_i32(max_i32(2 * s->n_alone, ALONE_MIN), ALONE_MAX);
+        s->n_to_come = s->n_alone;
+        int64_t now_ns = time_now_ns();
+        if (s->told_ns == 0 || now_ns - s->told_ns > 60 * TIME_NS_PER_S) {
+            log_line(LOG_WARN, "team", "other work keeps the cores: one thread computes for now");
+            s->told_ns = now_ns;
+        }
+    }
+}
+
+static void run_alone(struct team *team, void (*f)(void *arg, int rank, int n), void *arg)
+{
+    cpu_set_t old;
+    bool is_pinned = team->pin_caller &&
+                     pthread_getaffinity_np(pthread_self(), sizeof(old), &old) == 0 &&
+                     pthread_setaffinity_np(pthread_self(), sizeof(old), &team->cores) == 0;
+    team->shrink.n_to_come--;
+    f(arg, 0, 1);
+    if (is_pinned)
+        (void)pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+}
+
+void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *arg)
+{
+    if (team->shrink.n_to_come > 0) {
+        run_alone(team, f, arg);
+        return;
+    }
+    int64_t begin_ns = time_now_ns();
+    int64_t on_core_ns = team->shrink.is_on ? time_thread_cpu_ns() : 0;
+    run_all(team, f, arg);
+    if (team->shrink.is_on)
+        note_run(team, time_now_ns() - begin_ns, time_thread_cpu_ns() - on_core_ns);
 }
 
 void team_barrier(struct team *team, int rank)
@@ -300,14 +367,19 @@ void thread_join(struct thread *thread)
     mem_give(thread);
 }
 
+/* A ticket and a queue: first come, first served. (A mutex alone goes to whoever asks at the right
+ * moment: a loader that packs one matrix after the other would keep an engine out for seconds.) */
 struct lock {
     pthread_mutex_t mutex;
+    pthread_cond_t is_next;
+    uint64_t next, serving;
 };
 
 struct lock *lock_open(void)
 {
     struct lock *lock = mem_take(sizeof(*lock));
     pthread_mutex_init(&lock->mutex, NULL);
+    pthread_cond_init(&lock->is_next, NULL);
     return lock;
 }
 
@@ -315,6 +387,7 @@ void lock_close(struct lock *lock)
 {
     if (lock == NULL)
         return;
+    pthread_cond_destroy(&lock->is_next);
     pthread_mutex_destroy(&lock->mutex);
     mem_give(lock);
 }
@@ -323,10 +396,17 @@ void lock_take(struct lock *lock)
 {
     int rc = pthread_mutex_lock(&lock->mutex);
     CHECK(rc == 0);
+    uint64_t ticket = lock->next++;
+    while (lock->serving != ticket)
+        pthread_cond_wait(&lock->is_next, &lock->mutex);
+    pthread_mutex_unlock(&lock->mutex);
 }
 
 void lock_put(struct lock *lock)
 {
-    int rc = pthread_mutex_unlock(&lock->mutex);
-    CHECK(rc == 0);
+    int rc = pthread_mutex_lock(&lock->mutex);
+    CHECK(rc == 0 && lock->serving < lock->next);
+    lock->serving++;
+    pthread_cond_broadcast(&lock->is_next);
+    pthread_mutex_unlock(&lock->mutex);
 }

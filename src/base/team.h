@@ -10,6 +10,10 @@ struct team;
 /* cores: n core numbers to pin members to (rank 0 pins only while it runs when pin_caller), or NULL
  * for no pinning. */
 struct team *team_open(int n, const int *cores, bool pin_caller);
+/* From now on a run may use one member alone (f gets n = 1) while other work keeps the cores from
+ * the team: each meeting of members then waits for the slowest, and one alone is done sooner. For
+ * an f whose result does not depend on n. */
+void team_let_shrink(struct team *team);
 void team_close(struct team *team);
 int team_size(const struct team *team);
 void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *arg);
@@ -20,7 +24,7 @@ struct thread;
 struct thread *thread_start(const char *name, void (*f)(void *arg),
                             void *arg);  /* name: up to 15 characters */
 void thread_join(struct thread *thread); /* waits, then frees */
-struct lock;
+struct lock;                             /* first come, first served */
 struct lock *lock_open(void);
 void lock_close(struct lock *lock);
 void lock_take(struct lock *lock);

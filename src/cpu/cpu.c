@@ -74,6 +74,7 @@ struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa 
     struct cpu *cpu = mem_take(sizeof(*cpu));
     cpu_isa_kernels(isa_max < best ? isa_max : best, &cpu->kernels);
     cpu->team = team_open(device->n_cores, device->cores, true);
+    team_let_shrink(cpu->team); /* no sum depends on how many share the work */
     cpu->face = (struct compute_backend){
         .self = cpu,
         .name = cpu->kernels.name,

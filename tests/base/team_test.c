@@ -187,6 +187,78 @@ static void test_a_late_member_is_named(void **state)
     assert_non_null(strstr(text, "for rank 1 (S)"));
 }
 
+struct greedy {
+    struct lock *lock;
+    _Atomic bool is_over;
+    int n_taken;
+};
+
+static void take_again_and_again(void *arg)
+{
+    struct greedy *greedy = arg;
+    while (!atomic_load(&greedy->is_over)) {
+        lock_take(greedy->lock);
+        greedy->n_taken++;
+        time_sleep_ns(TIME_NS_PER_MS);
+        lock_put(greedy->lock);
+    }
+}
+
+/* Who waits for a lock has it before whoever put it down just now. */
+static void test_a_lock_is_fair(void **state)
+{
+    (void)state;
+    struct greedy greedy = { .lock = lock_open() };
+    struct thread *thread = thread_start("greedy", take_again_and_again, &greedy);
+    int n_before = 0, n_quick = 0;
+    for (int i = 0; i < 50; i++) {
+        lock_take(greedy.lock);
+        n_quick += greedy.n_taken - n_before <= 2;
+        n_before = greedy.n_taken;
+        time_sleep_ns(2 * TIME_NS_PER_MS); /* long enough for the other to stand in line again */
+        lock_put(greedy.lock);
+    }
+    atomic_store(&greedy.is_over, true);
+    thread_join(thread);
+    assert_true(n_quick >= 25); /* all of them, but for a thread that had no core before it asked */
+    lock_close(greedy.lock);
+}
+
+struct starving {
+    int64_t pause_ns;   /* of rank 1 */
+    int n_alone, n_all; /* runs */
+};
+
+static void starve(void *arg, int rank, int n)
+{
+    struct starving *work = arg;
+    if (rank == 1)
+        time_sleep_ns(work->pause_ns);
+    if (rank == 0)
+        *(n == 1 ? &work->n_alone : &work->n_all) += 1;
+}
+
+/* One member alone as long as waiting for the others would take much longer; then all again. */
+static void test_a_starved_team_shrinks(void **state)
+{
+    (void)state;
+    struct starving work = { .pause_ns = 20 * TIME_NS_PER_MS };
+    struct team *team = team_open(2, NULL, false);
+    for (int i = 0; i < 10; i++)
+        team_run(team, starve, &work);
+    assert_int_equal(work.n_alone, 0); /* not unless it may */
+    team_let_shrink(team);
+    work.n_all = 0;
+    for (int i = 0; i < 300; i++)
+        team_run(team, starve, &work);
+    assert_true(work.n_alone >= 250 && work.n_all >= 5 && work.n_alone + work.n_all == 300);
+    work = (struct starving){ 0 };
+    for (int i = 0; i < 100000 && work.n_all < 1000; i++)
+        team_run(team, starve, &work);
+    assert_true(work.n_all >= 1000);
+    team_close(team);
+}
+
 static void add_many(void *arg)
 {
     struct work *work = arg;
@@ -213,10 +285,15 @@ static void test_threads_and_locks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_rank_runs_once),   cmocka_unit_test(test_barrier),
-        cmocka_unit_test(test_sleeping_members_wake),  cmocka_unit_test(test_pinning),
-        cmocka_unit_test(test_threads_and_locks),      cmocka_unit_test(test_nobody_is_left_asleep),
+        cmocka_unit_test(test_every_rank_runs_once),
+        cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_sleeping_members_wake),
+        cmocka_unit_test(test_pinning),
+        cmocka_unit_test(test_threads_and_locks),
+        cmocka_unit_test(test_nobody_is_left_asleep),
         cmocka_unit_test(test_a_late_member_is_named),
+        cmocka_unit_test(test_a_starved_team_shrinks),
+        cmocka_unit_test(test_a_lock_is_fair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,5 +116,7 @@ enum status sim_workload_arrivals_set(struct sim_workload_part *part, struct sim
     traffic->rate_per_s = sim_workload_part_number(part, SIM_KEY_RATE, rate_per_s);
     if (!(traffic->rate_per_s > 0))
         return sim_workload_part_bad(part, "needs rate= (requests per second)");
+    if (traffic->on_s > 0 && (traffic->on_s + traffic->off_s) * traffic->rate_per_s < 1e-3)
+        return sim_workload_part_bad(part, "bursts that are over long before a request comes");
     return STATUS_OK;
 }

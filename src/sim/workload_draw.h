@@ -36,6 +36,7 @@ struct sim_draw_clock {
     double at_s;
     double left_s, factor; /* of the present burst, pause or step of the profile */
     double gap_scale;      /* makes the drawn gaps' mean 1 */
+    double period_s;       /* of the profile, at the mean rate */
     uint64_t step;
     bool is_on;
 };

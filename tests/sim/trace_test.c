@@ -188,6 +188,7 @@ static void at_most_64_models(void **state)
 static void files_are_checked_too(void **state)
 {
     (void)state;
+    sim_trace_free(&trace);
     assert_int_equal(sim_trace_read(&trace, "/nonexistent/x.csv", &fault), STATUS_NOT_FOUND);
     assert_non_null(strstr(fault.text, "/nonexistent/x.csv"));
     char path[] = "/tmp/shoal_trace_XXXXXX";

@@ -158,6 +158,16 @@ static void a_profile_is_followed(void **state)
     for (int i = 1; i <= 100; i++)
         at = sim_workload_draw_arrival(&clock);
     is_near(at, 20, 1e-9);
+    /* Gaps of many periods: a request every 100 s of a profile of 40. */
+    t.rate_per_s = 0.01;
+    sim_workload_draw_begin(&clock, &t, 1, 0);
+    for (int i = 1; i <= 1000; i++) {
+        at = sim_workload_draw_arrival(&clock);
+        is_near(at, 100.0 * i, i < 10 ? 0.1 : 0.01);
+    }
+    t.rate_per_s = 1e-9;
+    sim_workload_draw_begin(&clock, &t, 1, 0);
+    is_near(sim_workload_draw_arrival(&clock), 1e9, 1e-6);
 }
 
 int main(void)

@@ -220,6 +220,8 @@ static void what_is_wrong_is_said(void **state)
     is_bad("arxiv:rate=1,on=5s", "workload: arxiv: bursts need both on= and off=");
     is_bad("arxiv:rate=1,on=5s,off=5s,profile=burstgpt",
            "workload: arxiv: bursts do not go with a profile");
+    is_bad("arxiv:rate=1e-9,on=5s,off=5s",
+           "workload: arxiv: bursts that are over long before a request comes");
     is_bad("arxiv:rate=1,profile=x", "workload: arxiv: there are no rates by the clock called x");
     is_bad("arxiv:rate=1,in-min=9,in-max=8",
            "workload: arxiv: no length lies between these bounds");

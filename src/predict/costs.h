@@ -1,0 +1,59 @@
+/* A performance model of tables: what a step costs by what was measured of it, for simulations.
+ *
+ * Two ways to say it. Parts: operations that depend on the batch's tokens (matrices, norms), on its
+ * sequences (output matrix, sampler), on each prompt's attention and on the decodes' attention, and
+ * what the host adds; they sum. Steps: whole steps measured end to end; a mixed one is the sum of
+ * its prefill and its decode less the constant that both hold. Times are in ms. */
+#pragma once
+#include "predict/grid.h"
+#include "predict/truth.h"
+
+struct costs {
+    struct grid tokens;    /* parts: x = tokens computed by the step */
+    struct grid sequences; /* parts: x = sequences of the step */
+    struct grid prefill;   /* parts, of one prompt: x = new tokens, y = tokens before */
+    struct grid decode;    /* parts, of all decodes: x = how many, y = mean context */
+    /* parts, of a step with both: a prompt's new tokens and tokens before, decodes and their mean
+     * context; without it the two parts sum */
+    struct grid4 mixed;
+    /* steps: x = new tokens, y = the length that attends (a whole prompt's own) */
+    struct grid step_prefill;
+    struct grid step_decode;         /* steps: x = decodes, y = mean context */
+    double host_ms, host_request_ms; /* added to every step; by each of its sequences */
+};
+double costs_step_ms(const struct costs *costs, const struct perf_load *load);
+struct perf_truth costs_truth(const struct costs *costs); /* borrows it */
+void costs_free(struct costs *costs);
+
+/* ---- Readers of published tables (costs_read.c). Text of the files, unpacked (xz -d); n_layers of
+ * the model that they were measured for a layer of. Each adds its part to `costs`, zeroed before
+ * the first. ---- */
+
+/* microsoft/vidur's *.mlp.csv: matrices, norms, activations of a layer by tokens, one TP degree. */
+enum status costs_read_vidur_mlp(struct costs *costs, const char *text, int32_t n_layers,
+                                 int32_t tp, struct fault *fault) MUST_USE;
+/* vidur's and Frontier's *.attention.csv. */
+enum status costs_read_vidur_attention(struct costs *costs, const char *text, int32_t n_layers,
+                                       int32_t tp, struct fault *fault) MUST_USE;
+/* vidur's cpu_overheads.csv: fits host_ms and host_request_ms over the rows of this TP degree. */
+enum status costs_read_vidur_host(struct costs *costs, const char *text, int32_t tp,
+                                  struct fault *fault) MUST_USE;
+/* LLMServingSim's profile: *_dense.csv, *_per_sequence.csv, *_attention.csv. */
+enum status costs_read_servingsim_dense(struct costs *costs, const char *text, int32_t n_layers,
+                                        struct fault *fault) MUST_USE;
+enum status costs_read_servingsim_sequence(struct costs *costs, const char *text,
+                                           struct fault *fault) MUST_USE;
+enum status costs_read_servingsim_attention(struct costs *costs, const char *text, int32_t n_layers,
+                                            struct fault *fault) MUST_USE;
+/* splitwise-sim's perf_model.csv: whole steps of one model, hardware and TP degree. */
+struct costs_splitwise {
+    const char *model, *hardware; /* "llama2-70b", "a100-80gb" */
+    int32_t tp;
+};
+enum status costs_read_splitwise(struct costs *costs, const char *text,
+                                 const struct costs_splitwise *which, struct fault *fault) MUST_USE;
+/* Helix's bs2time.csv: a layer's prompt and decode time by tokens of the batch. */
+enum status costs_read_helix(struct costs *costs, const char *text, const char *model_and_gpu,
+                             int32_t n_layers, struct fault *fault) MUST_USE;
+/* Ours: phase,batch,length,ms with phase prefill or decode, as shoal profile measures. */
+enum status costs_read_steps(struct costs *costs, const char *text, struct fault *fault) MUST_USE;

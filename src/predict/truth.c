@@ -1,0 +1,80 @@
+/* Truths: their spans, and their reduction to a linear model. */
+#include "predict/truth.h"
+
+#include "base/mem.h"
+
+static int64_t linear_step_ps(const void *self, const struct perf_load *load)
+{
+    return perf_step_ps(self, load);
+}
+
+struct perf_truth truth_of_perf(const struct perf *perf)
+{
+    return (struct perf_truth){ linear_step_ps, perf };
+}
+
+const struct perf *truth_linear(const struct perf_truth *truth)
+{
+    return truth->step_ps == linear_step_ps ? truth->self : NULL;
+}
+
+static int64_t decode_ps(const struct perf_truth *truth, int32_t b, int64_t c)
+{
+    const struct perf_load load = { .n_decodes = b, .n_decode_context = c };
+    return truth->step_ps(truth->self, &load);
+}
+
+int64_t truth_span_ps(const struct perf_truth *truth, int32_t b, int64_t c, int64_t n_steps)
+{
+    const struct perf *perf = truth_linear(truth);
+    int64_t sum = 0;
+    if (perf != NULL)
+        return perf_decode_span_ps(perf, b, c, n_steps);
+    for (int64_t i = 0; i < n_steps; i++)
+        sum += decode_ps(truth, b, c + i * b);
+    return sum;
+}
+
+int64_t truth_steps_in(const struct perf_truth *truth, int32_t b, int64_t c, int64_t span_ps,
+                       int64_t n_most)
+{
+    const struct perf *perf = truth_linear(truth);
+    int64_t n = 0;
+    if (perf != NULL)
+        return min_i64(perf_decode_steps_in(perf, b, c, span_ps), n_most);
+    for (; n < n_most; n++) {
+        span_ps -= decode_ps(truth, b, c + n * b);
+        if (span_ps < 0)
+            break;
+    }
+    return n;
+}
+
+/* The next of a walk by about the root of 2, ending at most. */
+static int32_t next_of(int32_t n, int32_t most)
+{
+    return n >= most ? most + 1 : min_i32(max_i32(n + 1, (int32_t)((int64_t)n * 181 / 128)), most);
+}
+
+bool truth_reduce(const struct perf_truth *truth, const struct truth_range *range,
+                  struct truth_reduced *out)
+{
+    enum { N_MAX = 48 * 48 + 48 };
+    struct perf_sample *samples = mem_take(N_MAX * sizeof(*samples));
+    int n = 0;
+    for (int32_t i = max_i32(range->n_prompt_min, 1); i <= range->n_prompt_max && n < 48;
+         i = next_of(i, range->n_prompt_max))
+        samples[n++].load = (struct perf_load){ .n_new = i, .n_new_squared = (int64_t)i * i };
+    for (int32_t b = 1; b <= range->n_batch_max; b = next_of(b, range->n_batch_max))
+        for (int32_t c = max_i32(range->n_context_min, 1); c <= range->n_context_max && n < N_MAX;
+             c = next_of(c, range->n_context_max))
+            samples[n++].load =
+                (struct perf_load){ .n_decodes = b, .n_decode_context = (int64_t)b * c };
+    for (int i = 0; i < n; i++)
+        samples[i].ps = truth->step_ps(truth->self, &samples[i].load);
+    bool is_fit = perf_fit(samples, n, &out->perf);
+    perf_errors_of(&out->perf, samples, n, true, &out->prefill);
+    perf_errors_of(&out->perf, samples, n, false, &out->decode);
+    mem_give(samples);
+    return is_fit;
+}

@@ -18,6 +18,7 @@ struct lane {
 };
 struct sim_model_exec {
     struct perf perfs[LIMIT_SERVICES];
+    struct perf_truth truths[LIMIT_SERVICES]; /* step_ps NULL: perfs */
     const int64_t *clock_ns;
     const struct request *requests;
     int n_lanes;
@@ -65,14 +66,41 @@ static struct perf_load load_of_round(const struct sim_model_exec *x, const stru
     return load;
 }
 
+static int64_t step_ps(const struct sim_model_exec *x, int service, const struct perf_load *load)
+{
+    const struct perf_truth *truth = &x->truths[service];
+    return truth->step_ps == NULL ? perf_step_ps(&x->perfs[service], load)
+                                  : truth->step_ps(truth->self, load);
+}
+
+/* Of decodes with this load in the first of n rounds. */
+static int64_t span_ps(const struct sim_model_exec *x, int service, const struct perf_load *load,
+                       int32_t n)
+{
+    const struct perf_truth *truth = &x->truths[service];
+    int32_t b = load->n_decodes;
+    return truth->step_ps == NULL
+               ? perf_decode_span_ps(&x->perfs[service], b, load->n_decode_context, n)
+               : truth_span_ps(truth, b, load->n_decode_context, n);
+}
+
+static int64_t steps_in(const struct sim_model_exec *x, int service, const struct perf_load *load,
+                        int64_t ps, int32_t n_most)
+{
+    const struct perf_truth *truth = &x->truths[service];
+    int32_t b = load->n_decodes;
+    return truth->step_ps == NULL
+               ? perf_decode_steps_in(&x->perfs[service], b, load->n_decode_context, ps)
+               : truth_steps_in(truth, b, load->n_decode_context, ps, n_most);
+}
+
 /* The end of every batch in round n_rounds - 1. */
 static void set_ends(struct sim_model_exec *x, struct lane *lane)
 {
     int64_t at_ps = lane->begin_ps;
     if (lane->is_decode) {
         lane->ends_ps[0] =
-            at_ps + perf_decode_span_ps(&x->perfs[lane->batches[0].service], lane->load.n_decodes,
-                                        lane->load.n_decode_context, lane->n_rounds);
+            at_ps + span_ps(x, lane->batches[0].service, &lane->load, lane->n_rounds);
         lane->end_ps = lane->ends_ps[0];
         return;
     }
@@ -80,7 +108,7 @@ static void set_ends(struct sim_model_exec *x, struct lane *lane)
         for (int i = 0; i < lane->n_batches; i++) {
             const struct batch *batch = &lane->batches[i];
             struct perf_load load = load_of_round(x, batch, round);
-            at_ps += perf_step_ps(&x->perfs[batch->service], &load);
+            at_ps += step_ps(x, batch->service, &load);
             lane->ends_ps[i] = at_ps;
         }
     }
@@ -92,15 +120,15 @@ static int rounds_until(const struct sim_model_exec *x, const struct lane *lane,
 {
     int64_t last_ps = (now_ns - 1) * 1000; /* a round that ends by then ended before now */
     if (lane->is_decode) {
-        int64_t n = perf_decode_steps_in(&x->perfs[lane->batches[0].service], lane->load.n_decodes,
-                                         lane->load.n_decode_context, last_ps - lane->begin_ps);
+        int64_t n = steps_in(x, lane->batches[0].service, &lane->load, last_ps - lane->begin_ps,
+                             lane->n_rounds);
         return (int)min_i64(n + 1, lane->n_rounds);
     }
     int64_t at_ps = lane->begin_ps;
     for (int32_t round = 0; round < lane->n_rounds; round++) {
         for (int i = 0; i < lane->n_batches; i++) {
             struct perf_load load = load_of_round(x, &lane->batches[i], round);
-            at_ps += perf_step_ps(&x->perfs[lane->batches[i].service], &load);
+            at_ps += step_ps(x, lane->batches[i].service, &load);
         }
         if (at_ps > last_ps)
             return round + 1;
@@ -217,6 +245,12 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     for (int i = 0; i < n_lanes; i++)
         x->lanes[i].end_ps = -1000;
     return x;
+}
+
+void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)
+{
+    CHECK(service >= 0 && service < LIMIT_SERVICES);
+    x->truths[service] = truth;
 }
 
 void sim_model_exec_close(struct sim_model_exec *x)

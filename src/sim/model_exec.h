@@ -5,11 +5,14 @@
  * in one hold end at the very instant at which n single steps would. */
 #pragma once
 #include "engine/exec.h"
+#include "predict/truth.h"
 
 struct sim_model_exec;
 /* perfs: (n_services) the truth; the engine may believe something else. clock_ns: virtual time. */
 struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
                                            const int64_t *clock_ns);
+/* From now on this service's batches take what the truth says, which may be no line. */
+void sim_model_exec_set_truth(struct sim_model_exec *exec, int service, struct perf_truth truth);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Picoseconds during which a lane computed, summed over lanes. */

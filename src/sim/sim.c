@@ -67,6 +67,8 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
             continue;
         CHECK(engine_make_room(e->engine, i, s->weights_bytes, s->activation_bytes, 0, &room));
         engine_open_service(e->engine, i, &perfs[i], 0);
+        if (s->truth != NULL && (own == NULL || own->perfs == NULL))
+            sim_model_exec_set_truth(e->exec, i, *s->truth);
     }
     mem_give(specs);
 }

@@ -16,7 +16,9 @@
 
 struct sim_service {
     const char *name;
-    struct perf perf; /* the truth, and what its engines believe at start */
+    struct perf perf; /* what its engines believe at start, and the truth unless there is one: */
+    const struct perf_truth
+        *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those */
     int64_t bytes_per_token, weights_bytes, activation_bytes;
     int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
 };

@@ -18,7 +18,7 @@ static double parts_ms(const struct costs *c, const struct perf_load *load)
     if (n_new > 0 && b > 0 && c->mixed.at != NULL) {
         const double x[GRID4_AXES] = { n_new, (double)load->n_new_context / n_new, b,
                                        (double)load->n_decode_context / b };
-        return ms + grid4_at(&c->mixed, x);
+        return ms + grid_four_at(&c->mixed, x);
     }
     if (n_new > 0)
         ms += n_prompts *
@@ -67,7 +67,7 @@ void costs_free(struct costs *c)
     grid_free(&c->sequences);
     grid_free(&c->prefill);
     grid_free(&c->decode);
-    grid4_free(&c->mixed);
+    grid_four_free(&c->mixed);
     grid_free(&c->step_prefill);
     grid_free(&c->step_decode);
     *c = (struct costs){ 0 };

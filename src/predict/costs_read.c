@@ -242,9 +242,9 @@ enum status costs_read_servingsim_attention(struct costs *costs, const char *tex
     }
     status = close_points(&all.prefill, &costs->prefill, fault);
     enum status other = close_points(&all.decode, &costs->decode, fault);
-    grid4_free(&costs->mixed);
+    grid_four_free(&costs->mixed);
     if (all.n_mixed > 0 && status == STATUS_OK)
-        status = grid4_open(&costs->mixed, all.mixed, all.n_mixed, fault);
+        status = grid_four_open(&costs->mixed, all.mixed, all.n_mixed, fault);
     mem_give(all.mixed);
     return status != STATUS_OK ? status : other;
 }

@@ -174,8 +174,8 @@ static void fill4(struct grid4 *g, const struct grid4_point *points, int64_t n, 
     mem_give(is_known);
 }
 
-enum status grid4_open(struct grid4 *g, const struct grid4_point *points, int64_t n,
-                       struct fault *fault)
+enum status grid_four_open(struct grid4 *g, const struct grid4_point *points, int64_t n,
+                           struct fault *fault)
 {
     int64_t n_cells = 1;
     *g = (struct grid4){ 0 };
@@ -189,7 +189,7 @@ enum status grid4_open(struct grid4 *g, const struct grid4_point *points, int64_
         n_cells = min_i64(n_cells * g->n[k], INT64_C(1) << 32);
     }
     if (n_cells > GRID_CELLS_MAX) {
-        grid4_free(g);
+        grid_four_free(g);
         return fault_set(fault, STATUS_TOO_LARGE, "the table has over %d places", GRID_CELLS_MAX);
     }
     g->at = mem_take((size_t)n_cells * sizeof(*g->at));
@@ -197,7 +197,7 @@ enum status grid4_open(struct grid4 *g, const struct grid4_point *points, int64_
     return STATUS_OK;
 }
 
-void grid4_free(struct grid4 *g)
+void grid_four_free(struct grid4 *g)
 {
     for (int k = 0; k < GRID4_AXES; k++)
         mem_give(g->axes[k]);
@@ -205,7 +205,7 @@ void grid4_free(struct grid4 *g)
     *g = (struct grid4){ 0 };
 }
 
-double grid4_at(const struct grid4 *g, const double x[GRID4_AXES])
+double grid_four_at(const struct grid4 *g, const double x[GRID4_AXES])
 {
     double corners[1 << GRID4_AXES];
     struct place places[GRID4_AXES];

@@ -39,7 +39,7 @@ struct grid4 {
     double *at;               /* (n[0], n[1], n[2], n[3]) */
 };
 /* Holes are filled along the last axis first, then along those before it. */
-enum status grid4_open(struct grid4 *grid, const struct grid4_point *points, int64_t n,
-                       struct fault *fault) MUST_USE;
-void grid4_free(struct grid4 *grid);
-double grid4_at(const struct grid4 *grid, const double x[GRID4_AXES]); /* 0 when it is empty */
+enum status grid_four_open(struct grid4 *grid, const struct grid4_point *points, int64_t n,
+                           struct fault *fault) MUST_USE;
+void grid_four_free(struct grid4 *grid);
+double grid_four_at(const struct grid4 *grid, const double x[GRID4_AXES]); /* 0 when it is empty */

@@ -244,7 +244,7 @@ static void servingsim(void **state)
         if (chunk == 0 || b == 0)
             continue;
         const double x[GRID4_AXES] = { chunk, csv_f64(&csv, 1), b, csv_f64(&csv, 3) };
-        double at = grid4_at(&costs.mixed, x),
+        double at = grid_four_at(&costs.mixed, x),
                sum = grid_at(&costs.prefill, chunk, x[1]) + grid_at(&costs.decode, b, x[3]);
         assert_near(at, ms, 1e-9);
         error += sum > ms ? sum / ms - 1 : 1 - sum / ms;

@@ -115,17 +115,17 @@ static void four_axes(void **state)
         p->value = four(p->x);
         n += i != 40; /* the middle: filled along the last axis, in which the function is linear */
     }
-    assert_int_equal(grid4_open(&g, points, n, &fault), STATUS_OK);
+    assert_int_equal(grid_four_open(&g, points, n, &fault), STATUS_OK);
     for (int round = 0; round < 1000; round++) {
         double x[GRID4_AXES];
         for (int k = 0; k < GRID4_AXES; k++)
             x[k] = 1 + 4 * (k + 1) * rng_unit(&rng); /* beyond the last point, too */
-        double error = grid4_at(&g, x) / four(x) - 1;
+        double error = grid_four_at(&g, x) / four(x) - 1;
         assert_true(error > -1e-9 && error < 1e-9);
     }
-    grid4_free(&g);
-    assert_int_equal(grid4_open(&g, points, 0, &fault), STATUS_BAD_INPUT);
-    grid4_free(&g);
+    grid_four_free(&g);
+    assert_int_equal(grid_four_open(&g, points, 0, &fault), STATUS_BAD_INPUT);
+    grid_four_free(&g);
 }
 
 int main(void)

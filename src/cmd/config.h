@@ -16,7 +16,7 @@ enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
-    const char *path;
+    const char *path, *profile; /* profile: NULL = measured when it is loaded */
     const char *aliases[CONFIG_ALIASES];
     int n_aliases;
     int64_t n_context; /* 0 = the model's own */

@@ -81,6 +81,8 @@ static const struct config_key global_keys[] = {
 
 static const struct config_key model_keys[] = {
     { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory" },
+    { "profile", CONFIG_TEXT, MODEL(profile), 0, 0,
+      "a file of shoal profile; absent: measured when it is loaded" },
     { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
       offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
       "other names that clients may use" },

@@ -14,6 +14,8 @@ static const struct verb verbs[] = {
     { "load", "NAME", "bring a model into memory", verbs_load },
     { "unload", "NAME", "take an idle model out of memory", verbs_unload },
     { "show", "PATH", "what a model file holds and what it would need", verbs_show },
+    { "profile", "MODEL [-o FILE]", "measure a model on this machine, for servers and simulations",
+      verbs_profile },
     { "config", "check FILE | schema | keys", "check a configuration; its JSON Schema; its keys",
       verbs_config },
     { "sim", "[SCENARIO.yaml] [--workload TEXT]...", "simulate engines, policies and traffic",

@@ -40,9 +40,12 @@ static void build_options(const struct options_verb *verb)
     }
     for (int i = 0; i < verb->n_extras; i++) {
         const struct options_extra *extra = &verb->extras[i];
-        options[n++] =
-            (struct argp_option){ extra->name, KEY_EXTRA + i, extra->takes_value ? "VALUE" : NULL,
-                                  0,           extra->help,   0 };
+        options[n++] = (struct argp_option){ extra->name,
+                                             extra->letter ? extra->letter : KEY_EXTRA + i,
+                                             extra->takes_value ? "VALUE" : NULL,
+                                             0,
+                                             extra->help,
+                                             0 };
     }
     CHECK(n < KEYS_MAX);
 }
@@ -93,9 +96,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         set_key(parse, key - KEY_FIRST, arg);
         return 0;
     }
-    if (key >= KEY_EXTRA && key < KEY_EXTRA + parse->verb->n_extras) {
-        *parse->verb->extras[key - KEY_EXTRA].value = arg ? arg : "";
-        return 0;
+    for (int i = 0; i < parse->verb->n_extras; i++) {
+        const struct options_extra *extra = &parse->verb->extras[i];
+        if (key == KEY_EXTRA + i || (extra->letter && key == extra->letter)) {
+            *extra->value = arg ? arg : "";
+            return 0;
+        }
     }
     switch (key) {
     case KEY_JSON:

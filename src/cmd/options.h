@@ -7,6 +7,7 @@ struct options_extra { /* an option of this verb alone */
     const char *name, *help;
     const char **value; /* set to its text; to "" when it takes none */
     bool takes_value;
+    char letter; /* its short form, 0 = none */
 };
 struct options_verb {
     const char *doc, *arguments;

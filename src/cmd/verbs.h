@@ -11,6 +11,7 @@ int verbs_ps(int argc, char **argv);
 int verbs_ls(int argc, char **argv);
 int verbs_load(int argc, char **argv);
 int verbs_unload(int argc, char **argv);
+int verbs_profile(int argc, char **argv);
 int verbs_show(int argc, char **argv);
 int verbs_config(int argc, char **argv);
 int verbs_sim(int argc, char **argv);

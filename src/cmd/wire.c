@@ -10,6 +10,7 @@
 #include "cluster/node.h"
 #include "cmd/model_card.h"
 #include "cmd/presets.h"
+#include "predict/profile.h"
 #include "cmd/recorders.h"
 #include "cpu/cpu.h"
 #include "place/residency.h"
@@ -45,6 +46,7 @@ struct house {
     const struct route_policy *router;
     const struct length_predictor *predictor;
     struct length_config lengths;
+    struct predict_profile profiles[LIMIT_SERVICES]; /* read from files; without groups: none */
     struct route_config route;
     struct engine_place engines[LIMIT_ENGINES];
     int n_engines;
@@ -133,6 +135,25 @@ static int32_t n_rows_max(const struct config *config)
     return (int32_t)(n_prompt + config->n_batch_max);
 }
 
+/* A profile speaks of one model file: another's times would mislead every scheduler. */
+static enum status open_profile(struct house *house, int s, const struct weights *weights,
+                                struct fault *fault)
+{
+    const char *path = house->config.models[s].profile;
+    struct predict_profile *profile = &house->profiles[s];
+    if (!path)
+        return STATUS_OK;
+    enum status status = predict_profile_read(profile, path, fault);
+    if (status == STATUS_OK && profile->weights_hash != weights_hash(weights))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%.100s is the profile of another file than %.100s", path,
+                         house->config.models[s].path);
+    if (status == STATUS_OK)
+        log_line(LOG_INFO, "serve", "%s: profile %016llx", house->config.models[s].name,
+                 (unsigned long long)predict_profile_hash(profile));
+    return status;
+}
+
 static enum status open_models(struct house *house, struct fault *fault)
 {
     const struct config *config = &house->config;
@@ -155,6 +176,8 @@ static enum status open_models(struct house *house, struct fault *fault)
                 run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
                                      (int32_t)config->n_batch_max);
         }
+        if (status == STATUS_OK)
+            status = open_profile(house, s, weights, fault);
         weights_close(weights);
         if (status != STATUS_OK)
             return status;
@@ -209,9 +232,12 @@ static void open_unit(struct house *house, int e)
     struct engine_place *place = &house->engines[e];
     const char *paths[LIMIT_SERVICES];
     const struct model_spec *specs[LIMIT_SERVICES];
+    struct perf perfs[LIMIT_SERVICES] = { 0 };
     for (int s = 0; s < house->n_services; s++) {
         paths[s] = config->models[s].path;
         specs[s] = &house->cards[s].spec;
+        if (house->profiles[s].n_groups > 0)
+            perfs[s] = predict_profile_perf(&house->profiles[s], place->device_spec.n_cores);
     }
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
@@ -235,6 +261,7 @@ static void open_unit(struct house *house, int e)
         .device = &place->device,
         .paths = paths,
         .specs = specs,
+        .perfs = perfs,
         .n_rows_max = n_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtype = house->kv_dtype,
@@ -415,8 +442,10 @@ void wire_close(struct house *house)
         run_device_close(&house->engines[e].device);
     }
     recorders_close(&house->recorders);
-    for (int s = 0; s < house->n_services; s++)
+    for (int s = 0; s < house->n_services; s++) {
         model_card_close(&house->cards[s]);
+        predict_profile_free(&house->profiles[s]);
+    }
     if (house->epoll_fd >= 0) {
         wake_close(&house->kick);
         close(house->epoll_fd);

@@ -44,6 +44,8 @@ struct unit_service {
     bool ask_pending; /* an ask to the engine that its inbox had no room for */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
+    struct perf perf;              /* known already, when has_perf */
+    bool has_perf;
     struct run_model model;
     int64_t begun_ns;
 };
@@ -107,6 +109,10 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
         run_model_open(job->model, weights, unit->options.device, &unit->progress, &job->fault);
     if (status != STATUS_OK)
         return status;
+    if (unit->services[job->service].has_perf) {
+        job->perf = unit->services[job->service].perf;
+        return STATUS_OK;
+    }
     const struct run_profile_options profile = {
         .budget_ns = unit->options.profile_ns,
         .n_rows_max = min_i32(unit->options.n_rows_max, 256),
@@ -472,6 +478,9 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     for (int i = 0; i < unit->n_services; i++) {
         unit->services[i].path = mem_copy_text(options->paths[i]);
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
+        if (options->perfs)
+            unit->services[i].perf = options->perfs[i];
+        unit->services[i].has_perf = unit->services[i].perf.c3_ps[0] > 0;
     }
     const struct run_executor_options executor = { options->device, options->n_rows_max,
                                                    options->n_logit_rows_max, options->kv_dtype,

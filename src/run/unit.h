@@ -24,6 +24,9 @@ struct run_unit_options {
     /* Per service, what its file held when the engine's KV was laid out and its tokenizer read: a
      * file that says otherwise later is refused. They outlive the unit; NULL = not checked. */
     const struct model_spec *const *specs;
+    /* Per service a performance model that is known already; one whose c3 is 0, or perfs NULL:
+     * measured when it is loaded. Copied. */
+    const struct perf *perfs;
     int32_t n_rows_max, n_logit_rows_max;
     enum dtype kv_dtype;
     int64_t profile_ns; /* budget of the micro-profile */

@@ -12,7 +12,7 @@ import time
 
 SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
-VERBS = ["serve", "run", "ps", "ls", "load", "unload", "show", "config", "demo", "version"]
+VERBS = ["serve", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "version"]
 SECONDS = 120
 TESTS = []
 
@@ -40,6 +40,47 @@ def refuse(sentence, *args, **env):
     assert 0 < done.returncode < 128, f"{args}: {done.returncode}"
     assert done.stdout == "", done.stdout
     assert len(lines) == 1 and sentence in lines[0], f"{args}: wanted {sentence!r}, got {done.stderr!r}"
+
+
+@test
+def profile_measures_writes_and_is_read_back():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tale.json")
+        text = succeed("profile", TALE, "--time", "300ms", "--batch", "8", "--prompt", "64", "-o", path)
+        hash_line = [line for line in text.splitlines() if line.startswith("hash")]
+        profile = json.load(open(path))
+        assert profile["model"] and profile["shoal_profile"] == 1 and len(hash_line) == 1
+        assert profile["peak_bytes"] > profile["weights_bytes"] > 0 and profile["kv_bytes_per_token"] > 0
+        cores = [group["cores"] for group in profile["groups"]]
+        assert cores == sorted(set(cores)) and cores[0] == 1 and profile["groups"][-1]["share"] == 1
+        for group in profile["groups"]:
+            assert group["perf_ps"]["c3"][0] > 0 and group["prefill"]["n"] > 3 and group["decode"]["n"] > 3
+            assert group["held_out"] > 1 and len(group["samples"]) > 4 * group["held_out"] - 4
+        config = os.path.join(folder, "c.yaml")
+        with open(config, "w") as file:
+            file.write(f"models: {{tale: {{path: {TALE}, profile: {path}, preload: true}}}}\n")
+        with open(os.path.join(folder, "other.yaml"), "w") as file:
+            file.write(f"models: {{cee: {{path: {CEE}, profile: {path}, preload: true}}}}\n")
+        refuse("is the profile of another file", "serve", os.path.join(folder, "other.yaml"))
+        server = subprocess.Popen([SHOAL, "serve", config, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        try:
+            seen = ""
+            for line in server.stderr:
+                seen += line
+                if "profile" in line:
+                    break
+            assert hash_line[0].split()[1] in seen, seen
+        finally:
+            server.terminate()
+            server.communicate(timeout=SECONDS)
+
+
+@test
+def profile_says_what_is_wrong():
+    refuse("--time", "profile", TALE, "--time", "soon")
+    refuse("--batch", "profile", TALE, "--batch", "0")
+    refuse("nowhere", "profile", "nowhere.gguf")
 
 
 @test

@@ -1,0 +1,270 @@
+/* shoal profile: measures a model on this machine, for each group of cores, and writes the profile.
+ */
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cmd/options.h"
+#include "cmd/verbs.h"
+#include "cpu/cpu.h"
+#include "predict/profile.h"
+#include "run/meter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char doc[] =
+    "Measures a model on this machine: prompts and decode batches over a grid, for one core, two, "
+    "four and so on up to all, and fits the performance model that schedulers and simulations "
+    "reckon with. A fifth of the points is held out, to state how far predictions are. Without "
+    "--out the profile goes to standard output.";
+
+enum { RUNS = 9, HELD_OUT_OF = 5 };
+
+struct plan {
+    int64_t budget_ns; /* of one group */
+    int32_t n_batch_max, n_prompt_max, n_context_max;
+};
+
+static double seconds(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+/* The passes, cheap ones first; every HELD_OUT_OF-th is held out. */
+static int list_passes(const struct plan *plan, struct run_meter_pass *passes, int n_max)
+{
+    int n = 0;
+    for (int32_t step = 1; step <= max_i32(plan->n_batch_max, plan->n_prompt_max); step *= 2) {
+        for (int half = 0; half < 2; half++) {
+            int32_t size = half == 0 ? step : step + step / 2;
+            if ((half == 1 && step < 2) || n + 8 > n_max)
+                continue;
+            for (int32_t c = 32; c <= plan->n_context_max && size <= plan->n_batch_max; c *= 4)
+                passes[n++] = (struct run_meter_pass){ size, 1, c - 1 };
+            if (size >= 8 && size <= plan->n_prompt_max)
+                passes[n++] = (struct run_meter_pass){ 1, size, 0 };
+            if (size >= 32 && size <= plan->n_prompt_max && half == 0)
+                passes[n++] = (struct run_meter_pass){ 1, size, plan->n_context_max / 2 };
+        }
+    }
+    return n;
+}
+
+/* Measures until the budget is spent; fitted samples first, held out ones behind them. */
+static void measure_group(const struct run_model *model, const struct plan *plan,
+                          struct predict_profile_group *group)
+{
+    struct run_meter_pass passes[PREDICT_PROFILE_SAMPLES];
+    struct perf_sample held[PREDICT_PROFILE_SAMPLES];
+    int n_passes = list_passes(plan, passes, (int)COUNT_OF(passes));
+    int64_t deadline_ns = time_now_ns() + plan->budget_ns;
+    struct run_meter *meter =
+        run_meter_open(model, &(struct run_meter_options){
+                                  .n_rows_max = plan->n_prompt_max,
+                                  .n_sequences_max = plan->n_batch_max,
+                                  .n_tokens_max = max_i32(plan->n_batch_max * plan->n_context_max,
+                                                          plan->n_prompt_max + plan->n_context_max),
+                                  .kv_dtype = DTYPE_F16 });
+    const struct run_meter_pass first = { 1, 1, 31 };
+    if (run_meter_fits(meter, &first))
+        (void)run_meter_step(meter, &first, RUNS, TIME_NEVER); /* warm */
+    for (int i = 0; i < n_passes && (i < 24 || time_now_ns() < deadline_ns); i++) {
+        if (!run_meter_fits(meter, &passes[i]))
+            continue;
+        struct perf_sample sample = run_meter_step(meter, &passes[i], RUNS, deadline_ns);
+        if (i % HELD_OUT_OF == HELD_OUT_OF - 2)
+            held[group->n_held++] = sample;
+        else
+            group->samples[group->n_samples++] = sample;
+    }
+    run_meter_close(meter);
+    memcpy(group->samples + group->n_samples, held, sizeof held[0] * (size_t)group->n_held);
+    group->n_samples += group->n_held;
+}
+
+static enum status fit_group(struct predict_profile_group *g, struct fault *fault)
+{
+    int n_fitted = g->n_samples - g->n_held;
+    if (!perf_fit(g->samples, n_fitted, &g->perf))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s: %d points do not tell the model; give more --time", g->device,
+                         n_fitted);
+    perf_errors_of(&g->perf, g->samples, n_fitted, true, &g->prefill);
+    perf_errors_of(&g->perf, g->samples, n_fitted, false, &g->decode);
+    perf_errors_of(&g->perf, g->samples + n_fitted, g->n_held, true, &g->prefill_held);
+    perf_errors_of(&g->perf, g->samples + n_fitted, g->n_held, false, &g->decode_held);
+    return STATUS_OK;
+}
+
+/* One group: the first n_cores of `all`, the model packed anew for it. */
+static enum status profile_group(const char *path, const struct device_spec *all, int32_t n_cores,
+                                 const struct plan *plan, struct predict_profile *profile,
+                                 struct fault *fault)
+{
+    struct device_spec *spec = mem_take(sizeof *spec);
+    struct run_device device;
+    struct run_model model;
+    struct weights *weights;
+    struct predict_profile_group *group = &profile->groups[profile->n_groups++];
+    *spec = *all;
+    spec->n_cores = n_cores;
+    enum status status = weights_open(&weights, path, fault);
+    if (status != STATUS_OK) {
+        mem_give(spec);
+        return status;
+    }
+    run_device_open(&device, cpu_open(spec, cpu_isa_best()));
+    snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);
+    status = run_model_open(&model, weights, &device, NULL, fault);
+    if (status == STATUS_OK) {
+        device_print(spec, group->device, sizeof group->device);
+        group->n_cores = n_cores;
+        group->share = (double)n_cores / all->n_cores;
+        profile->weights_bytes = model.weights_bytes;
+        profile->activation_bytes =
+            run_model_activation_bytes(&model, plan->n_prompt_max, plan->n_batch_max);
+        measure_group(&model, plan, group);
+        run_model_close(&model);
+        status = fit_group(group, fault);
+    }
+    run_device_close(&device);
+    mem_give(spec);
+    return status;
+}
+
+/* The most memory that this process ever had, as the system counts it. */
+static int64_t peak_bytes(void)
+{
+    char line[128];
+    long long kib = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kib = strtoll(line + 6, NULL, 10);
+    if (file)
+        fclose(file);
+    return kib * 1024;
+}
+
+static void print_errors(const char *what, const struct perf_errors *fit,
+                         const struct perf_errors *held)
+{
+    printf(
+        "  %-8s %3d points, off by %.1f%% on average; of %d held out %.1f%%, at most %.1f%%; 90%% "
+        "lie within %.2f and %.2f of the prediction\n",
+        what, fit->n, 100 * fit->mean_abs, held->n, 100 * held->mean_abs, 100 * held->worst,
+        fit->low, fit->high);
+}
+
+static void print_text(const struct predict_profile *p)
+{
+    const double mib = 1.0 / 1048576;
+    printf("model        %s (%s)\nweights      %.1f MiB, activations %.1f MiB, KV %lld bytes a "
+           "token; the process had %.1f MiB at most\n",
+           p->model, p->arithmetic, (double)p->weights_bytes * mib,
+           (double)p->activation_bytes * mib, (long long)p->kv_bytes_per_token,
+           (double)p->peak_bytes * mib);
+    for (int32_t i = 0; i < p->n_groups; i++) {
+        const struct predict_profile_group *g = &p->groups[i];
+        const struct perf *f = &g->perf;
+        printf("%-12s %d core%s, share %.2f\n", g->device, g->n_cores, g->n_cores > 1 ? "s" : "",
+               g->share);
+        printf("  prefill  max(%.3f, %.3f + %.4f i + %.4g i^2 / 1024) ms\n",
+               (double)f->floor_ps * 1e-9, (double)f->c1_ps * 1e-9, (double)f->k1_ps * 1e-9,
+               (double)f->q1_ps * 1e-9);
+        for (int r = 0; r < (f->b_switch < INT32_MAX ? 2 : 1); r++)
+            printf("  decode   %.3f + %.4f b + %.3g C ms%s\n", (double)f->c3_ps[r] * 1e-9,
+                   (double)f->c2_ps[r] * 1e-9, (double)f->k2_ps[r] * 1e-9,
+                   r == 1 ? ", large batches" : "");
+        print_errors("prefill", &g->prefill, &g->prefill_held);
+        print_errors("decode", &g->decode, &g->decode_held);
+    }
+    printf("hash         %016llx\n", (unsigned long long)predict_profile_hash(p));
+}
+
+static enum status profile_model(const char *path, struct plan *plan,
+                                 struct predict_profile *profile, struct fault *fault)
+{
+    struct device_spec *all = mem_take(sizeof *all);
+    struct cpu_topology *topology = mem_take(sizeof *topology);
+    struct weights *weights;
+    enum status status = weights_open(&weights, path, fault);
+    if (status == STATUS_OK) {
+        const struct model_spec *spec = weights_spec(weights);
+        snprintf(profile->model, sizeof profile->model, "%s", weights_card(weights)->name);
+        profile->weights_hash = weights_hash(weights);
+        profile->kv_bytes_per_token = model_spec_kv_bytes_per_token(spec, DTYPE_F16);
+        plan->n_context_max = min_i32(plan->n_context_max, spec->n_positions_max / 2);
+        plan->n_prompt_max = min_i32(plan->n_prompt_max, spec->n_positions_max);
+        weights_close(weights);
+        status = cpu_topology_read(NULL, topology, fault);
+    }
+    if (status == STATUS_OK) {
+        profile->groups = mem_take(sizeof *profile->groups * PREDICT_PROFILE_GROUPS);
+        profile->n_batch_max = plan->n_batch_max;
+        profile->n_prompt_max = plan->n_prompt_max;
+        cpu_topology_device(topology, -1, all);
+    }
+    for (int32_t n = 1; status == STATUS_OK && n > 0;) {
+        fprintf(stderr, "measuring on %d of %d cores, %.0f s at most ...\n", n, all->n_cores,
+                seconds(plan->budget_ns));
+        status = profile_group(path, all, n, plan, profile, fault);
+        n = n == all->n_cores ? 0 : min_i32(2 * n, all->n_cores);
+    }
+    profile->peak_bytes = peak_bytes();
+    mem_give(topology);
+    mem_give(all);
+    return status;
+}
+
+int verbs_profile(int argc, char **argv)
+{
+    bool is_json = false;
+    const char *plain[1], *out = NULL, *time = NULL, *batch = NULL, *prompt = NULL;
+    int n_plain;
+    const struct options_extra extras[] = {
+        { "out", "write the profile to this file", &out, true, 'o' },
+        { "time", "at most so long for each group of cores: 20s", &time, true, 0 },
+        { "batch", "largest decode batch measured: 32", &batch, true, 0 },
+        { "prompt", "longest prompt measured: 512", &prompt, true, 0 },
+    };
+    const struct options_verb verb = { .doc = doc,
+                                       .arguments = "MODEL",
+                                       .is_json = &is_json,
+                                       .n_min = 1,
+                                       .n_max = 1,
+                                       .extras = extras,
+                                       .n_extras = (int)COUNT_OF(extras) };
+    struct plan plan = { .budget_ns = 20 * TIME_NS_PER_S, .n_context_max = 512 };
+    int64_t n_batch = 32, n_prompt = 512;
+    struct fault fault;
+    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+        return 2;
+    if ((time && (!parse_duration_ns(time, &plan.budget_ns) || plan.budget_ns <= 0)) ||
+        (batch && (!parse_i64(batch, &n_batch) || n_batch < 1 || n_batch > LIMIT_BATCH_ITEMS)) ||
+        (prompt &&
+         (!parse_i64(prompt, &n_prompt) || n_prompt < 16 || n_prompt > LIMIT_BATCH_TOKENS))) {
+        fprintf(stderr, "shoal: expected --time such as 20s, --batch 1 to %d, --prompt 16 to %d\n",
+                LIMIT_BATCH_ITEMS, LIMIT_BATCH_TOKENS);
+        return 2;
+    }
+    plan.n_batch_max = (int32_t)n_batch;
+    plan.n_prompt_max = (int32_t)n_prompt;
+    struct predict_profile profile = { { 0 } };
+    struct str text;
+    str_init(&text);
+    enum status status = profile_model(plain[0], &plan, &profile, &fault);
+    if (status == STATUS_OK)
+        predict_profile_write(&profile, &text);
+    if (status == STATUS_OK && out)
+        status = file_write(out, text.at, text.n, &fault);
+    if (status != STATUS_OK)
+        fprintf(stderr, "shoal: %s\n", fault.text);
+    else if (is_json || !out)
+        printf("%s", text.at);
+    else
+        print_text(&profile);
+    str_free(&text);
+    predict_profile_free(&profile);
+    return status == STATUS_OK ? 0 : 1;
+}

@@ -1,0 +1,130 @@
+/* Times passes of a loaded model. */
+#include "run/meter.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+
+enum { BLOCK_TOKENS = 32 };
+
+struct run_meter {
+    const struct run_model *model;
+    struct run_meter_options options;
+    int32_t n_positions_max, n_blocks;
+    struct compute_pass pass;
+    struct compute_sequence *sequences;
+    uint32_t *blocks;
+    int32_t *ids, *positions, *logit_rows;
+    void *workspace;
+};
+
+static void open_cache(struct run_meter *m)
+{
+    const struct model_spec *spec = weights_spec(m->model->weights);
+    int64_t block_bytes = BLOCK_TOKENS * model_spec_kv_bytes_per_token(spec, m->options.kv_dtype);
+    /* A sequence's last block may be half empty. */
+    m->n_blocks =
+        (int32_t)div_up_i64(m->options.n_tokens_max, BLOCK_TOKENS) + m->options.n_sequences_max;
+    m->pass.kv = (struct compute_kv){
+        .base = mem_take((size_t)(m->n_blocks * block_bytes)),
+        .unit_bytes = (uint64_t)block_bytes,
+        .block_bytes = (uint64_t)block_bytes,
+        .blocks_per_unit = 1,
+        .block_tokens = BLOCK_TOKENS,
+        .dtype = m->options.kv_dtype,
+        .n_layers = spec->n_layers,
+        .n_kv_heads = spec->n_kv_heads,
+        .head_dim = spec->head_dim,
+    };
+    m->blocks = mem_take(sizeof *m->blocks * (size_t)m->n_blocks);
+    for (int32_t i = 0; i < m->n_blocks; i++)
+        m->blocks[i] = (uint32_t)i;
+    m->n_positions_max = spec->n_positions_max;
+}
+
+struct run_meter *run_meter_open(const struct run_model *model,
+                                 const struct run_meter_options *options)
+{
+    struct run_meter *m = mem_take(sizeof *m);
+    const struct compute_backend *backend = model->device->backend;
+    int32_t n_vocabulary = model->program.n_vocabulary;
+    size_t n = (size_t)max_i32(options->n_rows_max, options->n_sequences_max);
+    m->model = model;
+    m->options = *options;
+    open_cache(m);
+    m->sequences = mem_take(sizeof *m->sequences * (size_t)options->n_sequences_max);
+    m->ids = mem_take(sizeof *m->ids * n);
+    m->positions = mem_take(sizeof *m->positions * n);
+    m->logit_rows = mem_take(sizeof *m->logit_rows * n);
+    m->pass.logits =
+        mem_take(sizeof(float) * (size_t)options->n_sequences_max * (size_t)n_vocabulary);
+    m->workspace = mem_take(backend->workspace_bytes(backend->self, &model->program, (int32_t)n,
+                                                     options->n_sequences_max));
+    for (size_t i = 0; i < n; i++)
+        m->ids[i] = (int32_t)(i * 7919 % (size_t)n_vocabulary);
+    m->pass.ids = m->ids;
+    m->pass.positions = m->positions;
+    m->pass.sequences = m->sequences;
+    m->pass.logit_rows = m->logit_rows;
+    return m;
+}
+
+void run_meter_close(struct run_meter *m)
+{
+    mem_give(m->pass.kv.base);
+    mem_give(m->pass.logits);
+    mem_give(m->blocks);
+    mem_give(m->sequences);
+    mem_give(m->ids);
+    mem_give(m->positions);
+    mem_give(m->logit_rows);
+    mem_give(m->workspace);
+    mem_give(m);
+}
+
+static int32_t blocks_each(const struct run_meter_pass *pass)
+{
+    return (int32_t)div_up_i64(pass->n_before + pass->n_new, BLOCK_TOKENS);
+}
+
+bool run_meter_fits(const struct run_meter *m, const struct run_meter_pass *pass)
+{
+    return pass->n_sequences > 0 && pass->n_new > 0 && pass->n_before >= 0 &&
+           pass->n_sequences <= m->options.n_sequences_max &&
+           (int64_t)pass->n_sequences * pass->n_new <=
+               max_i32(m->options.n_rows_max, m->options.n_sequences_max) &&
+           (int64_t)pass->n_sequences * blocks_each(pass) <= m->n_blocks &&
+           pass->n_before + pass->n_new <= m->n_positions_max;
+}
+
+static struct perf_load load_of(const struct run_meter_pass *pass)
+{
+    int64_t n = pass->n_sequences, n_new = pass->n_new;
+    if (n_new == 1)
+        return (struct perf_load){ .n_decodes = pass->n_sequences,
+                                   .n_decode_context = n * (pass->n_before + 1) };
+    return (struct perf_load){ .n_new = (int32_t)(n * n_new),
+                               .n_new_squared = n * n_new * n_new,
+                               .n_new_context = n * n_new * pass->n_before };
+}
+
+struct perf_sample run_meter_step(struct run_meter *m, const struct run_meter_pass *pass,
+                                  int n_runs, int64_t deadline_ns)
+{
+    int64_t best_ns = INT64_MAX;
+    CHECK(run_meter_fits(m, pass));
+    m->pass.n_rows = pass->n_sequences * pass->n_new;
+    m->pass.n_sequences = m->pass.n_logit_rows = pass->n_sequences;
+    for (int32_t i = 0; i < pass->n_sequences; i++) {
+        m->sequences[i] = (struct compute_sequence){ i * pass->n_new, pass->n_new, pass->n_before,
+                                                     m->blocks + i * blocks_each(pass) };
+        m->logit_rows[i] = (i + 1) * pass->n_new - 1;
+        for (int32_t k = 0; k < pass->n_new; k++)
+            m->positions[i * pass->n_new + k] = pass->n_before + k;
+    }
+    for (int run = 0; run < n_runs && (run == 0 || time_now_ns() < deadline_ns); run++) {
+        int64_t begin_ns = time_now_ns();
+        run_device_run(m->model->device, &m->model->program, &m->pass, m->workspace);
+        best_ns = min_i64(best_ns, time_now_ns() - begin_ns);
+    }
+    return (struct perf_sample){ load_of(pass), best_ns * 1000 };
+}

@@ -1,0 +1,24 @@
+/* Times a loaded model's forward pass over a cache of its own: what profiles are made of. */
+#pragma once
+#include "predict/perf.h"
+#include "run/model.h"
+
+struct run_meter_options {
+    int32_t n_rows_max;      /* tokens of a pass */
+    int32_t n_sequences_max; /* requests of a pass */
+    int32_t n_tokens_max;    /* of the cache: all contexts of a pass together */
+    enum dtype kv_dtype;
+};
+struct run_meter;
+struct run_meter *run_meter_open(const struct run_model *model,
+                                 const struct run_meter_options *options);
+void run_meter_close(struct run_meter *meter);
+struct run_meter_pass { /* each of n_sequences computes n_new tokens behind n_before */
+    int32_t n_sequences, n_new, n_before;
+};
+/* False when the pass does not fit the meter or the model's positions. */
+bool run_meter_fits(const struct run_meter *meter, const struct run_meter_pass *pass);
+/* Runs it n_runs times, at least once and no more once the deadline (TIME_NEVER: none) is over;
+ * the best, in picoseconds: what neighbours add is not the model's. */
+struct perf_sample run_meter_step(struct run_meter *meter, const struct run_meter_pass *pass,
+                                  int n_runs, int64_t deadline_ns);

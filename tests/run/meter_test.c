@@ -1,0 +1,88 @@
+/* The meter: what fits, what a pass is told to be, and that it computes at all. No times are
+ * compared. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cpu/cpu.h"
+#include "run/meter.h"
+#include "run/profile.h"
+
+static struct run_device device;
+static struct run_model model;
+
+static int open_model(void **state)
+{
+    static const struct device_spec spec = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
+    struct weights *weights;
+    struct fault fault;
+    (void)state;
+    assert_int_equal(weights_open(&weights, SOURCE_ROOT "/models/tale.gguf", &fault), STATUS_OK);
+    run_device_open(&device, cpu_open(&spec, cpu_isa_best()));
+    assert_int_equal(run_model_open(&model, weights, &device, NULL, &fault), STATUS_OK);
+    return 0;
+}
+
+static int close_model(void **state)
+{
+    (void)state;
+    run_model_close(&model);
+    run_device_close(&device);
+    return 0;
+}
+
+static void passes_that_fit_are_measured(void **state)
+{
+    (void)state;
+    const struct run_meter_options options = { 64, 8, 512, DTYPE_F16 };
+    struct run_meter *meter = run_meter_open(&model, &options);
+    static const struct {
+        struct run_meter_pass pass;
+        bool fits;
+        struct perf_load load;
+    } known[] = {
+        { { 1, 1, 31 }, true, { 1, 32, 0, 0, 0 } },
+        { { 8, 1, 63 }, true, { 8, 512, 0, 0, 0 } },
+        { { 1, 64, 0 }, true, { 0, 0, 64, 4096, 0 } },
+        { { 2, 32, 16 }, true, { 0, 0, 64, 2048, 1024 } },
+        { { 9, 1, 0 }, false, { 0 } },   /* too many requests */
+        { { 1, 65, 0 }, false, { 0 } },  /* too many tokens */
+        { { 8, 1, 500 }, false, { 0 } }, /* too large a cache */
+        { { 1, 1, -1 }, false, { 0 } },
+        { { 0, 1, 1 }, false, { 0 } },
+    };
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        assert_int_equal(run_meter_fits(meter, &known[i].pass), known[i].fits);
+        if (!known[i].fits)
+            continue;
+        struct perf_sample sample = run_meter_step(meter, &known[i].pass, 2, TIME_NEVER);
+        assert_memory_equal(&sample.load, &known[i].load, sizeof(sample.load));
+        assert_true(sample.ps > 0);
+    }
+    run_meter_close(meter);
+}
+
+/* With no time at all there is a model still; with some, one that costs more for more. */
+static void a_profile_is_always_usable(void **state)
+{
+    (void)state;
+    static const int64_t budgets_ns[] = { 0, 50 * TIME_NS_PER_MS };
+    for (size_t i = 0; i < COUNT_OF(budgets_ns); i++) {
+        const struct run_profile_options options = { budgets_ns[i], 256, 32, DTYPE_F16 };
+        const struct perf_load load = { .n_decodes = 1, .n_decode_context = 64 };
+        const struct perf_load prompt = { .n_new = 4096, .n_new_squared = 4096 * 4096 };
+        struct perf perf;
+        run_profile(&model, &options, &perf);
+        assert_true(perf_step_ps(&perf, &load) > 0);
+        assert_true(perf_step_ps(&perf, &prompt) > perf_step_ps(&perf, &load));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_that_fit_are_measured),
+        cmocka_unit_test(a_profile_is_always_usable),
+    };
+    return cmocka_run_group_tests(tests, open_model, close_model);
+}

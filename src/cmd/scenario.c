@@ -77,6 +77,8 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
         ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0, "runs at each of these rate scales"),
         ROW("saturate", NULL, FLAGS_SWITCH, saturates, 0, 0,
             "the highest rate that meets --target"),
+        ROW("fewest", NULL, FLAGS_SWITCH, fewest, 0, 0,
+            "the fewest engines, up to --engines, of which 100, 99 and 95% meet the SLO"),
         ROW("target", "X", FLAGS_F64, target, 0, 1, "fraction that has to meet the SLO: 0.9"),
         ROW("threads", "N", FLAGS_I64, n_threads, 1, 256, "runs at once: all cores"),
         ROW("each-step", NULL, FLAGS_SWITCH, each_step, 0, 0, "plan every step: no holds"),
@@ -84,6 +86,7 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
         ROW("interval", "T", FLAGS_DURATION, interval_ns, 0, 0, "of the series: a hundredth"),
         ROW("csv", "FILE", FLAGS_TEXT, csv, 0, 0, "write the records (.jsonl: as JSONL)"),
         ROW("series", "FILE", FLAGS_TEXT, series, 0, 0, "write queue and rates over time, CSV"),
+        ROW("trace", "FILE", FLAGS_TEXT, trace, 0, 0, "write every batch, for ui.perfetto.dev"),
         ROW("html", "FILE", FLAGS_TEXT, html, 0, 0, "write a page with plots"),
         ROW("json", NULL, FLAGS_SWITCH, is_json, 0, 0, "print JSON"),
     };

@@ -35,7 +35,7 @@ struct scenario {
         chunk_tokens, block_tokens, interval_ns;
     double rate_scale, memory_part, target;
     struct service_slo slo;
-    bool is_json, saturates, each_step, checks;
+    bool is_json, saturates, fewest, each_step, checks;
     int n_groups, n_services;
     struct scenario_group groups[SCENARIO_GROUPS_MAX];
     struct scenario_service services[LIMIT_SERVICES];

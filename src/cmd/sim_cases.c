@@ -59,7 +59,8 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
     struct length_config lengths;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
-    enum status status = sim_world_open(world, s, c->seed, c->rate_scale, fault);
+    const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines };
+    enum status status = sim_world_open(world, s, &ask, fault);
     struct sim_options options = {
         .n_engines = world->n_engines,
         .n_lanes = (int32_t)s->n_lanes,
@@ -75,6 +76,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .slo = s->slo,
         .workload = &world->workload,
         .until_ns = s->until_ns,
+        .trace = c->trace,
         .checks_steps = s->checks,
         .take = take,
         .take_self = &listener,

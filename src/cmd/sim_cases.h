@@ -1,6 +1,7 @@
 /* Many simulations at once: each case is its own world, run on any thread, with the same result. */
 #pragma once
 #include "cmd/sim_world.h"
+#include "metrics/trace.h"
 
 struct sim_case {
     /* In. */
@@ -8,6 +9,8 @@ struct sim_case {
     uint64_t seed;     /* 0: the workload's */
     double rate_scale;
     struct score_rule rule;
+    int32_t n_engines; /* in the place of the scenario's; 0: as that says */
+    struct metrics_trace *trace;
     /* Out. */
     bool is_run;
     struct sim_world world;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TRACE_BYTES_MAX (INT64_C(4) << 30)
 enum { LABELS_MAX = 32, RATES_MAX = 64, BISECTIONS = 12, DOUBLINGS = 20 };
 
 struct plan { /* of the runs */
@@ -19,6 +20,8 @@ struct plan { /* of the runs */
     const char *labels[LABELS_MAX];
     double rates[RATES_MAX];
     int n_labels, n_rates, n_seeds;
+    int32_t n_engines; /* 0: as the scenario says */
+    struct metrics_trace *trace;
 };
 
 static bool complain(const struct fault *fault)
@@ -78,7 +81,9 @@ static struct sim_case *run_grid(const struct plan *plan, size_t *n)
         cases[i] = (struct sim_case){ .label = plan->labels[line % (size_t)plan->n_labels],
                                       .seed = first + seed,
                                       .rate_scale = plan->rates[line / (size_t)plan->n_labels],
-                                      .rule = plan->rule };
+                                      .rule = plan->rule,
+                                      .n_engines = plan->n_engines,
+                                      .trace = plan->trace };
     }
     if (sim_cases_run(plan->scenario, cases, *n))
         return cases;
@@ -157,10 +162,20 @@ static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
     return is_fine;
 }
 
-static bool run(const struct plan *plan)
+static bool run(struct plan *plan)
 {
     size_t n;
+    struct fault fault;
+    bool is_one = plan->n_labels * plan->n_rates * plan->n_seeds == 1;
+    if (plan->scenario->trace != NULL && !is_one)
+        fprintf(stderr, "shoal: --trace is of one run: nothing is written of several\n");
+    else if (plan->scenario->trace != NULL &&
+             metrics_trace_open(&plan->trace, plan->scenario->trace, TRACE_BYTES_MAX, &fault) !=
+                 STATUS_OK)
+        return complain(&fault);
     struct sim_case *cases = run_grid(plan, &n);
+    metrics_trace_close(plan->trace);
+    plan->trace = NULL;
     if (cases != NULL && n > 1 && (plan->scenario->csv != NULL || plan->scenario->series != NULL))
         fprintf(stderr, "shoal: of several runs, --csv and --series are of the first alone\n");
     return cases != NULL && tell(plan, cases, n);
@@ -265,13 +280,64 @@ static bool run_saturation(const struct plan *plan)
     return true;
 }
 
+/* ---- The fewest engines. ---- */
+
+struct trial {
+    const struct plan *plan;
+    int label;
+    bool is_failed;
+};
+
+/* What meets the rule with n engines, as the mean over seeds; too few to hold all models: none. */
+static double attained(void *self, int32_t n)
+{
+    struct trial *trial = self;
+    struct plan one = *trial->plan;
+    struct rate rate = { .scale = one.rates[0] };
+    one.n_engines = n;
+    if (trial->is_failed)
+        return 0;
+    if (!measure(&one, trial->label, &rate))
+        trial->is_failed = n == trial->plan->scenario->n_engines;
+    return rate.met;
+}
+
+static bool run_fewest(const struct plan *plan)
+{
+    static const double targets[] = { 1, 0.99, 0.95 };
+    int32_t n_max = (int32_t)plan->scenario->n_engines;
+    if (n_max == 0 || plan->scenario->n_groups > 0) {
+        fprintf(stderr, "shoal: --fewest asks for --engines N, the most there may be\n");
+        return false;
+    }
+    printf("%-16s %8s %8s %8s   (fewest engines of at most %d, by the part that meets %s)\n",
+           "POLICY", "100%", "99%", "95%", n_max, metrics_score_kind_name(plan->rule.kind));
+    for (int l = 0; l < plan->n_labels; l++) {
+        struct trial trial = { plan, l, false };
+        printf("%-16.16s", plan->labels[l]);
+        for (size_t t = 0; t < COUNT_OF(targets); t++) {
+            int32_t n = metrics_score_devices_needed(targets[t], n_max, attained, &trial);
+            if (trial.is_failed)
+                return false;
+            if (n > 0)
+                printf(" %8d", n);
+            else
+                printf(" %8s", "more");
+        }
+        printf("\n");
+    }
+    return true;
+}
+
 int verbs_sim(int argc, char **argv)
 {
     struct scenario *scenario = mem_take(sizeof(*scenario));
     struct plan *plan = mem_take(sizeof(*plan));
     int code = 2;
     if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario)) {
-        bool is_fine = scenario->saturates ? run_saturation(plan) : run(plan);
+        bool is_fine = scenario->saturates ? run_saturation(plan)
+                       : scenario->fewest  ? run_fewest(plan)
+                                           : run(plan);
         code = is_fine ? 0 : 1;
     }
     scenario_close(scenario);

@@ -211,11 +211,12 @@ static double load_of(const struct sim_world *world, int32_t i, const struct per
 
 /* Equal engines, with services packed onto them. */
 static enum status open_packed(struct sim_world *world, const struct scenario *scenario,
-                               struct fault *fault)
+                               int64_t n_engines, struct fault *fault)
 {
     const struct predict_device *device = device_named(scenario->device, fault);
     struct sim_pack pack = { .n_services = world->workload.n_services,
-                             .n_engines = (int32_t)scenario->n_engines };
+                             .n_engines =
+                                 (int32_t)(n_engines > 0 ? n_engines : scenario->n_engines) };
     int64_t tp = scenario->tp > 0 ? scenario->tp : 1;
     if (device == NULL)
         return STATUS_NOT_FOUND;
@@ -251,13 +252,13 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
     return STATUS_OK;
 }
 
-enum status sim_world_open(struct sim_world *world, const struct scenario *scenario, uint64_t seed,
-                           double rate_scale, struct fault *fault)
+enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
+                           const struct sim_world_ask *ask, struct fault *fault)
 {
-    const struct traffic_options traffic = { .seed = seed,
+    const struct traffic_options traffic = { .seed = ask->seed,
                                              .n_requests = (uint64_t)scenario->n_requests,
                                              .duration_ns = scenario->duration_ns,
-                                             .rate_scale = rate_scale };
+                                             .rate_scale = ask->rate_scale };
     memset(world, 0, sizeof(*world));
     world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
     enum status status = traffic_parse(&world->workload, &scenario->workload, &traffic, fault);
@@ -273,7 +274,7 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
                              scenario->services[i].name);
     }
     return scenario->n_groups > 0 ? open_groups(world, scenario, fault)
-                                  : open_packed(world, scenario, fault);
+                                  : open_packed(world, scenario, ask->n_engines, fault);
 }
 
 void sim_world_close(struct sim_world *world)

@@ -17,9 +17,14 @@ struct sim_world {
     int64_t group_devices[SCENARIO_GROUPS_MAX];
     int64_t n_devices; /* of all engines */
 };
-/* The world is to be closed also after a fault. seed 0: the workload's. */
-enum status sim_world_open(struct sim_world *world, const struct scenario *scenario, uint64_t seed,
-                           double rate_scale, struct fault *fault) MUST_USE;
+struct sim_world_ask {
+    uint64_t seed; /* 0: the workload's */
+    double rate_scale;
+    int64_t n_engines; /* 0: the scenario's */
+};
+/* The world is to be closed also after a fault. */
+enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
+                           const struct sim_world_ask *ask, struct fault *fault) MUST_USE;
 void sim_world_close(struct sim_world *world);
 /* What lies where, a line per kind of engine. */
 void sim_world_print(const struct sim_world *world, struct str *out);

@@ -58,6 +58,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
         .says_little = o->take == NULL,
+        .trace = o->trace,
         .emit = emit,
         .emit_self = e,
     });

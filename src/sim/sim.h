@@ -14,6 +14,7 @@
 #include "schedule/policy.h"
 #include "sim/workload.h"
 
+struct metrics_trace;
 struct sim_service {
     const char *name;
     struct perf perf; /* what its engines believe at start, and the truth unless there is one: */
@@ -48,7 +49,8 @@ struct sim_options {
     /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
     const struct length_predictor *predictor;
     const struct length_config *predictor_config; /* NULL = the defaults */
-    bool checks_steps; /* every engine checks itself after every step: slow */
+    struct metrics_trace *trace; /* metrics/trace.h: every batch; lent, NULL = none */
+    bool checks_steps;           /* every engine checks itself after every step: slow */
     /* Hears of every request as it is over, or NULL; those that are not over when nothing can
      * happen any more come last, unfinished. Not in order of arrival. */
     void (*take)(void *self, const struct record *record);

@@ -100,6 +100,46 @@ def sim_ends_by_the_clock(shoal, models):
 
 
 @test
+def sim_counts_the_fewest_engines(shoal, models):
+    lines = sim(shoal, "--workload", "azure-conv:rate=20", "--requests", "600", "--engines", "12", "--fewest", "--compare",
+                "fcfs,default").splitlines()
+    for line in lines[1:]:
+        label, *needed = line.split()
+        needed = [13 if n == "more" else int(n) for n in needed]
+        assert 12 >= needed[1] >= needed[2] >= 1 and needed[0] >= needed[1], line
+        args = ["--workload", "azure-conv:rate=20", "--requests", "600", "--preset", label, "--engines"]
+        assert as_json(shoal, *args, str(needed[2]))["slo_attainment"] >= 0.95
+        assert needed[2] == 1 or as_json(shoal, *args, str(needed[2] - 1))["slo_attainment"] < 0.95
+
+
+@test
+def sim_writes_traces_series_and_pages(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        trace, series, page, records = (os.path.join(folder, n) for n in ("t.json", "s.csv", "p.html", "r.csv"))
+        sim(shoal, *CONV, "--trace", trace, "--series", series, "--html", page, "--csv", records, "--interval", "1s")
+        batches = [e for e in json.load(open(trace, encoding="utf-8")) if e.get("ph") == "X"]
+        rows = list(csv.DictReader(open(records, newline="", encoding="utf-8")))
+        assert sum(b["args"]["tokens"] for b in batches) >= sum(int(r["n_output"]) for r in rows)
+        assert max(b["ts"] + b["dur"] for b in batches) <= max(int(r["end_ns"]) for r in rows) / 1000 + 1
+        points = list(csv.DictReader(open(series, newline="", encoding="utf-8")))
+        assert sum(int(p["arrived"]) for p in points) == sum(int(p["ended"]) for p in points) == 400
+        text = open(page, encoding="utf-8").read()
+        assert text.count("<svg") == 8 and "records " in text
+        both = os.path.join(folder, "both.html")
+        other = os.path.join(folder, "o.jsonl")
+        sim(shoal, *CONV, "--preset", "rr", "--csv", other)
+        done = subprocess.run([shoal, "report", records, other, "--html", both, "--json"], capture_output=True, text=True,
+                              timeout=SECONDS)
+        assert done.returncode == 0, done
+        assert [x["completed"] for x in json.loads(done.stdout)] == [400, 400]
+        assert open(both, encoding="utf-8").read().count("<polyline") == 12
+        with open(other, "a", encoding="utf-8") as f:
+            f.write("{}\n")
+        done = subprocess.run([shoal, "report", other], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 2 and "line 401" in done.stderr, done
+
+
+@test
 def sim_says_what_is_wrong(shoal, models):
     for args, sentence in (([], "no --workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),

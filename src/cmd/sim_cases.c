@@ -32,16 +32,20 @@ static void take(void *self, const struct record *record)
     atomic_fetch_add_explicit(&listener->crew->n_records, 1, memory_order_relaxed);
 }
 
-/* Which policies a label stands for; the scenario's own names go before a preset's. */
+/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER; the scenario's own names
+ * go before a preset's. */
 static enum status choose(const struct scenario *scenario, const char *label,
                           struct sim_options *options, struct fault *fault)
 {
     const struct preset *preset = presets_find(label);
-    const char *policy = preset != NULL ? preset->policy : label;
-    const char *router = preset != NULL ? preset->router : "least";
+    const char *slash = strchr(label, '/');
+    const char *router = slash != NULL ? slash + 1 : preset != NULL ? preset->router : "least";
+    char policy[64];
+    snprintf(policy, sizeof(policy), "%.*s", slash != NULL ? (int)(slash - label) : 63,
+             preset != NULL ? preset->policy : label);
     if (scenario->compare == NULL && scenario->policy != NULL)
-        policy = scenario->policy;
-    if (scenario->router != NULL)
+        snprintf(policy, sizeof(policy), "%s", scenario->policy);
+    if (scenario->router != NULL && slash == NULL)
         router = scenario->router;
     options->policy = schedule_find(policy);
     options->router = route_find(router);

@@ -3,6 +3,7 @@
 #include "../test.h"
 #include "base/file.h"
 #include "base/time.h"
+#include "predict/device.h"
 #include "sim/tables.h"
 #include "sim/workload_part.h"
 
@@ -324,6 +325,29 @@ static void functions_are_dealt_out(void **state)
     unlink(calls);
 }
 
+/* Every model of every mix is one that the performance models know, and every mix has an end. */
+static void mixes_name_known_models(void **state)
+{
+    const struct sim_workload_mix *mix;
+    (void)state;
+    for (uint32_t i = 0; (mix = sim_workload_mixes_at(i)) != NULL; i++) {
+        struct sim_stream stream;
+        struct sim_ask ask;
+        char text[64];
+        uint64_t n = 0;
+        snprintf(text, sizeof(text), "%s:rate=10,requests=500", mix->name);
+        parse(text);
+        for (int32_t k = 0; k < w.n_services; k++)
+            if (strcmp(mix->name, "servegen") != 0)
+                assert_non_null(predict_model_find(w.services[k].model));
+        sim_workload_begin(&stream, &w);
+        for (; sim_workload_next(&stream, &ask); n++)
+            assert_true(ask.service < w.n_services);
+        sim_workload_end(&stream);
+        assert_int_equal(n, 500);
+    }
+}
+
 static void help_names_every_word(void **state)
 {
     static const char *const words[] = { "poisson",   "file:PATH", "sea16",
@@ -351,7 +375,7 @@ int main(void)
         cmocka_unit_test(parts_are_mixed),          cmocka_unit_test(mixes_are_as_in_their_papers),
         cmocka_unit_test(sea16_has_its_clusters),   cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(files_are_played),         cmocka_unit_test(functions_are_dealt_out),
-        cmocka_unit_test(help_names_every_word),
+        cmocka_unit_test(mixes_name_known_models),  cmocka_unit_test(help_names_every_word),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }

@@ -112,6 +112,8 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
 {
     struct flags_row all[] = {
         ROW("model", "", FLAGS_TEXT, model, 0, 0, ""),
+        ROW("profile", "", FLAGS_TEXT, profile, 0, 0, ""),
+        ROW("profile-cores", "", FLAGS_I64, profile_cores, 1, 1024, ""),
         ROW("weights-bytes", "", FLAGS_BYTES, weights_bytes, 0, 0, ""),
         ROW("activation-bytes", "", FLAGS_BYTES, activation_bytes, 0, 0, ""),
         ROW("kv-bytes-per-token", "", FLAGS_BYTES, kv_bytes_per_token, 1, 1e9, ""),
@@ -128,7 +130,7 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("decode-us-per-request", "", FLAGS_F64, perf.c2_us, 0, 1e6, ""),
         ROW("decode-ns-per-context", "", FLAGS_F64, perf.k2_ns, 0, 1e6, ""),
     };
-    for (size_t i = 9; i < COUNT_OF(all); i++)
+    for (size_t i = 11; i < COUNT_OF(all); i++)
         all[i].is_given = &s->has_perf;
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);

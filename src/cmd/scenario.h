@@ -16,6 +16,8 @@ struct scenario_service {
     const char *model;           /* a known model; NULL: the workload's, or the numbers below */
     struct scenario_perf perf;
     bool has_perf;
+    const char *profile;   /* a file of shoal profile, in the place of model and numbers */
+    int64_t profile_cores; /* of its groups; 0 = the largest */
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */
     int64_t kv_bytes_min, kv_bytes_max;
     struct service_slo slo; /* 0: the scenario's */

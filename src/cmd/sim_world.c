@@ -6,6 +6,7 @@
 #include "cmd/traffic.h"
 #include "predict/device.h"
 #include "predict/preset.h"
+#include "predict/profile.h"
 #include "predict/roofline.h"
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +53,25 @@ static struct perf perf_of_model(const struct predict_model *model,
     return perf;
 }
 
+/* A service as it was measured: its times, and its bytes unless the scenario says others. */
+static enum status open_profile(struct sim_world *world, const struct scenario_service *own,
+                                int32_t i, struct fault *fault)
+{
+    struct predict_profile profile;
+    struct sim_service *s = &world->services[i];
+    enum status status = predict_profile_read(&profile, own->profile, fault);
+    if (status != STATUS_OK)
+        return status;
+    int32_t n_cores = own->profile_cores > 0 ? (int32_t)own->profile_cores : INT32_MAX;
+    world->profiled[i] = predict_profile_perf(&profile, n_cores);
+    world->profile_hashes[i] = predict_profile_hash(&profile);
+    s->weights_bytes = profile.weights_bytes;
+    s->activation_bytes = profile.activation_bytes;
+    s->bytes_per_token = profile.kv_bytes_per_token;
+    predict_profile_free(&profile);
+    return STATUS_OK;
+}
+
 static enum status open_service(struct sim_world *world, const struct scenario *scenario, int32_t i,
                                 struct fault *fault)
 {
@@ -59,7 +79,7 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     const char *name = traffic->name != NULL ? traffic->name : "service";
     const struct scenario_service *own = settings_of(scenario, name);
     const char *model = own != NULL && own->model != NULL ? own->model : traffic->model;
-    bool has_numbers = own != NULL && own->has_perf;
+    bool has_numbers = own != NULL && (own->has_perf || own->profile != NULL);
     struct sim_expected expected;
     if (model == NULL && !has_numbers)
         model = MODEL_USUAL;
@@ -77,6 +97,8 @@ static enum status open_service(struct sim_world *world, const struct scenario *
         s->bytes_per_token = predict_model_kv_bytes_per_token(m);
         s->activation_bytes = s->weights_bytes / 16;
     }
+    if (own != NULL && own->profile != NULL && open_profile(world, own, i, fault) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     struct service_slo slo = scenario->slo;
     if (own != NULL) {
         s->weights_bytes = own->weights_bytes > 0 ? own->weights_bytes : s->weights_bytes;
@@ -100,8 +122,11 @@ static void open_perf(struct sim_world *world, const struct scenario *scenario, 
                       const struct predict_device *device, int32_t tp, struct perf *perf)
 {
     const struct scenario_service *own = settings_of(scenario, world->services[i].name);
-    *perf = own != NULL && own->has_perf ? perf_of_numbers(&own->perf)
-                                         : perf_of_model(world->models[i], device, tp);
+    if (world->profile_hashes[i] != 0)
+        *perf = world->profiled[i];
+    else
+        *perf = own != NULL && own->has_perf ? perf_of_numbers(&own->perf)
+                                             : perf_of_model(world->models[i], device, tp);
 }
 
 /* MuxServe's reference times, from the first kind of engine that has the service. */
@@ -284,6 +309,15 @@ void sim_world_close(struct sim_world *world)
     mem_give(world->perfs);
 }
 
+static void print_service(const struct sim_world *world, int32_t i, struct str *out)
+{
+    str_printf(out, " %s (", world->services[i].name);
+    if (world->profile_hashes[i] != 0)
+        str_printf(out, "profile %016llx)", (unsigned long long)world->profile_hashes[i]);
+    else
+        str_printf(out, "%s)", world->models[i] != NULL ? world->models[i]->name : "own numbers");
+}
+
 void sim_world_print(const struct sim_world *world, struct str *out)
 {
     for (int32_t e = 0; e < world->n_engines;) {
@@ -296,8 +330,7 @@ void sim_world_print(const struct sim_world *world, struct str *out)
                    (double)engine->memory_bytes * 0x1p-30);
         for (int32_t i = 0; i < world->workload.n_services; i++)
             if ((engine->services >> i & 1) != 0)
-                str_printf(out, " %s (%s)", world->services[i].name,
-                           world->models[i] != NULL ? world->models[i]->name : "own numbers");
+                print_service(world, i, out);
         str_add_char(out, '\n');
         e += n;
     }

@@ -10,8 +10,10 @@ struct sim_world {
     struct sim_service services[LIMIT_SERVICES];
     struct score_service scores[LIMIT_SERVICES];
     const struct predict_model *models[LIMIT_SERVICES]; /* NULL: by numbers */
-    double rates_per_s[LIMIT_SERVICES];                 /* offered */
-    struct sim_engine_spec *engines;                    /* (n_engines) */
+    struct perf profiled[LIMIT_SERVICES];               /* by a profile, where its hash is not 0 */
+    uint64_t profile_hashes[LIMIT_SERVICES];
+    double rates_per_s[LIMIT_SERVICES]; /* offered */
+    struct sim_engine_spec *engines;    /* (n_engines) */
     int32_t n_engines, n_groups;
     struct perf (*perfs)[LIMIT_SERVICES]; /* by group */
     int64_t group_devices[SCENARIO_GROUPS_MAX];

@@ -56,6 +56,11 @@ def profile_measures_writes_and_is_read_back():
         for group in profile["groups"]:
             assert group["perf_ps"]["c3"][0] > 0 and group["prefill"]["n"] > 3 and group["decode"]["n"] > 3
             assert group["held_out"] > 1 and len(group["samples"]) > 4 * group["held_out"] - 4
+        scenario = os.path.join(folder, "s.yaml")
+        with open(scenario, "w") as file:
+            file.write(f"workload: 'azure-conv:rate=1,service=a'\nrequests: 50\n"
+                       f"services: {{a: {{profile: {path}, profile-cores: 1}}}}\nengines: [{{memory: 1GiB}}]\n")
+        assert f"a (profile {hash_line[0].split()[1]})" in succeed("sim", scenario)
         config = os.path.join(folder, "c.yaml")
         with open(config, "w") as file:
             file.write(f"models: {{tale: {{path: {TALE}, profile: {path}, preload: true}}}}\n")

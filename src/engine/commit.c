@@ -214,8 +214,43 @@ static void end_or_say(struct engine *e, uint32_t slot)
     engine_queue_end(e, slot, own->ends_what, own->ends_why);
 }
 
+/* The model is corrected by a batch as fast as it is expected on its lane. */
+static void observe(struct engine *e, const struct engine_flight *flight, int64_t ps)
+{
+    struct schedule_service *service = &e->services[flight->batch.service];
+    struct perf before = schedule_lane_perf(service, &e->lane_shares[flight->batch.lane]);
+    struct perf after = before;
+    perf_observe(&after, &flight->load, ps);
+    service->perf.prefill_scale *= after.prefill_scale / before.prefill_scale;
+    service->perf.decode_scale *= after.decode_scale / before.decode_scale;
+}
+
+/* What a padded batch computed and threw away: pads of its first round, and rows of members that
+ * had ended before a round, be it of an earlier batch or of this one. */
+static void count_pads(struct engine *e, struct engine_flight *flight, int32_t n_steps)
+{
+    const struct batch *batch = &flight->batch;
+    struct engine_stats *stats = &e->stats[batch->service];
+    int64_t width = 0;
+    flight->n_pads = flight->n_invalid = 0;
+    if (batch->pad_to == 0)
+        return;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        width = max_i64(width, batch->items[i].n_tokens);
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        int32_t n_item = batch->items[i].n_tokens;
+        int32_t n_lacking = e->n_computed[i] - max_i32(e->n_new[i] - 1, 0);
+        int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(e->n_new[i], 1);
+        flight->n_pads += width - n_item;
+        flight->n_invalid += max_i32(n_steps - n_rounds, 0);
+    }
+    flight->n_invalid += max_i32(batch->n_seats - batch->n_items, 0) * (width + n_steps - 1);
+    stats->n_pad_tokens += flight->n_pads;
+    stats->n_invalid_tokens += flight->n_invalid;
+}
+
 static void write_trace(const struct engine *e, const struct engine_flight *flight,
-                        const struct engine_exec_done *done)
+                        const struct engine_exec_done *done, const int32_t *n_computed)
 {
     const struct batch *batch = &flight->batch;
     bool is_prefill = flight->load.n_new > 0, is_decode = flight->load.n_decodes > 0;
@@ -226,11 +261,13 @@ static void write_trace(const struct engine *e, const struct engine_flight *flig
         .kind = is_prefill ? (is_decode ? "mixed" : "prefill") : "decode",
         .n_items = batch->n_items,
         .n_rounds = done->n_steps,
+        .n_pad_tokens = flight->n_pads,
+        .n_invalid_tokens = flight->n_invalid,
         .begin_ns = done->begin_ns,
         .end_ns = done->end_ns,
     };
     for (int32_t i = 0; i < batch->n_items; i++)
-        t.n_tokens += e->n_computed[i];
+        t.n_tokens += n_computed[i];
     metrics_trace_add(e->options.trace, &t);
 }
 
@@ -261,23 +298,25 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         advance_quietly(e, flight, done->n_steps);
     else if (!done->is_failed)
         advance_all(e, flight, done);
+    const int32_t *n_new = is_quiet ? e->alike : e->n_new;
+    const int32_t *n_computed = is_quiet ? e->alike : e->n_computed;
+    count_pads(e, flight, done->is_failed ? 0 : done->n_steps);
     if (e->options.trace != NULL)
-        write_trace(e, flight, done);
+        write_trace(e, flight, done, n_computed);
     land(e, flight);
     e->is_healthy = !done->is_failed;
     e->n_steps += done->n_steps;
     e->step_ns += done->end_ns - done->begin_ns;
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
-        perf_observe(&e->services[batch->service].perf, &flight->load,
-                     (done->end_ns - done->begin_ns) * 1000);
+        observe(e, flight, (done->end_ns - done->begin_ns) * 1000);
     tell_exceeded(e, batch);
     struct schedule_event event = {
         .what = SCHEDULE_DONE,
         .now_ns = e->view.now_ns,
         .batch = batch,
         .n_steps = done->n_steps,
-        .n_new = is_quiet ? e->alike : e->n_new,
-        .n_computed = is_quiet ? e->alike : e->n_computed,
+        .n_new = n_new,
+        .n_computed = n_computed,
         .elapsed_ns = done->end_ns - done->begin_ns,
     };
     e->options.policy->saw(e->policy_state, &e->view, &event);

@@ -7,9 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Units for the pads of all lanes: for each one block that is only read, two of a row's own, and
+ * those of pad_tokens. */
+static int64_t pad_units(const struct engine_options *o)
+{
+    int64_t n_units = 0;
+    for (int i = 0; i < o->n_services && o->pad_tokens > 0 && !o->is_virtual; i++) {
+        const struct kv_layout *layout = &o->layouts[i];
+        int64_t n_blocks = o->n_lanes * (3 + kv_blocks_for(o->pad_tokens, layout->block_tokens));
+        n_units = max_i64(n_units, div_up_i64(n_blocks, layout->blocks_per_unit));
+    }
+    return n_units;
+}
+
 static void open_pool(struct engine *e)
 {
     const struct engine_options *o = &e->options;
+    int64_t n_pad_units = pad_units(o);
+    e->options.memory_bytes =
+        max_i64(o->memory_bytes - n_pad_units * o->kv_unit_bytes, o->kv_unit_bytes);
     struct kv_service_options services[LIMIT_SERVICES];
     for (int i = 0; i < o->n_services; i++)
         services[i] = (struct kv_service_options){ o->layouts[i], e->specs[i].kv_bytes_min,
@@ -29,6 +45,7 @@ static void open_pool(struct engine *e)
         .may_count = o->is_virtual,
         .has_prefix_cache = o->has_prefix_cache,
         .prefix_salt = o->prefix_salt,
+        .n_pad_units = n_pad_units,
     });
     CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
 }

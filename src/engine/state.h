@@ -44,6 +44,7 @@ struct engine_flight {  /* a batch that runs */
     struct perf_load load;
     int n_rounds;
     int n_quiet; /* fewer rounds than these change nothing but every item's counts, all alike */
+    int64_t n_pads, n_invalid; /* of a padded batch that ended */
 };
 
 struct engine_lane {
@@ -59,6 +60,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 
 struct engine_stats { /* of one service */
     int64_t n_arrived, n_finished, n_preempted, n_exceeded;
+    int64_t n_pad_tokens, n_invalid_tokens, n_swapped;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick, n_ticks;
     double rate_per_s;

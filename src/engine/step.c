@@ -259,7 +259,7 @@ static int begin(struct engine *e, struct schedule_plan *plan, int *n_refused)
 {
     int n_begun = 0;
     for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
-        if (!e->lane_is_busy[lane])
+        if (schedule_lane_is_free(&e->view, lane))
             n_begun += begin_lane(e, plan, (uint16_t)lane, n_refused);
     return n_begun;
 }
@@ -292,7 +292,7 @@ static bool has_work(const struct engine *e)
 {
     bool has_lane = false;
     for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
-        has_lane |= !e->lane_is_busy[lane];
+        has_lane |= schedule_lane_is_free(&e->view, lane);
     uint32_t n_taken = e->options.n_requests_max - e->n_free_slots;
     return has_lane && n_taken > e->view.n_in_flight && e->n_backlog == 0;
 }

@@ -119,7 +119,7 @@ struct kv *kv_open(const struct kv_options *options)
     open_units(kv);
     open_tables(kv);
     if (!options->is_virtual)
-        kv->base = range_take(kv->range_bytes);
+        kv->base = range_take(kv->range_bytes + options->n_pad_units * options->unit_bytes);
     kv_grow(kv, options->pool_bytes);
     return kv;
 }
@@ -129,7 +129,9 @@ void kv_close(struct kv *kv)
     if (kv == NULL)
         return;
     if (kv->base != NULL)
-        munmap(kv->base, (size_t)max_i64(kv->range_bytes, 1));
+        munmap(
+            kv->base,
+            (size_t)max_i64(kv->range_bytes + kv->options.n_pad_units * kv->options.unit_bytes, 1));
     if (kv->table_blocks != NULL)
         munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
     map_free(&kv->index);
@@ -141,6 +143,13 @@ void kv_close(struct kv *kv)
     mem_give(kv->units);
     mem_give(kv->services);
     mem_give(kv);
+}
+
+int64_t kv_pads(const struct kv *kv, int service, uint32_t *first)
+{
+    int64_t n_per_unit = kv->services[service].layout.blocks_per_unit;
+    *first = (uint32_t)(kv->n_units_max * n_per_unit);
+    return kv->base != NULL ? kv->options.n_pad_units * n_per_unit : 0;
 }
 
 unsigned char *kv_base(const struct kv *kv)

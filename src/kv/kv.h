@@ -49,6 +49,7 @@ struct kv_options {
                              and what is given back first closes first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
+    int64_t n_pad_units; /* units of memory behind the pool that no request ever gets: kv_pads */
 };
 /* Takes all memory that it will ever need; what no unit holds is never touched. */
 struct kv *kv_open(const struct kv_options *options);
@@ -62,6 +63,10 @@ const struct kv_layout *kv_layout(const struct kv *kv, int service);
 const uint32_t *kv_table(const struct kv *kv, uint32_t slot, int32_t *n_blocks);
 /* Blocks in the table of every slot (n_requests_max), kept up to date. */
 const int32_t *kv_table_sizes(const struct kv *kv);
+
+/* Blocks behind the pool, of the service's shape, for what is computed and thrown away (pads of a
+ * padded batch): *first is the first one's id. None in the simulator. */
+int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
 
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {

@@ -1,32 +1,58 @@
-/* A device that computes: a backend behind a lock. */
+/* A device that computes: backends behind locks. */
 #include "run/device.h"
 
 #include "base/team.h"
 
 void run_device_open(struct run_device *device, struct compute_backend *backend)
 {
-    *device = (struct run_device){ .backend = backend, .lock = lock_open() };
+    *device = (struct run_device){ .backend = backend };
+    run_device_add_lane(device, backend);
+}
+
+void run_device_add_lane(struct run_device *device, struct compute_backend *backend)
+{
+    CHECK(device->n_lanes < LIMIT_LANES && backend->arithmetic == device->backend->arithmetic);
+    device->lanes[device->n_lanes++] = (struct run_device_lane){ backend, lock_open() };
 }
 
 void run_device_close(struct run_device *device)
 {
-    lock_close(device->lock);
-    device->backend->close(device->backend->self);
+    for (int i = 0; i < device->n_lanes; i++) {
+        lock_close(device->lanes[i].lock);
+        device->lanes[i].backend->close(device->lanes[i].backend->self);
+    }
+}
+
+/* Lane 0 has every core: it takes all locks, upwards. */
+static void take(struct run_device *device, int lane)
+{
+    lock_take(device->lanes[lane].lock);
+    for (int i = 1; i < device->n_lanes && lane == 0; i++)
+        lock_take(device->lanes[i].lock);
+}
+
+static void put(struct run_device *device, int lane)
+{
+    for (int i = device->n_lanes - 1; i > 0 && lane == 0; i--)
+        lock_put(device->lanes[i].lock);
+    lock_put(device->lanes[lane].lock);
 }
 
 enum status run_device_pack(struct run_device *device, const struct tensor *tensor,
                             struct compute_weight **out, struct fault *fault)
 {
-    lock_take(device->lock);
+    take(device, 0);
     enum status status = device->backend->pack(device->backend->self, tensor, out, fault);
-    lock_put(device->lock);
+    put(device, 0);
     return status;
 }
 
-void run_device_run(struct run_device *device, const struct compute_program *program,
+void run_device_run(struct run_device *device, int lane, const struct compute_program *program,
                     const struct compute_pass *pass, void *workspace)
 {
-    lock_take(device->lock);
-    device->backend->run(device->backend->self, program, pass, workspace);
-    lock_put(device->lock);
+    struct compute_backend *backend = device->lanes[lane].backend;
+    CHECK(lane < device->n_lanes);
+    take(device, lane);
+    backend->run(backend->self, program, pass, workspace);
+    put(device, lane);
 }

@@ -123,7 +123,7 @@ struct perf_sample run_meter_step(struct run_meter *m, const struct run_meter_pa
     }
     for (int run = 0; run < n_runs && (run == 0 || time_now_ns() < deadline_ns); run++) {
         int64_t begin_ns = time_now_ns();
-        run_device_run(m->model->device, &m->model->program, &m->pass, m->workspace);
+        run_device_run(m->model->device, 0, &m->model->program, &m->pass, m->workspace);
         best_ns = min_i64(best_ns, time_now_ns() - begin_ns);
     }
     return (struct perf_sample){ load_of(pass), best_ns * 1000 };

@@ -109,11 +109,15 @@ void run_model_close(struct run_model *model)
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max)
 {
-    size_t workspace = model->device->backend->workspace_bytes(
-        model->device->backend->self, &model->program, n_rows_max, n_logit_rows_max);
     int64_t logits =
         (int64_t)n_logit_rows_max * model->program.n_vocabulary * (int64_t)sizeof(float);
-    return (int64_t)workspace + logits;
+    int64_t n_bytes = 0;
+    for (int i = 0; i < model->device->n_lanes; i++) {
+        const struct compute_backend *backend = model->device->lanes[i].backend;
+        n_bytes += logits + (int64_t)backend->workspace_bytes(backend->self, &model->program,
+                                                              n_rows_max, n_logit_rows_max);
+    }
+    return n_bytes;
 }
 
 int64_t run_model_packed_bytes(const struct weights *weights, const struct run_device *device)

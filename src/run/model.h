@@ -32,7 +32,8 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
                            struct run_device *device, struct run_progress *progress,
                            struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
-/* Bytes of activations for passes of up to these sizes, logits included. */
+/* Bytes of activations for passes of up to these sizes, logits included, summed over the device's
+ * lanes: they compute side by side. */
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,
                                    int32_t n_logit_rows_max);
 

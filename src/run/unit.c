@@ -482,9 +482,9 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
             unit->services[i].perf = options->perfs[i];
         unit->services[i].has_perf = unit->services[i].perf.c3_ps[0] > 0;
     }
-    const struct run_executor_options executor = { options->device, options->n_rows_max,
-                                                   options->n_logit_rows_max, options->kv_dtype,
-                                                   options->host.engine.id };
+    const struct run_lane_options executor = { options->device, options->n_rows_max,
+                                               options->n_logit_rows_max, options->kv_dtype,
+                                               options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
     host.engine.exec = run_executor_exec(unit->executor);

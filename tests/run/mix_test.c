@@ -94,8 +94,7 @@ static void open_mix(struct mix *mix, const char *policy, int64_t pool_bytes,
         mix->services[i].n_context_max = N_TOKENS_MAX;
     }
     int64_t unit = kv_choose_layout(N_MODELS, bytes_per_token, 1 << 13, mix->layouts, &waste);
-    const struct run_executor_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS,
-                                                   DTYPE_F16 };
+    const struct run_lane_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS, DTYPE_F16 };
     mix->executor = run_executor_open(&executor);
     schedule_config_init(&mix->schedule);
     mix->schedule.n_seqs_max = N_SEQS;

@@ -68,7 +68,7 @@ void passes_run(struct passes *p, const int32_t *ids, int32_t n_before, int32_t 
                                        .n_logit_rows = n_logits,
                                        .logit_rows = p->logit_rows,
                                        .logits = logits };
-    run_device_run(&p->device, &p->model.program, &pass, p->workspace);
+    run_device_run(&p->device, 0, &p->model.program, &pass, p->workspace);
 }
 
 static double bits_of(const float *logits, int32_t n, int32_t id)

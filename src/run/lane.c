@@ -1,0 +1,278 @@
+/* A lane's work on one batch: see lane.h. */
+#include "run/lane.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "engine/bodies.h"
+#include "kv/kv.h"
+#include <string.h>
+
+enum { LANE_SEQUENCES_MAX = 2 * LIMIT_BATCH_ITEMS };
+
+struct work { /* a batch that is being computed */
+    struct run_lane *lane;
+    const struct run_model *model;
+    const struct batch *batch;
+    struct run_lane_result *result;
+    struct compute_pass pass; /* that is being filled */
+    int32_t n_drawn;          /* rows of logits drawn by the passes before */
+    int32_t block_tokens;
+    uint32_t first_pad, n_pads, n_pads_used; /* blocks for pads; the first is only read */
+    size_t n_table;                          /* used of pad_table */
+};
+
+static void begin_pass(struct work *w)
+{
+    struct run_lane *lane = w->lane;
+    const struct kv_layout *layout = kv_layout(lane->view->kv, w->batch->service);
+    const struct model_spec *spec = weights_spec(w->model->weights);
+    w->block_tokens = layout->block_tokens;
+    w->n_pads_used = 1;
+    w->n_table = 0;
+    w->pass = (struct compute_pass){
+        .ids = lane->ids,
+        .positions = lane->positions,
+        .sequences = lane->sequences,
+        .logit_rows = lane->logit_rows,
+        .logits = lane->logits,
+        .kv = { .base = kv_base(lane->view->kv),
+                .unit_bytes = (uint64_t)kv_unit_bytes(lane->view->kv),
+                .block_bytes = (uint64_t)layout->block_bytes,
+                .blocks_per_unit = (uint32_t)layout->blocks_per_unit,
+                .block_tokens = layout->block_tokens,
+                .dtype = lane->options.kv_dtype,
+                .n_layers = spec->n_layers,
+                .n_kv_heads = spec->n_kv_heads,
+                .head_dim = spec->head_dim },
+    };
+}
+
+/* Draws a token for every request that caught up and writes it behind its known tokens. */
+static void draw_tokens(struct work *w)
+{
+    struct run_lane *lane = w->lane;
+    int32_t n_vocabulary = w->model->program.n_vocabulary;
+    for (int32_t row = 0; row < w->pass.n_logit_rows; row++) {
+        int32_t i = lane->item_of_logit[row];
+        const struct request *request = &lane->view->requests[w->batch->items[i].slot];
+        struct engine_body body = engine_bodies_at(lane->view->bodies, request->body);
+        struct token_logprobs *logprobs = NULL;
+        if (request->flags & REQUEST_WANTS_LOGPROBS) {
+            logprobs = &w->result->store[w->n_drawn];
+            w->result->logprobs[i] = logprobs;
+            w->result->done.logprobs = w->result->logprobs;
+        }
+        const struct run_draw draw = { body.head, body.tokens, request->n_prompt,
+                                       request->n_tokens };
+        CHECK(request->n_tokens < request->n_tokens_max);
+        body.tokens[request->n_tokens] =
+            run_sampler_draw(&lane->sampler, &draw, w->pass.logits + (int64_t)row * n_vocabulary,
+                             n_vocabulary, logprobs);
+        w->result->n_new[i] = 1;
+        w->n_drawn++;
+    }
+}
+
+static void run_pass(struct work *w)
+{
+    if (w->pass.n_rows > 0)
+        run_device_run(w->lane->options.device, w->lane->index, &w->model->program, &w->pass,
+                       w->lane->workspace);
+    draw_tokens(w);
+    begin_pass(w);
+}
+
+/* Rows of a sequence that still fit into this pass, at least one after running what is there. */
+static int32_t rows_left(struct work *w)
+{
+    if (w->pass.n_rows == w->lane->options.n_rows_max ||
+        w->pass.n_sequences == LANE_SEQUENCES_MAX ||
+        w->pass.n_logit_rows == w->lane->options.n_logit_rows_max)
+        run_pass(w);
+    return w->lane->options.n_rows_max - w->pass.n_rows;
+}
+
+static void add_rows(struct work *w, int32_t n_before, int32_t n_rows, const uint32_t *blocks,
+                     const int32_t *ids)
+{
+    struct compute_pass *pass = &w->pass;
+    w->lane->sequences[pass->n_sequences++] =
+        (struct compute_sequence){ pass->n_rows, n_rows, n_before, blocks };
+    for (int32_t k = 0; k < n_rows; k++) {
+        w->lane->ids[pass->n_rows + k] = ids != NULL ? ids[k] : 0;
+        w->lane->positions[pass->n_rows + k] = n_before + k;
+    }
+    pass->n_rows += n_rows;
+}
+
+static void add_item(struct work *w, int32_t i)
+{
+    struct run_lane *lane = w->lane;
+    const struct batch_item *item = &w->batch->items[i];
+    const struct request *request = &lane->view->requests[item->slot];
+    const int32_t *tokens = engine_bodies_at(lane->view->bodies, request->body).tokens;
+    int32_t n_blocks, n_end = request->n_computed + item->n_tokens;
+    const uint32_t *blocks = kv_table(lane->view->kv, item->slot, &n_blocks);
+    CHECK((int64_t)n_blocks * w->block_tokens >= n_end);
+    for (int32_t n_before = request->n_computed; n_before < n_end;) {
+        int32_t n_rows = min_i32(rows_left(w), n_end - n_before);
+        add_rows(w, n_before, n_rows, blocks, tokens + n_before);
+        n_before += n_rows;
+    }
+    if (n_end == request->n_tokens) {
+        lane->logit_rows[w->pass.n_logit_rows] = w->pass.n_rows - 1;
+        lane->item_of_logit[w->pass.n_logit_rows++] = i;
+    }
+}
+
+/* ---- Padded batches. ---- */
+
+/* A table for rows [n_before, n_end) of nobody's sequence: what they write is theirs alone, what
+ * they read before is the block that is only read. NULL: too few blocks are left in this pass. */
+static const uint32_t *pad_blocks(struct work *w, int32_t n_before, int32_t n_end)
+{
+    int32_t n_read = n_before / w->block_tokens;
+    int32_t n_own = (int32_t)kv_blocks_for(n_end, w->block_tokens) - n_read;
+    if (w->n_pads - w->n_pads_used < (uint32_t)n_own ||
+        w->n_table + (size_t)(n_read + n_own) > w->lane->n_pad_table_max)
+        return NULL;
+    uint32_t *blocks = w->lane->pad_table + w->n_table;
+    w->n_table += (size_t)(n_read + n_own);
+    for (int32_t k = 0; k < n_read; k++)
+        blocks[k] = w->first_pad;
+    for (int32_t k = n_read; k < n_read + n_own; k++)
+        blocks[k] = w->first_pad + w->n_pads_used++;
+    return blocks;
+}
+
+static void add_pads(struct work *w, int32_t n_before, int32_t n_rows)
+{
+    int32_t n_end = n_before + n_rows;
+    w->lane->n_pad_rows += n_rows;
+    while (n_before < n_end) {
+        int32_t n = min_i32(min_i32(rows_left(w), n_end - n_before), w->block_tokens);
+        const uint32_t *blocks = pad_blocks(w, n_before, n_before + n);
+        if (blocks == NULL) { /* the pass before took them all */
+            CHECK(w->pass.n_sequences > 0);
+            run_pass(w);
+            continue;
+        }
+        add_rows(w, n_before, n, blocks, NULL);
+        n_before += n;
+    }
+}
+
+/* The table of pads must hold the longest row at least. */
+static void make_pads(struct work *w)
+{
+    struct run_lane *lane = w->lane;
+    int32_t n_lanes = lane->options.device->n_lanes;
+    size_t n_most = (size_t)(w->batch->pad_to / w->block_tokens + 3);
+    size_t n = n_most * (size_t)max_i32(w->batch->n_seats, 1);
+    n = n < n_most + (1u << 20) ? n : n_most + (1u << 20);
+    if (n > lane->n_pad_table_max) {
+        lane->pad_table =
+            mem_grow(lane->pad_table, lane->n_pad_table_max * sizeof(*lane->pad_table),
+                     n * sizeof(*lane->pad_table));
+        lane->n_pad_table_max = n;
+    }
+    int64_t n_pads = kv_pads(lane->view->kv, w->batch->service, &w->first_pad) / n_lanes;
+    w->n_pads = (uint32_t)n_pads;
+    w->first_pad += w->n_pads * (uint32_t)lane->index;
+    CHECK(w->n_pads >= 3); /* the one that is only read, and a row's two */
+}
+
+static int32_t width_of(const struct batch *batch)
+{
+    int32_t width = 0;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        width = max_i32(width, batch->items[i].n_tokens);
+    return width;
+}
+
+static void compute(struct work *w)
+{
+    const struct batch *batch = w->batch;
+    int32_t width = batch->pad_to > 0 ? width_of(batch) : 0;
+    begin_pass(w);
+    if (batch->pad_to > 0)
+        make_pads(w);
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        add_item(w, i);
+        if (width > batch->items[i].n_tokens)
+            add_pads(w, 0, width - batch->items[i].n_tokens);
+    }
+    for (int32_t seat = batch->n_items; seat < batch->n_seats && batch->pad_to > 0; seat++)
+        add_pads(w, max_i32(batch->pad_to - width, 0), width);
+    run_pass(w);
+}
+
+/* ---- The lane. ---- */
+
+/* Scratch grows, on the lane's thread, to the largest model's need and is shared by all: batches of
+ * one lane run in turn. */
+static void make_scratch(struct run_lane *lane, const struct run_model *model)
+{
+    const struct run_lane_options *o = &lane->options;
+    const struct compute_backend *backend = o->device->lanes[lane->index].backend;
+    size_t workspace = backend->workspace_bytes(backend->self, &model->program, o->n_rows_max,
+                                                o->n_logit_rows_max);
+    int64_t floats = (int64_t)o->n_logit_rows_max * model->program.n_vocabulary;
+    if (workspace > lane->workspace_bytes) {
+        mem_give(lane->workspace);
+        lane->workspace = mem_take(workspace);
+        lane->workspace_bytes = workspace;
+    }
+    if (floats > lane->logits_floats) {
+        mem_give(lane->logits);
+        lane->logits = mem_take(sizeof(float) * (size_t)floats);
+        lane->logits_floats = floats;
+    }
+    if (model->program.n_vocabulary > lane->sampler.n_vocabulary_max) {
+        run_sampler_free(&lane->sampler);
+        run_sampler_init(&lane->sampler, model->program.n_vocabulary);
+    }
+}
+
+void run_lane_run(struct run_lane *lane, const struct run_model *model, const struct batch *batch,
+                  struct run_lane_result *result)
+{
+    struct work w = { .lane = lane, .model = model, .batch = batch, .result = result };
+    memset(result->n_new, 0, sizeof(int32_t) * (size_t)batch->n_items);
+    memset(result->logprobs, 0, sizeof(void *) * (size_t)batch->n_items);
+    result->done = (struct engine_exec_done){ .batch = batch->id,
+                                              .n_steps = 1,
+                                              .n_new = result->n_new,
+                                              .begin_ns = time_now_ns(),
+                                              .is_failed = !model };
+    if (model) {
+        make_scratch(lane, model);
+        compute(&w);
+    }
+    result->done.end_ns = time_now_ns();
+}
+
+void run_lane_open(struct run_lane *lane, const struct run_lane_options *options, int index,
+                   const struct engine_exec_view *view)
+{
+    size_t n_rows = (size_t)options->n_rows_max, n_logits = (size_t)options->n_logit_rows_max;
+    *lane = (struct run_lane){ .options = *options, .view = view, .index = index };
+    lane->ids = mem_take(sizeof *lane->ids * n_rows);
+    lane->positions = mem_take(sizeof *lane->positions * n_rows);
+    lane->logit_rows = mem_take(sizeof *lane->logit_rows * n_logits);
+    lane->item_of_logit = mem_take(sizeof *lane->item_of_logit * n_logits);
+    lane->sequences = mem_take(sizeof *lane->sequences * LANE_SEQUENCES_MAX);
+}
+
+void run_lane_close(struct run_lane *lane)
+{
+    mem_give(lane->ids);
+    mem_give(lane->positions);
+    mem_give(lane->logit_rows);
+    mem_give(lane->item_of_logit);
+    mem_give(lane->sequences);
+    mem_give(lane->logits);
+    mem_give(lane->workspace);
+    mem_give(lane->pad_table);
+    run_sampler_free(&lane->sampler);
+}

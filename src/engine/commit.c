@@ -233,7 +233,7 @@ static void count_pads(struct engine *e, struct engine_flight *flight, int32_t n
     struct engine_stats *stats = &e->stats[batch->service];
     int64_t width = 0;
     flight->n_pads = flight->n_invalid = 0;
-    if (batch->pad_to == 0)
+    if (batch->pad_to == 0 || n_steps == 0)
         return;
     for (int32_t i = 0; i < batch->n_items; i++)
         width = max_i64(width, batch->items[i].n_tokens);

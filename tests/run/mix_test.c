@@ -2,6 +2,7 @@
  * for their requests, while prompts are chunked, requests preempted and resumed, prefixes shared,
  * requests cancelled. Every answer must be, token for token, what the model says when it is asked
  * alone, with the same seed. */
+#include "duress.h"
 #include "passes.h"
 #include "test.h"
 
@@ -10,9 +11,12 @@
 #include "base/time.h"
 #include "cpu/cpu.h"
 #include "engine/engine.h"
+#include "metrics/trace.h"
 #include "run/executor.h"
 #include "run/sampler.h"
+#include <jansson.h>
 #include <poll.h>
+#include <unistd.h>
 
 enum {
     N_MODELS = 2,
@@ -42,6 +46,11 @@ struct mix {
     struct schedule_config schedule;
     struct asked *asked;
     int n_over;
+    struct metrics_trace *trace;
+    char trace_path[64];
+};
+struct tally {
+    int64_t n_preempted, n_chunked, n_hits, n_swapped, n_pads, n_invalid, n_side_by_side;
 };
 
 static void model_path(int i, char *path, size_t n)
@@ -71,14 +80,36 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     return true;
 }
 
-static void open_mix(struct mix *mix, const char *policy, int64_t pool_bytes,
+/* Half of the cores for each model, beside the lane that has them all. */
+static void add_lanes(struct run_device *device)
+{
+    for (int core = 0; core < N_MODELS; core++) {
+        const struct device_spec part = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { core } };
+        run_device_add_lane(device, cpu_open(&part, cpu_isa_best()));
+    }
+}
+
+static void open_trace(struct mix *mix)
+{
+    struct fault fault;
+    snprintf(mix->trace_path, sizeof mix->trace_path, "/tmp/shoal-mix-test-%d.json", (int)getpid());
+    assert_int_equal(metrics_trace_open(&mix->trace, mix->trace_path, 1 << 28, &fault), STATUS_OK);
+}
+
+static void open_mix(struct mix *mix, const struct schedule_policy *policy, int64_t pool_bytes,
                      struct compute_backend *(*backend)(void))
 {
+    static const struct schedule_lane lanes[] = { { 1, 6 }, { 0.5F, 1 }, { 0.5F, 1 } };
+    bool has_lanes = policy == &duress_policy;
     int64_t bytes_per_token[N_MODELS];
     double waste;
     memset(mix, 0, sizeof *mix);
     mix->asked = mem_take(sizeof *mix->asked * N_REQUESTS);
     run_device_open(&mix->device, backend());
+    if (has_lanes) {
+        add_lanes(&mix->device);
+        open_trace(mix);
+    }
     for (int i = 0; i < N_MODELS; i++) {
         char path[512];
         struct weights *weights;
@@ -92,6 +123,7 @@ static void open_mix(struct mix *mix, const char *policy, int64_t pool_bytes,
                          STATUS_OK);
         bytes_per_token[i] = model_spec_kv_bytes_per_token(weights_spec(weights), DTYPE_F16);
         mix->services[i].n_context_max = N_TOKENS_MAX;
+        snprintf(mix->services[i].name, sizeof mix->services[i].name, "%s", paths[i]);
     }
     int64_t unit = kv_choose_layout(N_MODELS, bytes_per_token, 1 << 13, mix->layouts, &waste);
     const struct run_lane_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS, DTYPE_F16 };
@@ -105,14 +137,17 @@ static void open_mix(struct mix *mix, const char *policy, int64_t pool_bytes,
         .body_bytes = 8 << 20,
         .n_requests_max = 64,
         .n_tokens_max = N_TOKENS_MAX,
-        .n_lanes = 1,
+        .n_lanes = has_lanes ? (int)COUNT_OF(lanes) : 1,
+        .lanes = has_lanes ? lanes : NULL,
+        .pad_tokens = has_lanes ? 64 : 0,
+        .trace = mix->trace,
         .n_services = N_MODELS,
         .services = mix->services,
         .layouts = mix->layouts,
         .kv_unit_bytes = unit,
         .kv_bytes_max = pool_bytes,
         .has_prefix_cache = true,
-        .policy = schedule_find(policy),
+        .policy = policy,
         .config = &mix->schedule,
         .exec = run_executor_exec(mix->executor),
         .emit = emit,
@@ -217,9 +252,60 @@ static void check_alone(struct mix *mix, const struct asked *asked, struct run_s
     mem_give(logits);
 }
 
-static void run_mix(const char *policy, uint64_t seed, int64_t pool_bytes,
-                    struct compute_backend *(*backend)(void), int64_t *n_preempted,
-                    int64_t *n_chunked, int64_t *n_hits)
+static double member(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+static bool is_at_once(const json_t *a, const json_t *b)
+{
+    const char *cat_b = json_string_value(json_object_get(b, "cat"));
+    return cat_b != NULL && strcmp(cat_b, "decode") == 0 &&
+           strcmp(json_string_value(json_object_get(a, "name")),
+                  json_string_value(json_object_get(b, "name"))) != 0 &&
+           member(a, "ts") < member(b, "ts") + member(b, "dur") &&
+           member(b, "ts") < member(a, "ts") + member(a, "dur");
+}
+
+/* Pairs of batches of two models, one that computes prompts and one that decodes, of which each
+ * began before the other ended: both computing at once. */
+static int64_t count_side_by_side(const char *path)
+{
+    json_error_t error;
+    json_t *events = json_load_file(path, 0, &error);
+    int64_t n_pairs = 0;
+    assert_non_null(events);
+    size_t n = json_array_size(events);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *a = json_array_get(events, i);
+        const char *cat = json_string_value(json_object_get(a, "cat"));
+        if (cat == NULL || (strcmp(cat, "prefill") != 0 && strcmp(cat, "mixed") != 0))
+            continue;
+        for (size_t j = i > 40 ? i - 40 : 0; j < i + 40 && j < n; j++)
+            n_pairs += is_at_once(a, json_array_get(events, j));
+    }
+    json_decref(events);
+    return n_pairs;
+}
+
+static void look_at_reports(struct mix *mix, struct tally *tally)
+{
+    struct engine_report *report = mem_take(sizeof *report);
+    engine_report(mix->engine, report, time_now_ns());
+    int64_t n_thrown = 0;
+    for (int i = 0; i < N_MODELS; i++) {
+        tally->n_swapped += report->services[i].n_swapped;
+        tally->n_pads += report->services[i].n_pad_tokens;
+        tally->n_invalid += report->services[i].n_invalid_tokens;
+        n_thrown += report->services[i].n_pad_tokens + report->services[i].n_invalid_tokens;
+    }
+    /* What the engine says was thrown away really went through the kernels. */
+    assert_int_equal(n_thrown, run_executor_pad_rows(mix->executor));
+    mem_give(report);
+}
+
+static void run_mix(const struct schedule_policy *policy, uint64_t seed, int64_t pool_bytes,
+                    struct compute_backend *(*backend)(void), struct tally *tally)
 {
     struct mix *mix = mem_take(sizeof *mix);
     struct run_sampler sampler;
@@ -245,12 +331,18 @@ static void run_mix(const char *policy, uint64_t seed, int64_t pool_bytes,
         if (!asked->is_cancelled)
             assert_int_equal(asked->n_tokens, asked->request.n_tokens_max);
         check_alone(mix, asked, &sampler);
-        *n_preempted += asked->n_preempted;
-        *n_chunked += asked->request.n_prompt - asked->n_cached > 24;
-        *n_hits += asked->n_cached > 0;
+        tally->n_preempted += asked->n_preempted;
+        tally->n_chunked += asked->request.n_prompt - asked->n_cached > 24;
+        tally->n_hits += asked->n_cached > 0;
     }
     run_sampler_free(&sampler);
-    printf("%s: %d requests, %d cancelled\n", policy, N_REQUESTS, n_cancelled);
+    printf("%s: %d requests, %d cancelled\n", policy->name, N_REQUESTS, n_cancelled);
+    look_at_reports(mix, tally);
+    metrics_trace_close(mix->trace);
+    if (mix->trace != NULL) {
+        tally->n_side_by_side += count_side_by_side(mix->trace_path);
+        unlink(mix->trace_path);
+    }
     close_mix(mix);
     mem_give(mix);
 }
@@ -266,20 +358,36 @@ static struct compute_backend *open_cpu(void)
 static void test_same_tokens(void **state)
 {
     static const char *const policies[] = { "fcfs", "rr", "db-literal", "db-turn", "db-share" };
-    int64_t n_preempted = 0, n_chunked = 0, n_hits = 0;
+    struct tally t = { 0 };
     uint64_t seed = test_seed(21);
     (void)state;
     for (size_t i = 0; i < COUNT_OF(policies); i++)
-        run_mix(policies[i], seed + i, 56 << 10, open_cpu, &n_preempted, &n_chunked, &n_hits);
-    printf("%lld preemptions, %lld chunked prompts, %lld prefix hits\n", (long long)n_preempted,
-           (long long)n_chunked, (long long)n_hits);
-    assert_true(n_preempted >= 1000);
-    assert_true(n_chunked >= 1000);
-    assert_true(n_hits >= 1000);
+        run_mix(schedule_find(policies[i]), seed + i, 56 << 10, open_cpu, &t);
+    printf("%lld preemptions, %lld chunked prompts, %lld prefix hits\n", (long long)t.n_preempted,
+           (long long)t.n_chunked, (long long)t.n_hits);
+    assert_true(t.n_preempted >= 1000);
+    assert_true(t.n_chunked >= 1000);
+    assert_true(t.n_hits >= 1000);
+}
+
+/* Lanes side by side, pads, members that ended, swapping: the same tokens. */
+static void test_same_tokens_under_duress(void **state)
+{
+    struct tally t = { 0 };
+    (void)state;
+    run_mix(&duress_policy, test_seed(41), 56 << 10, open_cpu, &t);
+    printf("%lld preemptions, %lld of them to the host, %lld pads, %lld invalid tokens, %lld pairs "
+           "of a prefill and another model's decode at once\n",
+           (long long)t.n_preempted, (long long)t.n_swapped, (long long)t.n_pads,
+           (long long)t.n_invalid, (long long)t.n_side_by_side);
+    assert_true(t.n_preempted >= 100 && t.n_hits >= 100);
+    assert_true(t.n_pads >= 1000 && t.n_invalid >= 1000);
+    assert_true(t.n_side_by_side >= 100);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_tokens) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_tokens),
+                                        cmocka_unit_test(test_same_tokens_under_duress) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

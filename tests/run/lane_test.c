@@ -1,0 +1,157 @@
+/* A lane's bits do not depend on how many cores it has: the same passes on all of the device, on
+ * its shares, and on several of them at once. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/team.h"
+#include "cpu/cpu.h"
+#include "run/model.h"
+
+#include <string.h>
+
+enum { N_PROMPT = 37, N_DECODES = 20, N_TOKENS = N_PROMPT + N_DECODES, BLOCK_TOKENS = 8 };
+
+struct side { /* one lane's own cache and results */
+    const struct run_model *model;
+    int lane;
+    unsigned char *cache;
+    uint32_t blocks[N_TOKENS / BLOCK_TOKENS + 1];
+    float *logits; /* (1 + N_DECODES, n_vocabulary) */
+    void *workspace;
+    int32_t ids[N_TOKENS], positions[N_TOKENS], logit_row;
+};
+
+static const struct device_spec whole = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
+
+static void open_model(struct run_model *model, struct run_device *device, const char *name)
+{
+    char path[512];
+    struct weights *weights;
+    struct fault fault;
+    run_device_open(device, cpu_open(&whole, cpu_isa_best()));
+    for (int core = 0; core < 2; core++) {
+        const struct device_spec part = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { core } };
+        run_device_add_lane(device, cpu_open(&part, cpu_isa_best()));
+    }
+    snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, name);
+    assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(model, weights, device, NULL, &fault), STATUS_OK);
+}
+
+static void open_side(struct side *side, const struct run_model *model, int lane)
+{
+    const struct model_spec *spec = weights_spec(model->weights);
+    const struct compute_backend *backend = model->device->lanes[lane].backend;
+    size_t n_blocks = COUNT_OF(side->blocks), n_vocabulary = (size_t)spec->n_vocabulary;
+    *side = (struct side){ .model = model, .lane = lane };
+    side->cache =
+        mem_take(n_blocks * BLOCK_TOKENS * (size_t)model_spec_kv_bytes_per_token(spec, DTYPE_F16));
+    side->logits = mem_take((1 + N_DECODES) * n_vocabulary * sizeof(float));
+    side->workspace =
+        mem_take(backend->workspace_bytes(backend->self, &model->program, N_TOKENS, 1));
+    for (uint32_t i = 0; i < n_blocks; i++)
+        side->blocks[i] = i;
+    for (int32_t i = 0; i < N_TOKENS; i++) {
+        side->ids[i] = (int32_t)(rng_at(5, 0, (uint64_t)i) % n_vocabulary);
+        side->positions[i] = i;
+    }
+}
+
+static void close_side(struct side *side)
+{
+    mem_give(side->cache);
+    mem_give(side->logits);
+    mem_give(side->workspace);
+}
+
+static void step(struct side *side, int32_t n_before, int32_t n_rows, float *logits)
+{
+    const struct model_spec *spec = weights_spec(side->model->weights);
+    uint64_t block_bytes =
+        (uint64_t)(BLOCK_TOKENS * model_spec_kv_bytes_per_token(spec, DTYPE_F16));
+    const struct compute_sequence sequence = { 0, n_rows, n_before, side->blocks };
+    side->logit_row = n_rows - 1;
+    const struct compute_pass pass = {
+        .n_rows = n_rows,
+        .ids = side->ids + n_before,
+        .positions = side->positions + n_before,
+        .n_sequences = 1,
+        .sequences = &sequence,
+        .kv = { .base = side->cache,
+                .unit_bytes = block_bytes,
+                .block_bytes = block_bytes,
+                .blocks_per_unit = 1,
+                .block_tokens = BLOCK_TOKENS,
+                .dtype = DTYPE_F16,
+                .n_layers = spec->n_layers,
+                .n_kv_heads = spec->n_kv_heads,
+                .head_dim = spec->head_dim },
+        .n_logit_rows = 1,
+        .logit_rows = &side->logit_row,
+        .logits = logits,
+    };
+    run_device_run(side->model->device, side->lane, &side->model->program, &pass, side->workspace);
+}
+
+static void run_side(void *arg)
+{
+    struct side *side = arg;
+    int32_t n_vocabulary = side->model->program.n_vocabulary;
+    step(side, 0, N_PROMPT, side->logits);
+    for (int32_t i = 0; i < N_DECODES; i++)
+        step(side, N_PROMPT + i, 1, side->logits + (int64_t)(i + 1) * n_vocabulary);
+}
+
+static void lanes_agree_bit_for_bit(void **state)
+{
+    static const char *const names[] = { "llama3", "qwen2", "gpt2" };
+    (void)state;
+    for (size_t m = 0; m < COUNT_OF(names); m++) {
+        struct run_device device;
+        struct run_model model;
+        struct side sides[3];
+        struct thread *threads[3];
+        open_model(&model, &device, names[m]);
+        size_t n_bytes = (1 + N_DECODES) * (size_t)model.program.n_vocabulary * sizeof(float);
+        for (int lane = 0; lane < 3; lane++) {
+            open_side(&sides[lane], &model, lane);
+            threads[lane] = thread_start("side", run_side, &sides[lane]);
+        }
+        for (int lane = 0; lane < 3; lane++)
+            thread_join(threads[lane]);
+        assert_memory_equal(sides[0].logits, sides[1].logits, n_bytes);
+        assert_memory_equal(sides[0].logits, sides[2].logits, n_bytes);
+        for (int lane = 0; lane < 3; lane++)
+            close_side(&sides[lane]);
+        run_model_close(&model);
+        run_device_close(&device);
+    }
+}
+
+/* What a model books for activations is what its lanes need together. */
+static void activation_is_summed_over_lanes(void **state)
+{
+    struct run_device device;
+    struct run_model model;
+    (void)state;
+    open_model(&model, &device, "llama3");
+    int64_t sum = run_model_peak_bytes(model.weights, &device, 64, 8), each = 0;
+    for (int lane = 0; lane < 3; lane++) {
+        struct run_device alone = { .backend = device.lanes[lane].backend, .n_lanes = 1 };
+        alone.lanes[0] = device.lanes[lane];
+        each += run_model_peak_bytes(model.weights, &alone, 64, 8);
+    }
+    assert_true(sum == each && sum > 0);
+    run_model_close(&model);
+    run_device_close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_agree_bit_for_bit),
+        cmocka_unit_test(activation_is_summed_over_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

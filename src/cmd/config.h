@@ -36,6 +36,8 @@ struct config {
     const char *preset, *policy, *router, *predictor, *kv_type, *log_level, *log_engine, *trace;
     const char *devices[LIMIT_ENGINES];
     int n_devices;
+    const char *lanes[LIMIT_LANES - 1]; /* shares of an engine's cores */
+    int n_lanes;                        /* 0 = one lane, all of the device */
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
         n_connections_max;
     int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,

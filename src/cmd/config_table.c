@@ -41,6 +41,9 @@ static const struct config_key global_keys[] = {
       "file for a Chrome trace of what each lane computed when" },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_ENGINES, "one engine per device: cpu, cpu:0-1" },
+    { "lanes", CONFIG_TEXTS, offsetof(struct config, lanes), offsetof(struct config, n_lanes), 0,
+      LIMIT_LANES - 1,
+      "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's" },
     { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
       "bytes of each engine for weights, activations and KV; 0: a fair part of 70% of the "
       "machine's" },

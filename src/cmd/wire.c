@@ -8,6 +8,7 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
+#include "cmd/lanes.h"
 #include "cmd/model_card.h"
 #include "cmd/presets.h"
 #include "predict/profile.h"
@@ -21,13 +22,14 @@
 #include <unistd.h>
 
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
-enum { BUS_BYTES = 32 << 20, ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64 };
+enum { BUS_BYTES = 32 << 20, ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
 static const int64_t UNIT_BYTES_MAX = INT64_C(16) << 20; /* of a merged block, ALGORITHMS D-10 */
 static const int64_t BODY_BYTES = INT64_C(256) << 20;
 
 struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
     struct run_device device;
+    struct lanes lanes;
     struct run_unit *unit;
 };
 struct house {
@@ -192,6 +194,37 @@ static enum status open_models(struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
+static bool is_policy(const struct house *house, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(house->policy->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A policy that plans for lanes of its own gets two halves when nobody says otherwise. */
+static enum status open_device(struct house *house, int e, int64_t memory_bytes,
+                               struct fault *fault)
+{
+    static const char *const halves[] = { "1", "1" };
+    const struct config *config = &house->config;
+    struct engine_place *place = &house->engines[e];
+    static const char *const of_lanes[] = { "adbs", "mux-rr", "mux-fcfs" };
+    bool wants_halves = config->n_lanes == 0 && place->device_spec.n_cores > 1 &&
+                        is_policy(house, of_lanes, COUNT_OF(of_lanes));
+    place->device_spec.memory_bytes = memory_bytes;
+    enum status status =
+        lanes_make(&place->lanes, &place->device_spec, wants_halves ? halves : config->lanes,
+                   wants_halves ? 2 : config->n_lanes, fault);
+    if (status != STATUS_OK)
+        return status;
+    run_device_open(&place->device, cpu_open(&place->device_spec, cpu_isa_best()));
+    for (int32_t i = 1; i < place->lanes.n; i++)
+        run_device_add_lane(&place->device, cpu_open(&place->lanes.devices[i], cpu_isa_best()));
+    house->n_engines = e + 1;
+    return STATUS_OK;
+}
+
 static enum status open_devices(struct house *house, struct fault *fault)
 {
     struct config *config = &house->config;
@@ -217,13 +250,9 @@ static enum status open_devices(struct house *house, struct fault *fault)
         return status;
     int64_t memory =
         config->memory_bytes > 0 ? config->memory_bytes : memory_bytes * 7 / 10 / config->n_devices;
-    for (int e = 0; e < config->n_devices; e++) {
-        house->engines[e].device_spec.memory_bytes = memory;
-        run_device_open(&house->engines[e].device,
-                        cpu_open(&house->engines[e].device_spec, cpu_isa_best()));
-        house->n_engines = e + 1;
-    }
-    return STATUS_OK;
+    for (int e = 0; e < config->n_devices && status == STATUS_OK; e++)
+        status = open_device(house, e, memory, fault);
+    return status;
 }
 
 static void open_unit(struct house *house, int e)
@@ -239,6 +268,8 @@ static void open_unit(struct house *house, int e)
         if (house->profiles[s].n_groups > 0)
             perfs[s] = predict_profile_perf(&house->profiles[s], place->device_spec.n_cores);
     }
+    static const char *const of_pads[] = { "sls", "cohort" };
+    bool has_pads = is_policy(house, of_pads, COUNT_OF(of_pads));
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
                               .memory_bytes = place->device_spec.memory_bytes,
@@ -246,7 +277,9 @@ static void open_unit(struct house *house, int e)
                               .n_requests_max =
                                   (uint32_t)min_i64(config->n_requests_max, ENGINE_REQUESTS_MAX),
                               .n_tokens_max = house->n_tokens_max,
-                              .n_lanes = 1,
+                              .n_lanes = place->lanes.n,
+                              .lanes = place->lanes.shares,
+                              .pad_tokens = has_pads ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = house->services,
                               .layouts = house->layouts,

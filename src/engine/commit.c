@@ -227,24 +227,26 @@ static void observe(struct engine *e, const struct engine_flight *flight, int64_
 
 /* What a padded batch computed and threw away: pads of its first round, and rows of members that
  * had ended before a round, be it of an earlier batch or of this one. */
-static void count_pads(struct engine *e, struct engine_flight *flight, int32_t n_steps)
+static void count_pads(struct engine *e, struct engine_flight *flight,
+                       const struct engine_exec_done *done, const int32_t *n_new,
+                       const int32_t *n_computed)
 {
     const struct batch *batch = &flight->batch;
     struct engine_stats *stats = &e->stats[batch->service];
     int64_t width = 0;
     flight->n_pads = flight->n_invalid = 0;
-    if (batch->pad_to == 0 || n_steps == 0)
+    if (batch->pad_to == 0 || done->is_failed)
         return;
     for (int32_t i = 0; i < batch->n_items; i++)
         width = max_i64(width, batch->items[i].n_tokens);
     for (int32_t i = 0; i < batch->n_items; i++) {
         int32_t n_item = batch->items[i].n_tokens;
-        int32_t n_lacking = e->n_computed[i] - max_i32(e->n_new[i] - 1, 0);
-        int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(e->n_new[i], 1);
+        int32_t n_lacking = n_computed[i] - max_i32(n_new[i] - 1, 0);
+        int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(n_new[i], 1);
         flight->n_pads += width - n_item;
-        flight->n_invalid += max_i32(n_steps - n_rounds, 0);
+        flight->n_invalid += max_i32(done->n_steps - n_rounds, 0);
     }
-    flight->n_invalid += max_i32(batch->n_seats - batch->n_items, 0) * (width + n_steps - 1);
+    flight->n_invalid += max_i32(batch->n_seats - batch->n_items, 0) * (width + done->n_steps - 1);
     stats->n_pad_tokens += flight->n_pads;
     stats->n_invalid_tokens += flight->n_invalid;
 }
@@ -300,7 +302,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         advance_all(e, flight, done);
     const int32_t *n_new = is_quiet ? e->alike : e->n_new;
     const int32_t *n_computed = is_quiet ? e->alike : e->n_computed;
-    count_pads(e, flight, done->is_failed ? 0 : done->n_steps);
+    count_pads(e, flight, done, n_new, n_computed);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, n_computed);
     land(e, flight);

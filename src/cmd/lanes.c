@@ -1,0 +1,54 @@
+/* Whole cores in proportion to shares, at least one each: by largest remainder, ties to the first.
+ */
+#include "cmd/lanes.h"
+
+#include "base/str.h"
+
+enum { LANES_SHARE_MAX = 1000 };
+
+/* Cores of each share; they sum to all of them. */
+static void divide(int32_t n_cores, const int64_t *shares, int n, int32_t *cores)
+{
+    int64_t sum = 0;
+    int32_t n_left = n_cores - n;
+    for (int i = 0; i < n; i++) {
+        sum += shares[i];
+        cores[i] = 1;
+    }
+    for (; n_left > 0; n_left--) { /* to whoever lacks most of what is his */
+        int best = 0;
+        for (int i = 1; i < n; i++)
+            if (shares[i] * n_cores - cores[i] * sum > shares[best] * n_cores - cores[best] * sum)
+                best = i;
+        cores[best]++;
+    }
+}
+
+enum status lanes_make(struct lanes *lanes, const struct device_spec *device,
+                       const char *const *texts, int n_shares, struct fault *fault)
+{
+    int64_t shares[LIMIT_LANES];
+    int32_t cores[LIMIT_LANES], next = 0;
+    lanes->n = 1;
+    lanes->shares[0] = (struct schedule_lane){ 1, 0 };
+    lanes->devices[0] = *device;
+    for (int i = 0; i < n_shares; i++)
+        if (!parse_i64(texts[i], &shares[i]) || shares[i] < 1 || shares[i] > LANES_SHARE_MAX)
+            return fault_set(fault, STATUS_BAD_INPUT, "lanes: \"%.40s\" is no share from 1 to %d",
+                             texts[i], LANES_SHARE_MAX);
+    if (n_shares > device->n_cores)
+        return fault_set(fault, STATUS_BAD_INPUT, "lanes: %d shares of %d cores: each needs one",
+                         n_shares, device->n_cores);
+    divide(device->n_cores, shares, n_shares, cores);
+    for (int i = 0; i < n_shares; i++) {
+        struct device_spec *part = &lanes->devices[lanes->n];
+        *part = *device;
+        part->n_cores = cores[i];
+        for (int32_t k = 0; k < cores[i]; k++)
+            part->cores[k] = device->cores[next++];
+        lanes->shares[0].conflicts |= UINT32_C(1) << lanes->n;
+        lanes->shares[lanes->n++] =
+            (struct schedule_lane){ (float)cores[i] / (float)device->n_cores, 1 };
+    }
+    return STATUS_OK;
+}

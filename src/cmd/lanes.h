@@ -1,0 +1,14 @@
+/* An engine's lanes: lane 0 has all of its cores, the others whole cores in proportion to shares.
+ */
+#pragma once
+#include "cmd/config.h"
+#include "schedule/policy.h"
+
+struct lanes {
+    int32_t n; /* with lane 0; 1 = there are no others */
+    struct schedule_lane shares[LIMIT_LANES];
+    struct device_spec devices[LIMIT_LANES]; /* the cores of each */
+};
+/* A sentence when the shares are no numbers from 1 to 1000, or more than there are cores. */
+enum status lanes_make(struct lanes *lanes, const struct device_spec *device,
+                       const char *const *shares, int n_shares, struct fault *fault) MUST_USE;

@@ -24,8 +24,8 @@ static void divide(int32_t n_cores, const int64_t *shares, int n, int32_t *cores
     }
 }
 
-enum status lanes_make(struct lanes *lanes, const struct device_spec *device,
-                       const char *const *texts, int n_shares, struct fault *fault)
+enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device,
+                           const char *const *texts, int n_shares, struct fault *fault)
 {
     int64_t shares[LIMIT_LANES];
     int32_t cores[LIMIT_LANES], next = 0;

@@ -10,5 +10,5 @@ struct lanes {
     struct device_spec devices[LIMIT_LANES]; /* the cores of each */
 };
 /* A sentence when the shares are no numbers from 1 to 1000, or more than there are cores. */
-enum status lanes_make(struct lanes *lanes, const struct device_spec *device,
-                       const char *const *shares, int n_shares, struct fault *fault) MUST_USE;
+enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device,
+                           const char *const *shares, int n_shares, struct fault *fault) MUST_USE;

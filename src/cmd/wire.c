@@ -214,8 +214,8 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                         is_policy(house, of_lanes, COUNT_OF(of_lanes));
     place->device_spec.memory_bytes = memory_bytes;
     enum status status =
-        lanes_make(&place->lanes, &place->device_spec, wants_halves ? halves : config->lanes,
-                   wants_halves ? 2 : config->n_lanes, fault);
+        cmd_lanes_make(&place->lanes, &place->device_spec, wants_halves ? halves : config->lanes,
+                       wants_halves ? 2 : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
     run_device_open(&place->device, cpu_open(&place->device_spec, cpu_isa_best()));

@@ -11,7 +11,7 @@ static enum status make(int32_t n_cores, const char *const *shares, int n, struc
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_cores };
     for (int32_t i = 0; i < n_cores; i++)
         device.cores[i] = 10 + i;
-    return lanes_make(&lanes, &device, shares, n, fault);
+    return cmd_lanes_make(&lanes, &device, shares, n, fault);
 }
 
 static void check(int32_t n_cores, const char *const *shares, int n, const int32_t *expected)

@@ -89,6 +89,13 @@ static void add_lanes(struct run_device *device)
     }
 }
 
+static const struct perf any_perf = { .floor_ps = 1000000,
+                                      .k1_ps = 1000000,
+                                      .c3_ps = { 1000000, 1000000 },
+                                      .b_switch = 64,
+                                      .prefill_scale = 1,
+                                      .decode_scale = 1 };
+
 static void open_trace(struct mix *mix)
 {
     struct fault fault;
@@ -156,15 +163,9 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, int6
     mix->engine = engine_open(&options);
     for (int i = 0; i < N_MODELS; i++) {
         struct engine_room room;
-        struct perf perf = { .floor_ps = 1000000,
-                             .k1_ps = 1000000,
-                             .c3_ps = { 1000000, 1000000 },
-                             .b_switch = 64,
-                             .prefill_scale = 1,
-                             .decode_scale = 1 };
         assert_true(engine_make_room(mix->engine, i, 1000, 1000, time_now_ns(), &room));
         run_executor_put_model(mix->executor, i, &mix->models[i]);
-        engine_open_service(mix->engine, i, &perf, time_now_ns());
+        engine_open_service(mix->engine, i, &any_perf, time_now_ns());
     }
 }
 

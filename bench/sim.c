@@ -1,13 +1,16 @@
-/* How fast the simulator is: requests of Azure's conversation lengths over 32 engines, full
- * semantics (engines, pools, schedulers, door), on one core. With holds and planning every step.
+/* How fast the simulator is, what it keeps, and how true it is: requests of Azure's conversation
+ * lengths, full semantics (door and router, engines, block-level KV, holds).
  *
- * usage: sim [requests, default 200000] [engines, default 32] [requests/s an engine, default 3] */
+ * usage: sim [speed] [policies] [big] [memory] [truth], default all of them; or
+ *        sim run REQUESTS ENGINES RATE POLICY MODE    one line; RATE: requests/s an engine; MODE:
+ *        holds, or steps (the policy plans every step) */
 #include "base/num.h"
 #include "base/time.h"
-#include "sim/sim.h"
+#include "sim/many.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* A 7B model on an A100: our fit (ALGORITHMS, appendix A), tokens of 512 KiB. */
 static const struct sim_service service = {
@@ -26,58 +29,175 @@ static const struct sim_service service = {
     .activation_bytes = INT64_C(2) << 30,
 };
 
-static void run(const char *policy, int32_t n_rounds_max, uint64_t n_requests, int32_t n_engines,
-                double rate_per_s)
+struct setting {
+    uint64_t n_requests;
+    int32_t n_engines;
+    double rate_per_s; /* an engine */
+    const char *policy;
+    bool holds, is_list; /* is_list: all of them come at once */
+};
+
+static void run(const struct setting *s)
 {
-    struct sim_workload workload = { .seed = 1, .n_requests = n_requests, .n_services = 1 };
-    workload.services[0] = sim_workload_conversations(rate_per_s * n_engines);
+    struct sim_workload workload = { .seed = 1, .n_requests = s->n_requests, .n_services = 1 };
+    workload.services[0] = sim_workload_conversations(s->rate_per_s * s->n_engines);
+    workload.services[0].arrivals = s->is_list ? SIM_ONCE : SIM_POISSON;
+    workload.services[0].n_requests = s->n_requests;
     struct schedule_config config;
     schedule_config_init(&config);
-    config.n_rounds_max = n_rounds_max;
+    config.n_rounds_max = s->holds ? 4096 : 1;
     struct sim_options options = {
-        .n_engines = n_engines,
+        .n_engines = s->n_engines,
         .n_lanes = 1,
         .n_services = 1,
         .services = &service,
         .memory_bytes = INT64_C(76) << 30,
-        .n_requests_max = 512,
+        .n_requests_max = s->is_list ? 4096 : 512,
         .n_live_max = 1 << 19,
         .n_tokens_max = 10240,
         .block_tokens = 16,
-        .policy = schedule_find(policy),
+        .policy = schedule_find(s->policy),
         .config = &config,
         .workload = &workload,
     };
     struct sim_report report;
     int64_t begin_ns = time_now_ns(), cpu_ns = time_thread_cpu_ns();
     sim_run(&options, &report);
-    int64_t wall_ns = time_now_ns() - begin_ns;
     cpu_ns = time_thread_cpu_ns() - cpu_ns;
-    double n = (double)n_requests;
-    printf("%-10s %-9s %9.0f requests/s of processor time (%9.0f wall)  %5.1f steps, %6.1f batches "
-           "a request  %5.0f ns a step  mean e2e %.3f s  %s\n",
-           policy, n_rounds_max > 1 ? "holds" : "each step", n / (double)cpu_ns * 1e9,
-           n / (double)wall_ns * 1e9, (double)report.n_steps / n, (double)report.n_rounds / n,
-           (double)cpu_ns / (double)report.n_steps, report.services[0].e2e_s / n,
+    double wall_s = (double)(time_now_ns() - begin_ns) * 1e-9, n = (double)report.n_requests;
+    printf("%-11s %-5s %4d engines %4.1f/s %8.0f requests: %8.0f requests/s a core, %5.0f ns a "
+           "step; %5.1f steps, %6.1f batches a request; %6.2f s, wall %6.2f s; %s\n",
+           s->policy, s->holds ? "holds" : "steps", s->n_engines, s->rate_per_s, n,
+           n / (double)cpu_ns * 1e9, (double)cpu_ns / (double)report.n_steps,
+           (double)report.n_steps / n, (double)report.n_rounds / n, (double)cpu_ns * 1e-9, wall_s,
            report.wrong != NULL ? report.wrong : "sound");
+    fflush(stdout);
     sim_report_free(&report);
+}
+
+/* ---- The parts. ---- */
+
+static void speed(void)
+{
+    static const double rates[] = { 0.1, 0.3, 1, 2, 3 };
+    puts("speed: one core, 32 engines, by load (saturation is at about 3 requests/s an engine)");
+    for (int holds = 1; holds >= 0; holds--)
+        for (size_t i = 0; i < COUNT_OF(rates); i++)
+            run(&(struct setting){ holds ? 400000 : 100000, 32, rates[i], "fcfs", holds, false });
+}
+
+static void policies(void)
+{
+    int n;
+    const struct schedule_policy *const *all = schedule_all(&n);
+    puts("policies: one core, 32 engines, 1 request/s each");
+    for (int i = 0; i < n; i++)
+        for (int holds = 1; holds >= 0; holds--)
+            run(&(struct setting){ 50000, 32, 1, all[i]->name, holds, false });
+}
+
+static void big(void)
+{
+    puts("big: one hour of 3,000 requests/s on 1,000 engines, one core");
+    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false });
+}
+
+static int64_t resident_bytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* A list that comes at once: what its peak is more than the process had before, all of it. */
+static void memory(void)
+{
+    const uint64_t n = 131072;
+    int64_t before_bytes = resident_bytes();
+    puts("memory: all requests live at once, peak of resident memory");
+    run(&(struct setting){ n, 32, 0, "fcfs", true, true });
+    int64_t bytes = resident_bytes() - before_bytes;
+    printf("%.0f bytes per live request, engines and their empty places included (%.1f MiB); a "
+           "held block: 0 (counted, named by nobody)\n",
+           (double)bytes / (double)n, (double)bytes / 1048576);
+}
+
+/* M/D/1: one engine, one request at a time, a constant prompt; load 0.95 with its interval. */
+static void truth(void)
+{
+    enum { N = 16 };
+    const double load = 0.95, service_s = 0.01, expected_s = service_s * load / (2 * (1 - load));
+    struct sim_service server = { .name = "server",
+                                  .bytes_per_token = 100,
+                                  .perf = { .c1_ps = 10000000000,
+                                            .c3_ps = { 1000, 1000 },
+                                            .b_switch = 1000,
+                                            .prefill_scale = 1,
+                                            .decode_scale = 1 } };
+    struct sim_workload workloads[N];
+    struct sim_options options[N];
+    struct sim_report reports[N];
+    double sum_s = 0, squares = 0, n_all = 0;
+    for (int i = 0; i < N; i++) {
+        workloads[i] = (struct sim_workload){ .seed = 100 + (uint64_t)i,
+                                              .n_requests = 1000000,
+                                              .n_services = 1 };
+        workloads[i].services[0] = (struct sim_traffic){ .rate_per_s = load / service_s,
+                                                         .prompt = { 3, 0, 1, 100 },
+                                                         .output = { 0, 0, 1, 1 } };
+        options[i] = (struct sim_options){ .n_engines = 1,
+                                           .n_lanes = 1,
+                                           .n_services = 1,
+                                           .services = &server,
+                                           .memory_bytes = 10000000,
+                                           .n_requests_max = 1,
+                                           .n_tokens_max = 128,
+                                           .policy = schedule_find("fcfs"),
+                                           .workload = &workloads[i] };
+    }
+    int64_t begin_ns = time_now_ns();
+    sim_many_run(options, reports, N, 0);
+    double wall_s = (double)(time_now_ns() - begin_ns) * 1e-9;
+    for (int i = 0; i < N; i++) {
+        double n = (double)reports[i].n_requests;
+        double wait_s = reports[i].services[0].e2e_s / n - service_s;
+        sum_s += wait_s;
+        squares += wait_s * wait_s;
+        n_all += n;
+        sim_report_free(&reports[i]);
+    }
+    double mean_s = sum_s / N, variance = (squares - N * mean_s * mean_s) / (N - 1);
+    double half_s = 2.131 * num_sqrt(variance / N); /* Student's t of 15 degrees, 95% */
+    printf("truth: M/D/1 at load 0.95: mean wait %.5f s, 95%% between %.5f and %.5f; closed form "
+           "%.5f (off by %.2f%%); %d runs on all cores, %.0f requests/s of wall time\n",
+           mean_s, mean_s - half_s, mean_s + half_s, expected_s, 100 * (mean_s / expected_s - 1), N,
+           n_all / wall_s);
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t n_requests = argc > 1 ? strtoull(argv[1], NULL, 10) : 200000;
-    int32_t n_engines = argc > 2 ? (int32_t)strtol(argv[2], NULL, 10) : 32;
-    double rate_per_s = argc > 3 ? strtod(argv[3], NULL) : 3;
-    int n_policies;
-    const char *only = getenv("ONLY");
-    const struct schedule_policy *const *policies = schedule_all(&n_policies);
-    for (int i = 0; i < n_policies; i++) {
-        if (only != NULL && strcmp(only, policies[i]->name) != 0)
-            continue;
-        if (getenv("MODE") == NULL || getenv("MODE")[0] == 'h')
-        run(policies[i]->name, 4096, n_requests, n_engines, rate_per_s);
-        if (getenv("MODE") == NULL || getenv("MODE")[0] == 'e')
-        run(policies[i]->name, 1, n_requests, n_engines, rate_per_s);
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } parts[] = { { "memory", memory }, /* first: the peak is the process's */
+                  { "speed", speed },
+                  { "policies", policies },
+                  { "big", big },
+                  { "truth", truth } };
+    if (argc == 7 && strcmp(argv[1], "run") == 0 && schedule_find(argv[5]) != NULL) {
+        run(&(struct setting){ strtoull(argv[2], NULL, 10), (int32_t)strtol(argv[3], NULL, 10),
+                               strtod(argv[4], NULL), argv[5], strcmp(argv[6], "holds") == 0,
+                               false });
+        return 0;
+    }
+    puts("how measured: processor time of the one thread that simulates, opening and closing "
+         "included; every run checks itself");
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        bool is_asked = argc == 1;
+        for (int k = 1; k < argc; k++)
+            is_asked |= strcmp(argv[k], parts[i].name) == 0;
+        if (is_asked)
+            parts[i].run();
     }
     return 0;
 }

@@ -68,7 +68,7 @@ static void take(struct sim *sim, const struct sim_client *client,
 void sim_report_unfinished(struct sim *sim)
 {
     const struct service_event unfinished = { .why = SERVICE_WHY_NONE };
-    for (uint32_t i = 0; i < sim->n_clients_max; i++)
+    for (uint32_t i = 0; i < sim->n_clients_max && sim->options->take != NULL; i++)
         if (sim->clients[i].is_live)
             take(sim, &sim->clients[i], &unfinished);
 }

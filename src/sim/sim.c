@@ -57,7 +57,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
-        .says_little = o->take == NULL,
+        .says_little = o->take == NULL && (o->router == NULL || !o->router->sees_tokens),
         .trace = o->trace,
         .emit = emit,
         .emit_self = e,

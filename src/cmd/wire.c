@@ -461,9 +461,26 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     return STATUS_OK;
 }
 
+/* How well output lengths were predicted, per model. */
+static void log_lengths(const struct house *house)
+{
+    const struct length_book *book = cluster_gateway_lengths(house->gateway);
+    for (int s = 0; s < house->n_services; s++) {
+        struct str line;
+        if (book->calibrations[s].n == 0)
+            continue;
+        str_init(&line);
+        length_calibration_print(&book->calibrations[s], house->services[s].name, &line);
+        log_line(LOG_INFO, "lengths", "%s predicted %.*s", book->predictor->name, (int)line.n - 1,
+                 line.at);
+        str_free(&line);
+    }
+}
+
 void wire_close(struct house *house)
 {
     if (house->gateway) {
+        log_lengths(house);
         cluster_gateway_close(house->gateway);
         cluster_manager_close(house->manager);
         cluster_node_close(house->node);

@@ -53,16 +53,32 @@ static struct perf perf_of_model(const struct predict_model *model,
     return perf;
 }
 
-/* A service as it was measured: its times, and its bytes unless the scenario says others. */
-static enum status open_profile(struct sim_world *world, const struct scenario_service *own,
-                                int32_t i, struct fault *fault)
+/* The file that has a service's profile, of the options or of the scenario; NULL: none. */
+static const char *profile_of(const struct scenario *scenario, const char *name)
 {
+    const struct scenario_service *own = settings_of(scenario, name);
+    size_t n = strlen(name);
+    for (int i = scenario->profiles.n - 1; i >= 0; i--)
+        if (strncmp(scenario->profiles.at[i], name, n) == 0 && scenario->profiles.at[i][n] == '=')
+            return scenario->profiles.at[i] + n + 1;
+    return own != NULL ? own->profile : NULL;
+}
+
+/* A service as it was measured: its times, and its bytes unless the scenario says others. */
+static enum status open_profile(struct sim_world *world, const struct scenario *scenario, int32_t i,
+                                struct fault *fault)
+{
+    const struct scenario_service *own = settings_of(scenario, world->services[i].name);
+    const char *path = profile_of(scenario, world->services[i].name);
     struct predict_profile profile;
     struct sim_service *s = &world->services[i];
-    enum status status = predict_profile_read(&profile, own->profile, fault);
+    if (path == NULL)
+        return STATUS_OK;
+    enum status status = predict_profile_read(&profile, path, fault);
     if (status != STATUS_OK)
         return status;
-    int32_t n_cores = own->profile_cores > 0 ? (int32_t)own->profile_cores : INT32_MAX;
+    int32_t n_cores =
+        own != NULL && own->profile_cores > 0 ? (int32_t)own->profile_cores : INT32_MAX;
     world->profiled[i] = predict_profile_perf(&profile, n_cores);
     world->profile_hashes[i] = predict_profile_hash(&profile);
     s->weights_bytes = profile.weights_bytes;
@@ -79,7 +95,7 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     const char *name = traffic->name != NULL ? traffic->name : "service";
     const struct scenario_service *own = settings_of(scenario, name);
     const char *model = own != NULL && own->model != NULL ? own->model : traffic->model;
-    bool has_numbers = own != NULL && (own->has_perf || own->profile != NULL);
+    bool has_numbers = profile_of(scenario, name) != NULL || (own != NULL && own->has_perf);
     struct sim_expected expected;
     if (model == NULL && !has_numbers)
         model = MODEL_USUAL;
@@ -97,7 +113,7 @@ static enum status open_service(struct sim_world *world, const struct scenario *
         s->bytes_per_token = predict_model_kv_bytes_per_token(m);
         s->activation_bytes = s->weights_bytes / 16;
     }
-    if (own != NULL && own->profile != NULL && open_profile(world, own, i, fault) != STATUS_OK)
+    if (open_profile(world, scenario, i, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;
     struct service_slo slo = scenario->slo;
     if (own != NULL) {
@@ -254,7 +270,9 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
         tp = max_i64(tp, tp_min);
     }
     world->group_devices[0] = tp;
-    pack.memory_bytes = (int64_t)((double)(device->memory_bytes * tp) * scenario->memory_part);
+    int64_t memory =
+        scenario->memory_bytes > 0 ? scenario->memory_bytes : device->memory_bytes * tp;
+    pack.memory_bytes = (int64_t)((double)memory * scenario->memory_part);
     for (int32_t i = 0; i < pack.n_services; i++) {
         open_perf(world, scenario, i, device, (int32_t)tp, &world->perfs[0][i]);
         open_base(world, i, &world->perfs[0][i]);

@@ -49,6 +49,26 @@ def bench_real_server(shoal, models):
 
 
 @test
+def bench_and_sim_are_of_one_form(shoal, models):
+    """A profile, the real run and the simulated run of the same requests; the report reads both."""
+    with tempfile.TemporaryDirectory() as folder, Shoal(shoal, models=paths(models)) as s:
+        profile, real, sim = (os.path.join(folder, n) for n in ("tale.json", "real.csv", "sim.csv"))
+        subprocess.run([shoal, "profile", f"{models}/tale.gguf", "--time", "500ms", "--batch", "4", "--prompt", "64", "-o", profile],
+                       capture_output=True, check=True, timeout=SECONDS)
+        args = [*poisson("tale", 20, 30, 12), "--requests", "40"]
+        bench(shoal, s.port, *args, "--prompt", "ids", "--csv", real)
+        told = subprocess.run([shoal, "sim", *args, "--engines", "1", "--memory", "1GiB", "--profile", f"tale={profile}", "--csv", sim],
+                              capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+        assert "profile " in told
+        rows = [list(csv.DictReader(open(path, newline="", encoding="utf-8"))) for path in (real, sim)]
+        for a, b in zip(*rows):
+            assert all(a[k] == b[k] for k in ("id", "service", "arrived_ns", "n_prompt", "n_output", "why")), (a, b)
+        assert len(rows[0]) == len(rows[1]) == 40
+        both = subprocess.run([shoal, "report", real, sim, "--json"], capture_output=True, text=True, check=True, timeout=SECONDS)
+        assert [x["completed"] for x in json.loads(both.stdout)] == [40, 40]
+
+
+@test
 def bench_unknown_model(shoal, models):
     with Shoal(shoal, models=paths(models)) as s:
         page = as_json(shoal, s.port, *poisson("nobody", 50, 9, 4), "--requests", "5", "--prompt", "ids", wants=1)

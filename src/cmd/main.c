@@ -22,6 +22,7 @@ static const struct verb verbs[] = {
       verbs_sim },
     { "bench", "URL [--workload TEXT]...",
       "replay a workload against any OpenAI server, judge the answers", verbs_bench },
+    { "repro", "[CLAIM | PAPER | all]", "rerun the papers' claims", verbs_repro },
     { "report", "RECORDS.csv... [--html FILE]", "figures and plots of runs, side by side",
       verbs_report },
     { "demo", "", "two models, one server, two streaming chats at once", verbs_demo },

@@ -18,6 +18,7 @@ int verbs_sim(int argc, char **argv);
 int verbs_report(int argc, char **argv);
 int verbs_bench(int argc, char **argv);
 int verbs_demo(int argc, char **argv);
+int verbs_repro(int argc, char **argv);
 int verbs_replay(int argc, char **argv);
 int verbs_version(int argc, char **argv);
 

@@ -1,0 +1,389 @@
+/* shoal repro: the table of claims, and what they run on. */
+#include "cmd/repro.h"
+
+#include "base/json_out.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cmd/verbs.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEXT_MAX = 200, SWAPS_MAX = 8 };
+
+struct row {
+    const char *what, *paper;
+    char ours[TEXT_MAX];
+    bool is_judged, holds;
+};
+struct run { /* a key and its seeds */
+    char key[64];
+    struct scenario scenario;
+    struct sim_case *cases; /* (n_seeds) */
+};
+struct repro {
+    const struct repro_claim *claim;
+    const char *folder, *swap;
+    char swaps[SWAPS_MAX][2][64];
+    int n_swaps;
+    bool is_quick, is_json;
+    int64_t n_seeds;
+    int n_runs, n_rows, n_differs;
+    struct run runs[REPRO_KEYS_MAX];
+    struct row rows[REPRO_ROWS_MAX];
+    const char *differs[REPRO_ROWS_MAX];
+};
+
+static const struct repro_claim *const papers[] = { repro_seallm, repro_muxserve, repro_aladdin,
+                                                    repro_scls, repro_uellm };
+
+/* ---- Running. ---- */
+
+/* The policy that stands in for this one: --swap A,B makes A of B and B of A. */
+static const char *swapped(const struct repro *repro, const char *policy)
+{
+    for (int i = 0; i < repro->n_swaps; i++)
+        for (int side = 0; side < 2; side++)
+            if (strcmp(repro->swaps[i][side], policy) == 0)
+                return repro->swaps[i][1 - side];
+    return policy;
+}
+
+/* Writes a run's records and reads them back: what is judged is what lies on the disk. */
+static enum status through_file(const struct repro *repro, const struct run *run, int seed,
+                                struct fault *fault)
+{
+    struct sim_case *c = &run->cases[seed];
+    struct str path;
+    str_init(&path);
+    str_printf(&path, "%s/%s-%s-%d.csv", repro->folder, repro->claim->name, run->key, seed + 1);
+    enum status status = metrics_record_save(&c->set, path.at, fault);
+    if (status == STATUS_OK) {
+        metrics_record_set_free(&c->set);
+        memset(&c->set, 0, sizeof(c->set));
+        for (int32_t i = 0; i < c->world.workload.n_services; i++)
+            CHECK(metrics_record_service(&c->set, view_text(c->world.services[i].name)) == i);
+        status = metrics_record_load(&c->set, path.at, fault);
+    }
+    if (status == STATUS_OK) {
+        metrics_record_sort(&c->set);
+        metrics_score(&c->set,
+                      &(struct score_options){ .services = c->world.scores, .rule = c->rule },
+                      c->scores);
+    }
+    str_free(&path);
+    return status;
+}
+
+enum status repro_simulate(struct repro *repro, const char *key, const char *policy,
+                           const char *yaml, struct fault *fault)
+{
+    CHECK(repro->n_runs < REPRO_KEYS_MAX && repro_case(repro, key, 0) == NULL);
+    struct run *run = &repro->runs[repro->n_runs++];
+    char names[64];
+    snprintf(run->key, sizeof(run->key), "%s", key);
+    snprintf(names, sizeof(names), "%s", swapped(repro, policy));
+    run->cases = mem_take((size_t)repro->n_seeds * sizeof(*run->cases));
+    scenario_init(&run->scenario);
+    enum status status = scenario_parse(&run->scenario, key, yaml, strlen(yaml), fault);
+    char *slash = strchr(names, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        run->scenario.router = slash + 1;
+    }
+    struct score_rule rule;
+    if (status == STATUS_OK)
+        status = sim_cases_rule(run->scenario.slo_rule, &rule, fault);
+    for (int i = 0; i < repro->n_seeds; i++)
+        run->cases[i] = (struct sim_case){ .label = names,
+                                           .seed = (uint64_t)i + 1,
+                                           .rate_scale = run->scenario.rate_scale,
+                                           .rule = rule };
+    if (status == STATUS_OK && !sim_cases_run(&run->scenario, run->cases, (size_t)repro->n_seeds)) {
+        for (int i = 0; i < repro->n_seeds && status == STATUS_OK; i++)
+            if (run->cases[i].fault.text[0] != '\0')
+                status =
+                    fault_set(fault, STATUS_BAD_INPUT, "%s: %.180s", key, run->cases[i].fault.text);
+    }
+    for (int i = 0; i < repro->n_seeds && status == STATUS_OK; i++)
+        status = through_file(repro, run, i, fault);
+    run->scenario.router = NULL;
+    return status;
+}
+
+int repro_n_seeds(const struct repro *repro)
+{
+    return (int)repro->n_seeds;
+}
+
+bool repro_is_quick(const struct repro *repro)
+{
+    return repro->is_quick;
+}
+
+/* ---- Figures. ---- */
+
+const struct sim_case *repro_case(const struct repro *repro, const char *key, int seed)
+{
+    for (int i = 0; i < repro->n_runs; i++)
+        if (strcmp(repro->runs[i].key, key) == 0)
+            return &repro->runs[i].cases[seed];
+    return NULL;
+}
+
+const struct score *repro_score_of(const struct repro *repro, const char *key, int seed,
+                                   int service)
+{
+    const struct sim_case *c = repro_case(repro, key, seed);
+    CHECK(c != NULL && service <= c->set.n_services);
+    return &c->scores[service];
+}
+
+const struct score *repro_score(const struct repro *repro, const char *key, int seed)
+{
+    const struct sim_case *c = repro_case(repro, key, seed);
+    CHECK(c != NULL);
+    return &c->scores[c->set.n_services];
+}
+
+double repro_mean(const struct repro *repro, const char *key, repro_figure *figure)
+{
+    double sum = 0;
+    for (int i = 0; i < repro->n_seeds; i++)
+        sum += figure(repro_score(repro, key, i));
+    return sum / (double)repro->n_seeds;
+}
+
+double repro_nl(const struct score *score)
+{
+    return score->normalized.mean;
+}
+
+double repro_attained(const struct score *score)
+{
+    return score->met;
+}
+
+double repro_latency(const struct score *score)
+{
+    return score->latency_s.mean;
+}
+
+double repro_p99(const struct score *score)
+{
+    return score->latency_s.p99;
+}
+
+double repro_requests(const struct score *score)
+{
+    return score->requests_per_s;
+}
+
+/* ---- The page. ---- */
+
+static struct row *add_row(struct repro *repro, const char *what, const char *paper)
+{
+    CHECK(repro->n_rows < REPRO_ROWS_MAX);
+    struct row *row = &repro->rows[repro->n_rows++];
+    *row = (struct row){ .what = what, .paper = paper };
+    return row;
+}
+
+void repro_judge(struct repro *repro, bool holds, const char *what, const char *paper,
+                 const char *ours, ...)
+{
+    struct row *row = add_row(repro, what, paper);
+    va_list args;
+    row->is_judged = true;
+    row->holds = holds;
+    va_start(args, ours);
+    vsnprintf(row->ours, sizeof(row->ours), ours, args);
+    va_end(args);
+}
+
+void repro_note(struct repro *repro, const char *what, const char *paper, const char *ours, ...)
+{
+    struct row *row = add_row(repro, what, paper);
+    va_list args;
+    va_start(args, ours);
+    vsnprintf(row->ours, sizeof(row->ours), ours, args);
+    va_end(args);
+}
+
+void repro_differs(struct repro *repro, const char *sentence)
+{
+    CHECK(repro->n_differs < REPRO_ROWS_MAX);
+    repro->differs[repro->n_differs++] = sentence;
+}
+
+static const char *verdict_of(const struct repro *repro)
+{
+    int n = 0, n_holds = 0;
+    for (int i = 0; i < repro->n_rows; i++) {
+        n += repro->rows[i].is_judged;
+        n_holds += repro->rows[i].is_judged && repro->rows[i].holds;
+    }
+    return n_holds == n ? "holds" : n_holds > 0 ? "holds in part" : "does not hold";
+}
+
+static void print_text(const struct repro *repro, struct str *out)
+{
+    str_printf(out, "%s: %s\n", repro->claim->paper, repro->claim->title);
+    for (int i = 0; i < repro->n_rows; i++) {
+        const struct row *row = &repro->rows[i];
+        str_printf(out, "  %-44s paper: %-28s ours: %s%s\n", row->what, row->paper, row->ours,
+                   !row->is_judged ? ""
+                   : row->holds    ? "  [holds]"
+                                   : "  [DOES NOT HOLD]");
+    }
+    for (int i = 0; i < repro->n_differs; i++)
+        str_printf(out, "  differs: %s\n", repro->differs[i]);
+    str_printf(out, "  verdict: %s (%d seeds; records in %s)\n", verdict_of(repro),
+               (int)repro->n_seeds, repro->folder);
+}
+
+static void print_json(const struct repro *repro, struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    json_out_key(&json, "claim");
+    json_out_text(&json, repro->claim->name);
+    json_out_key(&json, "source");
+    json_out_text(&json, repro->claim->paper);
+    json_out_key(&json, "verdict");
+    json_out_text(&json, verdict_of(repro));
+    json_out_key(&json, "seeds");
+    json_out_i64(&json, repro->n_seeds);
+    json_out_key(&json, "rows");
+    json_out_open(&json, '[');
+    for (int i = 0; i < repro->n_rows; i++) {
+        const struct row *row = &repro->rows[i];
+        json_out_open(&json, '{');
+        json_out_key(&json, "what");
+        json_out_text(&json, row->what);
+        json_out_key(&json, "paper");
+        json_out_text(&json, row->paper);
+        json_out_key(&json, "ours");
+        json_out_text(&json, row->ours);
+        if (row->is_judged) {
+            json_out_key(&json, "holds");
+            json_out_bool(&json, row->holds);
+        }
+        json_out_close(&json, '}');
+    }
+    json_out_close(&json, ']');
+    json_out_key(&json, "differs");
+    json_out_open(&json, '[');
+    for (int i = 0; i < repro->n_differs; i++)
+        json_out_text(&json, repro->differs[i]);
+    json_out_close(&json, ']');
+    json_out_close(&json, '}');
+    str_add_char(out, '\n');
+}
+
+/* ---- The verb. ---- */
+
+static bool run_claim(struct repro *repro, const struct repro_claim *claim)
+{
+    struct fault fault;
+    struct str out;
+    repro->claim = claim;
+    repro->n_runs = repro->n_rows = repro->n_differs = 0;
+    enum status status = claim->run(repro, &fault);
+    if (status == STATUS_OK) {
+        str_init(&out);
+        if (repro->is_json)
+            print_json(repro, &out);
+        else
+            print_text(repro, &out);
+        fputs(out.at, stdout);
+        fflush(stdout);
+        str_free(&out);
+    } else {
+        fprintf(stderr, "shoal: %s: %s\n", claim->name, fault.text);
+    }
+    for (int i = 0; i < repro->n_runs; i++) {
+        sim_cases_close(repro->runs[i].cases, (size_t)repro->n_seeds);
+        mem_give(repro->runs[i].cases);
+        scenario_close(&repro->runs[i].scenario);
+    }
+    return status == STATUS_OK;
+}
+
+static int list_claims(void)
+{
+    for (size_t p = 0; p < COUNT_OF(papers); p++)
+        for (const struct repro_claim *claim = papers[p]; claim->name != NULL; claim++)
+            printf("%-18s %-24s %s\n", claim->name, claim->paper, claim->title);
+    return 0;
+}
+
+/* "A,B": one pair. */
+static bool read_swap(struct repro *repro)
+{
+    if (repro->swap == NULL)
+        return true;
+    const char *comma = strchr(repro->swap, ',');
+    if (comma == NULL || comma == repro->swap || comma[1] == '\0' ||
+        strlen(repro->swap) >= sizeof(repro->swaps[0][0])) {
+        fprintf(stderr, "shoal: --swap is two policies parted by a comma\n");
+        return false;
+    }
+    snprintf(repro->swaps[0][0], sizeof(repro->swaps[0][0]), "%.*s", (int)(comma - repro->swap),
+             repro->swap);
+    snprintf(repro->swaps[0][1], sizeof(repro->swaps[0][1]), "%s", comma + 1);
+    repro->n_swaps = 1;
+    return true;
+}
+
+/* Runs the claims of this name, of a paper ("seallm"), or "all". */
+static int run_named(struct repro *repro, const char *name)
+{
+    size_t n_name = strlen(name), n_found = 0;
+    int code = 0;
+    if (mkdir(repro->folder, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "shoal: can't make the folder %s: %s\n", repro->folder, strerror(errno));
+        return 2;
+    }
+    for (size_t p = 0; p < COUNT_OF(papers); p++) {
+        for (const struct repro_claim *claim = papers[p]; claim->name != NULL; claim++) {
+            bool is_paper = strncmp(claim->name, name, n_name) == 0 && claim->name[n_name] == '-';
+            if (!is_paper && strcmp(claim->name, name) != 0 && strcmp(name, "all") != 0)
+                continue;
+            n_found++;
+            if (!run_claim(repro, claim))
+                code = 1;
+        }
+    }
+    if (n_found > 0)
+        return code;
+    fprintf(stderr, "shoal: there is no claim \"%.60s\": `shoal repro` lists them\n", name);
+    return 2;
+}
+
+int verbs_repro(int argc, char **argv)
+{
+    static struct repro repro;
+    repro = (struct repro){ .folder = "repro", .n_seeds = 3 };
+    const struct flags_row rows[] = {
+        { "out", "FOLDER", FLAGS_TEXT, &repro.folder, 0, 0, "where records go: repro", NULL },
+        { "seeds", "N", FLAGS_I64, &repro.n_seeds, 1, 1000, "runs of each setting: 3", NULL },
+        { "quick", NULL, FLAGS_SWITCH, &repro.is_quick, 0, 0, "shorter runs", NULL },
+        { "swap", "A,B", FLAGS_TEXT, &repro.swap, 0, 0, "run policy A for B and B for A", NULL },
+        { "json", NULL, FLAGS_SWITCH, &repro.is_json, 0, 0, "print JSON, a line a claim", NULL },
+    };
+    const struct flags flags = { "Reruns the papers' claims; without a name it lists them.",
+                                 "[CLAIM | PAPER | all]",
+                                 rows,
+                                 (int)COUNT_OF(rows),
+                                 0,
+                                 1 };
+    const char *plain[1] = { NULL };
+    int n_plain;
+    if (!flags_parse(&flags, argc, argv, plain, &n_plain) || !read_swap(&repro))
+        return 2;
+    return n_plain == 0 ? list_claims() : run_named(&repro, plain[0]);
+}

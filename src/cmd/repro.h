@@ -1,0 +1,55 @@
+/* The papers' claims as commands: `shoal repro NAME` simulates the settings of one table or figure,
+ * writes a record per request, computes the figures from those files and says of each claim what
+ * the paper has, what we have, and whether it holds.
+ *
+ * A claim is a function that simulates settings under keys of its own, then judges: every figure
+ * that it judges comes from the records, so other policies give other verdicts. */
+#pragma once
+#include "base/str.h"
+#include "cmd/sim_cases.h"
+
+enum { REPRO_KEYS_MAX = 256, REPRO_ROWS_MAX = 128 };
+
+struct repro;
+struct repro_claim {
+    const char *name;  /* "seallm-fig12" */
+    const char *paper; /* "SeaLLM, Figure 12" */
+    const char *title;
+    enum status (*run)(struct repro *repro, struct fault *fault);
+};
+/* Each paper's claims end with a row whose name is NULL. */
+extern const struct repro_claim repro_seallm[], repro_muxserve[], repro_aladdin[], repro_scls[],
+    repro_uellm[];
+
+/* Simulates one setting with every seed, and keeps its records under `key`. policy: a preset, a
+ * scheduler, or "scheduler/router". yaml: a scenario (docs/SIMULATOR.md). Repeating a key is an
+ * error of the claim. */
+enum status repro_simulate(struct repro *repro, const char *key, const char *policy,
+                           const char *yaml, struct fault *fault) MUST_USE;
+/* Every setting is run with so many seeds; `seed` below is 0, 1, ... n - 1. */
+int repro_n_seeds(const struct repro *repro);
+/* Has the user asked for the short form? Claims then shorten their runs. */
+bool repro_is_quick(const struct repro *repro);
+/* What the run of a key and seed was worth: of all its services, or of one by its place. */
+const struct score *repro_score(const struct repro *repro, const char *key, int seed);
+const struct score *repro_score_of(const struct repro *repro, const char *key, int seed,
+                                   int service);
+/* The whole of it: records, world, report. */
+const struct sim_case *repro_case(const struct repro *repro, const char *key, int seed);
+/* Mean over seeds of a figure of the whole run. */
+typedef double repro_figure(const struct score *score);
+double repro_mean(const struct repro *repro, const char *key, repro_figure *figure);
+double repro_nl(const struct score *score);       /* normalized latency */
+double repro_attained(const struct score *score); /* fraction that meets the setting's rule */
+double repro_latency(const struct score *score);  /* mean, s */
+double repro_p99(const struct score *score);      /* of latency, s */
+double repro_requests(const struct score *score); /* a second */
+
+/* One line of the claim's table, judged. paper: its words or number; ours: printf-like. */
+void repro_judge(struct repro *repro, bool holds, const char *what, const char *paper,
+                 const char *ours, ...) PRINTF_LIKE(5, 6);
+/* A line that is shown and not judged. */
+void repro_note(struct repro *repro, const char *what, const char *paper, const char *ours, ...)
+    PRINTF_LIKE(4, 5);
+/* What differs between the paper's setting and ours: a sentence each. */
+void repro_differs(struct repro *repro, const char *sentence);

@@ -1,0 +1,47 @@
+"""shoal repro from the command line: claims are listed, judged from records, and other policies give other verdicts.
+
+usage: repro.py SHOAL SOURCE_ROOT
+"""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+
+from serve_shared import SECONDS, main, test
+
+
+def repro(shoal, *args, wants=0):
+    done = subprocess.run([shoal, "repro", *args], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == wants, (args, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout if wants == 0 else done.stderr
+
+
+@test
+def repro_lists_its_claims(shoal, models):
+    names = [line.split()[0] for line in repro(shoal).splitlines()]
+    assert len(names) == len(set(names)) and "muxserve-fig9a" in names
+    assert "no claim" in repro(shoal, "nothing", wants=2)
+
+
+@test
+def repro_is_judged_from_records(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        page = json.loads(repro(shoal, "muxserve-fig9a", "--json", "--seeds", "2", "--out", folder))
+        files = sorted(os.listdir(folder))
+        rows = list(csv.DictReader(open(os.path.join(folder, files[0]), newline="", encoding="utf-8")))
+    assert len(files) == 6 and len(rows) > 1000, files
+    assert page["verdict"] in ("holds", "holds in part", "does not hold") and len(page["rows"]) >= 3
+
+
+@test
+def repro_swapped_policies_change_the_verdict(shoal, models):
+    def holds(*args):
+        with tempfile.TemporaryDirectory() as folder:
+            page = json.loads(repro(shoal, "muxserve-fig9a", "--json", "--seeds", "2", "--out", folder, *args))
+        return [row["holds"] for row in page["rows"] if "holds" in row]
+    straight, swapped = holds(), holds("--swap", "adbs,mux-fcfs")
+    assert straight != swapped, (straight, swapped)
+
+
+main()

@@ -10,7 +10,7 @@
 
 #define MEM_ALIGN       64
 #define MEM_PAGE_BYTES  4096
-#define MEM_LARGE_BYTES ((size_t)1 << 20) /* from here on madvise is cheaper than memset */
+#define MEM_LARGE_BYTES ((size_t)1 << 17) /* from here on madvise is cheaper than memset */
 
 static void clear(unsigned char *p, size_t n_bytes)
 {

@@ -48,7 +48,8 @@ struct api_options {
     uint64_t door;        /* high bits of request ids */
     int n_models;
     const struct api_model *models;
-    struct service service; /* the gateway */
+    const char *const *devices; /* per engine: "cpu:0-1"; NULL = not told */
+    struct service service;     /* the gateway */
     struct control control;
     /* Called on the I/O thread whenever the gateway may have work and at its wishes: returns the
      * next wake. */

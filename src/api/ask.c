@@ -272,6 +272,14 @@ static const char *read_content(struct api_ask *ask, const json_t *content, size
     return kept;
 }
 
+static const char *keep_json(struct api_ask *ask, const json_t *value)
+{
+    size_t n = json_dumpb(value, NULL, 0, JSON_COMPACT);
+    char *text = pile_take(&ask->pile, n + 1);
+    json_dumpb(value, text, n, JSON_COMPACT);
+    return text;
+}
+
 static void read_message(struct api_ask *ask, const json_t *message, size_t index,
                          struct api_error *error)
 {
@@ -288,15 +296,27 @@ static void read_message(struct api_ask *ask, const json_t *message, size_t inde
     if (name != NULL && !json_is_null(name) && !json_is_string(name))
         api_error_set(error, ERROR_INVALID, "messages", "messages[%zu].name must be a string",
                       index);
-    if (json_array_size(json_object_get(message, "tool_calls")) > 0)
+    const json_t *calls = json_object_get(message, "tool_calls");
+    const json_t *call_id = json_object_get(message, "tool_call_id");
+    if (calls != NULL && !json_is_null(calls) && !json_is_array(calls))
+        api_error_set(error, ERROR_INVALID, "messages", "messages[%zu].tool_calls must be an array",
+                      index);
+    if (call_id != NULL && !json_is_null(call_id) && !json_is_string(call_id))
         api_error_set(error, ERROR_INVALID, "messages",
-                      "messages[%zu].tool_calls is not supported yet", index);
+                      "messages[%zu].tool_call_id must be a string", index);
     if (error->is_set)
         return;
     struct chat_message *to = &ask->messages[ask->n_messages++];
     to->role = keep_text(ask, role).at;
     to->name = json_is_string(name) ? keep_text(ask, name).at : NULL;
     to->content = read_content(ask, json_object_get(message, "content"), index, error);
+    json_t *more = json_object();
+    if (json_array_size(calls) > 0)
+        json_object_set(more, "tool_calls", json_object_get(message, "tool_calls"));
+    if (json_is_string(call_id))
+        json_object_set(more, "tool_call_id", json_object_get(message, "tool_call_id"));
+    to->more_json = json_object_size(more) > 0 ? keep_json(ask, more) : NULL;
+    json_decref(more);
 }
 
 static void read_kwargs(struct api_ask *ask, const struct api_fields *fields)
@@ -313,10 +333,7 @@ static void read_kwargs(struct api_ask *ask, const struct api_fields *fields)
     json_t *kwargs = value != NULL ? json_copy(value) : json_object();
     if (effort != NULL)
         json_object_set_new(kwargs, "reasoning_effort", json_string(effort));
-    size_t n = json_dumpb(kwargs, NULL, 0, JSON_COMPACT);
-    char *text = pile_take(&ask->pile, n + 1);
-    json_dumpb(kwargs, text, n, JSON_COMPACT);
-    ask->kwargs_json = text;
+    ask->kwargs_json = keep_json(ask, kwargs);
     json_decref(kwargs);
 }
 

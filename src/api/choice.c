@@ -31,6 +31,14 @@ static void keep_id(struct api_choice *choice, int32_t id)
     choice->ids[choice->n_generated++] = id;
 }
 
+/* Code points of the first n bytes; n never shrinks from call to call. */
+static int64_t count_chars(struct api_choice *choice, size_t n)
+{
+    for (; choice->n_counted < n; choice->n_counted++)
+        choice->n_chars += ((unsigned char)choice->text.at[choice->n_counted] & 0xC0) != 0x80;
+    return choice->n_chars;
+}
+
 /* text_start: how long the text was before the token. */
 static void keep_token(struct api_choice *choice, int32_t id, size_t text_start,
                        const struct token_logprobs *logprobs)
@@ -42,7 +50,9 @@ static void keep_token(struct api_choice *choice, int32_t id, size_t text_start,
         choice->n_tokens_max = n_max;
     }
     struct api_token *token = &choice->tokens[choice->n_tokens++];
-    *token = (struct api_token){ .id = id, .text_start = text_start, .text_end = choice->text.n };
+    *token = (struct api_token){ .id = id,
+                                 .n_chars_before = count_chars(choice, text_start),
+                                 .text_end = choice->text.n };
     if (logprobs != NULL)
         token->logprobs = *logprobs;
 }

@@ -13,7 +13,8 @@ struct api_call;
 
 struct api_token { /* kept only when logprobs are wanted */
     int32_t id;
-    size_t text_start, text_end; /* of the choice's text, before and after it */
+    size_t text_end;        /* of the choice's text after it, in bytes */
+    int64_t n_chars_before; /* of the choice's text, in Unicode code points */
     struct token_logprobs logprobs;
 };
 struct api_choice {
@@ -36,6 +37,8 @@ struct api_choice {
     size_t n_ids_max;
     struct api_token *tokens;
     size_t n_tokens, n_tokens_max, n_tokens_shown;
+    int64_t n_chars; /* of text[0..n_counted) */
+    size_t n_counted;
     int64_t first_ns, last_ns;
 };
 struct api_choice_rules { /* the same for all choices of a call */

@@ -128,6 +128,14 @@ static void print_memory(struct json_out *json, const struct api_model_state *st
     json_out_close(json, '}');
 }
 
+/* The engine's number, and what it computes on. */
+static void key_engine(const struct api *api, struct json_out *json, int engine)
+{
+    key_i64(json, "engine", engine);
+    if (api->options.devices != NULL)
+        key_text(json, "device", api->options.devices[engine]);
+}
+
 static void print_engines(const struct api *api, struct json_out *json)
 {
     json_out_key(json, "engines");
@@ -135,7 +143,7 @@ static void print_engines(const struct api *api, struct json_out *json)
     for (int32_t i = 0; i < api->mirror.n_engines; i++) {
         const struct engine_report *engine = &api->mirror.engines[i];
         json_out_open(json, '{');
-        key_i64(json, "engine", engine->engine);
+        key_engine(api, json, engine->engine);
         json_out_key(json, "healthy");
         json_out_bool(json, engine->is_healthy);
         key_i64(json, "steps", engine->n_steps);
@@ -166,7 +174,7 @@ static void print_places(const struct api *api, struct json_out *json,
                                               .kv_used_bytes = report->kv_used_bytes,
                                               .kv_cached_bytes = report->kv_cached_bytes };
         json_out_open(json, '{');
-        key_i64(json, "engine", engine->engine);
+        key_engine(api, json, engine->engine);
         print_status(json, &part);
         print_memory(json, &part);
         key_i64(json, "requests_waiting", report->n_waiting);

@@ -15,7 +15,6 @@ static const struct refused {
 } refused[] = {
     { "tools", FALSE_OR_EMPTY, NULL },
     { "functions", FALSE_OR_EMPTY, NULL },
-    { "function_call", NEVER, NULL },
     { "guided_json", FALSE_OR_EMPTY, NULL },
     { "guided_regex", FALSE_OR_EMPTY, NULL },
     { "guided_choice", FALSE_OR_EMPTY, NULL },
@@ -59,6 +58,7 @@ static const char *const known[] = {
     "continue_final_message",
     "echo",
     "frequency_penalty",
+    "function_call",
     "ignore_eos",
     "include_stop_str_in_output",
     "logit_bias",
@@ -115,14 +115,14 @@ static bool is_neutral(const json_t *value, enum neutral neutral)
     }
 }
 
-static void check_choice_of_tool(const struct api_fields *fields)
+/* tool_choice, and function_call as it was called before. */
+static void check_choice_of_tool(const struct api_fields *fields, const char *name)
 {
-    const json_t *value = api_fields_find(fields, "tool_choice");
+    const json_t *value = api_fields_find(fields, name);
     const char *text = json_string_value(value);
     if (value != NULL && (text == NULL || (strcmp(text, "none") != 0 && strcmp(text, "auto") != 0)))
-        api_error_set(
-            fields->error, ERROR_INVALID, "tool_choice",
-            "tool_choice is not supported yet (only \"none\" and \"auto\" without tools)");
+        api_error_set(fields->error, ERROR_INVALID, name,
+                      "%s is not supported yet (only \"none\" and \"auto\" without tools)", name);
 }
 
 static void check_format(const struct api_fields *fields)
@@ -167,7 +167,8 @@ void api_refused_check(const struct api_fields *fields, bool is_chat, bool is_st
     const json_t *echo = api_fields_find(fields, "echo");
     if (is_chat && echo != NULL && !json_is_false(echo))
         api_error_set(fields->error, ERROR_INVALID, "echo", "echo is not supported for chats");
-    check_choice_of_tool(fields);
+    check_choice_of_tool(fields, "tool_choice");
+    check_choice_of_tool(fields, "function_call");
     check_format(fields);
     check_modalities(fields);
     const char *name;

@@ -135,7 +135,7 @@ static void print_text_logprobs(struct api_call *call, struct json_out *json,
     json_out_key(json, "text_offset");
     json_out_open(json, '[');
     for (size_t i = 0; i < n; i++)
-        json_out_i64(json, (int64_t)tokens[i].text_start);
+        json_out_i64(json, tokens[i].n_chars_before);
     json_out_close(json, ']');
     json_out_close(json, '}');
     str_free(&text);

@@ -87,12 +87,12 @@ static void print_model(const json_t *model)
     json_t *part;
     const json_t *parts = json_object_get(model, "engines");
     if (json_array_size(parts) == 0)
-        printf("%-24s %-10s %6s\n", text_at(model, "id"),
+        printf("%-24s %-10s %-8s\n", text_at(model, "id"),
                text_at(json_object_get(model, "status"), "value"), "-");
     json_array_foreach(parts, i, part) {
         const json_t *memory = json_object_get(part, "memory");
-        printf("%-24s %-10s %6d %9.1f %9.1f %9.1f %9.1f %6d %6d\n", text_at(model, "id"),
-               text_at(json_object_get(part, "status"), "value"), (int)number_at(part, "engine"),
+        printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f %6d %6d\n", text_at(model, "id"),
+               text_at(json_object_get(part, "status"), "value"), text_at(part, "device"),
                mib(memory, "weights_bytes"), mib(memory, "activation_bytes"),
                mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"),
                (int)number_at(part, "requests_running"), (int)number_at(part, "requests_waiting"));
@@ -103,15 +103,15 @@ static void print_table(const json_t *root)
 {
     size_t i;
     json_t *row;
-    printf("%-24s %-10s %6s %9s %9s %9s %9s %6s %6s\n", "NAME", "STATUS", "ENGINE", "WEIGHTS",
+    printf("%-24s %-10s %-8s %9s %9s %9s %9s %6s %6s\n", "NAME", "STATUS", "DEVICE", "WEIGHTS",
            "ACTIV", "KV", "KV CACHED", "RUN", "WAIT");
     json_array_foreach(json_object_get(root, "data"), i, row)
         print_model(row);
     printf("\n");
     json_array_foreach(json_object_get(root, "engines"), i, row)
-        printf("engine %d: of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free%s\n",
-               (int)number_at(row, "engine"), mib(row, "memory_bytes"), mib(row, "kv_pool_bytes"),
-               mib(row, "kv_free_bytes"),
+        printf("%s (engine %d): of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free%s\n",
+               text_at(row, "device"), (int)number_at(row, "engine"), mib(row, "memory_bytes"),
+               mib(row, "kv_pool_bytes"), mib(row, "kv_free_bytes"),
                json_is_false(json_object_get(row, "healthy")) ? "; it is not healthy" : "");
 }
 

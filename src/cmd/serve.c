@@ -198,6 +198,7 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .hold_ns_max = config->hold_ns,
         .n_models = n_models,
         .models = models,
+        .devices = wire_devices(house),
         .service = wire_service(house),
         .control = wire_control(house),
         .tick = tick,

@@ -53,6 +53,8 @@ struct house {
     struct engine_place engines[LIMIT_ENGINES];
     int n_engines;
     struct recorders recorders;
+    char device_texts[LIMIT_ENGINES][64];
+    const char *device_names[LIMIT_ENGINES];
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;
@@ -221,6 +223,8 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     run_device_open(&place->device, cpu_open(&place->device_spec, cpu_isa_best()));
     for (int32_t i = 1; i < place->lanes.n; i++)
         run_device_add_lane(&place->device, cpu_open(&place->lanes.devices[i], cpu_isa_best()));
+    device_print(&place->device_spec, house->device_texts[e], sizeof house->device_texts[e]);
+    house->device_names[e] = house->device_texts[e];
     house->n_engines = e + 1;
     return STATUS_OK;
 }
@@ -566,6 +570,11 @@ struct service wire_service(struct house *house)
 struct control wire_control(struct house *house)
 {
     return cluster_gateway_control(house->gateway);
+}
+
+const char *const *wire_devices(const struct house *house)
+{
+    return house->device_names;
 }
 
 const struct api_model *wire_models(const struct house *house, int *n)

@@ -17,5 +17,6 @@ void wire_close(struct house *house);
 int64_t wire_step(struct house *house, int64_t now_ns);
 struct service wire_service(struct house *house);
 struct control wire_control(struct house *house);
+const char *const *wire_devices(const struct house *house); /* per engine: "cpu:0-1" */
 const struct api_model *wire_models(const struct house *house, int *n);
 const struct engine_report *wire_reports(const struct house *house, int *n_engines);

@@ -87,6 +87,19 @@ static struct jinja_value borrow(const char *text)
     return jinja_string(view_text(text != NULL ? text : ""));
 }
 
+/* A message's further fields, as they came. */
+static void set_more(struct jinja_run *run, struct jinja_value dict, const char *more_json)
+{
+    json_t *more = more_json != NULL ? json_loads(more_json, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *key;
+    json_t *member;
+    json_object_foreach(more, key, member) {
+        struct jinja_value name = jinja_value_copy(run, view_text(key));
+        jinja_value_set(run, dict.dict, name, from_json(run, member, 0));
+    }
+    json_decref(more);
+}
+
 static struct jinja_value make_messages(struct jinja_run *run, const struct chat_options *options)
 {
     struct jinja_value list = jinja_value_list(run, JINJA_LIST);
@@ -99,6 +112,7 @@ static struct jinja_value make_messages(struct jinja_run *run, const struct chat
         jinja_value_set(run, dict.dict, borrow("content"), borrow(message->content));
         if (message->name != NULL)
             jinja_value_set(run, dict.dict, borrow("name"), borrow(message->name));
+        set_more(run, dict, message->more_json);
         jinja_value_push(run, list, dict);
     }
     return list;

@@ -12,8 +12,9 @@ void chat_template_close(struct chat_template *t);
 
 struct chat_message {
     const char *role;
-    const char *content; /* zero-terminated UTF-8 */
-    const char *name;    /* NULL = absent */
+    const char *content;   /* zero-terminated UTF-8 */
+    const char *name;      /* NULL = absent */
+    const char *more_json; /* an object of further fields (tool_calls, tool_call_id), NULL = none */
 };
 struct chat_options {
     const struct chat_message *messages;

@@ -66,14 +66,18 @@ static void test_chat(void **state)
     const char *body =
         "{\"messages\":[{\"role\":\"system\",\"content\":\"be\"},{\"role\":\"user\",\"name\":\"u\","
         "\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]},"
-        "{\"role\":\"assistant\",\"content\":null}],\"max_tokens\":5,\"max_completion_tokens\":6,"
+        "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\"}]}],"
+        "\"max_tokens\":5,\"max_completion_tokens\":6,"
         "\"chat_template_kwargs\":{\"a\":[1,2]},\"reasoning_effort\":\"low\",\"logprobs\":true,"
-        "\"top_logprobs\":3,\"tools\":[],\"tool_choice\":\"auto\"}";
+        "\"top_logprobs\":3,\"tools\":[],\"tool_choice\":\"auto\","
+        "\"functions\":[],\"function_call\":\"none\"}";
     assert_true(parse(&ask, ASK_CHAT, body, &error));
     assert_true(ask.n_messages == 3 && ask.n_tokens_max == 6 && ask.add_generation_prompt);
     assert_string_equal(ask.messages[1].content, "ab");
     assert_string_equal(ask.messages[1].name, "u");
     assert_string_equal(ask.messages[2].content, "");
+    assert_string_equal(ask.messages[2].more_json, "{\"tool_calls\":[{\"id\":\"c\"}]}");
+    assert_null(ask.messages[1].more_json);
     assert_string_equal(ask.kwargs_json, "{\"a\":[1,2],\"reasoning_effort\":\"low\"}");
     assert_int_equal(ask.sampling.n_top_logprobs, 3);
     api_ask_free(&ask);

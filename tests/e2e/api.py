@@ -219,6 +219,15 @@ def logprobs_of_completions(s):
     logprobs = page["choices"][0]["logprobs"]
     assert len(logprobs["tokens"]) == len(logprobs["token_logprobs"]) == len(logprobs["top_logprobs"]) == 12
     assert logprobs["text_offset"][0] == 0 and logprobs["text_offset"] == sorted(logprobs["text_offset"])
+    # Offsets count characters, as Python does: a token of plain text stands where it says.
+    page = post(s.port, COMPLETIONS, body("x [n=80]", max_tokens=80, logprobs=0))[2]
+    text, logprobs = text_of(page), page["choices"][0]["logprobs"]
+    assert len(text.encode()) > len(text) + 3, text
+    plain = [(t, at) for t, at in zip(logprobs["tokens"], logprobs["text_offset"]) if not t.startswith("bytes:")]
+    assert len(plain) > 20 and all(text[at:at + 1] == t for t, at in plain), (text, logprobs)
+    _, events = stream(s.port, COMPLETIONS, body("x [n=80]", max_tokens=80, logprobs=0))
+    pieces = [at for e in events[:-1] for c in e["choices"] if c["logprobs"] for at in c["logprobs"]["text_offset"]]
+    assert pieces == logprobs["text_offset"]
     whole = text_of(post(s.port, COMPLETIONS, body("q [n=50]", max_tokens=50))[2])
     page = post(s.port, COMPLETIONS, body("q [n=50]", max_tokens=50, logprobs=0, stop=[whole[6:8]]))[2]
     kept = "".join(t for t in page["choices"][0]["logprobs"]["tokens"] if not t.startswith("bytes:"))
@@ -252,7 +261,8 @@ BAD_CHATS = [
     ({"messages": [{"content": "x"}]}, "messages"), ({"messages": [{"role": "user", "content": 5}]}, "messages"),
     ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "messages"),
     ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages"), ({"messages": [5]}, "messages"),
-    ({"messages": [{"role": "assistant", "content": "x", "tool_calls": [{}]}]}, "messages"), ({"top_logprobs": 2}, "top_logprobs"),
+    ({"messages": [{"role": "assistant", "content": "x", "tool_calls": {}}]}, "messages"), ({"top_logprobs": 2}, "top_logprobs"),
+    ({"messages": [{"role": "tool", "content": "x", "tool_call_id": 5}]}, "messages"), ({"function_call": {"name": "f"}}, "function_call"),
     ({"logprobs": 5}, "logprobs"), ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"), ({"echo": True}, "echo"), ({"max_tokens": 0}, "max_tokens"),
     ({"chat_template_kwargs": []}, "chat_template_kwargs"), ({"chat_template": "x"}, "chat_template"), ({"prediction": {"x": 1}}, "prediction"),
     ({"add_generation_prompt": True, "continue_final_message": True}, "continue_final_message"), ({"web_search_options": {}}, "web_search_options"),

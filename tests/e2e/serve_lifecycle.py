@@ -185,6 +185,7 @@ def lifecycle_verbs(shoal, models):
         assert [line.split()[:2] for line in verb("ls").splitlines()[1:]] == [["tale", "unloaded"], ["cee", "unloaded"]]
         verb("load", "tale")
         rows = {line.split()[0]: line.split() for line in verb("ps").splitlines()[1:] if line.split()}
+        assert rows["tale"][2].startswith("cpu:") and any(word.startswith("cpu:") and "(engine" in rows[word] for word in rows), rows
         assert rows["tale"][1] == "loaded" and float(rows["tale"][3]) > 0 and rows["cee"][1] == "unloaded", rows
         data = {m["id"]: m for m in json.loads(verb("ps", "--json"))["data"]}
         assert data["tale"]["status"]["value"] == "loaded" and data["tale"]["memory"]["weights_bytes"] > 0

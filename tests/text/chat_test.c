@@ -226,13 +226,46 @@ static void a_failure_leaves_the_output(void **state)
     chat_template_close(t);
 }
 
+/* What a message carries beyond role and content reaches the template as it came. */
+static void further_fields_reach_the_template(void **state)
+{
+    (void)state;
+    struct chat_template *t;
+    struct fault fault;
+    struct str out;
+    str_init(&out);
+    assert_int_equal(chat_template_open(&t,
+                                        "{% for m in messages %}{% if m.tool_calls %}"
+                                        "{% for c in m.tool_calls %}{{ c.function.name }}:{{ "
+                                        "c.function.arguments.x }};{% endfor %}{% elif "
+                                        "m.tool_call_id is defined %}{{ m.tool_call_id }}={{ "
+                                        "m.content }}{% endif %}{% endfor %}",
+                                        &fault),
+                     STATUS_OK);
+    const struct chat_message messages[] = {
+        { "user", "hello", NULL, NULL },
+        { "assistant", "", NULL,
+          "{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"x\":3}}}]}" },
+        { "tool", "nine", "f", "{\"tool_call_id\":\"c-1\"}" },
+    };
+    struct chat_options options = { .messages = messages, .n_messages = 3 };
+    assert_int_equal(chat_template_render(t, &options, &out, &fault), STATUS_OK);
+    assert_string_equal(out.at, "f:3;c-1=nine");
+    str_free(&out);
+    chat_template_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(renders_as_jinja2),           cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(deep_sources_are_refused),    cmocka_unit_test(faults_are_sentences),
-        cmocka_unit_test(kwargs_must_be_an_object),    cmocka_unit_test(many_kwargs_are_charged),
+        cmocka_unit_test(renders_as_jinja2),
+        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(deep_sources_are_refused),
+        cmocka_unit_test(faults_are_sentences),
+        cmocka_unit_test(kwargs_must_be_an_object),
+        cmocka_unit_test(many_kwargs_are_charged),
         cmocka_unit_test(a_failure_leaves_the_output),
+        cmocka_unit_test(further_fields_reach_the_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,10 +102,12 @@ static bool is_allowed(const struct api *api, const struct route *route,
 {
     const char *key = api->options.api_key, *admin = api->options.admin_key;
     bool has_admin = admin != NULL && api_headers_has_key(head, admin);
-    bool has_key = key != NULL && api_headers_has_key(head, key);
-    if (route->access == FREE || has_admin || (key == NULL && admin == NULL))
+    bool wants_key = key != NULL || api->tenants.n_keys > 0;
+    bool has_key =
+        (key != NULL && api_headers_has_key(head, key)) || api_tenants_of(&api->tenants, head) != 0;
+    if (route->access == FREE || has_admin || (!wants_key && admin == NULL))
         return true;
-    if (route->access == KEY && (has_key || key == NULL))
+    if (route->access == KEY && (has_key || !wants_key))
         return true;
     if (route->access == KEY)
         api_error_set(error, ERROR_KEY, NULL, "a valid API key is needed (Authorization: Bearer)");
@@ -402,6 +404,7 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     slots_init(&api->slots, n);
     wake_open(&api->stop_wake);
     api_mirror_open(api);
+    api_set_keys(api, options->api_key, options->admin_key, options->tenants, options->n_tenants);
     watch_all(api);
     *out = api;
     return STATUS_OK;
@@ -425,8 +428,13 @@ int api_run(struct api *api)
     return has_failed ? 1 : 0;
 }
 
-void api_set_keys(struct api *api, const char *api_key, const char *admin_key)
+void api_set_keys(struct api *api, const char *api_key, const char *admin_key,
+                  const char *const *tenants, int n_tenants)
 {
+    int n = api_tenants_set(&api->tenants, tenants, n_tenants);
+    if (n < n_tenants)
+        log_line(LOG_ERROR, "api", "%d of %d tenants' keys are malformed or too many",
+                 n_tenants - n, n_tenants);
     api->options.api_key = api_key;
     api->options.admin_key = admin_key;
 }

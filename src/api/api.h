@@ -36,6 +36,8 @@ struct api_options {
     const char *listen;  /* "127.0.0.1:7411", "[::1]:7411"; port 0 takes a free one */
     const char *api_key,
         *admin_key; /* NULL = none asked; admin routes need the admin key when either is set */
+    const char *const *tenants; /* "NAME=KEY": API keys of tenants, who share no KV block */
+    int n_tenants;
     const char *cors_origin;        /* NULL = CORS off */
     const char *tls_cert, *tls_key; /* NULL = plain HTTP */
     bool is_strict;                 /* unknown fields are errors */
@@ -67,7 +69,9 @@ int api_port(const struct api *api);
 /* Runs until drained after SIGTERM/SIGINT (a second signal stops at once) or api_stop. Returns 0,
  * or 1 after an engine failed. */
 int api_run(struct api *api);
-/* Other keys from now on (NULL = none asked); the texts must outlive the api or the next call. */
-void api_set_keys(struct api *api, const char *api_key, const char *admin_key);
+/* Other keys from now on (NULL = none asked, tenants as in the options); the first two must outlive
+ * the api or the next call. */
+void api_set_keys(struct api *api, const char *api_key, const char *admin_key,
+                  const char *const *tenants, int n_tenants);
 void api_stop(struct api *api); /* from any thread: as SIGTERM */
 void api_close(struct api *api);

@@ -445,6 +445,7 @@ static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask
         return;
     }
     struct api_call *call = open_call(api, x, kind);
+    call->tenant = api_tenants_of(&api->tenants, &x->head);
     call->deadline_ns = deadline_ns;
     call->slo = slo;
     /* Taken over: a worker may read it after the client has left. */

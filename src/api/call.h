@@ -10,6 +10,7 @@
 struct api_call {
     struct api_job job; /* first: a job is a call */
     struct api *api;
+    uint16_t tenant;
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
     enum api_ask_kind kind;

@@ -1,6 +1,5 @@
 /* Reads request headers; numbers are checked as strictly as those of a body. */
 #include "api/headers.h"
-#include "base/hash.h"
 #include "base/time.h"
 #include <ctype.h>
 #include <string.h>
@@ -55,22 +54,28 @@ bool api_headers_targets(const struct api_http_head *head, int64_t now_ns, int64
     return is_ok;
 }
 
-/* Digests are compared, so that time tells neither the length nor the start of the key. */
-static bool is_key(struct view sent, const char *key)
+static struct hash128 digest_of(struct view key)
 {
-    struct hash128 a = hash_secure("", 0, sent.at != NULL ? sent.at : "", sent.n);
-    struct hash128 b = hash_secure("", 0, key, strlen(key));
-    return hash_equal_const_time(&a, &b, sizeof(a));
+    return hash_secure("", 0, key.at != NULL ? key.at : "", key.n);
 }
 
-bool api_headers_has_key(const struct api_http_head *head, const char *key)
+void api_headers_keys(const struct api_http_head *head, struct hash128 out[2])
 {
     struct view v = api_http_parse_find(head, "authorization");
-    struct view other = api_http_parse_find(head, "x-api-key");
     bool is_bearer = v.n > 7 && strncasecmp(v.at, "bearer ", 7) == 0;
     struct view sent = is_bearer ? view_of(v.at + 7, v.n - 7) : view_of("", 0);
     while (sent.n > 0 && sent.at[0] == ' ')
         sent = view_of(sent.at + 1, sent.n - 1);
-    bool is_first = is_key(sent, key), is_second = is_key(other, key);
+    out[0] = digest_of(sent);
+    out[1] = digest_of(api_http_parse_find(head, "x-api-key"));
+}
+
+/* Digests are compared, so that time tells neither the length nor the start of the key. */
+bool api_headers_has_key(const struct api_http_head *head, const char *key)
+{
+    struct hash128 sent[2], own = digest_of(view_text(key));
+    api_headers_keys(head, sent);
+    bool is_first = hash_equal_const_time(&sent[0], &own, sizeof(own));
+    bool is_second = hash_equal_const_time(&sent[1], &own, sizeof(own));
     return (is_first || is_second) && key[0] != '\0'; /* an empty key fits nobody */
 }

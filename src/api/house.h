@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/error.h"
 #include "api/http.h"
+#include "api/tenants.h"
 #include "api/workers.h"
 #include "base/map.h"
 #include "base/pace.h"
@@ -57,6 +58,7 @@ struct api {
     struct api_call *calls;
     int32_t n_seats;
 
+    struct api_tenants tenants;
     struct api_mirror mirror;
 };
 

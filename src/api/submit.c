@@ -33,6 +33,7 @@ bool api_submit_again(struct api_choice *choice)
         .group = ask->n > 1 ? (uint32_t)call->choices[0].id : 0,
         .service = call->prompts.model->service,
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
+        .tenant = call->tenant,
         .state = REQUEST_WAITING,
         .kind = REQUEST_GENERATE,
         .n_prompt = choice->n_prompt,

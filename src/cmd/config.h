@@ -12,7 +12,7 @@
 #include "core/device.h"
 #include "core/service_spec.h"
 
-enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20 };
+enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
@@ -36,8 +36,10 @@ struct config {
     const char *preset, *policy, *router, *predictor, *kv_type, *log_level, *log_engine, *trace;
     const char *devices[LIMIT_ENGINES];
     int n_devices;
-    const char *lanes[LIMIT_LANES - 1]; /* shares of an engine's cores */
-    int n_lanes;                        /* 0 = one lane, all of the device */
+    const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */
+    int n_lanes;                         /* 0 = one lane, all of the device */
+    const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
+    int n_tenants;
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
         n_connections_max;
     int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,

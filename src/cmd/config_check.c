@@ -70,6 +70,22 @@ static enum status check_devices(const struct config *config, struct fault *faul
     return status;
 }
 
+static enum status check_tenants(const struct config *config, struct fault *fault)
+{
+    for (int i = 0; i < config->n_tenants; i++) {
+        const char *text = config->tenants[i], *sign = strchr(text, '=');
+        if (!sign || sign == text || sign - text >= LIMIT_NAME_BYTES || sign[1] == '\0')
+            return fault_set(fault, STATUS_BAD_INPUT, "tenant %d of the list is not NAME=KEY",
+                             i + 1); /* which may be a key: it is not shown */
+        for (int j = 0; j < i; j++) {
+            if (strcmp(strchr(config->tenants[j], '=') + 1, sign + 1) == 0)
+                return fault_set(fault, STATUS_BAD_INPUT, "tenants %d and %d have the same key",
+                                 j + 1, i + 1);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status check_policies(const struct config *config, struct fault *fault)
 {
     if (!presets_find(config->preset))
@@ -114,6 +130,8 @@ enum status config_check(const struct config *config, struct fault *fault)
     enum status status = check_policies(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
+    if (status == STATUS_OK)
+        status = check_tenants(config, fault);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)
         status = check_model(config, i, fault);
     return status;

@@ -17,6 +17,8 @@ static const struct config_key global_keys[] = {
     { "api_key_file", CONFIG_TEXT, GLOBAL(api_key_file), 0, 0, "a file that holds it" },
     { "admin_key", CONFIG_TEXT, GLOBAL(admin_key), 0, 0, "needed to load and unload models" },
     { "admin_key_file", CONFIG_TEXT, GLOBAL(admin_key_file), 0, 0, "a file that holds it" },
+    { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
+      0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names" },
     { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
       "web pages that may call, * for all; off when absent" },
     { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,

@@ -116,8 +116,8 @@ static bool is_value_equal(const struct config_key *key, const void *a, const vo
 static void name_changes(const struct config_key *keys, int n_keys, const void *old,
                          const void *fresh, const char *of)
 {
-    static const char *const live[] = { "log_level",    "log_json",  "api_key",
-                                        "api_key_file", "admin_key", "admin_key_file" };
+    static const char *const live[] = { "log_level", "log_json",       "api_key", "api_key_file",
+                                        "admin_key", "admin_key_file", "tenants" };
     for (int i = 0; i < n_keys; i++) {
         bool is_live = false;
         for (size_t k = 0; k < COUNT_OF(live); k++)
@@ -160,7 +160,7 @@ static void reload(void *self)
     }
     const struct config_key *keys = config_table_globals(&n_keys);
     set_log(fresh);
-    api_set_keys(server->api, fresh->api_key, fresh->admin_key);
+    api_set_keys(server->api, fresh->api_key, fresh->admin_key, fresh->tenants, fresh->n_tenants);
     name_changes(keys, n_keys, &server->config, fresh, "");
     name_model_changes(&server->config, fresh);
     log_line(LOG_INFO, "reload", "log level and keys are as the configuration says now");
@@ -186,6 +186,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .listen = config->listen,
         .api_key = config->api_key,
         .admin_key = config->admin_key,
+        .tenants = config->tenants,
+        .n_tenants = config->n_tenants,
         .cors_origin = config->cors_origin,
         .tls_cert = config->tls_cert,
         .tls_key = config->tls_key,

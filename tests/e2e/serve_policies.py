@@ -3,6 +3,7 @@
 usage: serve_policies.py SHOAL MODELS_FOLDER
 """
 import random
+import signal
 import socket
 import time
 
@@ -117,6 +118,36 @@ def policies_prefix_hits(shoal, models):
     with Shoal(shoal, "--prefix-cache", "false", models=paths(models)) as server:
         pages = [server.complete("tale", "and the king said " * 40, 8) for _ in range(2)]
         assert all(page["usage"]["prompt_tokens_details"]["cached_tokens"] == 0 for page in pages)
+
+
+@test
+def policies_tenants_share_no_prefix(shoal, models):
+    """A prefix that one tenant's request left is not found by another's, and it makes no difference to the answer."""
+    config = "api_key: plain\nadmin_key: boss\ntenants: [ann=a1, bob=b1]\n" + "models:\n" + "".join(
+        f"  {name}:\n    path: {path}\n    preload: true\n" for name, path in paths(models).items())
+    prompt = "and the king said " * 40
+    with Shoal(shoal, config=config, wait=None) as server:
+        def ask(key):
+            status, _, page = server.post("/v1/completions", body_of("tale", prompt, 8), {"Authorization": f"Bearer {key}"})
+            return status, status == 200 and (page["choices"][0]["text"], page["usage"]["prompt_tokens_details"]["cached_tokens"])
+        assert ask("none")[0] == ask("ann")[0] == ask("ann=a1")[0] == 401
+        texts = set()
+        for key in ("a1", "b1", "plain"):
+            status, (text, cached) = ask(key)
+            assert status == 200 and cached == 0, (key, cached)
+            texts.add(text)
+            status, (text, cached) = ask(key)
+            assert status == 200 and cached > 50, (key, cached)
+            texts.add(text)
+        assert len(texts) == 1, texts
+        assert server.get("/models", {"x-api-key": "a1"})[0] == 403  # a tenant is no operator
+        # Another key for the same name is the same tenant; the old one is nobody's.
+        server.write_config(config.replace("ann=a1, bob=b1", "carl=c1, ann=a2"))
+        server.signal(signal.SIGHUP)
+        until(lambda: "as the configuration says now" in server.log())
+        assert "tenants changes" not in server.log()
+        assert ask("a1")[0] == ask("b1")[0] == 401
+        assert ask("a2")[1][1] > 50 and ask("c1")[1][1] == 0
 
 
 def leave_at_once(server, body, after):

@@ -186,10 +186,11 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
     e->has_exceeded = false;
 }
 
-static void land(struct engine *e, const struct engine_flight *flight)
+void engine_commit_land(struct engine *e, const struct engine_flight *flight)
 {
     struct engine_lane *lane = &e->lanes[flight->batch.lane];
-    e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
+    if (flight->batch.kind != BATCH_COPY_IN) /* else the batch behind it has them in flight */
+        e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
     e->n_flights--;
     CHECK(lane->n_flights > 0);
     if (--lane->n_flights == 0) {
@@ -288,6 +289,10 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     struct engine_flight *flight = engine_commit_flight(e, done->batch);
     CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
     struct batch *batch = &flight->batch;
+    if (batch->kind != BATCH_COMPUTE) {
+        engine_swap_commit(e, flight, done);
+        return;
+    }
     bool tells_all = has_marked(e, batch) || done->is_failed;
     e->n_to_tell = 0;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {
@@ -305,7 +310,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     count_pads(e, flight, done, n_new, n_computed);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, n_computed);
-    land(e, flight);
+    engine_commit_land(e, flight);
     e->is_healthy = !done->is_failed;
     e->n_steps += done->n_steps;
     e->step_ns += done->end_ns - done->begin_ns;

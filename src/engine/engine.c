@@ -46,6 +46,7 @@ static void open_pool(struct engine *e)
         .has_prefix_cache = o->has_prefix_cache,
         .prefix_salt = o->prefix_salt,
         .n_pad_units = n_pad_units,
+        .host_bytes = o->swap_bytes,
     });
     CHECK(ledger_set_pool(&e->ledger, kv_open_bytes(e->kv)));
 }
@@ -165,6 +166,7 @@ struct engine *engine_open(const struct engine_options *options)
     e->options.config = &e->config;
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
+    engine_swap_open(e);
     engine_log_opened(e);
     return e;
 }

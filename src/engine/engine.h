@@ -27,6 +27,8 @@ struct engine_options {
     int32_t n_services;
     const struct service_spec *services; /* copied */
     const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */
+    int64_t swap_bytes; /* of host memory for requests that give way; 0 = they compute again */
+    int64_t swap_bytes_per_s; /* between device and host, until measured; 0 = 4 GiB/s */
     int32_t pad_tokens; /* of padded batches: room for so many pads and rows of members that ended,
                            a pass and lane; out of memory_bytes. 0 = there are no padded batches */
     int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */

@@ -149,6 +149,8 @@ void engine_log_opened(const struct engine *e)
     opened.config_bytes = sizeof(struct schedule_config);
     opened.n_requests_max = o->n_requests_max;
     snprintf(opened.policy, sizeof(opened.policy), "%s", o->policy->name);
+    opened.swap_bytes = o->swap_bytes;
+    opened.swap_bytes_per_s = o->swap_bytes_per_s;
     opened.memory_bytes = o->memory_bytes;
     opened.body_bytes = o->body_bytes;
     opened.kv_unit_bytes = o->kv_unit_bytes;
@@ -214,6 +216,11 @@ void engine_log_step(const struct engine *e, int64_t now_ns)
     engine_log_word(e, ENGINE_LOG_STEP, &(struct engine_log_word){ .now_ns = now_ns });
 }
 
+int32_t engine_log_items(const struct engine_flight *flight, bool is_failed)
+{
+    return is_failed || flight->batch.kind != BATCH_COMPUTE ? 0 : flight->batch.n_items;
+}
+
 void engine_log_done(const struct engine *e, const struct engine_exec_done *done)
 {
     struct engine_log *log = e->options.log;
@@ -225,7 +232,7 @@ void engine_log_done(const struct engine *e, const struct engine_exec_done *done
                                     .end_ns = done->end_ns,
                                     .batch = done->batch,
                                     .n_steps = done->n_steps,
-                                    .n_items = done->is_failed ? 0 : flight->batch.n_items,
+                                    .n_items = engine_log_items(flight, done->is_failed),
                                     .is_failed = done->is_failed,
                                     .has_logprobs = done->logprobs != NULL };
     for (int32_t i = 0; i < head.n_items && e->bodies != NULL; i++)

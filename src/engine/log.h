@@ -17,7 +17,7 @@
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 1, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 2, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */
@@ -40,6 +40,7 @@ struct engine_log_opened {
     uint32_t n_requests_max;
     char policy[32];
     int64_t memory_bytes, body_bytes, kv_unit_bytes, kv_bytes_max;
+    int64_t swap_bytes, swap_bytes_per_s;
     int32_t n_tokens_max, n_lanes, n_services;
     uint16_t id;
     uint8_t has_prefix_cache, is_virtual;
@@ -80,6 +81,9 @@ void engine_log_perf(const struct engine *engine, int service, const struct perf
                      int64_t now_ns);
 void engine_log_step(const struct engine *engine, int64_t now_ns);
 void engine_log_done(const struct engine *engine, const struct engine_exec_done *done);
+/* Items of whom an answer tells: none of a batch that failed or copied. */
+struct engine_flight;
+int32_t engine_log_items(const struct engine_flight *flight, bool is_failed);
 void engine_log_plan(const struct engine *engine, const struct schedule_plan *plan);
 uint64_t engine_log_plan_hash(const struct schedule_plan *plan);
 

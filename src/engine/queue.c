@@ -153,7 +153,7 @@ void engine_queue_preempt(struct engine *e, uint32_t slot)
 void engine_queue_match(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
-    if (!e->options.has_prefix_cache || !e->bodies || r->n_computed > 0 ||
+    if (!e->options.has_prefix_cache || !e->bodies || r->n_computed > 0 || r->n_host > 0 ||
         (r->flags & REQUEST_NO_PREFIX_HIT) != 0)
         return;
     CHECK(r->state == REQUEST_WAITING && e->n_table_blocks[slot] == 0);
@@ -191,6 +191,7 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
         leave_running(e, slot);
     r->state = REQUEST_ENDED;
     engine_queue_release(e, slot);
+    engine_swap_forget(e, slot);
     if (own->has_deadline)
         tree_remove(&e->deadlines, e->deadline_nodes, slot);
     own->has_deadline = false;

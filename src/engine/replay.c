@@ -123,7 +123,8 @@ static bool poll(void *self, struct engine_exec_done *done)
     const struct engine_flight *flight = engine_commit_flight(p->engine, head.batch);
     int64_t n_words = (int64_t)head.n_items + head.n_tokens;
     bool is_right = flight != NULL && head.n_steps >= 1 && head.n_steps <= flight->n_rounds &&
-                    head.n_items == (head.is_failed ? 0 : flight->batch.n_items) &&
+                    head.n_items == engine_log_items(flight, head.is_failed != 0) &&
+                    (!head.is_failed || flight->batch.kind != BATCH_COPY_IN) &&
                     head.n_tokens >= 0 && (p->engine->bodies != NULL || head.n_tokens == 0) &&
                     p->record.n_bytes == sizeof(head) + 4 * (size_t)n_words && head.begin_ns >= 0 &&
                     head.end_ns >= head.begin_ns && head.end_ns < REPLAY_NS_MAX;
@@ -233,6 +234,8 @@ static void set_options(struct replay *p, const struct engine_log_opened *o)
         .n_services = o->n_services,
         .kv_unit_bytes = o->kv_unit_bytes,
         .kv_bytes_max = o->kv_bytes_max,
+        .swap_bytes = o->swap_bytes,
+        .swap_bytes_per_s = o->swap_bytes_per_s,
         .has_prefix_cache = o->has_prefix_cache != 0,
         .is_virtual = o->is_virtual != 0,
         .has_no_memory = true,

@@ -40,7 +40,8 @@ const char *engine_replay_check_opened(const struct engine_log_opened *o)
         o->n_tokens_max <= 0 || o->n_tokens_max > LIMIT_CONTEXT)
         return "options out of range";
     if (!engine_replay_check_bytes(o->memory_bytes) ||
-        !engine_replay_check_bytes(o->kv_bytes_max) || o->kv_unit_bytes <= 0 ||
+        !engine_replay_check_bytes(o->kv_bytes_max) || !engine_replay_check_bytes(o->swap_bytes) ||
+        !engine_replay_check_bytes(o->swap_bytes_per_s) || o->kv_unit_bytes <= 0 ||
         !engine_replay_check_bytes(o->kv_unit_bytes) ||
         o->memory_bytes / o->kv_unit_bytes > UNITS_MAX ||
         (!o->is_virtual && (o->body_bytes < 4096 || o->body_bytes > INT64_C(1) << 36)))
@@ -109,6 +110,7 @@ int64_t engine_replay_check_memory(const struct engine_log_opened *o,
     int64_t per_request = 1024 + 4 * o->n_services + 4 * n_blocks;
     if (!o->is_virtual)
         per_request += 4 * (int64_t)sizeof(struct token_logprobs);
+    n_units += o->swap_bytes / 256 / (64 + stride * 64) + 1; /* its pages, were blocks tiny */
     return n_requests * per_request + n_units * (64 + stride * 64) +
            (o->is_virtual ? 0 : o->body_bytes + o->body_bytes / 4);
 }

@@ -19,7 +19,7 @@ static void look_up(struct engine *e, struct batch *batch)
     for (int32_t i = 0; i < batch->n_items; i++) {
         struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
-        if (r->n_computed == 0) {
+        if (r->n_computed == 0 && r->n_host == 0) {
             engine_queue_match(e, item->slot);
             e->own[item->slot].n_planned = r->n_computed > 0 ? item->n_tokens : 0;
         }
@@ -181,7 +181,7 @@ static bool reserve(struct engine *e, struct engine_flight *flight, const struct
 
 /* ---- begin ---- */
 
-static struct engine_flight *free_flight(struct engine *e)
+struct engine_flight *engine_step_free_flight(struct engine *e)
 {
     for (int i = 0; i < LIMIT_BATCHES; i++)
         if (e->flights[i].batch.n_items == 0)
@@ -218,6 +218,14 @@ static void tell_policy(struct engine *e, enum schedule_what what, const struct 
     e->options.policy->saw(e->policy_state, &e->view, &event);
 }
 
+static bool has_host(const struct engine *e, const struct batch *batch)
+{
+    for (int32_t i = 0; i < batch->n_items; i++)
+        if (e->requests[batch->items[i].slot].n_host > 0)
+            return true;
+    return false;
+}
+
 /* Reserves and begins what the plan lists for one lane. Returns the batches begun; counts those
  * refused. */
 static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lane, int *n_refused)
@@ -227,20 +235,32 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
     for (int32_t i = 0; i < plan->n_batches; i++)
         if (plan->batches[i].lane == lane && e->options.has_prefix_cache)
             look_up(e, &plan->batches[i]);
-    int n_rounds = rounds_of(e, plan, lane);
+    bool wants_in = false;
+    for (int32_t i = 0; i < plan->n_batches && e->n_on_host > 0; i++)
+        if (plan->batches[i].lane == lane)
+            wants_in |= engine_swap_wants_in(e, &plan->batches[i]);
+    int n_rounds = wants_in ? 1 : rounds_of(e, plan, lane);
     for (int32_t i = 0; i < plan->n_batches; i++) {
         const struct batch *batch = &plan->batches[i];
-        struct engine_flight *flight = free_flight(e);
+        struct engine_flight *flight = engine_step_free_flight(e);
         if (batch->lane != lane || batch->n_items == 0 || flight == NULL)
             continue;
+        if (e->n_on_host > 0 && e->n_flights + 2 > LIMIT_BATCHES) {
+            engine_swap_stay_out(e, batch);
+            continue;
+        }
         if (!reserve(e, flight, batch, n_rounds) &&
             (!undo_look_up(e, batch) || !reserve(e, flight, batch, n_rounds))) {
+            engine_swap_stay_out(e, batch);
             ++*n_refused;
             e->n_refused++;
             tell_policy(e, SCHEDULE_REFUSED, batch);
             continue;
         }
-        begun[n_begun++] = *take_off(e, flight, batch, n_rounds);
+        const struct batch *taken = take_off(e, flight, batch, n_rounds);
+        if (wants_in && has_host(e, taken))
+            begun[n_begun++] = engine_swap_in(e, taken);
+        begun[n_begun++] = *taken;
         tell_policy(e, SCHEDULE_STARTED, &begun[n_begun - 1]);
     }
     if (n_begun == 0)
@@ -312,6 +332,7 @@ static void plan(struct engine *e)
         p->until_ns = TIME_NEVER;
         if (e->options.has_prefix_cache)
             match_front(e);
+        e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
         e->options.policy->plan(e->policy_state, &e->view, p);
         engine_log_plan(e, p);
         if (e->options.planned != NULL && !e->options.planned(e->options.planned_self, p))
@@ -319,9 +340,9 @@ static void plan(struct engine *e)
         verify(e, p);
         if (p->n_preempts > 0 && engine_queue_release_waiting(e))
             continue; /* perhaps nobody has to go */
-        for (int32_t i = 0; i < p->n_preempts; i++)
-            engine_queue_preempt(e, p->preempts[i]);
-        if (begin(e, p, &n_refused) > 0)
+        int n_begun = p->n_preempts > 0 ? engine_swap_out(e, p) : 0;
+        n_begun += begin(e, p, &n_refused);
+        if (n_begun > 0)
             return;
         if (p->n_preempts > 0)
             continue;

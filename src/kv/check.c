@@ -145,5 +145,5 @@ bool kv_is_idle(const struct kv *kv)
     for (int i = 0; i < kv->options.n_services; i++)
         if (kv->services[i].stats.n_blocks_used != 0 || kv->budget.services[i].n_units != 0)
             return false;
-    return true;
+    return kv->host.n_free == kv->host.n_pages;
 }

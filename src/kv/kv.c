@@ -8,12 +8,17 @@
 enum { PAGE_BYTES = 4096, INDEX_BLOCKS_MAX = 1 << 20 };
 
 /* Address space that costs nothing until it is touched. */
-static void *range_take(int64_t n_bytes)
+unsigned char *kv_range_take(int64_t n_bytes)
 {
     void *p = mmap(NULL, (size_t)max_i64(n_bytes, 1), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(p != MAP_FAILED);
     return p;
+}
+
+void kv_range_give(unsigned char *base, int64_t n_bytes)
+{
+    munmap(base, (size_t)max_i64(n_bytes, 1));
 }
 
 /* Hands back the pages that lie wholly inside [from, to). */
@@ -82,7 +87,7 @@ static void open_tables(struct kv *kv)
     if (kv->is_counted)
         return;
     kv->table_bytes = (int64_t)n * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
-    kv->table_blocks = range_take(kv->table_bytes);
+    kv->table_blocks = (void *)kv_range_take(kv->table_bytes);
     if (kv->options.has_prefix_cache)
         kv->chains = mem_take(n * sizeof(*kv->chains));
 }
@@ -118,8 +123,9 @@ struct kv *kv_open(const struct kv_options *options)
     kv->range_bytes = kv->n_units_max * options->unit_bytes;
     open_units(kv);
     open_tables(kv);
+    kv_host_open(kv);
     if (!options->is_virtual)
-        kv->base = range_take(kv->range_bytes + options->n_pad_units * options->unit_bytes);
+        kv->base = kv_range_take(kv->range_bytes + options->n_pad_units * options->unit_bytes);
     kv_grow(kv, options->pool_bytes);
     return kv;
 }
@@ -134,6 +140,7 @@ void kv_close(struct kv *kv)
             (size_t)max_i64(kv->range_bytes + kv->options.n_pad_units * kv->options.unit_bytes, 1));
     if (kv->table_blocks != NULL)
         munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
+    kv_host_close(kv);
     map_free(&kv->index);
     mem_give(kv->bits_memory);
     mem_give(kv->sizes);

@@ -49,6 +49,7 @@ struct kv_options {
                              and what is given back first closes first */
     bool has_prefix_cache;
     uint64_t prefix_salt;
+    int64_t host_bytes;  /* of the host tier, at most; 0 = none */
     int64_t n_pad_units; /* units of memory behind the pool that no request ever gets: kv_pads */
 };
 /* Takes all memory that it will ever need; what no unit holds is never touched. */
@@ -67,6 +68,15 @@ const int32_t *kv_table_sizes(const struct kv *kv);
 /* Blocks behind the pool, of the service's shape, for what is computed and thrown away (pads of a
  * padded batch): *first is the first one's id. None in the simulator. */
 int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
+
+/* ---- The host tier: the KV of requests that gave way, until they come back. ---- */
+/* Room for the blocks of the slot's first n_tokens positions; false when there is too little. */
+bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens) MUST_USE;
+void kv_host_put(struct kv *kv, uint32_t slot); /* gives it back, if it has any */
+/* Copies those blocks out of, or into, the first blocks of the slot's table. May be called by
+ * another thread while nothing of this request moves. */
+void kv_host_copy(const struct kv *kv, int service, uint32_t slot, bool is_out);
+int64_t kv_host_free_bytes(const struct kv *kv);
 
 /* ---- What policies reckon with: a value that a plan copies and subtracts from. ---- */
 struct kv_budget {

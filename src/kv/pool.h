@@ -47,9 +47,20 @@ struct kv_service {
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
     struct kv_stats stats;
 };
+struct kv_host_held { /* of a request: blocks of its table's beginning, and its first page */
+    uint32_t n_blocks, first;
+};
+struct kv_host {
+    unsigned char *base;
+    int64_t page_bytes;
+    uint32_t n_pages, n_free, first_free;
+    uint32_t *next;            /* (n_pages) */
+    struct kv_host_held *held; /* (n_requests_max) */
+};
 struct kv {
     struct kv_options options;   /* .services is not kept */
     struct kv_service *services; /* (n_services) */
+    struct kv_host host;
     unsigned char *base;
     int64_t range_bytes;
     uint32_t n_units_max;
@@ -107,3 +118,11 @@ void kv_count_shrink(struct kv *kv, int64_t n_units);
 bool kv_count_is_sound(const struct kv *kv);
 /* Units that the service may still take from the free ones. */
 int64_t kv_budget_units(const struct kv_budget *budget, int service);
+
+/* kv.c: address space that costs nothing until it is touched. */
+unsigned char *kv_range_take(int64_t n_bytes);
+void kv_range_give(unsigned char *base, int64_t n_bytes);
+
+/* host.c */
+void kv_host_open(struct kv *kv);
+void kv_host_close(struct kv *kv);

@@ -82,7 +82,8 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     lane->job.n_batches = n_batches;
     for (int i = 0; i < n_batches; i++) {
         CHECK(batches[i].n_items <= LIMIT_BATCH_ITEMS && batches[i].lane == batches[0].lane);
-        CHECK(batches[i].n_items <= lane->work.options.n_logit_rows_max);
+        CHECK(batches[i].kind != BATCH_COMPUTE ||
+              batches[i].n_items <= lane->work.options.n_logit_rows_max);
         lane->job.batches[i] = batches[i];
         lane->job.batches[i].items = lane->job.items[i];
         memcpy(lane->job.items[i], batches[i].items,

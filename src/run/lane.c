@@ -245,7 +245,12 @@ void run_lane_run(struct run_lane *lane, const struct run_model *model, const st
                                               .n_new = result->n_new,
                                               .begin_ns = time_now_ns(),
                                               .is_failed = !model };
-    if (model) {
+    if (batch->kind != BATCH_COMPUTE) {
+        result->done.is_failed = false;
+        for (int32_t i = 0; i < batch->n_items; i++)
+            kv_host_copy(lane->view->kv, batch->service, batch->items[i].slot,
+                         batch->kind == BATCH_COPY_OUT);
+    } else if (model) {
         make_scratch(lane, model);
         compute(&w);
     }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "kv/kv.h"
 #include <string.h>
 
 struct lane {
@@ -21,6 +22,8 @@ struct sim_model_exec {
     struct perf_truth truths[LIMIT_SERVICES]; /* step_ps NULL: perfs */
     const int64_t *clock_ns;
     const struct request *requests;
+    const struct kv *kv;
+    int64_t copy_bytes_per_s;
     int n_lanes;
     int64_t busy_ps;
     int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
@@ -94,6 +97,18 @@ static int64_t steps_in(const struct sim_model_exec *x, int service, const struc
                : truth_steps_in(truth, b, load->n_decode_context, ps, n_most);
 }
 
+static int64_t ps_of_round(const struct sim_model_exec *x, const struct batch *batch, int32_t round)
+{
+    if (batch->kind == BATCH_COMPUTE) {
+        struct perf_load load = load_of_round(x, batch, round);
+        return step_ps(x, batch->service, &load);
+    }
+    int64_t n_bytes = 0; /* copies: in the first round alone */
+    for (int32_t i = 0; i < batch->n_items && round == 0; i++)
+        n_bytes += batch->items[i].n_tokens * kv_layout(x->kv, batch->service)->bytes_per_token;
+    return (int64_t)((double)n_bytes / (double)x->copy_bytes_per_s * 1e12);
+}
+
 /* The end of every batch in round n_rounds - 1. */
 static void set_ends(struct sim_model_exec *x, struct lane *lane)
 {
@@ -107,8 +122,7 @@ static void set_ends(struct sim_model_exec *x, struct lane *lane)
     for (int32_t round = 0; round < lane->n_rounds; round++) {
         for (int i = 0; i < lane->n_batches; i++) {
             const struct batch *batch = &lane->batches[i];
-            struct perf_load load = load_of_round(x, batch, round);
-            at_ps += step_ps(x, batch->service, &load);
+            at_ps += ps_of_round(x, batch, round);
             lane->ends_ps[i] = at_ps;
         }
     }
@@ -127,8 +141,7 @@ static int rounds_until(const struct sim_model_exec *x, const struct lane *lane,
     int64_t at_ps = lane->begin_ps;
     for (int32_t round = 0; round < lane->n_rounds; round++) {
         for (int i = 0; i < lane->n_batches; i++) {
-            struct perf_load load = load_of_round(x, &lane->batches[i], round);
-            at_ps += step_ps(x, lane->batches[i].service, &load);
+            at_ps += ps_of_round(x, &lane->batches[i], round);
         }
         if (at_ps > last_ps)
             return round + 1;
@@ -141,6 +154,7 @@ static int rounds_until(const struct sim_model_exec *x, const struct lane *lane,
 static void attach(void *self, const struct engine_exec_view *view)
 {
     ((struct sim_model_exec *)self)->requests = view->requests;
+    ((struct sim_model_exec *)self)->kv = view->kv;
 }
 
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
@@ -158,9 +172,9 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     if (batches[0].n_decode_context > 0)
         lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
                                          .n_decode_context = batches[0].n_decode_context };
-    else
+    else if (batches[0].kind == BATCH_COMPUTE)
         lane->load = engine_exec_load(&lane->batches[0], x->requests);
-    lane->is_decode = n_batches == 1 && lane->load.n_new == 0;
+    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE;
     set_ends(x, lane);
 }
 
@@ -210,7 +224,7 @@ static bool poll(void *self, struct engine_exec_done *done)
         done->n_new = x->ones;
         return true;
     }
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
         const struct batch_item *item = &batch->items[i];
         x->n_new[i] =
             engine_exec_progress(&x->requests[item->slot], item->n_tokens, lane->n_rounds).n_new;
@@ -238,6 +252,7 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     memcpy(x->perfs, perfs, (size_t)n_services * sizeof(*perfs));
     x->n_lanes = n_lanes;
     x->clock_ns = clock_ns;
+    x->copy_bytes_per_s = INT64_C(4) << 30;
     x->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->n_new));
     x->ones = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->ones));
     for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
@@ -263,6 +278,12 @@ void sim_model_exec_close(struct sim_model_exec *x)
 struct engine_exec sim_model_exec_face(struct sim_model_exec *x)
 {
     return (struct engine_exec){ x, attach, begin, cut, poll, wait_fd, next_ns };
+}
+
+void sim_model_exec_set_copies(struct sim_model_exec *x, int64_t bytes_per_s)
+{
+    CHECK(bytes_per_s > 0);
+    x->copy_bytes_per_s = bytes_per_s;
 }
 
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)

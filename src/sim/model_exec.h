@@ -15,5 +15,7 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
 void sim_model_exec_set_truth(struct sim_model_exec *exec, int service, struct perf_truth truth);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
+/* Bytes a second between device and host, for swapping; 4 GiB when not told. */
+void sim_model_exec_set_copies(struct sim_model_exec *exec, int64_t bytes_per_s);
 /* Picoseconds during which a lane computed, summed over lanes. */
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);

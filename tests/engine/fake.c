@@ -176,11 +176,18 @@ static bool poll(void *self, struct engine_exec_done *done)
         .end_ns = end_ns(f, lane, lane->n_polled),
         .n_new = f->n_new,
         .logprobs = f->logprobs_at,
-        .is_failed = f->fail_one > 0 && batch->id % f->fail_one == 0,
+        .is_failed =
+            f->fail_one > 0 && batch->id % f->fail_one == 0 && batch->kind != BATCH_COPY_IN,
     };
     f->n_failed += done->is_failed;
-    for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++)
-        compute(f, batch, i, lane->n_rounds);
+    for (int32_t i = 0; i < batch->n_items && !done->is_failed; i++) {
+        if (batch->kind == BATCH_COMPUTE)
+            compute(f, batch, i, lane->n_rounds);
+        else
+            kv_host_copy(f->view.kv, batch->service, batch->items[i].slot,
+                         batch->kind == BATCH_COPY_OUT);
+    }
+    f->n_copied += batch->kind == BATCH_COPY_IN ? batch->n_items : 0;
     lane->n_polled++;
     return true;
 }

@@ -28,7 +28,7 @@ struct fake {
     int32_t n_new[LIMIT_BATCH_ITEMS];
     struct token_logprobs logprobs[LIMIT_BATCH_ITEMS][4];
     const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
-    int64_t n_begun, n_failed, n_chunks, n_cuts, n_rounds_saved, n_side_by_side;
+    int64_t n_begun, n_failed, n_chunks, n_cuts, n_rounds_saved, n_side_by_side, n_copied;
 };
 void fake_init(struct fake *fake, const int64_t *clock_ns, int64_t step_ns);
 void fake_free(struct fake *fake);

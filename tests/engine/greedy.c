@@ -59,8 +59,9 @@ static void add_waiting(const struct schedule_config *config, const struct sched
     uint32_t slot = v->services[batch->service].first_waiting;
     while (slot != SCHEDULE_NONE && batch->n_items < config->n_seqs_max) {
         const struct request *r = &v->requests[slot];
-        int32_t n = min_i32(r->n_tokens - r->n_computed, config->chunk_tokens);
-        if (!kv_budget_take(budget, batch->service, blocks_for(v, budget, slot, r->n_computed + n)))
+        int32_t n = min_i32(schedule_lacking(r), config->chunk_tokens);
+        if (!kv_budget_take(budget, batch->service,
+                            blocks_for(v, budget, slot, max_i32(r->n_computed, r->n_host) + n)))
             return; /* too eager on purpose: the rest of the prompt may have to fight for blocks */
         add(plan, batch, slot, n);
         slot = r->next;
@@ -116,6 +117,7 @@ static void plan(const void *state, const struct schedule_view *v, struct schedu
     }
     if (is_short && v->n_in_flight == 0) {
         plan->n_batches = plan->n_items = 0;
+        plan->swaps[plan->n_preempts] = victim % 2 == 0; /* the others compute again */
         plan->preempts[plan->n_preempts++] = victim;
         return;
     }

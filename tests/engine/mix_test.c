@@ -12,7 +12,7 @@
 
 struct tally {
     int64_t n_requests, n_preempted, n_chunks, n_hits, n_cancelled, n_crashed, n_lease, n_deadline;
-    int64_t n_side_by_side, n_rounds_saved, n_cuts, n_full;
+    int64_t n_side_by_side, n_rounds_saved, n_cuts, n_full, n_copied;
 };
 
 static void make_options(struct rng *rng, const struct schedule_policy *policy,
@@ -26,6 +26,7 @@ static void make_options(struct rng *rng, const struct schedule_policy *policy,
     o->n_tokens_max = 160;
     o->pool_bytes = 9000 + rng_below(rng, 9000);
     o->body_bytes = 60000;
+    o->swap_bytes = rng_below(rng, 2) == 0 ? 0 : 2000 + rng_below(rng, 20000);
     o->chunk_tokens = 8 + (int32_t)rng_below(rng, 32);
     o->n_lanes = policy == &greedy_policy ? 1 + (int32_t)rng_below(rng, 2) : 1;
     o->n_rounds_max = rng_below(rng, 2) == 0 ? 1 : 4096;
@@ -111,6 +112,7 @@ static void run_mix(uint64_t seed, const struct schedule_policy *policy, struct 
     tally->n_side_by_side += w.fake.n_side_by_side;
     tally->n_rounds_saved += w.fake.n_rounds_saved;
     tally->n_cuts += w.fake.n_cuts;
+    tally->n_copied += w.fake.n_copied;
     world_close(&w);
 }
 
@@ -118,11 +120,12 @@ static void print(const char *name, const struct tally *t)
 {
     printf("%s: %lld requests, %lld preemptions, %lld chunks, %lld prefix hits, %lld cancelled, "
            "%lld deadlines, %lld crashes, %lld leases over, %lld full, %lld side by side, %lld "
-           "rounds held, %lld cuts\n",
+           "rounds held, %lld cuts, %lld back from the host\n",
            name, (long long)t->n_requests, (long long)t->n_preempted, (long long)t->n_chunks,
            (long long)t->n_hits, (long long)t->n_cancelled, (long long)t->n_deadline,
            (long long)t->n_crashed, (long long)t->n_lease, (long long)t->n_full,
-           (long long)t->n_side_by_side, (long long)t->n_rounds_saved, (long long)t->n_cuts);
+           (long long)t->n_side_by_side, (long long)t->n_rounds_saved, (long long)t->n_cuts,
+           (long long)t->n_copied);
 }
 
 static void same_tokens_under_the_tests_policy(void **state)
@@ -135,7 +138,7 @@ static void same_tokens_under_the_tests_policy(void **state)
     print("greedy", &tally);
     assert_true(tally.n_preempted >= 1000 && tally.n_chunks >= 1000 && tally.n_hits >= 1000);
     assert_true(tally.n_cancelled > 50 && tally.n_crashed > 50 && tally.n_lease > 50);
-    assert_true(tally.n_deadline > 20 && tally.n_full > 20);
+    assert_true(tally.n_deadline > 20 && tally.n_full > 20 && tally.n_copied > 200);
     assert_true(tally.n_side_by_side > 300 && tally.n_rounds_saved > 50 && tally.n_cuts > 10);
 }
 

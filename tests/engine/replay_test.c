@@ -27,6 +27,7 @@ static void make_options(struct rng *rng, const struct schedule_policy *policy,
     o->n_tokens_max = 160;
     o->pool_bytes = 9000 + rng_below(rng, 9000);
     o->body_bytes = 60000;
+    o->swap_bytes = rng_below(rng, 2) == 0 ? 0 : 2000 + rng_below(rng, 20000);
     o->chunk_tokens = 8 + (int32_t)rng_below(rng, 32);
     o->n_rounds_max = rng_below(rng, 2) == 0 ? 1 : 4096;
 }

@@ -112,6 +112,7 @@ void world_open(struct world *w, const struct world_options *o)
     w->engine = engine_open(&(struct engine_options){
         .memory_bytes = o->pool_bytes,
         .body_bytes = o->body_bytes,
+        .swap_bytes = o->swap_bytes,
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,

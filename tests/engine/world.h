@@ -12,7 +12,7 @@ struct world_options {
     int32_t n_services, n_lanes, n_rounds_max;
     uint32_t n_requests, n_requests_max; /* of the world's table, of the engine's */
     int32_t n_tokens_max;
-    int64_t pool_bytes, body_bytes;
+    int64_t pool_bytes, body_bytes, swap_bytes;
     int32_t chunk_tokens, n_seqs_max;
     bool has_prefix_cache, stays_closed; /* stays_closed: no service is opened */
     struct engine_log *log;              /* NULL = none */

@@ -147,6 +147,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, int6
         .n_lanes = has_lanes ? (int)COUNT_OF(lanes) : 1,
         .lanes = has_lanes ? lanes : NULL,
         .pad_tokens = has_lanes ? 64 : 0,
+        .swap_bytes = has_lanes ? 20 << 10 : 0,
         .trace = mix->trace,
         .n_services = N_MODELS,
         .services = mix->services,
@@ -381,7 +382,7 @@ static void test_same_tokens_under_duress(void **state)
            "of a prefill and another model's decode at once\n",
            (long long)t.n_preempted, (long long)t.n_swapped, (long long)t.n_pads,
            (long long)t.n_invalid, (long long)t.n_side_by_side);
-    assert_true(t.n_preempted >= 100 && t.n_hits >= 100);
+    assert_true(t.n_preempted >= 100 && t.n_hits >= 100 && t.n_swapped >= 100);
     assert_true(t.n_pads >= 1000 && t.n_invalid >= 1000);
     assert_true(t.n_side_by_side >= 100);
 }

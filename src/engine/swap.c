@@ -1,0 +1,187 @@
+/* Requests that give way to the host pool and come back from it.
+ *
+ * Out: the blocks are copied by a batch of their own on a free lane, and fall free when it commits:
+ * only then does the request wait again, with n_host positions in host memory. Back: when a plan
+ * starts it, its table is reserved whole and a batch of copies goes ahead of the one that computes,
+ * on the same lane; batches of a lane run in turn, so the positions are there when they are read.
+ * What the host pool has no room for is dropped and computed again. */
+#include "engine/state.h"
+
+#include "metrics/trace.h"
+
+#define SWAP_BYTES_PER_S (INT64_C(4) << 30) /* until the first copy was measured */
+
+void engine_swap_open(struct engine *e)
+{
+    const struct engine_options *o = &e->options;
+    e->view.swap_bytes_per_s = o->swap_bytes_per_s > 0 ? o->swap_bytes_per_s : SWAP_BYTES_PER_S;
+    e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
+}
+
+/* The lane that disturbs the others least: the last that is free, -1 when none is. */
+static int32_t free_lane(const struct engine *e)
+{
+    for (int32_t lane = e->options.n_lanes; lane-- > 0;)
+        if (schedule_lane_is_free(&e->view, lane))
+            return lane;
+    return -1;
+}
+
+static void start_flight(struct engine *e, struct engine_flight *flight, uint8_t kind,
+                         uint16_t service, uint16_t lane)
+{
+    struct batch_item *items = flight->batch.items;
+    *flight = (struct engine_flight){ .n_rounds = 1 };
+    flight->batch = (struct batch){
+        .id = e->next_batch, .service = service, .lane = lane, .kind = kind, .items = items
+    };
+    e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
+    e->n_flights++;
+}
+
+int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
+{
+    struct engine_flight *flights[LIMIT_SERVICES] = { NULL };
+    struct batch begun[LIMIT_BATCHES];
+    int32_t lane = free_lane(e);
+    int n_begun = 0;
+    for (int32_t i = 0; i < plan->n_preempts; i++) {
+        uint32_t slot = plan->preempts[i];
+        struct request *r = &e->requests[slot];
+        struct engine_flight *flight = flights[r->service];
+        if (flight == NULL)
+            flight = engine_step_free_flight(e);
+        if (!plan->swaps[i] || lane < 0 || flight == NULL || r->state != REQUEST_RUNNING ||
+            r->n_computed == 0 || flight->batch.n_items == LIMIT_BATCH_ITEMS ||
+            !kv_host_take(e->kv, r->service, slot, r->n_computed)) {
+            engine_queue_preempt(e, slot);
+            continue;
+        }
+        if (flights[r->service] == NULL)
+            start_flight(e, flight, BATCH_COPY_OUT, r->service, (uint16_t)lane);
+        flights[r->service] = flight;
+        flight->batch.items[flight->batch.n_items++] =
+            (struct batch_item){ slot, r->n_computed, 0 };
+        r->batch = flight->batch.id;
+        e->view.n_in_flight++;
+    }
+    for (int service = 0; service < e->options.n_services; service++)
+        if (flights[service] != NULL)
+            begun[n_begun++] = flights[service]->batch;
+    if (n_begun == 0)
+        return 0;
+    e->lanes[lane] = (struct engine_lane){ .n_flights = n_begun, .until_ns = TIME_NEVER };
+    e->lane_is_busy[lane] = true;
+    e->options.exec.begin(e->options.exec.self, begun, n_begun, 1);
+    return n_begun;
+}
+
+bool engine_swap_wants_in(struct engine *e, const struct batch *batch)
+{
+    bool wants = false;
+    for (int32_t i = 0; i < batch->n_items && e->n_on_host > 0; i++) {
+        uint32_t slot = batch->items[i].slot;
+        struct request *r = &e->requests[slot];
+        if (r->n_host == 0)
+            continue;
+        CHECK(r->state == REQUEST_WAITING && e->n_table_blocks[slot] == 0);
+        r->n_computed = r->n_host; /* as if they were there: they will be, ahead of the batch */
+        wants = true;
+    }
+    return wants;
+}
+
+void engine_swap_stay_out(struct engine *e, const struct batch *batch)
+{
+    for (int32_t i = 0; i < batch->n_items && e->n_on_host > 0; i++) {
+        struct request *r = &e->requests[batch->items[i].slot];
+        if (r->n_host > 0 && r->state == REQUEST_WAITING)
+            r->n_computed = 0;
+    }
+}
+
+struct batch engine_swap_in(struct engine *e, const struct batch *batch)
+{
+    struct engine_flight *flight = engine_step_free_flight(e);
+    CHECK(flight != NULL);
+    start_flight(e, flight, BATCH_COPY_IN, batch->service, batch->lane);
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        uint32_t slot = batch->items[i].slot;
+        if (e->requests[slot].n_host > 0)
+            flight->batch.items[flight->batch.n_items++] =
+                (struct batch_item){ slot, e->requests[slot].n_host, 0 };
+    }
+    return flight->batch;
+}
+
+void engine_swap_forget(struct engine *e, uint32_t slot)
+{
+    struct request *r = &e->requests[slot];
+    if (r->n_host == 0)
+        return;
+    kv_host_put(e->kv, slot);
+    r->n_host = 0;
+    e->n_on_host--;
+}
+
+/* ---- Commit. ---- */
+
+static void came_out(struct engine *e, uint32_t slot, bool is_failed)
+{
+    struct request *r = &e->requests[slot];
+    struct engine_own *own = &e->own[slot];
+    r->batch = 0;
+    if (own->ends_what != 0 || is_failed) {
+        kv_host_put(e->kv, slot);
+    } else {
+        r->n_host = r->n_computed;
+        e->n_on_host++;
+        e->stats[r->service].n_swapped++;
+    }
+    if (own->ends_what != 0)
+        engine_queue_end(e, slot, own->ends_what, own->ends_why);
+    else
+        engine_queue_preempt(e, slot);
+}
+
+static void look_at_clock(struct engine *e, const struct batch *batch, int64_t ns)
+{
+    int64_t n_bytes = 0;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        n_bytes += batch->items[i].n_tokens * kv_layout(e->kv, batch->service)->bytes_per_token;
+    int64_t measured = (int64_t)((double)n_bytes * 1e9 / (double)max_i64(ns, 1));
+    if (!e->options.is_virtual)
+        e->view.swap_bytes_per_s += (measured - e->view.swap_bytes_per_s) / 8;
+    e->view.swap_bytes_per_s = max_i64(e->view.swap_bytes_per_s, 1);
+}
+
+void engine_swap_commit(struct engine *e, struct engine_flight *flight,
+                        const struct engine_exec_done *done)
+{
+    struct batch *batch = &flight->batch;
+    bool is_out = batch->kind == BATCH_COPY_OUT;
+    int64_t n_tokens = 0;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        n_tokens += batch->items[i].n_tokens;
+    look_at_clock(e, batch, done->end_ns - done->begin_ns);
+    if (e->options.trace != NULL)
+        metrics_trace_add(e->options.trace,
+                          &(struct metrics_trace_batch){ .engine = e->options.id,
+                                                         .lane = batch->lane,
+                                                         .service = e->specs[batch->service].name,
+                                                         .kind = is_out ? "copy out" : "copy in",
+                                                         .n_items = batch->n_items,
+                                                         .n_tokens = n_tokens,
+                                                         .n_rounds = 1,
+                                                         .begin_ns = done->begin_ns,
+                                                         .end_ns = done->end_ns });
+    engine_commit_land(e, flight);
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        if (is_out)
+            came_out(e, batch->items[i].slot, done->is_failed);
+        else
+            engine_swap_forget(e, batch->items[i].slot);
+    }
+    CHECK(is_out || !done->is_failed); /* what computes behind it reads what it brought */
+    batch->n_items = 0;
+}

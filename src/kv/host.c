@@ -1,0 +1,102 @@
+/* The host tier: where the KV of requests that gave way lies until they come back.
+ *
+ * A bounded range of host memory, cut into pages that hold one block of the largest shape, or
+ * several of smaller ones. A request's pages are a list through `next`. */
+#include "kv/pool.h"
+
+#include "base/mem.h"
+#include <string.h>
+
+void kv_host_open(struct kv *kv)
+{
+    struct kv_host *host = &kv->host;
+    for (int i = 0; i < kv->options.n_services; i++)
+        host->page_bytes = max_i64(host->page_bytes, kv->services[i].layout.block_bytes);
+    int64_t n_pages = min_i64(kv->options.host_bytes / host->page_bytes, KV_NONE - 1);
+    host->first_free = KV_NONE;
+    if (n_pages <= 0)
+        return;
+    host->n_pages = host->n_free = (uint32_t)n_pages;
+    host->next = mem_take(host->n_pages * sizeof(*host->next));
+    host->held = mem_take(kv->options.n_requests_max * sizeof(*host->held));
+    for (uint32_t page = host->n_pages; page-- > 0;) {
+        host->next[page] = host->first_free;
+        host->first_free = page;
+    }
+    if (!kv->options.is_virtual)
+        host->base = kv_range_take(n_pages * host->page_bytes);
+}
+
+void kv_host_close(struct kv *kv)
+{
+    if (kv->host.base != NULL)
+        kv_range_give(kv->host.base, kv->host.n_pages * kv->host.page_bytes);
+    mem_give(kv->host.next);
+    mem_give(kv->host.held);
+}
+
+int64_t kv_host_free_bytes(const struct kv *kv)
+{
+    return kv->host.n_free * kv->host.page_bytes;
+}
+
+/* Blocks of the service that one page holds. */
+static int64_t blocks_per_page(const struct kv *kv, int service)
+{
+    return kv->host.page_bytes / kv->services[service].layout.block_bytes;
+}
+
+bool kv_host_take(struct kv *kv, int service, uint32_t slot, int32_t n_tokens)
+{
+    struct kv_host *host = &kv->host;
+    if (host->n_pages == 0)
+        return false;
+    int64_t n_blocks = kv_blocks_for(n_tokens, kv->services[service].layout.block_tokens);
+    int64_t n_pages = div_up_i64(n_blocks, blocks_per_page(kv, service));
+    CHECK(slot < kv->options.n_requests_max && host->held[slot].n_blocks == 0 && n_blocks > 0);
+    if (n_pages > host->n_free)
+        return false;
+    uint32_t last = KV_NONE;
+    host->held[slot] = (struct kv_host_held){ (uint32_t)n_blocks, host->first_free };
+    for (int64_t i = 0; i < n_pages; i++) {
+        last = host->first_free;
+        host->first_free = host->next[last];
+    }
+    host->next[last] = KV_NONE;
+    host->n_free -= (uint32_t)n_pages;
+    return true;
+}
+
+void kv_host_put(struct kv *kv, uint32_t slot)
+{
+    struct kv_host *host = &kv->host;
+    if (host->n_pages == 0 || host->held[slot].n_blocks == 0)
+        return;
+    for (uint32_t page = host->held[slot].first, next; page != KV_NONE; page = next) {
+        next = host->next[page];
+        host->next[page] = host->first_free;
+        host->first_free = page;
+        host->n_free++;
+    }
+    host->held[slot] = (struct kv_host_held){ 0, KV_NONE };
+}
+
+void kv_host_copy(const struct kv *kv, int service, uint32_t slot, bool is_out)
+{
+    const struct kv_host *host = &kv->host;
+    const struct kv_layout *layout = &kv->services[service].layout;
+    int32_t n_blocks;
+    const uint32_t *blocks = kv_table(kv, slot, &n_blocks);
+    uint32_t page = host->held[slot].first;
+    int64_t per_page = blocks_per_page(kv, service), per_unit = layout->blocks_per_unit;
+    CHECK(host->held[slot].n_blocks <= (uint32_t)n_blocks && kv->base != NULL);
+    for (int64_t i = 0; i < host->held[slot].n_blocks; i++) {
+        unsigned char *there =
+            host->base + page * host->page_bytes + i % per_page * layout->block_bytes;
+        unsigned char *here = kv->base + blocks[i] / per_unit * kv->options.unit_bytes +
+                              blocks[i] % per_unit * layout->block_bytes;
+        memcpy(is_out ? there : here, is_out ? here : there, (size_t)layout->block_bytes);
+        if (i % per_page == per_page - 1)
+            page = host->next[page];
+    }
+}

@@ -44,7 +44,7 @@ struct config {
         n_connections_max;
     int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,
         report_ns;
-    int64_t log_engine_bytes;
+    int64_t log_engine_bytes, swap_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json;
     int n_models;

@@ -51,6 +51,8 @@ static const struct config_key global_keys[] = {
       "machine's" },
     { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
       "at most so many of them for KV; 0: what weights leave" },
+    { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
+      "host memory of each engine for the KV of requests that give way; 0: they compute again" },
     { "max_requests", CONFIG_COUNT, GLOBAL(n_requests_max), 1, 1 << 19,
       "requests admitted at once; more are answered 429" },
     { "max_batch", CONFIG_COUNT, GLOBAL(n_batch_max), 1, LIMIT_BATCH_ITEMS,

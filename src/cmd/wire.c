@@ -283,6 +283,7 @@ static void open_unit(struct house *house, int e)
                               .n_tokens_max = house->n_tokens_max,
                               .n_lanes = place->lanes.n,
                               .lanes = place->lanes.shares,
+                              .swap_bytes = config->swap_bytes,
                               .pad_tokens = has_pads ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = house->services,

@@ -43,7 +43,11 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     e->index = index;
     e->services = own != NULL ? own->services : UINT64_MAX;
     e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
+    if (o->swap_bytes_per_s > 0)
+        sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
     e->engine = engine_open(&(struct engine_options){
+        .swap_bytes = o->swap_bytes,
+        .swap_bytes_per_s = o->swap_bytes_per_s,
         .id = index,
         .memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes,
         .n_requests_max = o->n_requests_max,

@@ -34,8 +34,9 @@ struct sim_options {
     const struct sim_service *services;
     int64_t memory_bytes;                  /* of one engine */
     const struct sim_engine_spec *engines; /* (n_engines); NULL = equal, each with all services */
-    uint32_t n_requests_max; /* of one engine; what does not fit is held at the door */
-    uint32_t n_live_max;     /* requests in the simulation at once; 0 = 65,536 */
+    uint32_t n_requests_max;              /* of one engine; what does not fit is held at the door */
+    uint32_t n_live_max;                  /* requests in the simulation at once; 0 = 65,536 */
+    int64_t swap_bytes, swap_bytes_per_s; /* of an engine's host pool; the link, 0 = 4 GiB/s */
     int32_t n_tokens_max;
     int32_t
         block_tokens; /* of every service's KV blocks; 0 = what wastes least (kv_choose_layout) */

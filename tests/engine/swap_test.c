@@ -1,0 +1,72 @@
+/* A request that gives way to the host resumes where it was; without room there it computes again;
+ * whatever ends it gives the room back. */
+#include "../test.h"
+#include "base/time.h"
+#include "greedy.h"
+#include "world.h"
+
+static struct world w;
+
+/* Four requests in a pool that holds about two of them. */
+static void run(int64_t swap_bytes, int64_t *n_swapped, int64_t *n_preempted, bool cancels)
+{
+    struct world_options o;
+    static struct engine_report report;
+    world_options_init(&o);
+    o.pool_bytes = 4096;
+    o.swap_bytes = swap_bytes;
+    o.has_prefix_cache = false;
+    o.n_rounds_max = 1;
+    world_open(&w, &o);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(world_submit(
+            &w, &(struct world_ask){ .index = i, .n_prompt = 40 + (int32_t)i, .n_new = 90 }));
+    for (int i = 0; i < 3000 && !engine_is_idle(w.engine); i++) {
+        world_run(&w, w.clock_ns + 500000);
+        if (cancels && i % 100 == 99)
+            world_cancel(&w, (uint32_t)(i / 100) % 4);
+    }
+    world_finish(&w);
+    engine_report(w.engine, &report, w.clock_ns);
+    *n_swapped = report.services[0].n_swapped;
+    *n_preempted = report.services[0].n_preempted;
+    for (uint32_t i = 0; i < 4; i++) /* world_close has compared the tokens */
+        assert_true(w.requests[i].is_over);
+    world_close(&w);
+}
+
+static void it_resumes_where_it_was(void **state)
+{
+    int64_t n_swapped, n_preempted, n_copied;
+    (void)state;
+    run(1 << 20, &n_swapped, &n_preempted, false);
+    n_copied = w.fake.n_copied;
+    assert_true(n_swapped > 0 && n_swapped <= n_preempted && n_copied == n_swapped);
+}
+
+static void without_room_it_computes_again(void **state)
+{
+    int64_t n_swapped, n_preempted;
+    (void)state;
+    run(0, &n_swapped, &n_preempted, false);
+    assert_true(n_swapped == 0 && n_preempted > 0);
+    run(300, &n_swapped, &n_preempted, false); /* less than any of them needs */
+    assert_true(n_swapped == 0 && n_preempted > 0);
+}
+
+static void a_cancel_gives_the_room_back(void **state)
+{
+    int64_t n_swapped, n_preempted;
+    (void)state;
+    run(1 << 20, &n_swapped, &n_preempted, true); /* world_close: nothing is left behind */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_resumes_where_it_was),
+        cmocka_unit_test(without_room_it_computes_again),
+        cmocka_unit_test(a_cancel_gives_the_room_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

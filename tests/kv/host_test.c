@@ -1,0 +1,112 @@
+/* The host tier: what is copied out comes back the same, its room is bounded and never lost. */
+#include "../test.h"
+#include "base/rng.h"
+#include "kv/kv.h"
+
+#include <string.h>
+
+enum { N_SLOTS = 12, N_TOKENS_MAX = 100, N_SERVICES = 2, HOST_BYTES = 12000 };
+
+static struct kv *kv;
+static struct kv_layout layouts[N_SERVICES];
+
+static void open_pool(void)
+{
+    const int64_t bytes_per_token[N_SERVICES] = { 16, 40 };
+    struct kv_service_options services[N_SERVICES];
+    double waste;
+    int64_t unit = kv_choose_layout(N_SERVICES, bytes_per_token, 2048, layouts, &waste);
+    for (int i = 0; i < N_SERVICES; i++)
+        services[i] = (struct kv_service_options){ .layout = layouts[i] };
+    kv = kv_open(&(struct kv_options){ .pool_bytes_max = 100 * unit,
+                                       .pool_bytes = 100 * unit,
+                                       .unit_bytes = unit,
+                                       .n_services = N_SERVICES,
+                                       .services = services,
+                                       .n_requests_max = N_SLOTS,
+                                       .n_tokens_max = N_TOKENS_MAX,
+                                       .host_bytes = HOST_BYTES });
+}
+
+/* Byte k of the slot's block, as filled by its owner. */
+static unsigned char *block_at(int service, uint32_t slot, int32_t i)
+{
+    int32_t n_blocks;
+    uint32_t id = kv_table(kv, slot, &n_blocks)[i], per_unit;
+    per_unit = (uint32_t)layouts[service].blocks_per_unit;
+    assert_true(i < n_blocks);
+    return kv_base(kv) + id / per_unit * kv_unit_bytes(kv) +
+           id % per_unit * layouts[service].block_bytes;
+}
+
+static void fill(int service, uint32_t slot, int32_t n_tokens, bool is_check, int seed)
+{
+    int64_t n = kv_blocks_for(n_tokens, layouts[service].block_tokens);
+    for (int32_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < layouts[service].block_bytes; k++) {
+            unsigned char value = (unsigned char)rng_at((uint64_t)seed, (uint64_t)i, (uint64_t)k);
+            if (is_check)
+                assert_int_equal(block_at(service, slot, i)[k], value);
+            else
+                block_at(service, slot, i)[k] = value;
+        }
+}
+
+static void take(int service, uint32_t slot, int32_t n_tokens)
+{
+    const struct kv_need need = { .slot = slot, .n_tokens = n_tokens };
+    assert_true(kv_reserve(kv, service, &need, 1));
+}
+
+static void what_goes_out_comes_back(void **state)
+{
+    struct rng rng;
+    int32_t n_tokens[N_SLOTS] = { 0 };
+    int seeds[N_SLOTS], n_out = 0, n_full = 0;
+    (void)state;
+    open_pool();
+    rng_init(&rng, test_seed(3), 0);
+    int64_t all = kv_host_free_bytes(kv);
+    assert_true(all > 0 && all <= HOST_BYTES);
+    for (int step = 0; step < 2000; step++) {
+        uint32_t slot = rng_below(&rng, N_SLOTS);
+        int service = (int)slot % N_SERVICES;
+        if (n_tokens[slot] > 0) { /* into other blocks than before */
+            take(service, slot, n_tokens[slot]);
+            kv_host_copy(kv, service, slot, false);
+            fill(service, slot, n_tokens[slot], true, seeds[slot]);
+            kv_host_put(kv, slot);
+            kv_release(kv, slot);
+            n_tokens[slot] = 0;
+            continue;
+        }
+        int32_t n = 1 + (int32_t)rng_below(&rng, N_TOKENS_MAX);
+        int64_t before = kv_host_free_bytes(kv);
+        take(service, slot, n);
+        if (kv_host_take(kv, service, slot, n)) {
+            seeds[slot] = step;
+            fill(service, slot, n, false, step);
+            kv_host_copy(kv, service, slot, true);
+            n_tokens[slot] = n;
+            n_out++;
+        } else {
+            n_full++;
+            assert_int_equal(kv_host_free_bytes(kv), before);
+        }
+        kv_release(kv, slot);
+        assert_true(kv_is_sound(kv));
+    }
+    assert_true(n_out > 300 && n_full > 50);
+    assert_false(kv_is_idle(kv));
+    for (uint32_t slot = 0; slot < N_SLOTS; slot++)
+        kv_host_put(kv, slot);
+    assert_int_equal(kv_host_free_bytes(kv), all);
+    assert_true(kv_is_idle(kv));
+    kv_close(kv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(what_goes_out_comes_back) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,6 +1,7 @@
 /* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
  * what ended are free again. */
 #include "engine/state.h"
+#include "engine/swap.h"
 
 #include "metrics/trace.h"
 

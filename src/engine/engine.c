@@ -2,6 +2,7 @@
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
 #include "engine/state.h"
+#include "engine/swap.h"
 
 #include "base/mem.h"
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* The ways of a request through an engine: slots, waiting lists, running arrays. See state.h. */
 #include "engine/state.h"
+#include "engine/swap.h"
 
 #include <string.h>
 

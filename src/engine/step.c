@@ -5,6 +5,7 @@
  * is asked again at once. Batches of one lane go to the executor in one begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
 #include "engine/state.h"
+#include "engine/swap.h"
 
 #include "base/log.h"
 

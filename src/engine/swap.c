@@ -5,7 +5,7 @@
  * starts it, its table is reserved whole and a batch of copies goes ahead of the one that computes,
  * on the same lane; batches of a lane run in turn, so the positions are there when they are read.
  * What the host pool has no room for is dropped and computed again. */
-#include "engine/state.h"
+#include "engine/swap.h"
 
 #include "metrics/trace.h"
 

@@ -36,7 +36,7 @@ def record_replays_equal(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "engine.log")
         for policy in ("db-share", "fcfs"):
-            with Shoal(shoal, "--policy", policy, "--log-engine", log, "--kv-bytes", "4MiB", "--max-batch", "8", "--chunk-tokens", "32", "--max-batch-tokens",
+            with Shoal(shoal, "--policy", policy, "--log-engine", log, "--kv-bytes", "4MiB", "--swap-bytes", "8MiB", "--max-batch", "8", "--chunk-tokens", "32", "--max-batch-tokens",
                        "64", models=paths(models)) as server:
                 burst(server, 30, 1)
                 until(server.is_clear)

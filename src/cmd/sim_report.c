@@ -25,8 +25,8 @@ void sim_report_one(const struct scenario *scenario, const struct sim_case *c, s
     metrics_score_print_table(&sheet, out);
     metrics_score_print_attainment(&sheet, out);
     str_printf(out,
-               "devices %lld, busy %.2f%% of the time; %lld batches, %.4g requests of each in the "
-               "mean; at most %lld held at the door\n",
+               "devices %lld, busy %.2f%% of the time; %lld batches, each gave %.4g tokens in "
+               "the mean; at most %lld held at the door\n",
                (long long)c->world.n_devices, 100 * busy_of(c, scenario),
                (long long)c->report.n_rounds,
                c->report.n_rounds > 0

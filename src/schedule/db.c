@@ -1,18 +1,24 @@
-/* Doubling budget: the service whose request has the smallest Q L-hat goes first (SeaLLM section
- * 4.3, corrected as ALGORITHMS 1.3 and 1.4 say).
+/* Doubling budget and its kin: the service whose request has the smallest Q L-hat goes first
+ * (SeaLLM section 4.3, corrected as ALGORITHMS 1.3 and 1.4 say).
  *
  * db-literal compares waiting and running requests as the paper's listing does: new requests wait
  * until those that run have used up a budget. db-turn chooses the service by that order and inside
  * it takes prompts first. db-share, the default, does so among services whose bucket of device time
  * is not empty, or among all when every bucket is.
  *
- * Starvation: a request that was not served for theta = max(3 s, 2.5 L-hat) goes before all others,
- * those that starve longest first. Bound: once starved, only requests starved earlier and the batch
- * in flight run before it, as long as the pool has blocks for it. When it lacks blocks nobody else
- * starts, those that run go on in their order, and whoever has spent two budgets B since he
- * started gives way; so the wait for blocks ends too. (To give way at once would, in overload,
- * throw out every request after its prompt: with thousands starved nobody would get a second
- * token.) */
+ * db-exact is the paper's equation 7 with lengths that are known (predicted by an oracle):
+ * remaining time alone times L-hat; a bound, not a policy to serve with. mlfq is FastServe's
+ * skip-join multi-level feedback queue (ALGORITHMS 6.5): by level, then by when it joined the
+ * level; a batch is of one service and one phase.
+ *
+ * Starvation (mlfq: only who idles for 3 s rises to level 0, looked at every 1000 batches; that is
+ * the paper's rule, and no bound): a request that was not served for theta = max(3 s, 2.5 L-hat)
+ * goes before all others, those that starve longest first. Bound: once starved, only requests
+ * starved earlier and the batch in flight run before it, as long as the pool has blocks for it.
+ * When it lacks blocks nobody else starts, those that run go on in their order, and whoever has
+ * spent two budgets B since he started gives way; so the wait for blocks ends too. (To give way at
+ * once would, in overload, throw out every request after its prompt: with thousands starved nobody
+ * would get a second token.) */
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/fill.h"
@@ -34,6 +40,11 @@ static bool is_before(const void *state, const struct schedule_view *view, uint3
     const struct request *x = &view->requests[a], *y = &view->requests[b];
     if (x->priority != y->priority)
         return x->priority < y->priority;
+    if (db->variant == DB_MLFQ) {
+        if (db->slots[a].level != db->slots[b].level)
+            return db->slots[a].level < db->slots[b].level;
+        return db->slots[a].seq < db->slots[b].seq;
+    }
     double length_x = (double)max_i64(view->services[x->service].solo_ns, 1);
     double length_y = (double)max_i64(view->services[y->service].solo_ns, 1);
     double o_x = (double)db->slots[a].budget_ps * length_x;
@@ -106,7 +117,7 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
     const struct request *r = &fill->view->requests[slot];
     bool is_waiting = r->state == REQUEST_WAITING;
     unsigned own_parts = *parts;
-    if (db->variant == DB_LITERAL)
+    if (db_is_by_phase(db->variant))
         own_parts = is_waiting ? FILL_WAITING : FILL_RUNNING;
     if (is_waiting) {
         int64_t n_blocks = schedule_fill_lacks(fill->view, slot);
@@ -145,7 +156,7 @@ static struct pick pick_first(const struct db *db, const struct schedule_view *v
                               const uint64_t tried[2], bool all_are_eligible)
 {
     struct pick best = { SCHEDULE_NONE, 0, 0 };
-    bool is_literal = db->variant == DB_LITERAL;
+    bool is_by_phase = db_is_by_phase(db->variant);
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];
         if (!s->is_open || s->n_waiting + s->n_running == 0 ||
@@ -153,11 +164,11 @@ static struct pick pick_first(const struct db *db, const struct schedule_view *v
             continue;
         uint64_t bit = UINT64_C(1) << i;
         struct pick waiting = { tree_first(&db->services[i].waiting), i,
-                                is_literal ? FILL_WAITING : parts };
-        struct pick running = { db->services[i].best, i, is_literal ? FILL_RUNNING : parts };
+                                is_by_phase ? FILL_WAITING : parts };
+        struct pick running = { db->services[i].best, i, is_by_phase ? FILL_RUNNING : parts };
         if ((tried[0] & bit) == 0 && (parts & FILL_WAITING) != 0)
             consider(db, view, &best, &waiting);
-        if ((tried[is_literal] & bit) == 0)
+        if ((tried[is_by_phase] & bit) == 0)
             consider(db, view, &best, &running);
     }
     return best;
@@ -177,24 +188,41 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
                 schedule_fill_serve(fill, pick.service, pick.parts, SCHEDULE_NONE);
             if (filled != FILLED_NOTHING)
                 return filled;
-            bool is_running = db->variant == DB_LITERAL && pick.parts == FILL_RUNNING;
+            bool is_running = db_is_by_phase(db->variant) && pick.parts == FILL_RUNNING;
             tried[is_running] |= UINT64_C(1) << pick.service;
         }
     }
     return FILLED_NOTHING;
 }
 
+/* A hold of mlfq ends with the step in which somebody sinks to the next level, and when those that
+ * idle are looked for: so single steps would give the same levels. */
+static int64_t next_sinking_ns(const struct db *db, const struct schedule_view *view,
+                               struct schedule_fill *fill)
+{
+    int64_t ns = INT64_MAX / 2;
+    for (int32_t i = 0; i < fill->batch->n_items; i++) {
+        const struct db_slot *own = &db->slots[fill->batch->items[i].slot];
+        int64_t left_ns = schedule_db_state_quantum_ns(db, own->level) - own->spent_ps / 1000;
+        ns = min_i64(ns, max_i64(left_ns, 0));
+    }
+    fill->n_rounds_most = (int32_t)(db->config.mlfq_n_steps - db->n_steps);
+    return view->now_ns + ns + 1;
+}
+
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct db *db = state;
-    struct schedule_order order = { db, first_waiting, next_waiting, is_before, true };
+    struct schedule_order order = { db, first_waiting, next_waiting, is_before, true, NULL };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);
     if (view->lane_is_busy[0])
         return;
     unsigned parts = FILL_ALL;
     enum schedule_filled filled = FILLED_NOTHING;
-    uint32_t starved = find_starved(db, view, parts);
+    uint32_t starved = SCHEDULE_NONE;
+    if (db->variant != DB_MLFQ)
+        starved = find_starved(db, view, parts);
     if (starved != SCHEDULE_NONE)
         filled = serve_starved(&fill, db, starved, &parts);
     if (filled == FILLED_NOTHING && parts != FILL_ALL) { /* it waits for blocks */
@@ -207,6 +235,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (filled != FILLED_BATCH)
         return;
     int64_t until_ns = db->variant == DB_SHARE ? db->next_share_ns : TIME_NEVER;
+    if (db->variant == DB_MLFQ)
+        until_ns = next_sinking_ns(db, view, &fill);
     if (until_ns > view->now_ns)
         schedule_fill_hold(&fill, until_ns);
 }
@@ -222,6 +252,16 @@ static void open_turn(void *state, const struct schedule_limits *limits,
                       const struct schedule_config *config)
 {
     schedule_db_state_open(state, limits, config, DB_TURN);
+}
+static void open_exact(void *state, const struct schedule_limits *limits,
+                       const struct schedule_config *config)
+{
+    schedule_db_state_open(state, limits, config, DB_EXACT);
+}
+static void open_mlfq(void *state, const struct schedule_limits *limits,
+                      const struct schedule_config *config)
+{
+    schedule_db_state_open(state, limits, config, DB_MLFQ);
 }
 static void open_share(void *state, const struct schedule_limits *limits,
                        const struct schedule_config *config)
@@ -250,6 +290,22 @@ const struct schedule_policy schedule_db_share = {
     .summary = "doubling budget within computed shares of device time",
     .state_bytes = schedule_db_state_bytes,
     .open = open_share,
+    .plan = plan,
+    .saw = schedule_db_state_saw,
+};
+const struct schedule_policy schedule_db_exact = {
+    .name = "db-exact",
+    .summary = "remaining time alone, from predicted lengths, times the model's mean: a bound",
+    .state_bytes = schedule_db_state_bytes,
+    .open = open_exact,
+    .plan = plan,
+    .saw = schedule_db_state_saw,
+};
+const struct schedule_policy schedule_mlfq = {
+    .name = "mlfq",
+    .summary = "feedback queues of doubling quanta; long prompts join lower (FastServe)",
+    .state_bytes = schedule_db_state_bytes,
+    .open = open_mlfq,
     .plan = plan,
     .saw = schedule_db_state_saw,
 };

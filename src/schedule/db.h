@@ -3,17 +3,23 @@
  * One block of memory: this struct, the services, a record and two tree nodes per slot. Waiting
  * requests of a service stand in two trees (by key, by when they were last served); of the running
  * ones only the first by key and the longest unserved are kept, found anew after each batch. A
- * request's key is its priority, then its budget Q; L-hat enters when services are compared. */
+ * request's key is its priority, then its budget Q (mlfq: its level); L-hat enters when services
+ * are compared. */
 #pragma once
 #include "base/tree.h"
 #include "schedule/share.h"
 
-enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE };
+enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE, DB_EXACT, DB_MLFQ };
+/* Do waiting and running requests of a service compete, batch against batch? */
+static inline bool db_is_by_phase(enum db_variant variant)
+{
+    return variant == DB_LITERAL || variant == DB_MLFQ;
+}
 
 struct db_slot {
-    int64_t budget_ps; /* Q */
-    int64_t spent_ps;  /* charged since it started or was started again */
-    uint64_t seq;      /* of arrival here: ties */
+    int64_t budget_ps; /* Q; db-exact: what it still needs alone */
+    int64_t spent_ps;  /* charged since it started or was started again; mlfq: at this level */
+    uint64_t seq;      /* of arrival here: ties; mlfq: of joining its level */
     uint8_t level;
     bool is_waiting;
 };
@@ -30,6 +36,7 @@ struct db {
     int32_t n_services;
     uint64_t seq;
     int64_t next_share_ns;
+    int64_t n_steps;             /* mlfq: batches since requests that idle were last looked for */
     struct db_service *services; /* into this same block, as all that follow */
     struct db_slot *slots;
     struct tree_node *key_nodes, *unserved_nodes;
@@ -39,5 +46,7 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
                             const struct schedule_config *config, enum db_variant variant);
 void schedule_db_state_saw(void *state, const struct schedule_view *view,
                            const struct schedule_event *event);
+/* mlfq: device time that a request may have at its level before it sinks. */
+int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);

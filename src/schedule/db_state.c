@@ -128,11 +128,56 @@ static void charge_item(struct db *db, const struct schedule_view *view,
     charge_decodes(slot, &service->perf, n_known, n_decodes, fresh_ps);
 }
 
+/* ---- Known lengths: db-exact. ---- */
+
+/* What the request still needs when it runs alone: the T' of the paper's equation 7. */
+static int64_t remaining_ps(const struct schedule_view *view, const struct request *r)
+{
+    const struct schedule_service *s = &view->services[r->service];
+    int64_t n_done = r->n_tokens - r->n_prompt;
+    int64_t n_all = r->n_predicted > 0 ? r->n_predicted : max_i64((int64_t)s->n_output_mean, 1);
+    int64_t n_left = max_i64(n_all - n_done, 1), n_lacking = schedule_lacking(r);
+    int64_t ps = n_lacking > 1 ? perf_solo_ps(&s->perf, n_lacking, n_left)
+                               : perf_decode_span_ps(&s->perf, 1, r->n_tokens, n_left);
+    return max_i64(min_i64(ps, budget_ps_max), 1);
+}
+
+/* ---- Levels: mlfq. ---- */
+
+int64_t schedule_db_state_quantum_ns(const struct db *db, int level)
+{
+    return max_i64(min_i64(db->config.mlfq_ns_quantum, TIME_NS_PER_S), 1) << level;
+}
+
+/* A long prompt joins where its first batch fits into the quantum: skip-join. */
+static uint8_t level_of_prompt(const struct db *db, const struct schedule_view *view,
+                               const struct request *r)
+{
+    int64_t ps = prefill_ps(&view->services[r->service].perf, r->n_tokens);
+    uint8_t level = 0;
+    while (level < LEVEL_MAX && schedule_db_state_quantum_ns(db, level) < ps / 1000)
+        level++;
+    return level;
+}
+
+static void charge_level(struct db *db, struct db_slot *slot, int64_t elapsed_ns)
+{
+    slot->spent_ps += elapsed_ns * 1000;
+    if (slot->spent_ps <= schedule_db_state_quantum_ns(db, slot->level) * 1000)
+        return;
+    if (slot->level < LEVEL_MAX)
+        slot->level++;
+    slot->spent_ps = 0;
+    slot->seq = ++db->seq;
+}
+
 /* ---- Orders. ---- */
 
 static int64_t key_of(const struct db *db, const struct schedule_view *view, uint32_t slot)
 {
     int64_t budget = min_i64(db->slots[slot].budget_ps / 1000, key_budget_max);
+    if (db->variant == DB_MLFQ)
+        budget = db->slots[slot].level;
     return view->requests[slot].priority * (key_budget_max + 1) + budget;
 }
 
@@ -141,8 +186,10 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
     struct db_service *service = &db->services[view->requests[slot].service];
     struct db_slot *own = &db->slots[slot];
     tree_insert(&service->waiting, db->key_nodes, slot, key_of(db, view, slot), own->seq);
-    tree_insert(&service->unserved, db->unserved_nodes, slot, view->requests[slot].served_ns,
-                own->seq);
+    /* mlfq looks there for whom to raise: who is at the top already is not among them. */
+    if (db->variant != DB_MLFQ || own->level > 0)
+        tree_insert(&service->unserved, db->unserved_nodes, slot, view->requests[slot].served_ns,
+                    own->seq);
     own->is_waiting = true;
 }
 
@@ -152,7 +199,8 @@ static void stop_waiting(struct db *db, const struct schedule_view *view, uint32
     if (!db->slots[slot].is_waiting)
         return;
     tree_remove(&service->waiting, db->key_nodes, slot);
-    tree_remove(&service->unserved, db->unserved_nodes, slot);
+    if (db->variant != DB_MLFQ || db->slots[slot].level > 0)
+        tree_remove(&service->unserved, db->unserved_nodes, slot);
     db->slots[slot].is_waiting = false;
 }
 
@@ -179,6 +227,33 @@ static void look(struct db *db, const struct schedule_view *view, int service, u
             own->oldest = slot;
             oldest_ns = served_ns;
         }
+    }
+}
+
+/* Who was idle for long rises to the top level; looked at every mlfq_n_steps batches. */
+static void raise_idle(struct db *db, const struct schedule_view *view, int64_t now_ns)
+{
+    int64_t before_ns = now_ns - db->config.mlfq_ns_idle;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        uint32_t slot;
+        while ((slot = tree_first(&db->services[i].unserved)) != TREE_NONE &&
+               view->requests[slot].served_ns <= before_ns) {
+            stop_waiting(db, view, slot);
+            db->slots[slot].level = 0;
+            db->slots[slot].spent_ps = 0;
+            db->slots[slot].seq = ++db->seq;
+            wait(db, view, slot);
+        }
+        for (uint32_t k = 0; k < s->n_running; k++) {
+            struct db_slot *own = &db->slots[s->running[k]];
+            if (own->level == 0 || view->requests[s->running[k]].served_ns > before_ns)
+                continue;
+            own->level = 0;
+            own->spent_ps = 0;
+            own->seq = ++db->seq;
+        }
+        look(db, view, i, SCHEDULE_NONE);
     }
 }
 
@@ -228,12 +303,24 @@ static void share_out(struct db *db, const struct schedule_view *view, int64_t n
 static void saw_done(struct db *db, const struct schedule_view *view,
                      const struct schedule_event *event)
 {
-    for (int32_t i = 0; i < event->batch->n_items; i++)
-        charge_item(db, view, event, i);
+    for (int32_t i = 0; i < event->batch->n_items; i++) {
+        uint32_t slot = event->batch->items[i].slot;
+        if (db->variant == DB_MLFQ)
+            charge_level(db, &db->slots[slot], event->elapsed_ns);
+        else
+            charge_item(db, view, event, i);
+        if (db->variant == DB_EXACT)
+            db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
+    }
     if (db->variant == DB_SHARE)
         schedule_share_charge(&db->services[event->batch->service].bucket, event->now_ns,
                               event->elapsed_ns, db->config.share_ns_depth);
     look(db, view, event->batch->service, SCHEDULE_NONE);
+    db->n_steps += event->n_steps;
+    if (db->variant == DB_MLFQ && db->n_steps >= db->config.mlfq_n_steps) {
+        db->n_steps = 0;
+        raise_idle(db, view, event->now_ns);
+    }
 }
 
 static void saw_started(struct db *db, const struct schedule_view *view,
@@ -246,10 +333,25 @@ static void saw_started(struct db *db, const struct schedule_view *view,
             continue;
         is_new = true;
         stop_waiting(db, view, slot);
-        db->slots[slot].spent_ps = 0;
+        if (db->variant != DB_MLFQ)
+            db->slots[slot].spent_ps = 0;
     }
     if (is_new)
         look(db, view, event->batch->service, SCHEDULE_NONE);
+}
+
+static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    const struct request *r = &view->requests[slot];
+    struct db_slot *own = &db->slots[slot];
+    *own = (struct db_slot){ .seq = ++db->seq };
+    if (db->variant == DB_MLFQ)
+        own->level = level_of_prompt(db, view, r);
+    else if (db->variant == DB_EXACT)
+        own->budget_ps = remaining_ps(view, r);
+    else
+        own->budget_ps = schedule_db_state_budget_ps(&view->services[r->service]);
+    wait(db, view, slot);
 }
 
 void schedule_db_state_saw(void *state, const struct schedule_view *view,
@@ -260,11 +362,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
     uint32_t slot = event->slot;
     switch (event->what) {
     case SCHEDULE_ARRIVED:
-        db->slots[slot] = (struct db_slot){
-            .seq = ++db->seq,
-            .budget_ps = schedule_db_state_budget_ps(&view->services[view->requests[slot].service]),
-        };
-        wait(db, view, slot);
+        saw_arrived(db, view, slot);
         break;
     case SCHEDULE_STARTED:
         saw_started(db, view, event);
@@ -273,6 +371,8 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         saw_done(db, view, event);
         break;
     case SCHEDULE_PREEMPTED:
+        if (db->variant == DB_EXACT) /* its tokens are to be computed again */
+            db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
         wait(db, view, slot);
         look(db, view, view->requests[slot].service, slot);
         break;

@@ -67,8 +67,9 @@ static uint32_t older(const struct schedule_view *view, uint32_t a, uint32_t b)
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct fcfs *fcfs = state;
-    struct schedule_order order = { NULL, schedule_fcfs_first, schedule_fcfs_next,
-                                    schedule_fcfs_is_before, false };
+    struct schedule_order order = {
+        NULL, schedule_fcfs_first, schedule_fcfs_next, schedule_fcfs_is_before, false, NULL
+    };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &fcfs->config, &order, plan);
     if (view->lane_is_busy[0])

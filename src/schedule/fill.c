@@ -36,6 +36,11 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     kv_budget_copy(&fill->budget, view->kv);
     fill->batch = NULL;
     fill->room_state = ROOM_UNKNOWN;
+    fill->lane = 0;
+    fill->is_patient = false;
+    fill->n_units_most = INT64_MAX;
+    fill->n_units_kept = 0;
+    fill->n_rounds_most = INT32_MAX;
 }
 
 static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
@@ -59,7 +64,7 @@ static int32_t seats_left(const struct schedule_fill *fill)
 {
     int32_t n_tokens = fill->batch->n_items - fill->n_prompts + fill->n_new;
     int32_t most = min_i32(fill->config->n_seqs_max, LIMIT_BATCH_ITEMS);
-    most = min_i32(most, fill->plan->n_items_max);
+    most = min_i32(most, fill->plan->n_items_max - fill->plan->n_items);
     return min_i32(max_i32(most, 1) - fill->batch->n_items, LIMIT_BATCH_TOKENS - n_tokens);
 }
 
@@ -167,6 +172,17 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
 
 /* ---- Waiting requests. ---- */
 
+static int64_t books(const struct schedule_fill *fill, uint32_t slot)
+{
+    const struct schedule_order *order = fill->order;
+    const struct request *r = &fill->view->requests[slot];
+    if (order->books != NULL)
+        return order->books(order->state, fill->view, slot);
+    if (r->state != REQUEST_RUNNING)
+        return r->n_tokens;
+    return r->batch != 0 ? 0 : r->n_tokens + fill->view->kv->services[r->service].block_tokens;
+}
+
 /* What new requests may take: the budget less what all running requests lack to compute their known
  * tokens and one block more each. Without the first a prompt could start with the blocks of a
  * request that has just been preempted for somebody's next token, be preempted in turn, and so on
@@ -181,13 +197,9 @@ static bool find_room(struct schedule_fill *fill)
     fill->room_state = ROOM_NONE;
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];
-        int32_t ahead = fill->room.services[i].block_tokens;
         int64_t n_blocks = 0;
-        for (uint32_t k = 0; k < s->n_running; k++) {
-            const struct request *r = &view->requests[s->running[k]];
-            if (r->batch == 0)
-                n_blocks += blocks_for(fill, s->running[k], r->n_tokens + ahead);
-        }
+        for (uint32_t k = 0; k < s->n_running; k++)
+            n_blocks += blocks_for(fill, s->running[k], books(fill, s->running[k]));
         if (!kv_budget_take(&fill->room, i, n_blocks))
             return false;
     }
@@ -216,9 +228,15 @@ static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
     int64_t n_owed = room->n_units_owed, n_floor = 0;
     if (is_anybody_running(fill))
         n_floor = (int64_t)(fill->config->watermark * (double)room->n_units_open);
-    if (!kv_budget_take(room, service, schedule_fill_lacks(fill->view, slot)))
+    int64_t n_blocks = blocks_for(fill, slot, books(fill, slot));
+    if (fill->order->books != NULL)
+        n_blocks = min_i64(n_blocks,
+                           kv_budget_most_blocks(room, service) - fill->view->n_table_blocks[slot]);
+    n_blocks = max_i64(n_blocks, schedule_fill_lacks(fill->view, slot));
+    if (!kv_budget_take(room, service, n_blocks))
         return false;
-    bool fits = room->n_units_free >= n_floor;
+    bool fits = room->n_units_free >= n_floor + fill->n_units_kept &&
+                room->services[service].n_units <= fill->n_units_most;
     if (fits && !only_asks)
         return true;
     room->services[service] = before;
@@ -266,9 +284,11 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
 static void begin_batch(struct schedule_fill *fill, int service)
 {
     struct schedule_plan *plan = fill->plan;
-    fill->batch = &plan->batches[0];
-    *fill->batch =
-        (struct batch){ .service = (uint16_t)service, .kind = BATCH_COMPUTE, .items = plan->items };
+    fill->batch = &plan->batches[plan->n_batches];
+    *fill->batch = (struct batch){ .service = (uint16_t)service,
+                                   .lane = fill->lane,
+                                   .kind = BATCH_COMPUTE,
+                                   .items = plan->items + plan->n_items };
     fill->n_prompts = fill->n_new = 0;
     fill->n_blocks_short = 0;
 }
@@ -341,49 +361,88 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
 
 /* ---- Victims. ---- */
 
+enum { WORST_MAX = 16 }; /* victims that one pass over the running requests finds */
+
 struct search {
     uint32_t keep;
     int service;
     bool others_help; /* units that others give back can be taken */
     schedule_may_go may_go;
+    enum { FROM_ALL, FROM_OTHERS, FROM_OWN } from;
+    uint32_t before; /* only those ranked before this one: the others are planned */
+    int n_worst;
+    uint32_t worst[WORST_MAX]; /* the last in order first */
 };
 
-static bool is_planned(const struct schedule_plan *plan, uint32_t slot)
+static bool is_before(const struct schedule_fill *fill, uint32_t a, uint32_t b)
 {
-    for (int32_t i = 0; i < plan->n_preempts; i++)
-        if (plan->preempts[i] == slot)
-            return true;
-    return false;
+    return fill->order->is_before(fill->order->state, fill->view, a, b);
 }
 
-static uint32_t worst_of(const struct schedule_fill *fill, int service, const struct search *search,
-                         uint32_t worst)
+/* Into the worst found so far, if it is one of them. */
+static void keep_worst(const struct schedule_fill *fill, struct search *search, uint32_t slot)
+{
+    int i = search->n_worst;
+    if (i == WORST_MAX && is_before(fill, slot, search->worst[i - 1]))
+        return;
+    if (search->n_worst < WORST_MAX)
+        search->n_worst++;
+    else
+        i--;
+    for (; i > 0 && is_before(fill, search->worst[i - 1], slot); i--)
+        search->worst[i] = search->worst[i - 1];
+    search->worst[i] = slot;
+}
+
+static void look_in(const struct schedule_fill *fill, int service, struct search *search)
 {
     const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         if (fill->view->requests[slot].batch != 0 || fill->view->n_table_blocks[slot] == 0 ||
-            slot == search->keep || is_planned(fill->plan, slot) ||
+            slot == search->keep ||
+            (search->before != SCHEDULE_NONE && !is_before(fill, slot, search->before)) ||
             (search->may_go != NULL && !search->may_go(order->state, fill->view, slot)))
             continue;
-        if (worst == SCHEDULE_NONE || order->is_before(order->state, fill->view, worst, slot))
-            worst = slot;
+        keep_worst(fill, search, slot);
     }
-    return worst;
 }
 
-static uint32_t find_victim(const struct schedule_fill *fill, const struct search *search)
+/* The next few victims, worst first. False when there are none. */
+static bool find_worst(const struct schedule_fill *fill, struct search *search)
 {
-    uint32_t worst = SCHEDULE_NONE;
-    for (int i = 0; i < fill->view->n_services && search->others_help; i++) {
+    search->n_worst = 0;
+    for (int i = 0; i < fill->view->n_services; i++) {
         const struct kv_budget_service *b = &fill->view->kv->services[i];
-        if (i != search->service && b->n_units > b->n_units_min)
-            worst = worst_of(fill, i, search, worst);
+        bool is_own = i == search->service;
+        if (is_own ? search->from != FROM_OTHERS
+                   : search->from != FROM_OWN && search->others_help && b->n_units > b->n_units_min)
+            look_in(fill, i, search);
     }
-    if (worst != SCHEDULE_NONE && fill->order->spares_service)
-        return worst;
-    return worst_of(fill, search->service, search, worst);
+    if (search->n_worst > 0) {
+        search->before = search->worst[search->n_worst - 1];
+        return true;
+    }
+    if (search->from != FROM_OTHERS)
+        return false;
+    search->from = FROM_OWN;
+    search->before = SCHEDULE_NONE;
+    return find_worst(fill, search);
+}
+
+/* Blocks of the service that this victim's are worth, after all earlier ones of his service. */
+static int64_t worth(const struct schedule_fill *fill, int service, uint32_t slot, int64_t *n_given)
+{
+    int victim = fill->view->requests[slot].service;
+    int64_t n = fill->view->n_table_blocks[slot];
+    if (victim == service)
+        return n;
+    int32_t per_unit = fill->view->kv->services[victim].blocks_per_unit; /* whole units only */
+    int64_t before = n_given[victim] / per_unit;
+    n_given[victim] += n;
+    return (n_given[victim] / per_unit - before) *
+           fill->view->kv->services[service].blocks_per_unit;
 }
 
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
@@ -391,25 +450,25 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
 {
     const struct kv_budget_service *own = &fill->view->kv->services[service];
     int64_t n_units = own->n_units + div_up_i64(n_blocks, own->blocks_per_unit);
-    struct search search = { keep, service, n_units <= own->n_units_max, may_go };
+    struct search search = { .keep = keep,
+                             .service = service,
+                             .others_help = n_units <= own->n_units_max,
+                             .may_go = may_go,
+                             .from = fill->order->spares_service ? FROM_OTHERS : FROM_ALL,
+                             .before = SCHEDULE_NONE };
     struct schedule_plan *plan = fill->plan;
     int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
+    int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
-    for (int64_t n_freed = 0; n_freed < n_blocks && plan->n_preempts < LIMIT_BATCH_ITEMS;) {
-        uint32_t slot = find_victim(fill, &search);
-        if (slot == SCHEDULE_NONE)
-            break;
-        plan->swaps[plan->n_preempts] = schedule_swap_pays(fill->view, slot);
-        plan->preempts[plan->n_preempts++] = slot;
-        int victim = fill->view->requests[slot].service;
-        int64_t n = fill->view->n_table_blocks[slot];
-        if (victim != service) { /* whole units only */
-            int32_t per_unit = fill->view->kv->services[victim].blocks_per_unit;
-            int64_t before = n_given[victim] / per_unit;
-            n_given[victim] += n;
-            n = (n_given[victim] / per_unit - before) * own->blocks_per_unit;
+    while (n_freed < n_blocks && find_worst(fill, &search)) {
+        for (int i = 0; i < search.n_worst && n_freed < n_blocks; i++) {
+            uint32_t slot = search.worst[i];
+            if (plan->n_preempts == LIMIT_BATCH_ITEMS)
+                return true;
+            plan->swaps[plan->n_preempts] = schedule_swap_pays(fill->view, slot);
+            plan->preempts[plan->n_preempts++] = slot;
+            n_freed += worth(fill, service, slot, n_given);
         }
-        n_freed += n; /* an estimate: units are shared and blocks too; the next plan knows */
     }
     return plan->n_preempts > 0;
 }
@@ -448,7 +507,7 @@ static int64_t blocks_of_rounds(const struct schedule_fill *fill, int32_t n_roun
 void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
 {
     struct schedule_plan *plan = fill->plan;
-    int32_t n_rounds = fill->config->n_rounds_max;
+    int32_t n_rounds = min_i32(fill->config->n_rounds_max, fill->n_rounds_most);
     if (n_rounds <= 1 || plan->n_batches != 1 || !is_alone(fill))
         return;
     for (int32_t i = 0; i < fill->batch->n_items; i++) {
@@ -456,6 +515,9 @@ void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
         n_rounds = min_i32(n_rounds, r->n_tokens_max - r->n_tokens);
         if (r->n_lease > 0)
             n_rounds = min_i32(n_rounds, r->n_lease);
+        if (fill->order->books != NULL)
+            n_rounds =
+                (int32_t)min_i64(n_rounds, books(fill, fill->batch->items[i].slot) - r->n_tokens);
     }
     int64_t idle = kv_budget_idle_blocks(fill->view->kv, fill->batch->service);
     int32_t low = 1, high = max_i32(n_rounds, 1); /* the most rounds whose blocks are idle */

@@ -17,6 +17,9 @@ struct schedule_order {
     /* A total order over running requests of all services: the last one is preempted first. */
     bool (*is_before)(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b);
     bool spares_service; /* victims come from other services first */
+    /* Positions that are booked for a request that runs, or would be if it started now: who starts
+     * fits beside what is booked. NULL: known tokens and, for those that run, a block more. */
+    int64_t (*books)(const void *state, const struct schedule_view *view, uint32_t slot);
 };
 enum schedule_fill_part {
     FILL_WAITING = 1,
@@ -32,7 +35,12 @@ struct schedule_fill {
     const struct schedule_config *config;
     const struct schedule_order *order;
     struct schedule_plan *plan;
-    struct kv_budget budget; /* less what the batch takes */
+    uint16_t lane;        /* of the next batch; 0 at first */
+    bool is_patient;      /* running requests without blocks are left out as long as others go on */
+    int64_t n_units_most; /* that the service's waiting requests may bring it to: its quota */
+    int64_t n_units_kept; /* free units that those who start leave, beside the watermark */
+    int32_t n_rounds_most;   /* of a hold, beside the thresholds' */
+    struct kv_budget budget; /* less what the batches take */
     struct kv_budget room;   /* what requests that start may take */
     enum { ROOM_UNKNOWN, ROOM_KNOWN, ROOM_NONE } room_state;
     struct batch *batch;
@@ -44,8 +52,8 @@ struct schedule_fill {
 void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view *view,
                          const struct schedule_config *config, const struct schedule_order *order,
                          struct schedule_plan *plan);
-/* One batch of the service on lane 0, by the prompts-first rule, from the given parts. `must` (or
- * SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
+/* One more batch of the service, on fill->lane, by the prompts-first rule, from the given parts.
+ * `must` (or SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
 typedef bool (*schedule_may_go)(const void *state, const struct schedule_view *view, uint32_t slot);

@@ -3,7 +3,7 @@
 #include "schedule/policy.h"
 
 extern const struct schedule_policy schedule_fcfs, schedule_rr, schedule_db_literal,
-    schedule_db_turn, schedule_db_share;
+    schedule_db_turn, schedule_db_share, schedule_db_exact, schedule_mlfq;
 
 /* Order of arrival, as the engine keeps it: see struct schedule_order. */
 uint32_t schedule_fcfs_first(const void *state, const struct schedule_view *view, int service);

@@ -27,8 +27,9 @@ static void open(void *state, const struct schedule_limits *limits,
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct rr *rr = state;
-    struct schedule_order order = { NULL, schedule_fcfs_first, schedule_fcfs_next,
-                                    schedule_fcfs_is_before, false };
+    struct schedule_order order = {
+        NULL, schedule_fcfs_first, schedule_fcfs_next, schedule_fcfs_is_before, false, NULL
+    };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (view->lane_is_busy[0])

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct schedule_policy *const policies[] = {
-    &schedule_fcfs, &schedule_rr, &schedule_db_literal, &schedule_db_turn, &schedule_db_share,
+    &schedule_fcfs,     &schedule_rr,       &schedule_db_literal, &schedule_db_turn,
+    &schedule_db_share, &schedule_db_exact, &schedule_mlfq,
 };
 
 const struct schedule_policy *const *schedule_all(int *n)

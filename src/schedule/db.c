@@ -75,30 +75,47 @@ static int64_t theta_ns(const struct db *db, const struct schedule_service *serv
     return max_i64(db->config.starve_ns_min, (int64_t)factor);
 }
 
-/* The request that starves longest, counted from the moment when it became starved. */
+struct starved { /* who starves, since when */
+    uint32_t slot;
+    int64_t since_ns;
+};
+
+static void look_at_starved(const struct db *db, const struct schedule_view *view, uint32_t slot,
+                            int64_t since_ns, struct starved *found)
+{
+    if (slot == SCHEDULE_NONE || view->requests[slot].batch != 0 || since_ns >= view->now_ns)
+        return;
+    if (found->slot != SCHEDULE_NONE &&
+        (since_ns > found->since_ns ||
+         (since_ns == found->since_ns && db->slots[slot].seq > db->slots[found->slot].seq)))
+        return;
+    *found = (struct starved){ slot, since_ns };
+}
+
+/* The request that starves longest, counted from the moment when it became starved: not served for
+ * theta, or by then to begin when its deadline is to be met. */
 static uint32_t find_starved(const struct db *db, const struct schedule_view *view, unsigned parts)
 {
-    uint32_t found = SCHEDULE_NONE;
-    int64_t found_ns = 0;
+    struct starved found = { SCHEDULE_NONE, 0 };
+    bool has_deadlines = db->variant == DB_SHARE && db->config.promotes_slack;
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];
+        const struct db_service *own = &db->services[i];
         if (!s->is_open || s->n_waiting + s->n_running == 0)
             continue;
-        const uint32_t slots[2] = { db->services[i].oldest, tree_first(&db->services[i].unserved) };
+        const uint32_t unserved[2] = { own->oldest, tree_first(&own->unserved) };
+        const uint32_t urgent[2] = { own->most_urgent, tree_first(&own->urgent) };
         for (int k = 0; k < ((parts & FILL_WAITING) != 0 ? 2 : 1); k++) {
-            if (slots[k] == SCHEDULE_NONE || view->requests[slots[k]].batch != 0)
-                continue;
-            int64_t since_ns = view->requests[slots[k]].served_ns + theta_ns(db, s);
-            if (since_ns >= view->now_ns ||
-                (found != SCHEDULE_NONE &&
-                 (since_ns > found_ns ||
-                  (since_ns == found_ns && db->slots[slots[k]].seq > db->slots[found].seq))))
-                continue;
-            found = slots[k];
-            found_ns = since_ns;
+            if (unserved[k] != SCHEDULE_NONE)
+                look_at_starved(db, view, unserved[k],
+                                view->requests[unserved[k]].served_ns + theta_ns(db, s), &found);
+            if (has_deadlines && urgent[k] != SCHEDULE_NONE)
+                look_at_starved(db, view, urgent[k],
+                                schedule_db_state_begin_by_ns(view, &view->requests[urgent[k]]),
+                                &found);
         }
     }
-    return found;
+    return found.slot;
 }
 
 /* Did it have its turn since it started? */
@@ -174,16 +191,63 @@ static struct pick pick_first(const struct db *db, const struct schedule_view *v
     return best;
 }
 
+/* ---- Guards of the default. ---- */
+
+static int64_t books(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct db *db = state;
+    return schedule_lease_books(&db->config, &db->by_slot[slot], &view->requests[slot]);
+}
+
+static bool is_not_fresh(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct db *db = state;
+    return !schedule_lease_is_fresh(&db->config, &db->by_slot[slot], &view->requests[slot]);
+}
+
+/* The longest stall that everybody with a target per token absorbs out of the time that he saved so
+ * far (Aladdin's (d)): min over them of target * (tokens - 1) - time since the first. */
+static int64_t stall_ps_most(const struct schedule_view *view)
+{
+    int64_t least_ns = INT64_MAX;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        for (uint32_t k = 0; s->tpot_ns > 0 && k < s->n_running; k++) {
+            const struct request *r = &view->requests[s->running[k]];
+            int64_t n_generated = r->n_tokens - r->n_prompt;
+            if (n_generated < 1 || r->first_ns == 0)
+                continue;
+            int64_t saved_ns = s->tpot_ns * (n_generated - 1) - (view->now_ns - r->first_ns);
+            least_ns = min_i64(least_ns, saved_ns);
+        }
+    }
+    if (least_ns == INT64_MAX)
+        return INT64_MAX;
+    return max_i64(min_i64(least_ns, INT64_MAX / 2000), 0) * 1000;
+}
+
+/* Who is not starved keeps to the quota of his model and to what the others can absorb. */
+static void guard(struct schedule_fill *fill, const struct db *db, int service)
+{
+    if (db->config.has_soft_quotas)
+        fill->n_units_most =
+            schedule_quota_most(&db->quota, fill->view, &db->config, service, &fill->n_units_kept);
+}
+
 static enum schedule_filled serve_first(struct schedule_fill *fill, const struct db *db,
                                         unsigned parts)
 {
     const struct schedule_view *view = fill->view;
     uint64_t tried[2] = { 0, 0 };
+    if (db->variant == DB_SHARE && db->config.guards_tpot)
+        fill->prefill_ps_most = stall_ps_most(view);
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
         for (;;) {
             struct pick pick = pick_first(db, view, parts, tried, pass == 1);
             if (pick.slot == SCHEDULE_NONE)
                 break;
+            if (db->variant == DB_SHARE)
+                guard(fill, db, pick.service);
             enum schedule_filled filled =
                 schedule_fill_serve(fill, pick.service, pick.parts, SCHEDULE_NONE);
             if (filled != FILLED_NOTHING)
@@ -216,7 +280,12 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_order order = { db, first_waiting, next_waiting, is_before, true, NULL };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);
-    if (view->lane_is_busy[0])
+    if (!schedule_lane_is_free(view, 0))
+        return;
+    bool has_leases = db->variant == DB_SHARE && db->config.has_leases;
+    if (has_leases)
+        order.books = books;
+    if (has_leases && schedule_lease_yield(&db->leases, &fill, is_not_fresh))
         return;
     unsigned parts = FILL_ALL;
     enum schedule_filled filled = FILLED_NOTHING;
@@ -235,10 +304,24 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (filled != FILLED_BATCH)
         return;
     int64_t until_ns = db->variant == DB_SHARE ? db->next_share_ns : TIME_NEVER;
+    if (db->variant == DB_SHARE && db->config.has_soft_quotas)
+        until_ns = min_i64(until_ns, db->quota.next_sample_ns);
     if (db->variant == DB_MLFQ)
         until_ns = next_sinking_ns(db, view, &fill);
     if (until_ns > view->now_ns)
         schedule_fill_hold(&fill, until_ns);
+}
+
+static void report(const void *state, const struct schedule_view *view,
+                   struct schedule_report *report)
+{
+    const struct db *db = state;
+    if (db->variant == DB_SHARE && db->config.has_soft_quotas)
+        schedule_quota_report(&db->quota, view, report);
+    report->n_renewed = db->leases.n_renewed;
+    report->n_yielded = db->config.has_leases ? db->leases.n_yielded : 0;
+    for (int i = 0; i < view->n_services; i++)
+        report->services[i].phi = (double)db->services[i].bucket.phi / (double)SHARE_ONE;
 }
 
 /* ---- The rows. ---- */
@@ -292,6 +375,7 @@ const struct schedule_policy schedule_db_share = {
     .open = open_share,
     .plan = plan,
     .saw = schedule_db_state_saw,
+    .report = report,
 };
 const struct schedule_policy schedule_db_exact = {
     .name = "db-exact",

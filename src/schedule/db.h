@@ -7,6 +7,8 @@
  * are compared. */
 #pragma once
 #include "base/tree.h"
+#include "schedule/lease.h"
+#include "schedule/quota.h"
 #include "schedule/share.h"
 
 enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE, DB_EXACT, DB_MLFQ };
@@ -28,6 +30,8 @@ struct db_service {
     struct tree unserved; /* the same requests, by served_ns */
     uint32_t best;        /* running: the smallest key */
     uint32_t oldest;      /* running: the longest unserved */
+    struct tree urgent;   /* waiting requests with a deadline, by the last time to begin */
+    uint32_t most_urgent; /* running: the one whose last time to begin is the earliest */
     struct share_bucket bucket;
 };
 struct db {
@@ -39,7 +43,10 @@ struct db {
     int64_t n_steps;             /* mlfq: batches since requests that idle were last looked for */
     struct db_service *services; /* into this same block, as all that follow */
     struct db_slot *slots;
-    struct tree_node *key_nodes, *unserved_nodes;
+    struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes;
+    struct schedule_lease *by_slot; /* (n_requests_max) */
+    struct schedule_leases leases;
+    struct schedule_quota quota;
 };
 size_t schedule_db_state_bytes(const struct schedule_limits *limits);
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -48,5 +55,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
                            const struct schedule_event *event);
 /* mlfq: device time that a request may have at its level before it sinks. */
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
+/* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline. */
+int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const struct request *r);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);

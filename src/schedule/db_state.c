@@ -21,7 +21,8 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
 {
     size_t n_services = (size_t)limits->n_services_max, n = (size_t)limits->n_requests_max;
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
-           aligned(n * sizeof(struct db_slot)) + 2 * aligned(n * sizeof(struct tree_node)) + 64;
+           aligned(n * sizeof(struct db_slot)) + 3 * aligned(n * sizeof(struct tree_node)) +
+           aligned(n * sizeof(struct schedule_lease)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -40,10 +41,16 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     db->key_nodes = (void *)at;
     at += aligned(n * sizeof(*db->key_nodes));
     db->unserved_nodes = (void *)at;
+    at += aligned(n * sizeof(*db->unserved_nodes));
+    db->urgent_nodes = (void *)at;
+    at += aligned(n * sizeof(*db->urgent_nodes));
+    db->by_slot = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
         tree_init(&db->services[i].unserved);
+        tree_init(&db->services[i].urgent);
         db->services[i].best = db->services[i].oldest = SCHEDULE_NONE;
+        db->services[i].most_urgent = SCHEDULE_NONE;
         schedule_share_init(&db->services[i].bucket, config->share_ns_depth);
     }
 }
@@ -142,6 +149,19 @@ static int64_t remaining_ps(const struct schedule_view *view, const struct reque
     return max_i64(min_i64(ps, budget_ps_max), 1);
 }
 
+int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const struct request *r)
+{
+    if (r->deadline_ns <= 0 || r->deadline_ns == TIME_NEVER)
+        return INT64_MAX;
+    return r->deadline_ns - remaining_ps(view, r) / 1000;
+}
+
+static bool is_urgent_ever(const struct db *db, const struct request *r)
+{
+    return db->variant == DB_SHARE && db->config.promotes_slack && r->deadline_ns > 0 &&
+           r->deadline_ns != TIME_NEVER;
+}
+
 /* ---- Levels: mlfq. ---- */
 
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level)
@@ -190,6 +210,9 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
     if (db->variant != DB_MLFQ || own->level > 0)
         tree_insert(&service->unserved, db->unserved_nodes, slot, view->requests[slot].served_ns,
                     own->seq);
+    if (is_urgent_ever(db, &view->requests[slot]))
+        tree_insert(&service->urgent, db->urgent_nodes, slot,
+                    schedule_db_state_begin_by_ns(view, &view->requests[slot]), own->seq);
     own->is_waiting = true;
 }
 
@@ -201,6 +224,8 @@ static void stop_waiting(struct db *db, const struct schedule_view *view, uint32
     tree_remove(&service->waiting, db->key_nodes, slot);
     if (db->variant != DB_MLFQ || db->slots[slot].level > 0)
         tree_remove(&service->unserved, db->unserved_nodes, slot);
+    if (is_urgent_ever(db, &view->requests[slot]))
+        tree_remove(&service->urgent, db->urgent_nodes, slot);
     db->slots[slot].is_waiting = false;
 }
 
@@ -209,8 +234,8 @@ static void look(struct db *db, const struct schedule_view *view, int service, u
 {
     const struct schedule_service *s = &view->services[service];
     struct db_service *own = &db->services[service];
-    int64_t best_key = 0, oldest_ns = 0;
-    own->best = own->oldest = SCHEDULE_NONE;
+    int64_t best_key = 0, oldest_ns = 0, begin_by_ns = INT64_MAX;
+    own->best = own->oldest = own->most_urgent = SCHEDULE_NONE;
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         if (slot == gone)
@@ -226,6 +251,11 @@ static void look(struct db *db, const struct schedule_view *view, int service, u
             (served_ns == oldest_ns && seq < db->slots[own->oldest].seq)) {
             own->oldest = slot;
             oldest_ns = served_ns;
+        }
+        if (is_urgent_ever(db, &view->requests[slot]) &&
+            schedule_db_state_begin_by_ns(view, &view->requests[slot]) < begin_by_ns) {
+            own->most_urgent = slot;
+            begin_by_ns = schedule_db_state_begin_by_ns(view, &view->requests[slot]);
         }
     }
 }
@@ -379,13 +409,17 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
     case SCHEDULE_GONE:
         stop_waiting(db, view, slot);
         own = &db->services[view->requests[slot].service];
-        if (own->best == slot || own->oldest == slot)
+        if (own->best == slot || own->oldest == slot || own->most_urgent == slot)
             look(db, view, view->requests[slot].service, slot);
         break;
     case SCHEDULE_REFUSED:
     case SCHEDULE_EXCEEDED:
         break;
     }
+    if (db->variant == DB_SHARE && db->config.has_leases)
+        schedule_lease_saw(&db->leases, db->by_slot, &db->config, view, event);
+    if (db->variant == DB_SHARE && db->config.has_soft_quotas)
+        schedule_quota_saw(&db->quota, view, &db->config, event);
     if (db->variant == DB_SHARE && event->now_ns >= db->next_share_ns)
         share_out(db, view, event->now_ns);
 }

@@ -1,9 +1,13 @@
-/* First come, first served across all services, as vLLM does it inside one (ALGORITHMS 6.1, 6.2).
+/* First come, first served across all services: fcfs as vLLM does it inside one (ALGORITHMS 6.1),
+ * temporal as MuxServe's baseline (6.2), which never mixes prompts and decodes.
  *
  * The service that owns the earliest prompt goes first; when that prompt does not fit, or there is
  * none, the service that owns the oldest running request. Nobody overtakes: head-of-line blocking
  * is the point of this baseline. Out of blocks, the last that arrived is preempted by recompute;
- * the engine puts it back where its arrival belongs. */
+ * the engine puts it back where its arrival belongs.
+ *
+ * Starvation: prompts in order of arrival, so who waits is bounded by those before him; decodes
+ * wait while prompts that fit keep coming (that is the paper's rule): no bound is claimed. */
 #include "base/time.h"
 #include "schedule/fill.h"
 #include "schedule/policies.h"
@@ -57,6 +61,13 @@ static void open(void *state, const struct schedule_limits *limits,
         fcfs->services[i] = (struct fcfs_service){ 0, SCHEDULE_NONE, SCHEDULE_NONE };
 }
 
+static void open_temporal(void *state, const struct schedule_limits *limits,
+                          const struct schedule_config *config)
+{
+    open(state, limits, config);
+    ((struct fcfs *)state)->config.chunk_tokens = 0;
+}
+
 static uint32_t older(const struct schedule_view *view, uint32_t a, uint32_t b)
 {
     if (a == SCHEDULE_NONE || b == SCHEDULE_NONE)
@@ -72,7 +83,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &fcfs->config, &order, plan);
-    if (view->lane_is_busy[0])
+    if (!schedule_lane_is_free(view, 0))
         return;
     uint32_t prompt = SCHEDULE_NONE, running = SCHEDULE_NONE;
     for (int i = 0; i < view->n_services; i++) {
@@ -136,6 +147,16 @@ static void saw_left(struct fcfs *fcfs, const struct schedule_view *view, uint32
         look(fcfs, view, service, slot);
 }
 
+uint32_t schedule_fcfs_oldest(const struct schedule_view *view, int service, uint32_t gone)
+{
+    const struct schedule_service *s = &view->services[service];
+    uint32_t oldest = SCHEDULE_NONE;
+    for (uint32_t i = 0; i < s->n_running; i++)
+        if (s->running[i] != gone)
+            oldest = older(view, oldest, s->running[i]);
+    return oldest;
+}
+
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct fcfs *fcfs = state;
@@ -167,6 +188,14 @@ const struct schedule_policy schedule_fcfs = {
     .summary = "first come, first served across all models; prompts before decodes",
     .state_bytes = state_bytes,
     .open = open,
+    .plan = plan,
+    .saw = saw,
+};
+const struct schedule_policy schedule_temporal = {
+    .name = "temporal",
+    .summary = "the model with the earliest prompt, else the one with the oldest running request",
+    .state_bytes = state_bytes,
+    .open = open_temporal,
     .plan = plan,
     .saw = saw,
 };

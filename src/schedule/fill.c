@@ -37,10 +37,11 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->batch = NULL;
     fill->room_state = ROOM_UNKNOWN;
     fill->lane = 0;
-    fill->is_patient = false;
+    fill->is_patient = fill->counts_decodes = false;
     fill->n_units_most = INT64_MAX;
     fill->n_units_kept = 0;
     fill->n_rounds_most = INT32_MAX;
+    fill->prefill_ps_most = INT64_MAX;
 }
 
 static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
@@ -84,7 +85,17 @@ static int32_t prompt_room(const struct schedule_fill *fill)
     int32_t most = min_i32(fill->config->n_batch_tokens_max, LIMIT_BATCH_TOKENS - n_decodes);
     if (fill->config->chunk_tokens > 0 && n_decodes > 0)
         most = min_i32(most, fill->config->chunk_tokens);
+    if (fill->counts_decodes)
+        most = min_i32(most, fill->config->n_batch_tokens_max - n_decodes);
     return max_i32(most, 1) - fill->n_new;
+}
+
+static bool takes_too_long(const struct schedule_fill *fill, const struct request *r, int32_t n)
+{
+    int64_t n_new = (int64_t)fill->n_new + n;
+    struct perf_load load = { .n_new = (int32_t)n_new, .n_new_squared = (int64_t)n * n };
+    return fill->prefill_ps_most != INT64_MAX &&
+           perf_step_ps(&fill->view->services[r->service].perf, &load) > fill->prefill_ps_most;
 }
 
 /* How much of what the request lacks the batch takes now; 0 = nothing. A whole prompt that is
@@ -93,11 +104,15 @@ static int32_t share_of_prompt(const struct schedule_fill *fill, const struct re
 {
     int32_t want = schedule_lacking(r), room = prompt_room(fill);
     if (fill->config->chunk_tokens == 0) {
-        if (fill->batch->n_items == 0)
-            return min_i32(want, LIMIT_BATCH_TOKENS);
-        return want <= room ? want : 0;
+        bool fits = fill->batch->n_items == 0 || want <= room;
+        int32_t whole = min_i32(want, LIMIT_BATCH_TOKENS);
+        return fits && !takes_too_long(fill, r, whole) ? whole : 0;
     }
     int32_t n = min_i32(min_i32(want, fill->config->chunk_tokens), room);
+    while (n >= CHUNK_TOKENS_MIN && takes_too_long(fill, r, n))
+        n /= 2;
+    if (n > 0 && takes_too_long(fill, r, n))
+        return 0;
     if (n == want || n >= CHUNK_TOKENS_MIN || fill->n_prompts == 0)
         return max_i32(n, 0);
     return 0;
@@ -235,8 +250,9 @@ static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
     n_blocks = max_i64(n_blocks, schedule_fill_lacks(fill->view, slot));
     if (!kv_budget_take(room, service, n_blocks))
         return false;
-    bool fits = room->n_units_free >= n_floor + fill->n_units_kept &&
-                room->services[service].n_units <= fill->n_units_most;
+    bool fits =
+        room->n_units_free >= n_floor && (room->services[service].n_units <= fill->n_units_most ||
+                                          room->n_units_free >= fill->n_units_kept);
     if (fits && !only_asks)
         return true;
     room->services[service] = before;
@@ -244,6 +260,11 @@ static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
     room->n_units_cached = n_cached;
     room->n_units_owed = n_owed;
     return fits;
+}
+
+bool schedule_fill_has_room(struct schedule_fill *fill)
+{
+    return find_room(fill);
 }
 
 bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot)
@@ -343,19 +364,23 @@ static void fill_parts(struct schedule_fill *fill, int service, unsigned parts, 
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must)
 {
-    if (!fill->view->services[service].is_open)
+    struct schedule_plan *plan = fill->plan;
+    if (!fill->view->services[service].is_open || plan->n_batches == LIMIT_BATCHES)
         return FILLED_NOTHING;
     begin_batch(fill, service);
     fill_parts(fill, service, parts, must);
-    if (fill->n_blocks_short > 0 && fill->view->n_in_flight == 0 &&
+    bool goes_on = plan->n_batches > 0 || (fill->is_patient && fill->batch->n_items > 0);
+    if (fill->n_blocks_short > 0 && fill->view->n_in_flight == 0 && !goes_on &&
         schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
         return FILLED_PREEMPTS;
     if (fill->batch->n_items == 0) {
-        kv_budget_copy(&fill->budget, fill->view->kv); /* what was tried in vain is free again */
+        if (plan->n_batches == 0) /* what was tried in vain is free again */
+            kv_budget_copy(&fill->budget, fill->view->kv);
         return FILLED_NOTHING;
     }
-    fill->plan->n_batches = 1;
-    fill->plan->n_items = fill->batch->n_items;
+    plan->n_batches++;
+    plan->n_items += fill->batch->n_items;
+    plan->n_preempts = 0;
     return FILLED_BATCH;
 }
 

@@ -35,10 +35,13 @@ struct schedule_fill {
     const struct schedule_config *config;
     const struct schedule_order *order;
     struct schedule_plan *plan;
-    uint16_t lane;        /* of the next batch; 0 at first */
-    bool is_patient;      /* running requests without blocks are left out as long as others go on */
-    int64_t n_units_most; /* that the service's waiting requests may bring it to: its quota */
-    int64_t n_units_kept; /* free units that those who start leave, beside the watermark */
+    uint16_t lane;       /* of the next batch; 0 at first */
+    bool is_patient;     /* running requests without blocks are left out as long as others go on */
+    bool counts_decodes; /* n_batch_tokens_max is for prompts and decodes together */
+    /* Quota: those who start bring the service to n_units_most at most, or leave n_units_kept free
+     * (INT64_MAX: no borrowing). */
+    int64_t n_units_most, n_units_kept;
+    int64_t prefill_ps_most; /* prompts of one batch take at most so long alone */
     int32_t n_rounds_most;   /* of a hold, beside the thresholds' */
     struct kv_budget budget; /* less what the batches take */
     struct kv_budget room;   /* what requests that start may take */
@@ -66,5 +69,7 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
 void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns);
 /* Would a waiting request find room beside those that run? Asked between batches. */
 bool schedule_fill_fits(struct schedule_fill *fill, uint32_t slot);
+/* Do the pool's blocks suffice for all that is booked for those that run? */
+bool schedule_fill_has_room(struct schedule_fill *fill);
 /* Blocks that the request lacks to hold all its known tokens. */
 int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot);

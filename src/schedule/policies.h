@@ -3,10 +3,14 @@
 #include "schedule/policy.h"
 
 extern const struct schedule_policy schedule_fcfs, schedule_rr, schedule_db_literal,
-    schedule_db_turn, schedule_db_share, schedule_db_exact, schedule_mlfq;
+    schedule_db_turn, schedule_db_share, schedule_db_exact, schedule_mlfq, schedule_temporal,
+    schedule_adbs, schedule_mux_rr, schedule_mux_fcfs, schedule_ils_reserve, schedule_ils_fastgen,
+    schedule_scls_cb, schedule_sls, schedule_cohort;
 
 /* Order of arrival, as the engine keeps it: see struct schedule_order. */
 uint32_t schedule_fcfs_first(const void *state, const struct schedule_view *view, int service);
 uint32_t schedule_fcfs_next(const void *state, const struct schedule_view *view, uint32_t slot);
 bool schedule_fcfs_is_before(const void *state, const struct schedule_view *view, uint32_t a,
                              uint32_t b);
+/* The running request of the service that arrived first, `gone` left out; SCHEDULE_NONE. */
+uint32_t schedule_fcfs_oldest(const struct schedule_view *view, int service, uint32_t gone);

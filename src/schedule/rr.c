@@ -32,7 +32,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
-    if (view->lane_is_busy[0])
+    if (!schedule_lane_is_free(view, 0))
         return;
     enum schedule_filled filled = FILLED_NOTHING;
     for (int32_t i = 1; i <= view->n_services && filled == FILLED_NOTHING; i++) {

@@ -230,12 +230,30 @@ static void end(struct loop *loop, uint32_t slot)
 
 /* ---- A batch. ---- */
 
-static struct perf_load load_of(const struct loop *loop, const struct batch *batch)
+/* Tokens that this round computes of it: none once it has all. */
+static int32_t tokens_of(const struct request *r, const struct batch_item *item)
+{
+    return r->n_tokens >= r->n_tokens_max ? 0
+                                          : min_i32(item->n_tokens, r->n_tokens - r->n_computed);
+}
+
+static struct perf_load load_of(const struct loop *loop, const struct batch *batch, int32_t round)
 {
     struct perf_load load = { 0 };
+    int32_t width = 0;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        width = max_i32(width, batch->items[i].n_tokens);
+    int64_t n_rows = batch->n_seats, n_long = batch->pad_to + round;
+    if (batch->pad_to > 0 && (width == 1 || round > 0))
+        return (struct perf_load){ .n_decodes = (int32_t)n_rows,
+                                   .n_decode_context = n_rows * n_long };
+    if (batch->pad_to > 0)
+        return (struct perf_load){ .n_new = (int32_t)n_rows * width,
+                                   .n_new_squared = n_rows * width * width,
+                                   .n_new_context = n_rows * width * (n_long - width) };
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &loop->requests[batch->items[i].slot];
-        int64_t n = batch->items[i].n_tokens;
+        int64_t n = tokens_of(r, &batch->items[i]);
         if (n == 1 && r->n_computed >= r->n_prompt) {
             load.n_decodes++;
             load.n_decode_context += r->n_tokens;
@@ -249,11 +267,11 @@ static struct perf_load load_of(const struct loop *loop, const struct batch *bat
 }
 
 /* One round on the records; true when some request has all its tokens. */
-static bool advance(struct loop *loop, const struct batch *batch, int32_t *n_new,
+static bool advance(struct loop *loop, const struct batch *batch, int32_t round, int32_t *n_new,
                     int32_t *n_computed)
 {
     bool has_ended = false;
-    struct perf_load load = load_of(loop, batch);
+    struct perf_load load = load_of(loop, batch, round);
     loop->view.now_ns +=
         max_i64(1, perf_step_ps(&loop->services[batch->service].perf, &load) / 1000);
     uint64_t line[3] = { loop->trace, (uint64_t)loop->view.now_ns, batch->service };
@@ -262,7 +280,9 @@ static bool advance(struct loop *loop, const struct batch *batch, int32_t *n_new
     loop->n_steps++;
     for (int32_t i = 0; i < batch->n_items; i++) {
         struct request *r = &loop->requests[batch->items[i].slot];
-        int32_t n = batch->items[i].n_tokens;
+        int32_t n = tokens_of(r, &batch->items[i]);
+        if (n == 0)
+            continue;
         uint64_t item[3] = { loop->trace, r->id, (uint64_t)n };
         loop->trace = hash_fast(item, sizeof(item), 0).low;
         r->n_computed += n;
@@ -309,7 +329,7 @@ static void run(struct loop *loop, const struct batch *batch)
     int32_t n_steps = 0;
     bool is_over = false;
     while (n_steps < plan->n_rounds && !is_over) {
-        bool has_ended = advance(loop, batch, n_new, n_computed);
+        bool has_ended = advance(loop, batch, n_steps, n_new, n_computed);
         n_steps++;
         is_over = ((plan->until & UNTIL_FINISH) != 0 && has_ended) ||
                   ((plan->until & UNTIL_ARRIVAL) != 0 && loop->next_coming < loop->n_coming &&
@@ -321,6 +341,14 @@ static void run(struct loop *loop, const struct batch *batch)
         (void)kv_table(loop->kv, batch->items[i].slot, &loop->n_table_blocks[batch->items[i].slot]);
     }
     loop->n_holds += plan->n_rounds > 1;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct request *r = &loop->requests[batch->items[i].slot];
+        int32_t n_generated = r->n_tokens - r->n_prompt;
+        if (r->n_predicted > 0 && n_generated > r->n_predicted &&
+            n_generated - n_new[i] <= r->n_predicted)
+            tell(loop, (struct schedule_event){ .what = SCHEDULE_EXCEEDED,
+                                                .slot = batch->items[i].slot });
+    }
     tell(loop, (struct schedule_event){ .what = SCHEDULE_DONE,
                                         .batch = batch,
                                         .n_steps = n_steps,
@@ -355,6 +383,18 @@ static void check_plan(struct loop *loop)
         fail_msg("%s: %s", loop->options.policy->name, wrong);
 }
 
+/* Nothing to do now, but the policy wants to be asked again later. */
+static bool sleeps(struct loop *loop)
+{
+    if ((loop->plan.until & UNTIL_TIME) == 0 || loop->plan.n_batches > 0)
+        return false;
+    assert_true(loop->plan.until_ns > loop->view.now_ns);
+    loop->view.now_ns = loop->plan.until_ns;
+    if (loop->next_coming < loop->n_coming)
+        loop->view.now_ns = min_i64(loop->view.now_ns, loop->coming[loop->next_coming].arrived_ns);
+    return true;
+}
+
 bool loop_step(struct loop *loop)
 {
     for (int n_asks = 0;; n_asks++) {
@@ -375,7 +415,7 @@ bool loop_step(struct loop *loop)
         for (int32_t i = 0; i < plan->n_batches; i++)
             run(loop, &plan->batches[i]);
         if (plan->n_batches > 0 || plan->n_preempts == 0)
-            return plan->n_batches > 0;
+            return plan->n_batches > 0 || sleeps(loop);
     }
 }
 

@@ -6,16 +6,19 @@
 static void every_row_is_found_by_name(void **state)
 {
     (void)state;
+    static const char *const names[] = {
+        "fcfs",        "temporal",    "rr",   "db-literal", "db-turn",  "db-share",
+        "db-exact",    "mlfq",        "adbs", "mux-rr",     "mux-fcfs", "scls-cb",
+        "ils-reserve", "ils-fastgen", "sls",  "cohort",
+    };
     int n;
     const struct schedule_policy *const *all = schedule_all(&n);
-    assert_int_equal(n, 5);
+    assert_int_equal(n, COUNT_OF(names));
     for (int i = 0; i < n; i++) {
-        assert_ptr_equal(schedule_find(all[i]->name), all[i]);
+        assert_string_equal(all[i]->name, names[i]);
+        assert_ptr_equal(schedule_find(names[i]), all[i]);
         assert_true(strlen(all[i]->summary) > 10);
     }
-    const char *names[] = { "fcfs", "rr", "db-literal", "db-turn", "db-share" };
-    for (int i = 0; i < n; i++)
-        assert_non_null(schedule_find(names[i]));
     assert_null(schedule_find("db"));
     assert_null(schedule_find(""));
 }

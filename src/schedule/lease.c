@@ -1,0 +1,197 @@
+/* Renewable leases (see lease.h), and scls-cb: SCLS with continuous batching.
+ *
+ * Models take turns, prompts first. Who yields has received the most tokens, and he goes to the
+ * head of the queue by his arrival, with his tokens kept. Starvation: a request waits for those
+ * that arrived before it and for the turns of other models; every S tokens a resident's lease ends,
+ * so blocks come free within a lease. Moving a request to another worker is the router's part. */
+#include "schedule/lease.h"
+#include "base/time.h"
+#include "schedule/policies.h"
+
+enum { SPARE_TOKENS = 16 }; /* beyond what is predicted */
+
+int32_t schedule_lease_tokens(const struct schedule_config *config, const struct request *request)
+{
+    int32_t n = max_i32(config->lease_tokens, 1);
+    int32_t n_left = request->n_predicted - (request->n_tokens - request->n_prompt);
+    if (request->n_predicted > 0 && n_left > 0)
+        n = min_i32(n, n_left + SPARE_TOKENS);
+    return n;
+}
+
+int64_t schedule_lease_books(const struct schedule_config *config,
+                             const struct schedule_lease *lease, const struct request *request)
+{
+    if (lease->n_until > request->n_tokens)
+        return lease->n_until;
+    return (int64_t)request->n_tokens + schedule_lease_tokens(config, request);
+}
+
+bool schedule_lease_is_fresh(const struct schedule_config *config,
+                             const struct schedule_lease *lease, const struct request *request)
+{
+    return lease->n_until - request->n_tokens > config->lease_tokens / 2;
+}
+
+bool schedule_lease_yield(const struct schedule_leases *leases, struct schedule_fill *fill,
+                          schedule_may_go may_go)
+{
+    const struct schedule_view *view = fill->view;
+    if (leases->n_over == 0 || view->n_in_flight > 0 || schedule_fill_has_room(fill))
+        return false;
+    int service = -1;
+    int64_t n_running = 0;
+    for (int i = 0; i < view->n_services; i++) {
+        n_running += view->services[i].n_running;
+        if (service < 0 && view->services[i].is_open && view->services[i].n_running > 0)
+            service = i;
+    }
+    return service >= 0 && n_running > 1 &&
+           schedule_fill_preempt(fill, service, 1, SCHEDULE_NONE, may_go);
+}
+
+static void forget(struct schedule_leases *leases, struct schedule_lease *lease,
+                   const struct request *request)
+{
+    leases->n_over -= schedule_lease_is_over(lease, request);
+    lease->n_until = 0;
+}
+
+static void begin_lease(struct schedule_leases *leases, struct schedule_lease *lease,
+                        const struct schedule_config *config, const struct request *request)
+{
+    bool is_over = schedule_lease_is_over(lease, request);
+    if (lease->n_until > 0 && !is_over)
+        return;
+    leases->n_over -= is_over;
+    leases->n_renewed += is_over;
+    lease->n_until = request->n_tokens + schedule_lease_tokens(config, request);
+}
+
+void schedule_lease_saw(struct schedule_leases *leases, struct schedule_lease *by_slot,
+                        const struct schedule_config *config, const struct schedule_view *view,
+                        const struct schedule_event *event)
+{
+    const struct batch *batch = event->batch;
+    switch (event->what) {
+    case SCHEDULE_ARRIVED:
+        by_slot[event->slot].n_until = 0;
+        break;
+    case SCHEDULE_PREEMPTED:
+        leases->n_yielded++;
+        forget(leases, &by_slot[event->slot], &view->requests[event->slot]);
+        break;
+    case SCHEDULE_GONE:
+        forget(leases, &by_slot[event->slot], &view->requests[event->slot]);
+        break;
+    case SCHEDULE_STARTED:
+        for (int32_t i = 0; i < batch->n_items; i++)
+            begin_lease(leases, &by_slot[batch->items[i].slot], config,
+                        &view->requests[batch->items[i].slot]);
+        break;
+    case SCHEDULE_DONE:
+        for (int32_t i = 0; i < batch->n_items; i++) {
+            const struct schedule_lease *lease = &by_slot[batch->items[i].slot];
+            const struct request *r = &view->requests[batch->items[i].slot];
+            leases->n_over +=
+                schedule_lease_is_over(lease, r) && r->n_tokens - event->n_new[i] < lease->n_until;
+        }
+        break;
+    case SCHEDULE_REFUSED:
+    case SCHEDULE_EXCEEDED:
+        break;
+    }
+}
+
+/* ---- scls-cb. ---- */
+
+struct scls {
+    struct schedule_config config;
+    struct schedule_leases leases;
+    int32_t last;
+    int64_t n_grown;
+    struct schedule_lease by_slot[]; /* (n_requests_max) */
+};
+
+static size_t state_bytes(const struct schedule_limits *limits)
+{
+    return sizeof(struct scls) + (size_t)limits->n_requests_max * sizeof(struct schedule_lease);
+}
+
+static void open(void *state, const struct schedule_limits *limits,
+                 const struct schedule_config *config)
+{
+    (void)limits;
+    *(struct scls *)state = (struct scls){ .config = *config, .last = -1 };
+}
+
+static int64_t books(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct scls *scls = state;
+    return schedule_lease_books(&scls->config, &scls->by_slot[slot], &view->requests[slot]);
+}
+
+/* Fewest received tokens first. */
+static bool is_before(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
+{
+    const struct request *x = &view->requests[a], *y = &view->requests[b];
+    int32_t n_x = x->n_tokens - x->n_prompt, n_y = y->n_tokens - y->n_prompt;
+    if (x->priority == y->priority && n_x != n_y)
+        return n_x < n_y;
+    return schedule_fcfs_is_before(state, view, a, b);
+}
+
+static bool is_not_fresh(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct scls *scls = state;
+    return !schedule_lease_is_fresh(&scls->config, &scls->by_slot[slot], &view->requests[slot]);
+}
+
+static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+{
+    const struct scls *scls = state;
+    struct schedule_order order = { scls, schedule_fcfs_first, schedule_fcfs_next, is_before, false,
+                                    books };
+    struct schedule_fill fill;
+    schedule_fill_begin(&fill, view, &scls->config, &order, plan);
+    if (!schedule_lane_is_free(view, 0) || schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
+        return;
+    enum schedule_filled filled = FILLED_NOTHING;
+    for (int32_t i = 1; i <= view->n_services && filled == FILLED_NOTHING; i++) {
+        int32_t service = (scls->last + i) % view->n_services;
+        const struct schedule_service *s = &view->services[service];
+        if (s->n_waiting + s->n_running > 0)
+            filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
+    }
+    if (filled == FILLED_BATCH)
+        schedule_fill_hold(&fill, TIME_NEVER);
+}
+
+static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
+{
+    struct scls *scls = state;
+    if (event->what == SCHEDULE_STARTED)
+        scls->last = event->batch->service;
+    scls->n_grown += event->what == SCHEDULE_EXCEEDED;
+    schedule_lease_saw(&scls->leases, scls->by_slot, &scls->config, view, event);
+}
+
+static void report(const void *state, const struct schedule_view *view,
+                   struct schedule_report *report)
+{
+    const struct scls *scls = state;
+    (void)view;
+    report->n_renewed = scls->leases.n_renewed;
+    report->n_yielded = scls->leases.n_yielded;
+    report->n_grown = scls->n_grown;
+}
+
+const struct schedule_policy schedule_scls_cb = {
+    .name = "scls-cb",
+    .summary = "continuous batching with renewable leases of KV (SCLS)",
+    .state_bytes = state_bytes,
+    .open = open,
+    .plan = plan,
+    .saw = saw,
+    .report = report,
+};

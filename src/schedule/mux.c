@@ -1,0 +1,350 @@
+/* Adaptive batch scheduling (MuxServe section 3.3, ALGORITHMS 2.6) and its baselines: at most one
+ * prefill batch at a time, beside it decode batches of as many models as there are lanes.
+ *
+ *   adbs      prompts of the next model in turn that is below its quota of the pool; decodes in
+ * turn mux-rr    the same without quotas mux-fcfs  the model that owns the earliest prompt, then
+ * those with the oldest running request
+ *
+ * The paper's listing stops decoding for ever when no prompt can start (prefill_waiting stays
+ * true); here a prompt that finds no room just leaves the lane to decodes, since only they free
+ * blocks. Turns move past a model whose batch was started, so a refused batch keeps its turn. With
+ * one lane the two kinds alternate on it, prompts first. With more, a job that is alone takes the
+ * whole device; else prompts take the largest free lane and decodes the smallest.
+ *
+ * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule); among
+ * models turns bound it: each gets its batch once a round. */
+#include "schedule/fill.h"
+#include "schedule/policies.h"
+#include "schedule/quota.h"
+#include "base/time.h"
+
+enum mux_variant { MUX_ADBS, MUX_RR, MUX_FCFS };
+
+struct mux {
+    struct schedule_config config;
+    enum mux_variant variant;
+    struct schedule_quota quota;
+    int32_t last_prefill, last_decode;
+    int32_t n_prefills; /* in flight */
+    int32_t n_jobs;
+    struct mux_lane {
+        bool is_busy, is_prefill;
+        uint16_t service;
+    } lanes[LIMIT_LANES];
+    bool is_decoding[LIMIT_SERVICES];
+    uint32_t oldest[LIMIT_SERVICES]; /* mux-fcfs: running */
+};
+
+static size_t state_bytes(const struct schedule_limits *limits)
+{
+    (void)limits;
+    return sizeof(struct mux);
+}
+
+static void open_variant(void *state, const struct schedule_config *config,
+                         enum mux_variant variant)
+{
+    struct mux *mux = state;
+    *mux = (struct mux){ .config = *config, .variant = variant };
+    mux->config.chunk_tokens = 0; /* prompts and decodes are jobs of their own */
+    mux->last_prefill = mux->last_decode = -1;
+    for (int i = 0; i < LIMIT_SERVICES; i++)
+        mux->oldest[i] = SCHEDULE_NONE;
+}
+
+/* ---- The order. ---- */
+
+static bool is_over(const struct mux *mux, const struct schedule_view *view, uint32_t slot)
+{
+    int service = view->requests[slot].service;
+    return mux->variant == MUX_ADBS &&
+           view->kv->services[service].n_units > mux->quota.n_units[service];
+}
+
+/* Models above their quota give way first, then whoever arrived last. */
+static bool is_before(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
+{
+    const struct mux *mux = state;
+    bool a_is_over = is_over(mux, view, a), b_is_over = is_over(mux, view, b);
+    if (a_is_over != b_is_over)
+        return b_is_over;
+    return schedule_fcfs_is_before(NULL, view, a, b);
+}
+
+/* ---- Lanes. ---- */
+
+static bool is_available(const struct schedule_plan *plan, const struct schedule_view *view,
+                         int32_t lane)
+{
+    if (!schedule_lane_is_free(view, lane))
+        return false;
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        if (plan->batches[i].lane == lane ||
+            (view->lanes[lane].conflicts >> plan->batches[i].lane & 1) != 0)
+            return false;
+    return true;
+}
+
+/* The largest free part of the device for prompts, the smallest for decodes; all of it when there
+ * is nothing else to do. -1: none is free. */
+static int32_t find_lane(const struct schedule_plan *plan, const struct schedule_view *view,
+                         bool is_prefill, bool is_alone)
+{
+    int32_t best = -1;
+    if (is_available(plan, view, 0) && (is_alone || view->n_lanes == 1))
+        return 0;
+    for (int32_t i = 1; i < view->n_lanes; i++) {
+        float share = view->lanes[i].share;
+        if (is_available(plan, view, i) &&
+            (best < 0 ||
+             (is_prefill ? share > view->lanes[best].share : share < view->lanes[best].share)))
+            best = i;
+    }
+    return best;
+}
+
+/* ---- The plan. ---- */
+
+/* The i-th service to ask, in turn after the last. */
+static int turn(int32_t last, int i, int n_services)
+{
+    return (int)((last + 1 + i) % n_services);
+}
+
+/* mux-fcfs: the service not asked yet whose request is the earliest; -1 = none. */
+static int earliest(const struct mux *mux, const struct schedule_view *view, bool prompts,
+                    uint64_t asked)
+{
+    uint32_t best = SCHEDULE_NONE;
+    for (int i = 0; i < view->n_services; i++) {
+        uint32_t slot = prompts ? view->services[i].first_waiting : mux->oldest[i];
+        if ((asked >> i & 1) != 0 || slot == SCHEDULE_NONE || !view->services[i].is_open)
+            continue;
+        if (best == SCHEDULE_NONE || schedule_fcfs_is_before(NULL, view, slot, best))
+            best = slot;
+    }
+    return best == SCHEDULE_NONE ? -1 : view->requests[best].service;
+}
+
+static int next_service(const struct mux *mux, const struct schedule_view *view, bool prompts,
+                        int i, uint64_t *asked)
+{
+    int service;
+    if (mux->variant == MUX_FCFS) {
+        service = earliest(mux, view, prompts, *asked);
+        *asked |= service >= 0 ? UINT64_C(1) << service : 0;
+        return service;
+    }
+    return turn(prompts ? mux->last_prefill : mux->last_decode, i, view->n_services);
+}
+
+static enum schedule_filled launch(struct schedule_fill *fill, const struct mux *mux, int service,
+                                   unsigned parts, int32_t lane)
+{
+    fill->lane = (uint16_t)lane;
+    fill->n_units_most = INT64_MAX;
+    fill->n_units_kept = 0;
+    if (mux->variant == MUX_ADBS)
+        fill->n_units_most = schedule_quota_most(&mux->quota, fill->view, &mux->config, service,
+                                                 &fill->n_units_kept);
+    return schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
+}
+
+static bool has_prompts(const struct schedule_view *view)
+{
+    for (int i = 0; i < view->n_services; i++)
+        if (view->services[i].is_open && view->services[i].n_waiting > 0)
+            return true;
+    return false;
+}
+
+static int32_t count_decodes(const struct mux *mux, const struct schedule_view *view)
+{
+    int32_t n = 0;
+    for (int i = 0; i < view->n_services; i++)
+        n += view->services[i].is_open && view->services[i].n_running > 0 && !mux->is_decoding[i];
+    return n;
+}
+
+/* One prefill batch or none. */
+static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struct mux *mux,
+                                         bool is_alone)
+{
+    const struct schedule_view *view = fill->view;
+    int32_t lane = find_lane(fill->plan, view, true, is_alone);
+    uint64_t asked = 0;
+    for (int i = 0; i < view->n_services && lane >= 0; i++) {
+        int service = next_service(mux, view, true, i, &asked);
+        if (service < 0)
+            break;
+        const struct schedule_service *s = &view->services[service];
+        if (s->n_waiting + s->n_running == 0)
+            continue;
+        enum schedule_filled filled =
+            launch(fill, mux, service, FILL_WAITING | FILL_CATCHING_UP, lane);
+        if (filled != FILLED_NOTHING)
+            return filled;
+    }
+    return FILLED_NOTHING;
+}
+
+static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struct mux *mux,
+                                         bool is_alone)
+{
+    const struct schedule_view *view = fill->view;
+    uint64_t asked = 0;
+    for (int i = 0; i < view->n_services; i++) {
+        int32_t lane = find_lane(fill->plan, view, false, is_alone);
+        int service = lane < 0 ? -1 : next_service(mux, view, false, i, &asked);
+        if (service < 0)
+            break;
+        if (view->services[service].n_running == 0 || mux->is_decoding[service])
+            continue;
+        unsigned parts =
+            mux->n_prefills == 0 && fill->plan->n_batches == 0 ? FILL_RUNNING : FILL_DECODES;
+        if (launch(fill, mux, service, parts, lane) == FILLED_PREEMPTS)
+            return FILLED_PREEMPTS;
+    }
+    return FILLED_NOTHING;
+}
+
+static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
+{
+    const struct mux *mux = state;
+    struct schedule_order order = { mux, schedule_fcfs_first, schedule_fcfs_next, is_before, false,
+                                    NULL };
+    struct schedule_fill fill;
+    schedule_fill_begin(&fill, view, &mux->config, &order, plan);
+    bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
+    bool is_alone = mux->n_jobs == 0 && wants_prefill + count_decodes(mux, view) <= 1;
+    if (mux->n_prefills == 0 && plan_prefill(&fill, mux, is_alone) == FILLED_PREEMPTS)
+        return;
+    if (plan_decodes(&fill, mux, is_alone) == FILLED_PREEMPTS)
+        return;
+    if (plan->n_batches == 1 && mux->n_jobs == 0) { /* it is alone after all */
+        plan->batches[0].lane = 0;
+        int64_t until_ns = TIME_NEVER;
+        if (mux->variant == MUX_ADBS)
+            until_ns = min_i64(mux->quota.next_sample_ns, mux->quota.next_ns);
+        fill.batch = &plan->batches[0];
+        if (until_ns > view->now_ns)
+            schedule_fill_hold(&fill, until_ns);
+    }
+}
+
+/* ---- What it sees. ---- */
+
+static bool is_prefill(const struct schedule_view *view, const struct batch *batch)
+{
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct request *r = &view->requests[batch->items[i].slot];
+        if (r->n_computed < r->n_prompt || schedule_lacking(r) > 1)
+            return true;
+    }
+    return false;
+}
+
+static void saw_started(struct mux *mux, const struct schedule_view *view,
+                        const struct batch *batch)
+{
+    struct mux_lane *lane = &mux->lanes[batch->lane];
+    *lane = (struct mux_lane){ true, is_prefill(view, batch), batch->service };
+    mux->n_jobs++;
+    if (lane->is_prefill) {
+        mux->n_prefills++;
+        mux->last_prefill = batch->service;
+    } else {
+        mux->is_decoding[batch->service] = true;
+        mux->last_decode = batch->service;
+    }
+}
+
+static void saw_done(struct mux *mux, const struct batch *batch)
+{
+    struct mux_lane *lane = &mux->lanes[batch->lane];
+    if (!lane->is_busy)
+        return;
+    lane->is_busy = false;
+    mux->n_jobs--;
+    if (lane->is_prefill)
+        mux->n_prefills--;
+    else
+        mux->is_decoding[batch->service] = false;
+}
+
+static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
+{
+    struct mux *mux = state;
+    uint32_t gone = SCHEDULE_NONE;
+    int service = -1;
+    if (event->what == SCHEDULE_STARTED)
+        saw_started(mux, view, event->batch);
+    if (event->what == SCHEDULE_DONE)
+        saw_done(mux, event->batch);
+    if (event->what == SCHEDULE_STARTED || event->what == SCHEDULE_DONE)
+        service = event->batch->service;
+    if ((event->what == SCHEDULE_GONE || event->what == SCHEDULE_PREEMPTED) &&
+        mux->oldest[view->requests[event->slot].service] == event->slot) {
+        gone = event->slot;
+        service = view->requests[gone].service;
+    }
+    if (mux->variant == MUX_FCFS && service >= 0)
+        mux->oldest[service] = schedule_fcfs_oldest(view, service, gone);
+    if (mux->variant == MUX_ADBS)
+        schedule_quota_saw(&mux->quota, view, &mux->config, event);
+}
+
+static void report(const void *state, const struct schedule_view *view,
+                   struct schedule_report *report)
+{
+    const struct mux *mux = state;
+    if (mux->variant == MUX_ADBS)
+        schedule_quota_report(&mux->quota, view, report);
+}
+
+/* ---- The rows. ---- */
+
+static void open_adbs(void *state, const struct schedule_limits *limits,
+                      const struct schedule_config *config)
+{
+    (void)limits;
+    open_variant(state, config, MUX_ADBS);
+}
+static void open_rr(void *state, const struct schedule_limits *limits,
+                    const struct schedule_config *config)
+{
+    (void)limits;
+    open_variant(state, config, MUX_RR);
+}
+static void open_fcfs(void *state, const struct schedule_limits *limits,
+                      const struct schedule_config *config)
+{
+    (void)limits;
+    open_variant(state, config, MUX_FCFS);
+}
+
+const struct schedule_policy schedule_adbs = {
+    .name = "adbs",
+    .summary = "prompts in turn within adaptive KV quotas, decodes in turn beside them (MuxServe)",
+    .state_bytes = state_bytes,
+    .open = open_adbs,
+    .plan = plan,
+    .saw = saw,
+    .report = report,
+};
+const struct schedule_policy schedule_mux_rr = {
+    .name = "mux-rr",
+    .summary = "adbs without quotas",
+    .state_bytes = state_bytes,
+    .open = open_rr,
+    .plan = plan,
+    .saw = saw,
+};
+const struct schedule_policy schedule_mux_fcfs = {
+    .name = "mux-fcfs",
+    .summary = "adbs without quotas, first come first served in the place of turns",
+    .state_bytes = state_bytes,
+    .open = open_fcfs,
+    .plan = plan,
+    .saw = saw,
+};

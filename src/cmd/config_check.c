@@ -97,6 +97,11 @@ static enum status check_policies(const struct config *config, struct fault *fau
     if (config->router && !route_find(config->router))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    struct schedule_config thresholds;
+    schedule_config_init(&thresholds);
+    for (int i = 0; i < config->n_thresholds; i++)
+        if (schedule_config_set(&thresholds, config->thresholds[i], fault) != STATUS_OK)
+            return STATUS_BAD_INPUT;
     struct length_config lengths;
     length_config_init(&lengths);
     const struct length_predictor *predictor =

@@ -24,9 +24,15 @@ static const struct config_key global_keys[] = {
     { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
       "certificate file, PEM: clients then call https" },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },
-    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0, "a row of policies: default, seallm, fcfs, rr" },
+    { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
+      "a row of policies: default, seallm, muxserve, fcfs, rr" },
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
-      "engine scheduler: db-share, db-turn, db-literal, rr, fcfs" },
+      "engine scheduler: db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, mlfq, "
+      "rr, "
+      "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort" },
+    { "thresholds", CONFIG_TEXTS, offsetof(struct config, thresholds),
+      offsetof(struct config, n_thresholds), 0, CONFIG_THRESHOLDS,
+      "of the scheduler, name=value, as docs/POLICIES.md lists them" },
     { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
       "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
       "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3" },

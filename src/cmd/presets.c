@@ -5,10 +5,19 @@
 #include <string.h>
 
 static const struct preset presets[] = {
-    { "default", "share-capped doubling budgets, least requests", "db-share", "least" },
-    { "seallm", "doubling budgets in turn (SeaLLM), least requests", "db-turn", "least" },
-    { "fcfs", "first come, first served over all models", "fcfs", "least" },
-    { "rr", "round robin over models", "rr", "least" },
+    { "default",
+      "share-capped doubling budgets, least requests",
+      "db-share",
+      "least",
+      { "promotes_slack=1", "guards_tpot=1", "has_leases=1", "has_soft_quotas=1" } },
+    { "seallm", "doubling budgets in turn (SeaLLM), least requests", "db-turn", "least", { NULL } },
+    { "muxserve",
+      "prompts and decodes in turn within KV quotas (MuxServe)",
+      "adbs",
+      "static",
+      { NULL } },
+    { "fcfs", "first come, first served over all models", "fcfs", "least", { NULL } },
+    { "rr", "round robin over models", "rr", "least", { NULL } },
 };
 
 const struct preset *presets_all(int *n)
@@ -28,5 +37,5 @@ const struct preset *presets_find(const char *name)
 
 const char *presets_names(void)
 {
-    return "default, seallm, fcfs, rr";
+    return "default, seallm, muxserve, fcfs, rr";
 }

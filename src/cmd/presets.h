@@ -4,6 +4,7 @@
 struct preset {
     const char *name, *summary;
     const char *policy, *router;
+    const char *thresholds[8]; /* of the scheduler: schedule_config_set; NULL ends */
 };
 const struct preset *presets_all(int *n);
 const struct preset *presets_find(const char *name);

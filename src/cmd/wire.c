@@ -420,6 +420,10 @@ static void choose_policies(struct house *house)
     CHECK(house->policy && house->router && house->predictor);
     route_config_init(&house->route);
     schedule_config_init(&house->schedule);
+    for (int i = 0; preset->thresholds[i] != NULL; i++)
+        CHECK(schedule_config_set(&house->schedule, preset->thresholds[i], NULL) == STATUS_OK);
+    for (int i = 0; i < config->n_thresholds; i++)
+        CHECK(schedule_config_set(&house->schedule, config->thresholds[i], NULL) == STATUS_OK);
     house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
     house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;
     house->schedule.chunk_tokens =

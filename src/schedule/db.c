@@ -385,7 +385,7 @@ const struct schedule_policy schedule_db_exact = {
     .plan = plan,
     .saw = schedule_db_state_saw,
 };
-const struct schedule_policy schedule_mlfq = {
+const struct schedule_policy schedule_db_mlfq = {
     .name = "mlfq",
     .summary = "feedback queues of doubling quanta; long prompts join lower (FastServe)",
     .state_bytes = schedule_db_state_bytes,

@@ -191,7 +191,7 @@ const struct schedule_policy schedule_fcfs = {
     .plan = plan,
     .saw = saw,
 };
-const struct schedule_policy schedule_temporal = {
+const struct schedule_policy schedule_fcfs_temporal = {
     .name = "temporal",
     .summary = "the model with the earliest prompt, else the one with the oldest running request",
     .state_bytes = state_bytes,

@@ -186,7 +186,7 @@ static void report(const void *state, const struct schedule_view *view,
     report->n_grown = scls->n_grown;
 }
 
-const struct schedule_policy schedule_scls_cb = {
+const struct schedule_policy schedule_lease_scls_cb = {
     .name = "scls-cb",
     .summary = "continuous batching with renewable leases of KV (SCLS)",
     .state_bytes = state_bytes,

@@ -323,7 +323,7 @@ static void open_fcfs(void *state, const struct schedule_limits *limits,
     open_variant(state, config, MUX_FCFS);
 }
 
-const struct schedule_policy schedule_adbs = {
+const struct schedule_policy schedule_mux_adbs = {
     .name = "adbs",
     .summary = "prompts in turn within adaptive KV quotas, decodes in turn beside them (MuxServe)",
     .state_bytes = state_bytes,

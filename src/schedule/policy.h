@@ -5,6 +5,7 @@
  * event per batch, not per request. The view is a window onto arrays that the engine keeps anyway,
  * not a copy. */
 #pragma once
+#include "base/status.h"
 #include "core/batch.h"
 #include "core/request.h"
 #include "kv/kv.h"
@@ -15,6 +16,11 @@
 
 /* The defaults that thresholds.h names. */
 void schedule_config_init(struct schedule_config *config);
+/* Sets one by text, "name=value": times in milliseconds, flags 0 or 1. A fault says what it should
+ * have been. Names: schedule_config_name(0), (1), ... until NULL. */
+enum status schedule_config_set(struct schedule_config *config, const char *text,
+                                struct fault *fault) MUST_USE;
+const char *schedule_config_name(int i);
 struct schedule_limits {
     int32_t n_services_max, n_requests_max, n_lanes;
 };

@@ -214,7 +214,7 @@ void schedule_quota_saw(struct schedule_quota *quota, const struct schedule_view
             return;
         set(quota, view);
         quota->next_ns = (now / period + 1) * period;
-        quota->next_sample_ns = now;
+        quota->next_sample_ns = (now / (period / SAMPLES) + 1) * (period / SAMPLES);
     }
     if (quota->n_units_pool != view->kv->n_units_open)
         rescale(quota, view);

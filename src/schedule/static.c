@@ -372,7 +372,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     }
 }
 
-const struct schedule_policy schedule_sls = {
+const struct schedule_policy schedule_static_sls = {
     .name = "sls",
     .summary = "static padded batches in order of arrival, each until its last member has ended",
     .state_bytes = state_bytes,
@@ -380,7 +380,7 @@ const struct schedule_policy schedule_sls = {
     .plan = plan,
     .saw = saw,
 };
-const struct schedule_policy schedule_cohort = {
+const struct schedule_policy schedule_static_cohort = {
     .name = "cohort",
     .summary = "static padded batches that a router composed, for a slice of tokens (SCLS, UELLM)",
     .state_bytes = state_bytes,

@@ -29,6 +29,8 @@ static void make_options(struct rng *rng, const struct schedule_policy *policy,
     o->swap_bytes = rng_below(rng, 2) == 0 ? 0 : 2000 + rng_below(rng, 20000);
     o->chunk_tokens = 8 + (int32_t)rng_below(rng, 32);
     o->n_lanes = policy == &greedy_policy ? 1 + (int32_t)rng_below(rng, 2) : 1;
+    if (policy == schedule_find("adbs") || policy == schedule_find("mux-rr"))
+        o->n_lanes = 3; /* two parts beside the whole */
     o->n_rounds_max = rng_below(rng, 2) == 0 ? 1 : 4096;
 }
 
@@ -148,14 +150,18 @@ static void same_tokens_under_every_policy(void **state)
     const struct schedule_policy *const *policies = schedule_all(&n_policies);
     uint64_t seed = test_seed(1000);
     (void)state;
+    int64_t n_preempted = 0, n_chunks = 0; /* some policies do neither */
     assert_true(n_policies > 0);
     for (int p = 0; p < n_policies; p++) {
         struct tally tally = { 0 };
         for (uint64_t i = 0; i < 8; i++)
             run_mix(seed + i, policies[p], &tally);
         print(policies[p]->name, &tally);
-        assert_true(tally.n_preempted >= 5 && tally.n_chunks >= 300 && tally.n_hits >= 200);
+        assert_true(tally.n_requests >= 500 && tally.n_hits >= 100);
+        n_preempted += tally.n_preempted;
+        n_chunks += tally.n_chunks;
     }
+    assert_true(n_preempted >= 20 * n_policies && n_chunks >= 150 * n_policies);
 }
 
 int main(void)

@@ -128,7 +128,7 @@ static void every_policy_replays_equal(void **state)
         }
         printf("%s: %lld mails, %lld steps, %lld plans, all equal\n", policies[p]->name,
                (long long)sum.n_mails, (long long)sum.n_steps, (long long)sum.n_plans);
-        assert_true(sum.n_plans > 500 && sum.n_steps > 500);
+        assert_true(sum.n_plans > 200 && sum.n_steps > 200); /* slices are few and long */
     }
 }
 

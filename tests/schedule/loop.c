@@ -233,8 +233,9 @@ static void end(struct loop *loop, uint32_t slot)
 /* Tokens that this round computes of it: none once it has all. */
 static int32_t tokens_of(const struct request *r, const struct batch_item *item)
 {
-    return r->n_tokens >= r->n_tokens_max ? 0
-                                          : min_i32(item->n_tokens, r->n_tokens - r->n_computed);
+    return r->n_tokens >= r->n_tokens_max && r->first_ns > 0
+               ? 0
+               : min_i32(item->n_tokens, r->n_tokens - r->n_computed);
 }
 
 static struct perf_load load_of(const struct loop *loop, const struct batch *batch, int32_t round)

@@ -3,7 +3,7 @@
 #pragma once
 #include "schedule/policy.h"
 
-enum { LOOP_SERVICES = 8 };
+enum { LOOP_SERVICES = 4 };
 
 struct loop_options {
     const struct schedule_policy *policy;

@@ -1,0 +1,118 @@
+/* Static batches: their padding, their seats, when a router's batch starts; worked by hand. */
+#include "loop.h"
+#include "test.h"
+#include "base/time.h"
+
+static const int64_t unit_ns = TIME_NS_PER_MS;
+
+/* A prompt token costs 1 us, a decode step 1 ms and 1 us per token of context. */
+static struct perf perf_of_tokens(void)
+{
+    return (struct perf){ .k1_ps = 1000000,
+                          .c3_ps = { 1000000000, 1000000000 },
+                          .k2_ps = { 1000000, 1000000 },
+                          .b_switch = INT32_MAX,
+                          .prefill_scale = 1,
+                          .decode_scale = 1 };
+}
+
+static void open_one(struct loop *loop, const char *policy, int64_t n_tokens)
+{
+    struct loop_options options = { .policy = schedule_find(policy),
+                                    .n_services = 1,
+                                    .unit_bytes = 1 << 10,
+                                    .pool_bytes = n_tokens * 64,
+                                    .n_requests_max = 64 };
+    schedule_config_init(&options.config);
+    options.config.static_n_seqs_max = 2;
+    options.services[0] = (struct loop_service){ .perf = perf_of_tokens(),
+                                                 .bytes_per_token = 64,
+                                                 .solo_ns = 10 * unit_ns };
+    loop_open(loop, &options);
+}
+
+/* Batches of two in order of arrival, each padded to its longest prompt and run until its longest
+ * answer, all members out together. By hand, in us: prompts 2 * 100 = 200; then decodes of two rows
+ * of 101 and 102: 1000 + 202, 1000 + 204: the end of both is at 2606, although the first had its
+ * one token after 200. Then the third alone: 50, and one step of 1000 + 51. */
+static void rows_are_padded_and_seats_kept(void **state)
+{
+    (void)state;
+    struct loop loop;
+    open_one(&loop, "sls", 4096);
+    (void)loop_add(&loop, 0, 0, 10, 1);
+    (void)loop_add(&loop, 0, 0, 100, 3);
+    (void)loop_add(&loop, 0, 0, 50, 2);
+    loop_run(&loop);
+    assert_int_equal(loop.results[0].end_ns, 2606000);
+    assert_int_equal(loop.results[1].end_ns, 2606000);
+    assert_int_equal(loop.results[2].end_ns, 2606000 + 50000 + 1051000);
+    loop_close(&loop);
+}
+
+static void add_member(struct loop *loop, int64_t at_ns, uint32_t cohort, uint16_t n_cohort)
+{
+    uint64_t id = loop_add(loop, 0, at_ns, 16, 2);
+    loop->coming[id].cohort = cohort;
+    loop->coming[id].n_cohort = n_cohort;
+}
+
+static void count_items(struct loop *loop, const struct batch *batch, void *self)
+{
+    (void)loop;
+    char *trace = self;
+    trace[strlen(trace)] = (char)('0' + batch->n_items);
+    assert_int_equal(batch->n_seats, batch->n_items);
+    assert_int_equal(batch->pad_to, 16);
+}
+
+/* Cohort 7 is complete when its third comes at 5 ms; the lone request (4 ms) runs before it, since
+ * it was there first of those that may start; cohort 9 never gets its second and starts a second
+ * after its first came. */
+static void a_cohort_starts_when_it_is_complete(void **state)
+{
+    (void)state;
+    struct loop loop;
+    char trace[16] = { 0 };
+    open_one(&loop, "cohort", 4096);
+    loop.on_batch = count_items;
+    loop.on_batch_self = trace;
+    add_member(&loop, 0, 7, 3);
+    add_member(&loop, unit_ns, 7, 3);
+    add_member(&loop, 4 * unit_ns, 0, 0);
+    add_member(&loop, 5 * unit_ns, 7, 3);
+    add_member(&loop, 20 * unit_ns, 9, 2);
+    loop_run(&loop);
+    assert_string_equal(trace, "131");
+    assert_int_equal(loop.results[4].first_ns, (1000 + 20) * unit_ns + 16000);
+    loop_close(&loop);
+}
+
+/* 320 tokens hold two rows of 144 positions, not three: the third stays behind for the next batch.
+ */
+static void who_does_not_fit_stays_behind(void **state)
+{
+    (void)state;
+    struct loop loop;
+    open_one(&loop, "cohort", 320);
+    for (int i = 0; i < 3; i++) {
+        uint64_t id = loop_add(&loop, 0, 0, 100, 44);
+        loop.coming[id].cohort = 5;
+        loop.coming[id].n_cohort = 3;
+    }
+    loop_run(&loop);
+    assert_int_equal(loop.results[0].end_ns, loop.results[1].end_ns);
+    assert_true(loop.results[2].first_ns > loop.results[1].end_ns);
+    assert_int_equal(loop.n_preempts, 0);
+    loop_close(&loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_padded_and_seats_kept),
+        cmocka_unit_test(a_cohort_starts_when_it_is_complete),
+        cmocka_unit_test(who_does_not_fit_stays_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -166,7 +166,7 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     e->n_needs = n_needs;
     e->n_starts = n_starts;
     flight->n_quiet = n_quiet;
-    flight->batch.n_decode_context = is_decode ? n_context : 0;
+    flight->batch.n_decode_context = is_decode && batch->pad_to == 0 ? n_context : 0;
 }
 
 static bool reserve(struct engine *e, struct engine_flight *flight, const struct batch *batch,

@@ -8,6 +8,7 @@
 
 #define BYTES_MAX (INT64_C(1) << 50) /* of anything that a log counts in bytes */
 #define PS_MAX    (INT64_C(1) << 50)
+#define NS_MAX    (INT64_C(1) << 42) /* of a threshold: more than an hour */
 #define UNITS_MAX (INT64_C(1) << 24)
 
 bool engine_replay_check_bytes(int64_t n)
@@ -56,7 +57,7 @@ static bool is_part(double x)
 
 static bool is_ns(int64_t ns)
 {
-    return ns >= 0 && ns <= PS_MAX;
+    return ns >= 0 && ns <= NS_MAX;
 }
 
 static bool is_count(int32_t n, int32_t most)

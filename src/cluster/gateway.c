@@ -273,6 +273,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     g->over = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * LIMIT_ENGINES);
+    g->perfs = mem_take(sizeof *g->perfs * LIMIT_ENGINES * LIMIT_SERVICES);
     g->choices = mem_take(sizeof *g->choices * n);
     for (int s = 0; s < options->n_services; s++) {
         g->since[s] = g->over;
@@ -312,6 +313,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->held_nodes);
     mem_give(g->deadline_nodes);
     mem_give(g->scratch);
+    mem_give(g->perfs);
     mem_give(g->choices);
     mem_give(g->router_state);
     mem_give(g);

@@ -103,8 +103,10 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
     engine->n_waiting = engine->n_running = 0;
     for (int s = 0; s < report->n_services && s < g->options.n_services; s++) {
         const struct service_report *service = &report->services[s];
-        if (service->status == SERVICE_LOADED)
+        if (service->status == SERVICE_LOADED) {
             engine->services |= UINT64_C(1) << s;
+            g->perfs[e * LIMIT_SERVICES + s] = g->routed[s].perf = service->perf;
+        }
         engine->n_waiting += service->n_waiting;
         engine->n_running += service->n_running;
         if (service->kv_bytes_per_token > 0)
@@ -118,6 +120,7 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
     engine->kv_bytes = report->kv_pool_bytes;
     engine->kv_free_bytes = report->kv_free_bytes;
     engine->report_ns = report->now_ns;
+    engine->perfs = &g->perfs[e * LIMIT_SERVICES];
     tell(g, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
 }
 

@@ -14,6 +14,7 @@
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40 };
+enum { CONFIG_ROUTER_THRESHOLDS = 40 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
@@ -43,6 +44,8 @@ struct config {
     int n_tenants;
     const char *thresholds[CONFIG_THRESHOLDS]; /* of the scheduler: "lease_tokens=64" */
     int n_thresholds;
+    const char *router_thresholds[CONFIG_ROUTER_THRESHOLDS]; /* "n_slice=64" */
+    int n_router_thresholds;
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
         n_connections_max;
     int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,

@@ -102,6 +102,12 @@ static enum status check_policies(const struct config *config, struct fault *fau
     for (int i = 0; i < config->n_thresholds; i++)
         if (schedule_config_set(&thresholds, config->thresholds[i], fault) != STATUS_OK)
             return STATUS_BAD_INPUT;
+    struct route_config route;
+    route_config_init(&route);
+    for (int i = 0; i < config->n_router_thresholds; i++) {
+        if (route_config_set(&route, config->router_thresholds[i], fault) != STATUS_OK)
+            return STATUS_BAD_INPUT;
+    }
     struct length_config lengths;
     length_config_init(&lengths);
     const struct length_predictor *predictor =

@@ -36,6 +36,9 @@ static const struct config_key global_keys[] = {
     { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
       "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
       "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3" },
+    { "router_thresholds", CONFIG_TEXTS, offsetof(struct config, router_thresholds),
+      offsetof(struct config, n_router_thresholds), 0, CONFIG_ROUTER_THRESHOLDS,
+      "of the router, name=value, as docs/POLICIES.md lists them" },
     { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
       "output lengths: conditional, mean, quantile:0.9, bucket:2048, none" },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0, "type of cached keys and values: f16, f32" },

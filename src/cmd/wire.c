@@ -419,6 +419,8 @@ static void choose_policies(struct house *house)
         length_parse(config->predictor ? config->predictor : "conditional", &house->lengths);
     CHECK(house->policy && house->router && house->predictor);
     route_config_init(&house->route);
+    for (int i = 0; i < config->n_router_thresholds; i++)
+        CHECK(route_config_set(&house->route, config->router_thresholds[i], NULL) == STATUS_OK);
     schedule_config_init(&house->schedule);
     for (int i = 0; preset->thresholds[i] != NULL; i++)
         CHECK(schedule_config_set(&house->schedule, preset->thresholds[i], NULL) == STATUS_OK);

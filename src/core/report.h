@@ -1,6 +1,7 @@
 /* What an engine says of itself, after steps and on a heartbeat: routers and metrics read it. */
 #pragma once
 #include "core/limits.h"
+#include "core/coefficients.h"
 
 enum service_status {
     SERVICE_UNLOADED,
@@ -25,6 +26,7 @@ struct service_report {
     int64_t n_arrived;                      /* requests taken since the engine started */
     int64_t solo_ns;                        /* mean solo execution time of a request (L-hat) */
     int64_t remaining_ns;                   /* predicted work of all its requests here */
+    struct perf perf; /* how long its batches take here, as corrected; of a loaded one */
 };
 struct engine_report {
     uint16_t engine;

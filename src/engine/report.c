@@ -35,6 +35,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_arrived = e->stats[service].n_arrived,
         .solo_ns = shown->solo_ns,
         .remaining_ns = engine_stats_remaining_ns(e, service),
+        .perf = shown->perf,
     };
 }
 

@@ -10,16 +10,8 @@
  * parts. The online correction scales each coefficient and rounds it to a whole picosecond, so
  * spans are sums of steps to the last digit whatever it is. */
 #pragma once
-#include "base/base.h"
+#include "core/coefficients.h"
 
-struct perf {
-    int64_t floor_ps;
-    int64_t c1_ps, k1_ps, q1_ps; /* constant, per token, per 1024 squared tokens */
-    int64_t c3_ps[2], c2_ps[2], k2_ps[2];
-    int32_t b_switch;
-    float prefill_scale,
-        decode_scale; /* online correction: EWMA of measured / predicted, 1 at start */
-};
 struct perf_load { /* what one step of a batch computes */
     int32_t n_decodes;
     int64_t n_decode_context; /* summed context of the decodes */

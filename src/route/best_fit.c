@@ -176,9 +176,17 @@ static bool place_best(struct beat *beat, struct route_plan *plan, uint32_t slot
     int service = beat->fit.view->requests[slot].service;
     if (beat->order_service != service)
         order_by(beat, service);
+    const struct perf *perf = NULL;
+    struct route_worker_part part;
     for (int32_t i = 0; i < beat->fit.view->n_engines; i++) {
         int32_t e = beat->order[i];
-        if (!serves(beat, e, service) || !route_worker_takes(&beat->fit, e, slot))
+        const struct perf *own = route_sent_perf(beat->fit.view, e, service);
+        if (!serves(beat, e, service))
+            continue;
+        if (own != perf)
+            part = route_worker_part(&beat->fit, e, slot);
+        perf = own;
+        if (!route_worker_takes_part(&beat->fit, e, slot, &part))
             continue;
         place(beat, plan, slot, e, false);
         beat->norms[e] = route_worker_norm(&beat->fit, e, service);

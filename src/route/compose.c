@@ -138,24 +138,52 @@ static bool is_monotone(const struct perf *perf)
             b * perf->k2_ps[1] >= (b - 1) * perf->k2_ps[0]);
 }
 
+struct stretch { /* N in [from, to]: a batch takes a + b N */
+    int64_t a, b;
+    int32_t from, to;
+};
+/* Lowers *best to the least of cost[i - n] + a + b n over the stretch, and says which n that is. */
+static void least_of(const int64_t *cost_i, const struct stretch *s, int64_t *best, int32_t *best_n)
+{
+    int64_t least = *best;
+    for (int32_t n = s->from; n <= s->to; n++) {
+        int64_t cost = cost_i[-n] + s->a + s->b * n;
+        if (cost < least) {
+            least = cost;
+            *best_n = n;
+        }
+    }
+    *best = least;
+}
+
 /* The best N for the batch that ends with item i - 1, whose input is the longest: the cost before
- * plus a line in N. Costs then grow with i, and it stops where even the least of those before could
- * not better it. */
+ * plus the line, which is cut at the regime and where the prefill leaves its floor. Costs grow with
+ * i when the line does with N: then it stops where even the least of those before could not better
+ * it. */
 static void best_end(struct route_compose *c, int32_t i, bool may_stop)
 {
+    enum { STRIDE = 32 };
     const struct line line = line_of(c->perf, c->items[i - 1].n_input, c->n_steps);
     int32_t n_max = min_i32(i, n_max_of(c, c->items[i - 1].n_input, c->n_steps));
     int64_t best = INT64_MAX, least = c->cost[i - n_max];
-    int32_t best_n = 1;
-    for (int32_t n = 1; n <= n_max; n++) {
-        int64_t serve = at(&line, n);
-        int64_t cost = c->cost[i - n] + serve;
-        if (cost < best) {
-            best = cost;
-            best_n = n;
-        } else if (may_stop && least + serve >= best) {
+    int64_t above = max_i64(0, line.floor_ps - line.prefill0);
+    int64_t n_floor = line.prefill1 > 0 ? above / line.prefill1 : (above > 0 ? n_max : 0);
+    int32_t best_n = 1, to;
+    for (int32_t n = 1; n <= n_max; n = to + 1) {
+        int r = n >= line.b_switch;
+        bool is_floor = n <= n_floor;
+        to = min_i32(n_max, n + STRIDE - 1);
+        to = r ? to : min_i32(to, line.b_switch - 1);
+        to = is_floor ? (int32_t)min_i64(to, n_floor) : to;
+        const struct stretch stretch = {
+            .a = line.decode0[r] + (is_floor ? line.floor_ps : line.prefill0),
+            .b = line.decode1[r] + (is_floor ? 0 : line.prefill1),
+            .from = n,
+            .to = to,
+        };
+        least_of(&c->cost[i], &stretch, &best, &best_n);
+        if (may_stop && least + at(&line, to) >= best)
             break;
-        }
     }
     c->cost[i] = best;
     c->from[i] = i - best_n;
@@ -247,35 +275,54 @@ static int32_t n_late(const struct route_compose *c, int32_t first, int32_t end,
     return low - first;
 }
 
+/* The best batch that ends with item i - 1. The line is found anew only where input or output grow.
+ */
+static void best_deadline_end(struct route_compose *c, int32_t i)
+{
+    int64_t penalty_ps = (int64_t)(c->config->late_penalty_s * 1e12);
+    int32_t n_input = 0, n_output = 0, n_max = 0, n_idle = max_i32(c->n_idle, 1);
+    struct line line = { 0 };
+    c->cost[i] = INT64_MAX;
+    for (int32_t n = 1; n <= min_i32(i, c->n_max); n++) {
+        const struct route_item *q = &c->items[i - n];
+        if (q->n_input > n_input || q->n_output > n_output) {
+            n_input = max_i32(n_input, q->n_input);
+            n_output = max_i32(n_output, q->n_output);
+            line = line_of(c->perf, n_input, n_output);
+            n_max = n_max_of(c, n_input, n_output);
+        }
+        if (n > n_max)
+            return;
+        int64_t serve = at(&line, n), cost = c->cost[i - n] + serve;
+        if (c->cost[max_i32(0, i - n_max)] + serve >= c->cost[i])
+            return; /* what is longer takes longer still */
+        if (cost >= c->cost[i])
+            continue;
+        int64_t end_ns = c->now_ns + (c->time[i - n] / n_idle + serve) / 1000;
+        if (q->deadline_ns < end_ns)
+            cost += penalty_ps * n_late(c, i - n, i, end_ns);
+        if (cost >= c->cost[i])
+            continue;
+        c->cost[i] = cost;
+        c->time[i] = c->time[i - n] + serve;
+        c->from[i] = i - n;
+    }
+}
+
 /* time: when the batches before end if all idle engines share them evenly. */
 void route_compose_deadlines(struct route_compose *c)
 {
-    int64_t penalty_ps = (int64_t)(c->config->late_penalty_s * 1e12);
-    int64_t n_most = 4 * (int64_t)c->n_max * max_i32(c->n_idle, 1);
-    int32_t n = (int32_t)min_i64(c->n, n_most);
-    c->cost[0] = c->time[0] = 0;
-    for (int32_t i = 1; i <= n; i++) {
-        int32_t n_input = 0, n_output = 0;
-        c->cost[i] = INT64_MAX;
-        for (int32_t k = 1; k <= min_i32(i, c->n_max); k++) {
-            const struct route_item *q = &c->items[i - k];
-            n_input = max_i32(n_input, q->n_input);
-            n_output = max_i32(n_output, q->n_output);
-            if (k > n_max_of(c, n_input, n_output))
-                break;
-            int64_t serve = route_compose_serve_ps(c->perf, k, n_input, n_output);
-            int64_t start = c->time[i - k] / max_i32(c->n_idle, 1);
-            int64_t end_ns = c->now_ns + (start + serve) / 1000;
-            int64_t cost = c->cost[i - k] + serve;
-            if (q->deadline_ns < end_ns)
-                cost += penalty_ps * n_late(c, i - k, i, end_ns);
-            if (cost >= c->cost[i])
-                continue;
-            c->cost[i] = cost;
-            c->time[i] = c->time[i - k] + serve;
-            c->from[i] = i - k;
-        }
+    int64_t n_input = 0, n_output = 0;
+    for (int32_t i = 0; i < c->n; i++) {
+        n_input += c->items[i].n_input;
+        n_output += c->items[i].n_output;
     }
+    int32_t n_usual = c->n > 0 ? n_max_of(c, (int32_t)(n_input / c->n), (int32_t)(n_output / c->n))
+                               : 0; /* of a batch of average requests */
+    int32_t n = (int32_t)min_i64(c->n, (int64_t)n_usual * max_i32(c->n_idle, 1));
+    c->cost[0] = c->time[0] = 0;
+    for (int32_t i = 1; i <= n; i++)
+        best_deadline_end(c, i);
     cut(c, n);
 }
 

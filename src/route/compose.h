@@ -52,8 +52,8 @@ void route_compose_fixed(struct route_compose *c);
 void route_compose_slices(struct route_compose *c);
 /* UELLM's SLO-ODBS over items sorted by their key, with the cost form of the config. */
 void route_compose_odbs(struct route_compose *c);
-/* Ours: sorted by deadline, the cut with the least time and predicted lateness. Looks at the first
- * 4 n_max n_idle. */
+/* Ours: sorted by deadline, the cut with the least time and predicted lateness. Looks at as
+ * many as could be sent to the idle engines. */
 void route_compose_deadlines(struct route_compose *c);
 /* S^3: first fit by decreasing size into the engine's memory. O(n log n). */
 void route_compose_bins(struct route_compose *c);

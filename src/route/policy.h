@@ -8,6 +8,7 @@
  * seen as SENT. So a policy that decides one by one may return one choice, found in O(log engines),
  * while one that composes batches returns them all. */
 #pragma once
+#include "base/status.h"
 #include "core/report.h"
 #include "core/request.h"
 #include "core/service.h"
@@ -62,6 +63,11 @@ struct route_config {       /* every threshold of every router, one struct */
     double late_penalty_s; /* slo-dp: seconds of machine time that a predicted miss costs: 1 */
 };
 void route_config_init(struct route_config *config); /* the defaults named above */
+/* Sets one threshold by its field's name: "n_slice=64", "heartbeat_ns=50" (those in ns take
+ * milliseconds), "cost=code"; "static.SERVICE=ENGINE" maps a service. */
+enum status route_config_set(struct route_config *config, const char *text,
+                             struct fault *fault) MUST_USE;
+const char *route_config_name(int i); /* of the i-th field; NULL after the last */
 
 struct route_service {
     struct perf perf;           /* of its batches, on any engine; all zero = not known yet */

@@ -31,12 +31,8 @@ static int64_t tpot_ns(const struct route_fit *fit, int service)
 
 /* ---- What a request adds. ---- */
 
-struct part {
-    int32_t n_eff;
-    int64_t step_ps[2], now_ps, prefill_ps;
-};
-
-static struct part part_of(const struct route_fit *fit, int32_t engine, uint32_t slot)
+struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t engine,
+                                           uint32_t slot)
 {
     const struct route_config *config = fit->config;
     const struct request *r = &fit->view->requests[slot];
@@ -44,7 +40,7 @@ static struct part part_of(const struct route_fit *fit, int32_t engine, uint32_t
     int32_t n_new = r->n_tokens - r->n_prompt;
     int32_t n_expected =
         (int32_t)num_floor(config->gamma * (double)route_sent_predicted(fit->view, r));
-    struct part part = { .n_eff = r->n_prompt + max_i32(n_new, n_expected) };
+    struct route_worker_part part = { .n_eff = r->n_prompt + max_i32(n_new, n_expected) };
     int64_t eff = (int64_t)num_floor((double)part.n_eff / config->theta);
     for (int regime = 0; regime < 2; regime++)
         part.step_ps[regime] =
@@ -144,7 +140,7 @@ void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot
 {
     struct route_worker *w = &fit->workers[engine];
     const struct request *r = &fit->view->requests[slot];
-    struct part part = part_of(fit, engine, slot);
+    struct route_worker_part part = route_worker_part(fit, engine, slot);
     uint64_t bit = UINT64_C(1) << r->service;
     w->n++;
     w->n_eff += part.n_eff;
@@ -168,7 +164,7 @@ void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot
 void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t slot)
 {
     struct route_worker *w = &fit->workers[engine];
-    struct part part = part_of(fit, engine, slot);
+    struct route_worker_part part = route_worker_part(fit, engine, slot);
     uint32_t *at = &w->first;
     while (*at != slot)
         at = &fit->links[*at].next;
@@ -189,7 +185,7 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
 /* ---- The constraints. ---- */
 
 static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct request *r,
-                       const struct part *part)
+                       const struct route_worker_part *part)
 {
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
@@ -206,7 +202,7 @@ static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct
 
 /* The prompts that wait, and this one, computed together: a batch per service. */
 static int64_t prefill_ns(const struct route_fit *fit, int32_t engine, const struct request *r,
-                          const struct part *part)
+                          const struct route_worker_part *part)
 {
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
@@ -260,19 +256,25 @@ static bool has_memory(const struct route_fit *fit, int32_t engine, uint32_t slo
     return true;
 }
 
-bool route_worker_takes(const struct route_fit *fit, int32_t engine, uint32_t slot)
+bool route_worker_takes_part(const struct route_fit *fit, int32_t engine, uint32_t slot,
+                             const struct route_worker_part *part)
 {
     const struct request *r = &fit->view->requests[slot];
     enum route_phase phase = fit->config->phase;
-    struct part part = part_of(fit, engine, slot);
-    int64_t prefill = prefill_ns(fit, engine, r, &part);
-    if (phase != ROUTE_PHASE_PREFILL && !keeps_step(fit, engine, r, &part))
+    if (phase != ROUTE_PHASE_PREFILL && !keeps_step(fit, engine, r, part))
         return false;
+    int64_t prefill = prefill_ns(fit, engine, r, part);
     if (phase != ROUTE_PHASE_DECODE && !keeps_first(fit, engine, r, prefill))
         return false;
     if (phase == ROUTE_PHASE_BOTH && !stalls_nobody(fit, engine, prefill))
         return false;
     return phase == ROUTE_PHASE_PREFILL || has_memory(fit, engine, slot);
+}
+
+bool route_worker_takes(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    const struct route_worker_part part = route_worker_part(fit, engine, slot);
+    return route_worker_takes_part(fit, engine, slot, &part);
 }
 
 /* ---- How full. ---- */

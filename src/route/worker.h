@@ -32,6 +32,10 @@ struct route_worker_link {
     int64_t kv_bytes;   /* held now, rounding to blocks included */
     int64_t step_bytes; /* more with every token */
 };
+struct route_worker_part { /* what a request adds to the aggregates */
+    int32_t n_eff;
+    int64_t step_ps[2], now_ps, prefill_ps;
+};
 struct route_fit { /* one heartbeat: the workers lie in the plan's scratch */
     const struct route_config *config;
     const struct route_view *view;
@@ -46,6 +50,11 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
 /* (b) to (e), those that config->phase asks for. Only targets and predictions: whether the engine
  * is open, serves and has room is the caller's to know. */
 bool route_worker_takes(const struct route_fit *fit, int32_t engine, uint32_t slot);
+/* The same for many engines: `part` is of this slot on an engine with the same performance. */
+struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t engine,
+                                           uint32_t slot);
+bool route_worker_takes_part(const struct route_fit *fit, int32_t engine, uint32_t slot,
+                             const struct route_worker_part *part);
 /* How full: |(b / b_max, sum eff / l_d(1))| squared, as this service has it (D-17). */
 double route_worker_norm(const struct route_fit *fit, int32_t engine, int service);
 int64_t route_worker_ttft_ns(const struct route_fit *fit, int service);

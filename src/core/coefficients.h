@@ -1,0 +1,13 @@
+/* The coefficients of a linear performance model: plain data, so that reports can carry them.
+ * predict/perf.h says what they mean and computes with them. */
+#pragma once
+#include "base/base.h"
+
+struct perf {
+    int64_t floor_ps;
+    int64_t c1_ps, k1_ps, q1_ps; /* constant, per token, per 1024 squared tokens */
+    int64_t c3_ps[2], c2_ps[2], k2_ps[2];
+    int32_t b_switch;
+    float prefill_scale,
+        decode_scale; /* online correction: EWMA of measured / predicted, 1 at start */
+};

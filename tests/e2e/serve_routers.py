@@ -1,0 +1,82 @@
+"""Two engines under each router: every answer is the right one, also when requests come home after slices and go elsewhere.
+
+usage: serve_routers.py SHOAL MODELS_FOLDER; on a machine with one core both engines share it
+"""
+import os
+import random
+
+from serve_shared import Later, Shoal, body_of, main, paths, refused, test, until
+
+CORES = sorted(os.sched_getaffinity(0))
+DEVICES = ("--devices", f"cpu:{CORES[0]}", "--devices", f"cpu:{CORES[-1]}" if len(CORES) > 1 else "cpu")
+PROMPTS = {"tale": ["And he", "Then said the king unto " + "them, and " * 20], "cee": ["if (x", "for (i = 0; " * 15]}
+ALONE = {}
+
+
+def burst(n):
+    rng = random.Random(8)
+    for i in range(n):
+        model = rng.choice(["tale", "cee"])
+        yield body_of(model, rng.choice(PROMPTS[model]), rng.choice([1, 5, 20, 40]), temperature=0.9, seed=i % 8)
+
+
+def key_of(body):
+    return body["model"], body["prompt"], body["max_tokens"], body["seed"]
+
+
+def text_of(server, body):
+    status, _, page = server.post("/v1/completions", body)
+    assert status == 200, page
+    assert page["usage"]["completion_tokens"] == body["max_tokens"], page["usage"]
+    return page["choices"][0]["text"]
+
+
+def serve(shoal, models, router, *thresholds, n=40, all_at_once=True):
+    words = ["--router", router]
+    for threshold in thresholds:
+        words += ["--router-thresholds", threshold]
+    with Shoal(shoal, *words, *DEVICES, "--max-batch", "4", models=paths(models)) as server:
+        if not ALONE:
+            for body in burst(n):
+                ALONE[key_of(body)] = text_of(server, body)
+        asks = [(Later(text_of, server, body), body) for body in burst(n)]
+        for ask, body in asks:
+            assert ask.result() == ALONE[key_of(body)], (router, body)
+        until(server.is_clear)
+        return [e["steps"] for e in server.state()["engines"]]
+
+
+@test
+def routers_one_by_one(shoal, models):
+    serve(shoal, models, "least")
+    for router in ("rr", "p2c", "least-finish", "static"):
+        steps = serve(shoal, models, router)
+        if router == "rr":
+            assert min(steps) > 0, steps
+
+
+@test
+def routers_best_fit(shoal, models):
+    serve(shoal, models, "best-fit", "heartbeat_ns=10")
+    # Targets that nothing can keep: everybody is forced, nobody is lost.
+    serve(shoal, models, "best-fit", "heartbeat_ns=10", "ttft_ns=0.01", "tpot_ns=0.01")
+
+
+@test
+def routers_batches_and_slices(shoal, models):
+    """Slices of 6 tokens: an answer of 40 comes home six times, and may go on at the other engine."""
+    for router in ("so", "scls"):
+        serve(shoal, models, router, "n_slice=6", "interval_ns_min=20")
+    for router in ("slo-odbs", "s3"):
+        serve(shoal, models, router, "n_margin=0")
+
+
+@test
+def routers_thresholds_are_checked(shoal, models):
+    for threshold in ("n_slice=0", "nothing=1", "cost=free"):
+        with refused(shoal, "--model", f"tale={paths(models)['tale']}", "--router-thresholds", threshold) as said:
+            assert threshold.split("=")[0] in said, said
+
+
+if __name__ == "__main__":
+    main()

@@ -21,12 +21,14 @@ struct service_report {
     int64_t n_prefix_queries, n_prefix_hits; /* tokens looked up and found */
     int64_t n_preempted;
     int64_t n_swapped; /* of them those whose blocks went to the host pool and were not dropped */
-    int64_t n_pad_tokens, n_invalid_tokens; /* padded batches: computed and thrown away */
-    int64_t n_exceeded;                     /* requests that generated more than was predicted */
-    int64_t n_arrived;                      /* requests taken since the engine started */
-    int64_t solo_ns;                        /* mean solo execution time of a request (L-hat) */
-    int64_t remaining_ns;                   /* predicted work of all its requests here */
-    struct perf perf; /* how long its batches take here, as corrected; of a loaded one */
+    int64_t n_pad_tokens, n_invalid_tokens;   /* padded batches: computed and thrown away */
+    int64_t n_static_batches, n_static_seats; /* padded batches that are over, and their rows */
+    int64_t n_static_early; /* of them: all members ended before their leases (SCLS, Fig. 14b) */
+    int64_t n_exceeded;     /* requests that generated more than was predicted */
+    int64_t n_arrived;      /* requests taken since the engine started */
+    int64_t solo_ns;        /* mean solo execution time of a request (L-hat) */
+    int64_t remaining_ns;   /* predicted work of all its requests here */
+    struct perf perf;       /* how long its batches take here, as corrected; of a loaded one */
 };
 struct engine_report {
     uint16_t engine;

@@ -38,8 +38,10 @@ struct service_event {
     int32_t n_tokens;
     int32_t n_cached; /* prompt tokens that were a prefix hit */
     int32_t n_preempted;
-    uint32_t queue_us; /* from arrival to its first batch */
-    int32_t n_bytes;   /* of the payload that follows */
+    int32_t n_pad, n_invalid; /* positions that static batches computed for nothing in its row,
+                                 since it was submitted: before its prompt, and after its end */
+    uint32_t queue_us;        /* from arrival to its first batch */
+    int32_t n_bytes;          /* of the payload that follows */
 };
 /* The payload of TOKENS: int32_t ids[n_tokens]; when the request wants logprobs, then per token one
  * struct token_logprobs. */

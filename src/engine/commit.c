@@ -227,6 +227,23 @@ static void observe(struct engine *e, const struct engine_flight *flight, int64_
     service->perf.decode_scale *= after.decode_scale / before.decode_scale;
 }
 
+/* A static batch is over when all of its members are. */
+static void count_static(struct engine *e, const struct batch *batch, const int32_t *n_new)
+{
+    struct engine_stats *stats = &e->stats[batch->service];
+    bool is_early = true;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct engine_own *own = &e->own[batch->items[i].slot];
+        const struct request *r = &e->requests[batch->items[i].slot];
+        if (own->ends_what == 0)
+            return;
+        is_early = is_early && own->ends_what == SERVICE_ENDED && n_new[i] < r->n_lease;
+    }
+    stats->n_static_batches++;
+    stats->n_static_seats += max_i32(batch->n_seats, batch->n_items);
+    stats->n_static_early += is_early;
+}
+
 /* What a padded batch computed and threw away: pads of its first round, and rows of members that
  * had ended before a round, be it of an earlier batch or of this one. */
 static void count_pads(struct engine *e, struct engine_flight *flight,
@@ -245,9 +262,14 @@ static void count_pads(struct engine *e, struct engine_flight *flight,
         int32_t n_item = batch->items[i].n_tokens;
         int32_t n_lacking = n_computed[i] - max_i32(n_new[i] - 1, 0);
         int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(n_new[i], 1);
+        int32_t n_invalid = max_i32(done->n_steps - n_rounds, 0);
+        struct engine_own *own = &e->own[batch->items[i].slot];
+        own->n_pad += (int32_t)width - n_item;
+        own->n_invalid += n_invalid;
         flight->n_pads += width - n_item;
-        flight->n_invalid += max_i32(done->n_steps - n_rounds, 0);
+        flight->n_invalid += n_invalid;
     }
+    count_static(e, batch, n_new);
     flight->n_invalid += max_i32(batch->n_seats - batch->n_items, 0) * (width + done->n_steps - 1);
     stats->n_pad_tokens += flight->n_pads;
     stats->n_invalid_tokens += flight->n_invalid;

@@ -67,6 +67,8 @@ static bool say_all(struct engine *e, uint32_t slot)
     if (r->state != REQUEST_ENDED)
         return true;
     struct service_event event = event_of(e, r);
+    event.n_pad = own->n_pad;
+    event.n_invalid = own->n_invalid;
     event.what = own->last_what;
     event.why = own->last_why;
     if (!emit(e, &event, NULL))

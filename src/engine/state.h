@@ -29,8 +29,9 @@ struct engine_own {
     uint8_t ends_what, ends_why; /* in flight: commit ends it so; 0 = it goes on */
     uint8_t last_what, last_why; /* ENDED: the last event, until it is said */
     int32_t
-        n_planned;  /* tokens that the plan gave it before its prefix hit was found; 0 = none was */
-    bool is_unsaid; /* stands in the backlog */
+        n_planned; /* tokens that the plan gave it before its prefix hit was found; 0 = none was */
+    int32_t n_pad, n_invalid;        /* of its row in static batches */
+    bool is_unsaid;                  /* stands in the backlog */
     bool is_matched;                 /* was looked up in the prefix index since it waits */
     bool holds_hit;                  /* WAITING, and its table holds what a prefix hit gave */
     bool has_exceeded;               /* its prediction, with the batch that is being committed */
@@ -61,6 +62,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 struct engine_stats { /* of one service */
     int64_t n_arrived, n_finished, n_preempted, n_exceeded;
     int64_t n_pad_tokens, n_invalid_tokens, n_swapped;
+    int64_t n_static_batches, n_static_seats, n_static_early;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick, n_ticks;
     double rate_per_s;

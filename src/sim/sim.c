@@ -190,6 +190,8 @@ static bool emit(void *self, const struct service_event *event, const void *payl
         r->n_tokens += event->n_tokens;
         return true;
     }
+    client->n_pad += event->n_pad;
+    client->n_invalid += event->n_invalid;
     if (event->what == SERVICE_ENDED) {
         observe(sim, client, event);
         sim_door_ended(sim, index, event->why);
@@ -321,6 +323,11 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
         struct engine_report *r = mem_take(sizeof(*r));
         engine_report(sim.engines[i].engine, r, sim.clock_ns);
         report->n_rounds += r->n_steps;
+        for (int32_t s = 0; s < options->n_services; s++) {
+            report->n_static_batches += r->services[s].n_static_batches;
+            report->n_static_seats += r->services[s].n_static_seats;
+            report->n_static_early += r->services[s].n_static_early;
+        }
         report->busy_ps += sim_model_exec_busy_ps(sim.engines[i].exec);
         mem_give(r);
     }

@@ -69,10 +69,11 @@ struct sim_service_report {
 struct sim_report {
     const char *policy, *router;
     uint64_t seed, n_requests;
-    int64_t end_ns;            /* when the last request was over */
-    int64_t n_rounds, busy_ps; /* batches computed, lane time */
-    int64_t n_held_max;        /* at the door */
-    uint64_t hash;             /* of every request's record: why, first token, end, tokens */
+    int64_t end_ns;                                           /* when the last request was over */
+    int64_t n_rounds, busy_ps;                                /* batches computed, lane time */
+    int64_t n_held_max;                                       /* at the door */
+    int64_t n_static_batches, n_static_seats, n_static_early; /* as in core/report.h */
+    uint64_t hash; /* of every request's record: why, first token, end, tokens */
     int32_t n_services;
     struct sim_service_report *services;
     /* How hard it was, not what happened: differs with and without holds. */

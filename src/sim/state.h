@@ -14,6 +14,7 @@ enum { SIM_LIVE_BITS = 20, SIM_NO_ENGINE = UINT16_MAX };
 struct sim_client {
     uint16_t engine;
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
+    int32_t n_pad, n_invalid;     /* of all its lives */
     bool is_live, is_cancelled;
 };
 struct sim_engine {

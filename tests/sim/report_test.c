@@ -68,6 +68,66 @@ static void figures_are_as_reckoned(void **state)
     sim_report_free(&report);
 }
 
+/* Twelve requests at once make one static batch: each row has as many pads as it is shorter than
+ * the longest prompt, and as many invalid tokens as it ends before the last. */
+static void static_batches_waste_what_they_say(void **state)
+{
+    struct sim_service service = LONELY;
+    struct record_set set = { 0 };
+    struct sim_workload workload = { .seed = 5, .n_requests = 12, .n_services = 1 };
+    workload.services[0] = (struct sim_traffic){ .rate_per_s = 1e9,
+                                                 .prompt = { 3, 0.8, 1, 60 },
+                                                 .output = { 3, 0.8, 1, 60 } };
+    struct schedule_config config;
+    schedule_config_init(&config);
+    struct sim_options options = { .n_engines = 1,
+                                   .n_lanes = 1,
+                                   .n_services = 1,
+                                   .services = &service,
+                                   .memory_bytes = 1000000,
+                                   .n_requests_max = 12,
+                                   .n_tokens_max = 128,
+                                   .policy = schedule_find("cohort"),
+                                   .router = route_find("fifo"),
+                                   .config = &config,
+                                   .workload = &workload,
+                                   .take = take,
+                                   .take_self = &set };
+    struct sim_report report;
+    int32_t n_prompt = 0, n_output = 0, n_batch = 0;
+    (void)state;
+    sim_run(&options, &report);
+    assert_null(report.wrong);
+    assert_int_equal(report.n_static_seats, 12);
+    assert_int_equal(set.n, 12);
+    int64_t last_ns = set.at[11].end_ns;
+    for (size_t i = 0; i < set.n; i++) {
+        if (set.at[i].end_ns != last_ns)
+            continue; /* who came while the engine was idle has a batch of his own */
+        n_batch++;
+        n_prompt = max_i32(n_prompt, set.at[i].n_prompt);
+        n_output = max_i32(n_output, set.at[i].n_output);
+    }
+    assert_true(n_batch > 5);
+    for (size_t i = 0; i < set.n; i++) {
+        const struct record *r = &set.at[i];
+        if (r->end_ns != last_ns)
+            continue;
+        assert_int_equal(r->n_pad, n_prompt - r->n_prompt);
+        assert_int_equal(r->n_invalid, n_output - r->n_output);
+    }
+    assert_int_equal(report.n_static_early, 0); /* nobody had a lease */
+    metrics_record_set_free(&set);
+    sim_report_free(&report);
+
+    options.router = route_find("so"); /* slices of 128 tokens: all end before */
+    sim_run(&options, &report);
+    assert_true(report.n_static_batches > 0);
+    assert_int_equal(report.n_static_early, report.n_static_batches);
+    metrics_record_set_free(&set);
+    sim_report_free(&report);
+}
+
 /* Two services on engines of their own: the second's is half as fast. What the end of the run cuts
  * off is told as unfinished. */
 static void engines_may_differ(void **state)
@@ -120,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_as_reckoned),
+        cmocka_unit_test(static_batches_waste_what_they_say),
         cmocka_unit_test(engines_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static const struct config_key global_keys[] = {
       "certificate file, PEM: clients then call https" },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },
     { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
-      "a row of policies: default, seallm, muxserve, fcfs, rr" },
+      "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr" },
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
       "engine scheduler: db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, mlfq, "
       "rr, "

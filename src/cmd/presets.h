@@ -4,7 +4,9 @@
 struct preset {
     const char *name, *summary;
     const char *policy, *router;
-    const char *thresholds[8]; /* of the scheduler: schedule_config_set; NULL ends */
+    const char *predictor;            /* of output lengths; NULL: as everywhere else */
+    const char *thresholds[8];        /* of the scheduler: schedule_config_set; NULL ends */
+    const char *router_thresholds[8]; /* route_config_set */
 };
 const struct preset *presets_all(int *n);
 const struct preset *presets_find(const char *name);

@@ -30,8 +30,9 @@ struct scenario_group { /* equal engines */
 };
 struct scenario {
     struct flags_texts workload;
-    struct flags_texts profiles; /* SERVICE=FILE, before the services' own */
-    int64_t memory_bytes;        /* of an engine that the scenario does not list; 0: its devices' */
+    struct flags_texts profiles;                      /* SERVICE=FILE, before the services' own */
+    struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
+    int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
     const char *device, *preset, *policy, *router, *predictor, *slo_rule;
     const char *csv, *series, *trace, *html, *compare, *rates;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;

@@ -32,9 +32,54 @@ static void take(void *self, const struct record *record)
     atomic_fetch_add_explicit(&listener->crew->n_records, 1, memory_order_relaxed);
 }
 
+struct choice { /* what a label stands for */
+    struct schedule_config schedule;
+    struct route_config route;
+    struct length_config lengths;
+};
+
+/* Thresholds of the preset, then the scenario's own. */
+static enum status set_thresholds(const struct scenario *scenario, const struct preset *preset,
+                                  struct choice *choice, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    schedule_config_init(&choice->schedule);
+    route_config_init(&choice->route);
+    for (int i = 0; preset != NULL && preset->thresholds[i] != NULL; i++)
+        CHECK(schedule_config_set(&choice->schedule, preset->thresholds[i], NULL) == STATUS_OK);
+    for (int i = 0; preset != NULL && preset->router_thresholds[i] != NULL; i++)
+        CHECK(route_config_set(&choice->route, preset->router_thresholds[i], NULL) == STATUS_OK);
+    choice->schedule.n_seqs_max = (int32_t)scenario->n_seqs_max;
+    choice->schedule.n_batch_tokens_max = (int32_t)scenario->n_batch_tokens_max;
+    for (int i = 0; i < scenario->thresholds.n && status == STATUS_OK; i++)
+        status = schedule_config_set(&choice->schedule, scenario->thresholds.at[i], fault);
+    for (int i = 0; i < scenario->router_thresholds.n && status == STATUS_OK; i++)
+        status = route_config_set(&choice->route, scenario->router_thresholds.at[i], fault);
+    if (scenario->chunk_tokens >= 0)
+        choice->schedule.chunk_tokens = (int32_t)scenario->chunk_tokens;
+    if (scenario->each_step)
+        choice->schedule.n_rounds_max = 1;
+    return status;
+}
+
+static enum status choose_predictor(const struct scenario *scenario, const struct preset *preset,
+                                    struct choice *choice, struct sim_options *options,
+                                    struct fault *fault)
+{
+    const char *name = scenario->predictor != NULL                   ? scenario->predictor
+                       : preset != NULL && preset->predictor != NULL ? preset->predictor
+                                                                     : "oracle";
+    length_config_init(&choice->lengths);
+    options->predictor = length_parse(name, &choice->lengths);
+    options->predictor_config = &choice->lengths;
+    if (options->predictor != NULL)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
+}
+
 /* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER; the scenario's own names
  * go before a preset's. */
-static enum status choose(const struct scenario *scenario, const char *label,
+static enum status choose(const struct scenario *scenario, const char *label, struct choice *choice,
                           struct sim_options *options, struct fault *fault)
 {
     const struct preset *preset = presets_find(label);
@@ -53,14 +98,17 @@ static enum status choose(const struct scenario *scenario, const char *label,
         return fault_set(fault, STATUS_NOT_FOUND, "there is no preset or policy \"%.60s\"", policy);
     if (options->router == NULL)
         return fault_set(fault, STATUS_NOT_FOUND, "there is no router \"%.60s\"", router);
-    return STATUS_OK;
+    enum status status = set_thresholds(scenario, preset, choice, fault);
+    options->config = &choice->schedule;
+    options->router_config = &choice->route;
+    return status != STATUS_OK ? status
+                               : choose_predictor(scenario, preset, choice, options, fault);
 }
 
 static enum status simulate(struct crew *crew, struct sim_case *c, struct fault *fault)
 {
     const struct scenario *s = crew->scenario;
-    struct schedule_config config;
-    struct length_config lengths;
+    struct choice choice;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
     const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines };
@@ -76,7 +124,6 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
             world->workload.n_requests < LIVE_MAX ? (uint32_t)world->workload.n_requests : LIVE_MAX,
         .n_tokens_max = (int32_t)s->n_context,
         .block_tokens = (int32_t)s->block_tokens,
-        .config = &config,
         .slo = s->slo,
         .workload = &world->workload,
         .until_ns = s->until_ns,
@@ -86,23 +133,12 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .take_self = &listener,
     };
     if (status == STATUS_OK)
-        status = choose(s, c->label, &options, fault);
+        status = choose(s, c->label, &choice, &options, fault);
     if (status != STATUS_OK)
         return status;
-    schedule_config_init(&config);
-    config.n_seqs_max = (int32_t)s->n_seqs_max;
-    config.n_batch_tokens_max = (int32_t)s->n_batch_tokens_max;
-    if (s->chunk_tokens >= 0)
-        config.chunk_tokens = (int32_t)s->chunk_tokens;
-    if (s->each_step)
-        config.n_rounds_max = 1;
-    length_config_init(&lengths);
-    options.predictor = length_parse(s->predictor, &lengths);
-    options.predictor_config = &lengths;
-    if (options.predictor == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
     for (int32_t i = 0; i < options.n_services; i++)
         CHECK(metrics_record_service(&c->set, view_text(world->services[i].name)) == i);
+    c->predictor = options.predictor->name;
     sim_run(&options, &c->report);
     c->is_run = true;
     if (c->report.wrong != NULL)

@@ -17,6 +17,7 @@ struct sim_case {
     struct record_set set;
     struct score *scores; /* (n_services + 1) */
     struct sim_report report;
+    const char *predictor;
     uint64_t hash;      /* of the records */
     struct fault fault; /* its text is empty when all went well */
 };

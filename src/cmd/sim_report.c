@@ -19,7 +19,7 @@ void sim_report_one(const struct scenario *scenario, const struct sim_case *c, s
     const struct score_sheet sheet = { &c->set, &options, c->scores, NULL };
     sim_world_print(&c->world, out);
     str_printf(out, "%s: policy %s, router %s, predictor %s, seed %llu; MET is %s", c->label,
-               c->report.policy, c->report.router, scenario->predictor,
+               c->report.policy, c->report.router, c->predictor,
                (unsigned long long)c->report.seed, metrics_score_kind_name(c->rule.kind));
     str_printf(out, c->rule.kind < SCORE_ALADDIN ? " x%g\n\n" : "\n\n", c->rule.scale);
     metrics_score_print_table(&sheet, out);

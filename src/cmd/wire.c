@@ -414,11 +414,13 @@ static void choose_policies(struct house *house)
     CHECK(preset); /* config_check has seen to the names */
     house->policy = schedule_find(config->policy ? config->policy : preset->policy);
     house->router = route_find(config->router ? config->router : preset->router);
+    const char *usual = preset->predictor ? preset->predictor : "conditional";
     length_config_init(&house->lengths);
-    house->predictor =
-        length_parse(config->predictor ? config->predictor : "conditional", &house->lengths);
+    house->predictor = length_parse(config->predictor ? config->predictor : usual, &house->lengths);
     CHECK(house->policy && house->router && house->predictor);
     route_config_init(&house->route);
+    for (int i = 0; preset->router_thresholds[i] != NULL; i++)
+        CHECK(route_config_set(&house->route, preset->router_thresholds[i], NULL) == STATUS_OK);
     for (int i = 0; i < config->n_router_thresholds; i++)
         CHECK(route_config_set(&house->route, config->router_thresholds[i], NULL) == STATUS_OK);
     schedule_config_init(&house->schedule);

@@ -2,8 +2,30 @@
 #include "test.h"
 
 #include "cmd/presets.h"
+#include "predict/length.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
+
+/* Thresholds that exist, and a predictor that a server may use, too. */
+static void check_parts(const struct preset *preset)
+{
+    struct schedule_config schedule;
+    struct route_config route;
+    struct length_config lengths;
+    struct fault fault;
+    schedule_config_init(&schedule);
+    route_config_init(&route);
+    length_config_init(&lengths);
+    for (int i = 0; preset->thresholds[i] != NULL; i++)
+        assert_int_equal(schedule_config_set(&schedule, preset->thresholds[i], &fault), STATUS_OK);
+    for (int i = 0; preset->router_thresholds[i] != NULL; i++)
+        assert_int_equal(route_config_set(&route, preset->router_thresholds[i], &fault), STATUS_OK);
+    if (preset->predictor == NULL)
+        return;
+    const struct length_predictor *predictor = length_parse(preset->predictor, &lengths);
+    assert_non_null(predictor);
+    assert_int_equal(predictor->hint, LENGTH_HINT_NONE);
+}
 
 static void presets_name_policies_that_exist(void **state)
 {
@@ -17,6 +39,7 @@ static void presets_name_policies_that_exist(void **state)
         assert_non_null(route_find(presets[i].router));
         assert_ptr_equal(presets_find(presets[i].name), &presets[i]);
         assert_true(strlen(presets[i].summary) > 0);
+        check_parts(&presets[i]);
     }
     assert_null(presets_find("none"));
 }

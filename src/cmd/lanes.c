@@ -3,6 +3,7 @@
 #include "cmd/lanes.h"
 
 #include "base/str.h"
+#include <string.h>
 
 enum { LANES_SHARE_MAX = 1000 };
 
@@ -24,6 +25,47 @@ static void divide(int32_t n_cores, const int64_t *shares, int n, int32_t *cores
     }
 }
 
+static enum status read_shares(const char *const *texts, int n, int64_t *shares,
+                               struct fault *fault)
+{
+    for (int i = 0; i < n; i++)
+        if (!parse_i64(texts[i], &shares[i]) || shares[i] < 1 || shares[i] > LANES_SHARE_MAX)
+            return fault_set(fault, STATUS_BAD_INPUT, "lanes: \"%.40s\" is no share from 1 to %d",
+                             texts[i], LANES_SHARE_MAX);
+    return STATUS_OK;
+}
+
+const char *const *cmd_lanes_usual(const struct schedule_policy *policy, int *n)
+{
+    static const char *const policies[] = { "adbs", "mux-rr", "mux-fcfs" };
+    static const char *const halves[] = { "1", "1" };
+    *n = 0;
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        if (strcmp(policy->name, policies[i]) == 0)
+            *n = (int)COUNT_OF(halves);
+    return *n > 0 ? halves : NULL;
+}
+
+enum status cmd_lanes_of_shares(const char *const *texts, int n, struct schedule_lane *lanes,
+                                int32_t *n_lanes, struct fault *fault)
+{
+    int64_t shares[LIMIT_LANES], sum = 0;
+    if (n >= LIMIT_LANES)
+        return fault_set(fault, STATUS_BAD_INPUT, "lanes: at most %d", LIMIT_LANES - 1);
+    enum status status = read_shares(texts, n, shares, fault);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < n; i++)
+        sum += shares[i];
+    *n_lanes = n + 1;
+    lanes[0] = (struct schedule_lane){ 1, 0 };
+    for (int i = 0; i < n; i++) {
+        lanes[i + 1] = (struct schedule_lane){ (float)shares[i] / (float)sum, 1 };
+        lanes[0].conflicts |= UINT32_C(2) << i;
+    }
+    return STATUS_OK;
+}
+
 enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device,
                            const char *const *texts, int n_shares, struct fault *fault)
 {
@@ -32,10 +74,9 @@ enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device
     lanes->n = 1;
     lanes->shares[0] = (struct schedule_lane){ 1, 0 };
     lanes->devices[0] = *device;
-    for (int i = 0; i < n_shares; i++)
-        if (!parse_i64(texts[i], &shares[i]) || shares[i] < 1 || shares[i] > LANES_SHARE_MAX)
-            return fault_set(fault, STATUS_BAD_INPUT, "lanes: \"%.40s\" is no share from 1 to %d",
-                             texts[i], LANES_SHARE_MAX);
+    enum status status = read_shares(texts, n_shares, shares, fault);
+    if (status != STATUS_OK)
+        return status;
     if (n_shares > device->n_cores)
         return fault_set(fault, STATUS_BAD_INPUT, "lanes: %d shares of %d cores: each needs one",
                          n_shares, device->n_cores);

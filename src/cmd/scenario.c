@@ -14,7 +14,6 @@ void scenario_init(struct scenario *scenario)
         .preset = "default",
         .slo_rule = "seallm-solo:5",
         .n_seeds = 1,
-        .n_lanes = 1,
         .n_context = 16384,
         .n_requests_max = 512,
         .n_seqs_max = 256,
@@ -50,7 +49,9 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
         ROW("profile", "SERVICE=FILE", FLAGS_TEXTS, profiles, 0, 0,
             "times as `shoal profile` measured them (repeatable)"),
         ROW("memory-part", "X", FLAGS_F64, memory_part, 0.01, 1, "of it is used: 0.9"),
-        ROW("lanes", "N", FLAGS_I64, n_lanes, 1, LIMIT_LANES, "shares of an engine: 1"),
+        ROW("lanes", "SHARE", FLAGS_TEXTS, lanes, 0, 0,
+            "parts of each engine that run side by side, in proportion (repeatable): none, or two "
+            "halves for policies of lanes"),
         ROW("preset", "NAME", FLAGS_TEXT, preset, 0, 0, "policies of a paper: default"),
         ROW("policy", "NAME", FLAGS_TEXT, policy, 0, 0, "scheduler of the engines"),
         ROW("router", "NAME", FLAGS_TEXT, router, 0, 0, "which engine gets a request"),

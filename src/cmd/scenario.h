@@ -30,14 +30,15 @@ struct scenario_group { /* equal engines */
 };
 struct scenario {
     struct flags_texts workload;
-    struct flags_texts profiles;                      /* SERVICE=FILE, before the services' own */
+    struct flags_texts profiles; /* SERVICE=FILE, before the services' own */
+    struct flags_texts lanes;    /* shares of each engine; none: as the policy wants */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
     const char *device, *preset, *policy, *router, *predictor, *slo_rule;
     const char *csv, *series, *trace, *html, *compare, *rates;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
-    int64_t n_engines, tp, n_lanes, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max,
-        chunk_tokens, block_tokens, interval_ns;
+    int64_t n_engines, tp, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max, chunk_tokens,
+        block_tokens, interval_ns;
     double rate_scale, memory_part, target;
     struct service_slo slo;
     bool is_json, saturates, fewest, each_step, checks;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/team.h"
 #include "base/time.h"
+#include "cmd/lanes.h"
 #include "cmd/presets.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ struct choice { /* what a label stands for */
     struct schedule_config schedule;
     struct route_config route;
     struct length_config lengths;
+    struct schedule_lane lanes[LIMIT_LANES];
 };
 
 /* Thresholds of the preset, then the scenario's own. */
@@ -98,7 +100,15 @@ static enum status choose(const struct scenario *scenario, const char *label, st
         return fault_set(fault, STATUS_NOT_FOUND, "there is no preset or policy \"%.60s\"", policy);
     if (options->router == NULL)
         return fault_set(fault, STATUS_NOT_FOUND, "there is no router \"%.60s\"", router);
-    enum status status = set_thresholds(scenario, preset, choice, fault);
+    int n_usual;
+    const char *const *usual = cmd_lanes_usual(options->policy, &n_usual);
+    bool has_own = scenario->lanes.n > 0;
+    options->lanes = choice->lanes;
+    enum status status = cmd_lanes_of_shares(has_own ? scenario->lanes.at : usual,
+                                             has_own ? scenario->lanes.n : n_usual, choice->lanes,
+                                             &options->n_lanes, fault);
+    if (status == STATUS_OK)
+        status = set_thresholds(scenario, preset, choice, fault);
     options->config = &choice->schedule;
     options->router_config = &choice->route;
     return status != STATUS_OK ? status
@@ -115,7 +125,6 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
     enum status status = sim_world_open(world, s, &ask, fault);
     struct sim_options options = {
         .n_engines = world->n_engines,
-        .n_lanes = (int32_t)s->n_lanes,
         .n_services = world->workload.n_services,
         .services = world->services,
         .engines = world->engines,
@@ -139,6 +148,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
     for (int32_t i = 0; i < options.n_services; i++)
         CHECK(metrics_record_service(&c->set, view_text(world->services[i].name)) == i);
     c->predictor = options.predictor->name;
+    c->n_lanes = options.n_lanes;
     sim_run(&options, &c->report);
     c->is_run = true;
     if (c->report.wrong != NULL)

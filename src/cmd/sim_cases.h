@@ -18,6 +18,7 @@ struct sim_case {
     struct score *scores; /* (n_services + 1) */
     struct sim_report report;
     const char *predictor;
+    int32_t n_lanes;    /* 1, or the whole device and its parts */
     uint64_t hash;      /* of the records */
     struct fault fault; /* its text is empty when all went well */
 };

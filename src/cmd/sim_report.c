@@ -6,29 +6,28 @@
 
 enum { SEEDS_MAX = 1000 };
 
-static double busy_of(const struct sim_case *c, const struct scenario *scenario)
+static double busy_of(const struct sim_case *c)
 {
     double span_s = (double)c->report.end_ns * 1e-9;
-    double lanes = (double)c->world.n_engines * (double)scenario->n_lanes;
+    double lanes = (double)c->world.n_engines * (double)max_i32(c->n_lanes - 1, 1);
     return span_s > 0 ? (double)c->report.busy_ps * 1e-12 / (span_s * lanes) : 0;
 }
 
-void sim_report_one(const struct scenario *scenario, const struct sim_case *c, struct str *out)
+void sim_report_one(const struct sim_case *c, struct str *out)
 {
     const struct score_options options = { .services = c->world.scores, .rule = c->rule };
     const struct score_sheet sheet = { &c->set, &options, c->scores, NULL };
     sim_world_print(&c->world, out);
     str_printf(out, "%s: policy %s, router %s, predictor %s, seed %llu; MET is %s", c->label,
-               c->report.policy, c->report.router, c->predictor,
-               (unsigned long long)c->report.seed, metrics_score_kind_name(c->rule.kind));
+               c->report.policy, c->report.router, c->predictor, (unsigned long long)c->report.seed,
+               metrics_score_kind_name(c->rule.kind));
     str_printf(out, c->rule.kind < SCORE_ALADDIN ? " x%g\n\n" : "\n\n", c->rule.scale);
     metrics_score_print_table(&sheet, out);
     metrics_score_print_attainment(&sheet, out);
     str_printf(out,
                "devices %lld, busy %.2f%% of the time; %lld batches, each gave %.4g tokens in "
                "the mean; at most %lld held at the door\n",
-               (long long)c->world.n_devices, 100 * busy_of(c, scenario),
-               (long long)c->report.n_rounds,
+               (long long)c->world.n_devices, 100 * busy_of(c), (long long)c->report.n_rounds,
                c->report.n_rounds > 0
                    ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
                    : 0,
@@ -36,8 +35,7 @@ void sim_report_one(const struct scenario *scenario, const struct sim_case *c, s
     str_printf(out, "records %016llx\n", (unsigned long long)c->hash);
 }
 
-static void facts_json(const struct scenario *scenario, const struct sim_case *c,
-                       struct json_out *json)
+static void facts_json(const struct sim_case *c, struct json_out *json)
 {
     struct str hash;
     str_init(&hash);
@@ -57,7 +55,7 @@ static void facts_json(const struct scenario *scenario, const struct sim_case *c
     json_out_key(json, "devices");
     json_out_i64(json, c->world.n_devices);
     json_out_key(json, "busy_share");
-    json_out_f64(json, busy_of(c, scenario));
+    json_out_f64(json, busy_of(c));
     json_out_key(json, "batches");
     json_out_i64(json, c->report.n_rounds);
     json_out_key(json, "held_max");
@@ -67,14 +65,14 @@ static void facts_json(const struct scenario *scenario, const struct sim_case *c
     str_free(&hash);
 }
 
-void sim_report_one_json(const struct scenario *scenario, const struct sim_case *c, struct str *out)
+void sim_report_one_json(const struct sim_case *c, struct str *out)
 {
     const struct score_options options = { .services = c->world.scores, .rule = c->rule };
     const struct score_sheet sheet = { &c->set, &options, c->scores, NULL };
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    facts_json(scenario, c, &json);
+    facts_json(c, &json);
     metrics_score_print_json(&sheet, &json);
     json_out_close(&json, '}');
     str_add_char(out, '\n');
@@ -146,9 +144,8 @@ static uint64_t hash_of(const struct sim_grid *grid, int rate, int label)
     return hash;
 }
 
-void sim_report_grid(const struct scenario *scenario, const struct sim_grid *grid, struct str *out)
+void sim_report_grid(const struct sim_grid *grid, struct str *out)
 {
-    (void)scenario;
     sim_world_print(&grid->cases[0].world, out);
     str_printf(out,
                "%d seed%s; -/+ and [low, high]: Student's 95%% intervals over seeds; "
@@ -191,8 +188,7 @@ static void interval_json(struct json_out *json, const char *key, struct interva
     json_out_close(json, '}');
 }
 
-void sim_report_grid_json(const struct scenario *scenario, const struct sim_grid *grid,
-                          struct str *out)
+void sim_report_grid_json(const struct sim_grid *grid, struct str *out)
 {
     struct json_out json;
     json_out_init(&json, out);
@@ -202,7 +198,7 @@ void sim_report_grid_json(const struct scenario *scenario, const struct sim_grid
     for (int i = 0; i < grid->n_rates * grid->n_labels; i++) {
         int rate = i / grid->n_labels, label = i % grid->n_labels;
         json_out_open(&json, '{');
-        facts_json(scenario, cell(grid, rate, label, 0), &json);
+        facts_json(cell(grid, rate, label, 0), &json);
         json_out_key(&json, "seeds");
         json_out_i64(&json, grid->n_seeds);
         for (int f = 0; f < N_FIGURES; f++)

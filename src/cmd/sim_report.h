@@ -2,9 +2,8 @@
 #pragma once
 #include "cmd/sim_cases.h"
 
-void sim_report_one(const struct scenario *scenario, const struct sim_case *c, struct str *out);
-void sim_report_one_json(const struct scenario *scenario, const struct sim_case *c,
-                         struct str *out);
+void sim_report_one(const struct sim_case *c, struct str *out);
+void sim_report_one_json(const struct sim_case *c, struct str *out);
 /* Cases of several labels, rates and seeds: labels[l] at rates[r] with seed s is case
  * (r * n_labels + l) * n_seeds + s. */
 struct sim_grid {
@@ -15,6 +14,5 @@ struct sim_grid {
 };
 /* A line per rate and label: means with 95% intervals over seeds, and the paired difference to the
  * first label. */
-void sim_report_grid(const struct scenario *scenario, const struct sim_grid *grid, struct str *out);
-void sim_report_grid_json(const struct scenario *scenario, const struct sim_grid *grid,
-                          struct str *out);
+void sim_report_grid(const struct sim_grid *grid, struct str *out);
+void sim_report_grid_json(const struct sim_grid *grid, struct str *out);

@@ -141,13 +141,13 @@ static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
     bool is_fine = true;
     str_init(&out);
     if (n == 1 && scenario->is_json)
-        sim_report_one_json(scenario, cases, &out);
+        sim_report_one_json(cases, &out);
     else if (n == 1)
-        sim_report_one(scenario, cases, &out);
+        sim_report_one(cases, &out);
     else if (scenario->is_json)
-        sim_report_grid_json(scenario, &grid, &out);
+        sim_report_grid_json(&grid, &out);
     else
-        sim_report_grid(scenario, &grid, &out);
+        sim_report_grid(&grid, &out);
     fputs(out.at, stdout);
     if (scenario->csv != NULL &&
         metrics_record_save(&cases[0].set, scenario->csv, &fault) != STATUS_OK)

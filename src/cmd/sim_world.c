@@ -174,16 +174,21 @@ static enum status find_service(const struct sim_world *world, const char *name,
 }
 
 static void add_engines(struct sim_world *world, int64_t count, int group, uint64_t mask,
-                        int64_t memory_bytes)
+                        int64_t memory_bytes, const struct predict_device *device)
 {
+    int64_t n_devices = world->group_devices[group];
     size_t old = (size_t)world->n_engines * sizeof(*world->engines);
     size_t more = (size_t)count * sizeof(*world->engines);
     world->engines = mem_grow(world->engines, old, old + more);
     for (int64_t i = 0; i < count; i++)
         world->engines[world->n_engines++] = (struct sim_engine_spec){
-            .services = mask, .memory_bytes = memory_bytes, .perfs = world->perfs[group]
+            .services = mask,
+            .memory_bytes = memory_bytes,
+            .n_devices = (int32_t)n_devices,
+            .bytes_per_s = device->bytes_per_s * (double)n_devices,
+            .perfs = world->perfs[group],
         };
-    world->n_devices += count * world->group_devices[group];
+    world->n_devices += count * n_devices;
 }
 
 static const struct predict_device *device_named(const char *name, struct fault *fault)
@@ -231,7 +236,7 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
                              "engines: group %d: its services' weights take %.1f GiB of %.1f",
                              g + 1, (double)needed * 0x1p-30, (double)memory * 0x1p-30);
         seen |= mask;
-        add_engines(world, group->count, g, mask, memory);
+        add_engines(world, group->count, g, mask, memory, device);
     }
     if (seen != all)
         return fault_set(fault, STATUS_BAD_INPUT, "engines: some services lie on none of them");
@@ -290,7 +295,7 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
         return status;
     }
     for (int32_t e = 0; e < pack.n_engines; e++)
-        add_engines(world, 1, 0, pack.masks[e], pack.memory_bytes);
+        add_engines(world, 1, 0, pack.masks[e], pack.memory_bytes, device);
     sim_pack_free(&pack);
     return STATUS_OK;
 }

@@ -204,20 +204,19 @@ static bool is_policy(const struct house *house, const char *const *names, size_
     return false;
 }
 
-/* A policy that plans for lanes of its own gets two halves when nobody says otherwise. */
+/* A policy that plans for lanes of its own gets its usual ones when nobody says otherwise. */
 static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                                struct fault *fault)
 {
-    static const char *const halves[] = { "1", "1" };
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
-    static const char *const of_lanes[] = { "adbs", "mux-rr", "mux-fcfs" };
-    bool wants_halves = config->n_lanes == 0 && place->device_spec.n_cores > 1 &&
-                        is_policy(house, of_lanes, COUNT_OF(of_lanes));
+    int n_usual;
+    const char *const *usual = cmd_lanes_usual(house->policy, &n_usual);
+    bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores > 1;
     place->device_spec.memory_bytes = memory_bytes;
     enum status status =
-        cmd_lanes_make(&place->lanes, &place->device_spec, wants_halves ? halves : config->lanes,
-                       wants_halves ? 2 : config->n_lanes, fault);
+        cmd_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
+                       wants_usual ? n_usual : config->n_lanes, fault);
     if (status != STATUS_OK)
         return status;
     run_device_open(&place->device, cpu_open(&place->device_spec, cpu_isa_best()));

@@ -15,11 +15,15 @@ struct lane {
     int64_t ends_ps[LIMIT_BATCHES]; /* of each batch, in its last round */
     bool is_decode;                 /* one batch, and all of its items are decodes */
     struct perf_load load;          /* of it, in the first round */
+    struct perf_job job;            /* what it is to the other lanes */
+    double factor;                  /* how much longer all takes because of them */
     struct batch batches[LIMIT_BATCHES];
 };
 struct sim_model_exec {
     struct perf perfs[LIMIT_SERVICES];
     struct perf_truth truths[LIMIT_SERVICES]; /* step_ps NULL: perfs */
+    struct sim_model_device *device;          /* NULL: each lane is all of it, nobody waits */
+    struct perf (*parts)[LIMIT_SERVICES];     /* (n_lanes) with the device: perfs at their shares */
     const int64_t *clock_ns;
     const struct request *requests;
     const struct kv *kv;
@@ -97,16 +101,58 @@ static int64_t steps_in(const struct sim_model_exec *x, int service, const struc
                : truth_steps_in(truth, b, load->n_decode_context, ps, n_most);
 }
 
+/* Of a step on the lane's share of the device, with nobody beside it. */
+static int64_t part_ps(const struct sim_model_exec *x, uint16_t lane, int service,
+                       const struct perf_load *load)
+{
+    int64_t ps = step_ps(x, service, load);
+    if (x->device == NULL || x->device->shares[lane] >= 1)
+        return ps;
+    double whole = (double)perf_step_ps(&x->perfs[service], load);
+    double part = (double)perf_step_ps(&x->parts[lane][service], load);
+    return whole > 0 ? (int64_t)((double)ps * (part / whole)) : ps;
+}
+
 static int64_t ps_of_round(const struct sim_model_exec *x, const struct batch *batch, int32_t round)
 {
     if (batch->kind == BATCH_COMPUTE) {
         struct perf_load load = load_of_round(x, batch, round);
-        return step_ps(x, batch->service, &load);
+        int64_t ps = part_ps(x, batch->lane, batch->service, &load);
+        double factor = x->lanes[batch->lane].factor;
+        return factor > 1 ? (int64_t)((double)ps * factor) : ps;
     }
     int64_t n_bytes = 0; /* copies: in the first round alone */
     for (int32_t i = 0; i < batch->n_items && round == 0; i++)
         n_bytes += batch->items[i].n_tokens * kv_layout(x->kv, batch->service)->bytes_per_token;
     return (int64_t)((double)n_bytes / (double)x->copy_bytes_per_s * 1e12);
+}
+
+/* How much longer the lane's batch takes beside those that run now. */
+static void contend(struct sim_model_exec *x, uint16_t index)
+{
+    struct lane *lane = &x->lanes[index];
+    const struct batch *batch = &lane->batches[0];
+    struct perf_job jobs[LIMIT_LANES];
+    double factors[LIMIT_LANES];
+    int n = 1;
+    lane->factor = 1;
+    lane->job = (struct perf_job){ 0 };
+    if (x->device == NULL || batch->kind != BATCH_COMPUTE)
+        return;
+    const struct perf_load load = load_of_round(x, batch, 0);
+    lane->job = (struct perf_job){
+        .ps = part_ps(x, index, batch->service, &load),
+        .bytes = perf_step_bytes(&load, x->device->weights_bytes[batch->service],
+                                 x->device->token_bytes[batch->service]),
+        .share = x->device->shares[index],
+        .is_prefill = load.n_new > 0,
+    };
+    jobs[0] = lane->job;
+    for (int i = 0; i < x->n_lanes; i++)
+        if (i != index && x->lanes[i].n_polled < x->lanes[i].n_batches)
+            jobs[n++] = x->lanes[i].job;
+    perf_contention(jobs, n, x->device->bytes_per_s, factors);
+    lane->factor = factors[0];
 }
 
 /* The end of every batch in round n_rounds - 1. */
@@ -174,7 +220,10 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
                                          .n_decode_context = batches[0].n_decode_context };
     else if (batches[0].kind == BATCH_COMPUTE)
         lane->load = engine_exec_load(&lane->batches[0], x->requests);
-    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE;
+    contend(x, batches[0].lane);
+    bool is_whole = x->device == NULL || x->device->shares[batches[0].lane] >= 1;
+    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE &&
+                      is_whole && lane->factor <= 1;
     set_ends(x, lane);
 }
 
@@ -257,8 +306,10 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     x->ones = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->ones));
     for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
         x->ones[i] = 1;
-    for (int i = 0; i < n_lanes; i++)
+    for (int i = 0; i < n_lanes; i++) {
         x->lanes[i].end_ps = -1000;
+        x->lanes[i].factor = 1;
+    }
     return x;
 }
 
@@ -268,8 +319,22 @@ void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf
     x->truths[service] = truth;
 }
 
+void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_device *device)
+{
+    CHECK(x->device == NULL && device->bytes_per_s > 0);
+    x->device = mem_take(sizeof(*x->device));
+    *x->device = *device;
+    x->parts = mem_take((size_t)x->n_lanes * sizeof(*x->parts));
+    for (int i = 0; i < x->n_lanes; i++)
+        for (int s = 0; s < LIMIT_SERVICES; s++)
+            perf_at_share(&x->perfs[s], perf_share_of(device->weights_bytes[s], device->tp),
+                          device->shares[i], &x->parts[i][s]);
+}
+
 void sim_model_exec_close(struct sim_model_exec *x)
 {
+    mem_give(x->device);
+    mem_give(x->parts);
     mem_give(x->n_new);
     mem_give(x->ones);
     mem_give(x);

@@ -18,6 +18,22 @@
 
 static bool emit(void *self, const struct service_event *event, const void *payload);
 
+/* Lanes are shares of what the engine runs on. */
+static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
+                         struct sim_model_exec *exec)
+{
+    struct sim_model_device *device = mem_take(sizeof(*device));
+    *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
+    for (int32_t i = 0; i < o->n_lanes; i++)
+        device->shares[i] = (double)o->lanes[i].share;
+    for (int32_t i = 0; i < o->n_services; i++) {
+        device->weights_bytes[i] = o->services[i].weights_bytes;
+        device->token_bytes[i] = o->services[i].bytes_per_token;
+    }
+    sim_model_exec_set_device(exec, device);
+    mem_give(device);
+}
+
 static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout *layouts,
                         int64_t unit_bytes)
 {
@@ -43,6 +59,8 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     e->index = index;
     e->services = own != NULL ? own->services : UINT64_MAX;
     e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
+    if (o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0)
+        share_device(o, own, e->exec);
     if (o->swap_bytes_per_s > 0)
         sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
     e->engine = engine_open(&(struct engine_options){
@@ -53,6 +71,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,
+        .lanes = o->lanes,
         .n_services = o->n_services,
         .services = specs,
         .layouts = layouts,

@@ -26,11 +26,14 @@ struct sim_service {
 struct sim_engine_spec { /* an engine that is not like the others */
     uint64_t services;   /* bit per service that it has; a request goes to one that has its own */
     int64_t memory_bytes;
+    int32_t n_devices;  /* of a tensor-parallel group, and what their memory gives together: what */
+    double bytes_per_s; /* lanes with shares do to each other; 0 = nothing */
     const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
 };
 struct sim_options {
     int32_t n_engines; /* at most 65,535 */
     int32_t n_lanes, n_services;
+    const struct schedule_lane *lanes; /* (n_lanes); NULL = each is all of the device */
     const struct sim_service *services;
     int64_t memory_bytes;                  /* of one engine */
     const struct sim_engine_spec *engines; /* (n_engines); NULL = equal, each with all services */

@@ -53,9 +53,33 @@ static void what_can_t_be_is_said(void **state)
         assert_int_equal(make(4, &wrong[i], 1, &fault), STATUS_BAD_INPUT);
 }
 
+/* A modelled device is cut as finely as wanted; policies of lanes get two halves. */
+static void parts_in_proportion(void **state)
+{
+    struct schedule_lane parts[LIMIT_LANES];
+    struct fault fault;
+    int32_t n;
+    int n_usual;
+    (void)state;
+    assert_int_equal(cmd_lanes_of_shares((const char *[]){ "3", "1" }, 2, parts, &n, &fault),
+                     STATUS_OK);
+    assert_true(n == 3 && parts[0].share == 1 && parts[1].share == 0.75f &&
+                parts[2].share == 0.25f);
+    assert_true(parts[0].conflicts == 6 && parts[1].conflicts == 1 && parts[2].conflicts == 1);
+    assert_int_equal(cmd_lanes_of_shares(NULL, 0, parts, &n, &fault), STATUS_OK);
+    assert_true(n == 1 && parts[0].conflicts == 0);
+    assert_int_equal(cmd_lanes_of_shares((const char *[]){ "0" }, 1, parts, &n, &fault),
+                     STATUS_BAD_INPUT);
+    assert_non_null(cmd_lanes_usual(schedule_find("adbs"), &n_usual));
+    assert_int_equal(n_usual, 2);
+    assert_null(cmd_lanes_usual(schedule_find("fcfs"), &n_usual));
+    assert_int_equal(n_usual, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(whole_cores_by_share),
-                                        cmocka_unit_test(what_can_t_be_is_said) };
+                                        cmocka_unit_test(what_can_t_be_is_said),
+                                        cmocka_unit_test(parts_in_proportion) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void options_go_before_the_file(void **state)
 {
     static struct scenario s;
     char path[] = "/tmp/scenario_test_XXXXXX";
-    const char *text = "workload: [a, b]\nseed: 5\npolicy: rr\n";
+    const char *text = "workload: [a, b]\nseed: 5\npolicy: rr\nthresholds: [pool_cut=0.5]\n";
     int fd = mkstemp(path);
     (void)state;
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
@@ -32,6 +32,10 @@ static void options_go_before_the_file(void **state)
     const char *argv[] = { "shoal sim", path, "--seed=7", NULL };
     assert_true(scenario_open(&s, 3, (char **)(uintptr_t)argv));
     assert_true(s.seed == 7 && strcmp(s.policy, "rr") == 0 && s.workload.n == 2);
+    scenario_close(&s);
+    const char *thresholds[] = { "shoal sim", path, "--thresholds=pool_full=1", NULL };
+    assert_true(scenario_open(&s, 3, (char **)(uintptr_t)thresholds));
+    assert_true(s.thresholds.n == 2 && strcmp(s.thresholds.at[0], "pool_cut=0.5") == 0);
     scenario_close(&s);
     const char *more[] = { "shoal sim", "--workload=c", path, NULL };
     assert_true(scenario_open(&s, 3, (char **)(uintptr_t)more));

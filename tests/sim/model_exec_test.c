@@ -122,11 +122,52 @@ static void lanes_do_not_wait_for_each_other(void **state)
     sim_model_exec_close(b.exec);
 }
 
+/* A lane of half the device takes as long as the table says; a batch that begins beside another
+ * waits when both together read more than the memory gives, the other does not. */
+static void lanes_share_the_device(void **state)
+{
+    struct sim_model_device device = { .tp = 1,
+                                       .bytes_per_s = 1e15,
+                                       .shares = { 1, 0.5, 0.5 },
+                                       .weights_bytes = { INT64_C(13476000000) } };
+    struct batch batches[2] = { { .id = 1, .lane = 1, .n_items = 2 },
+                                { .id = 2, .lane = 2, .n_items = 2 } };
+    int64_t ends[2][2];
+    (void)state;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        struct bench b;
+        struct engine_exec_done done;
+        bench_open(&b, 3);
+        device.bytes_per_s = narrow == 1 ? 1e13 : 1e20;
+        sim_model_exec_set_device(b.exec, &device);
+        for (int i = 0; i < 2; i++) {
+            batches[i].items = b.items + 2 * i;
+            b.face.begin(b.face.self, &batches[i], 1, 1);
+        }
+        for (int i = 0; i < 2; i++) {
+            b.clock_ns = b.face.next_ns(b.face.self);
+            assert_true(b.face.poll(b.face.self, &done));
+            assert_true(done.batch == 1 || done.batch == 2);
+            ends[narrow][done.batch - 1] = done.end_ns - done.begin_ns;
+        }
+        sim_model_exec_close(b.exec);
+    }
+    struct perf part;
+    const struct perf_load load = { .n_decodes = 2, .n_decode_context = 11 + 16 };
+    perf_at_share(&perf, perf_share_of(device.weights_bytes[0], 1), 0.5, &part);
+    assert_true(perf_step_ps(&part, &load) > perf_step_ps(&perf, &load));
+    assert_int_equal(ends[0][0], div_up_i64(perf_step_ps(&part, &load), 1000));
+    assert_true(ends[0][1] < ends[0][0] + 2);
+    assert_int_equal(ends[1][0], ends[0][0]);
+    assert_true(ends[1][1] > 2 * ends[0][1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_end_when_steps_would),
         cmocka_unit_test(lanes_do_not_wait_for_each_other),
+        cmocka_unit_test(lanes_share_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static bool is_before(const struct tree_node *a, const struct tree_node *b)
 
 void tree_init(struct tree *tree)
 {
-    *tree = (struct tree){ .root = TREE_NONE, .first = TREE_NONE };
+    *tree = (struct tree){ .root = TREE_NONE, .first = TREE_NONE, .last = TREE_NONE };
 }
 
 /* Puts `child` in the place that `old` has under `parent`. */
@@ -65,6 +65,10 @@ void tree_insert(struct tree *tree, struct tree_node *nodes, uint32_t slot, int6
     *node = (struct tree_node){ key, tie, TREE_NONE, TREE_NONE, TREE_NONE, 1 };
     uint32_t parent = TREE_NONE, at = tree->root;
     bool goes_left = false;
+    if (tree->last != TREE_NONE && !is_before(node, &nodes[tree->last])) { /* in order: no search */
+        parent = tree->last;
+        at = TREE_NONE;
+    }
     while (at != TREE_NONE) {
         parent = at;
         goes_left = is_before(node, &nodes[at]);
@@ -81,6 +85,8 @@ void tree_insert(struct tree *tree, struct tree_node *nodes, uint32_t slot, int6
         rotate_up(tree, nodes, slot);
     if (tree->first == TREE_NONE || is_before(node, &nodes[tree->first]))
         tree->first = slot;
+    if (!goes_left && (parent == TREE_NONE || parent == tree->last))
+        tree->last = slot;
     tree->n++;
 }
 
@@ -102,12 +108,25 @@ uint32_t tree_next(const struct tree *tree, const struct tree_node *nodes, uint3
     return parent;
 }
 
+/* Who is last when the last one, on the right edge, leaves. */
+static uint32_t last_before(const struct tree_node *nodes, uint32_t slot)
+{
+    uint32_t at = nodes[slot].left;
+    if (at == TREE_NONE)
+        return nodes[slot].parent;
+    while (nodes[at].right != TREE_NONE)
+        at = nodes[at].right;
+    return at;
+}
+
 void tree_remove(struct tree *tree, struct tree_node *nodes, uint32_t slot)
 {
     struct tree_node *node = &nodes[slot];
     CHECK(node->in_tree == 1 && tree->n > 0);
     if (tree->first == slot)
         tree->first = tree_next(tree, nodes, slot);
+    if (tree->last == slot)
+        tree->last = last_before(nodes, slot);
     /* Sink until a side is empty, then the other side takes the place. */
     while (node->left != TREE_NONE && node->right != TREE_NONE)
         rotate_up(tree, nodes,

@@ -2,8 +2,8 @@
  * index.
  *
  * Keys are (key, tie): compared first by key, then by tie (an id, so the order is total). insert,
- * remove O(log n); first O(1) amortised. A treap whose priorities are a hash of the slot: the shape
- * depends on the content alone. */
+ * remove O(log n), O(1) amortised for an insert behind all others; first O(1) amortised. A treap
+ * whose priorities are a hash of the slot: the shape depends on the content alone. */
 #pragma once
 #include "base/base.h"
 
@@ -16,7 +16,7 @@ struct tree_node {
     uint32_t in_tree;             /* 1 while a member */
 };
 struct tree {
-    uint32_t root, first;
+    uint32_t root, first, last;
     uint32_t n;
 };
 

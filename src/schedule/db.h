@@ -32,6 +32,7 @@ struct db_service {
     uint32_t oldest;      /* running: the longest unserved */
     struct tree urgent;   /* waiting requests with a deadline, by the last time to begin */
     uint32_t most_urgent; /* running: the one whose last time to begin is the earliest */
+    int64_t best_key, oldest_ns, begin_by_ns; /* theirs */
     struct share_bucket bucket;
 };
 struct db {

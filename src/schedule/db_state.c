@@ -109,13 +109,24 @@ static int64_t prefill_ps(const struct perf *perf, int64_t n)
     return perf_step_ps(perf, &load);
 }
 
+/* What is the same for all items of a batch. A single step at context c costs first + slope c. */
+struct price {
+    int64_t fresh_ps, first_ps, slope_ps;
+};
+static struct price price_of(const struct schedule_service *service)
+{
+    int64_t first_ps = perf_decode_span_ps(&service->perf, 1, 0, 1);
+    return (struct price){ schedule_db_state_budget_ps(service), first_ps,
+                           perf_decode_span_ps(&service->perf, 1, 1, 1) - first_ps };
+}
+
 static void charge_item(struct db *db, const struct schedule_view *view,
-                        const struct schedule_event *event, int32_t i)
+                        const struct schedule_event *event, int32_t i, const struct price *price)
 {
     const struct request *r = &view->requests[event->batch->items[i].slot];
     const struct schedule_service *service = &view->services[r->service];
     struct db_slot *slot = &db->slots[event->batch->items[i].slot];
-    int64_t fresh_ps = schedule_db_state_budget_ps(service);
+    int64_t fresh_ps = price->fresh_ps;
     if (db->config.db_counts_wall) {
         charge(slot, event->elapsed_ns * 1000, fresh_ps);
         return;
@@ -131,6 +142,12 @@ static void charge_item(struct db *db, const struct schedule_view *view,
             max_i64(0, prefill_ps(&service->perf, n_after) - prefill_ps(&service->perf, n_before)),
             fresh_ps);
         n_known++;
+    }
+    int64_t step_ps = price->first_ps + price->slope_ps * n_known;
+    if (n_decodes == 1 && step_ps < slot->budget_ps && price->slope_ps < INT32_MAX) {
+        slot->spent_ps += step_ps; /* nearly always */
+        slot->budget_ps -= step_ps;
+        return;
     }
     charge_decodes(slot, &service->perf, n_known, n_decodes, fresh_ps);
 }
@@ -229,35 +246,53 @@ static void stop_waiting(struct db *db, const struct schedule_view *view, uint32
     db->slots[slot].is_waiting = false;
 }
 
+/* Is this running request the first by key, the longest unserved, the most urgent? */
+static inline void look_at(const struct db *db, const struct schedule_view *view,
+                           struct db_service *own, uint32_t slot)
+{
+    const struct request *r = &view->requests[slot];
+    int64_t key = key_of(db, view, slot);
+    uint64_t seq = db->slots[slot].seq;
+    if (own->best == SCHEDULE_NONE || key < own->best_key ||
+        (key == own->best_key && seq < db->slots[own->best].seq)) {
+        own->best = slot;
+        own->best_key = key;
+    }
+    if (own->oldest == SCHEDULE_NONE || r->served_ns < own->oldest_ns ||
+        (r->served_ns == own->oldest_ns && seq < db->slots[own->oldest].seq)) {
+        own->oldest = slot;
+        own->oldest_ns = r->served_ns;
+    }
+    if (!is_urgent_ever(db, r))
+        return;
+    int64_t begin_by_ns = schedule_db_state_begin_by_ns(view, r);
+    if (own->most_urgent == SCHEDULE_NONE || begin_by_ns < own->begin_by_ns) {
+        own->most_urgent = slot;
+        own->begin_by_ns = begin_by_ns;
+    }
+}
+
 /* Finds the first running requests of a service again, `gone` left out. */
 static void look(struct db *db, const struct schedule_view *view, int service, uint32_t gone)
 {
     const struct schedule_service *s = &view->services[service];
     struct db_service *own = &db->services[service];
-    int64_t best_key = 0, oldest_ns = 0, begin_by_ns = INT64_MAX;
     own->best = own->oldest = own->most_urgent = SCHEDULE_NONE;
     for (uint32_t i = 0; i < s->n_running; i++) {
-        uint32_t slot = s->running[i];
-        if (slot == gone)
-            continue;
-        int64_t key = key_of(db, view, slot), served_ns = view->requests[slot].served_ns;
-        uint64_t seq = db->slots[slot].seq;
-        if (own->best == SCHEDULE_NONE || key < best_key ||
-            (key == best_key && seq < db->slots[own->best].seq)) {
-            own->best = slot;
-            best_key = key;
-        }
-        if (own->oldest == SCHEDULE_NONE || served_ns < oldest_ns ||
-            (served_ns == oldest_ns && seq < db->slots[own->oldest].seq)) {
-            own->oldest = slot;
-            oldest_ns = served_ns;
-        }
-        if (is_urgent_ever(db, &view->requests[slot]) &&
-            schedule_db_state_begin_by_ns(view, &view->requests[slot]) < begin_by_ns) {
-            own->most_urgent = slot;
-            begin_by_ns = schedule_db_state_begin_by_ns(view, &view->requests[slot]);
-        }
+        if (i + 8 < s->n_running)
+            __builtin_prefetch(&db->slots[s->running[i + 8]]);
+        if (s->running[i] != gone)
+            look_at(db, view, own, s->running[i]);
     }
+}
+
+/* The request is about to leave those that run. */
+static void look_without(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    int service = view->requests[slot].service;
+    const struct db_service *own = &db->services[service];
+    if (own->best == slot || own->oldest == slot || own->most_urgent == slot)
+        look(db, view, service, slot);
 }
 
 /* Who was idle for long rises to the top level; looked at every mlfq_n_steps batches. */
@@ -333,12 +368,13 @@ static void share_out(struct db *db, const struct schedule_view *view, int64_t n
 static void saw_done(struct db *db, const struct schedule_view *view,
                      const struct schedule_event *event)
 {
+    struct price price = price_of(&view->services[event->batch->service]);
     for (int32_t i = 0; i < event->batch->n_items; i++) {
         uint32_t slot = event->batch->items[i].slot;
         if (db->variant == DB_MLFQ)
             charge_level(db, &db->slots[slot], event->elapsed_ns);
         else
-            charge_item(db, view, event, i);
+            charge_item(db, view, event, i, &price);
         if (db->variant == DB_EXACT)
             db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
     }
@@ -356,18 +392,15 @@ static void saw_done(struct db *db, const struct schedule_view *view,
 static void saw_started(struct db *db, const struct schedule_view *view,
                         const struct schedule_event *event)
 {
-    bool is_new = false;
     for (int32_t i = 0; i < event->batch->n_items; i++) {
         uint32_t slot = event->batch->items[i].slot;
         if (!db->slots[slot].is_waiting)
             continue;
-        is_new = true;
         stop_waiting(db, view, slot);
         if (db->variant != DB_MLFQ)
             db->slots[slot].spent_ps = 0;
+        look_at(db, view, &db->services[event->batch->service], slot);
     }
-    if (is_new)
-        look(db, view, event->batch->service, SCHEDULE_NONE);
 }
 
 static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_t slot)
@@ -388,7 +421,6 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
                            const struct schedule_event *event)
 {
     struct db *db = state;
-    const struct db_service *own;
     uint32_t slot = event->slot;
     switch (event->what) {
     case SCHEDULE_ARRIVED:
@@ -403,14 +435,12 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
     case SCHEDULE_PREEMPTED:
         if (db->variant == DB_EXACT) /* its tokens are to be computed again */
             db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
+        look_without(db, view, slot);
         wait(db, view, slot);
-        look(db, view, view->requests[slot].service, slot);
         break;
     case SCHEDULE_GONE:
         stop_waiting(db, view, slot);
-        own = &db->services[view->requests[slot].service];
-        if (own->best == slot || own->oldest == slot || own->most_urgent == slot)
-            look(db, view, view->requests[slot].service, slot);
+        look_without(db, view, slot);
         break;
     case SCHEDULE_REFUSED:
     case SCHEDULE_EXCEEDED:

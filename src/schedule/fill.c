@@ -44,14 +44,22 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->prefill_ps_most = INT64_MAX;
 }
 
+/* Blocks for n_tokens positions beside the n_blocks that there are. */
+static inline int64_t beyond(int64_t n_tokens, int64_t n_blocks, int64_t block_tokens)
+{
+    int64_t n_beyond = n_tokens - n_blocks * block_tokens;
+    if (n_beyond <= block_tokens) /* nearly always: no division */
+        return n_beyond > 0;
+    if (n_beyond <= 2 * block_tokens)
+        return 2;
+    return kv_blocks_for(n_tokens, (int32_t)block_tokens) - n_blocks;
+}
+
 static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
 {
     const struct request *r = &fill->view->requests[slot];
-    int64_t block_tokens = fill->budget.services[r->service].block_tokens;
-    int64_t n_blocks = fill->view->n_table_blocks[slot];
-    if (n_tokens <= n_blocks * block_tokens) /* nearly always: no division */
-        return 0;
-    return kv_blocks_for(n_tokens, (int32_t)block_tokens) - n_blocks;
+    return beyond(n_tokens, fill->view->n_table_blocks[slot],
+                  fill->budget.services[r->service].block_tokens);
 }
 
 int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot)
@@ -198,6 +206,34 @@ static int64_t books(const struct schedule_fill *fill, uint32_t slot)
     return r->batch != 0 ? 0 : r->n_tokens + fill->view->kv->services[r->service].block_tokens;
 }
 
+enum { FETCH_AHEAD = 12 }; /* requests that run lie apart: their lines are asked for in advance */
+
+static inline void fetch_ahead(const struct schedule_view *view, const struct schedule_service *s,
+                               uint32_t i)
+{
+    if (i + FETCH_AHEAD < s->n_running)
+        __builtin_prefetch(&view->requests[s->running[i + FETCH_AHEAD]]);
+}
+
+/* Blocks that all running requests of the service have booked and not got. */
+static int64_t count_booked(const struct schedule_fill *fill, int service)
+{
+    const struct schedule_view *view = fill->view;
+    const struct schedule_service *s = &view->services[service];
+    int64_t block_tokens = view->kv->services[service].block_tokens, n_blocks = 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        const struct request *r = &view->requests[slot];
+        fetch_ahead(view, s, i);
+        if (fill->order->books != NULL)
+            n_blocks += blocks_for(fill, slot, books(fill, slot));
+        else if (r->batch == 0)
+            n_blocks +=
+                beyond(r->n_tokens + block_tokens, view->n_table_blocks[slot], block_tokens);
+    }
+    return n_blocks;
+}
+
 /* What new requests may take: the budget less what all running requests lack to compute their known
  * tokens and one block more each. Without the first a prompt could start with the blocks of a
  * request that has just been preempted for somebody's next token, be preempted in turn, and so on
@@ -210,14 +246,10 @@ static bool find_room(struct schedule_fill *fill)
     kv_budget_copy(&fill->room,
                    view->kv); /* what running requests take for this batch is set aside as well */
     fill->room_state = ROOM_NONE;
-    for (int i = 0; i < view->n_services; i++) {
-        const struct schedule_service *s = &view->services[i];
-        int64_t n_blocks = 0;
-        for (uint32_t k = 0; k < s->n_running; k++)
-            n_blocks += blocks_for(fill, s->running[k], books(fill, s->running[k]));
-        if (!kv_budget_take(&fill->room, i, n_blocks))
+    for (int i = 0; i < view->n_services; i++)
+        if (view->services[i].n_running > 0 &&
+            !kv_budget_take(&fill->room, i, count_booked(fill, i)))
             return false;
-    }
     fill->room_state = ROOM_KNOWN;
     return true;
 }
@@ -425,6 +457,7 @@ static void look_in(const struct schedule_fill *fill, int service, struct search
     const struct schedule_order *order = fill->order;
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
+        fetch_ahead(fill->view, s, i);
         if (fill->view->requests[slot].batch != 0 || fill->view->n_table_blocks[slot] == 0 ||
             slot == search->keep ||
             (search->before != SCHEDULE_NONE && !is_before(fill, slot, search->before)) ||

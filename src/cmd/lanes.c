@@ -3,7 +3,6 @@
 #include "cmd/lanes.h"
 
 #include "base/str.h"
-#include <string.h>
 
 enum { LANES_SHARE_MAX = 1000 };
 
@@ -37,13 +36,9 @@ static enum status read_shares(const char *const *texts, int n, int64_t *shares,
 
 const char *const *cmd_lanes_usual(const struct schedule_policy *policy, int *n)
 {
-    static const char *const policies[] = { "adbs", "mux-rr", "mux-fcfs" };
-    static const char *const halves[] = { "1", "1" };
-    *n = 0;
-    for (size_t i = 0; i < COUNT_OF(policies); i++)
-        if (strcmp(policy->name, policies[i]) == 0)
-            *n = (int)COUNT_OF(halves);
-    return *n > 0 ? halves : NULL;
+    static const char *const equal[LIMIT_LANES - 1] = { "1", "1", "1", "1", "1", "1", "1" };
+    *n = min_i32(policy->n_lanes_wanted, LIMIT_LANES - 1);
+    return *n > 0 ? equal : NULL;
 }
 
 enum status cmd_lanes_of_shares(const char *const *texts, int n, struct schedule_lane *lanes,

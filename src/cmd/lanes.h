@@ -9,13 +9,13 @@ struct lanes {
     struct schedule_lane shares[LIMIT_LANES];
     struct device_spec devices[LIMIT_LANES]; /* the cores of each */
 };
-/* A sentence when the shares are no numbers from 1 to 1000, or more than there are cores. */
-/* Of a policy that plans for lanes of its own, when nobody says otherwise: two halves. Else NULL.
+/* Of a policy that plans for lanes of its own, when nobody says otherwise: equal ones. Else NULL.
  */
 const char *const *cmd_lanes_usual(const struct schedule_policy *policy, int *n);
 /* The whole, then parts of a device that is cut as finely as wanted. lanes: (LIMIT_LANES). */
 enum status cmd_lanes_of_shares(const char *const *shares, int n_shares,
                                 struct schedule_lane *lanes, int32_t *n_lanes,
                                 struct fault *fault) MUST_USE;
+/* A sentence when the shares are no numbers from 1 to 1000, or more than there are cores. */
 enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device,
                            const char *const *shares, int n_shares, struct fault *fault) MUST_USE;

@@ -196,14 +196,6 @@ static enum status open_models(struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
-static bool is_policy(const struct house *house, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(house->policy->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* A policy that plans for lanes of its own gets its usual ones when nobody says otherwise. */
 static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                                struct fault *fault)
@@ -212,7 +204,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     struct engine_place *place = &house->engines[e];
     int n_usual;
     const char *const *usual = cmd_lanes_usual(house->policy, &n_usual);
-    bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores > 1;
+    bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
     place->device_spec.memory_bytes = memory_bytes;
     enum status status =
         cmd_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
@@ -271,8 +263,6 @@ static void open_unit(struct house *house, int e)
         if (house->profiles[s].n_groups > 0)
             perfs[s] = predict_profile_perf(&house->profiles[s], place->device_spec.n_cores);
     }
-    static const char *const of_pads[] = { "sls", "cohort" };
-    bool has_pads = is_policy(house, of_pads, COUNT_OF(of_pads));
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
                               .memory_bytes = place->device_spec.memory_bytes,
@@ -283,7 +273,7 @@ static void open_unit(struct house *house, int e)
                               .n_lanes = place->lanes.n,
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
-                              .pad_tokens = has_pads ? PAD_TOKENS : 0,
+                              .pad_tokens = house->policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = house->services,
                               .layouts = house->layouts,
@@ -406,6 +396,19 @@ static void watch(struct house *house, int fd)
 
 /* ---- The face. ---- */
 
+/* What the executor was built for bounds every policy, and the batches that routers compose. */
+static void bound_batches(struct house *house)
+{
+    struct schedule_config *schedule = &house->schedule;
+    int32_t n_most = (int32_t)house->config.n_batch_max;
+    schedule->n_seqs_max = n_most;
+    schedule->static_n_seqs_max = min_i32(schedule->static_n_seqs_max, n_most);
+    schedule->ils_n_seqs_max = min_i32(schedule->ils_n_seqs_max, n_most);
+    schedule->fastgen_n_seqs_max = min_i32(schedule->fastgen_n_seqs_max, n_most);
+    house->route.n_batch = min_i32(house->route.n_batch, n_most);
+    house->route.n_odbs_batch = min_i32(house->route.n_odbs_batch, n_most);
+}
+
 static void choose_policies(struct house *house)
 {
     const struct config *config = &house->config;
@@ -427,7 +430,7 @@ static void choose_policies(struct house *house)
         CHECK(schedule_config_set(&house->schedule, preset->thresholds[i], NULL) == STATUS_OK);
     for (int i = 0; i < config->n_thresholds; i++)
         CHECK(schedule_config_set(&house->schedule, config->thresholds[i], NULL) == STATUS_OK);
-    house->schedule.n_seqs_max = (int32_t)config->n_batch_max;
+    bound_batches(house);
     house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;
     house->schedule.chunk_tokens =
         (int32_t)min_i64(config->chunk_tokens, config->n_batch_tokens_max);

@@ -115,6 +115,8 @@ struct schedule_policy {
     void (*saw)(void *state, const struct schedule_view *view, const struct schedule_event *event);
     void (*report)(const void *state, const struct schedule_view *view,
                    struct schedule_report *report); /* NULL: nothing to tell */
+    int n_lanes_wanted; /* equal shares of the device beside lane 0 that it plans for; 0 = none */
+    bool pads_batches;  /* its batches may have pad_to: the executor needs room for pads */
 };
 /* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);

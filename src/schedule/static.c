@@ -13,6 +13,8 @@
  * one round are computed in columns before. All blocks are reserved when it starts; members that do
  * not fit stay behind for the next batch.
  *
+ * A router's batch of more than n_seqs_max runs in parts.
+ *
  * Starvation: batches start in the order in which their first member came; once a batch is complete
  * only those before it and the one in flight run before it. */
 #include "base/time.h"
@@ -138,8 +140,8 @@ static uint32_t look_at_cohort(const struct batcher *b, const struct schedule_vi
         return at;
     }
     *choice = (struct choice){ 0, first->service, seq, choice->slots };
-    for (uint32_t k = slot; k != at && choice->n < LIMIT_BATCH_ITEMS;
-         k = tree_next(&b->waiting, b->nodes, k))
+    int32_t n_most = min_i32(b->config.n_seqs_max, LIMIT_BATCH_ITEMS); /* the others go next */
+    for (uint32_t k = slot; k != at && choice->n < n_most; k = tree_next(&b->waiting, b->nodes, k))
         choice->slots[choice->n++] = k;
     return at;
 }
@@ -375,6 +377,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy schedule_static_sls = {
     .name = "sls",
     .summary = "static padded batches in order of arrival, each until its last member has ended",
+    .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open_sls,
     .plan = plan,
@@ -383,6 +386,7 @@ const struct schedule_policy schedule_static_sls = {
 const struct schedule_policy schedule_static_cohort = {
     .name = "cohort",
     .summary = "static padded batches that a router composed, for a slice of tokens (SCLS, UELLM)",
+    .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open_cohort,
     .plan = plan,

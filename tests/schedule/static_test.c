@@ -16,7 +16,7 @@ static struct perf perf_of_tokens(void)
                           .decode_scale = 1 };
 }
 
-static void open_one(struct loop *loop, const char *policy, int64_t n_tokens)
+static void open_bounded(struct loop *loop, const char *policy, int64_t n_tokens, int32_t n_seqs)
 {
     struct loop_options options = { .policy = schedule_find(policy),
                                     .n_services = 1,
@@ -25,10 +25,16 @@ static void open_one(struct loop *loop, const char *policy, int64_t n_tokens)
                                     .n_requests_max = 64 };
     schedule_config_init(&options.config);
     options.config.static_n_seqs_max = 2;
+    options.config.n_seqs_max = n_seqs;
     options.services[0] = (struct loop_service){ .perf = perf_of_tokens(),
                                                  .bytes_per_token = 64,
                                                  .solo_ns = 10 * unit_ns };
     loop_open(loop, &options);
+}
+
+static void open_one(struct loop *loop, const char *policy, int64_t n_tokens)
+{
+    open_bounded(loop, policy, n_tokens, LIMIT_BATCH_ITEMS);
 }
 
 /* Batches of two in order of arrival, each padded to its longest prompt and run until its longest
@@ -107,11 +113,29 @@ static void who_does_not_fit_stays_behind(void **state)
     loop_close(&loop);
 }
 
+/* Five that a router put together where four may run: the fifth goes when its batch is ripe. */
+static void a_cohort_too_large_runs_in_parts(void **state)
+{
+    (void)state;
+    struct loop loop;
+    char trace[16] = { 0 };
+    open_bounded(&loop, "cohort", 4096, 4);
+    loop.on_batch = count_items;
+    loop.on_batch_self = trace;
+    for (int i = 0; i < 5; i++)
+        add_member(&loop, 0, 3, 5);
+    loop_run(&loop);
+    assert_string_equal(trace, "41");
+    assert_int_equal(loop.results[4].first_ns, 1000 * unit_ns + 16000);
+    loop_close(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_padded_and_seats_kept),
         cmocka_unit_test(a_cohort_starts_when_it_is_complete),
+        cmocka_unit_test(a_cohort_too_large_runs_in_parts),
         cmocka_unit_test(who_does_not_fit_stays_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,4 +44,15 @@ def repro_swapped_policies_change_the_verdict(shoal, models):
     assert straight != swapped, (straight, swapped)
 
 
+@test
+def repro_scls_and_its_baseline_are_told_apart(shoal, models):
+    def holds(*args):
+        with tempfile.TemporaryDirectory() as folder:
+            page = json.loads(repro(shoal, "scls-fig5", "--json", "--quick", "--seeds", "1", "--out", folder, *args))
+        return {row["what"]: row["holds"] for row in page["rows"] if "holds" in row}
+    straight, swapped = holds(), holds("--swap", "cohort/scls,sls/rr")
+    for what in ("throughput: scls above sls", "pad tokens: scls below sls", "invalid tokens: scls below sls"):
+        assert straight[what] and not swapped[what], (what, straight, swapped)
+
+
 main()

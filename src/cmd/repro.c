@@ -118,6 +118,11 @@ int repro_n_seeds(const struct repro *repro)
     return (int)repro->n_seeds;
 }
 
+const char *repro_folder(const struct repro *repro)
+{
+    return repro->folder;
+}
+
 bool repro_is_quick(const struct repro *repro)
 {
     return repro->is_quick;

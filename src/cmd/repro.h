@@ -28,6 +28,8 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
                            const char *yaml, struct fault *fault) MUST_USE;
 /* Every setting is run with so many seeds; `seed` below is 0, 1, ... n - 1. */
 int repro_n_seeds(const struct repro *repro);
+/* Where records go; a claim may put its workloads beside them. */
+const char *repro_folder(const struct repro *repro);
 /* Has the user asked for the short form? Claims then shorten their runs. */
 bool repro_is_quick(const struct repro *repro);
 /* What the run of a key and seed was worth: of all its services, or of one by its place. */

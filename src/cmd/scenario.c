@@ -91,6 +91,8 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
         ROW("threads", "N", FLAGS_I64, n_threads, 1, 256, "runs at once: all cores"),
         ROW("each-step", NULL, FLAGS_SWITCH, each_step, 0, 0, "plan every step: no holds"),
         ROW("checks", NULL, FLAGS_SWITCH, checks, 0, 0, "check every engine after every step"),
+        ROW("soft-deadlines", NULL, FLAGS_SWITCH, has_soft_deadlines, 0, 0,
+            "late requests go on: only routers look at deadlines"),
         ROW("interval", "T", FLAGS_DURATION, interval_ns, 0, 0, "of the series: a hundredth"),
         ROW("csv", "FILE", FLAGS_TEXT, csv, 0, 0, "write the records (.jsonl: as JSONL)"),
         ROW("series", "FILE", FLAGS_TEXT, series, 0, 0, "write queue and rates over time, CSV"),

@@ -41,7 +41,7 @@ struct scenario {
         block_tokens, interval_ns;
     double rate_scale, memory_part, target;
     struct service_slo slo;
-    bool is_json, saturates, fewest, each_step, checks;
+    bool is_json, saturates, fewest, each_step, checks, has_soft_deadlines;
     int n_groups, n_services;
     struct scenario_group groups[SCENARIO_GROUPS_MAX];
     struct scenario_service services[LIMIT_SERVICES];

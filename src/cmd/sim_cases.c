@@ -138,6 +138,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .until_ns = s->until_ns,
         .trace = c->trace,
         .checks_steps = s->checks,
+        .has_soft_deadlines = s->has_soft_deadlines,
         .take = take,
         .take_self = &listener,
     };

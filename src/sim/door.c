@@ -139,6 +139,8 @@ static void send_choice(struct sim *sim, const struct route_choice *choice)
     request.cohort = choice->cohort;
     request.n_cohort = choice->n_cohort;
     request.n_lease = choice->n_lease;
+    if (sim->options->has_soft_deadlines)
+        request.deadline_ns = TIME_NEVER;
     sim->clients[choice->slot].engine = choice->engine;
     sim->door.engines[choice->engine].n_sent++;
     CHECK(engine_submit(e->engine, &request, NULL, sim->clock_ns));

@@ -54,6 +54,7 @@ struct sim_options {
     const struct length_predictor *predictor;
     const struct length_config *predictor_config; /* NULL = the defaults */
     struct metrics_trace *trace; /* metrics/trace.h: every batch; lent, NULL = none */
+    bool has_soft_deadlines;     /* only the router knows of deadlines: late requests go on */
     bool checks_steps;           /* every engine checks itself after every step: slow */
     /* Hears of every request as it is over, or NULL; those that are not over when nothing can
      * happen any more come last, unfinished. Not in order of arrival. */

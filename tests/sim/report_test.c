@@ -128,6 +128,37 @@ static void static_batches_waste_what_they_say(void **state)
     sim_report_free(&report);
 }
 
+/* A deadline ends a request at its engine, unless only routers are to know of it. */
+static void deadlines_may_be_soft(void **state)
+{
+    struct sim_service service = LONELY;
+    struct sim_workload workload = { .seed = 1, .n_requests = 10, .n_services = 1 };
+    workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
+                                                 .prompt = { 3, 0, 1, 100 },
+                                                 .output = { 2.3025851, 0, 1, 100 } };
+    workload.with_deadline = 1;
+    workload.deadline_ns = 30 * TIME_NS_PER_MS; /* a request takes 65 ms */
+    struct sim_options options = { .n_engines = 1,
+                                   .n_lanes = 1,
+                                   .n_services = 1,
+                                   .services = &service,
+                                   .memory_bytes = 1000000,
+                                   .n_requests_max = 8,
+                                   .n_tokens_max = 128,
+                                   .policy = schedule_find("fcfs"),
+                                   .workload = &workload };
+    (void)state;
+    for (int is_soft = 0; is_soft < 2; is_soft++) {
+        struct sim_report report;
+        options.has_soft_deadlines = is_soft == 1;
+        sim_run(&options, &report);
+        assert_null(report.wrong);
+        enum service_why why = is_soft == 1 ? SERVICE_LENGTH : SERVICE_DEADLINE;
+        assert_int_equal(report.services[0].n_ended[why], 10);
+        sim_report_free(&report);
+    }
+}
+
 /* Two services on engines of their own: the second's is half as fast. What the end of the run cuts
  * off is told as unfinished. */
 static void engines_may_differ(void **state)
@@ -181,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_as_reckoned),
         cmocka_unit_test(static_batches_waste_what_they_say),
+        cmocka_unit_test(deadlines_may_be_soft),
         cmocka_unit_test(engines_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

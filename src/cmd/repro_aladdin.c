@@ -326,6 +326,8 @@ static enum status workers(struct repro *repro, struct fault *fault)
         repro_judge(repro, n[0][0] < n[1][0], "fewer workers than JSQ for 100%", "up to -40%",
                     "%+.0f%% (99%%: %+.0f%%, 95%%: %+.0f%%)", 100 * (n[0][0] / n[1][0] - 1),
                     100 * (n[0][1] / n[1][1] - 1), 100 * (n[0][2] / n[1][2] - 1));
+        repro_judge(repro, n[0][0] <= 0.7 * n[1][0], "and by 30% or more", "-40%", "%+.0f%%",
+                    100 * (n[0][0] / n[1][0] - 1));
         repro_judge(repro, n[0][0] < n[2][0], "fewer than power of two for 100%", "yes", "%+.0f%%",
                     100 * (n[0][0] / n[2][0] - 1));
     }

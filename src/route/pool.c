@@ -46,7 +46,7 @@ struct pool {
     int64_t fetch_ns, interval_ns;
     int32_t cursor;     /* in turn: the engine after the last */
     uint32_t n_cohorts; /* the id of the last */
-    uint32_t filling;   /* index of the one being sent */
+    uint32_t filling;   /* index of the one sent last, of which more may follow; or none */
     uint32_t first_free;
     struct pool_cohort *cohorts; /* (n_requests) */
     uint32_t *cohort_of;         /* (n_requests) index, by slot */
@@ -84,6 +84,7 @@ static void open_row(void *state, const struct route_limits *limits,
                            .config = *config,
                            .limits = *limits,
                            .interval_ns = config->interval_ns_min,
+                           .filling = ROUTE_NONE,
                            .first_free = ROUTE_NONE };
     pool->cohorts = (void *)((unsigned char *)state + align_up_u64(sizeof *pool, 8));
     pool->loads = (void *)(pool->cohorts + limits->n_requests_max);
@@ -424,17 +425,29 @@ static void set_interval(struct pool *pool, const struct route_view *view)
                                     (int64_t)(pool->config.interval_factor * (double)least / 1000));
 }
 
+static void free_cohort(struct pool *pool, uint32_t index)
+{
+    pool->cohorts[index].next = pool->first_free;
+    pool->first_free = index;
+}
+
+static void begin_cohort(struct pool *pool, uint32_t id)
+{
+    if (pool->filling != ROUTE_NONE && pool->cohorts[pool->filling].n_left == 0)
+        free_cohort(pool, pool->filling);
+    pool->n_cohorts = id;
+    pool->filling = pool->first_free;
+    pool->first_free = pool->cohorts[pool->filling].next;
+    pool->cohorts[pool->filling] = (struct pool_cohort){ 0 };
+}
+
 static void note_sent(struct pool *pool, const struct route_view *view,
                       const struct route_event *event)
 {
     const struct route_choice *choice = event->choice;
     const struct request *r = &view->requests[event->slot];
-    if (choice->cohort != pool->n_cohorts) { /* its first */
-        pool->n_cohorts = choice->cohort;
-        pool->filling = pool->first_free;
-        pool->first_free = pool->cohorts[pool->filling].next;
-        pool->cohorts[pool->filling] = (struct pool_cohort){ 0 };
-    }
+    if (choice->cohort != pool->n_cohorts)
+        begin_cohort(pool, choice->cohort);
     struct pool_cohort *cohort = &pool->cohorts[pool->filling];
     pool->cohort_of[event->slot] = pool->filling;
     cohort->n_left++;
@@ -452,7 +465,8 @@ static void note_sent(struct pool *pool, const struct route_view *view,
         set_interval(pool, view);
 }
 
-/* One of a batch has left its engine; with the last the engine's load falls by the estimate. */
+/* One of a batch has left its engine; with the last the engine's load falls by the estimate. Of the
+ * one that is being sent others may follow, when the bus was full: it keeps its place. */
 static void note_left(struct pool *pool, const struct route_event *event)
 {
     uint32_t index = pool->cohort_of[event->slot];
@@ -461,8 +475,9 @@ static void note_left(struct pool *pool, const struct route_event *event)
     if (--cohort->n_left > 0)
         return;
     pool->loads[event->engine] -= cohort->estimate_ps;
-    cohort->next = pool->first_free;
-    pool->first_free = index;
+    cohort->estimate_ps = 0;
+    if (index != pool->filling)
+        free_cohort(pool, index);
 }
 
 /* Fetches come every interval whether or not anybody is there: the first to wait after a pause

@@ -122,6 +122,38 @@ static void test_slices_come_back(void **state)
     world_close(w);
 }
 
+/* The bus takes one of a batch now and the other when the first has ended: the batch is still the
+ * same one, and when all have gone no load is left over. */
+static void test_sent_in_pieces(void **state)
+{
+    (void)state;
+    struct world *w = open_with("lb", 2, &linear);
+    w->view.now_ns = 3 * TIME_NS_PER_S;
+    world_arrive(w, 0, 100, 10);
+    world_arrive(w, 0, 100, 10);
+    world_plan(w);
+    assert_int_equal(w->plan.n_choices, 2);
+    struct route_choice late = w->choices[1];
+    late.engine = w->choices[0].engine;
+    late.cohort = w->choices[0].cohort;
+    world_sent(w, &w->choices[0]);
+    world_end(w, w->choices[0].slot);
+    world_sent(w, &late);
+    uint32_t other = world_arrive(w, 0, 500, 10);
+    w->view.now_ns += 20 * TIME_NS_PER_S;
+    assert_int_equal(world_send(w), 1);
+    assert_int_equal(w->engine_of[other], 1); /* the late one is at work on the first */
+    world_end(w, late.slot);
+    world_end(w, other);
+    for (int i = 0; i < 2; i++) { /* neither has a load: in turn */
+        uint32_t slot = world_arrive(w, 0, 100, 10);
+        w->view.now_ns += 20 * TIME_NS_PER_S;
+        assert_int_equal(world_send(w), 1);
+        assert_int_equal(w->engine_of[slot], i);
+    }
+    world_close(w);
+}
+
 static void test_caps(void **state)
 {
     (void)state;
@@ -319,11 +351,11 @@ static void test_random_lives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interval),     cmocka_unit_test(test_interval_follows_the_load),
-        cmocka_unit_test(test_offload),      cmocka_unit_test(test_slices_come_back),
-        cmocka_unit_test(test_caps),         cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_s3_doubles),   cmocka_unit_test(test_lpt_bound),
-        cmocka_unit_test(test_random_lives),
+        cmocka_unit_test(test_interval),       cmocka_unit_test(test_interval_follows_the_load),
+        cmocka_unit_test(test_offload),        cmocka_unit_test(test_slices_come_back),
+        cmocka_unit_test(test_sent_in_pieces), cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_idle),           cmocka_unit_test(test_s3_doubles),
+        cmocka_unit_test(test_lpt_bound),      cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

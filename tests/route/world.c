@@ -93,6 +93,19 @@ void world_plan(struct world *w)
     assert_true(hash_fast(w->choices, n_bytes, 0).low == hash);
 }
 
+void world_sent(struct world *w, const struct route_choice *c)
+{
+    route_held_remove(&w->held, c->slot);
+    w->engines[c->engine].n_sent++;
+    w->engine_of[c->slot] = c->engine;
+    w->is_sent[c->slot] = 1;
+    w->requests[c->slot].cohort = c->cohort;
+    w->requests[c->slot].n_cohort = c->n_cohort;
+    w->requests[c->slot].n_lease = c->n_lease;
+    tell(w, &(struct route_event){
+                .what = ROUTE_SENT, .engine = c->engine, .slot = c->slot, .choice = c });
+}
+
 int32_t world_send(struct world *w)
 {
     int32_t n_sent = 0;
@@ -103,18 +116,8 @@ int32_t world_send(struct world *w)
                 tell(w, &(struct route_event){ .what = ROUTE_ASKED });
             return n_sent;
         }
-        for (int32_t i = 0; i < w->plan.n_choices; i++) {
-            const struct route_choice *c = &w->choices[i];
-            route_held_remove(&w->held, c->slot);
-            w->engines[c->engine].n_sent++;
-            w->engine_of[c->slot] = c->engine;
-            w->is_sent[c->slot] = 1;
-            w->requests[c->slot].cohort = c->cohort;
-            w->requests[c->slot].n_cohort = c->n_cohort;
-            w->requests[c->slot].n_lease = c->n_lease;
-            tell(w, &(struct route_event){
-                        .what = ROUTE_SENT, .engine = c->engine, .slot = c->slot, .choice = c });
-        }
+        for (int32_t i = 0; i < w->plan.n_choices; i++)
+            world_sent(w, &w->choices[i]);
         n_sent += w->plan.n_choices;
     }
 }

@@ -35,6 +35,8 @@ void world_engine(struct world *w, int engine);
 uint32_t world_arrive(struct world *w, int service, int32_t n_prompt, int32_t n_predicted);
 /* Asks once: checks that the plan is legal and that asking twice gives the same. */
 void world_plan(struct world *w);
+/* One choice of the plan goes out. */
+void world_sent(struct world *w, const struct route_choice *choice);
 /* Asks and sends until nothing is chosen. Returns how many were sent; the engine of a slot is in
  * engine_of. */
 int32_t world_send(struct world *w);

@@ -342,6 +342,28 @@ static void test_deadlines(void **state)
     assert_int_equal(c.n_batches, 1);
 }
 
+/* Everybody is late at the highest price that a threshold allows: costs stay sums of what they are
+ * the sums of. */
+static void test_deadlines_at_any_price(void **state)
+{
+    (void)state;
+    struct route_compose c = compose_of(&figure_11, N);
+    config.late_penalty_s = 1e5;
+    for (int32_t i = 0; i < N; i++) {
+        set_item(i, 10, 10, i);
+        items[i].deadline_ns = i;
+    }
+    c.n_idle = N;
+    c.n_max = 100;
+    route_compose_deadlines(&c);
+    int32_t n = 0;
+    for (int32_t b = 0; b < c.n_batches; b++)
+        n += batches[b].n;
+    assert_int_equal(n, N);
+    for (int32_t i = 1; i <= N; i++)
+        assert_true(cost[i] > cost[i - 1]);
+}
+
 static void test_fixed(void **state)
 {
     (void)state;
@@ -387,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_bins),
         cmocka_unit_test(test_bins_against_first_fit),
         cmocka_unit_test(test_deadlines),
+        cmocka_unit_test(test_deadlines_at_any_price),
         cmocka_unit_test(test_fixed),
         cmocka_unit_test(test_sort_is_stable),
     };

@@ -1,0 +1,34 @@
+/* Fields of a struct set by text, "name=value", by a table of rows: what a configuration, a preset
+ * or a command line may say of a policy. */
+#pragma once
+#include "base/status.h"
+
+enum settings_kind {
+    SETTINGS_COUNT,        /* int32_t */
+    SETTINGS_SEED,         /* uint64_t */
+    SETTINGS_BYTES,        /* int64_t */
+    SETTINGS_MILLISECONDS, /* int64_t in nanoseconds, written in milliseconds */
+    SETTINGS_NUMBER,       /* double */
+    SETTINGS_FLAG,         /* bool, written 0 or 1 */
+    SETTINGS_WORD,         /* an enum from 0 on, written as the word in its place */
+};
+enum { SETTINGS_WORDS = 3 };
+struct settings_row {
+    const char *name;
+    enum settings_kind kind;
+    size_t offset;
+    double min, max;          /* as written */
+    const char *const *words; /* (SETTINGS_WORDS) of WORD */
+};
+#define SETTINGS_ROW(type, field, kind, min, max, words)                                           \
+    {                                                                                              \
+#field, kind, offsetof(type, field), min, max, words                                       \
+    }
+
+/* The row that "name=value" names; NULL when none is. */
+const struct settings_row *settings_find(const struct settings_row *rows, size_t n,
+                                         const char *text);
+/* Sets what the row says in the struct to the value behind the "=" of text. A value out of range
+ * changes nothing: STATUS_BAD_INPUT. */
+enum status settings_set(void *fields, const struct settings_row *row, const char *text,
+                         struct fault *fault) MUST_USE;

@@ -222,7 +222,8 @@ static enum service_why never_why(const struct engine *e, const struct request *
     if (spec->n_context_max > 0)
         context = min_i32(context, spec->n_context_max);
     if (request->n_prompt <= 0 || request->n_tokens < request->n_prompt ||
-        request->n_tokens >= request->n_tokens_max || request->n_lease < 0) {
+        request->n_tokens >= request->n_tokens_max || request->n_lease < 0 ||
+        request->n_predicted < 0 || request->n_predicted > 2 * LIMIT_CONTEXT) {
         snprintf(text, 256, "the request's counts disagree: prompt %d, tokens %d, at most %d",
                  request->n_prompt, request->n_tokens, request->n_tokens_max);
         return SERVICE_FAILED;

@@ -40,6 +40,10 @@ static void says_why_it_never_can(void **state)
     assert_true(world_submit(
         &w, &(struct world_ask){ .index = 3, .service = 1, .n_prompt = 9, .n_new = 3 }));
     assert_non_null(strstr(w.requests[3].text, "no such service"));
+    assert_true(world_submit(
+        &w,
+        &(struct world_ask){ .index = 4, .n_prompt = 9, .n_new = 3, .n_predicted = INT32_MAX }));
+    assert_non_null(strstr(w.requests[4].text, "counts disagree"));
     assert_true(engine_is_idle(w.engine));
     world_close(&w);
 }

@@ -186,6 +186,7 @@ bool world_submit(struct world *w, const struct world_ask *ask)
         .n_tokens = ask->n_prompt,
         .n_tokens_max = ask->n_prompt + ask->n_new,
         .n_lease = ask->n_lease,
+        .n_predicted = ask->n_predicted,
         .arrived_ns = w->clock_ns,
         .deadline_ns = ask->deadline_ns > 0 ? ask->deadline_ns : TIME_NEVER,
         .flags = ask->flags,

@@ -57,7 +57,7 @@ struct world_ask {
     uint32_t flags;
     int16_t priority;
     int64_t deadline_ns;
-    int32_t n_lease;
+    int32_t n_lease, n_predicted;
 };
 /* Makes the request and submits it now. False when the engine took nothing. */
 bool world_submit(struct world *world, const struct world_ask *ask);

@@ -69,7 +69,7 @@ enum status costs_read_vidur_mlp(struct costs *costs, const char *text, int32_t 
     int residual = csv_column(&csv, "add.median", &unused);
     while (csv_next(&csv)) {
         double ms = 0;
-        if ((int32_t)csv_f64(&csv, columns[1]) != tp)
+        if (csv_f64(&csv, columns[1]) != tp)
             continue;
         for (size_t i = 2; i < COUNT_OF(names); i++)
             ms += csv_f64(&csv, columns[i]);
@@ -99,7 +99,7 @@ enum status costs_read_vidur_attention(struct costs *costs, const char *text, in
     while (csv_next(&csv)) {
         double batch = csv_f64(&csv, columns[0]), chunk = csv_f64(&csv, columns[1]);
         double before = csv_f64(&csv, columns[2]);
-        if ((int32_t)csv_f64(&csv, columns[4]) != tp)
+        if (csv_f64(&csv, columns[4]) != tp)
             continue;
         if (csv_is(&csv, columns[3], "True")) {
             if (batch == 1)
@@ -132,7 +132,7 @@ enum status costs_read_vidur_host(struct costs *costs, const char *text, int32_t
         return STATUS_BAD_INPUT;
     double *x = mem_take(3 * N_MAX * sizeof(*x)), *y = x + 2 * N_MAX;
     while (csv_next(&csv) && n < N_MAX) {
-        if ((int32_t)csv_f64(&csv, columns[1]) != tp)
+        if (csv_f64(&csv, columns[1]) != tp)
             continue;
         x[2 * n] = 1;
         x[2 * n + 1] = csv_f64(&csv, columns[0]);
@@ -267,7 +267,7 @@ enum status costs_read_splitwise(struct costs *costs, const char *text,
         double prompt = csv_f64(&csv, columns[2]), batch = csv_f64(&csv, columns[3]);
         double context = prompt + csv_f64(&csv, columns[4]) / 2;
         if (!csv_is(&csv, columns[0], which->model) || !csv_is(&csv, columns[1], which->hardware) ||
-            (int32_t)csv_f64(&csv, columns[7]) != which->tp)
+            csv_f64(&csv, columns[7]) != which->tp)
             continue;
         add(&prefill, batch * prompt, prompt, csv_f64(&csv, columns[5]));
         add(&decode, batch, context, csv_f64(&csv, columns[6]));

@@ -132,7 +132,9 @@ uint64_t predict_profile_hash(const struct predict_profile *profile)
     return hash;
 }
 
-/* ---- Reading. What is missing or of another type counts as wrong. ---- */
+/* ---- Reading. What is missing, of another type or beyond all measures counts as wrong. ---- */
+
+#define PROFILE_MOST (INT64_C(1) << 50) /* of a count, bytes or picoseconds */
 
 struct reader {
     const char *wrong; /* the first key that was */
@@ -141,7 +143,8 @@ struct reader {
 static int64_t take_i64(struct reader *r, const json_t *object, const char *key, int64_t least)
 {
     const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < least) {
+    if (!json_is_integer(value) || json_integer_value(value) < least ||
+        json_integer_value(value) > PROFILE_MOST) {
         r->wrong = r->wrong != NULL ? r->wrong : key;
         return least;
     }
@@ -174,7 +177,8 @@ static void take_pair(struct reader *r, const json_t *object, const char *key, i
     const json_t *pair = json_object_get(object, key);
     for (size_t i = 0; i < 2; i++) {
         const json_t *value = json_array_get(pair, i);
-        if (!json_is_integer(value) || json_integer_value(value) < 0)
+        if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+            json_integer_value(value) > PROFILE_MOST)
             r->wrong = r->wrong != NULL ? r->wrong : key;
         else
             out[i] = json_integer_value(value);
@@ -226,7 +230,7 @@ static void take_samples(struct reader *r, const json_t *group, struct predict_p
         int64_t v[6];
         for (size_t k = 0; k < COUNT_OF(v); k++) {
             v[k] = json_integer_value(json_array_get(row, k));
-            if (!json_is_integer(json_array_get(row, k)) || v[k] < 0)
+            if (!json_is_integer(json_array_get(row, k)) || v[k] < 0 || v[k] > PROFILE_MOST)
                 r->wrong = r->wrong != NULL ? r->wrong : "samples";
         }
         g->samples[i] = (struct perf_sample){ { (int32_t)min_i64(v[0], INT32_MAX), v[1],

@@ -97,6 +97,30 @@ static void what_is_wrong_is_told(void **state)
     str_free(&text);
 }
 
+/* Numbers with which nobody could reckon: sums of them would overflow. */
+static void what_is_too_large_is_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = { "c1", "k2", "samples", "weights_bytes" };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct predict_profile p = sample_profile(), back;
+        struct str text;
+        struct fault fault;
+        char expected[200];
+        int64_t *const fields[] = { &p.groups[0].perf.c1_ps, &p.groups[0].perf.k2_ps[1],
+                                    &p.groups[0].samples[0].ps, &p.weights_bytes };
+        *fields[i] = INT64_MAX;
+        str_init(&text);
+        predict_profile_write(&p, &text);
+        snprintf(expected, sizeof(expected),
+                 "p is no profile that this version reads: \"%s\" is missing or wrong", wrong[i]);
+        assert_int_equal(predict_profile_parse(&back, "p", text.at, &fault), STATUS_BAD_INPUT);
+        assert_string_equal(fault.text, expected);
+        predict_profile_free(&p);
+        str_free(&text);
+    }
+}
+
 static void groups_are_found_by_cores(void **state)
 {
     (void)state;
@@ -114,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_read_as_written),
         cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(what_is_too_large_is_told),
         cmocka_unit_test(groups_are_found_by_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

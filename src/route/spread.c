@@ -125,17 +125,24 @@ static int64_t pending_tokens(const struct route_view *view, int32_t engine,
     return request->n_prompt + route_sent_predicted(view, request);
 }
 
+static bool has(const struct route_view *view, int32_t engine, int service)
+{
+    return view->engines[engine].services >> service & 1;
+}
+
+/* An engine that does not have the model is as none: who is mapped there would wait for ever. */
 static int32_t choose_mapped(const struct spread *spread, const struct route_view *view,
                              uint32_t slot)
 {
     int service = view->requests[slot].service;
     int32_t engine = spread->config.engine_of[service];
+    if (engine >= view->n_engines || (engine >= 0 && !has(view, engine, service)))
+        engine = -1;
     for (int32_t e = 0; engine < 0 && e < view->n_engines; e++) {
-        if (view->engines[e].services >> service & 1)
+        if (has(view, e, service))
             engine = e;
     }
-    bool is_there = engine >= 0 && engine < view->n_engines;
-    return is_there && route_pick_takes(&spread->pick, engine, service) ? engine : -1;
+    return engine >= 0 && route_pick_takes(&spread->pick, engine, service) ? engine : -1;
 }
 
 /* Device time that a request adds to its engine, in picoseconds: its prompt, and its share of the

@@ -232,6 +232,28 @@ static void test_static_map(void **state)
     world_close(w);
 }
 
+/* Mapped to an engine that is not there, or that lacks the model: as if it were not mapped. */
+static void test_static_map_to_nowhere(void **state)
+{
+    (void)state;
+    struct world *w = world_new(2, 3, 4);
+    w->config.engine_of[0] = 5;
+    w->config.engine_of[1] = 0;
+    w->config.engine_of[2] = 1;
+    w->engines[0].services = 5;
+    world_open(w, "static");
+    for (int s = 0; s < 3; s++)
+        world_arrive(w, s, 10, 10);
+    assert_int_equal(world_send(w), 3);
+    assert_engines(w, 3, (const uint16_t[]){ 0, 1, 1 });
+    w->engines[0].services = 7; /* it has been loaded where it belongs */
+    world_engine(w, 0);
+    uint32_t slot = world_arrive(w, 1, 10, 10);
+    assert_int_equal(world_send(w), 1);
+    assert_int_equal(w->engine_of[slot], 0);
+    world_close(w);
+}
+
 /* Engine 0 has one long request, engine 1 three short ones: a short request ends earlier beside the
  * one, whatever its own length is least would say 0 too; a prompt that is not computed yet turns it
  * around. In picoseconds, n_left = 10: engine 0: prompt 20 * 1000 + 10 steps of (1000 + 10 * c). */
@@ -336,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_p2c_both_loads),
         cmocka_unit_test(test_token_jsq),
         cmocka_unit_test(test_static_map),
+        cmocka_unit_test(test_static_map_to_nowhere),
         cmocka_unit_test(test_least_finish),
         cmocka_unit_test(test_random_lives),
     };

@@ -1,6 +1,7 @@
 /* shoal repro: the table of claims, and what they run on. */
 #include "cmd/repro.h"
 
+#include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -34,6 +35,8 @@ struct repro {
     struct run runs[REPRO_KEYS_MAX];
     struct row rows[REPRO_ROWS_MAX];
     const char *differs[REPRO_ROWS_MAX];
+    struct str files[REPRO_FILES_MAX]; /* paths */
+    int n_files;
 };
 
 static const struct repro_claim *const papers[] = { repro_seallm, repro_muxserve, repro_aladdin,
@@ -111,6 +114,17 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
         status = through_file(repro, run, i, fault);
     run->scenario.router = NULL;
     return status;
+}
+
+enum status repro_file(struct repro *repro, const char *name, const char *text, const char **path,
+                       struct fault *fault)
+{
+    CHECK(repro->n_files < REPRO_FILES_MAX);
+    struct str *file = &repro->files[repro->n_files++];
+    str_init(file);
+    str_printf(file, "%s/%s-%s", repro->folder, repro->claim->name, name);
+    *path = file->at;
+    return file_write(file->at, text, strlen(text), fault);
 }
 
 int repro_n_seeds(const struct repro *repro)
@@ -296,7 +310,7 @@ static bool run_claim(struct repro *repro, const struct repro_claim *claim)
     struct fault fault;
     struct str out;
     repro->claim = claim;
-    repro->n_runs = repro->n_rows = repro->n_differs = 0;
+    repro->n_runs = repro->n_rows = repro->n_differs = repro->n_files = 0;
     enum status status = claim->run(repro, &fault);
     if (status == STATUS_OK) {
         str_init(&out);
@@ -315,6 +329,8 @@ static bool run_claim(struct repro *repro, const struct repro_claim *claim)
         mem_give(repro->runs[i].cases);
         scenario_close(&repro->runs[i].scenario);
     }
+    for (int i = 0; i < repro->n_files; i++)
+        str_free(&repro->files[i]);
     return status == STATUS_OK;
 }
 

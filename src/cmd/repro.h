@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cmd/sim_cases.h"
 
-enum { REPRO_KEYS_MAX = 256, REPRO_ROWS_MAX = 128 };
+enum { REPRO_KEYS_MAX = 256, REPRO_ROWS_MAX = 128, REPRO_FILES_MAX = 8 };
 
 struct repro;
 struct repro_claim {
@@ -26,6 +26,9 @@ extern const struct repro_claim repro_seallm[], repro_muxserve[], repro_aladdin[
  * error of the claim. */
 enum status repro_simulate(struct repro *repro, const char *key, const char *policy,
                            const char *yaml, struct fault *fault) MUST_USE;
+/* Writes a file beside the records; its path lasts as long as the claim runs. */
+enum status repro_file(struct repro *repro, const char *name, const char *text, const char **path,
+                       struct fault *fault) MUST_USE;
 /* Every setting is run with so many seeds; `seed` below is 0, 1, ... n - 1. */
 int repro_n_seeds(const struct repro *repro);
 /* Where records go; a claim may put its workloads beside them. */

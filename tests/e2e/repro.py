@@ -30,8 +30,26 @@ def repro_is_judged_from_records(shoal, models):
         page = json.loads(repro(shoal, "muxserve-fig9a", "--json", "--seeds", "2", "--out", folder))
         files = sorted(os.listdir(folder))
         rows = list(csv.DictReader(open(os.path.join(folder, files[0]), newline="", encoding="utf-8")))
-    assert len(files) == 6 and len(rows) > 1000, files
+    assert len(files) == 12 and len(rows) > 1000, files
     assert page["verdict"] in ("holds", "holds in part", "does not hold") and len(page["rows"]) >= 3
+
+
+@test
+def repro_runs_the_claims_of_seallm_and_muxserve(shoal, models):
+    for paper in ("seallm", "muxserve"):
+        with tempfile.TemporaryDirectory() as folder:
+            pages = [json.loads(line) for line in repro(shoal, paper, "--quick", "--seeds", "1", "--json", "--out", folder).splitlines()]
+        assert len(pages) == sum(line.startswith(paper + "-") for line in repro(shoal).splitlines())
+        for page in pages:
+            assert any("holds" in row for row in page["rows"]) and page["differs"], page["claim"]
+
+
+@test
+def repro_example_of_seallm_is_exact_and_swaps(shoal, models):
+    def verdict(*args):
+        with tempfile.TemporaryDirectory() as folder:
+            return json.loads(repro(shoal, "seallm-fig2", "--json", "--seeds", "1", "--out", folder, *args))["verdict"]
+    assert verdict() == "holds" and verdict("--swap", "db-turn,rr") != "holds"
 
 
 @test

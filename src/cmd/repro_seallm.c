@@ -150,11 +150,16 @@ static struct ratios compare(const struct repro *repro, const struct sweep *swee
 }
 
 /* One line: is `better` better everywhere? */
-static void judge(struct repro *repro, const struct sweep *sweep, const struct system *better,
-                  const struct system *worse, repro_figure *figure, bool more_is_better,
+struct duel {
+    const struct system *better, *worse;
+    repro_figure *figure;
+    bool more_is_better;
+};
+static void judge(struct repro *repro, const struct sweep *sweep, struct duel duel,
                   const char *what, const char *paper)
 {
-    struct ratios r = compare(repro, sweep, better, worse, figure, more_is_better);
+    struct ratios r =
+        compare(repro, sweep, duel.better, duel.worse, duel.figure, duel.more_is_better);
     repro_judge(repro, r.n_better == r.n, what, paper,
                 "%.2fx to %.2fx (at %s %g, %g); better at %d of %d", r.least, r.most, sweep->word,
                 r.least_at, r.most_at, r.n_better, r.n);
@@ -296,13 +301,15 @@ static enum status fig6(struct repro *repro, struct fault *fault)
           "attainment, SeaLLM : MuxServe" },
     };
     for (int i = 0; i < 3; i++) {
-        judge(repro, &sweep, &sea, all[i], repro_nl, false, words[0][i], nl[i]);
-        judge(repro, &sweep, &sea, all[i], repro_p99, false, words[1][i], tail[i]);
-        judge(repro, &sweep, &sea, all[i], repro_attained, true, words[2][i], slo[i]);
+        judge(repro, &sweep, (struct duel){ &sea, all[i], repro_nl, false }, words[0][i], nl[i]);
+        judge(repro, &sweep, (struct duel){ &sea, all[i], repro_p99, false }, words[1][i], tail[i]);
+        judge(repro, &sweep, (struct duel){ &sea, all[i], repro_attained, true }, words[2][i],
+              slo[i]);
     }
-    judge(repro, &sweep, &sea, &mux_one, repro_nl, false, "NL, SeaLLM : MuxServe, no lanes",
-          "up to 13.60x lower");
-    judge(repro, &sweep, &ours, &sea, repro_nl, false, "NL, our default : SeaLLM", "-");
+    judge(repro, &sweep, (struct duel){ &sea, &mux_one, repro_nl, false },
+          "NL, SeaLLM : MuxServe, no lanes", "up to 13.60x lower");
+    judge(repro, &sweep, (struct duel){ &ours, &sea, repro_nl, false }, "NL, our default : SeaLLM",
+          "-");
     double top_nl = 0, low_slo = 1, last = 0;
     for (int i = 0; i < sweep.n; i++) {
         double n = mean_at(repro, &sweep, &sea, i, repro_nl);
@@ -333,10 +340,13 @@ static enum status fig7(struct repro *repro, struct fault *fault)
         show(repro, &sweep, all[i], ttft, 1000, "mean TTFT, ms");
     for (size_t i = 0; i < COUNT_OF(all); i++)
         show(repro, &sweep, all[i], tpot, 1000, "mean TPOT, ms");
-    judge(repro, &sweep, &sea, &vllm, ttft, false, "TTFT, SeaLLM : vLLM", "lower");
-    judge(repro, &sweep, &sea, &alpa, ttft, false, "TTFT, SeaLLM : AlpaServe", "lower");
-    judge(repro, &sweep, &sea, &mux, ttft, false, "TTFT, SeaLLM : MuxServe", "up to 51.98x lower");
-    judge(repro, &sweep, &sea, &alpa, tpot, false, "TPOT, SeaLLM : AlpaServe", "lower");
+    judge(repro, &sweep, (struct duel){ &sea, &vllm, ttft, false }, "TTFT, SeaLLM : vLLM", "lower");
+    judge(repro, &sweep, (struct duel){ &sea, &alpa, ttft, false }, "TTFT, SeaLLM : AlpaServe",
+          "lower");
+    judge(repro, &sweep, (struct duel){ &sea, &mux, ttft, false }, "TTFT, SeaLLM : MuxServe",
+          "up to 51.98x lower");
+    judge(repro, &sweep, (struct duel){ &sea, &alpa, tpot, false }, "TPOT, SeaLLM : AlpaServe",
+          "lower");
     struct ratios v = compare(repro, &sweep, &sea, &vllm, tpot, false);
     repro_judge(repro, v.least > 0.8, "TPOT of vLLM over SeaLLM's", "similar", "%.2fx to %.2fx",
                 v.least, v.most);
@@ -385,14 +395,16 @@ static enum status fig8(struct repro *repro, struct fault *fault)
         show(repro, &sweep, all[i], repro_nl, 1, "normalized latency");
     for (size_t i = 0; i < COUNT_OF(all); i++)
         show(repro, &sweep, all[i], repro_attained, 100, "% within 5 times solo");
-    judge(repro, &sweep, &sea, &fcfs, repro_nl, false, "NL, SeaLLM : -F", "up to 4.17x lower");
-    judge(repro, &sweep, &sea, &mlfq, repro_nl, false, "NL, SeaLLM : -M", "up to 4.17x lower");
-    judge(repro, &sweep, &sea, &fcfs, repro_attained, true, "attainment, SeaLLM : -F",
-          "up to 1.37x higher");
-    judge(repro, &sweep, &sea, &mlfq, repro_attained, true, "attainment, SeaLLM : -M",
-          "up to 1.37x higher");
-    judge(repro, &sweep, &sea, &literal, repro_nl, false, "NL, db-turn : the listing to the letter",
-          "-");
+    judge(repro, &sweep, (struct duel){ &sea, &fcfs, repro_nl, false }, "NL, SeaLLM : -F",
+          "up to 4.17x lower");
+    judge(repro, &sweep, (struct duel){ &sea, &mlfq, repro_nl, false }, "NL, SeaLLM : -M",
+          "up to 4.17x lower");
+    judge(repro, &sweep, (struct duel){ &sea, &fcfs, repro_attained, true },
+          "attainment, SeaLLM : -F", "up to 1.37x higher");
+    judge(repro, &sweep, (struct duel){ &sea, &mlfq, repro_attained, true },
+          "attainment, SeaLLM : -M", "up to 1.37x higher");
+    judge(repro, &sweep, (struct duel){ &sea, &literal, repro_nl, false },
+          "NL, db-turn : the listing to the letter", "-");
     differs_in_setting(repro);
     repro_differs(repro,
                   "-M is skip-join MLFQ over both models of an engine; SeaLLM's lead over it in "
@@ -459,7 +471,8 @@ static enum status best_along(struct repro *repro, const struct sweep *sweep, st
                                          "NL, SeaLLM : MuxServe",
                                          "NL, SeaLLM : MuxServe, no lanes" };
     for (size_t i = 1; i <= 4; i++)
-        judge(repro, sweep, &sea, all[i], repro_nl, false, words[i], "lower everywhere");
+        judge(repro, sweep, (struct duel){ &sea, all[i], repro_nl, false }, words[i],
+              "lower everywhere");
     return STATUS_OK;
 }
 

@@ -53,10 +53,11 @@ enum status cmd_lanes_of_shares(const char *const *texts, int n, struct schedule
     for (int i = 0; i < n; i++)
         sum += shares[i];
     *n_lanes = n + 1;
-    lanes[0] = (struct schedule_lane){ 1, 0 };
+    lanes[0] = (struct schedule_lane){ .share = 1 };
     for (int i = 0; i < n; i++) {
-        lanes[i + 1] = (struct schedule_lane){ (float)shares[i] / (float)sum, 1 };
-        lanes[0].conflicts |= UINT32_C(2) << i;
+        lanes[i + 1] =
+            (struct schedule_lane){ .share = (float)shares[i] / (float)sum, .conflicts = 1 };
+        lanes[0].conflicts |= (uint16_t)(2U << i);
     }
     return STATUS_OK;
 }
@@ -67,7 +68,7 @@ enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device
     int64_t shares[LIMIT_LANES];
     int32_t cores[LIMIT_LANES], next = 0;
     lanes->n = 1;
-    lanes->shares[0] = (struct schedule_lane){ 1, 0 };
+    lanes->shares[0] = (struct schedule_lane){ .share = 1 };
     lanes->devices[0] = *device;
     enum status status = read_shares(texts, n_shares, shares, fault);
     if (status != STATUS_OK)
@@ -82,9 +83,10 @@ enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device
         part->n_cores = cores[i];
         for (int32_t k = 0; k < cores[i]; k++)
             part->cores[k] = device->cores[next++];
-        lanes->shares[0].conflicts |= UINT32_C(1) << lanes->n;
+        lanes->shares[0].conflicts |= (uint16_t)(1U << lanes->n);
         lanes->shares[lanes->n++] =
-            (struct schedule_lane){ (float)cores[i] / (float)device->n_cores, 1 };
+            (struct schedule_lane){ .share = (float)cores[i] / (float)device->n_cores,
+                                    .conflicts = 1 };
     }
     return STATUS_OK;
 }

@@ -144,7 +144,7 @@ static void open_policy(struct engine *e)
         .lanes = e->lane_shares,
     };
     for (int32_t i = 0; i < o->n_lanes; i++)
-        e->lane_shares[i] = o->lanes != NULL ? o->lanes[i] : (struct schedule_lane){ 1, 0 };
+        e->lane_shares[i] = o->lanes != NULL ? o->lanes[i] : (struct schedule_lane){ .share = 1 };
 }
 
 struct engine *engine_open(const struct engine_options *options)

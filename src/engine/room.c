@@ -154,6 +154,7 @@ void engine_room_open(struct engine *e, int service, const struct perf *perf)
           e->room_state[service] == ENGINE_ROOM_NONE);
     e->room_state[service] = ENGINE_ROOM_OPEN;
     e->services[service].is_open = true;
+    e->services[service].weights_bytes = e->ledger.weights_bytes[service];
     engine_stats_init(e, service, perf);
 }
 

@@ -4,9 +4,13 @@
 struct perf schedule_lane_perf(const struct schedule_service *service,
                                const struct schedule_lane *lane)
 {
-    struct perf perf = service->perf;
-    if (lane->share > 0 && lane->share < 1)
-        perf.prefill_scale /= lane->share;
+    struct perf perf;
+    if (lane->share >= 1 || lane->share <= 0)
+        return service->perf;
+    const struct perf_share *table = &perf_share_cores;
+    if (lane->n_gpus > 0)
+        table = perf_share_of(service->weights_bytes, lane->n_gpus);
+    perf_at_share(&service->perf, table, (double)lane->share, &perf);
     return perf;
 }
 

@@ -36,11 +36,13 @@ struct schedule_service {
     double n_prompt_mean, n_output_mean;
     int64_t tpot_ns;            /* target per token, 0 = none */
     int64_t kv_bytes_per_token; /* as allocated; 0 = unknown */
+    int64_t weights_bytes;      /* 0 = unknown */
 };
 /* A share of the device that the executor built beforehand. Lane 0 is all of it. */
 struct schedule_lane {
     float share;        /* (0, 1] of its compute */
-    uint32_t conflicts; /* bit per other lane that must be idle while this one runs; symmetric */
+    uint16_t conflicts; /* bit per other lane that must be idle while this one runs; symmetric */
+    uint16_t n_gpus;    /* it is a part of so many GPUs each; 0 = of cores */
 };
 struct schedule_view {
     int64_t now_ns;
@@ -143,8 +145,8 @@ static inline int32_t schedule_lacking(const struct request *request)
 {
     return request->n_tokens - max_i32(request->n_computed, request->n_host);
 }
-/* The service's model as fast as it is on this lane: prefill slows down with the share, decode
- * (bound by memory) does not. */
+/* The service's model as fast as it is on this lane (perf_at_share): on a part of GPUs as MuxServe
+ * measured for the model nearest in bytes, on a part of cores inverse to the share. */
 struct perf schedule_lane_perf(const struct schedule_service *service,
                                const struct schedule_lane *lane);
 /* Is it cheaper to copy this request's blocks to the host and back than to compute its tokens

@@ -1,7 +1,9 @@
 /* The modelled executor. A lane's run is (batches, rounds, begin); every end follows from it.
  *
  * One batch of decodes, the common case, has closed forms for its span and the inverse; anything
- * else is added up round by round. */
+ * else is added up round by round. Steps on shares of one device slow each other down: while more
+ * than one lane computes, all of them are followed from one end of a step to the next
+ * (run_side_by_side). */
 #include "sim/model_exec.h"
 
 #include "base/mem.h"
@@ -9,25 +11,34 @@
 #include "kv/kv.h"
 #include <string.h>
 
+struct flow { /* where a lane is in its run: in this batch of this round */
+    bool is_on;
+    int32_t round;
+    int index;
+    int64_t left_ps; /* of the step, were it alone on its share */
+    struct perf_job job;
+};
 struct lane {
     int n_batches, n_polled, n_rounds;
     int64_t begin_ps, end_ps;       /* end_ps: of the last batch of the run, kept when it is over */
     int64_t ends_ps[LIMIT_BATCHES]; /* of each batch, in its last round */
     bool is_decode;                 /* one batch, and all of its items are decodes */
     struct perf_load load;          /* of it, in the first round */
-    struct perf_job job;            /* what it is to the other lanes */
-    double factor;                  /* how much longer all takes because of them */
+    bool is_alone;                  /* nobody computed beside it since it began */
     struct batch batches[LIMIT_BATCHES];
+    struct flow flow; /* at the time of struct sim_model_exec.at_ps */
+    double share;
+    struct perf perfs[LIMIT_SERVICES]; /* on the share */
 };
 struct sim_model_exec {
     struct perf perfs[LIMIT_SERVICES];
     struct perf_truth truths[LIMIT_SERVICES]; /* step_ps NULL: perfs */
-    struct sim_model_device *device;          /* NULL: each lane is all of it, nobody waits */
-    struct perf (*parts)[LIMIT_SERVICES];     /* (n_lanes) with the device: perfs at their shares */
     const int64_t *clock_ns;
     const struct request *requests;
     const struct kv *kv;
     int64_t copy_bytes_per_s;
+    struct sim_model_device *device; /* NULL: each lane is all of it, nobody waits */
+    int64_t at_ps;                   /* the lanes' flows are of this time */
     int n_lanes;
     int64_t busy_ps;
     int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
@@ -73,86 +84,58 @@ static struct perf_load load_of_round(const struct sim_model_exec *x, const stru
     return load;
 }
 
-static int64_t step_ps(const struct sim_model_exec *x, int service, const struct perf_load *load)
+/* A truth that is no line is as much longer on a share as the line is. */
+static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, int service,
+                       const struct perf_load *load)
 {
     const struct perf_truth *truth = &x->truths[service];
-    return truth->step_ps == NULL ? perf_step_ps(&x->perfs[service], load)
-                                  : truth->step_ps(truth->self, load);
+    if (truth->step_ps == NULL)
+        return perf_step_ps(&lane->perfs[service], load);
+    int64_t ps = truth->step_ps(truth->self, load);
+    int64_t whole_ps = perf_step_ps(&x->perfs[service], load);
+    if (lane->share >= 1 || whole_ps == 0)
+        return ps;
+    double slowdown = (double)perf_step_ps(&lane->perfs[service], load) / (double)whole_ps;
+    return (int64_t)((double)ps * slowdown);
 }
 
 /* Of decodes with this load in the first of n rounds. */
-static int64_t span_ps(const struct sim_model_exec *x, int service, const struct perf_load *load,
-                       int32_t n)
+static int64_t span_ps(const struct sim_model_exec *x, const struct lane *lane, int32_t n)
 {
+    int service = lane->batches[0].service;
     const struct perf_truth *truth = &x->truths[service];
-    int32_t b = load->n_decodes;
-    return truth->step_ps == NULL
-               ? perf_decode_span_ps(&x->perfs[service], b, load->n_decode_context, n)
-               : truth_span_ps(truth, b, load->n_decode_context, n);
+    int32_t b = lane->load.n_decodes;
+    int64_t c = lane->load.n_decode_context;
+    return truth->step_ps == NULL ? perf_decode_span_ps(&lane->perfs[service], b, c, n)
+                                  : truth_span_ps(truth, b, c, n);
 }
 
-static int64_t steps_in(const struct sim_model_exec *x, int service, const struct perf_load *load,
-                        int64_t ps, int32_t n_most)
+static int64_t steps_in(const struct sim_model_exec *x, const struct lane *lane, int64_t ps)
 {
+    int service = lane->batches[0].service;
     const struct perf_truth *truth = &x->truths[service];
-    int32_t b = load->n_decodes;
-    return truth->step_ps == NULL
-               ? perf_decode_steps_in(&x->perfs[service], b, load->n_decode_context, ps)
-               : truth_steps_in(truth, b, load->n_decode_context, ps, n_most);
+    int32_t b = lane->load.n_decodes;
+    int64_t c = lane->load.n_decode_context;
+    return truth->step_ps == NULL ? perf_decode_steps_in(&lane->perfs[service], b, c, ps)
+                                  : truth_steps_in(truth, b, c, ps, lane->n_rounds);
 }
 
-/* Of a step on the lane's share of the device, with nobody beside it. */
-static int64_t part_ps(const struct sim_model_exec *x, uint16_t lane, int service,
-                       const struct perf_load *load)
+static int64_t copy_ps(const struct sim_model_exec *x, const struct batch *batch, int32_t round)
 {
-    int64_t ps = step_ps(x, service, load);
-    if (x->device == NULL || x->device->shares[lane] >= 1)
-        return ps;
-    double whole = (double)perf_step_ps(&x->perfs[service], load);
-    double part = (double)perf_step_ps(&x->parts[lane][service], load);
-    return whole > 0 ? (int64_t)((double)ps * (part / whole)) : ps;
-}
-
-static int64_t ps_of_round(const struct sim_model_exec *x, const struct batch *batch, int32_t round)
-{
-    if (batch->kind == BATCH_COMPUTE) {
-        struct perf_load load = load_of_round(x, batch, round);
-        int64_t ps = part_ps(x, batch->lane, batch->service, &load);
-        double factor = x->lanes[batch->lane].factor;
-        return factor > 1 ? (int64_t)((double)ps * factor) : ps;
-    }
     int64_t n_bytes = 0; /* copies: in the first round alone */
     for (int32_t i = 0; i < batch->n_items && round == 0; i++)
         n_bytes += batch->items[i].n_tokens * kv_layout(x->kv, batch->service)->bytes_per_token;
     return (int64_t)((double)n_bytes / (double)x->copy_bytes_per_s * 1e12);
 }
 
-/* How much longer the lane's batch takes beside those that run now. */
-static void contend(struct sim_model_exec *x, uint16_t index)
+static int64_t ps_of_round(const struct sim_model_exec *x, const struct lane *lane, int index,
+                           int32_t round)
 {
-    struct lane *lane = &x->lanes[index];
-    const struct batch *batch = &lane->batches[0];
-    struct perf_job jobs[LIMIT_LANES];
-    double factors[LIMIT_LANES];
-    int n = 1;
-    lane->factor = 1;
-    lane->job = (struct perf_job){ 0 };
-    if (x->device == NULL || batch->kind != BATCH_COMPUTE)
-        return;
-    const struct perf_load load = load_of_round(x, batch, 0);
-    lane->job = (struct perf_job){
-        .ps = part_ps(x, index, batch->service, &load),
-        .bytes = perf_step_bytes(&load, x->device->weights_bytes[batch->service],
-                                 x->device->token_bytes[batch->service]),
-        .share = x->device->shares[index],
-        .is_prefill = load.n_new > 0,
-    };
-    jobs[0] = lane->job;
-    for (int i = 0; i < x->n_lanes; i++)
-        if (i != index && x->lanes[i].n_polled < x->lanes[i].n_batches)
-            jobs[n++] = x->lanes[i].job;
-    perf_contention(jobs, n, x->device->bytes_per_s, factors);
-    lane->factor = factors[0];
+    const struct batch *batch = &lane->batches[index];
+    if (batch->kind != BATCH_COMPUTE)
+        return copy_ps(x, batch, round);
+    struct perf_load load = load_of_round(x, batch, round);
+    return step_ps(x, lane, batch->service, &load);
 }
 
 /* The end of every batch in round n_rounds - 1. */
@@ -160,15 +143,13 @@ static void set_ends(struct sim_model_exec *x, struct lane *lane)
 {
     int64_t at_ps = lane->begin_ps;
     if (lane->is_decode) {
-        lane->ends_ps[0] =
-            at_ps + span_ps(x, lane->batches[0].service, &lane->load, lane->n_rounds);
+        lane->ends_ps[0] = at_ps + span_ps(x, lane, lane->n_rounds);
         lane->end_ps = lane->ends_ps[0];
         return;
     }
     for (int32_t round = 0; round < lane->n_rounds; round++) {
         for (int i = 0; i < lane->n_batches; i++) {
-            const struct batch *batch = &lane->batches[i];
-            at_ps += ps_of_round(x, batch, round);
+            at_ps += ps_of_round(x, lane, i, round);
             lane->ends_ps[i] = at_ps;
         }
     }
@@ -180,19 +161,151 @@ static int rounds_until(const struct sim_model_exec *x, const struct lane *lane,
 {
     int64_t last_ps = (now_ns - 1) * 1000; /* a round that ends by then ended before now */
     if (lane->is_decode) {
-        int64_t n = steps_in(x, lane->batches[0].service, &lane->load, last_ps - lane->begin_ps,
-                             lane->n_rounds);
+        int64_t n = steps_in(x, lane, last_ps - lane->begin_ps);
         return (int)min_i64(n + 1, lane->n_rounds);
     }
     int64_t at_ps = lane->begin_ps;
     for (int32_t round = 0; round < lane->n_rounds; round++) {
         for (int i = 0; i < lane->n_batches; i++) {
-            at_ps += ps_of_round(x, &lane->batches[i], round);
+            at_ps += ps_of_round(x, lane, i, round);
         }
         if (at_ps > last_ps)
             return round + 1;
     }
     return lane->n_rounds;
+}
+
+/* ---- Side by side. ---- */
+
+/* The step that the flow has come to. */
+static void set_step(const struct sim_model_exec *x, const struct lane *lane, struct flow *flow)
+{
+    const struct batch *batch = &lane->batches[flow->index];
+    flow->job = (struct perf_job){ .share = lane->share };
+    if (batch->kind == BATCH_COMPUTE) {
+        struct perf_load load = load_of_round(x, batch, flow->round);
+        flow->job.ps = step_ps(x, lane, batch->service, &load);
+        flow->job.bytes = perf_step_bytes(&load, x->device->weights_bytes[batch->service],
+                                          x->device->token_bytes[batch->service]);
+        flow->job.is_prefill = load.n_new > 0;
+    } else {
+        flow->job.ps =
+            copy_ps(x, batch, flow->round); /* the link to the host is what it waits for */
+    }
+    flow->left_ps = flow->job.ps;
+}
+
+/* How much longer each lane's step takes now; the number of lanes that compute. */
+static int contend(const struct sim_model_exec *x, const struct flow *flows, double *factors)
+{
+    struct perf_job jobs[LIMIT_LANES];
+    double of_jobs[LIMIT_LANES];
+    int n = 0;
+    for (int i = 0; i < x->n_lanes; i++)
+        if (flows[i].is_on)
+            jobs[n++] = flows[i].job;
+    perf_contention(jobs, n, x->device->bytes_per_s, of_jobs);
+    for (int i = x->n_lanes - 1, k = n; i >= 0; i--)
+        factors[i] = flows[i].is_on ? of_jobs[--k] : 1;
+    return n;
+}
+
+static int64_t longer_ps(int64_t ps, double factor)
+{
+    return factor <= 1 ? ps : (int64_t)((double)ps * factor + 0.5);
+}
+
+/* notes: this is how it will be, unless somebody else begins. */
+static void end_step(const struct sim_model_exec *x, struct lane *lane, struct flow *flow,
+                     int64_t at_ps, bool notes)
+{
+    if (notes && flow->round == lane->n_rounds - 1)
+        lane->ends_ps[flow->index] = lane->end_ps = at_ps;
+    if (++flow->index == lane->n_batches) {
+        flow->index = 0;
+        flow->is_on = ++flow->round < lane->n_rounds;
+    }
+    if (flow->is_on)
+        set_step(x, lane, flow);
+}
+
+/* From one end of a step on any lane to the next. */
+static void run_side_by_side(struct sim_model_exec *x, struct flow *flows, int64_t *at_ps,
+                             int64_t until_ps, bool notes)
+{
+    double factors[LIMIT_LANES];
+    while (*at_ps < until_ps && contend(x, flows, factors) > 0) {
+        int64_t step = INT64_MAX;
+        for (int i = 0; i < x->n_lanes; i++)
+            if (flows[i].is_on)
+                step = min_i64(step, longer_ps(flows[i].left_ps, factors[i]));
+        bool is_whole = step <= until_ps - *at_ps;
+        step = is_whole ? step : until_ps - *at_ps;
+        *at_ps += step;
+        for (int i = 0; i < x->n_lanes; i++) {
+            struct flow *flow = &flows[i];
+            if (flow->is_on && is_whole && longer_ps(flow->left_ps, factors[i]) <= step)
+                end_step(x, &x->lanes[i], flow, *at_ps, notes);
+            else if (flow->is_on)
+                flow->left_ps =
+                    max_i64(flow->left_ps - (int64_t)((double)step / factors[i] + 0.5), 1);
+        }
+    }
+    *at_ps = max_i64(*at_ps, until_ps);
+}
+
+static void copy_flows(const struct sim_model_exec *x, struct flow *flows)
+{
+    for (int i = 0; i < x->n_lanes; i++)
+        flows[i] = x->lanes[i].flow;
+}
+
+/* All lanes come to this time. */
+static void advance(struct sim_model_exec *x, int64_t until_ps)
+{
+    struct flow flows[LIMIT_LANES];
+    for (int i = 0; i < x->n_lanes; i++) /* who was alone until his end need not be followed */
+        if (x->lanes[i].is_alone && x->lanes[i].end_ps <= until_ps)
+            x->lanes[i].flow.is_on = false;
+    copy_flows(x, flows);
+    run_side_by_side(x, flows, &x->at_ps, until_ps, false);
+    for (int i = 0; i < x->n_lanes; i++)
+        x->lanes[i].flow = flows[i];
+}
+
+static void predict_ends(struct sim_model_exec *x)
+{
+    struct flow flows[LIMIT_LANES];
+    int64_t at_ps = x->at_ps;
+    copy_flows(x, flows);
+    run_side_by_side(x, flows, &at_ps, INT64_MAX, true);
+}
+
+/* A run begins on this lane, maybe beside others. */
+static void begin_beside(struct sim_model_exec *x, struct lane *lane)
+{
+    advance(x, lane->begin_ps);
+    lane->begin_ps = x->at_ps;
+    lane->flow = (struct flow){ .is_on = true };
+    lane->is_alone = true;
+    set_step(x, lane, &lane->flow);
+    for (int i = 0; i < x->n_lanes; i++)
+        if (&x->lanes[i] != lane && x->lanes[i].flow.is_on)
+            lane->is_alone = x->lanes[i].is_alone = false;
+    if (lane->is_alone)
+        set_ends(x, lane);
+    else
+        predict_ends(x);
+}
+
+/* Rounds that end not before now, as rounds_until. */
+static int rounds_beside(struct sim_model_exec *x, const struct lane *lane, int64_t now_ns)
+{
+    struct flow flows[LIMIT_LANES];
+    int64_t at_ps = x->at_ps;
+    copy_flows(x, flows);
+    run_side_by_side(x, flows, &at_ps, (now_ns - 1) * 1000, false);
+    return min_i32(flows[lane - x->lanes].round + 1, lane->n_rounds);
 }
 
 /* ---- The contract. ---- */
@@ -220,11 +333,13 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
                                          .n_decode_context = batches[0].n_decode_context };
     else if (batches[0].kind == BATCH_COMPUTE)
         lane->load = engine_exec_load(&lane->batches[0], x->requests);
-    contend(x, batches[0].lane);
-    bool is_whole = x->device == NULL || x->device->shares[batches[0].lane] >= 1;
-    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE &&
-                      is_whole && lane->factor <= 1;
-    set_ends(x, lane);
+    bool is_line = x->truths[batches[0].service].step_ps == NULL || lane->share >= 1;
+    lane->is_decode =
+        n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
+    if (x->device != NULL)
+        begin_beside(x, lane);
+    else
+        set_ends(x, lane);
 }
 
 static void cut(void *self, uint16_t index)
@@ -233,11 +348,16 @@ static void cut(void *self, uint16_t index)
     struct lane *lane = &x->lanes[index];
     if (lane->n_polled > 0 || lane->n_rounds == 1)
         return;
-    int n_rounds = rounds_until(x, lane, *x->clock_ns);
-    if (n_rounds < lane->n_rounds) {
-        lane->n_rounds = n_rounds;
+    bool is_beside = x->device != NULL && !lane->is_alone;
+    int n_rounds =
+        is_beside ? rounds_beside(x, lane, *x->clock_ns) : rounds_until(x, lane, *x->clock_ns);
+    if (n_rounds == lane->n_rounds)
+        return;
+    lane->n_rounds = n_rounds;
+    if (is_beside)
+        predict_ends(x);
+    else
         set_ends(x, lane);
-    }
 }
 
 static struct lane *first_lane(struct sim_model_exec *x)
@@ -308,9 +428,26 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
         x->ones[i] = 1;
     for (int i = 0; i < n_lanes; i++) {
         x->lanes[i].end_ps = -1000;
-        x->lanes[i].factor = 1;
+        x->lanes[i].share = 1;
+        memcpy(x->lanes[i].perfs, perfs, (size_t)n_services * sizeof(*perfs));
     }
     return x;
+}
+
+void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_device *device)
+{
+    CHECK(x->device == NULL && device->bytes_per_s > 0);
+    x->device = mem_take(sizeof(*x->device));
+    *x->device = *device;
+    for (int i = 0; i < x->n_lanes; i++) {
+        struct lane *lane = &x->lanes[i];
+        lane->share = device->shares[i];
+        for (int s = 0; s < LIMIT_SERVICES && lane->share < 1; s++)
+            perf_at_share(&x->perfs[s],
+                          device->tp > 0 ? perf_share_of(device->weights_bytes[s], device->tp)
+                                         : &perf_share_cores,
+                          lane->share, &lane->perfs[s]);
+    }
 }
 
 void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)
@@ -319,22 +456,9 @@ void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf
     x->truths[service] = truth;
 }
 
-void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_device *device)
-{
-    CHECK(x->device == NULL && device->bytes_per_s > 0);
-    x->device = mem_take(sizeof(*x->device));
-    *x->device = *device;
-    x->parts = mem_take((size_t)x->n_lanes * sizeof(*x->parts));
-    for (int i = 0; i < x->n_lanes; i++)
-        for (int s = 0; s < LIMIT_SERVICES; s++)
-            perf_at_share(&x->perfs[s], perf_share_of(device->weights_bytes[s], device->tp),
-                          device->shares[i], &x->parts[i][s]);
-}
-
 void sim_model_exec_close(struct sim_model_exec *x)
 {
     mem_give(x->device);
-    mem_give(x->parts);
     mem_give(x->n_new);
     mem_give(x->ones);
     mem_give(x);

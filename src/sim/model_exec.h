@@ -2,10 +2,11 @@
  * until the request's true length (n_tokens_max).
  *
  * Lanes run side by side, the batches of one lane in turn. A lane with a share of the device takes
- * as long as tables of measured slowdowns say, and what begins beside other lanes' batches takes
- * longer by how far they all oversubscribe the memory and the compute (ALGORITHMS.md section 2.5;
- * what runs already is not slowed down by what begins later). Time is kept in picoseconds, so n
- * steps in one hold end at the very instant at which n single steps would. */
+ * as long as tables of measured slowdowns say, times how far the steps that run side by side ask
+ * together for more memory bandwidth than there is, prefills also times the sum of shares above one
+ * (ALGORITHMS.md section 2.5). These factors hold from one end of a step on any lane to the next.
+ * Time is kept in picoseconds, so n steps in one hold end at the very instant at which n single
+ * steps would. */
 #pragma once
 #include "engine/exec.h"
 #include "predict/truth.h"
@@ -16,12 +17,13 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
                                            const int64_t *clock_ns);
 /* From now on this service's batches take what the truth says, which may be no line. */
 void sim_model_exec_set_truth(struct sim_model_exec *exec, int service, struct perf_truth truth);
-struct sim_model_device { /* of an engine with several lanes */
-    int32_t tp;
+struct sim_model_device {       /* of an engine with several lanes */
+    int32_t tp;                 /* GPUs; 0: it is cores */
     double bytes_per_s;         /* of all its devices' memory */
     double shares[LIMIT_LANES]; /* (0, 1] */
     int64_t weights_bytes[LIMIT_SERVICES], token_bytes[LIMIT_SERVICES]; /* of all devices */
 };
+/* Before the first batch. */
 void sim_model_exec_set_device(struct sim_model_exec *exec, const struct sim_model_device *device);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);

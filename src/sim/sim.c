@@ -20,12 +20,14 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 
 /* Lanes are shares of what the engine runs on. */
 static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
-                         struct sim_model_exec *exec)
+                         struct sim_model_exec *exec, struct schedule_lane *lanes)
 {
     struct sim_model_device *device = mem_take(sizeof(*device));
     *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
-    for (int32_t i = 0; i < o->n_lanes; i++)
+    for (int32_t i = 0; i < o->n_lanes; i++) {
         device->shares[i] = (double)o->lanes[i].share;
+        lanes[i].n_gpus = (uint16_t)own->n_devices;
+    }
     for (int32_t i = 0; i < o->n_services; i++) {
         device->weights_bytes[i] = o->services[i].weights_bytes;
         device->token_bytes[i] = o->services[i].bytes_per_token;
@@ -41,6 +43,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     struct sim_engine *e = &sim->engines[index];
     struct perf perfs[LIMIT_SERVICES];
     struct engine_room room;
+    struct schedule_lane lanes[LIMIT_LANES];
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
     struct schedule_config config;
@@ -59,8 +62,10 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
     e->index = index;
     e->services = own != NULL ? own->services : UINT64_MAX;
     e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
+    for (int32_t i = 0; i < o->n_lanes && o->lanes != NULL; i++)
+        lanes[i] = o->lanes[i];
     if (o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0)
-        share_device(o, own, e->exec);
+        share_device(o, own, e->exec, lanes);
     if (o->swap_bytes_per_s > 0)
         sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
     e->engine = engine_open(&(struct engine_options){
@@ -71,7 +76,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,
-        .lanes = o->lanes,
+        .lanes = o->lanes != NULL ? lanes : NULL,
         .n_services = o->n_services,
         .services = specs,
         .layouts = layouts,

@@ -61,6 +61,26 @@ static bool take_submit(struct cluster_node *node, const struct message_submit *
     return post_event(node, m->head.engine, &full, NULL);
 }
 
+/* Whoever submitted hears of it even when what he sent can't be read: the request's own id, as far
+ * as the message has one. */
+static bool refuse_message(struct cluster_node *node, const struct message_head *head,
+                           size_t n_bytes)
+{
+    static const char why[] = "the node could not read the request";
+    const struct message_submit *m = (const void *)head;
+    log_line(LOG_WARN, "node", "refused a malformed message of %zu bytes", n_bytes);
+    if (n_bytes < sizeof *m || head->version != MESSAGE_VERSION || head->kind != MESSAGE_SUBMIT)
+        return true;
+    const struct service_event failed = { .id = m->request.id,
+                                          .epoch = m->request.epoch,
+                                          .what = SERVICE_ENDED,
+                                          .why = SERVICE_FAILED,
+                                          .position = max_i32(m->request.n_tokens, 0),
+                                          .n_bytes = sizeof why - 1 };
+    int engine = head->engine < node->options.n_engines ? head->engine : 0;
+    return post_event(node, engine, &failed, why);
+}
+
 static bool take_message(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
@@ -90,10 +110,9 @@ static void take_mail(struct cluster_node *node)
     const void *message;
     size_t n_bytes;
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
-        if (!cluster_message_is_valid(message, n_bytes, node->options.n_engines,
-                                      node->options.n_services))
-            log_line(LOG_WARN, "node", "dropped a malformed message of %zu bytes", n_bytes);
-        else if (!take_message(node, message))
+        bool is_valid = cluster_message_is_valid(message, n_bytes, node->options.n_engines,
+                                                 node->options.n_services);
+        if (is_valid ? !take_message(node, message) : !refuse_message(node, message, n_bytes))
             return;
         port->pop(port->self, port->address);
     }

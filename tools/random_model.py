@@ -1,6 +1,6 @@
 """Writes llama models with random weights, of sizes that benchmarks compare: 15m, 160m, 1b1 (TinyLlama's shape).
 
-usage: random_model.py SIZE TYPE PATH      SIZE: 15m 160m 1b1     TYPE: F16 Q8_0 (seeded: the same call writes the same file)
+usage: random_model.py SIZE TYPE PATH      SIZE: 10m 15m 160m 1b1     TYPE: F16 Q8_0 (seeded: the same call writes the same file)
 
 The vocabulary has 32,000 made-up tokens, bytes among them, so that any text can be encoded; what the model says is noise.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 import gguf_file
 
-SIZES = {"15m": (288, 6, 6, 6, 768), "160m": (768, 12, 12, 12, 3072), "1b1": (2048, 22, 32, 4, 5632)}
+SIZES = {"10m": (192, 8, 6, 3, 768), "15m": (288, 6, 6, 6, 768), "160m": (768, 12, 12, 12, 3072), "1b1": (2048, 22, 32, 4, 5632)}
 N_VOCABULARY = 32000
 
 
@@ -55,7 +55,7 @@ def tensors(size, type_name, rng):
         yield matrix(f"blk.{i}.ffn_up.weight", ffn, width)
         yield matrix(f"blk.{i}.ffn_down.weight", width, ffn)
     yield ones("output_norm.weight")
-    if size != "15m":
+    if size not in ("10m", "15m"):
         yield matrix("output.weight", N_VOCABULARY, width)
 
 

@@ -75,6 +75,8 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
             "prompts in chunks; 0: whole; -1: the preset's"),
         ROW("block-tokens", "N", FLAGS_I64, block_tokens, 0, 4096,
             "of a KV block: 16; 0: what wastes least"),
+        ROW("prefix-cache", NULL, FLAGS_SWITCH, has_prefix_cache, 0, 0,
+            "engines keep blocks for equal prefixes"),
         ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
         ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, 0, "target of every service"),
         ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),
@@ -124,6 +126,14 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("model", "", FLAGS_TEXT, model, 0, 0, ""),
         ROW("profile", "", FLAGS_TEXT, profile, 0, 0, ""),
         ROW("profile-cores", "", FLAGS_I64, profile_cores, 1, 1024, ""),
+        ROW("profile-scale", "", FLAGS_F64, profile_scale, 0.01, 100, ""),
+        ROW("profile-points", "", FLAGS_SWITCH, profile_points, 0, 0, ""),
+        ROW("tables", "", FLAGS_TEXTS, tables, 0, 0, ""),
+        ROW("table-layers", "", FLAGS_I64, table_layers, 1, 1024, ""),
+        ROW("host-ms", "", FLAGS_F64, host.ms, 0, 1e6, ""),
+        ROW("host-prompt-ms", "", FLAGS_F64, host.prompt_ms, 0, 1e6, ""),
+        ROW("host-us-per-request", "", FLAGS_F64, host.request_us, 0, 1e6, ""),
+        ROW("host-us-per-token", "", FLAGS_F64, host.token_us, 0, 1e6, ""),
         ROW("weights-bytes", "", FLAGS_BYTES, weights_bytes, 0, 0, ""),
         ROW("activation-bytes", "", FLAGS_BYTES, activation_bytes, 0, 0, ""),
         ROW("kv-bytes-per-token", "", FLAGS_BYTES, kv_bytes_per_token, 1, 1e9, ""),
@@ -140,7 +150,7 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("decode-us-per-request", "", FLAGS_F64, perf.c2_us, 0, 1e6, ""),
         ROW("decode-ns-per-context", "", FLAGS_F64, perf.k2_ns, 0, 1e6, ""),
     };
-    for (size_t i = 11; i < COUNT_OF(all); i++)
+    for (size_t i = COUNT_OF(all) - 7; i < COUNT_OF(all); i++)
         all[i].is_given = &s->has_perf;
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);

@@ -11,13 +11,22 @@ enum { SCENARIO_GROUPS_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
 struct scenario_perf { /* of a service that no table knows; the two decode regimes are one */
     double floor_ms, c1_ms, k1_us, q1_us, c3_ms, c2_us, k2_ns;
 };
+struct scenario_host { /* ms of every step, of one with prompts besides; us of each request, token
+                        */
+    double ms, prompt_ms, request_us, token_us;
+};
 struct scenario_service {
     char name[LIMIT_NAME_BYTES]; /* as the workload says it */
     const char *model;           /* a known model; NULL: the workload's, or the numbers below */
     struct scenario_perf perf;
     bool has_perf;
-    const char *profile;   /* a file of shoal profile, in the place of model and numbers */
-    int64_t profile_cores; /* of its groups; 0 = the largest */
+    const char *profile;       /* a file of shoal profile, in the place of model and numbers */
+    double profile_scale;      /* times as long as it says; 0 = 1 */
+    bool profile_points;       /* its points are the truth; engines believe its line */
+    int64_t profile_cores;     /* of its groups; 0 = the largest */
+    struct flags_texts tables; /* files of measured times: the truth; engines believe its line */
+    int64_t table_layers;      /* that the tables of a layer stand for */
+    struct scenario_host host; /* what the host adds to every step, whatever the times come from */
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */
     int64_t kv_bytes_min, kv_bytes_max;
     struct service_slo slo; /* 0: the scenario's */
@@ -41,7 +50,7 @@ struct scenario {
         block_tokens, interval_ns;
     double rate_scale, memory_part, target;
     struct service_slo slo;
-    bool is_json, saturates, fewest, each_step, checks, has_soft_deadlines;
+    bool is_json, saturates, fewest, each_step, checks, has_soft_deadlines, has_prefix_cache;
     int n_groups, n_services;
     struct scenario_group groups[SCENARIO_GROUPS_MAX];
     struct scenario_service services[LIMIT_SERVICES];

@@ -137,6 +137,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .workload = &world->workload,
         .until_ns = s->until_ns,
         .trace = c->trace,
+        .has_prefix_cache = s->has_prefix_cache,
         .checks_steps = s->checks,
         .has_soft_deadlines = s->has_soft_deadlines,
         .take = take,

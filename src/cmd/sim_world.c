@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/sim_pack.h"
+#include "cmd/sim_tables.h"
 #include "cmd/traffic.h"
 #include "predict/device.h"
 #include "predict/preset.h"
@@ -80,12 +81,30 @@ static enum status open_profile(struct sim_world *world, const struct scenario *
     int32_t n_cores =
         own != NULL && own->profile_cores > 0 ? (int32_t)own->profile_cores : INT32_MAX;
     world->profiled[i] = predict_profile_perf(&profile, n_cores);
+    double factor = own != NULL && own->profile_scale > 0 ? own->profile_scale : 1;
+    sim_tables_scale(factor, &world->profiled[i]);
     world->profile_hashes[i] = predict_profile_hash(&profile);
     s->weights_bytes = profile.weights_bytes;
     s->activation_bytes = profile.activation_bytes;
     s->bytes_per_token = profile.kv_bytes_per_token;
+    if (own != NULL && own->profile_points) {
+        world->points[i] = mem_take(sizeof(*world->points[i]));
+        status = points_open(world->points[i], &profile, n_cores, fault);
+        sim_tables_scale(factor, &world->points[i]->perf);
+        sim_tables_host_points(&own->host, world->points[i]);
+        world->truths[i] = points_truth(world->points[i]);
+    }
     predict_profile_free(&profile);
-    return STATUS_OK;
+    return status;
+}
+
+static enum status open_tables(struct sim_world *world, const struct scenario_service *own,
+                               int32_t i, struct fault *fault)
+{
+    world->costs[i] = mem_take(sizeof(*world->costs[i]));
+    enum status status = sim_tables_open(own, world->costs[i], &world->profiled[i], fault);
+    world->truths[i] = costs_truth(world->costs[i]);
+    return status;
 }
 
 static enum status open_service(struct sim_world *world, const struct scenario *scenario, int32_t i,
@@ -95,7 +114,8 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     const char *name = traffic->name != NULL ? traffic->name : "service";
     const struct scenario_service *own = settings_of(scenario, name);
     const char *model = own != NULL && own->model != NULL ? own->model : traffic->model;
-    bool has_numbers = profile_of(scenario, name) != NULL || (own != NULL && own->has_perf);
+    bool has_numbers =
+        profile_of(scenario, name) != NULL || (own != NULL && (own->has_perf || own->tables.n > 0));
     struct sim_expected expected;
     if (model == NULL && !has_numbers)
         model = MODEL_USUAL;
@@ -114,6 +134,8 @@ static enum status open_service(struct sim_world *world, const struct scenario *
         s->activation_bytes = s->weights_bytes / 16;
     }
     if (open_profile(world, scenario, i, fault) != STATUS_OK)
+        return STATUS_BAD_INPUT;
+    if (own != NULL && own->tables.n > 0 && open_tables(world, own, i, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;
     struct service_slo slo = scenario->slo;
     if (own != NULL) {
@@ -138,11 +160,13 @@ static void open_perf(struct sim_world *world, const struct scenario *scenario, 
                       const struct predict_device *device, int32_t tp, struct perf *perf)
 {
     const struct scenario_service *own = settings_of(scenario, world->services[i].name);
-    if (world->profile_hashes[i] != 0)
+    if (world->profile_hashes[i] != 0 || world->costs[i] != NULL)
         *perf = world->profiled[i];
     else
         *perf = own != NULL && own->has_perf ? perf_of_numbers(&own->perf)
                                              : perf_of_model(world->models[i], device, tp);
+    if (own != NULL && world->costs[i] == NULL) /* tables have it already */
+        sim_tables_add_host(&own->host, perf);
 }
 
 /* MuxServe's reference times, from the first kind of engine that has the service. */
@@ -187,6 +211,7 @@ static void add_engines(struct sim_world *world, int64_t count, int group, uint6
             .n_devices = (int32_t)n_devices,
             .bytes_per_s = device->bytes_per_s * (double)n_devices,
             .perfs = world->perfs[group],
+            .truths = world->truths,
         };
     world->n_devices += count * n_devices;
 }
@@ -328,6 +353,14 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
 void sim_world_close(struct sim_world *world)
 {
     sim_workload_free(&world->workload);
+    for (int i = 0; i < LIMIT_SERVICES; i++) {
+        if (world->costs[i] != NULL)
+            costs_free(world->costs[i]);
+        if (world->points[i] != NULL)
+            points_free(world->points[i]);
+        mem_give(world->costs[i]);
+        mem_give(world->points[i]);
+    }
     mem_give(world->engines);
     mem_give(world->perfs);
 }
@@ -335,7 +368,9 @@ void sim_world_close(struct sim_world *world)
 static void print_service(const struct sim_world *world, int32_t i, struct str *out)
 {
     str_printf(out, " %s (", world->services[i].name);
-    if (world->profile_hashes[i] != 0)
+    if (world->costs[i] != NULL)
+        str_printf(out, "tables)");
+    else if (world->profile_hashes[i] != 0)
         str_printf(out, "profile %016llx)", (unsigned long long)world->profile_hashes[i]);
     else
         str_printf(out, "%s)", world->models[i] != NULL ? world->models[i]->name : "own numbers");

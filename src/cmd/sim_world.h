@@ -3,6 +3,8 @@
 #pragma once
 #include "cmd/scenario.h"
 #include "metrics/score.h"
+#include "predict/costs.h"
+#include "predict/points.h"
 #include "sim/sim.h"
 
 struct sim_world {
@@ -12,6 +14,9 @@ struct sim_world {
     const struct predict_model *models[LIMIT_SERVICES]; /* NULL: by numbers */
     struct perf profiled[LIMIT_SERVICES];               /* by a profile, where its hash is not 0 */
     uint64_t profile_hashes[LIMIT_SERVICES];
+    struct costs *costs[LIMIT_SERVICES];        /* of measured tables; NULL: none */
+    struct perf_points *points[LIMIT_SERVICES]; /* of a profile; NULL: its line */
+    struct perf_truth truths[LIMIT_SERVICES];
     double rates_per_s[LIMIT_SERVICES]; /* offered */
     struct sim_engine_spec *engines;    /* (n_engines) */
     int32_t n_engines, n_groups;

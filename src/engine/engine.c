@@ -55,7 +55,7 @@ static void open_pool(struct engine *e)
 static void open_tables(struct engine *e)
 {
     uint32_t n = e->options.n_requests_max;
-    bool has_bodies = !e->options.is_virtual;
+    bool is_virtual = e->options.is_virtual;
     e->requests = mem_take(n * sizeof(*e->requests));
     e->own = mem_take(n * sizeof(*e->own));
     e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
@@ -65,8 +65,9 @@ static void open_tables(struct engine *e)
     e->backlog = mem_take(n * sizeof(*e->backlog));
     map_init(&e->by_id, n);
     tree_init(&e->deadlines);
-    if (has_bodies) {
+    if (!is_virtual || e->options.body_bytes > 0)
         e->bodies = engine_bodies_open(n, e->options.body_bytes);
+    if (!is_virtual) {
         struct token_logprobs *all = mem_take(n * ENGINE_LOGPROBS_MAX * sizeof(*all));
         for (uint32_t slot = 0; slot < n; slot++)
             e->own[slot].logprobs = all + (size_t)slot * ENGINE_LOGPROBS_MAX;

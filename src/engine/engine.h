@@ -18,7 +18,8 @@ struct metrics_trace;
 struct engine_options {
     uint16_t id;
     int64_t memory_bytes; /* the ledger's total */
-    int64_t body_bytes;   /* memory for request bodies; 0 in the simulator */
+    int64_t body_bytes;   /* memory for request bodies. In the simulator 0, or a body is submitted
+                             with all tokens that its request will ever have */
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request */
     int32_t n_lanes;
@@ -33,7 +34,7 @@ struct engine_options {
                            a pass and lane; out of memory_bytes. 0 = there are no padded batches */
     int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */
     bool has_prefix_cache;
-    bool is_virtual; /* the simulator: no KV memory, no bodies */
+    bool is_virtual; /* the simulator: no KV memory */
     const struct schedule_policy *policy;
     const struct schedule_config *config;
     struct engine_exec exec;

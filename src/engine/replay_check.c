@@ -78,8 +78,9 @@ const char *engine_replay_check_config(const struct schedule_config *c)
     bool is_right = is_count(c->n_seqs_max, LIMIT_BATCH_ITEMS) &&
                     is_count(c->n_batch_tokens_max, LIMIT_BATCH_TOKENS) && c->chunk_tokens >= 0 &&
                     c->chunk_tokens <= LIMIT_BATCH_TOKENS && is_part(c->watermark) &&
-                    is_part(c->pool_full) && is_part(c->pool_cut) && is_ns(c->starve_ns_min) &&
-                    c->starve_factor >= 0 && c->starve_factor <= 1e6 && is_ns(c->share_ns_depth) &&
+                    c->ahead_blocks >= 0 && c->ahead_blocks <= 1024 && is_part(c->pool_full) &&
+                    is_part(c->pool_cut) && is_ns(c->starve_ns_min) && c->starve_factor >= 0 &&
+                    c->starve_factor <= 1e6 && is_ns(c->share_ns_depth) &&
                     is_ns(c->share_ns_period) && c->share_ns_period > 0 &&
                     is_count(c->n_rounds_max, 1 << 20) && is_bool(&c->db_counts_wall);
     is_right &= is_ns(c->mlfq_ns_quantum) && c->mlfq_ns_quantum > 0 && is_ns(c->mlfq_ns_idle) &&

@@ -48,7 +48,9 @@ double costs_step_ms(const struct costs *c, const struct perf_load *load)
     if (load->n_new == 0 && load->n_decodes == 0)
         return 0;
     double host = c->host_ms + c->host_request_ms * (n_prompts_of(load) + load->n_decodes);
-    return host + parts_ms(c, load) + steps_ms(c, load);
+    double tokens = c->host_token_ms * ((double)load->n_new + load->n_decodes);
+    tokens += load->n_new > 0 ? c->host_prompt_ms : 0;
+    return host + tokens + parts_ms(c, load) + steps_ms(c, load);
 }
 
 static int64_t step_ps(const void *self, const struct perf_load *load)

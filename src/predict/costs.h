@@ -18,8 +18,10 @@ struct costs {
     struct grid4 mixed;
     /* steps: x = new tokens, y = the length that attends (a whole prompt's own) */
     struct grid step_prefill;
-    struct grid step_decode;         /* steps: x = decodes, y = mean context */
-    double host_ms, host_request_ms; /* added to every step; by each of its sequences */
+    struct grid step_decode; /* steps: x = decodes, y = mean context */
+    /* added to every step; by each of its sequences; by each of its tokens */
+    double host_ms, host_request_ms, host_token_ms;
+    double host_prompt_ms; /* added to every step that computes prompts */
 };
 double costs_step_ms(const struct costs *costs, const struct perf_load *load);
 struct perf_truth costs_truth(const struct costs *costs); /* borrows it */
@@ -55,5 +57,8 @@ enum status costs_read_splitwise(struct costs *costs, const char *text,
 /* Helix's bs2time.csv: a layer's prompt and decode time by tokens of the batch. */
 enum status costs_read_helix(struct costs *costs, const char *text, const char *model_and_gpu,
                              int32_t n_layers, struct fault *fault) MUST_USE;
+/* Any of LLMServingSim's three and ours below, by its columns. */
+enum status costs_read_any(struct costs *costs, const char *text, int32_t n_layers,
+                           struct fault *fault) MUST_USE;
 /* Ours: phase,batch,length,ms with phase prefill or decode, as shoal profile measures. */
 enum status costs_read_steps(struct costs *costs, const char *text, struct fault *fault) MUST_USE;

@@ -328,3 +328,20 @@ enum status costs_read_steps(struct costs *costs, const char *text, struct fault
     enum status other = close_points(&decode, &costs->step_decode, fault);
     return status != STATUS_OK ? status : other;
 }
+
+enum status costs_read_any(struct costs *costs, const char *text, int32_t n_layers,
+                           struct fault *fault)
+{
+    struct csv csv;
+    struct fault unused;
+    enum status status = csv_open(&csv, text, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (csv_column(&csv, "prefill_chunk", &unused) >= 0)
+        return costs_read_servingsim_attention(costs, text, n_layers, fault);
+    if (csv_column(&csv, "sequences", &unused) >= 0)
+        return costs_read_servingsim_sequence(costs, text, fault);
+    if (csv_column(&csv, "layer", &unused) >= 0)
+        return costs_read_servingsim_dense(costs, text, n_layers, fault);
+    return costs_read_steps(costs, text, fault);
+}

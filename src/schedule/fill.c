@@ -203,7 +203,8 @@ static int64_t books(const struct schedule_fill *fill, uint32_t slot)
         return order->books(order->state, fill->view, slot);
     if (r->state != REQUEST_RUNNING)
         return r->n_tokens;
-    return r->batch != 0 ? 0 : r->n_tokens + fill->view->kv->services[r->service].block_tokens;
+    int64_t block_tokens = fill->view->kv->services[r->service].block_tokens;
+    return r->batch != 0 ? 0 : r->n_tokens + fill->config->ahead_blocks * block_tokens;
 }
 
 enum { FETCH_AHEAD = 12 }; /* requests that run lie apart: their lines are asked for in advance */
@@ -221,6 +222,7 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
     const struct schedule_view *view = fill->view;
     const struct schedule_service *s = &view->services[service];
     int64_t block_tokens = view->kv->services[service].block_tokens, n_blocks = 0;
+    int64_t ahead = fill->config->ahead_blocks * block_tokens;
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         const struct request *r = &view->requests[slot];
@@ -228,16 +230,15 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
         if (fill->order->books != NULL)
             n_blocks += blocks_for(fill, slot, books(fill, slot));
         else if (r->batch == 0)
-            n_blocks +=
-                beyond(r->n_tokens + block_tokens, view->n_table_blocks[slot], block_tokens);
+            n_blocks += beyond(r->n_tokens + ahead, view->n_table_blocks[slot], block_tokens);
     }
     return n_blocks;
 }
 
 /* What new requests may take: the budget less what all running requests lack to compute their known
- * tokens and one block more each. Without the first a prompt could start with the blocks of a
- * request that has just been preempted for somebody's next token, be preempted in turn, and so on
- * for ever; without the second that would happen every few steps. */
+ * tokens and a block more each (ahead_blocks). Without the first a prompt could start with the
+ * blocks of a request that has just been preempted for somebody's next token, be preempted in turn,
+ * and so on for ever; without the second that would happen every few steps. */
 static bool find_room(struct schedule_fill *fill)
 {
     if (fill->room_state != ROOM_UNKNOWN)

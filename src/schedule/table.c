@@ -31,6 +31,7 @@ void schedule_config_init(struct schedule_config *config)
         .n_batch_tokens_max = 2048,
         .chunk_tokens = 0,
         .watermark = 0.01,
+        .ahead_blocks = 1,
         .starve_ns_min = 3 * TIME_NS_PER_S,
         .starve_factor = 2.5,
         .share_ns_depth = 300 * TIME_NS_PER_MS,

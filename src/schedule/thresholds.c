@@ -9,6 +9,7 @@ static const struct settings_row rows[] = {
     ROW(n_batch_tokens_max, COUNT, 16, LIMIT_BATCH_TOKENS),
     ROW(chunk_tokens, COUNT, 0, LIMIT_BATCH_TOKENS),
     ROW(watermark, NUMBER, 0, 1),
+    ROW(ahead_blocks, COUNT, 0, 1024),
     ROW(starve_ns_min, MILLISECONDS, 0, 1e9),
     ROW(starve_factor, NUMBER, 0, 1e6),
     ROW(share_ns_depth, MILLISECONDS, 1, 1e6),

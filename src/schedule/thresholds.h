@@ -8,7 +8,10 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     /* > 0: prompts are computed in chunks, beside the decodes of their service, at most this many
      * tokens in such a batch; 0 = whole prompts, in batches of their own */
     int32_t chunk_tokens;
-    double watermark;      /* fraction of the pool kept free when a request starts: 0.01 */
+    double watermark; /* fraction of the pool kept free when a request starts: 0.01 */
+    /* blocks that every running request is to have ahead when another starts: 1; 0 = as vLLM, which
+     * starts sooner and preempts more */
+    int32_t ahead_blocks;
     int64_t starve_ns_min; /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
     double starve_factor;
     int64_t share_ns_depth;  /* db-share: depth of a service's bucket of device time: 0.3 s */

@@ -131,6 +131,20 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
     sim->door.is_dirty = true;
 }
 
+/* All tokens that the request will ever have, drawn as its workload says; NULL without a prefix
+ * cache, which alone looks at them. */
+static const struct request_body *body_of(struct sim *sim, uint32_t index,
+                                          const struct request *request)
+{
+    struct request_body *body = sim->body;
+    if (body == NULL)
+        return NULL;
+    *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
+    sim_workload_tokens(sim->options->workload, &sim->asks[index], 0, request->n_tokens_max,
+                        request_body_tokens(body));
+    return body;
+}
+
 static void send_choice(struct sim *sim, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
@@ -143,7 +157,7 @@ static void send_choice(struct sim *sim, const struct route_choice *choice)
         request.deadline_ns = TIME_NEVER;
     sim->clients[choice->slot].engine = choice->engine;
     sim->door.engines[choice->engine].n_sent++;
-    CHECK(engine_submit(e->engine, &request, NULL, sim->clock_ns));
+    CHECK(engine_submit(e->engine, &request, body_of(sim, choice->slot, &request), sim->clock_ns));
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
     tell(sim, &(struct route_event){ .what = ROUTE_SENT,
                                      .engine = choice->engine,

@@ -36,6 +36,15 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
     mem_give(device);
 }
 
+/* Room for a body of every request that an engine may hold, as its allocator cuts it. */
+static int64_t body_bytes(const struct sim_options *o)
+{
+    int64_t n_bytes = 512;
+    while (n_bytes < 512 + 4 * (int64_t)o->n_tokens_max)
+        n_bytes *= 2;
+    return n_bytes * o->n_requests_max;
+}
+
 static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout *layouts,
                         int64_t unit_bytes)
 {
@@ -82,6 +91,8 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .layouts = layouts,
         .kv_unit_bytes = unit_bytes,
         .is_virtual = true,
+        .has_prefix_cache = o->has_prefix_cache,
+        .body_bytes = o->has_prefix_cache ? body_bytes(o) : 0,
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
@@ -96,7 +107,9 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
             continue;
         CHECK(engine_make_room(e->engine, i, s->weights_bytes, s->activation_bytes, 0, &room));
         engine_open_service(e->engine, i, &perfs[i], 0);
-        if (s->truth != NULL && (own == NULL || own->perfs == NULL))
+        if (own != NULL && own->truths != NULL && own->truths[i].step_ps != NULL)
+            sim_model_exec_set_truth(e->exec, i, own->truths[i]);
+        else if (s->truth != NULL && (own == NULL || own->perfs == NULL))
             sim_model_exec_set_truth(e->exec, i, *s->truth);
     }
     mem_give(specs);
@@ -146,6 +159,10 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim->n_clients_max = options->n_live_max > 0 ? options->n_live_max : SIM_LIVE_MAX;
     CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    if (options->has_prefix_cache) {
+        sim->asks = mem_take(sim->n_clients_max * sizeof(*sim->asks));
+        sim->body = mem_take(request_body_bytes((uint32_t)options->n_tokens_max, 0, 0));
+    }
     sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
     for (uint32_t i = sim->n_clients_max; i-- > 0;)
         sim->free_clients[sim->n_free_clients++] = i;
@@ -166,6 +183,8 @@ static void sim_close(struct sim *sim)
     mem_give(sim->engines);
     mem_give(sim->clients);
     mem_give(sim->free_clients);
+    mem_give(sim->asks);
+    mem_give(sim->body);
     sim_door_close(sim);
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
@@ -260,6 +279,8 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
         .arrived_ns = ask->arrived_ns,
         .deadline_ns = ask->deadline_ns,
     };
+    if (sim->asks != NULL)
+        sim->asks[index] = *ask;
     if (ask->cancel_ns != TIME_NEVER)
         sim_events_add(&sim->events, &(struct sim_event){ .time_ns = ask->cancel_ns,
                                                           .sequence = ask->number,

@@ -19,7 +19,7 @@ struct sim_service {
     const char *name;
     struct perf perf; /* what its engines believe at start, and the truth unless there is one: */
     const struct perf_truth
-        *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those */
+        *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those, but see below */
     int64_t bytes_per_token, weights_bytes, activation_bytes;
     int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
 };
@@ -29,6 +29,8 @@ struct sim_engine_spec { /* an engine that is not like the others */
     int32_t n_devices;  /* of a tensor-parallel group, and what their memory gives together: what */
     double bytes_per_s; /* lanes with shares do to each other; 0 = nothing */
     const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
+    /* (n_services) the truth on this engine where step_ps is not NULL; NULL = perfs */
+    const struct perf_truth *truths;
 };
 struct sim_options {
     int32_t n_engines; /* at most 65,535 */
@@ -55,7 +57,8 @@ struct sim_options {
     const struct length_config *predictor_config; /* NULL = the defaults */
     struct metrics_trace *trace; /* metrics/trace.h: every batch; lent, NULL = none */
     bool has_soft_deadlines;     /* only the router knows of deadlines: late requests go on */
-    bool checks_steps;           /* every engine checks itself after every step: slow */
+    bool has_prefix_cache; /* of every engine: a request has token ids (sim_workload_tokens) */
+    bool checks_steps;     /* every engine checks itself after every step: slow */
     /* Hears of every request as it is over, or NULL; those that are not over when nothing can
      * happen any more come last, unfinished. Not in order of arrival. */
     void (*take)(void *self, const struct record *record);

@@ -49,6 +49,8 @@ struct sim {
     struct sim_ask ask; /* the next to come */
     bool has_ask;
     struct sim_client *clients;
+    struct sim_ask *asks;      /* (n_clients_max) for the prefix cache; NULL: none */
+    struct request_body *body; /* scratch, of n_tokens_max tokens */
     uint32_t *free_clients;
     uint32_t n_free_clients, n_clients_max;
     struct sim_door door;

@@ -1,0 +1,90 @@
+/* Measured tables and host terms of a scenario's services. */
+#include "cmd/sim_tables.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+enum { TABLE_BYTES_MAX = 256 << 20 };
+
+static const struct truth_range range = { 16, 4096, 256, 64, 8192 };
+
+static enum status read_table(const struct scenario_service *service, const char *path,
+                              struct costs *costs, struct fault *fault)
+{
+    char *text;
+    size_t n_bytes;
+    struct fault inner;
+    int32_t n_layers = service->table_layers > 0 ? (int32_t)service->table_layers : 1;
+    enum status status = file_read(path, TABLE_BYTES_MAX, &text, &n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = costs_read_any(costs, text, n_layers, &inner);
+    if (status != STATUS_OK)
+        (void)fault_set(fault, status, "%.120s: %.100s", path, inner.text);
+    mem_give(text);
+    return status;
+}
+
+enum status sim_tables_open(const struct scenario_service *service, struct costs *costs,
+                            struct perf *perf, struct fault *fault)
+{
+    struct truth_reduced reduced;
+    *costs = (struct costs){ 0 };
+    for (int i = 0; i < service->tables.n; i++) {
+        enum status status = read_table(service, service->tables.at[i], costs, fault);
+        if (status != STATUS_OK)
+            return status;
+    }
+    costs->host_ms += service->host.ms;
+    costs->host_request_ms += service->host.request_us * 1e-3;
+    costs->host_prompt_ms += service->host.prompt_ms;
+    costs->host_token_ms += service->host.token_us * 1e-3;
+    const struct perf_truth truth = costs_truth(costs);
+    if (!truth_reduce(&truth, &range, &reduced))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "service %.60s: its tables do not tell what prompts and decodes cost",
+                         service->name);
+    *perf = reduced.perf;
+    return STATUS_OK;
+}
+
+void sim_tables_add_host(const struct scenario_host *host, struct perf *perf)
+{
+    int64_t step_ps = (int64_t)(host->ms * 1e9), token_ps = (int64_t)(host->token_us * 1e6);
+    int64_t request_ps = (int64_t)(host->request_us * 1e6);
+    int64_t prompt_ps = step_ps + (int64_t)(host->prompt_ms * 1e9);
+    perf->floor_ps += perf->floor_ps > 0 ? prompt_ps : 0;
+    perf->c1_ps += prompt_ps;
+    perf->k1_ps += token_ps;
+    for (int i = 0; i < 2; i++) {
+        perf->c3_ps[i] += step_ps;
+        perf->c2_ps[i] += request_ps + token_ps;
+    }
+}
+
+void sim_tables_host_points(const struct scenario_host *host, struct perf_points *points)
+{
+    points->step_ps = (int64_t)(host->ms * 1e9);
+    points->prompt_ps = (int64_t)(host->prompt_ms * 1e9);
+    points->request_ps = (int64_t)(host->request_us * 1e6);
+    points->token_ps = (int64_t)(host->token_us * 1e6);
+}
+
+static void scale(double factor, int64_t *ps)
+{
+    *ps = (int64_t)num_floor((double)*ps * factor + 0.5);
+}
+
+void sim_tables_scale(double factor, struct perf *perf)
+{
+    scale(factor, &perf->floor_ps);
+    scale(factor, &perf->c1_ps);
+    scale(factor, &perf->k1_ps);
+    scale(factor, &perf->q1_ps);
+    for (int i = 0; i < 2; i++) {
+        scale(factor, &perf->c3_ps[i]);
+        scale(factor, &perf->c2_ps[i]);
+        scale(factor, &perf->k2_ps[i]);
+    }
+}

@@ -1,0 +1,16 @@
+/* The times of a scenario's services beyond a line: measured tables, and what the host adds. */
+#pragma once
+#include "cmd/scenario.h"
+#include "predict/costs.h"
+#include "predict/points.h"
+
+/* Reads a service's tables, with its host's terms. Free costs with costs_free also after a fault.
+ * perf is a line of them, for those who plan. */
+enum status sim_tables_open(const struct scenario_service *service, struct costs *costs,
+                            struct perf *perf, struct fault *fault) MUST_USE;
+/* Makes all times of a linear model longer by a factor. */
+void sim_tables_scale(double factor, struct perf *perf);
+void sim_tables_host_points(const struct scenario_host *host, struct perf_points *points);
+/* Adds the host's terms to a linear model, which stays linear: a request of a prompt's batch costs
+ * nothing beside its tokens there. */
+void sim_tables_add_host(const struct scenario_host *host, struct perf *perf);

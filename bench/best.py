@@ -25,7 +25,7 @@ MIXES = {
     "e4-code-chat": ("e4-code-chat:rate=1", 1, 1),
     "e4-sum-chat": ("e4-sum-chat:rate=1", 1, 1),
 }
-POLICIES = ["fcfs", "temporal", "rr", "mlfq", "db-literal", "db-turn", "mux-rr", "mux-fcfs", "adbs", "scls-cb", "ils-reserve", "ils-fastgen", "sls"]
+POLICIES = ["fcfs", "temporal", "rr", "mlfq", "db-literal", "db-turn", "db-share", "mux-rr", "mux-fcfs", "adbs", "scls-cb", "ils-reserve", "ils-fastgen", "sls"]
 BOUNDS = ["db-exact"]  # shown, not counted: it is given what no server knows
 LOADS = [0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.3]
 LOST = 0.02
@@ -38,7 +38,7 @@ def simulate(args, mix, policies, seeds, rates, requests):
                "--compare", ",".join(policies), "--seeds", str(seeds), "--rates", ",".join("%.6f" % r for r in rates),
                "--predictor", args.predictor, "--json"]
     for threshold in args.threshold:
-        command += ["--threshold", threshold]
+        command += ["--thresholds", threshold]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
@@ -48,7 +48,7 @@ def simulate(args, mix, policies, seeds, rates, requests):
 def served_per_s(args, mix, policy):
     """Requests a second of a backlog: all arrive within a moment."""
     workload, engines, tp = MIXES[mix]
-    command = [args.shoal, "sim", "--workload", workload, "--engines", str(engines), "--tp", str(tp), "--requests", str(args.requests),
+    command = [args.shoal, "sim", "--workload", workload, "--engines", str(engines), "--tp", str(tp), "--requests", str(4 * args.requests),
                "--policy", policy, "--rate-scale", "1000", "--predictor", args.predictor, "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -57,7 +57,7 @@ def served_per_s(args, mix, policy):
 
 
 def saturation(args, mix):
-    return max(served_per_s(args, mix, policy) for policy in ("rr", "db-turn", "db-share"))
+    return max(served_per_s(args, mix, policy) for policy in ("rr", "db-turn", "value"))
 
 
 def judge(points, load, rivals):

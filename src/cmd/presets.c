@@ -6,11 +6,11 @@
 
 static const struct preset presets[] = {
     { "default",
-      "share-capped doubling budgets, least requests",
-      "db-share",
+      "the model whose requests are worth most next, least requests",
+      "value",
       "least",
       NULL,
-      { "promotes_slack=1", "guards_tpot=1", "has_leases=1", "has_soft_quotas=1" },
+      { "promotes_slack=1", "guards_tpot=1", "chunk_tokens=2048", "starve_factor=30" },
       { NULL } },
     { "seallm",
       "doubling budgets in turn (SeaLLM), least requests",

@@ -97,7 +97,7 @@ static void look_at_starved(const struct db *db, const struct schedule_view *vie
 static uint32_t find_starved(const struct db *db, const struct schedule_view *view, unsigned parts)
 {
     struct starved found = { SCHEDULE_NONE, 0 };
-    bool has_deadlines = db->variant == DB_SHARE && db->config.promotes_slack;
+    bool has_deadlines = db_has_guards(db->variant) && db->config.promotes_slack;
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];
         const struct db_service *own = &db->services[i];
@@ -234,13 +234,44 @@ static void guard(struct schedule_fill *fill, const struct db *db, int service)
             schedule_quota_most(&db->quota, fill->view, &db->config, service, &fill->n_units_kept);
 }
 
+static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const struct db *db,
+                                              unsigned parts)
+{
+    const struct schedule_view *view = fill->view;
+    double values[LIMIT_SERVICES];
+    uint64_t left = 0;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        if (!s->is_open || s->n_waiting + s->n_running == 0)
+            continue;
+        values[i] = schedule_db_state_value(db, view, i, (parts & FILL_WAITING) != 0);
+        left |= UINT64_C(1) << i;
+    }
+    while (left != 0) {
+        int best = -1;
+        for (int i = 0; i < view->n_services; i++)
+            if ((left >> i & 1) != 0 && (best < 0 || values[i] > values[best]))
+                best = i;
+        int64_t n_kept = schedule_value_kept(&db->config, view, best);
+        fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
+        fill->n_units_kept = n_kept;
+        enum schedule_filled filled = schedule_fill_serve(fill, best, parts, SCHEDULE_NONE);
+        if (filled != FILLED_NOTHING)
+            return filled;
+        left &= ~(UINT64_C(1) << best);
+    }
+    return FILLED_NOTHING;
+}
+
 static enum schedule_filled serve_first(struct schedule_fill *fill, const struct db *db,
                                         unsigned parts)
 {
     const struct schedule_view *view = fill->view;
     uint64_t tried[2] = { 0, 0 };
-    if (db->variant == DB_SHARE && db->config.guards_tpot)
+    if (db_has_guards(db->variant) && db->config.guards_tpot)
         fill->prefill_ps_most = stall_ps_most(view);
+    if (db->variant == DB_VALUE)
+        return serve_most_valued(fill, db, parts);
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
         for (;;) {
             struct pick pick = pick_first(db, view, parts, tried, pass == 1);
@@ -346,6 +377,11 @@ static void open_mlfq(void *state, const struct schedule_limits *limits,
 {
     schedule_db_state_open(state, limits, config, DB_MLFQ);
 }
+static void open_value(void *state, const struct schedule_limits *limits,
+                       const struct schedule_config *config)
+{
+    schedule_db_state_open(state, limits, config, DB_VALUE);
+}
 static void open_share(void *state, const struct schedule_limits *limits,
                        const struct schedule_config *config)
 {
@@ -390,6 +426,14 @@ const struct schedule_policy schedule_db_mlfq = {
     .summary = "feedback queues of doubling quanta; long prompts join lower (FastServe)",
     .state_bytes = schedule_db_state_bytes,
     .open = open_mlfq,
+    .plan = plan,
+    .saw = schedule_db_state_saw,
+};
+const struct schedule_policy schedule_db_value = {
+    .name = "value",
+    .summary = "the model whose requests are worth most: by number, work done, slowness",
+    .state_bytes = schedule_db_state_bytes,
+    .open = open_value,
     .plan = plan,
     .saw = schedule_db_state_saw,
 };

@@ -10,20 +10,28 @@
 #include "schedule/lease.h"
 #include "schedule/quota.h"
 #include "schedule/share.h"
+#include "schedule/value.h"
 
-enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE, DB_EXACT, DB_MLFQ };
+enum db_variant { DB_LITERAL, DB_TURN, DB_SHARE, DB_EXACT, DB_MLFQ, DB_VALUE };
 /* Do waiting and running requests of a service compete, batch against batch? */
 static inline bool db_is_by_phase(enum db_variant variant)
 {
     return variant == DB_LITERAL || variant == DB_MLFQ;
 }
 
+/* Does it promote by deadline and guard targets per token? */
+static inline bool db_has_guards(enum db_variant variant)
+{
+    return variant == DB_SHARE || variant == DB_VALUE;
+}
+
 struct db_slot {
-    int64_t budget_ps; /* Q; db-exact: what it still needs alone */
-    int64_t spent_ps;  /* charged since it started or was started again; mlfq: at this level */
-    uint64_t seq;      /* of arrival here: ties; mlfq: of joining its level */
+    int64_t budget_ps;   /* Q; db-exact: what it still needs alone */
+    int64_t spent_ps;    /* charged since it started or was started again; mlfq: at this level */
+    uint64_t seq;        /* of arrival here: ties; mlfq: of joining its level */
+    int64_t attained_ps; /* work done in all, as if alone: value */
     uint8_t level;
-    bool is_waiting;
+    bool is_waiting, is_late;
 };
 struct db_service {
     struct tree waiting;  /* by key */
@@ -34,6 +42,9 @@ struct db_service {
     uint32_t most_urgent; /* running: the one whose last time to begin is the earliest */
     int64_t best_key, oldest_ns, begin_by_ns; /* theirs */
     struct share_bucket bucket;
+    struct tree in_time;           /* value: waiting requests that are not late, by when they are */
+    uint64_t waiting_ns_sum;       /* value: arrivals of those that wait, modulo 2^64 */
+    struct schedule_value running; /* value: what its running requests are worth */
 };
 struct db {
     struct schedule_config config;
@@ -44,7 +55,7 @@ struct db {
     int64_t n_steps;             /* mlfq: batches since requests that idle were last looked for */
     struct db_service *services; /* into this same block, as all that follow */
     struct db_slot *slots;
-    struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes;
+    struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
     struct schedule_lease *by_slot; /* (n_requests_max) */
     struct schedule_leases leases;
     struct schedule_quota quota;
@@ -58,5 +69,8 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
 /* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline. */
 int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const struct request *r);
+/* Value of serving this service next. */
+double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
+                               bool may_start);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);

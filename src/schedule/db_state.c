@@ -21,7 +21,7 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
 {
     size_t n_services = (size_t)limits->n_services_max, n = (size_t)limits->n_requests_max;
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
-           aligned(n * sizeof(struct db_slot)) + 3 * aligned(n * sizeof(struct tree_node)) +
+           aligned(n * sizeof(struct db_slot)) + 4 * aligned(n * sizeof(struct tree_node)) +
            aligned(n * sizeof(struct schedule_lease)) + 64;
 }
 
@@ -44,11 +44,16 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     at += aligned(n * sizeof(*db->unserved_nodes));
     db->urgent_nodes = (void *)at;
     at += aligned(n * sizeof(*db->urgent_nodes));
+    db->in_time_nodes = (void *)at;
+    at += aligned(n * sizeof(*db->in_time_nodes));
     db->by_slot = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
         tree_init(&db->services[i].unserved);
         tree_init(&db->services[i].urgent);
+        tree_init(&db->services[i].in_time);
+        db->services[i].waiting_ns_sum = 0;
+        db->services[i].running = (struct schedule_value){ 0 };
         db->services[i].best = db->services[i].oldest = SCHEDULE_NONE;
         db->services[i].most_urgent = SCHEDULE_NONE;
         schedule_share_init(&db->services[i].bucket, config->share_ns_depth);
@@ -79,6 +84,7 @@ static void double_budget(struct db_slot *slot, int64_t fresh_ps)
 static void charge(struct db_slot *slot, int64_t cost_ps, int64_t fresh_ps)
 {
     slot->spent_ps += cost_ps;
+    slot->attained_ps += cost_ps;
     slot->budget_ps -= cost_ps;
     while (slot->budget_ps <= 0) /* one long prompt may outrun several budgets */
         double_budget(slot, fresh_ps);
@@ -89,6 +95,7 @@ static void charge_decodes(struct db_slot *slot, const struct perf *perf, int64_
 {
     int64_t span = perf_decode_span_ps(perf, 1, context, n);
     slot->spent_ps += span;
+    slot->attained_ps += span;
     for (; n > 0; span = perf_decode_span_ps(perf, 1, context, n)) {
         if (span < slot->budget_ps) {
             slot->budget_ps -= span;
@@ -146,6 +153,7 @@ static void charge_item(struct db *db, const struct schedule_view *view,
     int64_t step_ps = price->first_ps + price->slope_ps * n_known;
     if (n_decodes == 1 && step_ps < slot->budget_ps && price->slope_ps < INT32_MAX) {
         slot->spent_ps += step_ps; /* nearly always */
+        slot->attained_ps += step_ps;
         slot->budget_ps -= step_ps;
         return;
     }
@@ -175,7 +183,7 @@ int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const st
 
 static bool is_urgent_ever(const struct db *db, const struct request *r)
 {
-    return db->variant == DB_SHARE && db->config.promotes_slack && r->deadline_ns > 0 &&
+    return db_has_guards(db->variant) && db->config.promotes_slack && r->deadline_ns > 0 &&
            r->deadline_ns != TIME_NEVER;
 }
 
@@ -208,6 +216,20 @@ static void charge_level(struct db *db, struct db_slot *slot, int64_t elapsed_ns
     slot->seq = ++db->seq;
 }
 
+/* ---- Late: value. ---- */
+
+static bool knows_late(const struct db *db)
+{
+    return db->variant == DB_VALUE && db->config.late_factor > 0;
+}
+
+static int64_t late_from_ns(const struct db *db, const struct schedule_view *view,
+                            const struct request *r)
+{
+    double ns = db->config.late_factor * (double)(remaining_ps(view, r) / 1000);
+    return r->arrived_ns + (int64_t)(ns < 1e18 ? ns : 1e18);
+}
+
 /* ---- Orders. ---- */
 
 static int64_t key_of(const struct db *db, const struct schedule_view *view, uint32_t slot)
@@ -215,6 +237,9 @@ static int64_t key_of(const struct db *db, const struct schedule_view *view, uin
     int64_t budget = min_i64(db->slots[slot].budget_ps / 1000, key_budget_max);
     if (db->variant == DB_MLFQ)
         budget = db->slots[slot].level;
+    else if (db->variant == DB_VALUE)
+        budget = min_i64(budget, key_budget_max / 2) +
+                 (db->slots[slot].is_late ? key_budget_max / 2 : 0);
     return view->requests[slot].priority * (key_budget_max + 1) + budget;
 }
 
@@ -230,6 +255,10 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
     if (is_urgent_ever(db, &view->requests[slot]))
         tree_insert(&service->urgent, db->urgent_nodes, slot,
                     schedule_db_state_begin_by_ns(view, &view->requests[slot]), own->seq);
+    if (knows_late(db) && !own->is_late)
+        tree_insert(&service->in_time, db->in_time_nodes, slot,
+                    late_from_ns(db, view, &view->requests[slot]), own->seq);
+    service->waiting_ns_sum += (uint64_t)view->requests[slot].arrived_ns;
     own->is_waiting = true;
 }
 
@@ -243,6 +272,9 @@ static void stop_waiting(struct db *db, const struct schedule_view *view, uint32
         tree_remove(&service->unserved, db->unserved_nodes, slot);
     if (is_urgent_ever(db, &view->requests[slot]))
         tree_remove(&service->urgent, db->urgent_nodes, slot);
+    if (knows_late(db) && !db->slots[slot].is_late)
+        tree_remove(&service->in_time, db->in_time_nodes, slot);
+    service->waiting_ns_sum -= (uint64_t)view->requests[slot].arrived_ns;
     db->slots[slot].is_waiting = false;
 }
 
@@ -272,6 +304,21 @@ static inline void look_at(const struct db *db, const struct schedule_view *view
     }
 }
 
+/* What the running requests of a service are worth now, `gone` left out. */
+static void sum_value(struct db *db, const struct schedule_view *view, int service, uint32_t gone)
+{
+    const struct schedule_service *s = &view->services[service];
+    struct schedule_value *sums = &db->services[service].running;
+    double length_s = schedule_value_length_s(s);
+    *sums = (struct schedule_value){ .looked_ns = view->now_ns };
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        if (slot != gone)
+            schedule_value_add(sums, &db->config, length_s, db->slots[slot].attained_ps,
+                               view->now_ns - view->requests[slot].arrived_ns);
+    }
+}
+
 /* Finds the first running requests of a service again, `gone` left out. */
 static void look(struct db *db, const struct schedule_view *view, int service, uint32_t gone)
 {
@@ -284,6 +331,8 @@ static void look(struct db *db, const struct schedule_view *view, int service, u
         if (s->running[i] != gone)
             look_at(db, view, own, s->running[i]);
     }
+    if (db->variant == DB_VALUE)
+        sum_value(db, view, service, gone);
 }
 
 /* The request is about to leave those that run. */
@@ -291,7 +340,8 @@ static void look_without(struct db *db, const struct schedule_view *view, uint32
 {
     int service = view->requests[slot].service;
     const struct db_service *own = &db->services[service];
-    if (own->best == slot || own->oldest == slot || own->most_urgent == slot)
+    if (own->best == slot || own->oldest == slot || own->most_urgent == slot ||
+        (db->variant == DB_VALUE && view->requests[slot].state == REQUEST_RUNNING))
         look(db, view, service, slot);
 }
 
@@ -320,6 +370,29 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
         }
         look(db, view, i, SCHEDULE_NONE);
     }
+}
+
+/* Who waits and has become late goes behind those who have not. */
+static void find_late(struct db *db, const struct schedule_view *view, int64_t now_ns)
+{
+    for (int i = 0; i < view->n_services && knows_late(db); i++) {
+        uint32_t slot;
+        while ((slot = tree_first(&db->services[i].in_time)) != TREE_NONE &&
+               db->in_time_nodes[slot].key < now_ns) {
+            stop_waiting(db, view, slot);
+            db->slots[slot].is_late = true;
+            wait(db, view, slot);
+        }
+    }
+}
+
+double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
+                               bool may_start)
+{
+    const struct db_service *own = &db->services[service];
+    uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
+    return schedule_value_index(&db->config, view, service, &own->running,
+                                (int64_t)(now_sum - own->waiting_ns_sum), may_start);
 }
 
 /* ---- Shares. ---- */
@@ -382,6 +455,7 @@ static void saw_done(struct db *db, const struct schedule_view *view,
         schedule_share_charge(&db->services[event->batch->service].bucket, event->now_ns,
                               event->elapsed_ns, db->config.share_ns_depth);
     look(db, view, event->batch->service, SCHEDULE_NONE);
+    find_late(db, view, event->now_ns);
     db->n_steps += event->n_steps;
     if (db->variant == DB_MLFQ && db->n_steps >= db->config.mlfq_n_steps) {
         db->n_steps = 0;
@@ -401,6 +475,8 @@ static void saw_started(struct db *db, const struct schedule_view *view,
             db->slots[slot].spent_ps = 0;
         look_at(db, view, &db->services[event->batch->service], slot);
     }
+    if (db->variant == DB_VALUE)
+        sum_value(db, view, event->batch->service, SCHEDULE_NONE);
 }
 
 static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_t slot)

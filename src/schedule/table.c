@@ -8,6 +8,7 @@ static const struct schedule_policy *const policies[] = {
     &schedule_db_turn,     &schedule_db_share,      &schedule_db_exact,   &schedule_db_mlfq,
     &schedule_mux_adbs,    &schedule_mux_rr,        &schedule_mux_fcfs,   &schedule_lease_scls_cb,
     &schedule_ils_reserve, &schedule_ils_fastgen,   &schedule_static_sls, &schedule_static_cohort,
+    &schedule_db_value,
 };
 
 const struct schedule_policy *const *schedule_all(int *n)
@@ -38,6 +39,12 @@ void schedule_config_init(struct schedule_config *config)
         .share_ns_period = 8 * TIME_NS_PER_S,
         .pool_full = 0.9,
         .pool_cut = 0.8,
+        .value_age = 0.1,
+        .value_slow = 1,
+        .value_rate = 0.5,
+        .value_tight = 0.4,
+        .value_kept = 0.1,
+        .late_factor = 4,
         .db_counts_wall = false,
         .n_rounds_max = 4096,
         .mlfq_ns_quantum = 10 * TIME_NS_PER_MS,

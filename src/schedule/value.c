@@ -1,0 +1,87 @@
+/* The index of the policy `value`. See value.h. */
+#include "schedule/value.h"
+#include "base/num.h"
+
+#define HEAVIER     1.5   /* bytes times time: who is so much heavier keeps room for the lighter */
+#define TIGHT_RANGE 0.2   /* of the pool, from the first sign of pressure to all of it */
+#define RATE_LEAST  0.001 /* a second: who was never asked for */
+
+double schedule_value_length_s(const struct schedule_service *service)
+{
+    if (service->solo_ns > 0)
+        return (double)service->solo_ns * 1e-9;
+    int64_t n_in = service->n_prompt_mean >= 1 ? (int64_t)service->n_prompt_mean : 256;
+    int64_t n_out = service->n_output_mean >= 1 ? (int64_t)service->n_output_mean : 128;
+    return (double)max_i64(perf_solo_ps(&service->perf, n_in, n_out), 1) * 1e-12;
+}
+
+void schedule_value_add(struct schedule_value *sums, const struct schedule_config *config,
+                        double length_s, int64_t attained_ps, int64_t age_ns)
+{
+    double x = (double)attained_ps * 1e-12 + config->value_age * length_s; /* times L-hat */
+    double h = num_sqrt(length_s / x), hg = h / (x * x), age = (double)max_i64(age_ns, 0) * 1e-9;
+    sums->h += h;
+    sums->hg += hg;
+    sums->hga += hg * age;
+    sums->hgaa += hg * age * age;
+}
+
+/* How much too full the pool is, 0 to 1. */
+static double pressure(const struct schedule_config *config, const struct kv_budget *kv)
+{
+    double free = kv->n_units_open > 0 ? (double)kv->n_units_free / (double)kv->n_units_open : 1;
+    double p = (config->value_tight - free) / TIGHT_RANGE;
+    return p < 0 ? 0 : p > 1 ? 1 : p;
+}
+
+/* Waiting requests that could start now. */
+static double n_startable(const struct schedule_config *config, const struct schedule_view *view,
+                          int service)
+{
+    const struct schedule_service *s = &view->services[service];
+    const struct kv_budget_service *b = &view->kv->services[service];
+    int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service);
+    double n_blocks = (double)(max_i64(n_units, 0) * b->blocks_per_unit + b->n_blocks_free);
+    double each = (s->n_prompt_mean + s->n_output_mean / 2) / max_i32(b->block_tokens, 1) + 1;
+    int64_t n_seats = max_i64((int64_t)config->n_seqs_max - s->n_running, 0);
+    double n = (double)min_i64(s->n_waiting, n_seats);
+    return n * each > n_blocks ? n_blocks / each : n;
+}
+
+double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
+                            int service, const struct schedule_value *sums, int64_t waited_ns,
+                            bool may_start)
+{
+    const struct schedule_service *s = &view->services[service];
+    double length = schedule_value_length_s(s), p = pressure(config, view->kv);
+    double slow_part = config->value_slow * (1 - 0.9 * p);
+    double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
+    double sum = sums->h + slow_part * (sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg);
+    if (may_start && s->n_waiting > 0) {
+        double x = config->value_age * length;
+        double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
+        sum += n_startable(config, view, service) * num_sqrt(length / x) *
+               (1 + slow_part * slow * slow);
+    }
+    double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
+    return sum / (length * num_sqrt(length)) / num_pow(rate, config->value_rate - p);
+}
+
+/* Bytes times time of a mean request. */
+static double weight_of(const struct schedule_service *s)
+{
+    return (double)s->kv_bytes_per_token * (s->n_prompt_mean + s->n_output_mean) *
+           schedule_value_length_s(s);
+}
+
+int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
+                            int service)
+{
+    double own = weight_of(&view->services[service]);
+    for (int i = 0; i < view->n_services && config->value_kept > 0; i++) {
+        const struct schedule_service *s = &view->services[i];
+        if (i != service && s->is_open && s->rate_per_s > 0 && weight_of(s) * HEAVIER < own)
+            return (int64_t)(config->value_kept * (double)view->kv->n_units_open);
+    }
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* What serving a model next is worth: the index of the policy `value`.
+ *
+ * A decode step costs nearly the same for one request as for ten, so a model's turn is worth the
+ * sum over its requests. Each counts
+ *     h (1 + value_slow slow^2),  h = 1 / sqrt(x),  slow = age / (L-hat x),
+ * with x = attained / L-hat + value_age: work done so far, measured as if alone, in mean requests.
+ * h falls as a request goes on (of a heavy tail, who has run long will run long), slow is how many
+ * times longer it is here than its work took. The sum is divided by L-hat^(3/2) and by
+ * rate^value_rate: between the greedy rule for rare requests (1 / L-hat^2) and Kleinrock's square
+ * root for models that are always busy, where the parts of the device that give the least
+ * normalized latency go by sqrt(rate) and not by L-hat.
+ *
+ * When the pool fills up, somebody has to wait long: from value_tight of it free on, down to
+ * value_tight - 0.2, slow counts ten times less and value_rate falls by one, so that those wait
+ * whose requests are few and long. And a model whose requests hold more than 1.5 times the bytes
+ * times time of some other's starts one only when value_kept of the pool stays free: trunk
+ * reservation. */
+#pragma once
+#include "schedule/policy.h"
+
+struct schedule_value {      /* of the running requests of a service when it was last looked at */
+    int64_t looked_ns;       /* ages below are of then, in seconds */
+    double h, hg, hga, hgaa; /* sums of h; of h g, h g age, h g age^2 with g = 1 / (L-hat x)^2 */
+};
+/* L-hat in seconds; a middling request's while nothing is known. */
+double schedule_value_length_s(const struct schedule_service *service);
+void schedule_value_add(struct schedule_value *sums, const struct schedule_config *config,
+                        double length_s, int64_t attained_ps, int64_t age_ns);
+/* waited_ns: the ages of its waiting requests, together; they count as far as they would find room,
+ * and not at all when may_start is false. */
+double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
+                            int service, const struct schedule_value *sums, int64_t waited_ns,
+                            bool may_start);
+/* Free units that requests of the service must leave when they start. */
+int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
+                            int service);

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # workload with its rate at rate_scale 1, engines, devices of each
 MIXES = {
-    "sea16": ("sea16:rate=1,seed=1", 4, 4),
+    "sea16": ("sea16:rate=1,seed=1", 4, 8),
     "servegen3": ("servegen3:rate=1,step=60s", 1, 4),
     "m5": ("m5:rate=1", 1, 4),
     "m6": ("m6:rate=1", 1, 4),

@@ -27,7 +27,8 @@ static const struct config_key global_keys[] = {
     { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
       "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr" },
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
-      "engine scheduler: db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, mlfq, "
+      "engine scheduler: value, db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, "
+      "mlfq, "
       "rr, "
       "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort" },
     { "thresholds", CONFIG_TEXTS, offsetof(struct config, thresholds),

@@ -253,13 +253,14 @@ static void once_starved_only_earlier_ones_go_before(void **state)
 {
     (void)state;
     uint64_t seed = test_seed(1);
-    static const char *const policies[] = { "db-literal", "db-turn", "db-share", "db-exact" };
+    static const char *const policies[] = { "db-literal", "db-turn", "db-share", "db-exact",
+                                            "value" };
     int64_t n_starved = 0;
     for (uint64_t round = 0; round < 30; round++) {
         struct rng rng;
         struct loop loop;
         rng_init(&rng, seed, round);
-        struct loop_options options = options_of(policies[round % 4], 20, 300);
+        struct loop_options options = options_of(policies[round % 5], 20, 300);
         options.config.starve_ns_min = 200 * unit_ns;
         options.config.n_seqs_max = 1 + (int32_t)rng_below(&rng, 8);
         options.config.chunk_tokens = round % 2 == 0 ? 0 : 32;

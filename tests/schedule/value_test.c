@@ -1,0 +1,162 @@
+/* Value: what it counts, how it grows with time, who keeps room for whom, who is late. */
+#include "loop.h"
+#include "test.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "schedule/value.h"
+
+struct desk { /* two services and their pool */
+    struct schedule_config config;
+    struct schedule_service services[2];
+    struct kv_budget kv;
+    struct schedule_view view;
+};
+
+static void open_desk(struct desk *desk)
+{
+    *desk = (struct desk){ .kv = { .n_services = 2, .n_units_free = 1000, .n_units_open = 1000 } };
+    schedule_config_init(&desk->config);
+    for (int i = 0; i < 2; i++) {
+        desk->kv.services[i] = (struct kv_budget_service){ .block_tokens = 16,
+                                                           .blocks_per_unit = 1,
+                                                           .n_units_max = 1000 };
+        desk->services[i] = (struct schedule_service){ .is_open = true,
+                                                       .solo_ns = TIME_NS_PER_S,
+                                                       .rate_per_s = 1,
+                                                       .n_prompt_mean = 100,
+                                                       .n_output_mean = 100,
+                                                       .kv_bytes_per_token = 1000 };
+    }
+    desk->view = (struct schedule_view){ .n_services = 2, .services = desk->services };
+    desk->view.kv = &desk->kv;
+}
+
+static double distance(double a, double b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
+{
+    return schedule_value_index(&desk->config, &desk->view, service, sums, 0, false);
+}
+
+/* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5. */
+static void one_request_by_hand(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct schedule_value sums = { 0 };
+    open_desk(&desk);
+    schedule_value_add(&sums, &desk.config, 1, 500 * INT64_C(1000000000), 3 * TIME_NS_PER_S);
+    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6)) < 1e-9);
+    desk.services[0].solo_ns = 4 * TIME_NS_PER_S; /* divides by 4 sqrt 4 */
+    desk.services[0].rate_per_s = 9;              /* and by sqrt 9 */
+    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6) / 24) < 1e-9);
+    desk.kv.n_units_free = 200; /* as tight as can be: slow counts a tenth, times sqrt 9 */
+    assert_true(distance(index_of(&desk, 0, &sums), 3.5 / num_sqrt(0.6) / 8 * 3) < 1e-9);
+}
+
+/* What was summed at one moment is what would be summed at a later one, from the same requests. */
+static void time_passes_as_if_summed_anew(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_init(&rng, test_seed(1), 0);
+    for (int round = 0; round < 200; round++) {
+        struct desk desk;
+        open_desk(&desk);
+        int64_t later_ns = rng_below(&rng, 10000) * TIME_NS_PER_MS;
+        struct schedule_value early = { 0 }, late = { .looked_ns = later_ns };
+        for (int i = 0; i < 50; i++) {
+            int64_t done_ps = rng_below(&rng, 2000) * INT64_C(1000000000);
+            int64_t age_ns = rng_below(&rng, 20000) * TIME_NS_PER_MS;
+            schedule_value_add(&early, &desk.config, 1, done_ps, age_ns);
+            schedule_value_add(&late, &desk.config, 1, done_ps, age_ns + later_ns);
+        }
+        desk.view.now_ns = later_ns;
+        double a = index_of(&desk, 0, &early), b = index_of(&desk, 0, &late);
+        assert_true(distance(a, b) < 1e-9 * b);
+    }
+}
+
+/* Those that wait count as long as they could start, and not when nobody may. */
+static void who_waits_counts_while_there_is_room(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct schedule_value none = { 0 };
+    open_desk(&desk);
+    desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
+    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, true);
+    assert_true(distance(four, 4 / num_sqrt(0.1)) < 1e-9);
+    assert_true(index_of(&desk, 0, &none) == 0);
+    desk.kv.n_units_free = 0;
+    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, true) == 0);
+}
+
+static void the_heavy_keep_room_for_the_light(void **state)
+{
+    (void)state;
+    struct desk desk;
+    open_desk(&desk);
+    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 0);
+    desk.services[0].kv_bytes_per_token = 2000;
+    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 100);
+    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 1), 0);
+    desk.services[1].rate_per_s = 0; /* nobody to keep it for */
+    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 0);
+}
+
+/* One at a time, 100 ms each alone: of six that come at once the first five end within five times
+ * their time. One that comes later and can still be in time overtakes the sixth when lateness
+ * counts, and only then. */
+static void who_is_late_gives_way(void **state)
+{
+    (void)state;
+    for (int counts = 0; counts < 2; counts++) {
+        struct loop loop;
+        struct loop_options options = { .policy = schedule_find("value"),
+                                        .n_services = 1,
+                                        .unit_bytes = 1 << 16,
+                                        .pool_bytes = 100 << 16,
+                                        .n_requests_max = 20 };
+        schedule_config_init(&options.config);
+        options.config.n_seqs_max = 1;
+        options.config.starve_ns_min = 1000 * TIME_NS_PER_S;
+        options.config.late_factor = counts ? 4 : 0;
+        options.services[0] =
+            (struct loop_service){ .perf = { .c3_ps = { 10000000000, 10000000000 },
+                                             .c1_ps = 10000000000,
+                                             .b_switch = 64,
+                                             .prefill_scale = 1,
+                                             .decode_scale = 1 },
+                                   .bytes_per_token = 64,
+                                   .solo_ns = 100 * TIME_NS_PER_MS,
+                                   .rate_per_s = 1,
+                                   .n_prompt_mean = 10,
+                                   .n_output_mean = 10 };
+        loop_open(&loop, &options);
+        for (int i = 0; i < 6; i++)
+            (void)loop_add(&loop, 0, 0, 10, 10);
+        (void)loop_add(&loop, 0, 450 * TIME_NS_PER_MS, 10, 10);
+        loop_run(&loop);
+        assert_int_equal(loop.results[4].end_ns, 500 * TIME_NS_PER_MS);
+        assert_int_equal(loop.results[counts ? 6 : 5].end_ns, 600 * TIME_NS_PER_MS);
+        assert_int_equal(loop.results[counts ? 5 : 6].end_ns, 700 * TIME_NS_PER_MS);
+        loop_close(&loop);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_request_by_hand),
+        cmocka_unit_test(time_passes_as_if_summed_anew),
+        cmocka_unit_test(who_waits_counts_while_there_is_room),
+        cmocka_unit_test(the_heavy_keep_room_for_the_light),
+        cmocka_unit_test(who_is_late_gives_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

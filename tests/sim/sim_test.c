@@ -153,8 +153,12 @@ static void seeds_under_every_policy(void **state)
                policies[p]->name, (long long)t.n_requests, (long long)t.n_preempted,
                (long long)t.n_cancelled, (long long)t.n_deadlines, (long long)t.n_held,
                (long long)t.n_steps, (long long)t.n_steps_held);
-        assert_true(t.n_preempted > 50 && t.n_cancelled > 500 && t.n_deadlines > 50);
-        assert_true(t.n_held > 100 && t.n_steps_held < t.n_steps);
+        /* Static batches and ils-reserve book all that a request may need before it starts. */
+        bool is_static = policies[p]->pads_batches;
+        bool books_all = is_static || strcmp(policies[p]->name, "ils-reserve") == 0;
+        assert_true(books_all || t.n_preempted > 50);
+        assert_true(t.n_cancelled > 500 && t.n_deadlines > 50 && t.n_held > 100);
+        assert_true(is_static || t.n_steps_held < t.n_steps); /* a slice is one plan anyway */
     }
 }
 

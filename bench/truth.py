@@ -60,7 +60,7 @@ class Setup:
                 subprocess.run([sys.executable, os.path.join(HERE, "../tools/random_model.py"), size, "Q8_0", part], check=True)
                 os.rename(part, self.models[name])
         self.scales = {name: 1.0 for name in self.models}
-        self.profiles, self.host_ms, self.host_us, self.door_s = {}, 0.0, 0.0, 0.0
+        self.profiles, self.host_ms, self.door_s = {}, 0.0, 0.0
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -87,7 +87,7 @@ class Setup:
             for name, profile in self.profiles.items():
                 if name not in services:
                     continue
-                file.write(f"  {name}: {{profile: {profile}, profile-cores: 1, profile-points: {points}, profile-scale: {self.scales[name]:.5f}, host-ms: {self.host_ms:.6f}, host-us-per-request: {self.host_us:.3f}}}\n")
+                file.write(f"  {name}: {{profile: {profile}, profile-cores: 1, profile-points: {points}, profile-scale: {self.scales[name]:.5f}, host-ms: {self.host_ms:.6f}}}\n")
         arguments = [x for key, value in SETTINGS.items() for x in ("--" + key.replace("_", "-"), str(value))]
         subprocess.run([self.shoal, "sim", scenario, *arguments], check=True, stdout=subprocess.DEVNULL)
         return records(out)
@@ -238,13 +238,13 @@ def calibrate(setup, policy):
     print(f"  saturation {n / busy:.2f} requests/s: {n} at once in {busy:.2f} s, {steps:.0f} steps of {step_s / steps * 1e3:.3f} ms (computing "
           f"{lane_s:.2f} s, waiting for core 0 {waited_s:.2f} s); between two {setup.host_ms:.3f} ms, of which the engine's own "
           f"{host_s / steps * 1e3:.3f} (its thread ran {thread_s / steps * 1e3:.3f})")
-    first = makespan(setup.simulate(trace, policy))
-    low, high = 0.0, 5000.0
+    first, found = makespan(setup.simulate(trace, policy)), dict(setup.scales)
+    low, high = 0.1, 10.0
     for _ in range(24):
-        setup.host_us = (low + high) / 2
-        low, high = (setup.host_us, high) if makespan(setup.simulate(trace, policy)) < busy else (low, setup.host_us)
-    setup.host_us = low if low > 0.01 else 0.0
-    print(f"  simulated with that: {first:.2f} s ({100 * (first / busy - 1):+.1f}%); {setup.host_us:.1f} us per request and step make it "
+        common = (low + high) / 2
+        setup.scales = {name: common * factor for name, factor in found.items()}
+        low, high = (common, high) if makespan(setup.simulate(trace, policy)) < busy else (low, common)
+    print(f"  simulated with that: {first:.2f} s ({100 * (first / busy - 1):+.1f}%); all factors times {common:.3f} make it "
           f"{makespan(setup.simulate(trace, policy)):.2f} s")
     simulated = setup.simulate(lonely, policy)
     setup.door_s = statistics.median(span(alone[i]) - span(simulated[i]) for i in alone)

@@ -166,7 +166,7 @@ static void seeds_under_every_policy(void **state)
  * pauses. */
 static void nobody_starves(void **state)
 {
-    static const char *const names[] = { "fcfs", "rr", "db-turn", "db-share" };
+    static const char *const names[] = { "fcfs", "rr", "db-turn", "db-share", "value" };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct world w;

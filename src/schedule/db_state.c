@@ -304,18 +304,17 @@ static inline void look_at(const struct db *db, const struct schedule_view *view
     }
 }
 
-/* What the running requests of a service are worth now, `gone` left out. */
-static void sum_value(struct db *db, const struct schedule_view *view, int service, uint32_t gone)
+/* What the running requests of a service are worth now. */
+static void sum_value(struct db *db, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
     struct schedule_value *sums = &db->services[service].running;
-    double length_s = schedule_value_length_s(s);
-    *sums = (struct schedule_value){ .looked_ns = view->now_ns };
+    *sums = (struct schedule_value){ .looked_ns = view->now_ns,
+                                     .length_s = schedule_value_length_s(s) };
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
-        if (slot != gone)
-            schedule_value_add(sums, &db->config, length_s, db->slots[slot].attained_ps,
-                               view->now_ns - view->requests[slot].arrived_ns);
+        schedule_value_add(sums, &db->config, db->slots[slot].attained_ps,
+                           view->requests[slot].arrived_ns, 1);
     }
 }
 
@@ -331,17 +330,17 @@ static void look(struct db *db, const struct schedule_view *view, int service, u
         if (s->running[i] != gone)
             look_at(db, view, own, s->running[i]);
     }
-    if (db->variant == DB_VALUE)
-        sum_value(db, view, service, gone);
 }
 
 /* The request is about to leave those that run. */
 static void look_without(struct db *db, const struct schedule_view *view, uint32_t slot)
 {
     int service = view->requests[slot].service;
-    const struct db_service *own = &db->services[service];
-    if (own->best == slot || own->oldest == slot || own->most_urgent == slot ||
-        (db->variant == DB_VALUE && view->requests[slot].state == REQUEST_RUNNING))
+    struct db_service *own = &db->services[service];
+    if (db->variant == DB_VALUE && view->requests[slot].state == REQUEST_RUNNING)
+        schedule_value_add(&own->running, &db->config, db->slots[slot].attained_ps,
+                           view->requests[slot].arrived_ns, -1);
+    if (own->best == slot || own->oldest == slot || own->most_urgent == slot)
         look(db, view, service, slot);
 }
 
@@ -455,6 +454,8 @@ static void saw_done(struct db *db, const struct schedule_view *view,
         schedule_share_charge(&db->services[event->batch->service].bucket, event->now_ns,
                               event->elapsed_ns, db->config.share_ns_depth);
     look(db, view, event->batch->service, SCHEDULE_NONE);
+    if (db->variant == DB_VALUE)
+        sum_value(db, view, event->batch->service);
     find_late(db, view, event->now_ns);
     db->n_steps += event->n_steps;
     if (db->variant == DB_MLFQ && db->n_steps >= db->config.mlfq_n_steps) {
@@ -476,7 +477,7 @@ static void saw_started(struct db *db, const struct schedule_view *view,
         look_at(db, view, &db->services[event->batch->service], slot);
     }
     if (db->variant == DB_VALUE)
-        sum_value(db, view, event->batch->service, SCHEDULE_NONE);
+        sum_value(db, view, event->batch->service);
 }
 
 static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_t slot)

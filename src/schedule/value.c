@@ -16,10 +16,11 @@ double schedule_value_length_s(const struct schedule_service *service)
 }
 
 void schedule_value_add(struct schedule_value *sums, const struct schedule_config *config,
-                        double length_s, int64_t attained_ps, int64_t age_ns)
+                        int64_t attained_ps, int64_t arrived_ns, int n)
 {
-    double x = (double)attained_ps * 1e-12 + config->value_age * length_s; /* times L-hat */
-    double h = num_sqrt(length_s / x), hg = h / (x * x), age = (double)max_i64(age_ns, 0) * 1e-9;
+    double x = (double)attained_ps * 1e-12 + config->value_age * sums->length_s; /* times L-hat */
+    double h = n * num_sqrt(sums->length_s / x), hg = h / (x * x);
+    double age = (double)max_i64(sums->looked_ns - arrived_ns, 0) * 1e-9;
     sums->h += h;
     sums->hg += hg;
     sums->hga += hg * age;

@@ -20,12 +20,14 @@
 
 struct schedule_value {      /* of the running requests of a service when it was last looked at */
     int64_t looked_ns;       /* ages below are of then, in seconds */
+    double length_s;         /* L-hat of then */
     double h, hg, hga, hgaa; /* sums of h; of h g, h g age, h g age^2 with g = 1 / (L-hat x)^2 */
 };
 /* L-hat in seconds; a middling request's while nothing is known. */
 double schedule_value_length_s(const struct schedule_service *service);
+/* n = 1 adds a request that arrived then, -1 takes out one that was added with the same work. */
 void schedule_value_add(struct schedule_value *sums, const struct schedule_config *config,
-                        double length_s, int64_t attained_ps, int64_t age_ns);
+                        int64_t attained_ps, int64_t arrived_ns, int n);
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room,
  * and not at all when may_start is false. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,

@@ -47,9 +47,9 @@ static void one_request_by_hand(void **state)
 {
     (void)state;
     struct desk desk;
-    struct schedule_value sums = { 0 };
+    struct schedule_value sums = { .length_s = 1 };
     open_desk(&desk);
-    schedule_value_add(&sums, &desk.config, 1, 500 * INT64_C(1000000000), 3 * TIME_NS_PER_S);
+    schedule_value_add(&sums, &desk.config, 500 * INT64_C(1000000000), -3 * TIME_NS_PER_S, 1);
     assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6)) < 1e-9);
     desk.services[0].solo_ns = 4 * TIME_NS_PER_S; /* divides by 4 sqrt 4 */
     desk.services[0].rate_per_s = 9;              /* and by sqrt 9 */
@@ -68,12 +68,16 @@ static void time_passes_as_if_summed_anew(void **state)
         struct desk desk;
         open_desk(&desk);
         int64_t later_ns = rng_below(&rng, 10000) * TIME_NS_PER_MS;
-        struct schedule_value early = { 0 }, late = { .looked_ns = later_ns };
+        struct schedule_value early = { .length_s = 1 };
+        struct schedule_value late = { .looked_ns = later_ns, .length_s = 1 };
         for (int i = 0; i < 50; i++) {
             int64_t done_ps = rng_below(&rng, 2000) * INT64_C(1000000000);
             int64_t age_ns = rng_below(&rng, 20000) * TIME_NS_PER_MS;
-            schedule_value_add(&early, &desk.config, 1, done_ps, age_ns);
-            schedule_value_add(&late, &desk.config, 1, done_ps, age_ns + later_ns);
+            int64_t left_ps = rng_below(&rng, 2000) * INT64_C(1000000000);
+            schedule_value_add(&early, &desk.config, done_ps, -age_ns, 1);
+            schedule_value_add(&late, &desk.config, done_ps, -age_ns, 1);
+            schedule_value_add(&late, &desk.config, left_ps, -age_ns, 1); /* and leaves */
+            schedule_value_add(&late, &desk.config, left_ps, -age_ns, -1);
         }
         desk.view.now_ns = later_ns;
         double a = index_of(&desk, 0, &early), b = index_of(&desk, 0, &late);

@@ -101,7 +101,7 @@ static void take_event(void *self, const char *data, size_t n)
         answer->is_done = true;
         return;
     }
-    json_t *event = json_loadb(data, n, 0, NULL);
+    json_t *event = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     const json_t *choices = json_object_get(event, "choices");
     if (event == NULL)
         wrong(answer, "an event that is not JSON");

@@ -163,7 +163,7 @@ static int64_t count_tokens(struct bench *bench, size_t i, const int32_t *tokens
     json_out_close(&json, '}');
     enum status status = client_call(&client, "/tokenize", body.at, &http_status, &answer, NULL);
     if (status == STATUS_OK && http_status == 200) {
-        json_t *root = json_loadb(answer.at, answer.n, 0, NULL);
+        json_t *root = json_loadb(answer.at, answer.n, JSON_ALLOW_NUL, NULL);
         const json_t *count = json_object_get(root, "count");
         const json_t *list = json_object_get(root, "tokens");
         n = json_is_integer(count) ? json_integer_value(count)

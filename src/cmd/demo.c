@@ -32,7 +32,7 @@ struct chat {
 
 static void take_event(struct chat *chat, const char *line)
 {
-    json_t *event = json_loads(line, 0, NULL);
+    json_t *event = json_loads(line, JSON_ALLOW_NUL, NULL);
     const char *content = NULL;
     json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
     json_t *delta = json_object_get(choice, "delta"), *usage = json_object_get(event, "usage");

@@ -30,6 +30,10 @@ static void right_ones(void **state)
     (void)state;
     assert_int_equal(judge(RIGHT, &exact, NULL), RECORD_LENGTH);
     assert_int_equal(judge(TEXT("a") FINISH("stop") USAGE(2) DONE, &loose, NULL), RECORD_STOPPED);
+    /* A model may say any character, the one of code 0 too. */
+    assert_int_equal(
+        judge(TEXT("a") TEXT("\\u0000b") TEXT("c") FINISH("length") USAGE(3) DONE, &exact, NULL),
+        RECORD_LENGTH);
     /* Without usage each piece counts as one. */
     assert_int_equal(judge(TEXT("a") TEXT("b") TEXT("c") FINISH("length") DONE, &exact, NULL),
                      RECORD_LENGTH);

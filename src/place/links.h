@@ -1,0 +1,28 @@
+/* Links between devices: what it takes to hand one step's activations from one device to another.
+ *
+ * A link is a latency and a bandwidth. They come from `nvidia-smi topo -m` (its matrix of words, as
+ * UELLM's Table 2 prints it), or from a table of our own with microseconds and GB/s; hosts that ask
+ * hwloc or NVML fill the struct themselves. Source of the latencies: ALGORITHMS.md section 5.5. */
+#pragma once
+#include "base/status.h"
+
+enum { LINKS_DEVICES_MAX = 256 };
+
+struct links_link {
+    int64_t latency_ns;
+    double bytes_per_s; /* 0: none, the latency is all */
+};
+struct links {
+    int32_t n;             /* devices */
+    struct links_link *at; /* (n, n): from, to; links_free gives them back */
+};
+/* The matrix of `nvidia-smi topo -m` (rows GPU0.. of X, NV#, PIX, PXB, PHB, NODE, SYS; what follows
+ * the matrix is passed over), or CSV with the columns from, to, us, gbytes_per_s (both directions
+ * unless the other is named; a device of no row is an error). The struct is zeroed before; it is to
+ * be freed also after a fault. */
+enum status links_read(struct links *links, const char *text, struct fault *fault) MUST_USE;
+void links_free(struct links *links);
+/* The link of a word of nvidia-smi ("PIX", "NV4"); false: it is none. */
+bool links_word(const char *word, struct links_link *out) MUST_USE;
+/* Picoseconds for so many bytes on each link: layers_problem.link_ps, (n, n). 0 on the diagonal. */
+void links_times(const struct links *links, int64_t n_bytes, int64_t *link_ps);

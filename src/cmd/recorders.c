@@ -5,19 +5,25 @@
 #include "metrics/trace.h"
 #include <stdio.h>
 
+enum status recorders_log_open(struct engine_log **log, const char *file, int engine,
+                               int64_t n_bytes_max, struct fault *fault)
+{
+    char path[1024];
+    int n = engine == 0 ? snprintf(path, sizeof path, "%s", file)
+                        : snprintf(path, sizeof path, "%s.%d", file, engine);
+    if (n >= (int)sizeof path)
+        return fault_set(fault, STATUS_TOO_LARGE, "log_engine: a path of %d bytes", n);
+    return engine_log_open(log, path, n_bytes_max, fault);
+}
+
 enum status recorders_open(struct recorders *recorders, const struct config *config, int n_engines,
                            struct fault *fault)
 {
     enum status status = STATUS_OK;
     *recorders = (struct recorders){ .trace = NULL };
-    for (int e = 0; e < n_engines && config->log_engine != NULL && status == STATUS_OK; e++) {
-        char path[1024];
-        int n = e == 0 ? snprintf(path, sizeof path, "%s", config->log_engine)
-                       : snprintf(path, sizeof path, "%s.%d", config->log_engine, e);
-        if (n >= (int)sizeof path)
-            return fault_set(fault, STATUS_TOO_LARGE, "log_engine: a path of %d bytes", n);
-        status = engine_log_open(&recorders->logs[e], path, config->log_engine_bytes, fault);
-    }
+    for (int e = 0; e < n_engines && config->log_engine != NULL && status == STATUS_OK; e++)
+        status = recorders_log_open(&recorders->logs[e], config->log_engine, e,
+                                    config->log_engine_bytes, fault);
     if (status == STATUS_OK && config->trace != NULL)
         status =
             metrics_trace_open(&recorders->trace, config->trace, config->log_engine_bytes, fault);

@@ -7,8 +7,10 @@ struct recorders {
     struct engine_log *logs[LIMIT_ENGINES]; /* per engine */
     struct metrics_trace *trace;
 };
-/* Engine e's log is FILE, FILE.1, FILE.2 and so on. */
 enum status recorders_open(struct recorders *recorders, const struct config *config, int n_engines,
                            struct fault *fault) MUST_USE;
+/* Engine e's log is FILE, FILE.1, FILE.2 and so on. */
+enum status recorders_log_open(struct engine_log **log, const char *file, int engine,
+                               int64_t n_bytes_max, struct fault *fault) MUST_USE;
 /* The engines are closed. */
 void recorders_close(struct recorders *recorders);

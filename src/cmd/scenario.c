@@ -38,7 +38,8 @@ void scenario_close(struct scenario *scenario)
         name, word, type, &s->field, min, max, help, NULL                                          \
     }
 
-int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
+/* What is simulated. */
+static int world_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
         ROW("workload", "TEXT", FLAGS_TEXTS, workload, 0, 0, "what is asked (repeatable)"),
@@ -77,11 +78,24 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
             "of a KV block: 16; 0: what wastes least"),
         ROW("prefix-cache", NULL, FLAGS_SWITCH, has_prefix_cache, 0, 0,
             "engines keep blocks for equal prefixes"),
+        ROW("swap-bytes", "BYTES", FLAGS_BYTES, swap_bytes, 0, 1e16,
+            "of host memory of each engine for requests that give way: none, they compute again"),
+        ROW("swap-bandwidth", "BYTES", FLAGS_BYTES, swap_bytes_per_s, 1, 1e16,
+            "a second between them: 4 GiB"),
         ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
         ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, 0, "target of every service"),
         ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),
         ROW("slo", "RULE", FLAGS_TEXT, slo_rule, 0, 0,
             "what MET counts, seallm-solo:5; docs/METRICS.md has the others"),
+    };
+    memcpy(rows, all, sizeof(all));
+    return (int)COUNT_OF(all);
+}
+
+/* How often, and what is told of it. */
+static int run_rows(struct scenario *s, struct flags_row *rows)
+{
+    const struct flags_row all[] = {
         ROW("compare", "A,B", FLAGS_TEXT, compare, 0, 0, "presets or policies, on equal seeds"),
         ROW("seeds", "N", FLAGS_I64, n_seeds, 1, 1000, "runs with so many seeds"),
         ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0, "runs at each of these rate scales"),
@@ -96,15 +110,28 @@ int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
         ROW("soft-deadlines", NULL, FLAGS_SWITCH, has_soft_deadlines, 0, 0,
             "late requests go on: only routers look at deadlines"),
         ROW("interval", "T", FLAGS_DURATION, interval_ns, 0, 0, "of the series: a hundredth"),
-        ROW("csv", "FILE", FLAGS_TEXT, csv, 0, 0, "write the records (.jsonl: as JSONL)"),
-        ROW("series", "FILE", FLAGS_TEXT, series, 0, 0, "write queue and rates over time, CSV"),
-        ROW("trace", "FILE", FLAGS_TEXT, trace, 0, 0, "write every batch, for ui.perfetto.dev"),
+        ROW("csv", "FILE", FLAGS_TEXT, csv, 0, 0,
+            "write the records (.jsonl: as JSONL); of several runs each its own, FILE with policy, "
+            "rate and seed before its ending"),
+        ROW("series", "FILE", FLAGS_TEXT, series, 0, 0,
+            "write queue and rates over time, CSV; files as above"),
+        ROW("trace", "FILE", FLAGS_TEXT, trace, 0, 0,
+            "write every batch, for ui.perfetto.dev; files as above"),
+        ROW("log-engine", "FILE", FLAGS_TEXT, log_engine, 0, 0,
+            "write each engine's log, FILE, FILE.1, ..., for `shoal replay`; files as above"),
         ROW("html", "FILE", FLAGS_TEXT, html, 0, 0, "write a page with plots"),
         ROW("json", NULL, FLAGS_SWITCH, is_json, 0, 0, "print JSON"),
     };
-    _Static_assert(COUNT_OF(all) <= SCENARIO_ROWS_MAX, "rows fit");
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);
+}
+
+int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
+{
+    int n = world_rows(s, rows);
+    n += run_rows(s, rows + n);
+    CHECK(n <= SCENARIO_ROWS_MAX);
+    return n;
 }
 
 int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO_ROWS_MAX])

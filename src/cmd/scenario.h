@@ -44,7 +44,8 @@ struct scenario {
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
     const char *device, *preset, *policy, *router, *predictor, *slo_rule;
-    const char *csv, *series, *trace, *html, *compare, *rates;
+    const char *csv, *series, *trace, *html, *log_engine, *compare, *rates;
+    int64_t swap_bytes, swap_bytes_per_s;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
     int64_t n_engines, tp, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max, chunk_tokens,
         block_tokens, interval_ns;
@@ -66,7 +67,7 @@ enum status scenario_parse(struct scenario *scenario, const char *name, const ch
 void scenario_init(struct scenario *scenario); /* the defaults */
 
 /* The rows of each part, over that part's fields (scenario_yaml.c reads by them). */
-enum { SCENARIO_ROWS_MAX = 48 };
+enum { SCENARIO_ROWS_MAX = 56 };
 int scenario_rows(struct scenario *scenario, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_group_rows(struct scenario_group *group, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_service_rows(struct scenario_service *service,

@@ -7,13 +7,17 @@
 #include "base/time.h"
 #include "cmd/lanes.h"
 #include "cmd/presets.h"
+#include "cmd/recorders.h"
+#include "engine/log.h"
+#include "metrics/trace.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LIVE_MAX = (1 << 20) - 1, THREADS_MAX = 256, PROGRESS_MS = 100 };
+enum { LIVE_MAX = (1 << 20) - 1, THREADS_MAX = 256, PROGRESS_MS = 100, LOGS_MAX = 64 };
+#define FILE_BYTES_MAX (INT64_C(4) << 30)
 
 struct crew {
     const struct scenario *scenario;
@@ -115,10 +119,42 @@ static enum status choose(const struct scenario *scenario, const char *label, st
                                : choose_predictor(scenario, preset, choice, options, fault);
 }
 
+/* What a case writes while it runs. */
+struct recording {
+    struct metrics_trace *trace;
+    struct engine_log *logs[LOGS_MAX];
+};
+
+static enum status open_recording(const struct sim_case *c, struct recording *recording,
+                                  struct sim_options *options, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    *recording = (struct recording){ .trace = NULL };
+    if (c->log_engine != NULL && options->n_engines > LOGS_MAX)
+        return fault_set(fault, STATUS_TOO_LARGE, "--log-engine is for at most %d engines",
+                         LOGS_MAX);
+    for (int32_t e = 0; e < options->n_engines && c->log_engine != NULL && status == STATUS_OK; e++)
+        status = recorders_log_open(&recording->logs[e], c->log_engine, e, FILE_BYTES_MAX, fault);
+    if (c->log_engine != NULL)
+        options->logs = recording->logs;
+    if (status == STATUS_OK && c->trace != NULL)
+        status = metrics_trace_open(&recording->trace, c->trace, FILE_BYTES_MAX, fault);
+    options->trace = recording->trace;
+    return status;
+}
+
+static void close_recording(struct recording *recording)
+{
+    metrics_trace_close(recording->trace);
+    for (int e = 0; e < LOGS_MAX; e++)
+        engine_log_close(recording->logs[e]);
+}
+
 static enum status simulate(struct crew *crew, struct sim_case *c, struct fault *fault)
 {
     const struct scenario *s = crew->scenario;
     struct choice choice;
+    struct recording recording;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
     const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines };
@@ -136,7 +172,8 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .slo = s->slo,
         .workload = &world->workload,
         .until_ns = s->until_ns,
-        .trace = c->trace,
+        .swap_bytes = s->swap_bytes,
+        .swap_bytes_per_s = s->swap_bytes_per_s,
         .has_prefix_cache = s->has_prefix_cache,
         .checks_steps = s->checks,
         .has_soft_deadlines = s->has_soft_deadlines,
@@ -151,8 +188,13 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         CHECK(metrics_record_service(&c->set, view_text(world->services[i].name)) == i);
     c->predictor = options.predictor->name;
     c->n_lanes = options.n_lanes;
-    sim_run(&options, &c->report);
-    c->is_run = true;
+    status = open_recording(c, &recording, &options, fault);
+    if (status == STATUS_OK)
+        sim_run(&options, &c->report);
+    close_recording(&recording);
+    c->is_run = status == STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
     if (c->report.wrong != NULL)
         return fault_set(fault, STATUS_BAD_INPUT, "the simulation is wrong: %.150s",
                          c->report.wrong);
@@ -219,6 +261,10 @@ void sim_cases_close(struct sim_case *cases, size_t n)
             sim_report_free(&cases[i].report);
         metrics_record_set_free(&cases[i].set);
         mem_give(cases[i].scores);
+        mem_give(cases[i].csv);
+        mem_give(cases[i].series);
+        mem_give(cases[i].trace);
+        mem_give(cases[i].log_engine);
         sim_world_close(&cases[i].world);
     }
 }

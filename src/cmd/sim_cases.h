@@ -1,7 +1,6 @@
 /* Many simulations at once: each case is its own world, run on any thread, with the same result. */
 #pragma once
 #include "cmd/sim_world.h"
-#include "metrics/trace.h"
 
 struct sim_case {
     /* In. */
@@ -10,7 +9,8 @@ struct sim_case {
     double rate_scale;
     struct score_rule rule;
     int32_t n_engines; /* in the place of the scenario's; 0: as that says */
-    struct metrics_trace *trace;
+    /* Files that it writes, for mem_give; NULL: none. csv and series are the caller's to write. */
+    char *csv, *series, *trace, *log_engine;
     /* Out. */
     bool is_run;
     struct sim_world world;

@@ -1,6 +1,7 @@
 /* Prints simulations. */
 #include "cmd/sim_report.h"
 
+#include "cmd/sim_peak.h"
 #include "metrics/interval.h"
 #include "metrics/score_print.h"
 
@@ -11,6 +12,55 @@ static double busy_of(const struct sim_case *c)
     double span_s = (double)c->report.end_ns * 1e-9;
     double lanes = (double)c->world.n_engines * (double)max_i32(c->n_lanes - 1, 1);
     return span_s > 0 ? (double)c->report.busy_ps * 1e-12 / (span_s * lanes) : 0;
+}
+
+struct work { /* of all services: what counters say, and records can't */
+    double batch_size, static_size, static_early; /* requests of a batch; part of static ones */
+    int64_t n_swapped;
+    struct sim_peak peak;
+};
+
+static struct work work_of(const struct sim_case *c)
+{
+    const struct sim_report *r = &c->report;
+    int64_t n_batches = 0, n_rows = 0;
+    struct work work = { .batch_size = 0 };
+    for (int32_t s = 0; s < r->n_services; s++) {
+        n_batches += r->services[s].n_batches;
+        n_rows += r->services[s].n_batch_rows;
+        work.n_swapped += r->services[s].n_swapped;
+    }
+    if (n_batches > 0)
+        work.batch_size = (double)n_rows / (double)n_batches;
+    if (r->n_static_batches > 0) {
+        work.static_size = (double)r->n_static_seats / (double)r->n_static_batches;
+        work.static_early = (double)r->n_static_early / (double)r->n_static_batches;
+    }
+    sim_peak_of(&c->world, &c->set, r, c->scores[c->set.n_services].makespan_s, &work.peak);
+    return work;
+}
+
+static void print_work(const struct sim_case *c, struct str *out)
+{
+    const struct work work = work_of(c);
+    str_printf(out,
+               "devices %lld, busy %.2f%% of the time; %lld batches of %.4g requests, each gave "
+               "%.4g tokens in the mean; at most %lld held at the door\n",
+               (long long)c->world.n_devices, 100 * busy_of(c), (long long)c->report.n_rounds,
+               work.batch_size,
+               c->report.n_rounds > 0
+                   ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
+                   : 0,
+               (long long)c->report.n_held_max);
+    if (c->report.n_static_batches > 0)
+        str_printf(out, "static batches %lld of %.4g requests, %.2f%% came back early\n",
+                   (long long)c->report.n_static_batches, work.static_size,
+                   100 * work.static_early);
+    if (work.peak.is_known)
+        str_printf(out,
+                   "achieved of the devices' peak: %.3f%% of arithmetic, %.3f%% of memory "
+                   "bandwidth\n",
+                   100 * work.peak.compute, 100 * work.peak.memory);
 }
 
 void sim_report_one(const struct sim_case *c, struct str *out)
@@ -24,15 +74,35 @@ void sim_report_one(const struct sim_case *c, struct str *out)
     str_printf(out, c->rule.kind < SCORE_ALADDIN ? " x%g\n\n" : "\n\n", c->rule.scale);
     metrics_score_print_table(&sheet, out);
     metrics_score_print_attainment(&sheet, out);
-    str_printf(out,
-               "devices %lld, busy %.2f%% of the time; %lld batches, each gave %.4g tokens in "
-               "the mean; at most %lld held at the door\n",
-               (long long)c->world.n_devices, 100 * busy_of(c), (long long)c->report.n_rounds,
-               c->report.n_rounds > 0
-                   ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
-                   : 0,
-               (long long)c->report.n_held_max);
+    print_work(c, out);
     str_printf(out, "records %016llx\n", (unsigned long long)c->hash);
+}
+
+static void work_json(const struct sim_case *c, struct json_out *json)
+{
+    const struct work work = work_of(c);
+    const struct {
+        const char *key;
+        double value;
+        bool is_there;
+    } figures[] = {
+        { "busy_share", busy_of(c), true },
+        { "batch_size", work.batch_size, true },
+        { "static_batch_size", work.static_size, c->report.n_static_batches > 0 },
+        { "static_early_returns", work.static_early, c->report.n_static_batches > 0 },
+        { "achieved_compute_share", work.peak.compute, work.peak.is_known },
+        { "achieved_memory_share", work.peak.memory, work.peak.is_known },
+    };
+    for (size_t i = 0; i < COUNT_OF(figures); i++) {
+        if (!figures[i].is_there)
+            continue;
+        json_out_key(json, figures[i].key);
+        json_out_f64(json, figures[i].value);
+    }
+    json_out_key(json, "batches");
+    json_out_i64(json, c->report.n_rounds);
+    json_out_key(json, "static_batches");
+    json_out_i64(json, c->report.n_static_batches);
 }
 
 static void facts_json(const struct sim_case *c, struct json_out *json)
@@ -54,10 +124,7 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     json_out_i64(json, c->world.n_engines);
     json_out_key(json, "devices");
     json_out_i64(json, c->world.n_devices);
-    json_out_key(json, "busy_share");
-    json_out_f64(json, busy_of(c));
-    json_out_key(json, "batches");
-    json_out_i64(json, c->report.n_rounds);
+    work_json(c, json);
     json_out_key(json, "held_max");
     json_out_i64(json, c->report.n_held_max);
     json_out_key(json, "records_hash");

@@ -1,4 +1,5 @@
 /* shoal sim: one simulation, a comparison over seeds and rates, or the rate that saturates. */
+#include "cmd/sim_files.h"
 #include "cmd/sim_report.h"
 #include "cmd/verbs.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRACE_BYTES_MAX (INT64_C(4) << 30)
 enum { LABELS_MAX = 32, RATES_MAX = 64, BISECTIONS = 12, DOUBLINGS = 20 };
 
 struct plan { /* of the runs */
@@ -21,7 +21,7 @@ struct plan { /* of the runs */
     double rates[RATES_MAX];
     int n_labels, n_rates, n_seeds;
     int32_t n_engines; /* 0: as the scenario says */
-    struct metrics_trace *trace;
+    bool writes;       /* the files that the scenario names */
 };
 
 static bool complain(const struct fault *fault)
@@ -68,6 +68,17 @@ static bool read_plan(struct plan *plan, const struct scenario *scenario)
     return false;
 }
 
+static void name_files(const struct plan *plan, struct sim_case *c)
+{
+    const struct sim_files_run run = { plan->n_labels > 1 ? c->label : NULL,
+                                       plan->n_rates > 1 ? &c->rate_scale : NULL,
+                                       plan->n_seeds > 1 ? &c->seed : NULL };
+    c->csv = sim_files_name(plan->scenario->csv, &run);
+    c->series = sim_files_name(plan->scenario->series, &run);
+    c->trace = sim_files_name(plan->scenario->trace, &run);
+    c->log_engine = sim_files_name(plan->scenario->log_engine, &run);
+}
+
 /* Cases in the order of struct sim_grid. NULL when one failed, with its sentence printed. */
 static struct sim_case *run_grid(const struct plan *plan, size_t *n)
 {
@@ -82,8 +93,9 @@ static struct sim_case *run_grid(const struct plan *plan, size_t *n)
                                       .seed = first + seed,
                                       .rate_scale = plan->rates[line / (size_t)plan->n_labels],
                                       .rule = plan->rule,
-                                      .n_engines = plan->n_engines,
-                                      .trace = plan->trace };
+                                      .n_engines = plan->n_engines };
+        if (plan->writes)
+            name_files(plan, &cases[i]);
     }
     if (sim_cases_run(plan->scenario, cases, *n))
         return cases;
@@ -106,7 +118,7 @@ static bool save_series(const struct scenario *scenario, const struct sim_case *
     str_init(&text);
     metrics_series_of(&c->set, scenario->interval_ns, &series);
     metrics_series_write(&series, &text);
-    enum status status = file_write(scenario->series, text.at, text.n, &fault);
+    enum status status = file_write(c->series, text.at, text.n, &fault);
     mem_give(series.points);
     str_free(&text);
     return status == STATUS_OK || complain(&fault);
@@ -149,11 +161,13 @@ static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
     else
         sim_report_grid(&grid, &out);
     fputs(out.at, stdout);
-    if (scenario->csv != NULL &&
-        metrics_record_save(&cases[0].set, scenario->csv, &fault) != STATUS_OK)
-        is_fine = complain(&fault);
-    if (scenario->series != NULL)
-        is_fine = save_series(scenario, &cases[0]) && is_fine;
+    for (size_t i = 0; i < n && is_fine; i++) {
+        if (cases[i].csv != NULL &&
+            metrics_record_save(&cases[i].set, cases[i].csv, &fault) != STATUS_OK)
+            is_fine = complain(&fault);
+        if (cases[i].series != NULL)
+            is_fine = save_series(scenario, &cases[i]) && is_fine;
+    }
     if (scenario->html != NULL)
         is_fine = save_page(plan, cases, out.at) && is_fine;
     str_free(&out);
@@ -165,19 +179,8 @@ static bool tell(const struct plan *plan, struct sim_case *cases, size_t n)
 static bool run(struct plan *plan)
 {
     size_t n;
-    struct fault fault;
-    bool is_one = plan->n_labels * plan->n_rates * plan->n_seeds == 1;
-    if (plan->scenario->trace != NULL && !is_one)
-        fprintf(stderr, "shoal: --trace is of one run: nothing is written of several\n");
-    else if (plan->scenario->trace != NULL &&
-             metrics_trace_open(&plan->trace, plan->scenario->trace, TRACE_BYTES_MAX, &fault) !=
-                 STATUS_OK)
-        return complain(&fault);
+    plan->writes = true;
     struct sim_case *cases = run_grid(plan, &n);
-    metrics_trace_close(plan->trace);
-    plan->trace = NULL;
-    if (cases != NULL && n > 1 && (plan->scenario->csv != NULL || plan->scenario->series != NULL))
-        fprintf(stderr, "shoal: of several runs, --csv and --series are of the first alone\n");
     return cases != NULL && tell(plan, cases, n);
 }
 
@@ -302,31 +305,86 @@ static double attained(void *self, int32_t n)
     return rate.met;
 }
 
+static const double targets[] = { 1, 0.99, 0.95 };
+
+static void print_fewest(struct str *out, const char *label, const int32_t *needed)
+{
+    str_printf(out, "%-16.16s", label);
+    for (size_t t = 0; t < COUNT_OF(targets); t++) {
+        if (needed[t] > 0)
+            str_printf(out, " %8d", needed[t]);
+        else
+            str_printf(out, " %8s", "more");
+    }
+    str_add_char(out, '\n');
+}
+
+/* Null: more than there may be. */
+static void fewest_json(struct json_out *json, const char *label, const int32_t *needed)
+{
+    static const char *const keys[] = { "engines_100", "engines_99", "engines_95" };
+    json_out_open(json, '{');
+    json_out_key(json, "label");
+    json_out_text(json, label);
+    for (size_t t = 0; t < COUNT_OF(targets); t++) {
+        json_out_key(json, keys[t]);
+        if (needed[t] > 0)
+            json_out_i64(json, needed[t]);
+        else
+            json_out_null(json);
+    }
+    json_out_close(json, '}');
+}
+
 static bool run_fewest(const struct plan *plan)
 {
-    static const double targets[] = { 1, 0.99, 0.95 };
+    struct str out;
+    struct json_out json;
+    bool is_json = plan->scenario->is_json, is_fine = true;
     int32_t n_max = (int32_t)plan->scenario->n_engines;
     if (n_max == 0 || plan->scenario->n_groups > 0) {
         fprintf(stderr, "shoal: --fewest asks for --engines N, the most there may be\n");
         return false;
     }
-    printf("%-16s %8s %8s %8s   (fewest engines of at most %d, by the part that meets %s)\n",
-           "POLICY", "100%", "99%", "95%", n_max, metrics_score_kind_name(plan->rule.kind));
-    for (int l = 0; l < plan->n_labels; l++) {
+    str_init(&out);
+    json_out_init(&json, &out);
+    if (is_json)
+        json_out_open(&json, '[');
+    else
+        str_printf(
+            &out, "%-16s %8s %8s %8s   (fewest engines of at most %d, by the part that meets %s)\n",
+            "POLICY", "100%", "99%", "95%", n_max, metrics_score_kind_name(plan->rule.kind));
+    for (int l = 0; l < plan->n_labels && is_fine; l++) {
         struct trial trial = { plan, l, false };
-        printf("%-16.16s", plan->labels[l]);
-        for (size_t t = 0; t < COUNT_OF(targets); t++) {
-            int32_t n = metrics_score_devices_needed(targets[t], n_max, attained, &trial);
-            if (trial.is_failed)
-                return false;
-            if (n > 0)
-                printf(" %8d", n);
-            else
-                printf(" %8s", "more");
-        }
-        printf("\n");
+        int32_t needed[COUNT_OF(targets)];
+        for (size_t t = 0; t < COUNT_OF(targets); t++)
+            needed[t] = metrics_score_devices_needed(targets[t], n_max, attained, &trial);
+        is_fine = !trial.is_failed;
+        if (is_json)
+            fewest_json(&json, plan->labels[l], needed);
+        else
+            print_fewest(&out, plan->labels[l], needed);
     }
-    return true;
+    if (is_json) {
+        json_out_close(&json, ']');
+        str_add_char(&out, '\n');
+    }
+    if (is_fine)
+        fputs(out.at, stdout);
+    str_free(&out);
+    return is_fine;
+}
+
+/* A search runs many times at rates or engines that nobody named: there is no one run to write. */
+static bool check_files(const struct scenario *s)
+{
+    bool writes = s->csv != NULL || s->series != NULL || s->trace != NULL || s->html != NULL ||
+                  s->log_engine != NULL;
+    if (!writes || (!s->saturates && !s->fewest))
+        return true;
+    fprintf(stderr, "shoal: --saturate and --fewest write no files: run once more at what they "
+                    "find\n");
+    return false;
 }
 
 int verbs_sim(int argc, char **argv)
@@ -334,7 +392,7 @@ int verbs_sim(int argc, char **argv)
     struct scenario *scenario = mem_take(sizeof(*scenario));
     struct plan *plan = mem_take(sizeof(*plan));
     int code = 2;
-    if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario)) {
+    if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario) && check_files(scenario)) {
         bool is_fine = scenario->saturates ? run_saturation(plan)
                        : scenario->fewest  ? run_fewest(plan)
                                            : run(plan);

@@ -214,6 +214,8 @@ static void add_engines(struct sim_world *world, int64_t count, int group, uint6
             .truths = world->truths,
         };
     world->n_devices += count * n_devices;
+    world->flops_per_s += device->flops_per_s * (double)(count * n_devices);
+    world->bytes_per_s += device->bytes_per_s * (double)(count * n_devices);
 }
 
 static const struct predict_device *device_named(const char *name, struct fault *fault)

@@ -22,7 +22,8 @@ struct sim_world {
     int32_t n_engines, n_groups;
     struct perf (*perfs)[LIMIT_SERVICES]; /* by group */
     int64_t group_devices[SCENARIO_GROUPS_MAX];
-    int64_t n_devices; /* of all engines */
+    int64_t n_devices; /* of all engines; what they can compute and read together: */
+    double flops_per_s, bytes_per_s;
 };
 struct sim_world_ask {
     uint64_t seed; /* 0: the workload's */

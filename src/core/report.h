@@ -23,6 +23,7 @@ struct service_report {
     int64_t n_swapped; /* of them those whose blocks went to the host pool and were not dropped */
     int64_t n_pad_tokens, n_invalid_tokens;   /* padded batches: computed and thrown away */
     int64_t n_static_batches, n_static_seats; /* padded batches that are over, and their rows */
+    int64_t n_batches, n_batch_rows;          /* rounds computed, and requests in them */
     int64_t n_static_early; /* of them: all members ended before their leases (SCLS, Fig. 14b) */
     int64_t n_exceeded;     /* requests that generated more than was predicted */
     int64_t n_arrived;      /* requests taken since the engine started */

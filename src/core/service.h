@@ -40,8 +40,12 @@ struct service_event {
     int32_t n_preempted;
     int32_t n_pad, n_invalid; /* positions that static batches computed for nothing in its row,
                                  since it was submitted: before its prompt, and after its end */
-    uint32_t queue_us;        /* from arrival to its first batch */
-    int32_t n_bytes;          /* of the payload that follows */
+    /* While it ran, since it was submitted: batches of its service and their rows (0 on an engine
+     * of several lanes, or one that says little); and how often it lost its place to the host pool,
+     * and was in a static batch that came back before its time. */
+    int32_t n_batches, n_batch_rows, n_swapped, n_early;
+    uint32_t queue_us; /* from arrival to its first batch */
+    int32_t n_bytes;   /* of the payload that follows */
 };
 /* The payload of TOKENS: int32_t ids[n_tokens]; when the request wants logprobs, then per token one
  * struct token_logprobs. */

@@ -239,6 +239,8 @@ static void count_static(struct engine *e, const struct batch *batch, const int3
             return;
         is_early = is_early && own->ends_what == SERVICE_ENDED && n_new[i] < r->n_lease;
     }
+    for (int32_t i = 0; i < batch->n_items && is_early && e->seen != NULL; i++)
+        e->seen[batch->items[i].slot].n_early++;
     stats->n_static_batches++;
     stats->n_static_seats += max_i32(batch->n_seats, batch->n_items);
     stats->n_static_early += is_early;
@@ -330,6 +332,9 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         advance_all(e, flight, done);
     const int32_t *n_new = is_quiet ? e->alike : e->n_new;
     const int32_t *n_computed = is_quiet ? e->alike : e->n_computed;
+    e->stats[batch->service].n_batches += done->n_steps;
+    e->stats[batch->service].n_batch_rows +=
+        (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
     count_pads(e, flight, done, n_new, n_computed);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, n_computed);

@@ -58,6 +58,8 @@ static void open_tables(struct engine *e)
     bool is_virtual = e->options.is_virtual;
     e->requests = mem_take(n * sizeof(*e->requests));
     e->own = mem_take(n * sizeof(*e->own));
+    if (!e->options.says_little)
+        e->seen = mem_take(n * sizeof(*e->seen));
     e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
     e->deadline_nodes = mem_take(n * sizeof(*e->deadline_nodes));
     e->n_table_blocks = kv_table_sizes(e->kv);
@@ -177,32 +179,15 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,
-                            e->services,
-                            e->queues,
-                            e->stats,
-                            e->room_state,
-                            e->running,
-                            e->requests,
-                            e->own[0].logprobs,
-                            e->own,
-                            e->waiting_nodes,
-                            e->deadline_nodes,
-                            e->free_slots,
-                            e->backlog,
-                            e->flights[0].batch.items,
-                            e->needs,
-                            e->budget,
-                            e->n_new,
-                            e->n_computed,
-                            e->payload,
-                            e->plan.batches,
-                            e->plan.preempts,
-                            e->plan.swaps,
-                            e->plan.items,
-                            e->policy_state,
-                            e->to_tell,
-                            e->starts,
+    void *const owned[] = { e->specs,         e->services,        e->queues,
+                            e->stats,         e->room_state,      e->running,
+                            e->requests,      e->own[0].logprobs, e->own,
+                            e->seen,          e->waiting_nodes,   e->deadline_nodes,
+                            e->free_slots,    e->backlog,         e->flights[0].batch.items,
+                            e->needs,         e->budget,          e->n_new,
+                            e->n_computed,    e->payload,         e->plan.batches,
+                            e->plan.preempts, e->plan.swaps,      e->plan.items,
+                            e->policy_state,  e->to_tell,         e->starts,
                             e->alike };
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
@@ -261,6 +246,8 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
     r->served_ns = r->arrived_ns;
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens, .logprobs = e->own[slot].logprobs };
+    if (e->seen != NULL)
+        e->seen[slot] = (struct engine_seen){ 0 };
     CHECK(map_put(&e->by_id, r->id, slot));
     if (r->deadline_ns > 0 && r->deadline_ns != TIME_NEVER) {
         tree_insert(&e->deadlines, e->deadline_nodes, slot, r->deadline_ns, r->id);

@@ -83,6 +83,22 @@ static void leave_waiting(struct engine *e, uint32_t slot)
     forget_hit(e, slot);
 }
 
+/* Notes what its service has computed as it begins, and adds what came since as it stops. */
+static void look(struct engine *e, uint32_t slot, bool begins)
+{
+    if (e->seen == NULL)
+        return;
+    struct engine_seen *seen = &e->seen[slot];
+    const struct engine_stats *stats = &e->stats[e->requests[slot].service];
+    uint32_t n_batches = (uint32_t)stats->n_batches, n_rows = (uint32_t)stats->n_batch_rows;
+    if (!begins) {
+        seen->n_batches += n_batches - seen->batches_from;
+        seen->n_rows += n_rows - seen->rows_from;
+    }
+    seen->batches_from = n_batches;
+    seen->rows_from = n_rows;
+}
+
 static uint32_t *running_of(struct engine *e, uint16_t service)
 {
     return e->running + (size_t)service * e->options.n_requests_max;
@@ -93,6 +109,7 @@ static void leave_running(struct engine *e, uint32_t slot)
     struct schedule_service *service = &e->services[e->requests[slot].service];
     uint32_t *running = running_of(e, e->requests[slot].service);
     uint32_t i = 0;
+    look(e, slot, false);
     while (running[i] != slot)
         CHECK(++i < service->n_running);
     service->n_running--;
@@ -112,6 +129,7 @@ void engine_queue_start(struct engine *e, uint32_t slot)
         r->queue_us =
             (uint32_t)min_i64(max_i64((e->view.now_ns - r->arrived_ns) / 1000, 1), UINT32_MAX);
     r->state = REQUEST_RUNNING;
+    look(e, slot, true);
     running_of(e, r->service)[e->services[r->service].n_running++] = slot;
 }
 

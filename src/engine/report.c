@@ -31,6 +31,8 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_swapped = e->stats[service].n_swapped,
         .n_pad_tokens = e->stats[service].n_pad_tokens,
         .n_invalid_tokens = e->stats[service].n_invalid_tokens,
+        .n_batches = e->stats[service].n_batches,
+        .n_batch_rows = e->stats[service].n_batch_rows,
         .n_static_batches = e->stats[service].n_static_batches,
         .n_static_seats = e->stats[service].n_static_seats,
         .n_static_early = e->stats[service].n_static_early,

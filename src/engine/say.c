@@ -45,6 +45,16 @@ static const void *payload_of(struct engine *e, const struct engine_own *own, co
     return e->payload;
 }
 
+static void tell_seen(const struct engine *e, uint32_t slot, struct service_event *event)
+{
+    const struct engine_seen *seen = &e->seen[slot];
+    bool is_exact = e->options.n_lanes == 1; /* else others of its service may run beside it */
+    event->n_batches = is_exact ? (int32_t)seen->n_batches : 0;
+    event->n_batch_rows = is_exact ? (int32_t)min_i64(seen->n_rows, INT32_MAX) : 0;
+    event->n_swapped = seen->n_swapped;
+    event->n_early = seen->n_early;
+}
+
 /* False: no room for the next of its events. */
 static bool say_all(struct engine *e, uint32_t slot)
 {
@@ -69,6 +79,8 @@ static bool say_all(struct engine *e, uint32_t slot)
     struct service_event event = event_of(e, r);
     event.n_pad = own->n_pad;
     event.n_invalid = own->n_invalid;
+    if (e->seen != NULL)
+        tell_seen(e, slot, &event);
     event.what = own->last_what;
     event.why = own->last_why;
     if (!emit(e, &event, NULL))

@@ -40,6 +40,13 @@ struct engine_own {
     struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
 };
 
+/* For its record: counts of its service when it began to run, and their growth while it ran. All
+ * wrap around, differences do not. */
+struct engine_seen {
+    uint32_t batches_from, rows_from, n_batches, n_rows;
+    int32_t n_swapped, n_early;
+};
+
 struct engine_flight {  /* a batch that runs */
     struct batch batch; /* its items lie in memory of the flight; n_items = 0: not in use */
     struct perf_load load;
@@ -62,7 +69,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 struct engine_stats { /* of one service */
     int64_t n_arrived, n_finished, n_preempted, n_exceeded;
     int64_t n_pad_tokens, n_invalid_tokens, n_swapped;
-    int64_t n_static_batches, n_static_seats, n_static_early;
+    int64_t n_batches, n_batch_rows, n_static_batches, n_static_seats, n_static_early;
     double solo_ns, solo_variance, n_prompt, n_output;
     int64_t n_arrived_tick, n_ticks;
     double rate_per_s;
@@ -93,6 +100,7 @@ struct engine {
 
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
+    struct engine_seen *seen; /* NULL: it says little */
     struct tree_node *waiting_nodes, *deadline_nodes;
     const int32_t *n_table_blocks; /* kv's */
     struct tree deadlines;

@@ -137,6 +137,8 @@ static void came_out(struct engine *e, uint32_t slot, bool is_failed)
         r->n_host = r->n_computed;
         e->n_on_host++;
         e->stats[r->service].n_swapped++;
+        if (e->seen != NULL)
+            e->seen[slot].n_swapped++;
     }
     if (own->ends_what != 0)
         engine_queue_end(e, slot, own->ends_what, own->ends_why);

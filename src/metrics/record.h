@@ -40,10 +40,13 @@ struct record {
     int32_t n_cached;           /* prompt tokens that a prefix hit gave */
     int32_t n_preempted;        /* how often it lost its place */
     int32_t n_slices;           /* how often it was sent to an engine */
-    int32_t http_status;        /* bench: 0 in the simulator */
-    uint16_t service, engine;   /* service: index into the set's names; engine: the last one */
-    uint8_t why;                /* enum record_why */
-    uint8_t unused[3];          /* 0: the struct has no padding, so it compares as bytes */
+    int32_t n_batches, n_batch_rows; /* batches of its service while it ran, requests in them */
+    int32_t n_swapped;               /* of n_preempted: to the host's memory and back */
+    int32_t n_early;                 /* of n_slices: its static batch came back before its time */
+    int32_t http_status;             /* bench: 0 in the simulator */
+    uint16_t service, engine;        /* service: index into the set's names; engine: the last one */
+    uint8_t why;                     /* enum record_why */
+    uint8_t unused[3];               /* 0: the struct has no padding, so it compares as bytes */
 };
 enum { RECORD_SERVICES_MAX = 1024, RECORD_TOKENS_MAX = 1 << 30 };
 struct record_set { /* zeroed: empty */

@@ -37,6 +37,10 @@ static const struct column {
     { "n_cached", COLUMN_I32, offsetof(struct record, n_cached), false },
     { "n_preempted", COLUMN_I32, offsetof(struct record, n_preempted), false },
     { "n_slices", COLUMN_I32, offsetof(struct record, n_slices), false },
+    { "n_batches", COLUMN_I32, offsetof(struct record, n_batches), false },
+    { "n_batch_rows", COLUMN_I32, offsetof(struct record, n_batch_rows), false },
+    { "n_swapped", COLUMN_I32, offsetof(struct record, n_swapped), false },
+    { "n_early", COLUMN_I32, offsetof(struct record, n_early), false },
     { "n_pad", COLUMN_I64, offsetof(struct record, n_pad), false },
     { "n_invalid", COLUMN_I64, offsetof(struct record, n_invalid), false },
 };

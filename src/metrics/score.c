@@ -224,6 +224,11 @@ static void count(const struct frame *frame, const struct record *r, struct scor
     double latency_s = metrics_score_latency_s(r, frame->end_ns);
     double solo_s = frame->solo_s[r->service];
     out->n_preempted += (uint64_t)r->n_preempted;
+    out->n_slices += (uint64_t)r->n_slices;
+    out->n_early += (uint64_t)r->n_early;
+    out->n_swapped += (uint64_t)r->n_swapped;
+    out->n_batches += (uint64_t)r->n_batches;
+    out->n_batch_rows += (uint64_t)r->n_batch_rows;
     out->n_exceeded += r->n_predicted > 0 && r->n_output > r->n_predicted;
     out->n_prompt_tokens += (uint64_t)r->n_prompt;
     out->n_tokens += (uint64_t)r->n_output;

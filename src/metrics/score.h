@@ -77,6 +77,8 @@ double metrics_score_attainment(const struct record_set *set, const struct score
 
 struct score {                                         /* of one service or of all */
     uint64_t n_offered, n_done, n_cancelled, n_missed; /* offered = done + missed */
+    uint64_t n_slices, n_early, n_swapped;             /* sums of the records' */
+    uint64_t n_batches, n_batch_rows;
     uint64_t n_preempted, n_exceeded; /* exceeded: got more tokens than were predicted */
     uint64_t n_prompt_tokens, n_tokens, n_cached_tokens, n_pad_tokens, n_invalid_tokens;
     struct score_spread latency_s, ttft_s, tpot_s, tpot_all_s, gap_s_max; /* the last three: done */

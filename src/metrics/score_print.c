@@ -6,13 +6,20 @@
 
 static void print_line(const struct score *s, const char *name, int width, struct str *out)
 {
-    str_printf(out, "%-*.*s %8llu %6llu %9.4g %9.4g %9.4g %9.4g %9.4g %8.3f %8.3f %7.2f %6.1f%%",
+    str_printf(out,
+               "%-*.*s %8llu %6llu %9.4g %9.4g %9.4g %9.4g %9.4g %9.4g %8.3f %8.3f %7.2f "
+               "%6.1f%%",
                width, width, name, (unsigned long long)s->n_offered,
                (unsigned long long)s->n_missed, s->latency_s.mean, s->latency_s.p50,
-               s->latency_s.p99, s->ttft_s.mean, s->ttft_s.p99, s->tpot_s.mean * 1e3,
-               s->tpot_s.p99 * 1e3, s->normalized.mean, 100 * s->met);
+               s->latency_s.p95, s->latency_s.p99, s->ttft_s.mean, s->ttft_s.p99,
+               s->tpot_s.mean * 1e3, s->tpot_s.p99 * 1e3, s->normalized.mean, 100 * s->met);
     str_printf(out, " %8.4g %9.5g %6.1f%%\n", s->requests_per_s, s->tokens_per_s,
                100 * s->served_fraction);
+}
+
+static double part(uint64_t n, uint64_t of)
+{
+    return of > 0 ? (double)n / (double)of : 0;
 }
 
 static void print_totals(const struct score_sheet *sheet, struct str *out)
@@ -27,10 +34,14 @@ static void print_totals(const struct score_sheet *sheet, struct str *out)
                (unsigned long long)all->n_pad_tokens, (unsigned long long)all->n_invalid_tokens,
                all->padded_tokens_per_s);
     str_printf(out,
-               "goodput %.6g requests/s; %.3g slices a request, %llu preemptions, %llu outran "
-               "their prediction, %llu cancelled\n",
-               all->goodput_per_s, all->slices_mean, (unsigned long long)all->n_preempted,
+               "goodput %.6g requests/s; %.3g slices a request, %.4g%% of them back early; %llu "
+               "preemptions, %llu by swap; %llu outran their prediction, %llu cancelled\n",
+               all->goodput_per_s, all->slices_mean, 100 * part(all->n_early, all->n_slices),
+               (unsigned long long)all->n_preempted, (unsigned long long)all->n_swapped,
                (unsigned long long)all->n_exceeded, (unsigned long long)all->n_cancelled);
+    if (all->n_batches > 0)
+        str_printf(out, "a request's batches had %.4g requests in the mean\n",
+                   part(all->n_batch_rows, all->n_batches));
     str_printf(out,
                "served, weighted by rate %.6g requests/s (as MuxServe's notebook %.6g); least "
                "served service %.1f%%; engines' completion off by %.4g s\n",
@@ -45,9 +56,9 @@ void metrics_score_print_table(const struct score_sheet *sheet, struct str *out)
     int width = 8;
     for (int32_t i = 0; i < set->n_services; i++)
         width = max_i32(width, min_i32((int32_t)strlen(set->names[i]), 28));
-    str_printf(out, "%-*s %8s %6s %9s %9s %9s %9s %9s %8s %8s %7s %7s %8s %9s %7s\n", width,
-               "SERVICE", "REQUESTS", "MISSED", "MEAN s", "P50 s", "P99 s", "TTFT s", "P99 s",
-               "TPOT ms", "P99 ms", "NL", "MET", "REQ/S", "TOKENS/S", "SERVED");
+    str_printf(out, "%-*s %8s %6s %9s %9s %9s %9s %9s %9s %8s %8s %7s %7s %8s %9s %7s\n", width,
+               "SERVICE", "REQUESTS", "MISSED", "MEAN s", "P50 s", "P95 s", "P99 s", "TTFT s",
+               "P99 s", "TPOT ms", "P99 ms", "NL", "MET", "REQ/S", "TOKENS/S", "SERVED");
     for (int32_t i = 0; i < set->n_services; i++)
         print_line(&sheet->scores[i], set->names[i], width, out);
     if (set->n_services != 1)
@@ -120,7 +131,10 @@ static void score_json(struct json_out *json, const struct score *s)
     number(json, "served_per_s", s->served_per_s);
     number(json, "offered_per_s", s->offered_per_s);
     number(json, "slices_mean", s->slices_mean);
+    number(json, "early_returns", part(s->n_early, s->n_slices));
+    number(json, "batch_size_seen", part(s->n_batch_rows, s->n_batches));
     count(json, "preemptions", s->n_preempted);
+    count(json, "preemptions_by_swap", s->n_swapped);
     count(json, "exceeded_predictions", s->n_exceeded);
 }
 
@@ -199,6 +213,8 @@ void metrics_score_print_json(const struct score_sheet *sheet, struct json_out *
         number(json, "median_itl_ms", (double)hist_quantile(sheet->gaps, 0.5) * 1e-6);
         number(json, "p99_itl_ms", (double)hist_quantile(sheet->gaps, 0.99) * 1e-6);
     }
+    number(json, "weighted_throughput_notebook",
+           metrics_score_weighted_notebook(sheet->scores, set->n_services));
     number(json, "weighted_throughput", metrics_score_weighted(sheet->scores, set->n_services));
     number(json, "completion_std_s", metrics_score_completion_deviation_s(set));
     attainment_json(sheet, json);

@@ -427,7 +427,7 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
         x->ones[i] = 1;
     for (int i = 0; i < n_lanes; i++) {
-        x->lanes[i].end_ps = -1000;
+        x->lanes[i].end_ps = -1000000; /* long over, and not at the first instant */
         x->lanes[i].share = 1;
         memcpy(x->lanes[i].perfs, perfs, (size_t)n_services * sizeof(*perfs));
     }

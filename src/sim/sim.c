@@ -97,6 +97,7 @@ static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout 
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
         .says_little = o->take == NULL && (o->router == NULL || !o->router->sees_tokens),
+        .log = o->logs != NULL ? o->logs[index] : NULL,
         .trace = o->trace,
         .emit = emit,
         .emit_self = e,
@@ -235,6 +236,10 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     }
     client->n_pad += event->n_pad;
     client->n_invalid += event->n_invalid;
+    client->n_batches += event->n_batches;
+    client->n_batch_rows += event->n_batch_rows;
+    client->n_swapped += event->n_swapped;
+    client->n_early += event->n_early;
     if (event->what == SERVICE_ENDED) {
         observe(sim, client, event);
         sim_door_ended(sim, index, event->why);
@@ -372,6 +377,9 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
             report->n_static_batches += r->services[s].n_static_batches;
             report->n_static_seats += r->services[s].n_static_seats;
             report->n_static_early += r->services[s].n_static_early;
+            report->services[s].n_swapped += r->services[s].n_swapped;
+            report->services[s].n_batches += r->services[s].n_batches;
+            report->services[s].n_batch_rows += r->services[s].n_batch_rows;
         }
         report->busy_ps += sim_model_exec_busy_ps(sim.engines[i].exec);
         mem_give(r);

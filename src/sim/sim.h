@@ -14,6 +14,7 @@
 #include "schedule/policy.h"
 #include "sim/workload.h"
 
+struct engine_log;
 struct metrics_trace;
 struct sim_service {
     const char *name;
@@ -55,6 +56,8 @@ struct sim_options {
     /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
     const struct length_predictor *predictor;
     const struct length_config *predictor_config; /* NULL = the defaults */
+    /* engine/log.h: (n_engines) the log of each, NULL = none of it; lent, NULL = none at all */
+    struct engine_log *const *logs;
     struct metrics_trace *trace; /* metrics/trace.h: every batch; lent, NULL = none */
     bool has_soft_deadlines;     /* only the router knows of deadlines: late requests go on */
     bool has_prefix_cache; /* of every engine: a request has token ids (sim_workload_tokens) */
@@ -68,6 +71,8 @@ struct sim_options {
 struct sim_service_report {
     int64_t n_requests, n_ended[SERVICE_WHY_N];
     int64_t n_prompt_tokens, n_tokens, n_preempted;
+    int64_t n_swapped; /* of them those that went to the host pool and were not computed again */
+    int64_t n_batches, n_batch_rows;      /* as in core/report.h */
     int64_t n_met;                        /* end to end within 5 times its own solo time */
     double e2e_s, ttft_s, solo_s, tpot_s; /* sums over those that ended by themselves */
     struct hist e2e_ns, ttft_ns;

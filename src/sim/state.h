@@ -14,7 +14,8 @@ enum { SIM_LIVE_BITS = 20, SIM_NO_ENGINE = UINT16_MAX };
 struct sim_client {
     uint16_t engine;
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
-    int32_t n_pad, n_invalid;     /* of all its lives */
+    int32_t n_pad, n_invalid;     /* of all its lives, as all below */
+    int32_t n_batches, n_batch_rows, n_swapped, n_early;
     bool is_live, is_cancelled;
 };
 struct sim_engine {

@@ -140,6 +140,91 @@ def sim_writes_traces_series_and_pages(shoal, models):
 
 
 @test
+def sim_swaps_where_that_is_cheaper(shoal, models):
+    args = ["--workload", "azure-conv:rate=8", "--requests", "600", "--engines", "1", "--memory", "24GiB", "--policy", "fcfs"]
+    # A token is computed again in 73.8 us (plus 3.4 ms for all); 2 * 512 KiB take 73.8 us at 13.2 GiB/s.
+    none, slow, fast = (as_json(shoal, *args, *more) for more in ([], ["--swap-bytes", "20GiB", "--swap-bandwidth", "8GiB"],
+                                                                  ["--swap-bytes", "20GiB", "--swap-bandwidth", "16GiB"]))
+    assert none["preemptions"] > 5 and none["preemptions_by_swap"] == slow["preemptions_by_swap"] == 0
+    assert none["records_hash"] == slow["records_hash"]
+    assert fast["preemptions_by_swap"] == fast["preemptions"] > 5
+    again = as_json(shoal, *args, "--swap-bytes", "20GiB", "--swap-bandwidth", "16GiB", "--each-step")
+    assert again["records_hash"] == fast["records_hash"], "holds change nothing"
+
+
+@test
+def sim_writes_engine_logs_that_replay(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "e.log")
+        sim(shoal, "--workload", "azure-conv:rate=8", "--requests", "300", "--engines", "3", "--log-engine", path, "--compare",
+            "default,fcfs,cohort/scls", "--swap-bytes", "1GiB")
+        logs = sorted(os.listdir(folder))
+        assert len(logs) == 9 and "e-cohort_scls.log.2" in logs, logs
+        n_mails = 0
+        for name in logs:
+            done = subprocess.run([shoal, "replay", os.path.join(folder, name), "--json"], capture_output=True, text=True,
+                                  timeout=SECONDS)
+            page = json.loads(done.stdout)
+            assert done.returncode == 0 and page["equal"] and not page["cut"] and page["plans"] > 30, (name, page)
+            n_mails += page["mails"]
+        assert n_mails >= 900
+    assert "at most 64 engines" in sim(shoal, *CONV, "--engines", "65", "--log-engine", "/tmp/never", wants=1)
+
+
+@test
+def sim_writes_every_run(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        page = as_json(shoal, *CONV, "--compare", "fcfs,fcfs/rr", "--seeds", "2", "--rates", "0.5,1", "--csv",
+                       os.path.join(folder, "r.csv"), "--series", os.path.join(folder, "s.csv"), "--trace",
+                       os.path.join(folder, "t.json"))
+        names = [f"{label}-x{rate}-s{seed}" for label in ("fcfs", "fcfs_rr") for rate in ("0.5", "1") for seed in (1, 2)]
+        expected = {f"r-{n}.csv" for n in names} | {f"s-{n}.csv" for n in names} | {f"t-{n}.json" for n in names}
+        assert set(os.listdir(folder)) == expected, os.listdir(folder)
+        for n in names:
+            rows = list(csv.DictReader(open(os.path.join(folder, f"r-{n}.csv"), newline="", encoding="utf-8")))
+            assert len(rows) == 400
+            assert json.load(open(os.path.join(folder, f"t-{n}.json"), encoding="utf-8"))
+        one = os.path.join(folder, "one.csv")
+        sim(shoal, *CONV, "--preset", "fcfs", "--router", "rr", "--seed", "2", "--rate-scale", "0.5", "--csv", one)
+        assert open(one, encoding="utf-8").read() == open(os.path.join(folder, "r-fcfs_rr-x0.5-s2.csv"), encoding="utf-8").read()
+    assert len(page["points"]) == 4
+    assert "write no files" in sim(shoal, *CONV, "--saturate", "--csv", "/tmp/never", wants=2)
+
+
+@test
+def sim_figures_follow_from_records(shoal, models):
+    """Every figure that records can carry, once more from the file alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.csv")
+        page = as_json(shoal, "--workload", "codefuse:rate=3", "--requests", "600", "--engines", "3", "--preset", "scls", "--csv",
+                       path)
+        rows = [{k: int(v) for k, v in r.items() if k not in ("service", "why")}
+                for r in csv.DictReader(open(path, newline="", encoding="utf-8"))]
+    total = {k: sum(r[k] for r in rows) for k in rows[0]}
+    latencies = sorted(r["end_ns"] - r["arrived_ns"] for r in rows)
+    at = 0.95 * (len(rows) - 1)
+    p95 = latencies[int(at)] + (at - int(at)) * (latencies[int(at) + 1] - latencies[int(at)])
+    makespan = (max(r["end_ns"] for r in rows) - min(r["arrived_ns"] for r in rows)) * 1e-9
+    ends = [max(r["end_ns"] for r in rows if r["engine"] == e) * 1e-9 for e in range(3)]
+    mean = sum(ends) / 3
+    figures = {
+        "mean_e2el_ms": sum(latencies) / len(rows) * 1e-6, "p95_e2el_ms": p95 * 1e-6, "duration": makespan,
+        "padded_token_throughput": (total["n_prompt"] + total["n_output"] + total["n_pad"] + total["n_invalid"]) / makespan,
+        "pad_tokens": total["n_pad"], "invalid_tokens": total["n_invalid"], "slices_mean": total["n_slices"] / len(rows),
+        "early_returns": total["n_early"] / total["n_slices"], "batch_size_seen": total["n_batch_rows"] / total["n_batches"],
+        "completion_std_s": (sum((e - mean) ** 2 for e in ends) / 3) ** 0.5, "preemptions_by_swap": 0,
+        "served_fraction": min(1, len(rows) / max(r["end_ns"] for r in rows) * 1e9 / page["offered_per_s"]),
+    }
+    for key, value in figures.items():
+        assert abs(page[key] - value) <= 1e-6 * max(1, abs(value)), (key, page[key], value)
+    assert page["slices_mean"] > 1 and page["early_returns"] > 0 and page["invalid_tokens"] > 0
+    assert page["static_batch_size"] > 1 and page["static_early_returns"] > 0
+    assert 0 < page["busy_share"] <= 1 and 0 < page["achieved_compute_share"] < page["achieved_memory_share"] < 1
+    needed = as_json(shoal, "--workload", "azure-conv:rate=10", "--requests", "300", "--engines", "8", "--fewest")
+    assert needed[0]["engines_95"] <= needed[0]["engines_99"]
+
+
+@test
 def sim_says_what_is_wrong(shoal, models):
     for args, sentence in (([], "no --workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),

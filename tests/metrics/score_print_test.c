@@ -24,6 +24,12 @@ static void both_forms(void **state)
                             .solo_ns = 1000000000,
                             .n_prompt = 8,
                             .n_output = 3,
+                            .n_slices = 4,
+                            .n_early = 1,
+                            .n_batches = 3,
+                            .n_batch_rows = 6,
+                            .n_preempted = 2,
+                            .n_swapped = 1,
                             .why = RECORD_LENGTH };
         metrics_record_add(&set, &r);
     }
@@ -38,6 +44,9 @@ static void both_forms(void **state)
     assert_non_null(strstr(text.at, "\nbeta "));
     assert_non_null(strstr(text.at, "\nall "));
     assert_non_null(strstr(text.at, "waits between pieces of answers: mean 1 ms"));
+    assert_non_null(strstr(text.at, "4 slices a request, 25% of them back early; 4 preemptions, 2 "
+                                    "by swap; 0 outran"));
+    assert_non_null(strstr(text.at, "a request's batches had 2 requests in the mean"));
     assert_non_null(strstr(text.at, "SLO attainment: seallm-solo x5 100.00%, seallm-mean x5 "
                                     "100.00%, muxserve x8 0.00%, aladdin 50.00%, uellm 50.00%, "
                                     "service 50.00%\n"));
@@ -51,6 +60,10 @@ static void both_forms(void **state)
     assert_int_equal(json_integer_value(json_object_get(root, "completed")), 2);
     assert_true(json_number_value(json_object_get(root, "normalized_latency")) == 2);
     assert_true(json_number_value(json_object_get(root, "mean_ttft_ms")) == 1000);
+    assert_true(json_number_value(json_object_get(root, "p95_e2el_ms")) == 2000);
+    assert_true(json_number_value(json_object_get(root, "early_returns")) == 0.25);
+    assert_true(json_number_value(json_object_get(root, "batch_size_seen")) == 2);
+    assert_int_equal(json_integer_value(json_object_get(root, "preemptions_by_swap")), 2);
     assert_int_equal(json_array_size(json_object_get(root, "services")), 2);
     assert_int_equal(json_array_size(json_object_get(root, "attainment")), 6);
     json_decref(root);

@@ -42,6 +42,9 @@ static void build(struct record_set *set)
           .n_output = 5,
           .n_predicted = 3,
           .n_slices = 2,
+          .n_early = 1,
+          .n_batches = 6,
+          .n_batch_rows = 13,
           .n_pad = 6,
           .gap_ns_max = 2 * SECOND,
           .why = RECORD_LENGTH },
@@ -53,8 +56,11 @@ static void build(struct record_set *set)
           .n_prompt = 20,
           .n_output = 1,
           .n_slices = 1,
+          .n_batches = 4,
+          .n_batch_rows = 7,
           .n_invalid = 4,
           .n_preempted = 1,
+          .n_swapped = 1,
           .why = RECORD_STOPPED },
         { .id = 2,
           .service = 1,
@@ -136,8 +142,12 @@ static void all_figures(void **state)
     near(all->tokens_per_s, 0.9);
     near(all->padded_tokens_per_s, (150 + 9 + 6 + 4) / 10.0);
     near(all->slices_mean, 1.25);
-    near(a->served_per_s, 2 / 9.0);  /* n_m / max e */
-    near(a->offered_per_s, 2 / 4.0); /* arrivals last from 0 to 4 */
+    near(all->latency_s.p95, 6 + 0.85 * 2); /* of 2, 5, 6, 8 at 2.85 */
+    assert_true(all->n_slices == 5 && all->n_early == 1 && all->n_swapped == 1);
+    assert_true(all->n_batches == 10 && all->n_batch_rows == 20 && a->n_batch_rows == 20);
+    near(metrics_score_completion_deviation_s(&set), 2.5); /* engines end at 9 and at 4 */
+    near(a->served_per_s, 2 / 9.0);                        /* n_m / max e */
+    near(a->offered_per_s, 2 / 4.0);                       /* arrivals last from 0 to 4 */
     near(a->served_fraction, 4 / 9.0);
     near(b->served_per_s, 1 / 10.0);
     near(b->served_fraction, 0.2);

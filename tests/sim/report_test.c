@@ -68,6 +68,55 @@ static void figures_are_as_reckoned(void **state)
     sim_report_free(&report);
 }
 
+/* Two at once: both in the prompts' batch, then three decodes of both, two of the longer alone. */
+static void batches_are_counted(void **state)
+{
+    const struct sim_pair pairs[2] = { { 20, 4 }, { 20, 6 } };
+    struct sim_service service = LONELY;
+    struct record_set set = { 0 };
+    struct sim_workload workload = { .seed = 1, .n_requests = 2, .n_services = 1 };
+    struct schedule_config config;
+    schedule_config_init(&config);
+    struct sim_options options = { .n_engines = 1,
+                                   .n_lanes = 1,
+                                   .n_services = 1,
+                                   .services = &service,
+                                   .memory_bytes = 1000000,
+                                   .n_requests_max = 8,
+                                   .n_tokens_max = 128,
+                                   .policy = schedule_find("fcfs"),
+                                   .config = &config,
+                                   .workload = &workload,
+                                   .take = take,
+                                   .take_self = &set };
+    (void)state;
+    workload.services[0] =
+        (struct sim_traffic){ .arrivals = SIM_ONCE, .n_requests = 2, .pairs = pairs, .n_pairs = 2 };
+    for (int holds = 0; holds < 2; holds++) {
+        struct sim_report report;
+        config.n_rounds_max = holds == 1 ? 4096 : 1;
+        sim_run(&options, &report);
+        assert_null(report.wrong);
+        assert_int_equal(set.n, 2);
+        metrics_record_sort(&set);
+        int64_t n_batches = 0, n_rows = 0;
+        for (size_t i = 0; i < 2; i++) { /* pairs are drawn: both may be the same */
+            const struct record *r = &set.at[i], *other = &set.at[1 - i];
+            int32_t n_both = min_i32(r->n_output, other->n_output);
+            assert_int_equal(r->n_batches, r->n_output);
+            assert_int_equal(r->n_batch_rows, 2 * n_both + r->n_output - n_both);
+            assert_int_equal(r->end_ns, 20000000 + 5000000 * (r->n_output - 1));
+            n_batches = max_i64(n_batches, r->n_batches);
+            n_rows += r->n_output;
+        }
+        assert_int_equal(report.services[0].n_batches, n_batches);
+        assert_int_equal(report.services[0].n_batch_rows, n_rows);
+        assert_int_equal(report.n_rounds, n_batches);
+        metrics_record_set_free(&set);
+        sim_report_free(&report);
+    }
+}
+
 /* Twelve requests at once make one static batch: each row has as many pads as it is shorter than
  * the longest prompt, and as many invalid tokens as it ends before the last. */
 static void static_batches_waste_what_they_say(void **state)
@@ -124,6 +173,8 @@ static void static_batches_waste_what_they_say(void **state)
     sim_run(&options, &report);
     assert_true(report.n_static_batches > 0);
     assert_int_equal(report.n_static_early, report.n_static_batches);
+    for (size_t i = 0; i < set.n; i++)
+        assert_true(set.at[i].n_early == 1 && set.at[i].n_slices == 1);
     metrics_record_set_free(&set);
     sim_report_free(&report);
 }
@@ -211,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_as_reckoned),
+        cmocka_unit_test(batches_are_counted),
         cmocka_unit_test(static_batches_waste_what_they_say),
         cmocka_unit_test(deadlines_may_be_soft),
         cmocka_unit_test(engines_may_differ),

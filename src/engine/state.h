@@ -28,8 +28,7 @@ struct engine_own {
     int32_t n_said; /* tokens that the submitter knows: it has those before, events told the rest */
     uint8_t ends_what, ends_why; /* in flight: commit ends it so; 0 = it goes on */
     uint8_t last_what, last_why; /* ENDED: the last event, until it is said */
-    int32_t
-        n_planned; /* tokens that the plan gave it before its prefix hit was found; 0 = none was */
+    int32_t n_planned; /* tokens that the plan gave before its prefix hit was found; 0 = no hit */
     int32_t n_pad, n_invalid;        /* of its row in static batches */
     bool is_unsaid;                  /* stands in the backlog */
     bool is_matched;                 /* was looked up in the prefix index since it waits */
@@ -40,9 +39,7 @@ struct engine_own {
     struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
 };
 
-/* For its record: counts of its service when it began to run, and their growth while it ran. All
- * wrap around, differences do not. */
-struct engine_seen {
+struct engine_seen { /* its service's counts as it began to run, and what came since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
     int32_t n_swapped, n_early;
 };

@@ -1,345 +1,485 @@
-/* The cost of one decision with 10,000 requests queued: plan, and what saw adds for a batch.
+/* The cost of one decision with 10,000 requests queued, in the real engine.
  *
- * Four services of the A100's 7B and 13B (ALGORITHMS appendix A), prompts and answers of chat and
- * code lengths, a pool that holds some hundreds of requests. Each step is planned (no holds); the
- * queue is kept at its length by an arrival for each request that ends. Prints microseconds, of
- * each step the least of some equal runs: what others do on the machine is not the policy's cost.
+ * What is measured: an engine on virtual time (the same code as in serve, with an executor that
+ * only says how long a batch takes) is stepped, and of every step all calls of plan and all calls
+ * of saw are timed, whatever the events (arrived, started, refused, preempted, exceeded, done,
+ * gone). The view needs no call: it is a window onto lists that the engine keeps. What keeping
+ * them costs (queues, running arrays, ends, arrivals) is in the column `view`, less the calls of
+ * plan and saw made meanwhile; `decision` is plan + saw + view. `step` is all of engine_step and
+ * engine_submit: also blocks, the batch in flight, the commit, what is said to clients.
  *
- * usage: bench_schedule [POLICY] */
-#include "schedule/policy.h"
+ * The load: busy services are the A100's 7B and 13B in turn (ALGORITHMS appendix A), prompts and
+ * answers of chat and code lengths, a pool that holds some hundreds of requests, so that requests
+ * wait, start, give way and end all the time. For each request that ends another arrives: 10,000
+ * wait or run. Each step is planned (no holds). Idle services are loaded and were never asked.
+ * Caches are as the engine leaves them: nothing is touched between steps; --cold walks over 8 MB
+ * before each step, as an executor on the same core would.
+ *
+ * Prints microseconds: p50, p99 and the longest of N_STEPS steps, after N_WARM that fill the pool;
+ * of each step the least of N_RUNS equal runs, since what others do on the machine is not the
+ * policy's cost. `default` is value with the thresholds of the preset and targets per token and
+ * deadlines on half of the services. The last table is the mean decision of 4 busy services among
+ * idle ones, relative to no idle ones.
+ *
+ * usage: bench_schedule [--cold] [POLICY] */
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "engine/engine.h"
+#include "engine/state.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_SERVICES = 4, N_QUEUED = 10000, N_SLOTS = N_QUEUED + 2048, N_STEPS = 20000, N_RUNS = 5 };
+enum { N_QUEUED = 10000, N_SLOTS = N_QUEUED + 16, N_WARM = 2000, N_STEPS = 8000, N_RUNS = 3 };
+enum { N_BUSY = 4, COHORT = 8, COLD_BYTES = 8 << 20 };
 
-struct bench {
+enum part { PLAN, SAW, VIEW, DECISION, STEP, N_PARTS };
+static const char *const part_names[N_PARTS] = { "plan", "saw", "view", "decision", "step" };
+
+struct setting {
+    const char *name;
     const struct schedule_policy *policy;
-    void *state;
-    struct kv *kv;
-    struct schedule_view view;
-    struct schedule_service services[N_SERVICES];
-    uint32_t running[N_SERVICES][N_SLOTS], last[N_SERVICES];
-    struct request requests[N_SLOTS];
-    int32_t n_table_blocks[N_SLOTS];
-    uint32_t free_slots[N_SLOTS], n_free;
-    bool lane_is_busy[1];
-    struct schedule_plan plan;
-    int32_t n_new[LIMIT_BATCH_ITEMS], n_computed[LIMIT_BATCH_ITEMS];
-    struct kv_need needs[LIMIT_BATCH_ITEMS];
+    int32_t chunk_tokens;
+    bool is_default;
+    int n_busy, n_idle;
+};
+struct bench {
+    const struct setting *setting;
+    struct engine *engine;
     struct rng rng;
     uint64_t n_ids;
-    int64_t n_items, n_preempts, plan_now_ns, saw_now_ns;
+    int64_t now_ns;
+    uint32_t n_alive;
+    /* The executor: one batch on lane 0, or one per lane. */
+    const struct request *requests;
+    struct flight {
+        struct batch batch;
+        int64_t begin_ns, end_ns;
+    } flights[LIMIT_LANES];
+    int32_t n_new[LIMIT_BATCH_ITEMS];
+    /* Of this step. */
+    int64_t ns[N_PARTS], aside_ns;
+    int64_t n_items, n_preempts;
+};
+struct times {
+    int64_t ns[N_PARTS][N_STEPS];
+    int64_t n_items, n_preempts;
 };
 
-static void tell(struct bench *b, struct schedule_event event)
+/* One bench at a time: the functions below stand between the engine and the policy, and have no
+ * place for a pointer. */
+static struct bench *b;
+static volatile unsigned char *cold;
+
+/* ---- Between the engine and its policy, its queues: what is timed. ---- */
+
+static void timed_plan(const void *state, const struct schedule_view *view,
+                       struct schedule_plan *plan)
 {
     int64_t before = time_now_ns();
-    event.now_ns = b->view.now_ns;
-    b->policy->saw(b->state, &b->view, &event);
-    b->saw_now_ns += time_now_ns() - before;
+    b->setting->policy->plan(state, view, plan);
+    b->ns[PLAN] += time_now_ns() - before;
+    b->n_preempts += plan->n_preempts;
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        b->n_items += plan->batches[i].n_items;
 }
 
-static void wait_last(struct bench *b, uint32_t slot)
+static void timed_saw(void *state, const struct schedule_view *view,
+                      const struct schedule_event *event)
 {
-    struct request *r = &b->requests[slot];
-    struct schedule_service *s = &b->services[r->service];
-    r->next = SCHEDULE_NONE;
-    r->prev = b->last[r->service];
-    r->state = REQUEST_WAITING;
-    if (r->prev == SCHEDULE_NONE)
-        s->first_waiting = slot;
-    else
-        b->requests[r->prev].next = slot;
-    b->last[r->service] = slot;
-    s->n_waiting++;
+    int64_t before = time_now_ns();
+    b->setting->policy->saw(state, view, event);
+    b->ns[SAW] += time_now_ns() - before;
 }
 
-static void wait_first(struct bench *b, uint32_t slot)
+/* The linker puts these in the place of the engine's own calls (--wrap). */
+void __real_engine_queue_wait(struct engine *e, uint32_t slot);
+void __wrap_engine_queue_wait(struct engine *e, uint32_t slot);
+void __real_engine_queue_start(struct engine *e, uint32_t slot);
+void __wrap_engine_queue_start(struct engine *e, uint32_t slot);
+void __real_engine_queue_preempt(struct engine *e, uint32_t slot);
+void __wrap_engine_queue_preempt(struct engine *e, uint32_t slot);
+void __real_engine_queue_end(struct engine *e, uint32_t slot, enum service_what what,
+                             enum service_why why);
+void __wrap_engine_queue_end(struct engine *e, uint32_t slot, enum service_what what,
+                             enum service_why why);
+
+void __real_kv_release(struct kv *kv, uint32_t slot);
+void __wrap_kv_release(struct kv *kv, uint32_t slot);
+void __real_engine_say(struct engine *e, uint32_t slot);
+void __wrap_engine_say(struct engine *e, uint32_t slot);
+
+struct watch {
+    int64_t before, aside;
+};
+static struct watch watch_begin(void)
 {
-    struct request *r = &b->requests[slot];
-    struct schedule_service *s = &b->services[r->service];
-    r->prev = SCHEDULE_NONE;
-    r->next = s->first_waiting;
-    r->state = REQUEST_WAITING;
-    if (r->next == SCHEDULE_NONE)
-        b->last[r->service] = slot;
-    else
-        b->requests[r->next].prev = slot;
-    s->first_waiting = slot;
-    s->n_waiting++;
+    return (struct watch){ time_now_ns(), b->ns[SAW] + b->aside_ns };
+}
+static void watch_end(struct watch watch)
+{
+    b->ns[VIEW] += time_now_ns() - watch.before - (b->ns[SAW] + b->aside_ns - watch.aside);
 }
 
-static int32_t length(struct bench *b, double log_mean)
+/* Blocks that come back and what is said on the way are none of the view's. */
+void __wrap_kv_release(struct kv *kv, uint32_t slot)
+{
+    int64_t before = time_now_ns();
+    __real_kv_release(kv, slot);
+    b->aside_ns += time_now_ns() - before;
+}
+void __wrap_engine_say(struct engine *e, uint32_t slot)
+{
+    int64_t before = time_now_ns();
+    __real_engine_say(e, slot);
+    b->aside_ns += time_now_ns() - before;
+}
+
+void __wrap_engine_queue_wait(struct engine *e, uint32_t slot)
+{
+    struct watch watch = watch_begin();
+    __real_engine_queue_wait(e, slot);
+    watch_end(watch);
+}
+void __wrap_engine_queue_start(struct engine *e, uint32_t slot)
+{
+    struct watch watch = watch_begin();
+    __real_engine_queue_start(e, slot);
+    watch_end(watch);
+}
+void __wrap_engine_queue_preempt(struct engine *e, uint32_t slot)
+{
+    struct watch watch = watch_begin();
+    __real_engine_queue_preempt(e, slot);
+    watch_end(watch);
+}
+void __wrap_engine_queue_end(struct engine *e, uint32_t slot, enum service_what what,
+                             enum service_why why)
+{
+    struct watch watch = watch_begin();
+    __real_engine_queue_end(e, slot, what, why);
+    watch_end(watch);
+}
+
+/* ---- An executor that computes nothing. ---- */
+
+static void exec_attach(void *self, const struct engine_exec_view *view)
+{
+    (void)self;
+    b->requests = view->requests;
+}
+
+static void exec_begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
+{
+    (void)self;
+    (void)n_rounds;
+    struct flight *flight = &b->flights[batches->lane];
+    CHECK(n_batches == 1 && n_rounds >= 1 && flight->end_ns == 0);
+    *flight = (struct flight){ batches[0], b->now_ns, b->now_ns };
+    int64_t ns = 11000000;
+    for (int32_t i = 0; i < flight->batch.n_items; i++) {
+        const struct batch_item *item = &flight->batch.items[i];
+        ns += item->n_tokens * INT64_C(70000) + b->requests[item->slot].n_tokens * INT64_C(374);
+    }
+    flight->end_ns += ns;
+}
+
+static void exec_cut(void *self, uint16_t lane)
+{
+    (void)self;
+    (void)lane;
+}
+
+static bool exec_poll(void *self, struct engine_exec_done *done)
+{
+    (void)self;
+    for (int lane = 0; lane < LIMIT_LANES; lane++) {
+        struct flight *flight = &b->flights[lane];
+        if (flight->end_ns == 0 || flight->end_ns > b->now_ns)
+            continue;
+        for (int32_t i = 0; i < flight->batch.n_items; i++) {
+            const struct batch_item *item = &flight->batch.items[i];
+            b->n_new[i] = engine_exec_progress(&b->requests[item->slot], item->n_tokens, 1).n_new;
+        }
+        *done = (struct engine_exec_done){ .batch = flight->batch.id,
+                                           .n_steps = 1,
+                                           .begin_ns = flight->begin_ns,
+                                           .end_ns = flight->end_ns,
+                                           .n_new = b->n_new };
+        flight->end_ns = 0;
+        return true;
+    }
+    return false;
+}
+
+static int exec_wait_fd(void *self)
+{
+    (void)self;
+    return -1;
+}
+
+static int64_t exec_next_ns(void *self)
+{
+    int64_t next = TIME_NEVER;
+    (void)self;
+    for (int lane = 0; lane < LIMIT_LANES; lane++)
+        if (b->flights[lane].end_ns != 0)
+            next = min_i64(next, b->flights[lane].end_ns);
+    return next;
+}
+
+/* ---- The load. ---- */
+
+static bool emit(void *self, const struct service_event *event, const void *payload)
+{
+    (void)self;
+    (void)payload;
+    b->n_alive -= event->what == SERVICE_ENDED;
+    return true;
+}
+
+static int32_t length(double log_mean)
 {
     return 1 + (int32_t)min_i64(4000, (int64_t)num_exp(log_mean + 0.8 * rng_normal(&b->rng)));
 }
 
-static void arrive(struct bench *b)
+static void arrive(void)
 {
-    uint32_t slot = b->free_slots[--b->n_free];
-    uint16_t service = (uint16_t)rng_below(&b->rng, N_SERVICES);
-    int32_t n_prompt = length(b, service % 2 == 0 ? 5 : 4.3);
-    b->requests[slot] =
-        (struct request){ .id = ++b->n_ids,
-                          .service = service,
-                          .n_prompt = n_prompt,
-                          .n_tokens = n_prompt,
-                          .n_tokens_max = n_prompt + length(b, service % 2 == 0 ? 3.8 : 5.6),
-                          .deadline_ns = TIME_NEVER,
-                          .arrived_ns = b->view.now_ns,
-                          .served_ns = b->view.now_ns };
-    wait_last(b, slot);
-    tell(b, (struct schedule_event){ .what = SCHEDULE_ARRIVED, .slot = slot });
-}
-
-static void start(struct bench *b, uint32_t slot)
-{
-    struct request *r = &b->requests[slot];
-    struct schedule_service *s = &b->services[r->service];
-    if (r->state == REQUEST_RUNNING)
-        return;
-    if (r->prev == SCHEDULE_NONE)
-        s->first_waiting = r->next;
-    else
-        b->requests[r->prev].next = r->next;
-    if (r->next == SCHEDULE_NONE)
-        b->last[r->service] = r->prev;
-    else
-        b->requests[r->next].prev = r->prev;
-    s->n_waiting--;
-    r->state = REQUEST_RUNNING;
-    b->running[r->service][s->n_running++] = slot;
-}
-
-static void stop(struct bench *b, uint32_t slot)
-{
-    uint16_t service = b->requests[slot].service;
-    struct schedule_service *s = &b->services[service];
-    uint32_t i = 0;
-    while (b->running[service][i] != slot)
-        i++;
-    s->n_running--;
-    memmove(&b->running[service][i], &b->running[service][i + 1],
-            (s->n_running - i) * sizeof(uint32_t));
-    kv_release(b->kv, slot);
-    b->n_table_blocks[slot] = 0;
-    b->requests[slot].n_computed = 0;
-}
-
-static void end(struct bench *b, uint32_t slot)
-{
-    tell(b, (struct schedule_event){ .what = SCHEDULE_GONE, .slot = slot });
-    stop(b, slot);
-    b->free_slots[b->n_free++] = slot;
-}
-
-static void run(struct bench *b, const struct batch *batch)
-{
-    int64_t n_new = 0, n_context = 0;
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct batch_item *item = &batch->items[i];
-        b->needs[i] =
-            (struct kv_need){ item->slot, b->requests[item->slot].n_computed + item->n_tokens, 0 };
+    const struct setting *setting = b->setting;
+    uint64_t id = ++b->n_ids;
+    uint16_t service = (uint16_t)rng_below(&b->rng, (uint32_t)setting->n_busy);
+    if (strcmp(setting->policy->name, "cohort") == 0)
+        service = (uint16_t)(rng_at(2, 0, id / COHORT) % (uint64_t)setting->n_busy);
+    int32_t n_prompt = length(service % 2 == 0 ? 5 : 4.3);
+    struct request r = { .id = id,
+                         .service = service,
+                         .n_prompt = n_prompt,
+                         .n_tokens = n_prompt,
+                         .n_tokens_max = n_prompt + length(service % 2 == 0 ? 3.8 : 5.6),
+                         .deadline_ns = TIME_NEVER,
+                         .arrived_ns = b->now_ns };
+    if (setting->is_default && service % 2 == 1)
+        r.deadline_ns = b->now_ns + 36000 * TIME_NS_PER_S;
+    if (strcmp(setting->policy->name, "cohort") == 0) {
+        r.cohort = (uint32_t)(1 + id / COHORT);
+        r.n_cohort = COHORT;
     }
-    CHECK(kv_reserve(b->kv, batch->service, b->needs, batch->n_items));
-    for (int32_t i = 0; i < batch->n_items; i++)
-        start(b, batch->items[i].slot);
-    tell(b, (struct schedule_event){ .what = SCHEDULE_STARTED, .batch = batch });
-    for (int32_t i = 0; i < batch->n_items; i++) {
-        const struct batch_item *item = &batch->items[i];
-        struct request *r = &b->requests[item->slot];
-        n_new += item->n_tokens;
-        n_context += r->n_tokens;
-        (void)kv_table(b->kv, item->slot, &b->n_table_blocks[item->slot]);
-        r->n_computed += b->n_computed[i] = item->n_tokens;
-        b->n_new[i] = r->n_computed == r->n_tokens;
-        r->n_tokens += b->n_new[i];
-    }
-    int64_t elapsed_ns = 11000000 + n_new * 70000 + n_context * 374;
-    b->view.now_ns += elapsed_ns;
-    for (int32_t i = 0; i < batch->n_items; i++)
-        b->requests[batch->items[i].slot].served_ns = b->view.now_ns;
-    tell(b, (struct schedule_event){ .what = SCHEDULE_DONE,
-                                     .batch = batch,
-                                     .n_steps = 1,
-                                     .n_new = b->n_new,
-                                     .n_computed = b->n_computed,
-                                     .elapsed_ns = elapsed_ns });
-    for (int32_t i = 0; i < batch->n_items; i++)
-        if (b->requests[batch->items[i].slot].n_tokens >=
-            b->requests[batch->items[i].slot].n_tokens_max)
-            end(b, batch->items[i].slot);
-    b->n_items += batch->n_items;
+    CHECK(engine_submit(b->engine, &r, NULL, b->now_ns));
+    b->n_alive++;
 }
 
-static void step(struct bench *b)
+static struct perf perf_of(int service)
 {
-    struct schedule_plan *plan = &b->plan;
-    b->plan_now_ns = b->saw_now_ns = 0;
-    do {
-        int64_t before = time_now_ns();
-        b->policy->plan(b->state, &b->view, plan);
-        b->plan_now_ns += time_now_ns() - before;
-        for (int32_t k = 0; k < plan->n_preempts; k++) {
-            stop(b, plan->preempts[k]);
-            wait_first(b, plan->preempts[k]);
-            tell(b,
-                 (struct schedule_event){ .what = SCHEDULE_PREEMPTED, .slot = plan->preempts[k] });
-        }
-        b->n_preempts += plan->n_preempts;
-    } while (plan->n_batches == 0 && plan->n_preempts > 0);
-    for (int32_t k = 0; k < plan->n_batches; k++)
-        run(b, &plan->batches[k]);
-    while (N_SLOTS - b->n_free < N_QUEUED)
-        arrive(b);
+    return (struct perf){ .floor_ps = 13900000000,
+                          .c1_ps = service % 2 == 0 ? 3400000000 : 6100000000,
+                          .k1_ps = service % 2 == 0 ? 73800000 : 138000000,
+                          .c3_ps = { 11440000000, 8580000000 },
+                          .c2_ps = { 30000000, 75900000 },
+                          .k2_ps = { 374000, 354000 },
+                          .b_switch = 64,
+                          .prefill_scale = 1,
+                          .decode_scale = 1 };
 }
 
-static struct kv *open_pool(void)
+static void open_engine(const struct schedule_policy *timed, const struct schedule_config *config)
 {
-    struct kv_service_options services[N_SERVICES] = { 0 };
-    struct kv_layout layouts[N_SERVICES];
-    int64_t bytes[N_SERVICES] = { 524288, 819200, 524288, 819200 };
+    const struct setting *setting = b->setting;
+    int n = setting->n_busy + setting->n_idle;
+    struct kv_layout layouts[LIMIT_SERVICES];
+    struct service_spec *specs = mem_take((size_t)n * sizeof(*specs));
+    int64_t bytes[LIMIT_SERVICES], unit;
     double waste;
-    int64_t unit = kv_choose_layout(N_SERVICES, bytes, 16 << 20, layouts, &waste);
-    for (int i = 0; i < N_SERVICES; i++)
-        services[i].layout = layouts[i];
-    struct kv_options options = { .pool_bytes_max = INT64_C(160) << 30,
-                                  .pool_bytes = INT64_C(160) << 30,
-                                  .unit_bytes = unit,
-                                  .n_services = N_SERVICES,
-                                  .services = services,
-                                  .n_requests_max = N_SLOTS,
-                                  .n_tokens_max = 8192,
-                                  .is_virtual = true };
-    return kv_open(&options);
-}
-
-static void open_services(struct bench *b)
-{
-    for (int i = 0; i < N_SERVICES; i++) {
-        b->last[i] = SCHEDULE_NONE;
-        b->services[i] = (struct schedule_service){
-            .is_open = true,
-            .first_waiting = SCHEDULE_NONE,
-            .running = b->running[i],
-            .perf = { .floor_ps = 13900000000,
-                      .c1_ps = 3400000000,
-                      .k1_ps = 73800000,
-                      .c3_ps = { 11440000000, 8580000000 },
-                      .c2_ps = { 30000000, 75900000 },
-                      .k2_ps = { 374000, 354000 },
-                      .b_switch = 64,
-                      .prefill_scale = 1,
-                      .decode_scale = 1 },
-            .rate_per_s = 1,
-            .n_prompt_mean = 200,
-            .n_output_mean = i % 2 == 0 ? 60 : 370,
-            .solo_ns = (i % 2 == 0 ? 700 : 4300) * TIME_NS_PER_MS,
-            .solo_deviation_ns = 300 * TIME_NS_PER_MS,
-        };
+    for (int i = 0; i < n; i++) {
+        bytes[i] = i % 2 == 0 ? 524288 : 819200;
+        if (setting->is_default && i % 2 == 0)
+            specs[i].slo.tpot_ns = 200 * TIME_NS_PER_MS;
     }
+    unit = kv_choose_layout(n, bytes, 16 << 20, layouts, &waste);
+    struct engine_options options = {
+        .memory_bytes = INT64_C(160) << 30,
+        .n_requests_max = N_SLOTS,
+        .n_tokens_max = 8192,
+        .n_lanes = 1,
+        .n_services = n,
+        .services = specs,
+        .layouts = layouts,
+        .kv_unit_bytes = unit,
+        .is_virtual = true,
+        .policy = timed,
+        .config = config,
+        .exec = { b, exec_attach, exec_begin, exec_cut, exec_poll, exec_wait_fd, exec_next_ns },
+        .says_little = true,
+        .emit = emit,
+        .emit_self = b,
+    };
+    b->engine = engine_open(&options);
+    for (int i = 0; i < n; i++) {
+        struct engine_room room;
+        struct perf perf = perf_of(i);
+        CHECK(engine_make_room(b->engine, i, 0, 0, 0, &room));
+        engine_open_service(b->engine, i, &perf, 0);
+    }
+    mem_give(specs);
 }
 
-static int compare(const void *a, const void *b)
+/* ---- Measuring. ---- */
+
+static void step(void)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    for (int p = 0; p < N_PARTS; p++)
+        b->ns[p] = 0;
+    for (size_t i = 0; cold != NULL && i < COLD_BYTES; i += 64)
+        cold[i]++;
+    int64_t before = time_now_ns();
+    int64_t next = engine_step(b->engine, b->now_ns);
+    while (b->n_alive < N_QUEUED)
+        arrive();
+    b->ns[STEP] = time_now_ns() - before;
+    b->ns[DECISION] = b->ns[PLAN] + b->ns[SAW] + b->ns[VIEW];
+    CHECK(next != TIME_NEVER);
+    b->now_ns = max_i64(next, b->now_ns);
 }
 
-struct times {
-    int64_t plan_ns[N_STEPS], saw_ns[N_STEPS], both_ns[N_STEPS];
-    int64_t n_items, n_preempts;
-};
-
-static void keep_least(int64_t *least, int64_t now)
+static struct schedule_config config_of(const struct setting *setting)
 {
-    *least = *least == 0 ? now : min_i64(*least, now);
-}
-
-static void measure_once(const struct schedule_policy *policy, int32_t chunk_tokens,
-                         struct times *times)
-{
-    struct bench *b = mem_take(sizeof(*b));
-    struct schedule_limits limits = { N_SERVICES, N_SLOTS, 1 };
+    static const char *const preset[] = { "promotes_slack=1", "guards_tpot=1", "chunk_tokens=2048",
+                                          "starve_factor=30" };
     struct schedule_config config;
     schedule_config_init(&config);
+    for (size_t i = 0; i < COUNT_OF(preset) && setting->is_default; i++)
+        CHECK(schedule_config_set(&config, preset[i], NULL) == STATUS_OK);
+    if (setting->chunk_tokens > 0)
+        config.chunk_tokens = setting->chunk_tokens;
     config.n_rounds_max = 1;
-    config.chunk_tokens = chunk_tokens;
-    b->policy = policy;
-    b->state = mem_take(policy->state_bytes(&limits));
-    policy->open(b->state, &limits, &config);
-    b->kv = open_pool();
-    open_services(b);
+    return config;
+}
+
+static void run_once(const struct setting *setting, struct times *times)
+{
+    struct schedule_policy timed = *setting->policy;
+    struct schedule_config config = config_of(setting);
+    timed.plan = timed_plan;
+    timed.saw = timed_saw;
+    b = mem_take(sizeof(*b));
+    b->setting = setting;
     rng_init(&b->rng, 1, 0);
-    for (b->n_free = 0; b->n_free < N_SLOTS; b->n_free++)
-        b->free_slots[b->n_free] = N_SLOTS - 1 - b->n_free;
-    b->view = (struct schedule_view){ .n_services = N_SERVICES,
-                                      .n_lanes = 1,
-                                      .services = b->services,
-                                      .requests = b->requests,
-                                      .kv = kv_budget(b->kv),
-                                      .n_table_blocks = b->n_table_blocks,
-                                      .lane_is_busy = b->lane_is_busy };
-    b->plan =
-        (struct schedule_plan){ .batches = mem_take(LIMIT_BATCHES * sizeof(struct batch)),
-                                .items = mem_take(LIMIT_BATCH_ITEMS * sizeof(struct batch_item)),
-                                .n_items_max = LIMIT_BATCH_ITEMS,
-                                .preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(uint32_t)),
-                                .swaps = mem_take(LIMIT_BATCH_ITEMS * sizeof(bool)) };
-    while (N_SLOTS - b->n_free < N_QUEUED)
-        arrive(b);
+    open_engine(&timed, &config);
+    while (b->n_alive < N_QUEUED)
+        arrive();
+    for (int i = 0; i < N_WARM; i++)
+        step();
+    b->n_items = b->n_preempts = 0;
     for (int i = 0; i < N_STEPS; i++) {
-        step(b);
-        keep_least(&times->plan_ns[i], b->plan_now_ns);
-        keep_least(&times->saw_ns[i], b->saw_now_ns);
-        keep_least(&times->both_ns[i], b->plan_now_ns + b->saw_now_ns);
+        step();
+        for (int p = 0; p < N_PARTS; p++)
+            times->ns[p][i] =
+                times->ns[p][i] == 0 ? b->ns[p] : min_i64(times->ns[p][i], b->ns[p]);
     }
     times->n_items = b->n_items;
     times->n_preempts = b->n_preempts;
-    kv_close(b->kv);
-    mem_give(b->plan.batches);
-    mem_give(b->plan.items);
-    mem_give(b->plan.preempts);
-    mem_give(b->plan.swaps);
-    mem_give(b->state);
+    engine_close(b->engine);
     mem_give(b);
 }
 
-static void measure(const struct schedule_policy *policy, int32_t chunk_tokens)
+static int compare(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, c = *(const int64_t *)y;
+    return (a > c) - (a < c);
+}
+
+/* Runs it; returns the mean decision in microseconds. */
+static double measure(const struct setting *setting, bool prints)
 {
     struct times *times = mem_take(sizeof(*times));
+    double sum = 0;
     for (int i = 0; i < N_RUNS; i++)
-        measure_once(policy, chunk_tokens, times);
-    qsort(times->both_ns, N_STEPS, sizeof(int64_t), compare);
-    qsort(times->plan_ns, N_STEPS, sizeof(int64_t), compare);
-    qsort(times->saw_ns, N_STEPS, sizeof(int64_t), compare);
-    const int64_t *columns[3] = { times->plan_ns, times->saw_ns, times->both_ns };
-    printf("%-10s %5d", policy->name, chunk_tokens);
-    for (int i = 0; i < 3; i++)
-        printf(" %7.2f %7.2f", (double)columns[i][N_STEPS / 2] / 1e3,
-               (double)columns[i][N_STEPS * 99 / 100] / 1e3);
-    printf(" %7.0f %9lld\n", (double)times->n_items / N_STEPS, (long long)times->n_preempts);
+        run_once(setting, times);
+    for (int i = 0; i < N_STEPS; i++)
+        sum += (double)times->ns[DECISION][i];
+    if (prints)
+        printf("%-11s %5d %8d", setting->name, setting->chunk_tokens, setting->n_busy);
+    for (int p = 0; p < N_PARTS && prints; p++) {
+        qsort(times->ns[p], N_STEPS, sizeof(int64_t), compare);
+        if (p >= DECISION)
+            printf(" | %5.1f %5.1f %6.1f", (double)times->ns[p][N_STEPS / 2] / 1e3,
+                   (double)times->ns[p][N_STEPS * 99 / 100] / 1e3,
+                   (double)times->ns[p][N_STEPS - 1] / 1e3);
+        else
+            printf(" | %5.1f %5.1f", (double)times->ns[p][N_STEPS / 2] / 1e3,
+                   (double)times->ns[p][N_STEPS * 99 / 100] / 1e3);
+    }
+    if (prints)
+        printf(" | %7.0f %8lld\n", (double)times->n_items / N_STEPS, (long long)times->n_preempts);
+    fflush(stdout);
     mem_give(times);
+    return sum / N_STEPS / 1e3;
+}
+
+static void print_head(void)
+{
+    printf("%d queued, %d steps, us: p50 p99 (and longest) of plan, saw, upkeep of the view, these "
+           "three, a whole step\n",
+           N_QUEUED, N_STEPS);
+    printf("policy      chunk services");
+    for (int p = 0; p < N_PARTS; p++)
+        printf(" | %-*s", p >= DECISION ? 18 : 11, part_names[p]);
+    printf(" | items/b preempts\n");
+}
+
+static void measure_idle(const struct setting *all, int n)
+{
+    static const int n_idle[] = { 0, 20, LIMIT_SERVICES - N_BUSY };
+    printf("\nmean decision, us, of %d busy services among idle ones, and its ratio to none\n",
+           N_BUSY);
+    printf("policy     ");
+    for (size_t k = 0; k < COUNT_OF(n_idle); k++)
+        printf(" | %4d idle  ratio", n_idle[k]);
+    for (int i = 0; i < n; i++) {
+        double first = 0;
+        printf("\n%-11s", all[i].name);
+        for (size_t k = 0; k < COUNT_OF(n_idle); k++) {
+            struct setting setting = all[i];
+            setting.n_busy = N_BUSY;
+            setting.n_idle = n_idle[k];
+            double mean = measure(&setting, false);
+            first = k == 0 ? mean : first;
+            printf(" | %9.2f %6.3f", mean, mean / first);
+        }
+    }
+    printf("\n");
 }
 
 int main(int argc, char **argv)
 {
-    int n;
+    int n, n_settings = 0;
     const struct schedule_policy *const *all = schedule_all(&n);
-    printf("%d queued, %d services, %d steps; microseconds of plan and of saw (all events of a "
-           "step)\n",
-           N_QUEUED, N_SERVICES, N_STEPS);
-    printf("policy     chunk  plan50  plan99   saw50   saw99  both50  both99 items/b  preempts\n");
-    for (int i = 0; i < n; i++) {
+    struct setting settings[64];
+    if (argc > 1 && strcmp(argv[1], "--cold") == 0) {
+        cold = mem_take(COLD_BYTES);
+        argc--;
+        argv++;
+    }
+    for (int i = 0; i < n && n_settings < (int)COUNT_OF(settings) - 1; i++) {
         if (argc > 1 && strcmp(argv[1], all[i]->name) != 0)
             continue;
-        measure(all[i], 0);
-        measure(all[i], 512);
+        settings[n_settings++] = (struct setting){ all[i]->name, all[i], 0, false, N_BUSY, 0 };
     }
+    if (argc <= 1 || strcmp(argv[1], "default") == 0)
+        settings[n_settings++] =
+            (struct setting){ "default", schedule_find("value"), 0, true, N_BUSY, 0 };
+    print_head();
+    for (int i = 0; i < n_settings; i++) {
+        static const int n_busy[] = { N_BUSY, LIMIT_SERVICES };
+        for (size_t k = 0; k < COUNT_OF(n_busy); k++) {
+            struct setting setting = settings[i];
+            setting.n_busy = n_busy[k];
+            (void)measure(&setting, true);
+            setting.chunk_tokens = 512;
+            (void)measure(&setting, true);
+        }
+    }
+    measure_idle(settings, n_settings);
     return 0;
 }

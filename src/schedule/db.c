@@ -263,13 +263,11 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
     return FILLED_NOTHING;
 }
 
-static enum schedule_filled serve_first(struct schedule_fill *fill, const struct db *db,
-                                        unsigned parts)
+static enum schedule_filled serve_best(struct schedule_fill *fill, const struct db *db,
+                                       unsigned parts)
 {
     const struct schedule_view *view = fill->view;
     uint64_t tried[2] = { 0, 0 };
-    if (db_has_guards(db->variant) && db->config.guards_tpot)
-        fill->prefill_ps_most = stall_ps_most(view);
     if (db->variant == DB_VALUE)
         return serve_most_valued(fill, db, parts);
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
@@ -288,6 +286,19 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
         }
     }
     return FILLED_NOTHING;
+}
+
+static enum schedule_filled serve_first(struct schedule_fill *fill, const struct db *db,
+                                        unsigned parts)
+{
+    if (db_has_guards(db->variant) && db->config.guards_tpot)
+        fill->prefill_ps_most = stall_ps_most(fill->view);
+    enum schedule_filled filled = serve_best(fill, db, parts);
+    if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX) {
+        fill->prefill_ps_most = INT64_MAX; /* nobody can decode: there is nobody to stall */
+        filled = serve_best(fill, db, parts);
+    }
+    return filled;
 }
 
 /* A hold of mlfq ends with the step in which somebody sinks to the next level, and when those that

@@ -374,8 +374,7 @@ static void run_once(const struct setting *setting, struct times *times)
     for (int i = 0; i < N_STEPS; i++) {
         step();
         for (int p = 0; p < N_PARTS; p++)
-            times->ns[p][i] =
-                times->ns[p][i] == 0 ? b->ns[p] : min_i64(times->ns[p][i], b->ns[p]);
+            times->ns[p][i] = times->ns[p][i] == 0 ? b->ns[p] : min_i64(times->ns[p][i], b->ns[p]);
     }
     times->n_items = b->n_items;
     times->n_preempts = b->n_preempts;

@@ -138,7 +138,7 @@ static void every_plan_is_legal_and_every_request_ends(void **state)
     const struct schedule_policy *const *all = schedule_all(&n);
     for (int i = 0; i < n; i++) {
         int64_t n_holds = 0;
-        for (uint64_t round = 0; round < 40; round++) {
+        for (uint64_t round = 0; round < 60; round++) {
             uint64_t with = serve(all[i], seed, round, true, &n_holds);
             int64_t none = 0;
             if (serve(all[i], seed, round, false, &none) != with)

@@ -15,7 +15,7 @@
 #pragma once
 #include "place/layers.h"
 
-enum { LAYERS_FRONT_STATES_MAX = 1 << 22 };
+enum { LAYERS_FRONT_STATES_MAX = 1 << 21 };
 
 struct layers_front {
     int32_t n_max;         /* devices that a plan may have */

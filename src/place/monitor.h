@@ -1,0 +1,63 @@
+/* What services do now: rates, lengths, latencies, attainment and the pace of engines, over a
+ * sliding window. What planners, scaling and re-placement read, in the simulator and live alike.
+ *
+ * A window is a ring of bins, so that forgetting is dropping a bin: a reading covers the bins that
+ * are over and the one being filled, MONITOR_BINS - 1 to MONITOR_BINS bins long once it is full.
+ * All memory is given at the start; nothing here reads a clock. */
+#pragma once
+#include "core/coefficients.h"
+#include "core/limits.h"
+
+enum { MONITOR_BINS = 32 };
+
+struct monitor_sum { /* of values: n, sum and sum of squares */
+    int64_t n;
+    double sum, squares;
+};
+struct monitor_bin {
+    int64_t n_arrived, n_done, n_failed, n_met;
+    struct monitor_sum prompt, output; /* tokens */
+    struct monitor_sum ttft_s, latency_s, normalized, solo_s;
+    double latency_s_max;
+};
+struct monitor_service {
+    struct monitor_bin bins[MONITOR_BINS];
+    struct perf perf; /* as last reported; all zero: not yet */
+};
+struct monitor {
+    int64_t bin_ns, begin_ns;
+    int64_t bin; /* the one being filled, counted from begin_ns */
+    int32_t n_services;
+    struct monitor_service *services; /* the caller's: (n_services) */
+};
+/* services: memory for n_services. The window is MONITOR_BINS bins of bin_ns. */
+void monitor_init(struct monitor *monitor, struct monitor_service *services, int32_t n_services,
+                  int64_t bin_ns, int64_t now_ns);
+/* Times only go forwards: what comes late counts to the bin that is open. */
+void monitor_arrived(struct monitor *monitor, int32_t service, int64_t now_ns, int32_t n_prompt);
+struct monitor_end { /* how a request ended */
+    int64_t now_ns, latency_ns, ttft_ns;
+    int64_t solo_ns; /* what it takes alone; 0: not known */
+    int32_t n_output;
+    bool is_done; /* stopped or with all its tokens; failed and refused ones are misses */
+    bool is_met;  /* its targets */
+};
+void monitor_ended(struct monitor *monitor, int32_t service, const struct monitor_end *end);
+/* An engine's model of its batches, as corrected. */
+void monitor_profile(struct monitor *monitor, int32_t service, const struct perf *perf);
+
+struct monitor_mean {
+    int64_t n;
+    double mean, deviation; /* of the population; 0 when n is 0 */
+};
+struct monitor_reading {
+    double window_s; /* that it covers */
+    double rate;     /* arrivals per second */
+    int64_t n_done, n_failed;
+    struct monitor_mean prompt, output, ttft_s, latency_s, normalized, solo_s;
+    double latency_s_max;
+    double attainment; /* of those that ended; 1 when none did */
+    struct perf perf;
+};
+void monitor_read(struct monitor *monitor, int32_t service, int64_t now_ns,
+                  struct monitor_reading *out);

@@ -125,7 +125,7 @@ struct scale_order scale_tick(struct scale *scale, const struct scale_config *co
     if (scale->cusum.mean < 0)
         return order;
     order.rate = scale->cusum.mean * 1e9 / (double)config->bin_ns * (1 + config->headroom);
-    int32_t n = clamp(config, workers_count(&config->line, order.rate));
+    int32_t n = clamp(config, place_workers_count(&config->line, order.rate));
     if (n > n_workers) {
         went_up(scale, now_ns);
         order.n_wanted = n;

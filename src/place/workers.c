@@ -67,8 +67,8 @@ static struct workers_answer answer_of(const struct workers_ask *ask,
     return a;
 }
 
-int workers_configure(const struct workers_ask *ask, const struct workers_option *options, int n,
-                      struct workers_answer *answers)
+int place_workers_configure(const struct workers_ask *ask, const struct workers_option *options,
+                            int n, struct workers_answer *answers)
 {
     int best = -1;
     for (int i = 0; i < n; i++) {
@@ -84,15 +84,15 @@ int workers_configure(const struct workers_ask *ask, const struct workers_option
 
 /* ---- Equation 5. ---- */
 
-int64_t workers_step_ps(const struct workers_split *split, int32_t n_devices)
+int64_t place_workers_step_ps(const struct workers_split *split, int32_t n_devices)
 {
     double n = n_devices;
     double ps = split->k4_ps / n + split->c4_ps + split->ka_ps * (n - 1) / n;
     return ps > 0 ? (int64_t)num_floor(ps + 0.5) : 0;
 }
 
-bool workers_fit_split(const int32_t *n_devices, const int64_t *compute_ps,
-                       const int64_t *reduce_ps, int n, struct workers_split *out)
+bool place_workers_fit_split(const int32_t *n_devices, const int64_t *compute_ps,
+                             const int64_t *reduce_ps, int n, struct workers_split *out)
 {
     static const bool is_nonnegative[2] = { true, true };
     double x[2 * WORKERS_OPTIONS_MAX], y[WORKERS_OPTIONS_MAX], weight[WORKERS_OPTIONS_MAX];
@@ -118,8 +118,8 @@ bool workers_fit_split(const int32_t *n_devices, const int64_t *compute_ps,
 
 /* ---- Equation 7. ---- */
 
-bool workers_fit(const struct workers_point *points, int n, double rate_min,
-                 struct workers_line *out)
+bool place_workers_fit(const struct workers_point *points, int n, double rate_min,
+                       struct workers_line *out)
 {
     double n_used = 0, rate = 0, workers = 0, rates = 0, both = 0;
     for (int i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ bool workers_fit(const struct workers_point *points, int n, double rate_min,
     return true;
 }
 
-double workers_rate_min(double mean, double deviation, double window_s, double part)
+double place_workers_rate_min(double mean, double deviation, double window_s, double part)
 {
     if (mean <= 0 || window_s <= 0 || part <= 0)
         return 0;
@@ -154,7 +154,7 @@ double workers_rate_min(double mean, double deviation, double window_s, double p
     return root * root / window_s;
 }
 
-int32_t workers_count(const struct workers_line *line, double rate)
+int32_t place_workers_count(const struct workers_line *line, double rate)
 {
     double at = rate < line->rate_min ? line->rate_min : rate;
     double n = line->k5 * at + line->c5;
@@ -166,10 +166,10 @@ int32_t workers_count(const struct workers_line *line, double rate)
 
 /* ---- Equation 8, corrected. ---- */
 
-struct workers_groups workers_group(const struct workers_line *line, double rate, double rate_max,
-                                    double part)
+struct workers_groups place_workers_group(const struct workers_line *line, double rate,
+                                          double rate_max, double part)
 {
-    struct workers_groups g = { 1, workers_count(line, rate), 0, false };
+    struct workers_groups g = { 1, place_workers_count(line, rate), 0, false };
     int32_t alone = g.n_workers;
     if (rate <= rate_max || rate_max <= 0 || part <= 0) {
         g.is_slow = rate_max <= 0;
@@ -183,7 +183,7 @@ struct workers_groups workers_group(const struct workers_line *line, double rate
     g.n_groups = (int32_t)(wanted < most ? wanted : most);
     struct workers_line own = *line;
     own.rate_min = 0; /* a group sees only its share, and the line's R is of a group's own window */
-    g.n_workers = g.n_groups * workers_count(&own, rate / g.n_groups);
+    g.n_workers = g.n_groups * place_workers_count(&own, rate / g.n_groups);
     g.n_workers = max_i32(g.n_workers, alone);
     g.n_extra = g.n_workers - alone;
     return g;

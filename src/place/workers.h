@@ -4,8 +4,8 @@
  * The best worker has the most throughput per device within the target of its decode steps: bounded
  * by its memory, where the batch that fills it is computed at its own pace, or by the target, where
  * the batch is the largest whose step lasts T_dec. Steps come from performance models per degree of
- * tensor parallelism, in the place of Equation 5, which workers_step_ps has for those who have only
- * its coefficients.
+ * tensor parallelism, in the place of Equation 5, which place_workers_step_ps has for those who
+ * have only its coefficients.
  *
  * Source: Aladdin, sections 4.1, 5.2 and appendix A; ALGORITHMS.md sections 3.2, 3.6, 3.7, D-14. */
 #pragma once
@@ -39,18 +39,18 @@ struct workers_answer { /* of one option */
 };
 /* Equation 6 for every option (answers: (n)), and the place of the best in them; of equals the
  * fewest devices. -1: none has room and meets the target. */
-int workers_configure(const struct workers_ask *ask, const struct workers_option *options, int n,
-                      struct workers_answer *answers);
+int place_workers_configure(const struct workers_ask *ask, const struct workers_option *options,
+                            int n, struct workers_answer *answers);
 /* Equation 5 with what All-reduce adds: k4 / n + c4 + ka (n - 1) / n. From times of whole steps
  * alone k4 and ka can't be told apart (1 / n, 1 and (n - 1) / n are dependent), so they are fitted
  * to steps without communication and to All-reduces, each by itself. */
 struct workers_split {
     double k4_ps, c4_ps, ka_ps;
 };
-int64_t workers_step_ps(const struct workers_split *split, int32_t n_devices);
+int64_t place_workers_step_ps(const struct workers_split *split, int32_t n_devices);
 /* compute_ps, reduce_ms: (n) times at n_devices. False: too few different degrees. */
-bool workers_fit_split(const int32_t *n_devices, const int64_t *compute_ps,
-                       const int64_t *reduce_ps, int n, struct workers_split *out) MUST_USE;
+bool place_workers_fit_split(const int32_t *n_devices, const int64_t *compute_ps,
+                             const int64_t *reduce_ps, int n, struct workers_split *out) MUST_USE;
 
 /* ---- How many workers. ---- */
 
@@ -63,13 +63,13 @@ struct workers_point {
     double n;    /* the fewest workers that met the target at it */
 };
 /* Least squares over points at rates above R; k5 >= 0. False: fewer than two different rates. */
-bool workers_fit(const struct workers_point *points, int n, double rate_min,
-                 struct workers_line *out) MUST_USE;
+bool place_workers_fit(const struct workers_point *points, int n, double rate_min,
+                       struct workers_line *out) MUST_USE;
 /* R: the least rate at which a window has so many requests that the mean of their lengths is within
  * `part` (0.1) of its true value at 95%: 1.96 deviation / (mean sqrt(n)) <= part. */
-double workers_rate_min(double mean, double deviation, double window_s, double part);
+double place_workers_rate_min(double mean, double deviation, double window_s, double part);
 /* Workers for a rate: at least 1. Below R, where the line may be far off, the most that R needs. */
-int32_t workers_count(const struct workers_line *line, double rate);
+int32_t place_workers_count(const struct workers_line *line, double rate);
 
 /* Distributed groups (appendix A), as corrected: each group places its share of the requests on its
  * own workers, so it rounds up by itself; with at most `part` (0.1) more workers in all, a group
@@ -80,5 +80,5 @@ struct workers_groups {
     bool is_slow;                /* no number of groups keeps both bounds: a pass takes longer */
 };
 /* rate_max: requests per second for which one group's pass takes as long as it may. */
-struct workers_groups workers_group(const struct workers_line *line, double rate, double rate_max,
-                                    double part);
+struct workers_groups place_workers_group(const struct workers_line *line, double rate,
+                                          double rate_max, double part);

@@ -52,7 +52,7 @@ static void test_equation_6(void **state)
      * Two: 1,400 bytes hold 7; the step lasts (10 + 7 * 1.2) / 2 = 9.2 ms; 7 / (2 * 9.2 ms) =
      * 380.43. */
     struct workers_ask ask = ask_of(0);
-    assert_int_equal(workers_configure(&ask, options, 2, a), 1);
+    assert_int_equal(place_workers_configure(&ask, options, 2, a), 1);
     assert_true(near(a[0].n_in_memory, 2) && near(a[1].n_in_memory, 7));
     assert_true(near(a[0].tokens_per_s, 2 / 0.0124));
     assert_true(near(a[1].tokens_per_s, 7 / (2 * 0.0092)));
@@ -60,17 +60,17 @@ static void test_equation_6(void **state)
     /* With 8 ms: two devices take B = (8 - 5) / 0.6 = 5 requests, 5 / (2 * 8 ms); one device is too
      * slow for its first. */
     ask = ask_of(8);
-    assert_int_equal(workers_configure(&ask, options, 2, a), 1);
+    assert_int_equal(place_workers_configure(&ask, options, 2, a), 1);
     assert_int_equal(a[0].bound, WORKERS_TOO_SLOW);
     assert_int_equal(a[1].bound, WORKERS_BY_TARGET);
     assert_true(near(a[1].n_in_target, 5));
     assert_true(near(a[1].tokens_per_s, 5 / (2 * 0.008)));
     /* With 5 ms not even one fits the step; with weights of 2,000 there is no room. */
     ask = ask_of(5);
-    assert_int_equal(workers_configure(&ask, options, 2, a), -1);
+    assert_int_equal(place_workers_configure(&ask, options, 2, a), -1);
     ask = ask_of(50);
     ask.weights_bytes = 2000;
-    assert_int_equal(workers_configure(&ask, options, 2, a), -1);
+    assert_int_equal(place_workers_configure(&ask, options, 2, a), -1);
     assert_int_equal(a[0].bound, WORKERS_NO_ROOM);
 }
 
@@ -82,11 +82,11 @@ static void test_prompts_and_price(void **state)
     struct workers_ask ask = ask_of(0);
     ask.counts_prefill = true; /* 30 ms of prompt over 200 tokens: 0.15 ms a step and request */
     ask.price = 3.6;           /* an hour: 0.001 a second */
-    assert_int_equal(workers_configure(&ask, options, 1, &a), 0);
+    assert_int_equal(place_workers_configure(&ask, options, 1, &a), 0);
     assert_true(near(a.tokens_per_s, 2 / 0.0127));
     assert_true(near(a.price_per_million, 0.001 * 1e6 * 0.0127 / 2));
     ask.is_safe = true; /* 300 bytes a request: 4 / 3 of one */
-    assert_int_equal(workers_configure(&ask, options, 1, &a), 0);
+    assert_int_equal(place_workers_configure(&ask, options, 1, &a), 0);
     assert_true(near(a.n_in_memory, 4.0 / 3));
 }
 
@@ -102,10 +102,10 @@ static void test_regimes(void **state)
     struct workers_answer a;
     struct workers_ask ask = ask_of(17);
     ask.device_bytes = 1 << 20;
-    assert_int_equal(workers_configure(&ask, options, 1, &a), 0);
+    assert_int_equal(place_workers_configure(&ask, options, 1, &a), 0);
     assert_true(near(a.n_in_target, 5)); /* 6 + 5 * 2.2 */
     ask.tpot_ns = 13600000;
-    assert_int_equal(workers_configure(&ask, options, 1, &a), 0);
+    assert_int_equal(place_workers_configure(&ask, options, 1, &a), 0);
     assert_true(near(a.n_in_target, 3)); /* 10 + 3 * 1.2 */
 }
 
@@ -119,12 +119,12 @@ static void test_equation_5(void **state)
         compute[i] = 80000000 / n[i] + 5000000;
         reduce[i] = 16000000 * (int64_t)(n[i] - 1) / n[i];
     }
-    assert_true(workers_fit_split(n, compute, reduce, 4, &split));
+    assert_true(place_workers_fit_split(n, compute, reduce, 4, &split));
     assert_true(near(split.k4_ps, 80e6) && near(split.c4_ps, 5e6) && near(split.ka_ps, 16e6));
-    assert_int_equal(workers_step_ps(&split, 4), 20000000 + 5000000 + 12000000);
-    assert_false(workers_fit_split(n, compute, reduce, 1, &split));
+    assert_int_equal(place_workers_step_ps(&split, 4), 20000000 + 5000000 + 12000000);
+    assert_false(place_workers_fit_split(n, compute, reduce, 1, &split));
     static const int32_t same[] = { 2, 2 };
-    assert_false(workers_fit_split(same, compute, reduce, 2, &split));
+    assert_false(place_workers_fit_split(same, compute, reduce, 2, &split));
 }
 
 static void test_equation_7(void **state)
@@ -134,16 +134,16 @@ static void test_equation_7(void **state)
         { 1, 3 }, { 10, 5 }, { 20, 8 }, { 30, 11 }, { 40, 14 }
     };
     struct workers_line line;
-    assert_true(workers_fit(points, 5, 10, &line)); /* the first is below R */
+    assert_true(place_workers_fit(points, 5, 10, &line)); /* the first is below R */
     assert_true(near(line.k5, 0.3) && near(line.c5, 2));
-    assert_int_equal(workers_count(&line, 20), 8); /* exactly: none more */
-    assert_int_equal(workers_count(&line, 20.1), 9);
-    assert_int_equal(workers_count(&line, 100), 32);
-    assert_int_equal(workers_count(&line, 2), 5); /* below R: what R needs */
-    assert_false(workers_fit(points, 5, 35, &line));
-    assert_false(workers_fit(points, 0, 0, &line));
+    assert_int_equal(place_workers_count(&line, 20), 8); /* exactly: none more */
+    assert_int_equal(place_workers_count(&line, 20.1), 9);
+    assert_int_equal(place_workers_count(&line, 100), 32);
+    assert_int_equal(place_workers_count(&line, 2), 5); /* below R: what R needs */
+    assert_false(place_workers_fit(points, 5, 35, &line));
+    assert_false(place_workers_fit(points, 0, 0, &line));
     /* Deviation as large as the mean, 50 s: 1.96^2 / 0.01 / 50 = 7.68 requests/s. */
-    assert_true(near(workers_rate_min(300, 300, 50, 0.1), 7.6832));
+    assert_true(near(place_workers_rate_min(300, 300, 50, 0.1), 7.6832));
 }
 
 static void test_equation_8(void **state)
@@ -151,18 +151,18 @@ static void test_equation_8(void **state)
     (void)state;
     const struct workers_line line = { 0.1, 0.5, 0 };
     /* 1,000/s need 101 workers; a pass keeps up with 300/s: 4 groups of 250/s, ceil(25.5) = 26. */
-    struct workers_groups g = workers_group(&line, 1000, 300, 0.1);
+    struct workers_groups g = place_workers_group(&line, 1000, 300, 0.1);
     assert_int_equal(g.n_groups, 4);
     assert_int_equal(g.n_workers, 104);
     assert_int_equal(g.n_extra, 3);
     assert_false(g.is_slow);
     /* 20 groups would do, and 101 workers at 10% allow floor(2 * 0.1 * 101) = 20; 40 they do not.
      */
-    assert_int_equal(workers_group(&line, 1000, 50, 0.1).n_groups, 20);
-    g = workers_group(&line, 1000, 25, 0.1);
+    assert_int_equal(place_workers_group(&line, 1000, 50, 0.1).n_groups, 20);
+    g = place_workers_group(&line, 1000, 25, 0.1);
     assert_int_equal(g.n_groups, 20);
     assert_true(g.is_slow);
-    g = workers_group(&line, 200, 300, 0.1);
+    g = place_workers_group(&line, 200, 300, 0.1);
     assert_int_equal(g.n_groups, 1);
     assert_int_equal(g.n_extra, 0);
 }

@@ -1,6 +1,7 @@
 /* shoal replay: a recorded engine plans again, and every plan is compared. */
 #include "base/file.h"
 #include "base/json_out.h"
+#include "base/str.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "engine/replay.h"
@@ -57,13 +58,28 @@ static void print_text(const struct engine_replay *r)
                (long long)r->n_mails, (long long)r->n_steps, (long long)r->n_plans, ends);
 }
 
+/* A row a batch. */
+static void put_batch(void *self, const struct engine_replay_batch *b)
+{
+    str_printf(self, "%d,%d,%s,%d,%d,%d,%lld,%d,%lld,%lld,%lld,%lld,%lld,%lld\n", b->service,
+               b->lane,
+               b->is_copy     ? "copy"
+               : b->is_padded ? "padded"
+                              : "compute",
+               b->n_items, b->n_steps, b->load.n_decodes, (long long)b->load.n_decode_context,
+               b->load.n_new, (long long)b->load.n_new_squared, (long long)b->load.n_new_context,
+               (long long)b->planned_ns, (long long)b->begin_ns, (long long)b->end_ns,
+               (long long)b->heard_ns);
+}
+
 int verbs_replay(int argc, char **argv)
 {
-    const char *path, *policy = NULL;
+    const char *path, *policy = NULL, *steps = NULL;
     int n_plain;
     bool is_json = false;
     const struct options_extra extras[] = {
         { "policy", "plan with another scheduler than the log's", &policy, true },
+        { "steps", "write every batch to this CSV: what it computed, when", &steps, true },
     };
     const struct options_verb verb = {
         .doc = "Feeds an engine's log (shoal serve --log-engine FILE) to a real engine again and "
@@ -86,11 +102,22 @@ int verbs_replay(int argc, char **argv)
     struct file_map map;
     struct engine_replay result;
     struct fault fault;
+    struct str rows;
+    str_init(&rows);
+    if (steps != NULL) {
+        str_add_text(&rows, "service,lane,kind,items,steps,decodes,decode_context,new,new_squared,"
+                       "new_context,planned_ns,begin_ns,end_ns,heard_ns\n");
+        options.saw = put_batch;
+        options.saw_self = &rows;
+    }
     enum status status = file_map_open(&map, path, &fault);
     if (status == STATUS_OK) {
         status = engine_replay_run(map.at, map.n_bytes, &options, &result, &fault);
         file_map_close(&map);
     }
+    if (status == STATUS_OK && steps != NULL)
+        status = file_write(steps, rows.at, rows.n, &fault);
+    str_free(&rows);
     if (status != STATUS_OK) {
         fprintf(stderr, "shoal: %s\n", fault.text);
         return 1;

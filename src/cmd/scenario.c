@@ -156,6 +156,7 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("profile-scale", "", FLAGS_F64, profile_scale, 0.01, 100, ""),
         ROW("profile-points", "", FLAGS_SWITCH, profile_points, 0, 0, ""),
         ROW("tables", "", FLAGS_TEXTS, tables, 0, 0, ""),
+        ROW("table-skew", "", FLAGS_F64, table_skew, 0, 1, ""),
         ROW("table-layers", "", FLAGS_I64, table_layers, 1, 1024, ""),
         ROW("host-ms", "", FLAGS_F64, host.ms, 0, 1e6, ""),
         ROW("host-prompt-ms", "", FLAGS_F64, host.prompt_ms, 0, 1e6, ""),

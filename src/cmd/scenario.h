@@ -25,6 +25,7 @@ struct scenario_service {
     bool profile_points;       /* its points are the truth; engines believe its line */
     int64_t profile_cores;     /* of its groups; 0 = the largest */
     struct flags_texts tables; /* files of measured times: the truth; engines believe its line */
+    double table_skew;         /* what decodes of unlike lengths cost more: struct costs */
     int64_t table_layers;      /* that the tables of a layer stand for */
     struct scenario_host host; /* what the host adds to every step, whatever the times come from */
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */

@@ -36,6 +36,7 @@ enum status sim_tables_open(const struct scenario_service *service, struct costs
         if (status != STATUS_OK)
             return status;
     }
+    costs->skew = service->table_skew;
     costs->host_ms += service->host.ms;
     costs->host_request_ms += service->host.request_us * 1e-3;
     costs->host_prompt_ms += service->host.prompt_ms;

@@ -54,6 +54,7 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
         if (n == 1 && request->n_computed >= request->n_prompt) {
             load.n_decodes++;
             load.n_decode_context += request->n_computed + 1;
+            load.n_context_most = max_i64(load.n_context_most, request->n_computed + 1);
         } else {
             load.n_new += (int32_t)n;
             load.n_new_squared += n * n;

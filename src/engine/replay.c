@@ -33,6 +33,8 @@ struct replay {
     struct token_logprobs *logprobs; /* zeros: what they say changes no plan */
     const struct token_logprobs *logprobs_at[LIMIT_BATCH_ITEMS];
     int32_t n_new[LIMIT_BATCH_ITEMS];
+    const struct engine_replay_options *asked;
+    int64_t planned_ns[LIMIT_LANES]; /* when the lane's last batches were begun */
 };
 
 static void wrong(struct replay *p, const char *what)
@@ -72,10 +74,10 @@ static void attach(void *self, const struct engine_exec_view *view)
 
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
 {
-    (void)self;
-    (void)batches;
+    struct replay *p = self;
     (void)n_batches;
     (void)n_rounds;
+    p->planned_ns[batches[0].lane] = p->now_ns;
 }
 
 static void cut(void *self, uint16_t lane)
@@ -112,6 +114,26 @@ static bool take_tokens(struct replay *p, const struct engine_flight *flight,
     return n_left == 0;
 }
 
+static void tell(struct replay *p, const struct engine_flight *flight,
+                 const struct engine_log_done *head)
+{
+    const struct batch *batch = &flight->batch;
+    if (p->asked->saw == NULL || head->is_failed)
+        return;
+    p->asked->saw(p->asked->saw_self,
+                  &(struct engine_replay_batch){ .service = batch->service,
+                                                 .lane = batch->lane,
+                                                 .n_items = batch->n_items,
+                                                 .n_steps = head->n_steps,
+                                                 .is_copy = batch->kind != BATCH_COMPUTE,
+                                                 .is_padded = batch->pad_to > 0,
+                                                 .load = flight->load,
+                                                 .planned_ns = p->planned_ns[batch->lane],
+                                                 .begin_ns = head->begin_ns,
+                                                 .end_ns = head->end_ns,
+                                                 .heard_ns = p->now_ns });
+}
+
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct replay *p = self;
@@ -139,6 +161,7 @@ static bool poll(void *self, struct engine_exec_done *done)
                                        .n_new = p->n_new,
                                        .is_failed = head.is_failed != 0,
                                        .logprobs = head.has_logprobs ? p->logprobs_at : NULL };
+    tell(p, flight, &head);
     advance(p);
     return true;
 }
@@ -284,6 +307,8 @@ static const char *read_opened(struct replay *p, const struct engine_replay_opti
         return "its policy is none of ours";
     if (problem == NULL)
         snprintf(p->result->policy, sizeof(p->result->policy), "%s", p->options.policy->name);
+    p->result->n_services = o.n_services;
+    p->result->n_lanes = o.n_lanes;
     if (options->config != NULL)
         p->options.config = options->config;
     return problem;
@@ -416,6 +441,7 @@ enum status engine_replay_run(const unsigned char *bytes, size_t n_bytes,
     p->reader = (struct engine_log_reader){ .at = bytes, .n_bytes = n_bytes };
     p->fault = fault;
     p->result = result;
+    p->asked = options;
     p->logprobs = mem_take(ENGINE_LOGPROBS_MAX * sizeof(*p->logprobs));
     for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
         p->logprobs_at[i] = p->logprobs;

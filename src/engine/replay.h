@@ -2,16 +2,29 @@
  * compared with the one of then. Nothing is computed. */
 #pragma once
 #include "base/status.h"
+#include "predict/perf.h"
 #include "schedule/policy.h"
+
+struct engine_replay_batch { /* one that the log says was computed */
+    int32_t service, lane, n_items, n_steps;
+    bool is_copy, is_padded;
+    struct perf_load load;              /* of its first step */
+    int64_t planned_ns;                 /* the engine's step that began it */
+    int64_t begin_ns, end_ns, heard_ns; /* by the executor; when the engine heard of its end */
+};
 
 struct engine_replay_options {
     const struct schedule_policy *policy; /* another one than the log's; NULL = the log's */
     const struct schedule_config *config; /* likewise */
     int64_t memory_bytes_max; /* that its tables and bodies may take; 0 = 64 GiB, most of which a
                                  log of a small run never touches */
+    /* told of every batch that did not fail, in the order of their ends; NULL = nobody is */
+    void (*saw)(void *self, const struct engine_replay_batch *batch);
+    void *saw_self;
 };
 struct engine_replay {
     char policy[32];
+    int32_t n_services, n_lanes;
     int64_t n_records, n_mails, n_steps, n_plans;
     bool is_cut;  /* the log ends early: its process died, or its limit was reached */
     bool differs; /* the plan with this number in this step, both counted from 1, was another */

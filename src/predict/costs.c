@@ -11,21 +11,30 @@ static double n_prompts_of(const struct perf_load *load)
     return (double)load->n_new * load->n_new / (double)load->n_new_squared;
 }
 
-static double parts_ms(const struct costs *c, const struct perf_load *load)
+/* Of a step whose decodes all have this context. */
+static double attention_ms(const struct costs *c, const struct perf_load *load, double context)
 {
-    double n_prompts = n_prompts_of(load), n_new = load->n_new, b = load->n_decodes;
-    double ms = grid_at(&c->tokens, n_new + b, 0) + grid_at(&c->sequences, n_prompts + b, 0);
+    double n_prompts = n_prompts_of(load), n_new = load->n_new, b = load->n_decodes, ms = 0;
     if (n_new > 0 && b > 0 && c->mixed.at != NULL) {
-        const double x[GRID4_AXES] = { n_new, (double)load->n_new_context / n_new, b,
-                                       (double)load->n_decode_context / b };
-        return ms + grid_four_at(&c->mixed, x);
+        const double x[GRID4_AXES] = { n_new, (double)load->n_new_context / n_new, b, context };
+        return grid_four_at(&c->mixed, x);
     }
     if (n_new > 0)
         ms += n_prompts *
               grid_at(&c->prefill, n_new / n_prompts, (double)load->n_new_context / n_new);
-    if (b > 0)
-        ms += grid_at(&c->decode, b, (double)load->n_decode_context / b);
-    return ms;
+    return b > 0 ? ms + grid_at(&c->decode, b, context) : ms;
+}
+
+static double parts_ms(const struct costs *c, const struct perf_load *load)
+{
+    double n_prompts = n_prompts_of(load), n_new = load->n_new, b = load->n_decodes;
+    double ms = grid_at(&c->tokens, n_new + b, 0) + grid_at(&c->sequences, n_prompts + b, 0);
+    double mean = b > 0 ? (double)load->n_decode_context / b : 0,
+           most = (double)load->n_context_most;
+    double even = attention_ms(c, load, mean);
+    if (c->skew <= 0 || most <= mean)
+        return ms + even;
+    return ms + even + c->skew * (attention_ms(c, load, most) - even);
 }
 
 /* A chunk that begins behind others attends as the part of a longer prompt does. */

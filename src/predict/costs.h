@@ -19,6 +19,9 @@ struct costs {
     /* steps: x = new tokens, y = the length that attends (a whole prompt's own) */
     struct grid step_prefill;
     struct grid step_decode; /* steps: x = decodes, y = mean context */
+    /* parts: decodes of unlike lengths cost what so many of the mean length do, and this part of
+     * what they would cost more were all as long as the longest (LLMServingSim's alpha) */
+    double skew;
     /* added to every step; by each of its sequences; by each of its tokens */
     double host_ms, host_request_ms, host_token_ms;
     double host_prompt_ms; /* added to every step that computes prompts */

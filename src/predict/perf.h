@@ -19,6 +19,7 @@ struct perf_load { /* what one step of a batch computes */
     int64_t n_new_squared;
     int64_t n_new_context; /* sum over them of n_new * tokens before: attention against earlier
                               chunks */
+    int64_t n_context_most; /* the longest context of a decode; 0 = not told, all are alike */
 };
 int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load);
 /* n decode steps in a row of b requests whose contexts sum to c at the first: closed form, exact;

@@ -18,32 +18,37 @@ const struct perf *truth_linear(const struct perf_truth *truth)
     return truth->step_ps == linear_step_ps ? truth->self : NULL;
 }
 
-static int64_t decode_ps(const struct perf_truth *truth, int32_t b, int64_t c)
+/* Of the decodes' step with this number, the first being 0. */
+static int64_t decode_ps(const struct perf_truth *truth, const struct perf_load *first, int64_t i)
 {
-    const struct perf_load load = { .n_decodes = b, .n_decode_context = c };
+    struct perf_load load = *first;
+    load.n_decode_context += i * load.n_decodes;
+    load.n_context_most += load.n_context_most > 0 ? i : 0;
     return truth->step_ps(truth->self, &load);
 }
 
-int64_t truth_span_ps(const struct perf_truth *truth, int32_t b, int64_t c, int64_t n_steps)
+int64_t truth_span_ps(const struct perf_truth *truth, const struct perf_load *first,
+                      int64_t n_steps)
 {
     const struct perf *perf = truth_linear(truth);
     int64_t sum = 0;
     if (perf != NULL)
-        return perf_decode_span_ps(perf, b, c, n_steps);
+        return perf_decode_span_ps(perf, first->n_decodes, first->n_decode_context, n_steps);
     for (int64_t i = 0; i < n_steps; i++)
-        sum += decode_ps(truth, b, c + i * b);
+        sum += decode_ps(truth, first, i);
     return sum;
 }
 
-int64_t truth_steps_in(const struct perf_truth *truth, int32_t b, int64_t c, int64_t span_ps,
-                       int64_t n_most)
+int64_t truth_steps_in(const struct perf_truth *truth, const struct perf_load *first,
+                       int64_t span_ps, int64_t n_most)
 {
     const struct perf *perf = truth_linear(truth);
     int64_t n = 0;
     if (perf != NULL)
-        return min_i64(perf_decode_steps_in(perf, b, c, span_ps), n_most);
+        return min_i64(
+            perf_decode_steps_in(perf, first->n_decodes, first->n_decode_context, span_ps), n_most);
     for (; n < n_most; n++) {
-        span_ps -= decode_ps(truth, b, c + n * b);
+        span_ps -= decode_ps(truth, first, n);
         if (span_ps < 0)
             break;
     }

@@ -12,11 +12,13 @@ struct perf_truth {
 struct perf_truth truth_of_perf(const struct perf *perf);
 /* The perf behind a linear truth, whose closed forms then hold; NULL otherwise. */
 const struct perf *truth_linear(const struct perf_truth *truth);
-/* As perf_decode_span_ps and perf_decode_steps_in: by closed form where it is linear, else by
- * adding up steps (no more than n_most of them for the second). */
-int64_t truth_span_ps(const struct perf_truth *truth, int32_t b, int64_t c, int64_t n_steps);
-int64_t truth_steps_in(const struct perf_truth *truth, int32_t b, int64_t c, int64_t span_ps,
-                       int64_t n_most);
+/* As perf_decode_span_ps and perf_decode_steps_in, of decodes whose first step is `first`: by
+ * closed form where it is linear, else by adding up steps (no more than n_most of them for the
+ * second). */
+int64_t truth_span_ps(const struct perf_truth *truth, const struct perf_load *first,
+                      int64_t n_steps);
+int64_t truth_steps_in(const struct perf_truth *truth, const struct perf_load *first,
+                       int64_t span_ps, int64_t n_most);
 
 struct truth_range { /* where the linear model is asked to be near */
     int32_t n_prompt_min, n_prompt_max, n_batch_max, n_context_min, n_context_max;

@@ -75,6 +75,7 @@ static struct perf_load load_of_round(const struct sim_model_exec *x, const stru
         if (n == 1 && n_computed >= r->n_prompt) {
             load.n_decodes++;
             load.n_decode_context += n_computed + 1;
+            load.n_context_most = max_i64(load.n_context_most, n_computed + 1);
         } else {
             load.n_new += (int32_t)n;
             load.n_new_squared += n * n;
@@ -104,20 +105,19 @@ static int64_t span_ps(const struct sim_model_exec *x, const struct lane *lane, 
 {
     int service = lane->batches[0].service;
     const struct perf_truth *truth = &x->truths[service];
-    int32_t b = lane->load.n_decodes;
-    int64_t c = lane->load.n_decode_context;
-    return truth->step_ps == NULL ? perf_decode_span_ps(&lane->perfs[service], b, c, n)
-                                  : truth_span_ps(truth, b, c, n);
+    return truth->step_ps == NULL ? perf_decode_span_ps(&lane->perfs[service], lane->load.n_decodes,
+                                                        lane->load.n_decode_context, n)
+                                  : truth_span_ps(truth, &lane->load, n);
 }
 
 static int64_t steps_in(const struct sim_model_exec *x, const struct lane *lane, int64_t ps)
 {
     int service = lane->batches[0].service;
     const struct perf_truth *truth = &x->truths[service];
-    int32_t b = lane->load.n_decodes;
-    int64_t c = lane->load.n_decode_context;
-    return truth->step_ps == NULL ? perf_decode_steps_in(&lane->perfs[service], b, c, ps)
-                                  : truth_steps_in(truth, b, c, ps, lane->n_rounds);
+    return truth->step_ps == NULL
+               ? perf_decode_steps_in(&lane->perfs[service], lane->load.n_decodes,
+                                      lane->load.n_decode_context, ps)
+               : truth_steps_in(truth, &lane->load, ps, lane->n_rounds);
 }
 
 static int64_t copy_ps(const struct sim_model_exec *x, const struct batch *batch, int32_t round)
@@ -328,12 +328,13 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     lane->n_rounds = n_rounds;
     for (int i = 0; i < n_batches; i++)
         lane->batches[i] = batches[i];
-    if (batches[0].n_decode_context > 0)
+    bool is_linear = x->truths[batches[0].service].step_ps == NULL;
+    if (batches[0].n_decode_context > 0 && is_linear)
         lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
                                          .n_decode_context = batches[0].n_decode_context };
     else if (batches[0].kind == BATCH_COMPUTE)
         lane->load = engine_exec_load(&lane->batches[0], x->requests);
-    bool is_line = x->truths[batches[0].service].step_ps == NULL || lane->share >= 1;
+    bool is_line = is_linear || lane->share >= 1;
     lane->is_decode =
         n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
     if (x->device != NULL)

@@ -2,6 +2,7 @@
 
 usage: serve_record.py SHOAL MODELS_FOLDER
 """
+import csv
 import json
 import os
 import random
@@ -46,6 +47,12 @@ def record_replays_equal(shoal, models):
             code, out, err = replay(shoal, log, "--json")
             result = json.loads(out)
             assert result["equal"] and not result["cut"] and result["plans"] > 50 and result["mails"] > 30, result
+            steps = os.path.join(folder, "steps.csv")
+            code, out, err = replay(shoal, log, "--steps", steps)
+            with open(steps) as f:
+                batches = list(csv.DictReader(f))
+            assert code == 0 and len(batches) > 50, (code, err, len(batches))
+            assert all(int(b["planned_ns"]) <= int(b["begin_ns"]) < int(b["end_ns"]) <= int(b["heard_ns"]) for b in batches)
             # As far as it goes, when the process died.
             with open(log, "r+b") as f:
                 f.truncate(os.path.getsize(log) * 2 // 3 + 5)

@@ -159,6 +159,54 @@ static void a_flipped_threshold_is_found(void **state)
     assert_true(n_found > 0);
 }
 
+struct told {
+    int64_t n, n_copies, n_items, last_ns;
+};
+
+static void hear(void *self, const struct engine_replay_batch *b)
+{
+    struct told *told = self;
+    told->n++;
+    told->n_copies += b->is_copy;
+    told->n_items += b->n_items;
+    assert_true(b->n_items > 0 && b->n_steps > 0 && b->service >= 0 && b->lane >= 0);
+    assert_true(b->planned_ns <= b->begin_ns && b->begin_ns <= b->end_ns &&
+                b->end_ns <= b->heard_ns && b->heard_ns >= told->last_ns);
+    assert_true(b->is_copy || b->load.n_new + b->load.n_decodes > 0);
+    assert_true(b->is_padded || b->load.n_decodes <= b->n_items);
+    assert_true(b->load.n_decodes == 0 ||
+                b->load.n_context_most * b->load.n_decodes >= b->load.n_decode_context);
+    told->last_ns = b->heard_ns;
+}
+
+/* Who listens hears of every batch that was answered, in order. */
+static void a_replay_tells_of_every_batch(void **state)
+{
+    struct engine_replay r;
+    struct fault fault;
+    struct told told = { 0 };
+    size_t n;
+    (void)state;
+    char *log = record(test_seed(9000), schedule_find("fcfs"), &n);
+    const struct engine_replay_options options = { .saw = hear, .saw_self = &told };
+    struct engine_log_reader reader = { .at = (const void *)log, .n_bytes = n };
+    struct engine_log_record one;
+    int64_t n_answers = 0, n_failed = 0;
+    while (engine_log_next(&reader, &one) == ENGINE_LOG_RECORD) {
+        struct engine_log_done done;
+        if (one.kind != ENGINE_LOG_DONE)
+            continue;
+        memcpy(&done, one.payload, sizeof done);
+        n_answers++;
+        n_failed += done.is_failed;
+    }
+    assert_int_equal(engine_replay_run((const void *)log, n, &options, &r, &fault), STATUS_OK);
+    assert_int_equal(told.n, n_answers - n_failed);
+    assert_true(told.n > 20 && told.n_items > told.n);
+    assert_true(r.n_services > 0 && r.n_lanes > 0);
+    mem_give(log);
+}
+
 static void a_log_that_ends_early_replays_as_far_as_it_goes(void **state)
 {
     struct engine_replay r;
@@ -200,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_policy_replays_equal),
         cmocka_unit_test(a_flipped_threshold_is_found),
+        cmocka_unit_test(a_replay_tells_of_every_batch),
         cmocka_unit_test(a_log_that_ends_early_replays_as_far_as_it_goes),
         cmocka_unit_test(a_changed_log_is_refused_or_differs),
     };

@@ -33,6 +33,30 @@ static void parts_sum(void **state)
     costs_free(&costs);
 }
 
+/* Decodes: 1 + c / 100 each. Four of 100, 100, 100 and 300 cost what four of 150 do, and a quarter
+ * of what four of 300 would cost more; beside a prompt as well. */
+static void unlike_decodes_cost_more(void **state)
+{
+    (void)state;
+    struct costs costs = { .skew = 0.25 };
+    add(&costs.tokens, (struct grid_point[]){ { 0, 0, 0 }, { 8, 0, 0 } }, 2);
+    add(&costs.sequences, (struct grid_point[]){ { 0, 0, 0 }, { 8, 0, 0 } }, 2);
+    add(&costs.prefill, (struct grid_point[]){ { 0, 0, 0 }, { 100, 0, 1 } }, 2);
+    add(&costs.decode,
+        (struct grid_point[]){ { 0, 0, 0 }, { 8, 0, 8 }, { 0, 400, 0 }, { 8, 400, 40 } }, 4);
+    struct perf_load load = { .n_decodes = 4, .n_decode_context = 600 };
+    assert_true(costs_step_ms(&costs, &load) == 10);
+    load.n_context_most = 300;
+    assert_true(costs_step_ms(&costs, &load) == 10 + 0.25 * 6);
+    load.n_context_most = 150;
+    assert_true(costs_step_ms(&costs, &load) == 10);
+    load.n_context_most = 300;
+    load.n_new = 100;
+    load.n_new_squared = 10000;
+    assert_true(costs_step_ms(&costs, &load) == 1 + 10 + 0.25 * 6);
+    costs_free(&costs);
+}
+
 /* Whole steps: a prompt 10 + n / 10, a decode 6 + b; together one constant less. */
 static void steps_share_a_constant(void **state)
 {
@@ -59,6 +83,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_sum),
+        cmocka_unit_test(unlike_decodes_cost_more),
         cmocka_unit_test(steps_share_a_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

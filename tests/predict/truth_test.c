@@ -19,7 +19,8 @@ static const struct perf llama_7b = {
 /* A step that no line describes: it jumps with every 4,096 tokens of context. */
 static int64_t stairs_ps(const void *self, const struct perf_load *load)
 {
-    return perf_step_ps(self, load) + load->n_decode_context / 4096 * INT64_C(1000000000);
+    return perf_step_ps(self, load) + load->n_decode_context / 4096 * INT64_C(1000000000) +
+           load->n_context_most * 1000;
 }
 
 static void spans_are_sums(void **state)
@@ -34,15 +35,20 @@ static void spans_are_sums(void **state)
         const struct perf_truth *t = &truths[round % 2];
         int32_t b = 1 + (int32_t)rng_below(&rng, 100);
         int64_t c = b * (1 + (int64_t)rng_below(&rng, 2000)), n = rng_below(&rng, 100), sum = 0;
+        const struct perf_load first = { .n_decodes = b,
+                                         .n_decode_context = c,
+                                         .n_context_most = round % 4 < 2 ? 0 : c / b + 7 };
         for (int64_t i = 0; i < n; i++) {
-            const struct perf_load load = { .n_decodes = b, .n_decode_context = c + i * b };
+            struct perf_load load = first;
+            load.n_decode_context += i * b;
+            load.n_context_most += first.n_context_most > 0 ? i : 0;
             sum += t->step_ps(t->self, &load);
         }
-        assert_int_equal(truth_span_ps(t, b, c, n), sum);
-        assert_int_equal(truth_steps_in(t, b, c, sum, 1000), n);
-        assert_int_equal(truth_steps_in(t, b, c, sum + 1, 1000), n);
-        assert_int_equal(truth_steps_in(t, b, c, sum - 1, 1000), n > 0 ? n - 1 : 0);
-        assert_int_equal(truth_steps_in(t, b, c, INT64_MAX / 2, n), n);
+        assert_int_equal(truth_span_ps(t, &first, n), sum);
+        assert_int_equal(truth_steps_in(t, &first, sum, 1000), n);
+        assert_int_equal(truth_steps_in(t, &first, sum + 1, 1000), n);
+        assert_int_equal(truth_steps_in(t, &first, sum - 1, 1000), n > 0 ? n - 1 : 0);
+        assert_int_equal(truth_steps_in(t, &first, INT64_MAX / 2, n), n);
     }
 }
 

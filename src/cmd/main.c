@@ -20,6 +20,8 @@ static const struct verb verbs[] = {
       verbs_config },
     { "sim", "[SCENARIO.yaml] [--workload TEXT]...", "simulate engines, policies and traffic",
       verbs_sim },
+    { "plan", "CLUSTER [WORKLOAD]", "which models on which devices, and what to expect",
+      verbs_plan },
     { "bench", "URL [--workload TEXT]...",
       "replay a workload against any OpenAI server, judge the answers", verbs_bench },
     { "repro", "[CLAIM | PAPER | all]", "rerun the papers' claims", verbs_repro },

@@ -147,6 +147,19 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
     return (int)COUNT_OF(all);
 }
 
+int scenario_node_rows(struct scenario_node *s, struct flags_row rows[SCENARIO_ROWS_MAX])
+{
+    const struct flags_row all[] = {
+        ROW("count", "", FLAGS_I64, count, 1, 4096, ""),
+        ROW("device", "", FLAGS_TEXT, device, 0, 0, ""),
+        ROW("devices", "", FLAGS_I64, n_devices, 1, 64, ""),
+        ROW("memory", "", FLAGS_BYTES, memory_bytes, 1, 1e16, ""),
+        ROW("cost", "", FLAGS_F64, cost_per_hour, 0, 1e6, ""),
+    };
+    memcpy(rows, all, sizeof(all));
+    return (int)COUNT_OF(all);
+}
+
 int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCENARIO_ROWS_MAX])
 {
     struct flags_row all[] = {
@@ -184,7 +197,7 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
     return (int)COUNT_OF(all);
 }
 
-static enum status read_file(struct scenario *scenario, const char *path, struct fault *fault)
+enum status scenario_read(struct scenario *scenario, const char *path, struct fault *fault)
 {
     char *content;
     size_t n_bytes;
@@ -225,7 +238,7 @@ bool scenario_open(struct scenario *scenario, int argc, char **argv)
     bool has_workload = scenario->workload.n > 0;
     pile_free(&scenario->pile);
     scenario_init(scenario);
-    if (read_file(scenario, path, &fault) != STATUS_OK) {
+    if (scenario_read(scenario, path, &fault) != STATUS_OK) {
         fprintf(stderr, "shoal: %s\n", fault.text);
         return false;
     }

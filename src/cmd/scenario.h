@@ -7,7 +7,7 @@
 #include "core/service_spec.h"
 #include "predict/perf.h"
 
-enum { SCENARIO_GROUPS_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
+enum { SCENARIO_GROUPS_MAX = 64, SCENARIO_NODES_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
 struct scenario_perf { /* of a service that no table knows; the two decode regimes are one */
     double floor_ms, c1_ms, k1_us, q1_us, c3_ms, c2_us, k2_ns;
 };
@@ -38,6 +38,12 @@ struct scenario_group { /* equal engines */
     int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
     struct flags_texts services;
 };
+struct scenario_node { /* equal machines of a cluster, for `shoal plan` */
+    int64_t count, n_devices;
+    const char *device;
+    int64_t memory_bytes; /* of each device; 0: the table's */
+    double cost_per_hour; /* of each device; 0: not known */
+};
 struct scenario {
     struct flags_texts workload;
     struct flags_texts profiles; /* SERVICE=FILE, before the services' own */
@@ -53,7 +59,8 @@ struct scenario {
     double rate_scale, memory_part, target;
     struct service_slo slo;
     bool is_json, saturates, fewest, each_step, checks, has_soft_deadlines, has_prefix_cache;
-    int n_groups, n_services;
+    int n_groups, n_nodes, n_services;
+    struct scenario_node nodes[SCENARIO_NODES_MAX];
     struct scenario_group groups[SCENARIO_GROUPS_MAX];
     struct scenario_service services[LIMIT_SERVICES];
     struct pile pile; /* owns the file's texts */
@@ -65,11 +72,15 @@ void scenario_close(struct scenario *scenario);
 /* Reads YAML over what is there; name stands in messages. */
 enum status scenario_parse(struct scenario *scenario, const char *name, const char *text,
                            size_t n_bytes, struct fault *fault) MUST_USE;
+/* The same of a file. */
+enum status scenario_read(struct scenario *scenario, const char *path,
+                          struct fault *fault) MUST_USE;
 void scenario_init(struct scenario *scenario); /* the defaults */
 
 /* The rows of each part, over that part's fields (scenario_yaml.c reads by them). */
 enum { SCENARIO_ROWS_MAX = 56 };
 int scenario_rows(struct scenario *scenario, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_group_rows(struct scenario_group *group, struct flags_row rows[SCENARIO_ROWS_MAX]);
+int scenario_node_rows(struct scenario_node *node, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_service_rows(struct scenario_service *service,
                           struct flags_row rows[SCENARIO_ROWS_MAX]);

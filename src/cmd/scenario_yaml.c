@@ -146,11 +146,35 @@ static enum status walk_groups(struct walk *walk, const yaml_node_t *list)
     return STATUS_OK;
 }
 
+static enum status walk_nodes(struct walk *walk, const yaml_node_t *list)
+{
+    struct scenario *s = walk->scenario;
+    struct flags_row rows[SCENARIO_ROWS_MAX];
+    if (list->type != YAML_SEQUENCE_NODE)
+        return bad(walk, list, "expected a list of nodes (- {count: 4, device: a100})", "");
+    for (const yaml_node_item_t *item = list->data.sequence.items.start;
+         item < list->data.sequence.items.top; item++) {
+        const yaml_node_t *node = node_at(walk, *item);
+        if (s->n_nodes == SCENARIO_NODES_MAX)
+            return bad(walk, node, "more than 64 kinds of nodes", "");
+        struct scenario_node *own = &s->nodes[s->n_nodes++];
+        *own = (struct scenario_node){ .count = 1 };
+        enum status status = walk_mapping(walk, node, rows, scenario_node_rows(own, rows), NULL);
+        if (status == STATUS_OK && own->device == NULL)
+            status = bad(walk, node, "a node needs a device (device: a100)", "");
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
 static enum status walk_top(struct walk *walk, const char *key, const yaml_node_t *key_node,
                             const yaml_node_t *value)
 {
     if (strcmp(key, "engines") == 0 && value->type == YAML_SEQUENCE_NODE)
         return walk_groups(walk, value);
+    if (strcmp(key, "nodes") == 0)
+        return walk_nodes(walk, value);
     if (strcmp(key, "services") == 0)
         return walk_mapping(walk, value, NULL, 0, walk_service);
     return bad(walk, key_node, "unknown key", key);

@@ -37,16 +37,9 @@ static void take(void *self, const struct record *record)
     atomic_fetch_add_explicit(&listener->crew->n_records, 1, memory_order_relaxed);
 }
 
-struct choice { /* what a label stands for */
-    struct schedule_config schedule;
-    struct route_config route;
-    struct length_config lengths;
-    struct schedule_lane lanes[LIMIT_LANES];
-};
-
 /* Thresholds of the preset, then the scenario's own. */
 static enum status set_thresholds(const struct scenario *scenario, const struct preset *preset,
-                                  struct choice *choice, struct fault *fault)
+                                  struct sim_choice *choice, struct fault *fault)
 {
     enum status status = STATUS_OK;
     schedule_config_init(&choice->schedule);
@@ -69,7 +62,7 @@ static enum status set_thresholds(const struct scenario *scenario, const struct 
 }
 
 static enum status choose_predictor(const struct scenario *scenario, const struct preset *preset,
-                                    struct choice *choice, struct sim_options *options,
+                                    struct sim_choice *choice, struct sim_options *options,
                                     struct fault *fault)
 {
     const char *name = scenario->predictor != NULL                   ? scenario->predictor
@@ -83,10 +76,10 @@ static enum status choose_predictor(const struct scenario *scenario, const struc
     return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
 }
 
-/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER; the scenario's own names
- * go before a preset's. */
-static enum status choose(const struct scenario *scenario, const char *label, struct choice *choice,
-                          struct sim_options *options, struct fault *fault)
+/* The scenario's own names go before a preset's. */
+enum status sim_cases_choose(const struct scenario *scenario, const char *label,
+                             struct sim_choice *choice, struct sim_options *options,
+                             struct fault *fault)
 {
     const struct preset *preset = presets_find(label);
     const char *slash = strchr(label, '/');
@@ -153,7 +146,7 @@ static void close_recording(struct recording *recording)
 static enum status simulate(struct crew *crew, struct sim_case *c, struct fault *fault)
 {
     const struct scenario *s = crew->scenario;
-    struct choice choice;
+    struct sim_choice choice;
     struct recording recording;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
@@ -181,7 +174,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .take_self = &listener,
     };
     if (status == STATUS_OK)
-        status = choose(s, c->label, &choice, &options, fault);
+        status = sim_cases_choose(s, c->label, &choice, &options, fault);
     if (status != STATUS_OK)
         return status;
     for (int32_t i = 0; i < options.n_services; i++)

@@ -25,5 +25,16 @@ struct sim_case {
 /* Runs them all; false when one could not be run: its fault says why. */
 bool sim_cases_run(const struct scenario *scenario, struct sim_case *cases, size_t n);
 void sim_cases_close(struct sim_case *cases, size_t n);
+struct sim_choice { /* what a label stands for */
+    struct schedule_config schedule;
+    struct route_config route;
+    struct length_config lengths;
+    struct schedule_lane lanes[LIMIT_LANES];
+};
+/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER. Sets policy, router,
+ * predictor, lanes and their configurations in options; these lie in choice. */
+enum status sim_cases_choose(const struct scenario *scenario, const char *label,
+                             struct sim_choice *choice, struct sim_options *options,
+                             struct fault *fault) MUST_USE;
 /* "seallm-solo:5", "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". */
 enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault) MUST_USE;

@@ -156,8 +156,8 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     return STATUS_OK;
 }
 
-static void open_perf(struct sim_world *world, const struct scenario *scenario, int32_t i,
-                      const struct predict_device *device, int32_t tp, struct perf *perf)
+void sim_world_perf(const struct sim_world *world, const struct scenario *scenario, int32_t i,
+                    const struct predict_device *device, int32_t tp, struct perf *perf)
 {
     const struct scenario_service *own = settings_of(scenario, world->services[i].name);
     if (world->profile_hashes[i] != 0 || world->costs[i] != NULL)
@@ -169,10 +169,8 @@ static void open_perf(struct sim_world *world, const struct scenario *scenario, 
         sim_tables_add_host(&own->host, perf);
 }
 
-/* MuxServe's reference times, from the first kind of engine that has the service. */
-static void open_base(struct sim_world *world, int32_t i, const struct perf *perf)
+void sim_world_base(const struct perf *perf, struct score_base *base)
 {
-    struct score_base *base = &world->scores[i].base;
     int64_t decode_ps = 0;
     base->n = (int32_t)COUNT_OF(buckets);
     for (int32_t b = 0; b < base->n; b++) {
@@ -181,6 +179,12 @@ static void open_base(struct sim_world *world, int32_t i, const struct perf *per
         decode_ps += perf_decode_span_ps(perf, 1, buckets[b], 1) / base->n;
     }
     base->decode_ns = decode_ps / 1000;
+}
+
+/* From the first kind of engine that has the service. */
+static void open_base(struct sim_world *world, int32_t i, const struct perf *perf)
+{
+    sim_world_base(perf, &world->scores[i].base);
     world->services[i].perf = *perf;
 }
 
@@ -252,7 +256,7 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         for (int32_t i = 0; i < world->workload.n_services; i++) {
             if ((mask >> i & 1) == 0)
                 continue;
-            open_perf(world, scenario, i, device, (int32_t)group->tp, &world->perfs[g][i]);
+            sim_world_perf(world, scenario, i, device, (int32_t)group->tp, &world->perfs[g][i]);
             if ((seen >> i & 1) == 0)
                 open_base(world, i, &world->perfs[g][i]);
             needed += world->services[i].weights_bytes;
@@ -306,7 +310,7 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
         scenario->memory_bytes > 0 ? scenario->memory_bytes : device->memory_bytes * tp;
     pack.memory_bytes = (int64_t)((double)memory * scenario->memory_part);
     for (int32_t i = 0; i < pack.n_services; i++) {
-        open_perf(world, scenario, i, device, (int32_t)tp, &world->perfs[0][i]);
+        sim_world_perf(world, scenario, i, device, (int32_t)tp, &world->perfs[0][i]);
         open_base(world, i, &world->perfs[0][i]);
         pack.weights_bytes[i] =
             world->services[i].weights_bytes + world->services[i].activation_bytes;
@@ -327,18 +331,25 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
     return STATUS_OK;
 }
 
-enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
-                           const struct sim_world_ask *ask, struct fault *fault)
+enum status sim_world_open_services(struct sim_world *world, const struct scenario *scenario,
+                                    const struct sim_world_ask *ask, struct fault *fault)
 {
     const struct traffic_options traffic = { .seed = ask->seed,
                                              .n_requests = (uint64_t)scenario->n_requests,
                                              .duration_ns = scenario->duration_ns,
                                              .rate_scale = ask->rate_scale };
     memset(world, 0, sizeof(*world));
-    world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
     enum status status = traffic_parse(&world->workload, &scenario->workload, &traffic, fault);
     for (int32_t i = 0; i < world->workload.n_services && status == STATUS_OK; i++)
         status = open_service(world, scenario, i, fault);
+    return status;
+}
+
+enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
+                           const struct sim_world_ask *ask, struct fault *fault)
+{
+    enum status status = sim_world_open_services(world, scenario, ask, fault);
+    world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
     if (status != STATUS_OK)
         return status;
     for (int i = 0; i < scenario->n_services; i++) {

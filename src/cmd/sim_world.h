@@ -33,6 +33,14 @@ struct sim_world_ask {
 /* The world is to be closed also after a fault. */
 enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
                            const struct sim_world_ask *ask, struct fault *fault) MUST_USE;
+/* The workload and its services alone, without engines. */
+enum status sim_world_open_services(struct sim_world *world, const struct scenario *scenario,
+                                    const struct sim_world_ask *ask, struct fault *fault) MUST_USE;
+/* Times of service i on tp devices of this kind. */
+void sim_world_perf(const struct sim_world *world, const struct scenario *scenario, int32_t i,
+                    const struct predict_device *device, int32_t tp, struct perf *perf);
+/* MuxServe's reference times on such devices. */
+void sim_world_base(const struct perf *perf, struct score_base *base);
 void sim_world_close(struct sim_world *world);
 /* What lies where, a line per kind of engine. */
 void sim_world_print(const struct sim_world *world, struct str *out);

@@ -15,6 +15,7 @@ int verbs_profile(int argc, char **argv);
 int verbs_show(int argc, char **argv);
 int verbs_config(int argc, char **argv);
 int verbs_sim(int argc, char **argv);
+int verbs_plan(int argc, char **argv);
 int verbs_report(int argc, char **argv);
 int verbs_bench(int argc, char **argv);
 int verbs_demo(int argc, char **argv);

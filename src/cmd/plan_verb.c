@@ -1,0 +1,414 @@
+/* shoal plan: which models on which devices, for a cluster that one has or thinks of. */
+#include "cmd/plan_report.h"
+#include "cmd/verbs.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cmd/sim_cases.h"
+#include "place/check.h"
+#include "place/planner.h"
+#include "sim/judge.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTIONS_MAX = 16 };
+struct plan_ask { /* the command line */
+    struct scenario scenario;
+    const char *planners, *out;
+    int64_t window_ns;
+    bool has_no_price;
+};
+struct plan_run {
+    const struct plan_ask *ask;
+    struct plan_problem of;
+    struct score_rule rule;
+    struct sim_choice choice;
+    struct sim_options sim;
+    struct sim_judge *judge;
+    struct pile pile;
+    struct plan_option options[OPTIONS_MAX];
+    int n;
+};
+
+static bool complain(const struct fault *fault)
+{
+    fprintf(stderr, "shoal: %s\n", fault->text);
+    return false;
+}
+
+/* ---- The command line: own options, and those of a scenario that mean something here. ---- */
+
+static bool is_shared(const char *name)
+{
+    static const char *const names[] = {
+        "workload",
+        "profile",
+        "memory-part",
+        "preset",
+        "policy",
+        "router",
+        "predictor",
+        "thresholds",
+        "router-thresholds",
+        "seed",
+        "requests",
+        "duration",
+        "rate-scale",
+        "context",
+        "max-requests",
+        "max-batch",
+        "max-batch-tokens",
+        "chunk-tokens",
+        "block-tokens",
+        "ttft",
+        "tpot",
+        "e2e",
+        "slo",
+        "target",
+        "threads",
+        "html",
+        "json",
+    };
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plain, int *n_plain)
+{
+    struct flags_row all[SCENARIO_ROWS_MAX], rows[FLAGS_ROWS_MAX];
+    int n = 0, n_all = scenario_rows(&ask->scenario, all);
+    rows[n++] = (struct flags_row){ "planner",
+                                    "A,B",
+                                    FLAGS_TEXT,
+                                    &ask->planners,
+                                    0,
+                                    0,
+                                    "who plans: default; several are compared on the window "
+                                    "after the one planned on",
+                                    NULL };
+    rows[n++] = (struct flags_row){ "window",
+                                    "T",
+                                    FLAGS_DURATION,
+                                    &ask->window_ns,
+                                    0,
+                                    1e18,
+                                    "how long to plan on: 5,000 requests, or half of them all",
+                                    NULL };
+    rows[n++] = (struct flags_row){
+        "out", "FILE", FLAGS_TEXT, &ask->out, 0, 0, "write the plan as a scenario for `shoal sim`",
+        NULL
+    };
+    rows[n++] = (struct flags_row){ "no-price",
+                                    NULL,
+                                    FLAGS_SWITCH,
+                                    &ask->has_no_price,
+                                    0,
+                                    0,
+                                    "do not plan again with a device less and one more",
+                                    NULL };
+    for (int i = 0; i < n_all; i++)
+        if (is_shared(all[i].name))
+            rows[n++] = all[i];
+    const struct flags flags = {
+        "Plans which models lie on which devices, for a cluster and a workload, and says what to "
+        "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
+        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest.",
+        "CLUSTER [WORKLOAD]",
+        rows,
+        n,
+        1,
+        2
+    };
+    return flags_parse(&flags, argc, argv, plain, n_plain);
+}
+
+static bool is_file(const char *text)
+{
+    size_t n = strlen(text);
+    return (n > 5 && strcmp(text + n - 5, ".yaml") == 0) ||
+           (n > 4 && strcmp(text + n - 4, ".yml") == 0);
+}
+
+static bool open_ask(struct plan_ask *ask, int argc, char **argv)
+{
+    const char *plain[2] = { NULL, NULL };
+    struct fault fault;
+    int n_plain;
+    scenario_init(&ask->scenario);
+    if (!parse(ask, argc, argv, plain, &n_plain))
+        return false;
+    bool has_workload = ask->scenario.workload.n > 0 || n_plain > 1;
+    pile_free(&ask->scenario.pile);
+    *ask = (struct plan_ask){ 0 };
+    scenario_init(&ask->scenario);
+    enum status status = is_file(plain[0]) ? scenario_read(&ask->scenario, plain[0], &fault)
+                                           : plan_problem_cluster(&ask->scenario, plain[0], &fault);
+    if (status != STATUS_OK)
+        return complain(&fault);
+    if (has_workload)
+        ask->scenario.workload.n = 0;
+    if (n_plain > 1)
+        ask->scenario.workload.at[ask->scenario.workload.n++] = plain[1];
+    if (!parse(ask, argc, argv, plain, &n_plain)) /* once more, over the file */
+        return false;
+    if (ask->window_ns > 0 && ask->scenario.n_requests == 0 && ask->scenario.duration_ns == 0)
+        ask->scenario.duration_ns = 2 * ask->window_ns;
+    return true;
+}
+
+/* ---- Planning. ---- */
+
+static enum status open_run(struct plan_run *run, const struct plan_ask *ask, struct fault *fault)
+{
+    const struct scenario *s = &ask->scenario;
+    memset(run, 0, sizeof(*run));
+    run->ask = ask;
+    pile_init(&run->pile);
+    enum status status = plan_problem_open(&run->of, s, ask->window_ns, fault);
+    if (status == STATUS_OK)
+        status = sim_cases_rule(s->slo_rule, &run->rule, fault);
+    run->of.problem.limits.slo_scale = run->rule.scale;
+    run->sim = (struct sim_options){
+        .n_lanes = 1,
+        .n_requests_max = (uint32_t)s->n_requests_max,
+        .n_tokens_max = (int32_t)s->n_context,
+        .block_tokens = (int32_t)s->block_tokens,
+        .slo = s->slo,
+        .has_soft_deadlines = s->has_soft_deadlines,
+    };
+    if (status == STATUS_OK)
+        status = sim_cases_choose(s, s->policy != NULL ? s->policy : s->preset, &run->choice,
+                                  &run->sim, fault);
+    if (status != STATUS_OK)
+        return status;
+    run->judge = sim_judge_open(&(struct sim_judge_options){ .problem = &run->of.problem,
+                                                             .sim = &run->sim,
+                                                             .rule = run->rule,
+                                                             .services = run->of.scores,
+                                                             .n_threads = (int)s->n_threads });
+    return STATUS_OK;
+}
+
+static void close_run(struct plan_run *run)
+{
+    if (run->judge != NULL)
+        sim_judge_close(run->judge);
+    plan_problem_close(&run->of);
+    pile_free(&run->pile);
+}
+
+static void show(void *self, const char *planner, int64_t n_done, int64_t n)
+{
+    (void)self;
+    fprintf(stderr, "\r%s: %lld of %lld ", planner, (long long)n_done, (long long)n);
+    if (n_done >= n)
+        fprintf(stderr, "\r%60s\r", "");
+    fflush(stderr);
+}
+
+static struct place_score room_for_score(struct plan_run *run)
+{
+    size_t n = (size_t)run->of.problem.n_services;
+    return (struct place_score){ .services = pile_take(&run->pile,
+                                                       n * sizeof(struct place_service_score)) };
+}
+
+/* Plans, checks and scores: option `run->n`. */
+static void plan_one(struct plan_run *run, const struct place_planner *planner)
+{
+    struct plan_option *option = &run->options[run->n++];
+    const struct place_problem *problem = &run->of.problem;
+    struct place_judge judge = sim_judge_face(run->judge);
+    bool is_seen = isatty(STDERR_FILENO) != 0 && !run->ask->scenario.is_json;
+    const struct place_desk desk = { .problem = problem,
+                                     .judge = &judge,
+                                     .pile = &run->pile,
+                                     .seed = (uint64_t)run->ask->scenario.seed,
+                                     .progress = is_seen ? show : NULL };
+    struct fault fault;
+    *option = (struct plan_option){ .label = planner->name,
+                                    .planned = room_for_score(run),
+                                    .after = room_for_score(run) };
+    place_plan_init(&option->plan, problem, &run->pile);
+    int64_t begin_ns = time_now_ns();
+    planner->plan(&desk, &option->plan);
+    option->plan_s = (double)(time_now_ns() - begin_ns) * 1e-9;
+    if (place_check(problem, &option->plan, place_planner_members_max(planner, problem), &fault) !=
+        STATUS_OK) {
+        fprintf(stderr, "shoal: the plan of %s is wrong: %s\n", planner->name, fault.text);
+        CHECK(false);
+    }
+    const struct place_plan *plan = &option->plan;
+    judge.score(judge.self, &plan, 1, &problem->window, &option->planned);
+    if (run->of.after.n > 0)
+        judge.score(judge.self, &plan, 1, &run->of.after, &option->after);
+}
+
+/* Best first, by the window planned on; of equals the first named. */
+static void sort_options(struct plan_run *run, int from)
+{
+    for (int i = from + 1; i < run->n; i++) {
+        struct plan_option option = run->options[i];
+        int at = i;
+        for (; at > from && place_judge_compare(&option.planned, &run->options[at - 1].planned) > 0;
+             at--)
+            run->options[at] = run->options[at - 1];
+        run->options[at] = option;
+    }
+}
+
+/* Who is compared with the planner when nobody else was named: those that cost nothing. */
+static void plan_rivals(struct plan_run *run, const struct place_planner *chosen)
+{
+    int n;
+    const struct place_planner *const *all = place_planner_all(&n);
+    for (int i = 0; i < n; i++)
+        if (all[i] != chosen && !all[i]->is_judging && run->n < OPTIONS_MAX)
+            plan_one(run, all[i]);
+    sort_options(run, 1);
+}
+
+/* ---- One device less, one more. ---- */
+
+static void plan_changed(const struct plan_run *run, const struct place_planner *planner,
+                         bool is_more, struct plan_change *change)
+{
+    struct plan_run other = *run;
+    struct place_problem *p = &other.of.problem;
+    size_t n_nodes = (size_t)p->n_nodes;
+    struct place_node *nodes = mem_take((n_nodes + 1) * sizeof(*nodes));
+    struct place_node *last = &nodes[n_nodes - 1];
+    memcpy(nodes, p->nodes, n_nodes * sizeof(*nodes));
+    if (is_more)
+        nodes[p->n_nodes++] = (struct place_node){ last->kind, p->n_devices, 1 };
+    else if (--last->n_devices == 0)
+        p->n_nodes--;
+    p->n_devices += is_more ? 1 : -1;
+    p->nodes = nodes;
+    other.n = 0;
+    pile_init(&other.pile);
+    change->is_known = false;
+    if (p->n_devices > 0) {
+        other.judge = sim_judge_open(
+            &(struct sim_judge_options){ .problem = p,
+                                         .sim = &run->sim,
+                                         .rule = run->rule,
+                                         .services = run->of.scores,
+                                         .n_threads = (int)run->ask->scenario.n_threads });
+        other.of.after.n = 0;
+        plan_one(&other, planner);
+        change->score = other.options[0].planned;
+        change->score.services = NULL;
+        change->is_known = true;
+        sim_judge_close(other.judge);
+    }
+    pile_free(&other.pile);
+    mem_give(nodes);
+}
+
+/* ---- Telling. ---- */
+
+static bool save(const char *path, const struct str *text)
+{
+    struct fault fault;
+    return file_write(path, text->at, text->n, &fault) == STATUS_OK || complain(&fault);
+}
+
+static bool tell(const struct plan_run *run, const struct plan_report *report, bool compares)
+{
+    const struct scenario *scenario = &run->ask->scenario;
+    struct str text, page;
+    struct fault fault;
+    bool is_fine = true;
+    str_init(&text);
+    str_init(&page);
+    if (scenario->is_json)
+        plan_report_json(report, &text);
+    else if (compares)
+        plan_report_compare(report, &text);
+    else
+        plan_report_text(report, &text);
+    fputs(text.at, stdout);
+    if (scenario->html != NULL) {
+        plan_page(report, scenario->is_json ? "" : text.at, &page);
+        is_fine = save(scenario->html, &page);
+    }
+    if (run->ask->out != NULL) {
+        str_clear(&page);
+        if (plan_scenario(&run->of, scenario, &run->options[0].plan, &page, &fault) != STATUS_OK)
+            is_fine = complain(&fault);
+        else
+            is_fine = save(run->ask->out, &page) && is_fine;
+    }
+    str_free(&page);
+    str_free(&text);
+    return is_fine;
+}
+
+/* Plans with each of the planners named; false when one is not known. */
+static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
+{
+    const char *list = run->ask->planners != NULL ? run->ask->planners : "even";
+    for (const char *at = list; *at != '\0';) {
+        char name[32];
+        size_t n = strcspn(at, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)(n < 31 ? n : 31), at);
+        at += n + (at[n] == ',');
+        const struct place_planner *planner = place_planner_find(name);
+        if (planner == NULL || run->n == OPTIONS_MAX) {
+            fprintf(stderr, "shoal: --planner is a list of %s\n", place_planner_names());
+            return false;
+        }
+        if (run->n == 0)
+            *chosen = planner;
+        plan_one(run, planner);
+    }
+    return true;
+}
+
+static int run_plan(const struct plan_ask *ask)
+{
+    struct plan_run *run = mem_take(sizeof(*run));
+    const struct place_planner *chosen = NULL;
+    struct fault fault;
+    int code = 2;
+    if (open_run(run, ask, &fault) != STATUS_OK) {
+        complain(&fault);
+    } else if (plan_all(run, &chosen)) {
+        bool compares = run->n > 1;
+        struct plan_report report = { .of = &run->of,
+                                      .options = run->options,
+                                      .preset = ask->scenario.policy != NULL
+                                                    ? ask->scenario.policy
+                                                    : ask->scenario.preset };
+        char less[64], more[64];
+        const struct place_problem *p = &run->of.problem;
+        const char *kind = p->kinds[p->nodes[p->n_nodes - 1].kind].name;
+        snprintf(less, sizeof(less), "one %.32s less", kind);
+        snprintf(more, sizeof(more), "one %.32s more", kind);
+        report.changes[0].what = less;
+        report.changes[1].what = more;
+        if (!compares)
+            plan_rivals(run, chosen);
+        for (int i = 0; i < 2 && !compares && !ask->has_no_price; i++)
+            plan_changed(run, chosen, i == 1, &report.changes[i]);
+        report.n = run->n;
+        code = tell(run, &report, compares) ? 0 : 1;
+    }
+    close_run(run);
+    mem_give(run);
+    return code;
+}
+
+int verbs_plan(int argc, char **argv)
+{
+    struct plan_ask *ask = mem_take(sizeof(*ask));
+    int code = open_ask(ask, argc, argv) ? run_plan(ask) : 2;
+    scenario_close(&ask->scenario);
+    mem_give(ask);
+    return code;
+}

@@ -1,0 +1,36 @@
+/* What a plan is worth: the contract between planners and who can tell (the simulator, sim/judge.h,
+ * handed in by cmd), and the order in which plans are better than one another.
+ *
+ * Scores are compared one after the other (ALGORITHMS.md 9.2, D-3): more services placed; more
+ * services that reach the attainment asked for; attainment over all requests, in steps of a
+ * thousandth; normalized latency, in steps of a hundredth; fewer devices. */
+#pragma once
+#include "place/plan.h"
+
+struct place_service_score {
+    int64_t n, n_done, n_met; /* requests: of the window, answered, in time */
+    double normalized;        /* sum of latency / L over all of them, to the run's end where not
+                                 answered */
+    double latency_s;         /* sum over those answered */
+};
+struct place_score {
+    int32_t n_placed, n_met, n_devices; /* services placed, services in time; devices used */
+    double attainment;                  /* requests in time over all */
+    double normalized;                  /* mean of latency / L: NL */
+    double latency_s, p99_s;            /* of all requests */
+    double cost_per_hour;
+    struct place_service_score *services; /* (n_services) lent by who asks, or NULL */
+};
+struct place_judge {
+    void *self;
+    /* Scores n plans for one window, which need not be the problem's. A request of a service that
+     * is not placed is not in time and counts as answered at the window's end. Plans that fail
+     * place_check are a bug of who asks. The same plans and window have the same scores. */
+    void (*score)(void *self, const struct place_plan *const *plans, int n,
+                  const struct place_window *window, struct place_score *scores);
+};
+/* Above 0: a is better than b; 0: neither is. */
+int place_judge_compare(const struct place_score *a, const struct place_score *b);
+/* What in the order above made the better one better: "attainment 93.1% against 90.2%". */
+void place_judge_difference(const struct place_score *better, const struct place_score *worse,
+                            char *text, size_t n_bytes);

@@ -1,0 +1,8 @@
+/* The planners of table.c, and what several of them use. */
+#pragma once
+#include "place/planner.h"
+
+extern const struct place_planner place_even, place_greedy, place_machine;
+
+/* Services in order of key, descending; of equals the lower number first. order: (n_services). */
+void place_planners_sort(const double *keys, int32_t n, int32_t *order);

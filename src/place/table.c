@@ -1,0 +1,46 @@
+/* The planners by name. */
+#include "place/planners.h"
+
+#include <string.h>
+
+static const struct place_planner *const planners[] = {
+    &place_even,
+    &place_machine,
+    &place_greedy,
+};
+
+const struct place_planner *place_planner_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(planners); i++)
+        if (strcmp(planners[i]->name, name) == 0)
+            return planners[i];
+    return NULL;
+}
+
+const struct place_planner *const *place_planner_all(int *n)
+{
+    *n = (int)COUNT_OF(planners);
+    return planners;
+}
+
+const char *place_planner_names(void)
+{
+    return "even, machine, greedy";
+}
+
+int32_t place_planner_members_max(const struct place_planner *planner,
+                                  const struct place_problem *problem)
+{
+    int32_t n = planner->n_members_max > 0 ? planner->n_members_max : problem->limits.n_members_max;
+    return min_i32(n, PLACE_MEMBERS_MAX);
+}
+
+void place_planners_sort(const double *keys, int32_t n, int32_t *order)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int32_t at = i;
+        for (; at > 0 && keys[order[at - 1]] < keys[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}

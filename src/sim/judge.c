@@ -1,0 +1,465 @@
+/* Plans into parts, parts into simulations, records into scores. */
+#include "sim/judge.h"
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/team.h"
+#include "base/time.h"
+#include "sim/judge_parts.h"
+#include "sim/trace.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PARTS_MAX = 1 << 16, THREADS_MAX = 256, TOKENS_USUAL = 16384 };
+#define LATENCIES_MAX (INT64_C(1) << 26) /* of all parts that are remembered */
+
+struct sim_judge {
+    struct sim_judge_options options;
+    struct sim_judge_work work;
+    struct map known; /* hash of a part: where it is */
+    struct judge_part **parts;
+    uint32_t n_parts;
+    int64_t n_latencies;
+    /* Of the window asked about last: requests of each service, by their place in it. */
+    struct hash128 window_hash;
+    const struct place_window *window;
+    int32_t *lists, *list_at; /* (n), (n_services + 1) */
+};
+
+struct sim_judge *sim_judge_open(const struct sim_judge_options *options)
+{
+    struct sim_judge *judge = mem_take(sizeof(*judge));
+    judge->options = *options;
+    judge->parts = mem_take(PARTS_MAX * sizeof(struct judge_part *));
+    map_init(&judge->known, PARTS_MAX);
+    return judge;
+}
+
+static void forget(struct sim_judge *judge)
+{
+    for (uint32_t i = 0; i < judge->n_parts; i++)
+        judge_parts_close(judge->parts[i]);
+    judge->n_parts = 0;
+    judge->n_latencies = 0;
+    map_free(&judge->known);
+    map_init(&judge->known, PARTS_MAX);
+}
+
+void sim_judge_close(struct sim_judge *judge)
+{
+    forget(judge);
+    map_free(&judge->known);
+    mem_give(judge->parts);
+    mem_give(judge->lists);
+    mem_give(judge->list_at);
+    mem_give(judge);
+}
+
+struct sim_judge_work sim_judge_work_of(const struct sim_judge *judge)
+{
+    return judge->work;
+}
+
+/* ---- The window. ---- */
+
+static void look_at(struct sim_judge *judge, const struct place_window *window)
+{
+    int32_t n_services = judge->options.problem->n_services;
+    struct hash128 hash = hash_fast(window->requests, (size_t)window->n * sizeof(*window->requests),
+                                    (uint64_t)window->span_ns);
+    judge->window = window;
+    if (judge->lists != NULL && hash.low == judge->window_hash.low &&
+        hash.high == judge->window_hash.high)
+        return;
+    judge->window_hash = hash;
+    mem_give(judge->lists);
+    mem_give(judge->list_at);
+    judge->lists = mem_take((size_t)max_i32(window->n, 1) * sizeof(*judge->lists));
+    judge->list_at = mem_take(((size_t)n_services + 2) * sizeof(*judge->list_at));
+    for (int32_t i = 0; i < window->n; i++)
+        judge->list_at[window->requests[i].service + 2]++;
+    for (int32_t s = 0; s < n_services; s++)
+        judge->list_at[s + 2] += judge->list_at[s + 1];
+    for (int32_t i = 0; i < window->n; i++)
+        judge->lists[judge->list_at[window->requests[i].service + 1]++] = i;
+}
+
+/* ---- One part. ---- */
+
+struct job {
+    struct sim_judge *judge;
+    struct judge_part *part;
+    int32_t *asks; /* (part's n_requests) places in the window, ascending */
+    int32_t n;
+};
+
+static void take(void *self, const struct record *record)
+{
+    struct job *job = self;
+    const struct sim_judge *judge = job->judge;
+    const struct place_problem *problem = judge->options.problem;
+    const struct place_request *r = &judge->window->requests[job->asks[record->id]];
+    struct place_service_score *score = &job->part->scores[record->service];
+    const struct score_service *of =
+        judge->options.services != NULL ? &judge->options.services[r->service] : NULL;
+    struct record own = *record;
+    double solo_s = problem->services[r->service].solo_s;
+    own.solo_ns = place_problem_solo_ns(problem, r);
+    double latency_s = metrics_score_latency_s(&own, judge->window->span_ns);
+    bool is_done = record_is_done(&own);
+    score->n++;
+    score->n_done += is_done;
+    score->n_met +=
+        metrics_score_is_met(&own, &judge->options.rule, of, solo_s, judge->window->span_ns);
+    score->normalized += solo_s > 0 ? latency_s / solo_s : 0;
+    score->latency_s += is_done ? latency_s : 0;
+    job->part->latencies[job->part->n_latencies++] = (float)latency_s;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The part's requests: of a service that lies in other parts too, its share in turn. */
+static void gather(struct job *job)
+{
+    const struct sim_judge *judge = job->judge;
+    const struct judge_part *part = job->part;
+    int64_t n = 0;
+    for (int32_t i = 0; i < part->n_services; i++)
+        n += judge->list_at[part->deals[i].service + 1] - judge->list_at[part->deals[i].service];
+    job->asks = mem_take((size_t)n * sizeof(*job->asks));
+    job->n = 0;
+    for (int32_t i = 0; i < part->n_services; i++) {
+        const struct judge_deal *deal = &part->deals[i];
+        const int32_t *list = judge->lists + judge->list_at[deal->service];
+        int32_t n_list = judge->list_at[deal->service + 1] - judge->list_at[deal->service];
+        for (int32_t k = 0; k < n_list; k++)
+            if (k % deal->n_all >= deal->before && k % deal->n_all < deal->before + deal->n_own)
+                job->asks[job->n++] = list[k];
+    }
+    qsort(job->asks, (size_t)job->n, sizeof(*job->asks), by_place);
+}
+
+static void fill_trace(const struct job *job, struct sim_trace *trace)
+{
+    const struct sim_judge *judge = job->judge;
+    const struct judge_part *part = job->part;
+    uint16_t *local = mem_take((size_t)judge->options.problem->n_services * sizeof(*local));
+    sim_trace_init(trace);
+    trace->has_times = trace->has_models = true;
+    trace->n_models = (uint32_t)part->n_services;
+    for (int32_t i = 0; i < part->n_services; i++)
+        local[part->deals[i].service] = (uint16_t)i;
+    for (int32_t i = 0; i < job->n; i++) {
+        const struct place_request *r = &judge->window->requests[job->asks[i]];
+        sim_trace_add(trace, &(struct sim_trace_row){ .arrived_ns = r->arrived_ns,
+                                                      .deadline_ns = TIME_NEVER,
+                                                      .cancel_ns = TIME_NEVER,
+                                                      .n_prompt = r->n_prompt,
+                                                      .n_output = r->n_output,
+                                                      .model = local[r->service] });
+    }
+    mem_give(local);
+}
+
+static void fill_services(const struct job *job, struct sim_service *services)
+{
+    const struct place_problem *problem = job->judge->options.problem;
+    for (int32_t i = 0; i < job->part->n_services; i++) {
+        const struct place_service *s = &problem->services[job->part->deals[i].service];
+        services[i] = (struct sim_service){ .name = s->name,
+                                            .bytes_per_token = s->kv_bytes_per_token,
+                                            .weights_bytes = s->weights_bytes,
+                                            .activation_bytes = s->activation_bytes };
+    }
+}
+
+/* perfs: (n_engines, n_services) */
+static void fill_engines(const struct job *job, struct sim_engine_spec *engines, struct perf *perfs)
+{
+    const struct place_problem *problem = job->judge->options.problem;
+    const struct judge_part *part = job->part;
+    for (int32_t g = 0; g < part->n_groups; g++) {
+        const struct judge_shape *shape = &part->shapes[g];
+        const struct place_kind *kind = &problem->kinds[shape->kind];
+        struct perf *own = perfs + (size_t)g * (size_t)part->n_services;
+        engines[g] =
+            (struct sim_engine_spec){ .memory_bytes = kind->memory_bytes * shape->n_devices,
+                                      .n_devices = shape->n_devices,
+                                      .bytes_per_s = kind->bytes_per_s * (double)shape->n_devices,
+                                      .perfs = own };
+        for (int32_t i = 0; i < part->n_services; i++) {
+            int32_t service = part->deals[i].service;
+            own[i] = *place_problem_perf(problem, service, shape->kind, shape->n_devices);
+            for (int32_t m = 0; m < shape->n_members; m++)
+                if (shape->services[m] == service)
+                    engines[g].services |= UINT64_C(1) << i;
+        }
+    }
+}
+
+static void simulate(struct job *job)
+{
+    struct judge_part *part = job->part;
+    size_t n_services = (size_t)part->n_services, n_groups = (size_t)part->n_groups;
+    struct sim_service *services = mem_take(n_services * sizeof(*services));
+    struct sim_engine_spec *engines = mem_take(n_groups * sizeof(*engines));
+    struct perf *perfs = mem_take(n_groups * n_services * sizeof(*perfs));
+    struct sim_workload *workload = mem_take(sizeof(*workload));
+    struct sim_trace trace;
+    struct sim_report report;
+    gather(job);
+    part->latencies = mem_take((size_t)max_i32(job->n, 1) * sizeof(*part->latencies));
+    if (job->n > 0) {
+        fill_trace(job, &trace);
+        fill_services(job, services);
+        fill_engines(job, engines, perfs);
+        for (int32_t i = 0; i < part->n_services; i++)
+            services[i].perf = perfs[i];
+        sim_workload_init(workload);
+        workload->n_services = part->n_services;
+        workload->replays[0] = (struct sim_replay){ .trace = &trace };
+        for (int32_t i = 0; i < part->n_services; i++)
+            workload->replays[0].service_of[i] = (uint16_t)i;
+        workload->n_replays = 1;
+        struct sim_options options = *job->judge->options.sim;
+        options.n_engines = part->n_groups;
+        options.n_services = part->n_services;
+        options.services = services;
+        options.engines = engines;
+        options.workload = workload;
+        options.n_live_max = (uint32_t)job->n;
+        options.take = take;
+        options.take_self = job;
+        sim_run(&options, &report);
+        CHECK(report.wrong == NULL);
+        sim_report_free(&report);
+        sim_workload_free(workload);
+        sim_trace_free(&trace);
+    }
+    mem_give(job->asks);
+    mem_give(workload);
+    mem_give(perfs);
+    mem_give(engines);
+    mem_give(services);
+}
+
+/* ---- Many parts. ---- */
+
+struct crew {
+    struct job *jobs;
+    int32_t n;
+    atomic_int next;
+};
+
+static void work(void *self)
+{
+    struct crew *crew = self;
+    for (int i = atomic_fetch_add(&crew->next, 1); i < crew->n;
+         i = atomic_fetch_add(&crew->next, 1))
+        simulate(&crew->jobs[i]);
+}
+
+static void run_jobs(const struct sim_judge *judge, struct job *jobs, int32_t n)
+{
+    struct crew crew = { .jobs = jobs, .n = n };
+    struct thread *threads[THREADS_MAX];
+    int n_threads = judge->options.n_threads;
+    if (n_threads <= 0)
+        n_threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    n_threads = max_i32(min_i32(min_i32(n_threads, n), THREADS_MAX), 1);
+    for (int i = 1; i < n_threads; i++)
+        threads[i] = thread_start("judge", work, &crew);
+    work(&crew);
+    for (int i = 1; i < n_threads; i++)
+        thread_join(threads[i]);
+}
+
+/* The remembered part that is equal, or this one, remembered from now on. */
+static struct judge_part *remember(struct sim_judge *judge, struct judge_part *part, bool *is_known)
+{
+    uint32_t at = map_find(&judge->known, part->hash.low);
+    *is_known = at != MAP_NONE && judge->parts[at]->hash.high == part->hash.high;
+    if (*is_known) {
+        judge_parts_close(part);
+        return judge->parts[at];
+    }
+    CHECK(map_put(&judge->known, part->hash.low, judge->n_parts));
+    judge->parts[judge->n_parts++] = part;
+    return part;
+}
+
+/* ---- Scores. ---- */
+
+/* The q-quantile's neighbour below, by Hoare's selection; the array is reordered. */
+static float select_nth(float *values, int64_t n, int64_t nth)
+{
+    int64_t low = 0, high = n - 1;
+    while (low < high) {
+        float pivot = values[(low + high) / 2];
+        int64_t i = low - 1, j = high + 1;
+        for (;;) {
+            do
+                i++;
+            while (values[i] < pivot);
+            do
+                j--;
+            while (values[j] > pivot);
+            if (i >= j)
+                break;
+            float kept = values[i];
+            values[i] = values[j];
+            values[j] = kept;
+        }
+        if (nth <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return values[low];
+}
+
+struct sum { /* of one plan */
+    struct place_service_score *services;
+    float *latencies;
+    int64_t n_latencies;
+};
+
+static void add_part(struct sum *sum, const struct judge_part *part)
+{
+    for (int32_t i = 0; i < part->n_services; i++) {
+        struct place_service_score *to = &sum->services[part->deals[i].service];
+        const struct place_service_score *from = &part->scores[i];
+        to->n += from->n;
+        to->n_done += from->n_done;
+        to->n_met += from->n_met;
+        to->normalized += from->normalized;
+        to->latency_s += from->latency_s;
+    }
+    memcpy(sum->latencies + sum->n_latencies, part->latencies,
+           (size_t)part->n_latencies * sizeof(*part->latencies));
+    sum->n_latencies += part->n_latencies;
+}
+
+/* Requests of a service that lies nowhere wait until the window's end. */
+static void add_unplaced(const struct sim_judge *judge, struct sum *sum, int32_t service)
+{
+    const struct place_problem *problem = judge->options.problem;
+    double solo_s = problem->services[service].solo_s;
+    for (int32_t k = judge->list_at[service]; k < judge->list_at[service + 1]; k++) {
+        const struct place_request *r = &judge->window->requests[judge->lists[k]];
+        double latency_s = (double)(judge->window->span_ns - r->arrived_ns) * 1e-9;
+        sum->services[service].n++;
+        sum->services[service].normalized += solo_s > 0 ? latency_s / solo_s : 0;
+        sum->latencies[sum->n_latencies++] = (float)latency_s;
+    }
+}
+
+static void sum_up(const struct sim_judge *judge, const struct place_plan *plan, struct sum *sum,
+                   struct place_score *score)
+{
+    const struct place_problem *problem = judge->options.problem;
+    struct place_service_score *services = score->services;
+    int64_t n = 0, n_met = 0;
+    double normalized = 0, latency_s = 0;
+    *score = (struct place_score){ .services = services,
+                                   .n_devices = place_plan_devices(plan),
+                                   .cost_per_hour = place_plan_cost(plan, problem) };
+    for (int32_t s = 0; s < problem->n_services; s++) {
+        if (place_plan_copies(plan, s) > 0)
+            score->n_placed++;
+        else
+            add_unplaced(judge, sum, s);
+        const struct place_service_score *own = &sum->services[s];
+        n += own->n;
+        n_met += own->n_met;
+        normalized += own->normalized;
+        score->n_met += (double)own->n_met >= problem->limits.attainment * (double)own->n;
+    }
+    for (int64_t i = 0; i < sum->n_latencies; i++)
+        latency_s += (double)sum->latencies[i];
+    score->attainment = n > 0 ? (double)n_met / (double)n : 1;
+    score->normalized = n > 0 ? normalized / (double)n : 0;
+    score->latency_s = n > 0 ? latency_s / (double)n : 0;
+    if (sum->n_latencies > 0)
+        score->p99_s =
+            (double)select_nth(sum->latencies, sum->n_latencies, (sum->n_latencies - 1) * 99 / 100);
+    if (services != NULL)
+        memcpy(services, sum->services, (size_t)problem->n_services * sizeof(*services));
+}
+
+/* Parts of all plans into one list; new ones into jobs. n_parts: (n) of each plan. */
+static struct judge_part **find_parts(struct sim_judge *judge,
+                                      const struct place_plan *const *plans, int n,
+                                      int32_t *n_parts, struct job **jobs, int32_t *n_jobs)
+{
+    int32_t n_all = 0, n_max = 0;
+    for (int i = 0; i < n; i++)
+        n_max += plans[i]->n_groups;
+    struct judge_part **all = mem_take((size_t)max_i32(n_max, 1) * sizeof(*all));
+    *jobs = mem_take((size_t)max_i32(n_max, 1) * sizeof(**jobs));
+    *n_jobs = 0;
+    for (int i = 0; i < n; i++) {
+        n_parts[i] =
+            judge_parts_of(judge->options.problem, plans[i], judge->window_hash, all + n_all);
+        for (int32_t k = 0; k < n_parts[i]; k++) {
+            bool is_known;
+            struct judge_part **part = &all[n_all++];
+            *part = remember(judge, *part, &is_known);
+            judge->work.n_parts++;
+            judge->work.n_known += is_known;
+            if (!is_known)
+                (*jobs)[(*n_jobs)++] = (struct job){ .judge = judge, .part = *part };
+        }
+    }
+    return all;
+}
+
+static void score(void *self, const struct place_plan *const *plans, int n,
+                  const struct place_window *window, struct place_score *scores)
+{
+    struct sim_judge *judge = self;
+    size_t n_services = (size_t)judge->options.problem->n_services;
+    int32_t n_new = 0, n_jobs;
+    struct job *jobs;
+    for (int i = 0; i < n; i++)
+        n_new += plans[i]->n_groups;
+    CHECK(n_new < PARTS_MAX);
+    if (judge->n_parts + (uint32_t)n_new > PARTS_MAX || judge->n_latencies > LATENCIES_MAX)
+        forget(judge);
+    look_at(judge, window);
+    int32_t *n_parts = mem_take((size_t)n * sizeof(*n_parts));
+    struct judge_part **parts = find_parts(judge, plans, n, n_parts, &jobs, &n_jobs);
+    run_jobs(judge, jobs, n_jobs);
+    for (int32_t i = 0; i < n_jobs; i++) {
+        judge->work.n_requests += jobs[i].n;
+        judge->n_latencies += jobs[i].n;
+    }
+    struct sum sum = { .services = mem_take(n_services * sizeof(*sum.services)),
+                       .latencies = mem_take((size_t)max_i32(window->n, 1) * sizeof(float)) };
+    for (int32_t i = 0, at = 0; i < n; i++) {
+        memset(sum.services, 0, n_services * sizeof(*sum.services));
+        sum.n_latencies = 0;
+        for (int32_t k = 0; k < n_parts[i]; k++)
+            add_part(&sum, parts[at++]);
+        sum_up(judge, plans[i], &sum, &scores[i]);
+        judge->work.n_plans++;
+    }
+    mem_give(sum.services);
+    mem_give(sum.latencies);
+    mem_give(parts);
+    mem_give(jobs);
+    mem_give(n_parts);
+}
+
+struct place_judge sim_judge_face(struct sim_judge *judge)
+{
+    return (struct place_judge){ judge, score };
+}

@@ -1,0 +1,28 @@
+/* A plan's parts: groups that share services, in an order that does not depend on where they lie,
+ * so that equal parts have equal hashes. */
+#pragma once
+#include "base/hash.h"
+#include "place/judge.h"
+
+struct judge_shape { /* a group, whatever devices it has */
+    int32_t kind, n_devices, n_members, services[PLACE_MEMBERS_MAX]; /* ascending */
+};
+/* Of a service's requests, the k-th is this part's when k mod n_all is in [before, before + n_own).
+ */
+struct judge_deal {
+    int32_t service, n_own, n_all, before;
+};
+struct judge_part {
+    struct hash128 hash;
+    int32_t n_groups, n_services;
+    struct judge_shape *shapes; /* (n_groups) ascending */
+    struct judge_deal *deals;   /* (n_services) ascending by service, at most LIMIT_SERVICES */
+    /* What came of it. */
+    struct place_service_score *scores; /* (n_services) */
+    float *latencies;                   /* (n_latencies) s, of all requests */
+    int32_t n_latencies;
+};
+/* The parts of a plan for a window, new; out: (the plan's n_groups). Returns how many. */
+int32_t judge_parts_of(const struct place_problem *problem, const struct place_plan *plan,
+                       struct hash128 window, struct judge_part **out);
+void judge_parts_close(struct judge_part *part);

@@ -1,0 +1,124 @@
+"""shoal plan from the command line: plans, comparisons, pages; its figures are those of the scenario that it writes.
+
+usage: plan.py SHOAL SOURCE_ROOT
+"""
+import json
+import os
+import subprocess
+import tempfile
+
+from serve_shared import SECONDS, main, test
+
+MIX = ["sea16:seed=2,rate=10", "--requests", "1200"]
+
+
+def run(shoal, verb, *args, wants=0):
+    done = subprocess.run([shoal, verb, *args], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == wants, (args, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout if wants == 0 else done.stderr
+
+
+def plan(shoal, *args):
+    return json.loads(run(shoal, "plan", *args, "--json"))
+
+
+@test
+def plan_says_where_everything_lies(shoal, models):
+    page = plan(shoal, "4x8xa800", *MIX, "--planner", "even")
+    best = page["plans"][0]
+    assert best["planner"] == "even" and page["devices"] == 32 and len(best["services"]) == 16
+    taken = [d for e in best["engines"] for d in range(e["first_device"], e["first_device"] + e["devices"])]
+    assert len(taken) == len(set(taken)) <= 32 and best["planned_on"]["devices"] == len(taken)
+    assert {s["service"] for e in best["engines"] for s in e["services"]} == {s["service"] for s in best["services"]}
+    assert len(page["plans"]) > 1, "rivals"
+    assert set(page["changes"]) == {"one a800 less", "one a800 more"}
+    text = run(shoal, "plan", "4x8xa800", *MIX, "--planner", "even")
+    for words in ("node 3", "runner-up", "expected:", "afterwards:", "one a800 less", "it lost by"):
+        assert words in text, (words, text)
+
+
+@test
+def plan_is_the_same_on_any_number_of_threads(shoal, models):
+    args = ["2x8xa800", *MIX, "--no-price"]
+    one = run(shoal, "plan", *args, "--threads", "1")
+    assert one == run(shoal, "plan", *args, "--threads", "2") == run(shoal, "plan", *args, "--threads", "5")
+
+
+@test
+def plan_agrees_with_sim(shoal, models):
+    """The scenario that it writes, simulated, attains what the plan said, service by service."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, cluster = os.path.join(folder, "p.yaml"), os.path.join(folder, "c.yaml")
+        with open(cluster, "w", encoding="utf-8") as f:
+            f.write('nodes:\n  - {count: 3, device: a800}\n  - {count: 1, device: h100, devices: 4, cost: 2.5}\n'
+                    'slo: service\ne2e: 20s\nservices:\n  longbench1-llama-2-13b: {tpot: 60ms}\n')
+        args = [cluster, *MIX, "--planner", "even", "--window", "100h", "--no-price"]
+        page = plan(shoal, *args, "--out", out)
+        best = page["plans"][0]
+        assert page["requests"] == 1200 and page["requests_afterwards"] == 0
+        again = json.loads(run(shoal, "sim", out, "--json"))
+    assert abs(again["slo_attainment"] - best["planned_on"]["slo_attainment"]) < 1e-9, (again["slo_attainment"], best["planned_on"])
+    ours = {s["service"]: s["slo_attainment"] for s in best["services"]}
+    for s in again["services"]:
+        assert abs(ours[s["name"]] - s["slo_attainment"]) < 1e-9, s
+    assert best["planned_on"]["cost_per_hour"] in (0, 10.0) or best["planned_on"]["cost_per_hour"] % 2.5 == 0
+
+
+@test
+def plan_compares_on_the_window_after(shoal, models):
+    page = plan(shoal, "4x8xa800", *MIX, "--planner", "even,greedy,machine")
+    assert [p["planner"] for p in page["plans"]] == ["even", "greedy", "machine"]
+    assert page["requests_afterwards"] == 600 and all("afterwards" in p for p in page["plans"])
+    text = run(shoal, "plan", "4x8xa800", *MIX, "--planner", "even,greedy,machine")
+    assert text.count("\neven ") == text.count("\ngreedy ") == 1 and "window after" in text
+
+
+@test
+def plan_draws_a_page(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "p.html")
+        run(shoal, "plan", "1x8xh200+1x20xl40s", *MIX, "--planner", "even", "--html", path, "--no-price")
+        text = open(path, encoding="utf-8").read()
+    assert text.count('class="d"') == 28 and text.count('class="e"') >= 16 and "node 1, l40s" in text
+
+
+@test
+def plan_takes_more_services_than_one_simulation_may_have(shoal, models):
+    work = ["--workload", "power19:services=60,rate=6", "--workload", "sea16:rate=2", "--requests", "1500"]
+    page = plan(shoal, "16x8xa100", *work, "--planner", "even", "--no-price")
+    assert len(page["plans"][0]["services"]) == 76
+
+
+@test
+def plan_refuses_with_the_arithmetic(shoal, models):
+    page = plan(shoal, "1x2xl40s", "azure-conv:rate=1,model=llama-2-70b", "--planner", "even", "--requests", "100")
+    best = page["plans"][0]
+    assert best["engines"] == [] and "GiB of weights" in best["not_placed"][0]["why"], best
+
+
+@test
+def plan_says_what_is_wrong(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        def file(text):
+            path = os.path.join(folder, f"{len(os.listdir(folder))}.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            return path
+        for args, sentence in ((["3x", *MIX], "expected NODESxDEVICESxKIND"), (["4x8xabacus", *MIX], 'no device "abacus"'),
+                               ([file("seed: 3\n"), *MIX], "needs a list `nodes:`"),
+                               ([file("nodes: 3\n"), *MIX], "expected a list of nodes"),
+                               ([file("nodes:\n  - {count: 2}\n"), *MIX], "a node needs a device"),
+                               ([file("nodes:\n  - {device: a100, devices: 0}\n"), *MIX], "devices"),
+                               ([file("nodes:\n  - {device: a100, wheels: 4}\n"), *MIX], "unknown key wheels"),
+                               (["/nowhere.yaml", *MIX], "/nowhere.yaml"), (["4x8xa100"], "no --workload"),
+                               (["4x8xa100", "nonsense:rate=2"], "workload"),
+                               (["4x8xa100", *MIX, "--planner", "oracle"], "--planner is a list of"),
+                               (["4x8xa100", *MIX, "--slo", "hope"], "--slo is"),
+                               (["4096x64xa100", *MIX], "more than 16384 devices")):
+            done = subprocess.run([shoal, "plan", *args], capture_output=True, text=True, timeout=SECONDS)
+            assert done.returncode == 2 and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)
+            assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+/* Every promise of a plan, broken once. */
+#include "small.h"
+
+static struct small small;
+static struct place_plan plan;
+
+static int open_legal(void **state)
+{
+    (void)state;
+    small_open(&small, 2, 4);
+    small_add(&small, 13, 10);
+    small_add(&small, 26, 10);
+    small_add(&small, 900, 10);
+    small_measure(&small);
+    place_plan_init(&plan, &small.problem, &small.pile);
+    place_group_add(place_plan_add_group(&plan, &small.problem, 0, 2), 0);
+    place_group_add(&plan.groups[0], 1);
+    place_group_add(place_plan_add_group(&plan, &small.problem, 4, 1), 1);
+    place_plan_finish(&plan, &small.problem);
+    return 0;
+}
+
+static int close_legal(void **state)
+{
+    (void)state;
+    small_close(&small);
+    return 0;
+}
+
+static void says(const char *words)
+{
+    struct fault fault = { "" };
+    assert_int_not_equal(place_check(&small.problem, &plan, 2, &fault), STATUS_OK);
+    if (strstr(fault.text, words) == NULL)
+        fail_msg("\"%s\" has no \"%s\"", fault.text, words);
+}
+
+static void a_legal_plan_passes(void **state)
+{
+    struct fault fault;
+    (void)state;
+    assert_int_equal(place_check(&small.problem, &plan, 2, &fault), STATUS_OK);
+    assert_int_equal(place_check(&small.problem, &plan, 0, &fault), STATUS_OK);
+}
+
+static void groups_lie_in_one_node_and_apart(void **state)
+{
+    (void)state;
+    plan.groups[1].first_device = 1;
+    plan.groups[1].node = 0;
+    says("two groups");
+    plan.groups[1].first_device = 4;
+    says("aligned");
+    plan.groups[1].node = 1;
+    plan.groups[0].first_device = 1;
+    says("aligned");
+    plan.groups[0].first_device = 0;
+    plan.groups[0].n_devices = 3;
+    says("no group");
+}
+
+static void members_fit(void **state)
+{
+    (void)state;
+    small.services[1].weights_bytes = 120 * SMALL_GIB;
+    says("no room");
+    small.services[1].weights_bytes = 26 * SMALL_GIB;
+    plan.groups[0].members[1].service = 0;
+    says("member 1 is wrong");
+    plan.groups[0].members[1].service = 7;
+    says("member 1 is wrong");
+    plan.groups[0].members[1] = (struct place_member){ 1, 101, 0 };
+    says("member 1 is wrong");
+    plan.groups[0].members[1] = (struct place_member){ 1, 100, 200 * SMALL_GIB };
+    says("promises 200.0 GiB");
+    plan.groups[0].n_members = 0;
+    says("0 services");
+}
+
+static void everybody_is_placed_or_refused(void **state)
+{
+    (void)state;
+    plan.refused[0].service = 1;
+    says("placed and refused");
+    plan.refused[0].service = 2;
+    plan.refused[0].why[0] = '\0';
+    says("without a reason");
+    plan.n_refused = 0;
+    says("neither");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_legal_plan_passes, open_legal, close_legal),
+        cmocka_unit_test_setup_teardown(groups_lie_in_one_node_and_apart, open_legal, close_legal),
+        cmocka_unit_test_setup_teardown(members_fit, open_legal, close_legal),
+        cmocka_unit_test_setup_teardown(everybody_is_placed_or_refused, open_legal, close_legal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* What fits into a group, and what it costs. */
+#include "small.h"
+
+static void groups_take_what_leaves_the_floor(void **state)
+{
+    struct small small;
+    struct place_plan plan;
+    (void)state;
+    small_open(&small, 1, 2);
+    small_add(&small, 13, 10);
+    small_add(&small, 26, 10);
+    small_add(&small, 26, 10);
+    small_measure(&small);
+    place_plan_init(&plan, &small.problem, &small.pile);
+    struct place_group *group = place_plan_add_group(&plan, &small.problem, 0, 1);
+    assert_true(place_group_takes(&small.problem, group, 0, 3));
+    place_group_add(group, 0);
+    assert_false(place_group_takes(&small.problem, group, 0, 3)); /* it is there */
+    place_group_add(group, 1);
+    assert_false(place_group_takes(&small.problem, group, 2, 3)); /* 66.5 of 80: under the floor */
+    assert_int_equal(place_group_kv_bytes(&small.problem, group), 40 * SMALL_GIB);
+    place_group_remove(group, 0);
+    assert_true(place_group_takes(&small.problem, group, 2, 2));
+    assert_false(place_group_takes(&small.problem, group, 2, 1)); /* as many as it may have */
+    assert_int_equal(place_plan_copies(&plan, 1), 1);
+    assert_int_equal(place_plan_devices(&plan), 1);
+    assert_true(place_plan_cost(&plan, &small.problem) == 2);
+    small_close(&small);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_take_what_leaves_the_floor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

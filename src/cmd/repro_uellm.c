@@ -1,6 +1,6 @@
 /* The claims of UELLM that need only batching: Figure 3's worked example, and Figures 4a and 4b: a
  * list of queries at t = 0 on one engine, batched by FIFO, ODBS, SLO-DBS and SLO-ODBS. */
-#include "cmd/repro.h"
+#include "cmd/repro_uellm.h"
 
 #include "base/rng.h"
 #include <stdio.h>
@@ -73,13 +73,8 @@ static const struct method {
                 { "slo-odbs", "SLO-ODBS, cost by waste (ours)", "cohort/slo-odbs", "waste" },
                 { "text", "SLO-ODBS, cost as the text has it", "cohort/slo-odbs", "text" },
                 { "code", "SLO-ODBS, cost as the code has it", "cohort/slo-odbs", "code" } };
-enum { N_METHODS = (int)COUNT_OF(methods), FIFO = 0, ODBS, SLO_DBS, SLO_ODBS, QUERIES_MAX = 300 };
+enum { N_METHODS = (int)COUNT_OF(methods), FIFO = 0, ODBS, SLO_DBS, SLO_ODBS };
 
-struct queries { /* of one trial */
-    int n;
-    int32_t n_prompt[QUERIES_MAX], n_output[QUERIES_MAX];
-    double slo_s[QUERIES_MAX];
-};
 struct outcome { /* means over trials */
     double last_s, violated;
 };
@@ -94,8 +89,8 @@ static double draw_slo_s(struct rng *rng, int i, int n)
     return range[0] + (range[1] - range[0]) * rng_unit(rng);
 }
 
-static enum status draw(struct repro *repro, int n, int trial, struct queries *q,
-                        struct fault *fault)
+enum status repro_uellm_draw(struct repro *repro, int n, int trial, struct repro_uellm_queries *q,
+                             struct fault *fault)
 {
     char key[32], yaml[512];
     struct rng rng;
@@ -116,13 +111,14 @@ static enum status draw(struct repro *repro, int n, int trial, struct queries *q
     return STATUS_OK;
 }
 
-static enum status write_trace(const struct queries *q, const char *path, struct fault *fault)
+enum status repro_uellm_write(const struct repro_uellm_queries *q, int begin, int end,
+                              const char *path, struct fault *fault)
 {
     FILE *file = fopen(path, "w");
     if (file == NULL)
         return fault_set(fault, STATUS_NOT_FOUND, "can't write %.100s", path);
     fprintf(file, "arrived_s,model,n_prompt,n_output,deadline_s\n");
-    for (int i = 0; i < q->n; i++)
+    for (int i = begin; i < end; i++)
         fprintf(file, "0,q,%d,%d,%.3f\n", q->n_prompt[i], q->n_output[i], q->slo_s[i]);
     fclose(file);
     return STATUS_OK;
@@ -130,8 +126,8 @@ static enum status write_trace(const struct queries *q, const char *path, struct
 
 /* The end of the last, and the part that ended after their SLO. */
 static enum status run_method(struct repro *repro, const struct method *method,
-                              const struct queries *q, const char *path, struct outcome *out,
-                              struct fault *fault)
+                              const struct repro_uellm_queries *q, const char *path,
+                              struct outcome *out, struct fault *fault)
 {
     char key[64], yaml[1024];
     snprintf(key, sizeof(key), "%s-%s", method->key, strrchr(path, '/') + 1);
@@ -156,13 +152,13 @@ static enum status run_method(struct repro *repro, const struct method *method,
 static enum status run_trial(struct repro *repro, int n, int trial, struct outcome out[N_METHODS],
                              struct fault *fault)
 {
-    static struct queries q;
+    static struct repro_uellm_queries q;
     struct outcome one = { 0 };
     char path[512];
-    enum status status = draw(repro, n, trial, &q, fault);
+    enum status status = repro_uellm_draw(repro, n, trial, &q, fault);
     snprintf(path, sizeof(path), "%s/uellm-queries-%d-%d.csv", repro_folder(repro), n, trial);
     if (status == STATUS_OK)
-        status = write_trace(&q, path, fault);
+        status = repro_uellm_write(&q, 0, q.n, path, fault);
     for (int m = 0; m < N_METHODS && status == STATUS_OK; m++) {
         status = run_method(repro, &methods[m], &q, path, &one, fault);
         out[m].last_s += one.last_s / repro_n_seeds(repro);
@@ -211,5 +207,9 @@ static enum status fig4(struct repro *repro, struct fault *fault)
 const struct repro_claim repro_uellm[] = {
     { "uellm-fig3", "UELLM, Figure 3", "three queries in one batch and in two", fig3 },
     { "uellm-fig4", "UELLM, Figures 4a, 4b", "ODBS, SLO-DBS and SLO-ODBS against FIFO", fig4 },
+    { "uellm-fig1", "UELLM, Figure 1", "devices and batch sizes", repro_uellm_fig1 },
+    { "uellm-table1", "UELLM, Table 1", "layers moved from a 3090 to a V100", repro_uellm_table1 },
+    { "uellm-fig4cd", "UELLM, Figures 4c, 4d", "HELR, HE and LR against BGS", repro_uellm_fig4cd },
+    { "uellm-fig5", "UELLM, Figure 5", "S3, Morphling, UD, UB and UA", repro_uellm_fig5 },
     { NULL, NULL, NULL, NULL },
 };

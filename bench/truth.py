@@ -1,10 +1,15 @@
 """The simulator against our own engine: the same traces through `shoal bench` on a real server with four models and through `shoal sim` with profiles that
 were taken before, at several loads and under several policies.
 
-usage: truth.py SHOAL [--seconds 20] [--loads 0.3,0.8,1.2] [--policies fcfs,rr,...] [--profile-time 12s] [--repeats 1] [--keep FOLDER]
+usage: truth.py SHOAL [--steady 300] [--seconds 20] [--loads 0.3,0.8,1.2] [--policies fcfs,rr,...] [--profile-time 12s] [--repeats 2] [--keep FOLDER]
 
 The engine (its lane and its host thread) is alone on core 0; the rest of the server and the client are on core 1: keep the machine quiet otherwise. Frozen
-before the first measured run: the profiles (hashes are printed), the saturation, and what the engine's host adds to a step, all on traces of other seeds.
+before the first measured run: the profiles (hashes are printed), the saturation, and what the engine's host and the door add, all on traces of other seeds.
+
+A machine that is shared (a virtual one whose neighbours' threads run on the same cores) is 1.3 to 1.9 times slower at one moment than at another, and near
+saturation 10% of speed is half of the waiting: with --steady 0 the same trace measured twice differs by so much. With --steady N (serve --steady N) a step
+computes, and then its lane waits until N percent of what the frozen profile says are over: what is compared then is all but the kernels' speed. LATE says how
+much longer steps took than that. Every trace is measured --repeats times: FLOOR is how far apart these are, the least that an error can mean.
 Needs Python with numpy for two random models (tools/requirements.txt); they are kept beside SHOAL.
 """
 import argparse
@@ -60,7 +65,7 @@ class Setup:
                 subprocess.run([sys.executable, os.path.join(HERE, "../tools/random_model.py"), size, "Q8_0", part], check=True)
                 os.rename(part, self.models[name])
         self.scales = {name: 1.0 for name in self.models}
-        self.profiles, self.host_ms, self.door_s = {}, 0.0, 0.0
+        self.profiles, self.lines, self.host_ms, self.door_s = {}, {}, 0.0, 0.0
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -74,20 +79,20 @@ class Setup:
             held = {part: group[part + "_held_out"] for part in ("prefill", "decode")}
             errors = ", ".join(f"{part} off by {100 * e['mean']:.1f}%" for part, e in held.items())
             print(f"  {name:<5} {[line for line in text.splitlines() if line.startswith('hash')][0]}  held out: {errors}", flush=True)
-            self.profiles[name] = out
+            self.profiles[name], self.lines[name] = out, group["perf_ps"]
+            self.scales[name] = self.options.steady / 100 or 1.0
 
     def simulate(self, trace, policy):
         with open(trace) as file:
             services = {row["model"] for row in csv.DictReader(file)}
         out, scenario = self.path("sim.csv"), self.path("sim.yaml")
-        points = "false" if self.options.line else "true"
         with open(scenario, "w") as file:
             file.write(f"workload: 'file:{trace}'\npolicy: {policy}\npredictor: conditional\nmemory-part: 1\nblock-tokens: 0\ncsv: {out}\n"
                        f"max-requests: 4096\ncontext: 512\nengines: [{{memory: 1GiB}}]\nservices:\n")
             for name, profile in self.profiles.items():
                 if name not in services:
                     continue
-                file.write(f"  {name}: {{profile: {profile}, profile-cores: 1, profile-points: {points}, profile-scale: {self.scales[name]:.5f}, host-ms: {self.host_ms:.6f}}}\n")
+                file.write(f"  {name}: {{profile: {profile}, profile-cores: 1, profile-scale: {self.scales[name]:.5f}, host-ms: {self.host_ms:.6f}}}\n")
         arguments = [x for key, value in SETTINGS.items() for x in ("--" + key.replace("_", "-"), str(value))]
         subprocess.run([self.shoal, "sim", scenario, *arguments], check=True, stdout=subprocess.DEVNULL)
         return records(out)
@@ -115,7 +120,8 @@ class Server:
             file.write("models:\n")
             for name, model in setup.models.items():
                 file.write(f"  {name}: {{path: {model}, ctx: 512, profile: {setup.profiles[name]}, preload: true}}\n")
-        self.process = subprocess.Popen([setup.shoal, "serve", config])
+        self.log = setup.path("engine.log")
+        self.process = subprocess.Popen([setup.shoal, "serve", config, "--steady", str(setup.options.steady), "--log-engine", self.log])
 
     def __enter__(self):
         while True:
@@ -134,6 +140,16 @@ class Server:
     def __exit__(self, *unused):
         self.process.terminate()
         self.process.wait()
+        self.batches = self.read_batches()
+
+    def read_batches(self):
+        """What the engine's log says of every batch, in the order of their ends."""
+        out = self.setup.path("steps.csv")
+        subprocess.run([self.setup.shoal, "replay", self.log, "--steps", out], check=True, stdout=subprocess.DEVNULL)
+        names = list(self.setup.models)
+        with open(out) as file:
+            rows = [{k: v if k == "kind" else int(v) for k, v in row.items()} for row in csv.DictReader(file)]
+        return [{**row, "model": names[row["service"]]} for row in rows if row["kind"] == "compute"]
 
     def get(self, path):
         return urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5).read().decode()
@@ -157,13 +173,6 @@ class Server:
                 ran_ns, waited_ns, _ = map(int, open(f"/proc/{thread}/schedstat").read().split())
                 lane, host, waited = lane + ran_ns * 1e-9 * name.startswith("lane-"), host + ran_ns * 1e-9 * name.startswith("engine-"), waited + waited_ns * 1e-9
         return lane, host, waited
-
-    def counters(self):
-        """Steps, seconds in steps, seconds of the host, of the engine."""
-        wanted = ("shoal_engine_steps_total", "shoal_engine_step_seconds_total", "shoal_engine_host_seconds_total")
-        time.sleep(1.5)  # what /metrics says is at most so old
-        found = {line.split("{")[0]: float(line.split()[-1]) for line in self.get("/metrics").splitlines() if line.startswith(wanted)}
-        return [found[name] for name in wanted]
 
     def replay(self, trace):
         out = self.setup.path("bench.csv")
@@ -199,79 +208,87 @@ def makespan(got):
     return max(int(r["end_ns"]) for r in got.values()) * 1e-9 - min(int(r["arrived_ns"]) for r in got.values()) * 1e-9
 
 
-def watch(server, trace):
-    """A run, with what the engine says of it: steps, seconds in steps and of its host, seconds of its threads on core 0 and waiting for it."""
-    before = *server.counters(), *server.core_times()
-    got = server.replay(trace)
-    return got, [b - a for a, b in zip(before, (*server.counters(), *server.core_times()))]
+def line_ps(line, b):
+    """A step by the profile's line, as perf_step_ps."""
+    large = b["decodes"] >= line["b_switch"]
+    c3, variable = line["c3"][large], line["c2"][large] * b["decodes"] + line["k2"][large] * b["decode_context"]
+    if b["new"] == 0:
+        return c3 + variable
+    constant = max(line["c1"], c3 if b["decodes"] else 0)
+    return max(line["floor"], constant + line["k1"] * b["new"] + line["q1"] * (b["new_squared"] + 2 * b["new_context"]) / 1024 + variable)
 
 
-def calibrate_model(setup, server, policy, name, n):
-    """How much longer a model's steps take in the engine than its profile says: other rows beside it, what the caches lost between steps."""
-    rows = [r for r in requests_of(100 * n, 0, 1005) if r[1] == name][:n]
-    trace = write_trace(setup.path(f"list-{name}.csv"), rows)
-    _, (steps, step_s, _, lane_s, _, waited_s) = watch(server, trace)
-    host_ms, setup.host_ms = setup.host_ms, 0.0
-    simulated_s = makespan(setup.simulate(trace, policy))
-    setup.host_ms = host_ms
-    if steps < 1:
-        raise SystemExit("truth: the engine's report says that nothing ran")
-    setup.scales[name] = min(max(step_s / simulated_s, 0.1), 10)
-    print(f"  {name:<5} {n} at once: {steps:.0f} steps took {step_s:.3f} s (computing {lane_s:.3f} s, waiting for core 0 {waited_s:.3f} s), "
-          f"by its profile {simulated_s:.3f} s: factor {setup.scales[name]:.3f}", flush=True)
+def spent(setup, batches):
+    """Per model: seconds that its batches took, and that its line says, times one."""
+    took, said = {name: 0.0 for name in setup.models}, {name: 0.0 for name in setup.models}
+    for b in batches:
+        took[b["model"]] += (b["end_ns"] - b["begin_ns"]) * 1e-9
+        said[b["model"]] += line_ps(setup.lines[b["model"]], b) * 1e-12
+    return took, said
+
+
+def between_ms(batches):
+    """From one batch's end to the next one's begin, where the engine planned it on hearing of that end."""
+    gaps = [b["begin_ns"] - a["end_ns"] for a, b in zip(batches, batches[1:]) if b["planned_ns"] == a["heard_ns"]]
+    return statistics.mean(gaps) * 1e-6, len(gaps)
 
 
 def calibrate(setup, policy):
-    """Saturation, factors and the host's terms, from lists at t = 0 and lonely requests, of seeds that no measured run has."""
+    """Saturation, the host's part and the door's, from a list at t = 0, a light load and lonely requests, of seeds that no measured run has."""
     with Server(setup, policy) as server:
         server.replay(write_trace(setup.path("warm.csv"), requests_of(24, 0, 1001)))
         probe = server.replay(write_trace(setup.path("probe.csv"), requests_of(48, 0, 1002)))
         n = max(48, int(48 / makespan(probe) * setup.options.calibrate))
-        for name in setup.models:
-            calibrate_model(setup, server, policy, name, max(16, int(n * SHARES[name] / 2)))
-        trace = write_trace(setup.path("list.csv"), requests_of(n, 0, 1003))
-        real, (steps, step_s, host_s, lane_s, thread_s, waited_s) = watch(server, trace)
+        listed = makespan(server.replay(write_trace(setup.path("list.csv"), requests_of(n, 0, 1003))))
+        light = 0.5 * n / listed
+        server.replay(write_trace(setup.path("light.csv"), requests_of(int(light * setup.options.calibrate), light, 1005)))
         lonely = write_trace(setup.path("lonely.csv"), [(0.4 * i, *r[1:]) for i, r in enumerate(requests_of(16, 0, 1004))])
         alone = server.replay(lonely)
-    busy = makespan(real)
-    setup.host_ms = max(busy - step_s, 0) / steps * 1e3
-    print(f"  saturation {n / busy:.2f} requests/s: {n} at once in {busy:.2f} s, {steps:.0f} steps of {step_s / steps * 1e3:.3f} ms (computing "
-          f"{lane_s:.2f} s, waiting for core 0 {waited_s:.2f} s); between two {setup.host_ms:.3f} ms, of which the engine's own "
-          f"{host_s / steps * 1e3:.3f} (its thread ran {thread_s / steps * 1e3:.3f})")
-    first, found = makespan(setup.simulate(trace, policy)), dict(setup.scales)
-    low, high = 0.1, 10.0
-    for _ in range(24):
-        common = (low + high) / 2
-        setup.scales = {name: common * factor for name, factor in found.items()}
-        low, high = (common, high) if makespan(setup.simulate(trace, policy)) < busy else (low, common)
-    print(f"  simulated with that: {first:.2f} s ({100 * (first / busy - 1):+.1f}%); all factors times {common:.3f} make it "
-          f"{makespan(setup.simulate(trace, policy)):.2f} s")
+    setup.host_ms, n_gaps = between_ms(server.batches)
+    took, said = spent(setup, server.batches)
+    print(f"  saturation {n / listed:.2f} requests/s: {n} at once in {listed:.2f} s; between two steps {setup.host_ms:.4f} ms (mean of {n_gaps})")
+    for name in setup.models:
+        if setup.options.steady == 0:
+            setup.scales[name] = took[name] / said[name]
+        print(f"  {name:<5} steps took {took[name]:.3f} s, {took[name] / said[name]:.3f} times what its profile says; simulated with {setup.scales[name]:.3f}")
     simulated = setup.simulate(lonely, policy)
     setup.door_s = statistics.median(span(alone[i]) - span(simulated[i]) for i in alone)
     print(f"  a lonely request takes {setup.door_s * 1e3:+.2f} ms more than simulated: the door's and the client's part, added to each", flush=True)
-    return n / busy
+    return n / listed
 
 
 def kind_of(load):
     return "light" if load < 0.6 else "knee" if load < 1 else "overload"
 
 
-def compare(setup, policy, load, trace, server):
-    runs, before = [], server.core_times()
-    for _ in range(setup.options.repeats):
-        runs.append(server.replay(trace))
-    waited_s = (server.core_times()[2] - before[2]) / sum(makespan(run) for run in runs)
+def measure(setup, policy, loads, traces):
+    """The real runs of a policy: per load the records of every repeat, and of what part of it the engine's threads waited for core 0."""
+    found = {}
+    with Server(setup, policy) as server:
+        server.replay(setup.path("warm.csv"))
+        for load in loads:
+            before = server.core_times()
+            runs = [server.replay(traces[load]) for _ in range(setup.options.repeats)]
+            found[load] = runs, (server.core_times()[2] - before[2]) / sum(makespan(run) for run in runs)
+    took, said = spent(setup, server.batches)
+    late = sum(took.values()) / sum(said[name] * setup.scales[name] for name in said) - 1
+    return found, late
+
+
+def compare(setup, policy, load, trace, runs, waited, late):
     simulated = setup.simulate(trace, policy)
     for r in simulated.values():
         r["end_ns"] = int(r["end_ns"]) + int(setup.door_s * 1e9)
-    sim = figures(simulated, simulated)
-    real = [statistics.median(f) for f in zip(*(figures(run, simulated) for run in runs))]
+    sim, each = figures(simulated, simulated), [figures(run, simulated) for run in runs]
+    real = [statistics.median(f) for f in zip(*each)]
     errors = [100 * (s / r - 1) for s, r in zip(sim, real)]
     kind = kind_of(load)
-    error, target = errors[2 if kind == "overload" else 0], TARGETS[kind]
+    which = 2 if kind == "overload" else 0
+    floor = 100 * (max(f[which] for f in each) / min(f[which] for f in each) - 1)
+    error, target = errors[which], TARGETS[kind]
     print(f"{policy:<10} {load:5.2f} {real[0]:9.3f} {sim[0]:9.3f} {errors[0]:+7.1f}% {real[1]:9.3f} {sim[1]:9.3f} {errors[1]:+7.1f}% "
-          f"{real[2]:9.1f} {sim[2]:9.1f} {errors[2]:+7.1f}% {100 * waited_s:6.1f}%  {'tokens/s' if kind == 'overload' else 'NL'} {target}%: "
-          f"{'met' if abs(error) <= target else 'MISSED'}", flush=True)
+          f"{real[2]:9.1f} {sim[2]:9.1f} {errors[2]:+7.2f}% {floor:6.1f}% {100 * waited:6.1f}% {100 * late:+6.1f}%  {'tokens/s' if kind == 'overload' else 'NL'} "
+          f"{target}%: {'met' if abs(error) <= target else 'MISSED'}", flush=True)
     return real[0], sim[0]
 
 
@@ -287,15 +304,15 @@ def run(setup):
     loads = [float(x) for x in options.loads.split(",")]
     traces = {load: write_trace(setup.path(f"load{load}.csv"), requests_of(max(int(load * saturation * options.seconds), 8), load * saturation, 7))
               for load in loads}
-    print("\nWAITED: of the time the engine's threads were ready and did not get core 0; above a few percent the machine was not quiet.")
+    print(f"\n{setup.options.repeats} runs of every trace: their medians, and FLOOR, how far apart they are in what the target is of.\n"
+          "WAITED: of the time the engine's threads were ready and did not get core 0, each other's turns included. LATE: the policy's steps against the profile.")
     print(f"{'POLICY':<10} {'LOAD':>5} {'NL':>9} {'SIM':>9} {'ERROR':>8} {'LATENCY s':>9} {'SIM':>9} {'ERROR':>8} {'TOKENS/S':>9} {'SIM':>9} {'ERROR':>8}"
-          f" {'WAITED':>7}  TARGET")
+          f" {'FLOOR':>7} {'WAITED':>7} {'LATE':>7}  TARGET")
     found = {load: [] for load in loads}
     for policy in policies:
-        with Server(setup, policy) as server:
-            server.replay(setup.path("warm.csv"))
-            for load in loads:
-                found[load].append(compare(setup, policy, load, traces[load], server))
+        runs, late = measure(setup, policy, loads, traces)
+        for load in loads:
+            found[load].append(compare(setup, policy, load, traces[load], *runs[load], late))
     for load in loads:
         real, sim = zip(*found[load])
         tau, turned = kendall(real, sim)
@@ -311,10 +328,10 @@ def main():
     parser.add_argument("--loads", default="0.3,0.8,1.2")
     parser.add_argument("--policies", default="")
     parser.add_argument("--profile-time", default="12s")
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--steady", type=int, default=300, help="percent of the profile's time that a step takes at least; 0: as long as it takes")
     parser.add_argument("--calibrate", type=float, default=6, help="seconds of each calibrating list")
     parser.add_argument("--keep", default="")
-    parser.add_argument("--line", action="store_true", help="the profiles' lines instead of their points")
     options = parser.parse_args()
     if options.keep:
         os.makedirs(options.keep, exist_ok=True)

@@ -49,7 +49,7 @@ struct config {
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
         n_connections_max;
     int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,
-        report_ns;
+        report_ns, steady;
     int64_t log_engine_bytes, swap_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json;

@@ -86,6 +86,9 @@ static const struct config_key global_keys[] = {
       "idle time before a model leaves; negative: stays" },
     { "profile", CONFIG_DURATION, GLOBAL(profile_ns), 0, 60 * TIME_NS_PER_S,
       "time for the micro-profile of a loaded model" },
+    { "steady", CONFIG_COUNT, GLOBAL(steady), 0, 100000,
+      "a batch takes at least so many percent of its profile's time, to measure on a machine of "
+      "unsteady speed; 0: off" },
     { "prefix_cache", CONFIG_BOOL, GLOBAL(has_prefix_cache), 0, 0,
       "reuse the KV of equal prompt beginnings" },
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "refuse unknown request fields" },

@@ -293,6 +293,7 @@ static void open_unit(struct house *house, int e)
         .n_logit_rows_max = (int32_t)config->n_batch_max,
         .kv_dtype = house->kv_dtype,
         .profile_ns = config->profile_ns,
+        .steady = (double)config->steady / 100,
     };
     place->unit = run_unit_open(&options);
 }

@@ -35,12 +35,25 @@ struct run_executor {
     struct engine_exec_view view;
     const struct run_model
         *models[LIMIT_SERVICES]; /* written by the engine's thread between batches of a service */
+    struct steady {
+        struct perf perf;
+        double times;         /* 0: batches take as long as they take */
+    } steady[LIMIT_SERVICES]; /* as models */
     struct wake done_wake;
     struct pace engine_pace; /* of the engine's thread */
     _Atomic bool is_closing;
     int n_lanes;
     struct lane *lanes; /* (n_lanes) */
 };
+
+/* Looks at the clock until the time is over. A sleep would give the core away, and end late. */
+static void hold_steady(const struct steady *steady, const struct perf_load *load,
+                        struct engine_exec_done *done)
+{
+    double ns = steady->times * (double)perf_step_ps(&steady->perf, load) / 1000;
+    while (done->end_ns < done->begin_ns + (int64_t)ns)
+        done->end_ns = time_now_ns();
+}
 
 static void lane_thread(void *arg)
 {
@@ -58,7 +71,13 @@ static void lane_thread(void *arg)
                            "woke for a batch later than it was handed over by");
         for (int i = 0; done < begun; i++, done++) {
             const struct batch *batch = &lane->job.batches[i];
+            const struct steady *steady = &x->steady[batch->service];
+            struct perf_load load = { 0 };
+            if (steady->times > 0 && batch->kind == BATCH_COMPUTE)
+                load = engine_exec_load(batch, x->view.requests);
             run_lane_run(&lane->work, x->models[batch->service], batch, &lane->results[i]);
+            if (load.n_new + load.n_decodes > 0 && !lane->results[i].done.is_failed)
+                hold_steady(steady, &load, &lane->results[i].done);
             atomic_store(&lane->n_done, done + 1);
             wake_up(&x->done_wake);
         }
@@ -180,6 +199,12 @@ void run_executor_close(struct run_executor *x)
 void run_executor_put_model(struct run_executor *x, int service, const struct run_model *model)
 {
     x->models[service] = model;
+}
+
+void run_executor_hold_steady(struct run_executor *x, int service, const struct perf *perf,
+                              double times)
+{
+    x->steady[service] = (struct steady){ *perf, times };
 }
 
 void run_executor_remove_model(struct run_executor *x, int service)

@@ -232,6 +232,8 @@ static void join_engine(struct run_unit *unit)
     struct unit_service *s = &unit->services[job->service];
     s->state = UNIT_JOINING;
     run_executor_put_model(unit->executor, job->service, &s->model);
+    if (unit->options.steady > 0)
+        run_executor_hold_steady(unit->executor, job->service, &job->perf, unit->options.steady);
     s->ask_pending = !engine_host_open_service(unit->host, job->service, &job->perf);
 }
 

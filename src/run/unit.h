@@ -30,6 +30,7 @@ struct run_unit_options {
     int32_t n_rows_max, n_logit_rows_max;
     enum dtype kv_dtype;
     int64_t profile_ns; /* budget of the micro-profile */
+    double steady; /* run_executor_hold_steady, by what perfs or the micro-profile say; 0: not */
 };
 struct run_unit *run_unit_open(const struct run_unit_options *options);
 void run_unit_close(struct run_unit *unit);

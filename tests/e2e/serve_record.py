@@ -61,6 +61,29 @@ def record_replays_equal(shoal, models):
 
 
 @test
+def record_steady_steps_take_no_less_than_their_profile_says(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        log, steps, profile = (os.path.join(folder, name) for name in ("engine.log", "steps.csv", "tale.json"))
+        subprocess.run([shoal, "profile", f"{models}/tale.gguf", "--time", "200ms", "--batch", "4", "--prompt", "64", "-o", profile], check=True, capture_output=True, timeout=120)
+        with open(profile) as f:
+            line = json.load(f)["groups"][0]["perf_ps"]
+        config = f"models: {{tale: {{path: {models}/tale.gguf, profile: {profile}, preload: true}}, cee: {{path: {models}/cee.gguf, preload: true}}}}"
+        with Shoal(shoal, "--steady", "400", "--devices", "cpu:0", "--log-engine", log, config=config) as server:
+            burst(server, 12, 3)
+            until(server.is_clear)
+        code, _, err = replay(shoal, log, "--steps", steps)
+        assert code == 0, err
+        with open(steps) as f:
+            batches = [{k: v if k == "kind" else int(v) for k, v in b.items()} for b in csv.DictReader(f)]
+        decodes = [b for b in batches if b["service"] == 0 and b["new"] == 0]
+        assert len(decodes) > 20 and any(b["service"] == 1 for b in batches), len(batches)
+        for b in decodes:
+            large = b["decodes"] >= line["b_switch"]
+            ps = line["c3"][large] + line["c2"][large] * b["decodes"] + line["k2"][large] * b["decode_context"]
+            assert b["end_ns"] - b["begin_ns"] >= int(4 * ps / 1000) - 1, (b, ps)
+
+
+@test
 def record_another_policy_differs(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "engine.log")

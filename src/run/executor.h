@@ -18,8 +18,8 @@ struct engine_exec run_executor_exec(struct run_executor *executor);
 void run_executor_put_model(struct run_executor *executor, int service,
                             const struct run_model *model);
 /* From now on a batch of the service takes at least so many times as long as perf says: its lane
- * idles on its core after it has computed. Steady times on a machine whose speed is not its own. Before the
- * service's first batch. */
+ * idles on its core after it has computed. Steady times on a machine whose speed is not its own.
+ * Before the service's first batch. */
 void run_executor_hold_steady(struct run_executor *executor, int service, const struct perf *perf,
                               double times);
 void run_executor_remove_model(struct run_executor *executor, int service);

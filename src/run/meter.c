@@ -17,13 +17,43 @@ struct run_meter {
     void *workspace;
 };
 
+/* A sequence's last block may be half empty. */
+static int32_t n_blocks_of(const struct run_meter_options *options)
+{
+    return (int32_t)div_up_i64(options->n_tokens_max, BLOCK_TOKENS) + options->n_sequences_max;
+}
+
+static int64_t block_bytes_of(const struct run_model *model,
+                              const struct run_meter_options *options)
+{
+    return BLOCK_TOKENS *
+           model_spec_kv_bytes_per_token(weights_spec(model->weights), options->kv_dtype);
+}
+
+static size_t logits_bytes(const struct run_model *model, const struct run_meter_options *options)
+{
+    return sizeof(float) * (size_t)options->n_sequences_max * (size_t)model->program.n_vocabulary;
+}
+
+static size_t scratch_bytes(const struct run_model *model, const struct run_meter_options *options)
+{
+    const struct compute_backend *backend = model->device->backend;
+    return backend->workspace_bytes(backend->self, &model->program,
+                                    max_i32(options->n_rows_max, options->n_sequences_max),
+                                    options->n_sequences_max);
+}
+
+int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options)
+{
+    return n_blocks_of(options) * block_bytes_of(model, options) +
+           (int64_t)logits_bytes(model, options) + (int64_t)scratch_bytes(model, options);
+}
+
 static void open_cache(struct run_meter *m)
 {
     const struct model_spec *spec = weights_spec(m->model->weights);
-    int64_t block_bytes = BLOCK_TOKENS * model_spec_kv_bytes_per_token(spec, m->options.kv_dtype);
-    /* A sequence's last block may be half empty. */
-    m->n_blocks =
-        (int32_t)div_up_i64(m->options.n_tokens_max, BLOCK_TOKENS) + m->options.n_sequences_max;
+    int64_t block_bytes = block_bytes_of(m->model, &m->options);
+    m->n_blocks = n_blocks_of(&m->options);
     m->pass.kv = (struct compute_kv){
         .base = mem_take((size_t)(m->n_blocks * block_bytes)),
         .unit_bytes = (uint64_t)block_bytes,
@@ -45,7 +75,6 @@ struct run_meter *run_meter_open(const struct run_model *model,
                                  const struct run_meter_options *options)
 {
     struct run_meter *m = mem_take(sizeof *m);
-    const struct compute_backend *backend = model->device->backend;
     int32_t n_vocabulary = model->program.n_vocabulary;
     size_t n = (size_t)max_i32(options->n_rows_max, options->n_sequences_max);
     m->model = model;
@@ -55,10 +84,8 @@ struct run_meter *run_meter_open(const struct run_model *model,
     m->ids = mem_take(sizeof *m->ids * n);
     m->positions = mem_take(sizeof *m->positions * n);
     m->logit_rows = mem_take(sizeof *m->logit_rows * n);
-    m->pass.logits =
-        mem_take(sizeof(float) * (size_t)options->n_sequences_max * (size_t)n_vocabulary);
-    m->workspace = mem_take(backend->workspace_bytes(backend->self, &model->program, (int32_t)n,
-                                                     options->n_sequences_max));
+    m->pass.logits = mem_take(logits_bytes(model, options));
+    m->workspace = mem_take(scratch_bytes(model, options));
     for (size_t i = 0; i < n; i++)
         m->ids[i] = (int32_t)(i * 7919 % (size_t)n_vocabulary);
     m->pass.ids = m->ids;

@@ -10,6 +10,8 @@ struct run_meter_options {
     enum dtype kv_dtype;
 };
 struct run_meter;
+/* What it takes: its cache, logits and scratch. */
+int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options);
 struct run_meter *run_meter_open(const struct run_model *model,
                                  const struct run_meter_options *options);
 void run_meter_close(struct run_meter *meter);

@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "run/meter.h"
 
-enum { PROFILE_CONTEXT = 256, PROFILE_SAMPLES = 64 };
+enum { PROFILE_CONTEXT = 256, PROFILE_LEAST = 32, PROFILE_SAMPLES = 64 };
 
 /* Where the fit is not determined: a line through the first prompt and the first decode. */
 static void guess(const struct perf_sample *samples, int n_samples, struct perf *out)
@@ -21,6 +21,29 @@ static void guess(const struct perf_sample *samples, int n_samples, struct perf 
                           .decode_scale = 1.0F };
 }
 
+/* What the passes need, or as much of it as there is room for. */
+static struct run_meter_options fit_meter(const struct run_model *model,
+                                          const struct run_profile_options *options)
+{
+    struct run_meter_options meter = {
+        .n_rows_max = options->n_rows_max,
+        .n_sequences_max = options->n_decodes_max,
+        .n_tokens_max = max_i32(options->n_decodes_max * PROFILE_CONTEXT, options->n_rows_max),
+        .kv_dtype = options->kv_dtype,
+    };
+    while (options->bytes_max > 0 && run_meter_bytes(model, &meter) > options->bytes_max) {
+        if (meter.n_tokens_max > PROFILE_CONTEXT)
+            meter.n_tokens_max = max_i32(meter.n_tokens_max / 2, PROFILE_CONTEXT);
+        else if (meter.n_sequences_max > 1)
+            meter.n_sequences_max /= 2;
+        else if (meter.n_tokens_max > PROFILE_LEAST)
+            meter.n_tokens_max = meter.n_rows_max = PROFILE_LEAST;
+        else
+            break;
+    }
+    return meter;
+}
+
 void run_profile(const struct run_model *model, const struct run_profile_options *options,
                  struct perf *out)
 {
@@ -32,15 +55,11 @@ void run_profile(const struct run_model *model, const struct run_profile_options
     struct perf_sample samples[PROFILE_SAMPLES];
     int n_samples = 0;
     int64_t deadline_ns = time_now_ns() + options->budget_ns;
-    int32_t n_tokens = max_i32(options->n_decodes_max * PROFILE_CONTEXT, options->n_rows_max);
-    struct run_meter *meter = run_meter_open(
-        model, &(struct run_meter_options){ .n_rows_max = options->n_rows_max,
-                                            .n_sequences_max = options->n_decodes_max,
-                                            .n_tokens_max = n_tokens,
-                                            .kv_dtype = options->kv_dtype });
+    const struct run_meter_options fits = fit_meter(model, options);
+    struct run_meter *meter = run_meter_open(model, &fits);
     for (size_t i = 0; i < COUNT_OF(plan) && (i < 2 || time_now_ns() < deadline_ns); i++) {
         struct run_meter_pass pass = plan[i];
-        pass.n_new = min_i32(pass.n_new, options->n_rows_max);
+        pass.n_new = min_i32(pass.n_new, fits.n_rows_max);
         pass.n_before =
             min_i32(pass.n_before, weights_spec(model->weights)->n_positions_max - pass.n_new - 1);
         if (run_meter_fits(meter, &pass))

@@ -9,6 +9,9 @@ struct run_profile_options {
     int32_t n_rows_max;    /* largest prompt chunk tried */
     int32_t n_decodes_max; /* largest decode batch tried */
     enum dtype kv_dtype;
+    /* Its cache, logits and scratch together stay below this, but for a cache of one short request;
+     * 0 = as much as the passes need. */
+    int64_t bytes_max;
 };
 /* Always yields a usable model: where time ran out before the fit was determined, from the few
  * points that there are. */

@@ -118,6 +118,8 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
         .n_rows_max = min_i32(unit->options.n_rows_max, 256),
         .n_decodes_max = min_i32(unit->options.n_logit_rows_max, 32),
         .kv_dtype = unit->options.kv_dtype,
+        /* Booked for the batches of a model that has none yet. */
+        .bytes_max = job->activation_bytes,
     };
     run_profile(job->model, &profile, &job->perf);
     return STATUS_OK;

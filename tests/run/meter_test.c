@@ -7,6 +7,7 @@
 #include "cpu/cpu.h"
 #include "run/meter.h"
 #include "run/profile.h"
+#include <malloc.h>
 
 static struct run_device device;
 static struct run_model model;
@@ -78,11 +79,50 @@ static void a_profile_is_always_usable(void **state)
     }
 }
 
+/* The system's own count of what this process has taken. */
+static int64_t bytes_in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return (int64_t)info.uordblks + (int64_t)info.hblkhd;
+}
+
+/* A meter takes what it says, so that a caller who bounds it bounds the memory. */
+static void a_meter_takes_what_it_says(void **state)
+{
+    (void)state;
+    static const struct run_meter_options known[] = { { 64, 8, 512, DTYPE_F16 },
+                                                      { 256, 32, 8192, DTYPE_F16 },
+                                                      { 32, 1, 32, DTYPE_F32 } };
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        int64_t before = bytes_in_use();
+        struct run_meter *meter = run_meter_open(&model, &known[i]);
+        int64_t said = run_meter_bytes(&model, &known[i]), took = bytes_in_use() - before;
+        assert_true(took >= said && took < said + (64 << 10));
+        run_meter_close(meter);
+    }
+}
+
+static void a_profile_is_usable_in_little_memory(void **state)
+{
+    (void)state;
+    static const int64_t bounds[] = { 1, 200 << 10, 1 << 20, 4 << 20 };
+    for (size_t i = 0; i < COUNT_OF(bounds); i++) {
+        const struct run_profile_options options = { 20 * TIME_NS_PER_MS, 256, 32, DTYPE_F16,
+                                                     bounds[i] };
+        const struct perf_load load = { .n_decodes = 1, .n_decode_context = 64 };
+        struct perf perf;
+        run_profile(&model, &options, &perf);
+        assert_true(perf_step_ps(&perf, &load) > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_that_fit_are_measured),
         cmocka_unit_test(a_profile_is_always_usable),
+        cmocka_unit_test(a_meter_takes_what_it_says),
+        cmocka_unit_test(a_profile_is_usable_in_little_memory),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

@@ -32,8 +32,10 @@ struct route_config {       /* every threshold of every router, one struct */
     uint64_t seed;          /* random, p2c: 1 */
     int32_t n_inflight_max; /* requests sent to one engine at most; 0 = the engine's own limit */
     bool p2c_counts;        /* p2c compares counts of requests, not predicted remaining tokens */
-    int16_t engine_of[LIMIT_SERVICES]; /* static: the engine of a service; -1 = service modulo
-                                          engines */
+    /* static: the engine of a service; -1 = the first that has it. One that has been closed
+     * (unhealthy, draining, refusing) for static_ns_wait, 5 s, is as one without the model. */
+    int16_t engine_of[LIMIT_SERVICES];
+    int64_t static_ns_wait;
     /* best-fit (Aladdin, 3.3 to 3.5) */
     int64_t heartbeat_ns;     /* 50 ms */
     double gamma, theta;      /* 0.5, 1: D-15, D-16 */

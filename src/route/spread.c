@@ -21,6 +21,7 @@ struct spread_row {
     int64_t (*load)(const struct route_view *view, int32_t engine, const struct request *request);
     bool has_lists;  /* keeps who is where */
     bool has_slices; /* a request comes home after n_slice tokens */
+    bool has_map;    /* a closed engine is waited for, for a while */
 };
 struct spread {
     const struct spread_row *row;
@@ -30,8 +31,9 @@ struct spread {
     uint64_t n_drawn; /* random, p2c */
     struct route_pick pick;
     struct route_sent sent;
-    int64_t *loads;   /* (n_engines) */
-    int64_t *load_of; /* (n_requests) what each added */
+    int64_t *loads;     /* (n_engines) */
+    int64_t *load_of;   /* (n_requests) what each added */
+    int64_t *closed_ns; /* (n_engines) since when it takes nothing; TIME_NEVER = it is open */
 };
 
 /* ---- Whom to choose. ---- */
@@ -130,19 +132,40 @@ static bool has(const struct route_view *view, int32_t engine, int service)
     return view->engines[engine].services >> service & 1;
 }
 
-/* An engine that does not have the model is as none: who is mapped there would wait for ever. */
+/* It is waited for while it is closed, but not for ever. */
+static bool is_given_up(const struct spread *spread, const struct route_view *view, int32_t engine)
+{
+    return !view->engines[engine].is_open && spread->closed_ns[engine] != TIME_NEVER &&
+           view->now_ns - spread->closed_ns[engine] >= spread->config.static_ns_wait;
+}
+
+/* The mapped engine, else the first that has the model. One that lacks the model or has been closed
+ * for static_ns_wait is as none: who is mapped there would wait for ever. */
 static int32_t choose_mapped(const struct spread *spread, const struct route_view *view,
                              uint32_t slot)
 {
     int service = view->requests[slot].service;
     int32_t engine = spread->config.engine_of[service];
-    if (engine >= view->n_engines || (engine >= 0 && !has(view, engine, service)))
+    if (engine >= view->n_engines ||
+        (engine >= 0 && (!has(view, engine, service) || is_given_up(spread, view, engine))))
         engine = -1;
     for (int32_t e = 0; engine < 0 && e < view->n_engines; e++) {
-        if (has(view, e, service))
+        if (has(view, e, service) && !is_given_up(spread, view, e))
             engine = e;
     }
     return engine >= 0 && route_pick_takes(&spread->pick, engine, service) ? engine : -1;
+}
+
+/* When the next closed engine is given up. */
+static int64_t patience_ns(const struct spread *spread, const struct route_view *view)
+{
+    int64_t wake_ns = TIME_NEVER;
+    for (int32_t e = 0; e < view->n_engines; e++) {
+        int64_t ns = spread->closed_ns[e];
+        if (ns != TIME_NEVER && ns + spread->config.static_ns_wait > view->now_ns)
+            wake_ns = min_i64(wake_ns, ns + spread->config.static_ns_wait);
+    }
+    return wake_ns;
 }
 
 /* Device time that a request adds to its engine, in picoseconds: its prompt, and its share of the
@@ -198,14 +221,14 @@ static int32_t choose_earliest(const struct spread *spread, const struct route_v
     return best;
 }
 
-static const struct spread_row least = { choose_least, one, false, false };
-static const struct spread_row in_turn = { choose_next, NULL, false, false };
-static const struct spread_row slices = { choose_next, NULL, false, true };
-static const struct spread_row at_random = { choose_random, NULL, false, false };
-static const struct spread_row of_two = { choose_of_two, NULL, true, false };
-static const struct spread_row by_tokens = { choose_least, pending_tokens, false, false };
-static const struct spread_row mapped = { choose_mapped, NULL, false, false };
-static const struct spread_row earliest = { choose_earliest, work, true, false };
+static const struct spread_row least = { choose_least, one, false, false, false };
+static const struct spread_row in_turn = { choose_next, NULL, false, false, false };
+static const struct spread_row slices = { choose_next, NULL, false, true, false };
+static const struct spread_row at_random = { choose_random, NULL, false, false, false };
+static const struct spread_row of_two = { choose_of_two, NULL, true, false, false };
+static const struct spread_row by_tokens = { choose_least, pending_tokens, false, false, false };
+static const struct spread_row mapped = { choose_mapped, NULL, false, false, true };
+static const struct spread_row earliest = { choose_earliest, work, true, false, false };
 
 /* ---- What all rows share. ---- */
 
@@ -213,7 +236,7 @@ static size_t state_bytes(const struct route_limits *limits)
 {
     return align_up_u64(sizeof(struct spread), 8) + route_pick_bytes(limits->n_engines_max) +
            align_up_u64(route_sent_bytes(limits), 8) +
-           sizeof(int64_t) * (size_t)(limits->n_engines_max + limits->n_requests_max);
+           sizeof(int64_t) * (size_t)(2 * limits->n_engines_max + limits->n_requests_max);
 }
 
 static void open_row(void *state, const struct route_limits *limits,
@@ -228,8 +251,11 @@ static void open_row(void *state, const struct route_limits *limits,
     at += align_up_u64(route_sent_bytes(limits), 8);
     spread->loads = (void *)at;
     spread->load_of = spread->loads + limits->n_engines_max;
-    for (int32_t e = 0; e < limits->n_engines_max; e++)
+    spread->closed_ns = spread->load_of + limits->n_requests_max;
+    for (int32_t e = 0; e < limits->n_engines_max; e++) {
         spread->loads[e] = 0;
+        spread->closed_ns[e] = TIME_NEVER;
+    }
 }
 
 /* One choice: the first held request that someone takes. The host asks again. */
@@ -259,6 +285,8 @@ static void plan(const void *state, const struct route_view *view, struct route_
         }
         services &= ~(UINT64_C(1) << view->requests[best].service);
     }
+    if (spread->row->has_map)
+        plan->wake_ns = patience_ns(spread, view);
 }
 
 /* What the engine takes and how loaded it is, as the view has it now. */
@@ -296,6 +324,10 @@ static void saw(void *state, const struct route_view *view, const struct route_e
             spread->loads[event->engine] -= spread->load_of[event->slot];
         break;
     case ROUTE_ENGINE:
+        if (view->engines[event->engine].is_open)
+            spread->closed_ns[event->engine] = TIME_NEVER;
+        else if (spread->closed_ns[event->engine] == TIME_NEVER)
+            spread->closed_ns[event->engine] = view->now_ns;
         break;
     default:
         return;

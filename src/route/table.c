@@ -31,6 +31,7 @@ void route_config_init(struct route_config *config)
 {
     *config = (struct route_config){
         .seed = 1,
+        .static_ns_wait = 5 * TIME_NS_PER_S,
         .heartbeat_ns = 50 * TIME_NS_PER_MS,
         .gamma = 0.5,
         .theta = 1,

@@ -20,6 +20,7 @@ static const struct settings_row rows[] = {
     ROW(seed, SEED, 0, 9e15),
     ROW(n_inflight_max, COUNT, 0, 1 << 20),
     ROW(p2c_counts, FLAG, 0, 1),
+    ROW(static_ns_wait, MILLISECONDS, 0, 1e9),
     ROW(heartbeat_ns, MILLISECONDS, 0.001, 1e6),
     ROW(gamma, NUMBER, 0, 10),
     ROW(theta, NUMBER, 0.01, 1),

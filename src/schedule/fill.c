@@ -426,14 +426,24 @@ struct search {
     int service;
     bool others_help; /* units that others give back can be taken */
     schedule_may_go may_go;
-    enum { FROM_ALL, FROM_OTHERS, FROM_OWN } from;
     uint32_t before; /* only those ranked before this one: the others are planned */
     int n_worst;
     uint32_t worst[WORST_MAX]; /* the last in order first */
 };
 
-static bool is_before(const struct schedule_fill *fill, uint32_t a, uint32_t b)
+/* The policy's order; with spares_service, among requests of one priority the service's own stand
+ * before all others. */
+static bool is_before(const struct schedule_fill *fill, const struct search *search, uint32_t a,
+                      uint32_t b)
 {
+    if (fill->order->spares_service) {
+        const struct request *x = &fill->view->requests[a], *y = &fill->view->requests[b];
+        if (x->priority != y->priority)
+            return x->priority < y->priority;
+        bool x_is_own = x->service == search->service, y_is_own = y->service == search->service;
+        if (x_is_own != y_is_own)
+            return x_is_own;
+    }
     return fill->order->is_before(fill->order->state, fill->view, a, b);
 }
 
@@ -441,13 +451,13 @@ static bool is_before(const struct schedule_fill *fill, uint32_t a, uint32_t b)
 static void keep_worst(const struct schedule_fill *fill, struct search *search, uint32_t slot)
 {
     int i = search->n_worst;
-    if (i == WORST_MAX && is_before(fill, slot, search->worst[i - 1]))
+    if (i == WORST_MAX && is_before(fill, search, slot, search->worst[i - 1]))
         return;
     if (search->n_worst < WORST_MAX)
         search->n_worst++;
     else
         i--;
-    for (; i > 0 && is_before(fill, search->worst[i - 1], slot); i--)
+    for (; i > 0 && is_before(fill, search, search->worst[i - 1], slot); i--)
         search->worst[i] = search->worst[i - 1];
     search->worst[i] = slot;
 }
@@ -461,7 +471,7 @@ static void look_in(const struct schedule_fill *fill, int service, struct search
         fetch_ahead(fill->view, s, i);
         if (fill->view->requests[slot].batch != 0 || fill->view->n_table_blocks[slot] == 0 ||
             slot == search->keep ||
-            (search->before != SCHEDULE_NONE && !is_before(fill, slot, search->before)) ||
+            (search->before != SCHEDULE_NONE && !is_before(fill, search, slot, search->before)) ||
             (search->may_go != NULL && !search->may_go(order->state, fill->view, slot)))
             continue;
         keep_worst(fill, search, slot);
@@ -474,20 +484,12 @@ static bool find_worst(const struct schedule_fill *fill, struct search *search)
     search->n_worst = 0;
     for (int i = 0; i < fill->view->n_services; i++) {
         const struct kv_budget_service *b = &fill->view->kv->services[i];
-        bool is_own = i == search->service;
-        if (is_own ? search->from != FROM_OTHERS
-                   : search->from != FROM_OWN && search->others_help && b->n_units > b->n_units_min)
+        if (i == search->service || (search->others_help && b->n_units > b->n_units_min))
             look_in(fill, i, search);
     }
-    if (search->n_worst > 0) {
+    if (search->n_worst > 0)
         search->before = search->worst[search->n_worst - 1];
-        return true;
-    }
-    if (search->from != FROM_OTHERS)
-        return false;
-    search->from = FROM_OWN;
-    search->before = SCHEDULE_NONE;
-    return find_worst(fill, search);
+    return search->n_worst > 0;
 }
 
 /* Blocks of the service that this victim's are worth, after all earlier ones of his service. */
@@ -513,7 +515,6 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
                              .service = service,
                              .others_help = n_units <= own->n_units_max,
                              .may_go = may_go,
-                             .from = fill->order->spares_service ? FROM_OTHERS : FROM_ALL,
                              .before = SCHEDULE_NONE };
     struct schedule_plan *plan = fill->plan;
     int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */

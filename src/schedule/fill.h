@@ -16,7 +16,7 @@ struct schedule_order {
     uint32_t (*next)(const void *state, const struct schedule_view *view, uint32_t slot);
     /* A total order over running requests of all services: the last one is preempted first. */
     bool (*is_before)(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b);
-    bool spares_service; /* victims come from other services first */
+    bool spares_service; /* of one priority, victims come from other services first */
     /* Positions that are booked for a request that runs, or would be if it started now: who starts
      * fits beside what is booked. NULL: known tokens and, for those that run, a block more. */
     int64_t (*books)(const void *state, const struct schedule_view *view, uint32_t slot);

@@ -254,6 +254,48 @@ static void test_static_map_to_nowhere(void **state)
     world_close(w);
 }
 
+/* Mapped to an engine that is unhealthy: waited for, then the next that has the model serves; it is
+ * back in its place as soon as it is open again. */
+static void test_static_map_to_the_unhealthy(void **state)
+{
+    (void)state;
+    struct world *w = world_new(3, 1, 4);
+    w->config.engine_of[0] = 1;
+    world_open(w, "static");
+    w->view.now_ns = 100;
+    w->engines[1].is_open = false;
+    world_engine(w, 1);
+    w->view.now_ns = 200;
+    world_engine(w, 1); /* still: the time runs from the first word of it */
+    uint32_t slot = world_arrive(w, 0, 10, 10);
+    assert_int_equal(world_send(w), 0);
+    world_plan(w);
+    int64_t wake_ns = w->plan.wake_ns;
+    assert_int_equal(wake_ns, 100 + w->config.static_ns_wait);
+    w->view.now_ns = wake_ns - 1;
+    assert_int_equal(world_send(w), 0);
+    w->view.now_ns = wake_ns;
+    assert_int_equal(world_send(w), 1);
+    assert_int_equal(w->engine_of[slot], 0);
+    w->engines[0].is_open = false; /* the second choice goes, too: waited for in the same way */
+    world_engine(w, 0);
+    slot = world_arrive(w, 0, 10, 10);
+    assert_int_equal(world_send(w), 0);
+    w->view.now_ns += w->config.static_ns_wait;
+    assert_int_equal(world_send(w), 1);
+    assert_int_equal(w->engine_of[slot], 2);
+    w->engines[1].is_open = true;
+    world_engine(w, 1);
+    slot = world_arrive(w, 0, 10, 10);
+    assert_int_equal(world_send(w), 1);
+    assert_int_equal(w->engine_of[slot], 1);
+    w->engines[1].is_open = false; /* a new spell begins a new wait */
+    world_engine(w, 1);
+    world_arrive(w, 0, 10, 10);
+    assert_int_equal(world_send(w), 0);
+    world_close(w);
+}
+
 /* Engine 0 has one long request, engine 1 three short ones: a short request ends earlier beside the
  * one, whatever its own length is least would say 0 too; a prompt that is not computed yet turns it
  * around. In picoseconds, n_left = 10: engine 0: prompt 20 * 1000 + 10 steps of (1000 + 10 * c). */
@@ -359,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_token_jsq),
         cmocka_unit_test(test_static_map),
         cmocka_unit_test(test_static_map_to_nowhere),
+        cmocka_unit_test(test_static_map_to_the_unhealthy),
         cmocka_unit_test(test_least_finish),
         cmocka_unit_test(test_random_lives),
     };

@@ -234,6 +234,27 @@ static void no_more_give_way_than_needed(void **state)
         assert_int_equal(s.plan.preempts[i], 100 - i); /* the last in the order */
 }
 
+/* Others give way before the service's own, but nobody before one who is less urgent: service 0
+ * lacks two units' worth of blocks; of service 1 slots 8..11 are more urgent than all. */
+static void the_less_urgent_give_way_first(void **state)
+{
+    static struct scene s;
+    (void)state;
+    draw(&s, 8, 8);
+    for (uint32_t slot = 0; slot < 8; slot++) { /* a second block begins for everybody */
+        s.requests[slot].n_tokens = 17;
+        s.requests[slot].n_computed = 16;
+    }
+    for (uint32_t slot = 8; slot < 12; slot++)
+        s.requests[slot].priority = -1;
+    assert_int_equal(schedule_fill_serve(&s.fill, 0, FILL_ALL, 0), FILLED_PREEMPTS);
+    assert_null(schedule_check(&s.view, &s.plan));
+    static const uint32_t expected[] = { 15, 14, 13, 12, 7, 6, 5, 4 };
+    assert_int_equal(s.plan.n_preempts, COUNT_OF(expected));
+    for (uint32_t i = 0; i < COUNT_OF(expected); i++)
+        assert_int_equal(s.plan.preempts[i], expected[i]);
+}
+
 /* A prompt that must be served takes a whole batch of tokens: decodes have to wait. */
 static void a_batch_never_has_too_many_tokens(void **state)
 {
@@ -253,6 +274,7 @@ int main(void)
         cmocka_unit_test(every_policy_serves_everybody),
         cmocka_unit_test(holds_change_nothing),
         cmocka_unit_test(no_more_give_way_than_needed),
+        cmocka_unit_test(the_less_urgent_give_way_first),
         cmocka_unit_test(a_batch_never_has_too_many_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

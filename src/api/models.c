@@ -179,6 +179,11 @@ static void print_places(const struct api *api, struct json_out *json,
         print_memory(json, &part);
         key_i64(json, "requests_waiting", report->n_waiting);
         key_i64(json, "requests_running", report->n_running);
+        key_i64(json, "preempted", report->n_preempted);
+        key_i64(json, "swapped", report->n_swapped);
+        key_i64(json, "exceeded", report->n_exceeded);
+        key_i64(json, "pad_tokens", report->n_pad_tokens);
+        key_i64(json, "invalid_tokens", report->n_invalid_tokens);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');

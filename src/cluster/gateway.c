@@ -31,6 +31,7 @@ static bool submit(void *self, const struct request *request, const struct reque
     memcpy(entry->tokens, request_body_tokens(body), sizeof(int32_t) * body->n_tokens);
     if (entry->request->n_predicted <= 0)
         entry->request->n_predicted = gateway_state_predict(g, entry);
+    entry->n_first_predicted = entry->request->n_predicted;
     g->now_ns = max_i64(g->now_ns, request->arrived_ns);
     gateway_state_hold(g, slots_index(handle));
     gateway_route_saw(g, ROUTE_ARRIVED, slots_index(handle), 0);

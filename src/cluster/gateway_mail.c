@@ -91,6 +91,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
                       event->n_tokens);
         if (entry->request->first_ns == 0)
             entry->request->first_ns = g->now_ns;
+        gateway_state_predict_again(g, entry);
         return true;
     case SERVICE_RETURNED:
         take_return(g, handle, event);

@@ -102,10 +102,17 @@ int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gate
                                entry->request->n_tokens_max - entry->request->n_prompt);
 }
 
+void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry)
+{
+    struct request *r = entry->request;
+    if (r->n_predicted > 0 && r->n_tokens - r->n_prompt > r->n_predicted)
+        r->n_predicted = gateway_state_predict(g, entry);
+}
+
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry)
 {
     struct length_query query = query_of(entry);
     int32_t n_output = query.n_generated;
     query.n_generated = 0;
-    length_book_observe(&g->lengths, &query, entry->request->n_predicted, n_output);
+    length_book_observe(&g->lengths, &query, entry->n_first_predicted, n_output);
 }

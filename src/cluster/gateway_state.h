@@ -23,12 +23,13 @@ struct gateway_entry {
     int32_t *tokens; /* (n_tokens known) prompt and generated */
     int32_t n_tokens_room;
     uint16_t engine;
-    uint32_t door_epoch; /* of the submission to us: our own submissions count on from it */
-    bool wants_cancel;   /* CANCEL could not be sent yet */
-    uint8_t why;         /* OVER: why it ended here */
-    int64_t held_ns;     /* since when */
-    uint32_t next, prev; /* HELD: its service's list by held_ns; OVER: that list */
-    char *sentence;      /* OVER: what to tell */
+    int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
+    uint32_t door_epoch;       /* of the submission to us: our own submissions count on from it */
+    bool wants_cancel;         /* CANCEL could not be sent yet */
+    uint8_t why;               /* OVER: why it ended here */
+    int64_t held_ns;           /* since when */
+    uint32_t next, prev;       /* HELD: its service's list by held_ns; OVER: that list */
+    char *sentence;            /* OVER: what to tell */
 };
 struct gateway_list {
     uint32_t first, last, n;
@@ -89,7 +90,9 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
 
 /* The tokens that the entry's answer is predicted to have, given those it has; 0 = unknown. */
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
-/* The entry's answer is whole: the predictor learns from it. */
+/* What outran its prediction is predicted anew: as those are that get longer than it is. */
+void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry);
+/* The entry's answer is whole: the predictor learns from it, and its first word is judged. */
 void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry *entry);
 
 /* ---- What engines say (gateway_mail.c). ---- */

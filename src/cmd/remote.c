@@ -80,6 +80,15 @@ static const char *text_at(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* What is counted of a model on an engine, and its column. */
+static const struct {
+    const char *key, *title;
+} counts[] = {
+    { "requests_running", "RUN" },   { "requests_waiting", "WAIT" }, { "preempted", "PREEMPT" },
+    { "swapped", "SWAP" },           { "exceeded", "EXCEED" },       { "pad_tokens", "PADS" },
+    { "invalid_tokens", "INVALID" },
+};
+
 /* A model's line for each engine that has it; one line when none has. */
 static void print_model(const json_t *model)
 {
@@ -91,11 +100,13 @@ static void print_model(const json_t *model)
                text_at(json_object_get(model, "status"), "value"), "-");
     json_array_foreach(parts, i, part) {
         const json_t *memory = json_object_get(part, "memory");
-        printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f %6d %6d\n", text_at(model, "id"),
+        printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f", text_at(model, "id"),
                text_at(json_object_get(part, "status"), "value"), text_at(part, "device"),
                mib(memory, "weights_bytes"), mib(memory, "activation_bytes"),
-               mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"),
-               (int)number_at(part, "requests_running"), (int)number_at(part, "requests_waiting"));
+               mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"));
+        for (size_t k = 0; k < COUNT_OF(counts); k++)
+            printf(" %7.0f", number_at(part, counts[k].key));
+        printf("\n");
     }
 }
 
@@ -103,8 +114,11 @@ static void print_table(const json_t *root)
 {
     size_t i;
     json_t *row;
-    printf("%-24s %-10s %-8s %9s %9s %9s %9s %6s %6s\n", "NAME", "STATUS", "DEVICE", "WEIGHTS",
-           "ACTIV", "KV", "KV CACHED", "RUN", "WAIT");
+    printf("%-24s %-10s %-8s %9s %9s %9s %9s", "NAME", "STATUS", "DEVICE", "WEIGHTS", "ACTIV", "KV",
+           "KV CACHED");
+    for (i = 0; i < COUNT_OF(counts); i++)
+        printf(" %7s", counts[i].title);
+    printf("\n");
     json_array_foreach(json_object_get(root, "data"), i, row)
         print_model(row);
     printf("\n");
@@ -119,8 +133,10 @@ int verbs_ps(int argc, char **argv)
 {
     struct remote remote;
     struct str answer;
-    if (!parse(&remote, "Prints the models of a running server with their memory, in MiB.", false,
-               argc, argv))
+    if (!parse(&remote,
+               "Prints the models of a running server: memory in MiB, requests, and what was "
+               "preempted, swapped, longer than predicted, padded and computed in vain.",
+               false, argc, argv))
         return 2;
     json_t *root = call(&remote, "/models", NULL, &answer);
     if (root && remote.is_json)

@@ -205,6 +205,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .control = wire_control(house),
         .tick = tick,
         .tick_self = house,
+        .metrics = wire_metrics,
+        .metrics_self = house,
         .reload = reload,
         .reload_self = server,
     };

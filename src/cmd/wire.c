@@ -9,6 +9,7 @@
 #include "cluster/manager.h"
 #include "cluster/node.h"
 #include "cmd/lanes.h"
+#include "cmd/lengths.h"
 #include "cmd/model_card.h"
 #include "cmd/presets.h"
 #include "predict/profile.h"
@@ -491,6 +492,15 @@ static void log_lengths(const struct house *house)
                  line.at);
         str_free(&line);
     }
+}
+
+void wire_metrics(void *self, struct str *out)
+{
+    const struct house *house = self;
+    const char *names[LIMIT_SERVICES];
+    for (int s = 0; s < house->n_services; s++)
+        names[s] = house->services[s].name;
+    cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
 }
 
 void wire_close(struct house *house)

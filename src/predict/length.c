@@ -186,6 +186,10 @@ const struct length_predictor length_file = {
 
 /* ---- Calibration. ---- */
 
+const double length_ratio_bounds[LENGTH_RATIOS] = {
+    0.1, 0.25, 0.5, 0.75, 1, 1.333333, 2, 4, 6, 10
+};
+
 void length_calibration_add(struct length_calibration *c, int32_t n_predicted, int32_t n_output,
                             int32_t n_output_max)
 {
@@ -202,6 +206,12 @@ void length_calibration_add(struct length_calibration *c, int32_t n_predicted, i
     c->sum_abs_error += error < 0 ? -error : error;
     c->n_in_bucket += length_bucket_of(n_predicted, n_output_max) == bucket;
     c->n_of_bucket[bucket]++;
+    double ratio = (double)n_output / n_predicted;
+    int at = 0;
+    while (at < LENGTH_RATIOS && ratio > length_ratio_bounds[at])
+        at++;
+    c->n_of_ratio[at]++;
+    c->sum_ratio += ratio;
 }
 
 void length_calibration_print(const struct length_calibration *c, const char *name, struct str *out)

@@ -12,6 +12,8 @@
 #include "base/str.h"
 
 enum { LENGTH_BUCKETS = 10 }; /* equal ones, of the longest output */
+enum { LENGTH_RATIOS = 10 };  /* bounds of output / prediction; what is above the last is beside */
+extern const double length_ratio_bounds[LENGTH_RATIOS]; /* 0.1, 0.25, 0.5, 0.75, 1, 1.33 .. 10 */
 
 struct length_limits {
     int32_t n_services_max;
@@ -68,6 +70,8 @@ struct length_calibration {
     int64_t sum_output, sum_error, sum_abs_error; /* tokens; error = predicted - output */
     int64_t n_in_bucket;                          /* predicted bucket = true one */
     int64_t n_of_bucket[LENGTH_BUCKETS];          /* true ones */
+    int64_t n_of_ratio[LENGTH_RATIOS + 1];        /* output / prediction up to each bound, above */
+    double sum_ratio;
 };
 void length_calibration_add(struct length_calibration *calibration, int32_t n_predicted,
                             int32_t n_output, int32_t n_output_max);

@@ -50,6 +50,7 @@ struct pool {
     uint32_t first_free;
     struct pool_cohort *cohorts; /* (n_requests) */
     uint32_t *cohort_of;         /* (n_requests) index, by slot */
+    int32_t *n_predicted;        /* (n_requests) when it came: S^3 doubles that */
     int64_t *loads;              /* (n_engines) ps */
 };
 
@@ -64,7 +65,7 @@ static size_t state_bytes(const struct route_limits *limits)
 {
     size_t n = (size_t)limits->n_requests_max;
     return align_up_u64(sizeof(struct pool), 8) + sizeof(struct pool_cohort) * n +
-           sizeof(int64_t) * (size_t)limits->n_engines_max + sizeof(uint32_t) * n;
+           sizeof(int64_t) * (size_t)limits->n_engines_max + 2 * sizeof(uint32_t) * n;
 }
 
 static size_t scratch_bytes(const struct route_limits *limits)
@@ -89,6 +90,7 @@ static void open_row(void *state, const struct route_limits *limits,
     pool->cohorts = (void *)((unsigned char *)state + align_up_u64(sizeof *pool, 8));
     pool->loads = (void *)(pool->cohorts + limits->n_requests_max);
     pool->cohort_of = (void *)(pool->loads + limits->n_engines_max);
+    pool->n_predicted = (void *)(pool->cohort_of + limits->n_requests_max);
     for (uint32_t i = (uint32_t)limits->n_requests_max; i-- > 0;) {
         pool->cohorts[i].next = pool->first_free;
         pool->first_free = i;
@@ -139,7 +141,7 @@ static struct route_item item_of(const struct round *round, uint32_t slot)
                                .n_output = route_sent_predicted(round->view, r) - n_new,
                                .deadline_ns = deadline_of(round->view, r) };
     if (pool->row->compose == COMPOSE_BINS && r->n_predicted > 0)
-        item.n_output = doubled(r->n_predicted, n_new);
+        item.n_output = doubled(pool->n_predicted[slot], n_new);
     double slo_s = item.deadline_ns == TIME_NEVER
                        ? 0
                        : (double)(item.deadline_ns - round->view->now_ns) * 1e-9;
@@ -494,6 +496,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     struct pool *pool = state;
     switch (event->what) {
     case ROUTE_ARRIVED:
+        pool->n_predicted[event->slot] = view->requests[event->slot].n_predicted;
         if (view->n_held == 1)
             pass_empty(pool, view->now_ns);
         return;

@@ -203,16 +203,39 @@ static void go(struct sim *sim, struct sim_client *client, const struct service_
     sim->free_clients[sim->n_free_clients++] = (uint32_t)(client - sim->clients);
 }
 
+static struct length_query query_of(const struct sim *sim, const struct sim_client *client)
+{
+    const struct request *r = sim_request(sim, client);
+    const struct length_predictor *predictor = sim->options->predictor;
+    bool is_truth = predictor != NULL && predictor->hint == LENGTH_HINT_TRUTH;
+    return (struct length_query){ .id = r->id >> SIM_LIVE_BITS,
+                                  .service = r->service,
+                                  .n_prompt = r->n_prompt,
+                                  .n_generated = r->n_tokens - r->n_prompt,
+                                  .hint = is_truth ? r->n_tokens_max - r->n_prompt
+                                                   : client->n_first_predicted };
+}
+
 static void observe(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event)
 {
-    const struct request *r = sim_request(sim, client);
-    const struct length_query query = { .id = r->id >> SIM_LIVE_BITS,
-                                        .service = r->service,
-                                        .n_prompt = r->n_prompt };
+    struct length_query query = query_of(sim, client);
+    int32_t n_output = query.n_generated;
+    query.n_generated = 0;
     if (sim->options->predictor != NULL &&
         (event->why == SERVICE_STOPPED || event->why == SERVICE_LENGTH))
-        length_book_observe(&sim->lengths, &query, r->n_predicted, r->n_tokens - r->n_prompt);
+        length_book_observe(&sim->lengths, &query, client->n_first_predicted, n_output);
+}
+
+/* What outran its prediction is predicted anew, as the gateway does it. */
+static void predict_again(struct sim *sim, const struct sim_client *client)
+{
+    struct request *r = sim_request(sim, client);
+    if (sim->options->predictor == NULL || r->n_predicted <= 0 ||
+        r->n_tokens - r->n_prompt <= r->n_predicted)
+        return;
+    const struct length_query query = query_of(sim, client);
+    r->n_predicted = length_book_predict(&sim->lengths, &query, 0);
 }
 
 static bool emit(void *self, const struct service_event *event, const void *payload)
@@ -232,6 +255,8 @@ static bool emit(void *self, const struct service_event *event, const void *payl
             client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
         client->heard_ns = sim->clock_ns;
         r->n_tokens += event->n_tokens;
+        if (sim->options->router != NULL && sim->options->router->sees_tokens)
+            predict_again(sim, client); /* the others look when it comes back: as with holds */
         return true;
     }
     client->n_pad += event->n_pad;
@@ -247,6 +272,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
         return true;
     }
     r->epoch++;
+    predict_again(sim, client);
     sim_door_hold(sim, index, ROUTE_RETURNED, event->why);
     return true;
 }
@@ -284,6 +310,7 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
         .arrived_ns = ask->arrived_ns,
         .deadline_ns = ask->deadline_ns,
     };
+    client->n_first_predicted = r->n_predicted;
     if (sim->asks != NULL)
         sim->asks[index] = *ask;
     if (ask->cancel_ns != TIME_NEVER)

@@ -16,6 +16,7 @@ struct sim_client {
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
     int32_t n_pad, n_invalid;     /* of all its lives, as all below */
     int32_t n_batches, n_batch_rows, n_swapped, n_early;
+    int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
     bool is_live, is_cancelled;
 };
 struct sim_engine {

@@ -38,6 +38,7 @@ struct world {
 };
 
 static int64_t report_ns = 10 * TIME_NS_PER_MS;
+static const struct route_policy *router; /* NULL = least */
 
 static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
 {
@@ -71,16 +72,17 @@ static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
                                                      .n_services = N_SERVICES,
                                                      .services = w->services,
                                                      .need_bytes = need };
-    const struct cluster_gateway_options gateway = { .port = cluster_local_bus_port(w->bus,
-                                                                                    PORT_GATEWAY),
-                                                     .node = PORT_NODE,
-                                                     .manager = PORT_MANAGER,
-                                                     .n_engines = N_ENGINES,
-                                                     .n_services = N_SERVICES,
-                                                     .services = w->services,
-                                                     .n_requests_max = 128,
-                                                     .router = route_find("least"),
-                                                     .router_config = &w->route };
+    const struct cluster_gateway_options gateway = {
+        .port = cluster_local_bus_port(w->bus, PORT_GATEWAY),
+        .node = PORT_NODE,
+        .manager = PORT_MANAGER,
+        .n_engines = N_ENGINES,
+        .n_services = N_SERVICES,
+        .services = w->services,
+        .n_requests_max = 128,
+        .router = router ? router : route_find("least"),
+        .router_config = &w->route
+    };
     w->node = cluster_node_open(&node);
     w->manager = cluster_manager_open(&manager);
     w->gateway = cluster_gateway_open(&gateway);
@@ -415,6 +417,51 @@ static void test_every_ask_is_answered(void **state)
     mem_give(w);
 }
 
+/* ---- Predictions. ---- */
+
+static int32_t n_predicted_at_end; /* of the last request, as routers see it */
+static void note_prediction(void *state, const struct route_view *view,
+                            const struct route_event *event)
+{
+    if (event->what == ROUTE_ENDED)
+        n_predicted_at_end = view->requests[event->slot].n_predicted;
+    route_find("least")->saw(state, view, event);
+}
+
+static void play(struct world *w, int index, int32_t n_generate)
+{
+    assert_true(submit(w, index, 0, n_generate, TIME_NEVER));
+    for (int i = 0; i < 20000 && !w->requests[index].is_over; i++)
+        step(w);
+    assert_true(w->requests[index].is_over);
+}
+
+/* Half of the answers have 10 tokens, half 100: 55 are predicted of one that may have 120, and when
+ * it has outrun them, 100, as all that got so far had. What is judged is the first word. */
+static void test_what_is_outrun_is_predicted_anew(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    struct route_policy watcher = *route_find("least");
+    watcher.saw = note_prediction;
+    router = &watcher;
+    open_world(w, 3, 1 << 20);
+    router = NULL;
+    for (int e = 0; e < N_ENGINES; e++)
+        w->engines[e].p_return = 0.01; /* and on its way it comes home now and then */
+    for (int i = 0; i < 80; i++)
+        play(w, i, i % 2 == 0 ? 10 : 100);
+    const struct length_calibration *c = &cluster_gateway_lengths(w->gateway)->calibrations[0];
+    int64_t n_exceeded = c->n_exceeded;
+    play(w, 80, 120);
+    assert_in_range(n_predicted_at_end, 98, 120);
+    assert_int_equal(c->n_exceeded, n_exceeded + 1);
+    play(w, 81, 10);
+    assert_int_equal(n_predicted_at_end, 10); /* its own limit */
+    close_world(w);
+    mem_give(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_eviction_and_asks),
         cmocka_unit_test(test_a_full_engine_is_asked_again),
         cmocka_unit_test(test_every_ask_is_answered),
+        cmocka_unit_test(test_what_is_outrun_is_predicted_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,9 @@ static void calibration_by_hand(void **state)
     assert_int_equal(c.sum_abs_error, 49);
     assert_int_equal(c.n_in_bucket, 1);
     assert_int_equal(c.n_of_bucket[1] + c.n_of_bucket[3] + c.n_of_bucket[9], 3);
+    static const int64_t ratios[LENGTH_RATIOS + 1] = { [3] = 1, [5] = 1, [6] = 1 };
+    assert_memory_equal(c.n_of_ratio, ratios, sizeof ratios); /* 0.6, 1.13, 1.58 */
+    assert_true(c.sum_ratio > 3.312 && c.sum_ratio < 3.313);
     str_init(&out);
     length_calibration_print(&c, "chat", &out);
     assert_string_equal(out.at,

@@ -63,7 +63,7 @@ def lanes_static_batches(shoal, models):
 
 @test
 def lanes_router_composes_batches(shoal, models):
-    serves_a_burst(shoal, models, "--policy", "cohort", "--router", "scls", pads=None)  # it may find that alone is better
+    serves_a_burst(shoal, models, "--policy", "cohort", "--router", "scls", pads=None)  # prompts of three lengths far apart: it puts like with like
     serves_a_burst(shoal, models, "--policy", "cohort", "--router", "fifo", pads=True)
 
 

@@ -1,6 +1,6 @@
 /* The claims of Aladdin: what outputs have to do with prompts (Figure 2), the worked example of
  * placement (3), errors of its models (6 to 8), time to place (13), workers needed for a target. */
-#include "cmd/repro.h"
+#include "cmd/repro_aladdin.h"
 #include "cmd/repro_tables.h"
 
 #include "base/time.h"
@@ -359,6 +359,11 @@ const struct repro_claim repro_aladdin[] = {
     { "aladdin-fig6", "Aladdin, Figure 6", "error of the prefill model", fig6 },
     { "aladdin-fig7", "Aladdin, Figure 7", "error of the decode model", fig7 },
     { "aladdin-fig8", "Aladdin, Figure 8", "error of the KV model", fig8 },
+    { "aladdin-table3", "Aladdin, Table 3", "GPUs of the best worker", repro_aladdin_table3 },
+    { "aladdin-fig9", "Aladdin, Figure 9", "four A100 under load", repro_aladdin_fig9 },
+    { "aladdin-fig10", "Aladdin, Figure 10", "four V100 under load", repro_aladdin_fig10 },
+    { "aladdin-fig11", "Aladdin, Figure 11", "GPUs needed, mixed", repro_aladdin_fig11 },
+    { "aladdin-fig12", "Aladdin, Figure 12", "GPUs needed, decode pool", repro_aladdin_fig12 },
     { "aladdin-workers", "Aladdin, Figure 11", "workers needed for 100, 99 and 95%", workers },
     { "aladdin-fig13", "Aladdin, Figure 13", "time to place", fig13 },
     { NULL, NULL, NULL, NULL },

@@ -258,14 +258,19 @@ static void write_decode(char *yaml, size_t n_bytes, const struct search *s, int
              s->rate, s->rate <= 10 ? "60s" : "40s", "decode", n_workers);
 }
 
-static void judge_needed(struct repro *repro, int rate, const char *paper, const double *ours,
-                         const double *theirs, const char *whose, double wanted)
+struct rival {
+    const char *name, *paper;
+    double wanted; /* fewer GPUs by this part */
+};
+
+static void judge_needed(struct repro *repro, int rate, const double *ours, const double *theirs,
+                         const struct rival *rival)
 {
     static char names[16][64];
     static int n_names;
     char *name = names[n_names++ % 16];
-    snprintf(name, sizeof(names[0]), "%d/s: GPUs for 100%% against %s", rate, whose);
-    repro_judge(repro, ours[0] <= (1 - wanted) * theirs[0], name, paper,
+    snprintf(name, sizeof(names[0]), "%d/s: GPUs for 100%% against %s", rate, rival->name);
+    repro_judge(repro, ours[0] <= (1 - rival->wanted) * theirs[0], name, rival->paper,
                 "%+.0f%%: %.1f for %.1f (99%%: %.1f for %.1f; 95%%: %.1f for %.1f)",
                 100 * (ours[0] / theirs[0] - 1), ours[0], theirs[0], ours[1], theirs[1], ours[2],
                 theirs[2]);
@@ -274,6 +279,8 @@ static void judge_needed(struct repro *repro, int rate, const char *paper, const
 enum status repro_aladdin_fig11(struct repro *repro, struct fault *fault)
 {
     static const int rates[] = { 5, 10, 20 };
+    static const struct rival rivals[] = { { "default vLLM (TP4)", "up to -71%", 0.5 },
+                                           { "JSQ", "up to -40%", 0.3 } };
     for (int r = 0; r < (repro_is_quick(repro) ? 2 : 3); r++) {
         double gpus[N_WAYS][N_TARGETS];
         for (int w = 0; w < N_WAYS; w++) {
@@ -288,9 +295,8 @@ enum status repro_aladdin_fig11(struct repro *repro, struct fault *fault)
             if (status != STATUS_OK)
                 return status;
         }
-        judge_needed(repro, rates[r], "up to -71%", gpus[ALADDIN], gpus[DEFAULT],
-                     "default vLLM (TP4)", 0.5);
-        judge_needed(repro, rates[r], "up to -40%", gpus[ALADDIN], gpus[JSQ], "JSQ", 0.3);
+        judge_needed(repro, rates[r], gpus[ALADDIN], gpus[DEFAULT], &rivals[0]);
+        judge_needed(repro, rates[r], gpus[ALADDIN], gpus[JSQ], &rivals[1]);
     }
     repro_differs(repro, "LLaMA-13B on A100s with PCIe, 600 and 30 ms; holds: at least 50% and "
                          "30% fewer; the paper's percentages are its best point");
@@ -302,6 +308,8 @@ enum status repro_aladdin_fig12(struct repro *repro, struct fault *fault)
     static const char *const policies[] = { "fcfs/best-fit", "fcfs/jsq", "fcfs/p2c" };
     static const char *const keys[] = { "decode-best-fit", "decode-jsq", "decode-p2c" };
     static const int rates[] = { 5, 10, 20 };
+    static const struct rival rivals[] = { { "JSQ", "up to -60%", 0.3 },
+                                           { "power of two", "up to -49%", 0.3 } };
     for (int r = 0; r < (repro_is_quick(repro) ? 2 : 3); r++) {
         double gpus[3][N_TARGETS];
         for (int p = 0; p < 3; p++) {
@@ -312,8 +320,8 @@ enum status repro_aladdin_fig12(struct repro *repro, struct fault *fault)
             if (status != STATUS_OK)
                 return status;
         }
-        judge_needed(repro, rates[r], "up to -60%", gpus[0], gpus[1], "JSQ", 0.3);
-        judge_needed(repro, rates[r], "up to -49%", gpus[0], gpus[2], "power of two", 0.3);
+        judge_needed(repro, rates[r], gpus[0], gpus[1], &rivals[0]);
+        judge_needed(repro, rates[r], gpus[0], gpus[2], &rivals[1]);
     }
     repro_differs(repro, "LLaMA-13B on A100s that only decode; requests arrive when their prompt "
                          "is done, at the workload's times; holds: at least 30% fewer");

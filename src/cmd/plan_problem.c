@@ -74,8 +74,8 @@ static int32_t kind_of(struct plan_problem *plan, const struct scenario *scenari
     return plan->problem.n_kinds++;
 }
 
-static enum status open_nodes(struct plan_problem *plan, const struct scenario *scenario,
-                              struct fault *fault)
+enum status plan_problem_nodes(struct plan_problem *plan, const struct scenario *scenario,
+                               struct fault *fault)
 {
     int64_t n_nodes = 0;
     struct place_problem *p = &plan->problem;
@@ -308,7 +308,7 @@ enum status plan_problem_open(struct plan_problem *plan, const struct scenario *
     memset(plan, 0, sizeof(*plan));
     place_problem_limits(&plan->problem.limits);
     plan->problem.limits.attainment = scenario->target;
-    enum status status = open_nodes(plan, scenario, fault);
+    enum status status = plan_problem_nodes(plan, scenario, fault);
     if (status == STATUS_OK)
         status = open_worlds(plan, scenario, fault);
     if (status == STATUS_OK)

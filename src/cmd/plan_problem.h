@@ -26,6 +26,9 @@ struct plan_problem {
 enum status plan_problem_open(struct plan_problem *plan, const struct scenario *scenario,
                               int64_t window_ns, struct fault *fault) MUST_USE;
 void plan_problem_close(struct plan_problem *plan);
+/* The cluster alone, into a zeroed problem: kinds, nodes, numbers of devices. */
+enum status plan_problem_nodes(struct plan_problem *plan, const struct scenario *scenario,
+                               struct fault *fault) MUST_USE;
 /* "4x8xa800", "2x8xh100+1x4xl40s": nodes, devices of each, kind; into the scenario's nodes. The
  * scenario keeps copies. */
 enum status plan_problem_cluster(struct scenario *scenario, const char *text,

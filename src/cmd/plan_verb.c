@@ -1,5 +1,7 @@
 /* shoal plan: which models on which devices, for a cluster that one has or thinks of. */
+#include "cmd/plan_layers.h"
 #include "cmd/plan_report.h"
+#include "cmd/plan_workers.h"
 #include "cmd/verbs.h"
 
 #include "base/file.h"
@@ -19,6 +21,9 @@ struct plan_ask { /* the command line */
     const char *planners, *out;
     int64_t window_ns;
     bool has_no_price;
+    const char *layers, *links; /* a model whose layers are planned, in the place of a workload */
+    int64_t n_batch, n_tokens;
+    bool asks_workers;
 };
 struct plan_run {
     const struct plan_ask *ask;
@@ -77,6 +82,27 @@ static bool is_shared(const char *name)
     return false;
 }
 
+/* Layers of one model over unlike devices, and workers of one service. */
+static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
+{
+    const struct flags_row own[] = {
+        { "layers", "MODEL", FLAGS_TEXT, &ask->layers, 0, 0,
+          "plan this model's layers over the devices, one chain: --planner helr, he, lr, bgs, "
+          "even-layers",
+          NULL },
+        { "links", "FILE", FLAGS_TEXT, &ask->links, 0, 0,
+          "with --layers: nvidia-smi topo -m, or CSV from,to,us,gbytes_per_s", NULL },
+        { "batch", "N", FLAGS_I64, &ask->n_batch, 1, 4096, "with --layers: requests of a step: 8",
+          NULL },
+        { "tokens", "N", FLAGS_I64, &ask->n_tokens, 1, LIMIT_CONTEXT,
+          "with --layers: of each of them, KV for which is kept free: 2048", NULL },
+        { "workers", NULL, FLAGS_SWITCH, &ask->asks_workers, 0, 0,
+          "say how many devices a worker of each service should have (Aladdin, Equation 6)", NULL },
+    };
+    memcpy(rows, own, sizeof(own));
+    return (int)COUNT_OF(own);
+}
+
 static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plain, int *n_plain)
 {
     struct flags_row all[SCENARIO_ROWS_MAX], rows[FLAGS_ROWS_MAX];
@@ -110,6 +136,7 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
                                     0,
                                     "do not plan again with a device less and one more",
                                     NULL };
+    n += worker_rows(ask, &rows[n]);
     for (int i = 0; i < n_all; i++)
         if (is_shared(all[i].name))
             rows[n++] = all[i];
@@ -370,6 +397,41 @@ static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
     return true;
 }
 
+static int run_layers(const struct plan_ask *ask)
+{
+    const struct plan_layers_ask layers = {
+        .scenario = &ask->scenario,
+        .model = ask->layers,
+        .links = ask->links,
+        .planners = ask->planners,
+        .n_batch = ask->n_batch > 0 ? ask->n_batch : 8,
+        .n_context = ask->n_tokens > 0 ? ask->n_tokens : 2048,
+    };
+    return plan_layers(&layers);
+}
+
+static int run_workers(const struct plan_ask *ask)
+{
+    struct plan_problem *of = mem_take(sizeof(*of));
+    struct fault fault;
+    struct str out;
+    str_init(&out);
+    enum status status = plan_problem_open(of, &ask->scenario, ask->window_ns, &fault);
+    if (status != STATUS_OK) {
+        (void)complain(&fault);
+    } else {
+        if (ask->scenario.is_json)
+            plan_workers_json(of, &ask->scenario, &out);
+        else
+            plan_workers_text(of, &ask->scenario, &out);
+        fputs(out.at, stdout);
+    }
+    str_free(&out);
+    plan_problem_close(of);
+    mem_give(of);
+    return status == STATUS_OK ? 0 : 2;
+}
+
 static int run_plan(const struct plan_ask *ask)
 {
     struct plan_run *run = mem_take(sizeof(*run));
@@ -407,7 +469,10 @@ static int run_plan(const struct plan_ask *ask)
 int verbs_plan(int argc, char **argv)
 {
     struct plan_ask *ask = mem_take(sizeof(*ask));
-    int code = open_ask(ask, argc, argv) ? run_plan(ask) : 2;
+    int code = !open_ask(ask, argc, argv) ? 2
+               : ask->layers != NULL      ? run_layers(ask)
+               : ask->asks_workers        ? run_workers(ask)
+                                          : run_plan(ask);
     scenario_close(&ask->scenario);
     mem_give(ask);
     return code;

@@ -120,5 +120,50 @@ def plan_says_what_is_wrong(shoal, models):
             assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+@test
+def plan_lays_layers_over_unlike_devices(shoal, models):
+    page = plan(shoal, "1x2xv100+1x2xrtx-3090+1x4xa100", "--layers", "llama-2-70b")
+    plans = {p["planner"]: p for p in page["plans"]}
+    assert set(plans) == {"helr", "he", "lr", "bgs", "even-layers"}
+    for p in plans.values():
+        assert sum(part["layers"] for part in p["parts"]) == page["layers"] == 80
+        assert len({part["device"] for part in p["parts"]}) == len(p["parts"])
+        assert p["step_ms"] >= plans["lr"]["step_ms"] and len(p["parts"]) >= len(plans["he"]["parts"])
+    text = run(shoal, "plan", "1x2xv100+1x2xrtx-3090+1x4xa100", "--layers", "llama-2-70b", "--planner", "helr,bgs")
+    assert "helr" in text and "bgs" in text and "even-layers" not in text
+    assert "do not fit" in run(shoal, "plan", "1x1xt4", "--layers", "llama-2-70b", wants=2)
+    assert "no model" in run(shoal, "plan", "1x1xt4", "--layers", "nothing", wants=2)
+    assert "list of helr" in run(shoal, "plan", "1x4xt4", "--layers", "opt-6.7b", "--planner", "even", wants=2)
+
+
+@test
+def plan_reads_links(shoal, models):
+    """Two links, there and back, of a second each instead of a microsecond make the step two seconds longer."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "links.csv")
+        steps = []
+        for us in (1, 1000000):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("from,to,us,gbytes_per_s\n0,1,%d,0\n" % us)
+            page = plan(shoal, "1x2xa100", "--layers", "llama-2-70b", "--links", path, "--planner", "lr")
+            steps.append(page["plans"][0]["step_ms"])
+        assert abs(steps[1] - steps[0] - 2 * 999.999) < 1e-3, steps
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("GPU0 GPU1 GPU2\nGPU0 X PIX PIX\nGPU1 PIX X PIX\nGPU2 PIX PIX X\n")
+        assert "3 devices, the cluster has 2" in run(shoal, "plan", "1x2xa100", "--layers", "llama-2-70b", "--links", path,
+                                                     wants=2)
+
+
+@test
+def plan_sizes_workers(shoal, models):
+    page = plan(shoal, "1x4xa100-pcie", "sharegpt:rate=5,model=llama-2-13b", "--workers", "--tpot", "30ms")
+    kind = page["services"][0]["kinds"][0]
+    assert kind["best"] == 1 and kind["workers_min"] >= 1 and len(kind["options"]) == 3
+    best = max(o["tokens_per_s_of_a_device"] for o in kind["options"])
+    assert kind["options"][0]["tokens_per_s_of_a_device"] == best
+    text = run(shoal, "plan", "1x1xt4", "sharegpt:rate=5,model=llama-2-13b", "--workers")
+    assert "no room" in text
+
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,14 @@
+/* shoal plan CLUSTER --layers MODEL: one model's layers over the devices of a cluster. */
+#pragma once
+#include "cmd/scenario.h"
+
+struct plan_layers_ask {
+    const struct scenario *scenario; /* its nodes, memory_part, is_json */
+    const char *model;               /* of the table of models */
+    const char *links;               /* a file for links_read; NULL: by the kinds of devices */
+    const char *planners;            /* "helr,bgs"; NULL: all */
+    int64_t n_batch, n_context;      /* requests of a batch and the tokens that each may reach:
+                                        their KV is reserved, their step is what is planned for */
+};
+/* The exit code; what is wrong is printed. */
+int plan_layers(const struct plan_layers_ask *ask);

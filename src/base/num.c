@@ -110,7 +110,3 @@ double num_pow(double x, double y)
     return num_exp(y * num_log(x));
 }
 
-double num_sqrt(double x)
-{
-    return __builtin_sqrt(x);
-}

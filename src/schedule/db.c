@@ -61,6 +61,15 @@ static uint32_t first_waiting(const void *state, const struct schedule_view *vie
     return tree_first(&db->services[service].waiting);
 }
 
+static uint32_t nth_last(const void *state, const struct schedule_view *view, int service,
+                         uint32_t n)
+{
+    const struct db *db = state;
+    const struct db_firsts *list = &db->services[service].first[DB_LAST];
+    (void)view;
+    return n < (uint32_t)list->n ? list->at[n].slot : SCHEDULE_NONE;
+}
+
 static uint32_t next_waiting(const void *state, const struct schedule_view *view, uint32_t slot)
 {
     const struct db *db = state;
@@ -69,51 +78,39 @@ static uint32_t next_waiting(const void *state, const struct schedule_view *view
 
 /* ---- Starvation. ---- */
 
-static int64_t theta_ns(const struct db *db, const struct schedule_service *service)
+static bool may_starve(const struct schedule_view *view, const struct db_first *due)
 {
-    double factor = db->config.starve_factor * (double)service->solo_ns;
-    return max_i64(db->config.starve_ns_min, (int64_t)factor);
+    const struct request *r = &view->requests[due->slot];
+    return r->batch == 0 && view->services[r->service].is_open;
 }
 
-struct starved { /* who starves, since when */
-    uint32_t slot;
-    int64_t since_ns;
-};
-
-static void look_at_starved(const struct db *db, const struct schedule_view *view, uint32_t slot,
-                            int64_t since_ns, struct starved *found)
+static void look_at_due(struct db_first *found, const struct db_first *due)
 {
-    if (slot == SCHEDULE_NONE || view->requests[slot].batch != 0 || since_ns >= view->now_ns)
-        return;
-    if (found->slot != SCHEDULE_NONE &&
-        (since_ns > found->since_ns ||
-         (since_ns == found->since_ns && db->slots[slot].seq > db->slots[found->slot].seq)))
-        return;
-    *found = (struct starved){ slot, since_ns };
+    if (schedule_db_first_is_before(due, found))
+        *found = *due;
 }
 
 /* The request that starves longest, counted from the moment when it became starved: not served for
  * theta, or by then to begin when its deadline is to be met. */
 static uint32_t find_starved(const struct db *db, const struct schedule_view *view, unsigned parts)
 {
-    struct starved found = { SCHEDULE_NONE, 0 };
-    bool has_deadlines = db_has_guards(db->variant) && db->config.promotes_slack;
+    const struct db_first nobody = { view->now_ns, 0, SCHEDULE_NONE };
+    bool waits = (parts & FILL_WAITING) != 0;
+    struct db_first found = nobody;
     for (int i = 0; i < view->n_services; i++) {
-        const struct schedule_service *s = &view->services[i];
-        const struct db_service *own = &db->services[i];
-        if (!s->is_open || s->n_waiting + s->n_running == 0)
-            continue;
-        const uint32_t unserved[2] = { own->oldest, tree_first(&own->unserved) };
-        const uint32_t urgent[2] = { own->most_urgent, tree_first(&own->urgent) };
-        for (int k = 0; k < ((parts & FILL_WAITING) != 0 ? 2 : 1); k++) {
-            if (unserved[k] != SCHEDULE_NONE)
-                look_at_starved(db, view, unserved[k],
-                                view->requests[unserved[k]].served_ns + theta_ns(db, s), &found);
-            if (has_deadlines && urgent[k] != SCHEDULE_NONE)
-                look_at_starved(db, view, urgent[k],
-                                schedule_db_state_begin_by_ns(view, &view->requests[urgent[k]]),
-                                &found);
-        }
+        look_at_due(&found, &db->dues[i].running);
+        if (waits)
+            look_at_due(&found, &db->dues[i].waiting);
+    }
+    if (found.slot == SCHEDULE_NONE || may_starve(view, &found))
+        return found.slot;
+    found = nobody; /* the first of all is in flight, or his model leaves */
+    for (int i = 0; i < view->n_services; i++) {
+        const struct db_due *due = &db->dues[i];
+        if (due->running.slot != SCHEDULE_NONE && may_starve(view, &due->running))
+            look_at_due(&found, &due->running);
+        if (waits && due->waiting.slot != SCHEDULE_NONE && may_starve(view, &due->waiting))
+            look_at_due(&found, &due->waiting);
     }
     return found.slot;
 }
@@ -125,6 +122,22 @@ static bool has_spent_two_budgets(const void *state, const struct schedule_view 
     const struct db *db = state;
     const struct schedule_service *s = &view->services[view->requests[slot].service];
     return db->slots[slot].spent_ps / 2 >= schedule_db_state_budget_ps(s);
+}
+
+/* Those are among the first who have spent most, or too many to be known. */
+static int find_who_may(const void *state, const struct schedule_view *view, int service,
+                        schedule_may_go may_go, uint32_t *slots)
+{
+    const struct db *db = state;
+    const struct db_firsts *list = &db->services[service].first[DB_SPENT];
+    int n = 0;
+    if (may_go != has_spent_two_budgets)
+        return -1;
+    while (n < list->n && has_spent_two_budgets(db, view, list->at[n].slot)) {
+        slots[n] = list->at[n].slot;
+        n++;
+    }
+    return n < list->n || list->is_all ? n : -1;
 }
 
 /* Serves the starved request. Sets *parts to what may run meanwhile when it has to wait. */
@@ -182,7 +195,8 @@ static struct pick pick_first(const struct db *db, const struct schedule_view *v
         uint64_t bit = UINT64_C(1) << i;
         struct pick waiting = { tree_first(&db->services[i].waiting), i,
                                 is_by_phase ? FILL_WAITING : parts };
-        struct pick running = { db->services[i].best, i, is_by_phase ? FILL_RUNNING : parts };
+        struct pick running = { schedule_db_first(&db->services[i], DB_BEST).slot, i,
+                                is_by_phase ? FILL_RUNNING : parts };
         if ((tried[0] & bit) == 0 && (parts & FILL_WAITING) != 0)
             consider(db, view, &best, &waiting);
         if ((tried[is_by_phase] & bit) == 0)
@@ -207,23 +221,14 @@ static bool is_not_fresh(const void *state, const struct schedule_view *view, ui
 
 /* The longest stall that everybody with a target per token absorbs out of the time that he saved so
  * far (Aladdin's (d)): min over them of target * (tokens - 1) - time since the first. */
-static int64_t stall_ps_most(const struct schedule_view *view)
+static int64_t stall_ps_most(const struct db *db, const struct schedule_view *view)
 {
-    int64_t least_ns = INT64_MAX;
-    for (int i = 0; i < view->n_services; i++) {
-        const struct schedule_service *s = &view->services[i];
-        for (uint32_t k = 0; s->tpot_ns > 0 && k < s->n_running; k++) {
-            const struct request *r = &view->requests[s->running[k]];
-            int64_t n_generated = r->n_tokens - r->n_prompt;
-            if (n_generated < 1 || r->first_ns == 0)
-                continue;
-            int64_t saved_ns = s->tpot_ns * (n_generated - 1) - (view->now_ns - r->first_ns);
-            least_ns = min_i64(least_ns, saved_ns);
-        }
-    }
-    if (least_ns == INT64_MAX)
+    int64_t due_ns = INT64_MAX;
+    for (int i = 0; i < view->n_services; i++)
+        due_ns = min_i64(due_ns, schedule_db_first(&db->services[i], DB_TIGHTEST).key);
+    if (due_ns == INT64_MAX)
         return INT64_MAX;
-    return max_i64(min_i64(least_ns, INT64_MAX / 2000), 0) * 1000;
+    return max_i64(min_i64(due_ns - view->now_ns, INT64_MAX / 2000), 0) * 1000;
 }
 
 /* Who is not starved keeps to the quota of his model and to what the others can absorb. */
@@ -292,9 +297,10 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
                                         unsigned parts)
 {
     if (db_has_guards(db->variant) && db->config.guards_tpot)
-        fill->prefill_ps_most = stall_ps_most(fill->view);
+        fill->prefill_ps_most = stall_ps_most(db, fill->view);
     enum schedule_filled filled = serve_best(fill, db, parts);
-    if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX) {
+    if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX &&
+        fill->view->n_in_flight == 0) {
         fill->prefill_ps_most = INT64_MAX; /* nobody can decode: there is nobody to stall */
         filled = serve_best(fill, db, parts);
     }
@@ -319,14 +325,23 @@ static int64_t next_sinking_ns(const struct db *db, const struct schedule_view *
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct db *db = state;
-    struct schedule_order order = { db, first_waiting, next_waiting, is_before, true, NULL };
+    struct schedule_order order = { .state = db,
+                                    .first = first_waiting,
+                                    .next = next_waiting,
+                                    .is_before = is_before,
+                                    .nth_last = nth_last,
+                                    .find_who_may = find_who_may,
+                                    .spares_service = true,
+                                    .booked = &db->booked };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
         return;
     bool has_leases = db->variant == DB_SHARE && db->config.has_leases;
-    if (has_leases)
+    if (has_leases) {
         order.books = books;
+        order.booked = NULL;
+    }
     if (has_leases && schedule_lease_yield(&db->leases, &fill, is_not_fresh))
         return;
     unsigned parts = FILL_ALL;

@@ -1,12 +1,14 @@
-/* The state of the doubling-budget policies. For db.c and db_state.c alone.
+/* The state of the doubling-budget policies. For db*.c alone.
  *
- * One block of memory: this struct, the services, a record and two tree nodes per slot. Waiting
- * requests of a service stand in two trees (by key, by when they were last served); of the running
- * ones only the first by key and the longest unserved are kept, found anew after each batch. A
- * request's key is its priority, then its budget Q (mlfq: its level); L-hat enters when services
- * are compared. */
+ * One block of memory: this struct, the services, a record and some tree nodes per slot. Waiting
+ * requests of a service stand in trees (by key, by when they were last served, by the last time to
+ * begin, by when they are late); of the running ones only the first by each of some orders is kept
+ * (db_first.c). A request's key is its priority, then its budget Q (mlfq: its level); L-hat enters
+ * when services are compared. Who starves is found without a look at anybody: each service's next
+ * to starve, of those that run and of those that wait, stands in a list of its own. */
 #pragma once
 #include "base/tree.h"
+#include "schedule/fill.h"
 #include "schedule/lease.h"
 #include "schedule/quota.h"
 #include "schedule/share.h"
@@ -30,36 +32,79 @@ struct db_slot {
     int64_t spent_ps;    /* charged since it started or was started again; mlfq: at this level */
     uint64_t seq;        /* of arrival here: ties; mlfq: of joining its level */
     int64_t attained_ps; /* work done in all, as if alone: value */
+    int64_t key;         /* of a running request: schedule_db_key */
+    int64_t arrived_ns, served_ns; /* the request's: one line says all that orders ask */
+    uint32_t ran_in;               /* a batch, by db.n_batches; 0 = none */
     uint8_t level;
-    bool is_waiting, is_late;
+    bool is_waiting, is_late, has_deadline;
+};
+_Static_assert(sizeof(struct db_slot) == 64, "what orders ask of a request is one line");
+/* Of a service's running requests the first by ... */
+enum db_order {
+    DB_BEST,     /* key */
+    DB_LAST,     /* key, from the end: who gives way first */
+    DB_OLDEST,   /* when it was last served */
+    DB_SPENT,    /* what it has spent since it started, from the end */
+    DB_URGENT,   /* the last time to begin, or go on, to end by its deadline */
+    DB_TIGHTEST, /* when its next token is due by its target, less what it has saved */
+    DB_ORDERS
+};
+struct db_first {
+    int64_t key;
+    uint64_t seq;  /* ties */
+    uint32_t slot; /* SCHEDULE_NONE: nobody, and key is INT64_MAX */
+};
+static inline bool schedule_db_first_is_before(const struct db_first *a, const struct db_first *b)
+{
+    return a->key < b->key || (a->key == b->key && a->seq < b->seq);
+}
+enum { DB_FIRST_MAX = FILL_KNOWN_MAX };
+struct db_firsts { /* the first n, in order */
+    int32_t n;
+    bool is_all; /* nobody else has a key */
+    struct db_first at[DB_FIRST_MAX];
 };
 struct db_service {
     struct tree waiting;  /* by key */
     struct tree unserved; /* the same requests, by served_ns */
-    uint32_t best;        /* running: the smallest key */
-    uint32_t oldest;      /* running: the longest unserved */
     struct tree urgent;   /* waiting requests with a deadline, by the last time to begin */
-    uint32_t most_urgent; /* running: the one whose last time to begin is the earliest */
-    int64_t best_key, oldest_ns, begin_by_ns; /* theirs */
+    struct tree in_time;  /* value: waiting requests that are not late, by when they are */
+    uint32_t n_running;   /* that it has heard of */
+    struct db_firsts first[DB_ORDERS]; /* of those that run */
     struct share_bucket bucket;
-    struct tree in_time;           /* value: waiting requests that are not late, by when they are */
     uint64_t waiting_ns_sum;       /* value: arrivals of those that wait, modulo 2^64 */
     struct schedule_value running; /* value: what its running requests are worth */
+};
+/* The next to starve of a service: key is since when. */
+struct db_due {
+    struct db_first running, waiting;
 };
 struct db {
     struct schedule_config config;
     enum db_variant variant;
+    unsigned orders; /* bit per db_order that the variant asks for */
     int32_t n_services;
+    uint32_t n_batches; /* that ended */
     uint64_t seq;
-    int64_t next_share_ns;
+    int64_t next_share_ns, next_late_ns;
     int64_t n_steps;             /* mlfq: batches since requests that idle were last looked for */
     struct db_service *services; /* into this same block, as all that follow */
+    struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;
+    int64_t *first_ns; /* (n_requests_max) of those that ran: when their first token came, or 0 */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
     struct schedule_lease *by_slot; /* (n_requests_max) */
     struct schedule_leases leases;
     struct schedule_quota quota;
+    struct schedule_booked booked;
 };
+#define DB_KEY_BUDGET_MAX ((INT64_C(1) << 47) - 1) /* ns: 39 hours */
+static inline int64_t schedule_db_key(enum db_variant variant, const struct db_slot *slot,
+                                      int16_t priority)
+{
+    int64_t budget = variant == DB_MLFQ ? slot->level : slot->budget_ps / 1000;
+    return priority * (DB_KEY_BUDGET_MAX + 1) + min_i64(budget, DB_KEY_BUDGET_MAX);
+}
 size_t schedule_db_state_bytes(const struct schedule_limits *limits);
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
                             const struct schedule_config *config, enum db_variant variant);
@@ -74,3 +119,22 @@ double schedule_db_state_value(const struct db *db, const struct schedule_view *
                                bool may_start);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
+
+/* ---- db_first.c. ---- */
+
+/* The first running request by this order. */
+static inline struct db_first schedule_db_first(const struct db_service *service,
+                                                enum db_order order)
+{
+    const struct db_firsts *list = &service->first[order];
+    return list->n > 0 ? list->at[0] : (struct db_first){ INT64_MAX, UINT64_MAX, SCHEDULE_NONE };
+}
+void schedule_db_first_init(struct db *db, struct db_service *service);
+/* One request starts; is about to leave those that run; a batch has changed its members. */
+void schedule_db_first_start(struct db *db, const struct schedule_view *view, uint32_t slot);
+void schedule_db_first_leave(struct db *db, const struct schedule_view *view, uint32_t slot);
+void schedule_db_first_ran(struct db *db, const struct schedule_view *view,
+                           const struct batch *batch);
+void schedule_db_first_look(struct db *db, const struct schedule_view *view, int service);
+/* Are the lists what a look at all would find? */
+bool schedule_db_first_is_sound(struct db *db, const struct schedule_view *view, int service);

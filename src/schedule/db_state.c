@@ -8,9 +8,10 @@
 #include "schedule/db.h"
 #include "schedule/policy.h"
 
-enum { LEVEL_MAX = 30 };
+enum { LEVEL_MAX = 30, FETCH_AHEAD = 8 };
 static const int64_t budget_ps_max = INT64_C(1) << 61;
-static const int64_t key_budget_max = (INT64_C(1) << 47) - 1; /* ns: 39 hours */
+
+static const struct db_first nobody = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE };
 
 static size_t aligned(size_t n)
 {
@@ -21,8 +22,9 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
 {
     size_t n_services = (size_t)limits->n_services_max, n = (size_t)limits->n_requests_max;
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
-           aligned(n * sizeof(struct db_slot)) + 4 * aligned(n * sizeof(struct tree_node)) +
-           aligned(n * sizeof(struct schedule_lease)) + 64;
+           aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
+           4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
+           schedule_booked_bytes(limits) + aligned(n * sizeof(int64_t)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -30,12 +32,16 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
 {
     struct db *db = state;
     size_t n = (size_t)limits->n_requests_max;
-    *db =
-        (struct db){ .config = *config, .variant = variant, .n_services = limits->n_services_max };
+    *db = (struct db){ .config = *config,
+                       .variant = variant,
+                       .n_services = limits->n_services_max,
+                       .next_late_ns = INT64_MAX };
     unsigned char *at = state;
     at += aligned(sizeof(*db));
     db->services = (void *)at;
     at += aligned((size_t)limits->n_services_max * sizeof(*db->services));
+    db->dues = (void *)at;
+    at += aligned((size_t)limits->n_services_max * sizeof(*db->dues));
     db->slots = (void *)at;
     at += aligned(n * sizeof(*db->slots));
     db->key_nodes = (void *)at;
@@ -47,6 +53,10 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     db->in_time_nodes = (void *)at;
     at += aligned(n * sizeof(*db->in_time_nodes));
     db->by_slot = (void *)at;
+    at += aligned(n * sizeof(struct schedule_lease));
+    schedule_booked_open(&db->booked, limits, at);
+    at += schedule_booked_bytes(limits);
+    db->first_ns = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
         tree_init(&db->services[i].unserved);
@@ -54,8 +64,8 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
         tree_init(&db->services[i].in_time);
         db->services[i].waiting_ns_sum = 0;
         db->services[i].running = (struct schedule_value){ 0 };
-        db->services[i].best = db->services[i].oldest = SCHEDULE_NONE;
-        db->services[i].most_urgent = SCHEDULE_NONE;
+        schedule_db_first_init(db, &db->services[i]);
+        db->dues[i].running = db->dues[i].waiting = nobody;
         schedule_share_init(&db->services[i].bucket, config->share_ns_depth);
     }
 }
@@ -150,13 +160,6 @@ static void charge_item(struct db *db, const struct schedule_view *view,
             fresh_ps);
         n_known++;
     }
-    int64_t step_ps = price->first_ps + price->slope_ps * n_known;
-    if (n_decodes == 1 && step_ps < slot->budget_ps && price->slope_ps < INT32_MAX) {
-        slot->spent_ps += step_ps; /* nearly always */
-        slot->attained_ps += step_ps;
-        slot->budget_ps -= step_ps;
-        return;
-    }
     charge_decodes(slot, &service->perf, n_known, n_decodes, fresh_ps);
 }
 
@@ -179,12 +182,6 @@ int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const st
     if (r->deadline_ns <= 0 || r->deadline_ns == TIME_NEVER)
         return INT64_MAX;
     return r->deadline_ns - remaining_ps(view, r) / 1000;
-}
-
-static bool is_urgent_ever(const struct db *db, const struct request *r)
-{
-    return db_has_guards(db->variant) && db->config.promotes_slack && r->deadline_ns > 0 &&
-           r->deadline_ns != TIME_NEVER;
 }
 
 /* ---- Levels: mlfq. ---- */
@@ -232,15 +229,15 @@ static int64_t late_from_ns(const struct db *db, const struct schedule_view *vie
 
 /* ---- Orders. ---- */
 
+/* Who is late goes behind all who are not. */
 static int64_t key_of(const struct db *db, const struct schedule_view *view, uint32_t slot)
 {
-    int64_t budget = min_i64(db->slots[slot].budget_ps / 1000, key_budget_max);
-    if (db->variant == DB_MLFQ)
-        budget = db->slots[slot].level;
-    else if (db->variant == DB_VALUE)
-        budget = min_i64(budget, key_budget_max / 2) +
-                 (db->slots[slot].is_late ? key_budget_max / 2 : 0);
-    return view->requests[slot].priority * (key_budget_max + 1) + budget;
+    const struct db_slot *own = &db->slots[slot];
+    int16_t priority = view->requests[slot].priority;
+    if (db->variant != DB_VALUE)
+        return schedule_db_key(db->variant, own, priority);
+    int64_t budget = min_i64(own->budget_ps / 1000, DB_KEY_BUDGET_MAX / 2);
+    return priority * (DB_KEY_BUDGET_MAX + 1) + budget + (own->is_late ? DB_KEY_BUDGET_MAX / 2 : 0);
 }
 
 static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
@@ -252,56 +249,33 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
     if (db->variant != DB_MLFQ || own->level > 0)
         tree_insert(&service->unserved, db->unserved_nodes, slot, view->requests[slot].served_ns,
                     own->seq);
-    if (is_urgent_ever(db, &view->requests[slot]))
+    if (own->has_deadline)
         tree_insert(&service->urgent, db->urgent_nodes, slot,
                     schedule_db_state_begin_by_ns(view, &view->requests[slot]), own->seq);
-    if (knows_late(db) && !own->is_late)
-        tree_insert(&service->in_time, db->in_time_nodes, slot,
-                    late_from_ns(db, view, &view->requests[slot]), own->seq);
-    service->waiting_ns_sum += (uint64_t)view->requests[slot].arrived_ns;
+    if (knows_late(db) && !own->is_late) {
+        int64_t late_ns = late_from_ns(db, view, &view->requests[slot]);
+        tree_insert(&service->in_time, db->in_time_nodes, slot, late_ns, own->seq);
+        db->next_late_ns = min_i64(db->next_late_ns, late_ns);
+    }
+    service->waiting_ns_sum += (uint64_t)own->arrived_ns;
     own->is_waiting = true;
 }
 
 static void stop_waiting(struct db *db, const struct schedule_view *view, uint32_t slot)
 {
     struct db_service *service = &db->services[view->requests[slot].service];
-    if (!db->slots[slot].is_waiting)
+    struct db_slot *own = &db->slots[slot];
+    if (!own->is_waiting)
         return;
     tree_remove(&service->waiting, db->key_nodes, slot);
-    if (db->variant != DB_MLFQ || db->slots[slot].level > 0)
+    if (db->variant != DB_MLFQ || own->level > 0)
         tree_remove(&service->unserved, db->unserved_nodes, slot);
-    if (is_urgent_ever(db, &view->requests[slot]))
+    if (own->has_deadline)
         tree_remove(&service->urgent, db->urgent_nodes, slot);
-    if (knows_late(db) && !db->slots[slot].is_late)
+    if (knows_late(db) && !own->is_late)
         tree_remove(&service->in_time, db->in_time_nodes, slot);
-    service->waiting_ns_sum -= (uint64_t)view->requests[slot].arrived_ns;
-    db->slots[slot].is_waiting = false;
-}
-
-/* Is this running request the first by key, the longest unserved, the most urgent? */
-static inline void look_at(const struct db *db, const struct schedule_view *view,
-                           struct db_service *own, uint32_t slot)
-{
-    const struct request *r = &view->requests[slot];
-    int64_t key = key_of(db, view, slot);
-    uint64_t seq = db->slots[slot].seq;
-    if (own->best == SCHEDULE_NONE || key < own->best_key ||
-        (key == own->best_key && seq < db->slots[own->best].seq)) {
-        own->best = slot;
-        own->best_key = key;
-    }
-    if (own->oldest == SCHEDULE_NONE || r->served_ns < own->oldest_ns ||
-        (r->served_ns == own->oldest_ns && seq < db->slots[own->oldest].seq)) {
-        own->oldest = slot;
-        own->oldest_ns = r->served_ns;
-    }
-    if (!is_urgent_ever(db, r))
-        return;
-    int64_t begin_by_ns = schedule_db_state_begin_by_ns(view, r);
-    if (own->most_urgent == SCHEDULE_NONE || begin_by_ns < own->begin_by_ns) {
-        own->most_urgent = slot;
-        own->begin_by_ns = begin_by_ns;
-    }
+    service->waiting_ns_sum -= (uint64_t)own->arrived_ns;
+    own->is_waiting = false;
 }
 
 /* What the running requests of a service are worth now. */
@@ -314,34 +288,19 @@ static void sum_value(struct db *db, const struct schedule_view *view, int servi
     for (uint32_t i = 0; i < s->n_running; i++) {
         uint32_t slot = s->running[i];
         schedule_value_add(sums, &db->config, db->slots[slot].attained_ps,
-                           view->requests[slot].arrived_ns, 1);
-    }
-}
-
-/* Finds the first running requests of a service again, `gone` left out. */
-static void look(struct db *db, const struct schedule_view *view, int service, uint32_t gone)
-{
-    const struct schedule_service *s = &view->services[service];
-    struct db_service *own = &db->services[service];
-    own->best = own->oldest = own->most_urgent = SCHEDULE_NONE;
-    for (uint32_t i = 0; i < s->n_running; i++) {
-        if (i + 8 < s->n_running)
-            __builtin_prefetch(&db->slots[s->running[i + 8]]);
-        if (s->running[i] != gone)
-            look_at(db, view, own, s->running[i]);
+                           db->slots[slot].arrived_ns, 1);
     }
 }
 
 /* The request is about to leave those that run. */
-static void look_without(struct db *db, const struct schedule_view *view, uint32_t slot)
+static void leave(struct db *db, const struct schedule_view *view, uint32_t slot)
 {
-    int service = view->requests[slot].service;
-    struct db_service *own = &db->services[service];
-    if (db->variant == DB_VALUE && view->requests[slot].state == REQUEST_RUNNING)
+    struct db_service *own = &db->services[view->requests[slot].service];
+    own->n_running--;
+    if (db->variant == DB_VALUE)
         schedule_value_add(&own->running, &db->config, db->slots[slot].attained_ps,
-                           view->requests[slot].arrived_ns, -1);
-    if (own->best == slot || own->oldest == slot || own->most_urgent == slot)
-        look(db, view, service, slot);
+                           db->slots[slot].arrived_ns, -1);
+    schedule_db_first_leave(db, view, slot);
 }
 
 /* Who was idle for long rises to the top level; looked at every mlfq_n_steps batches. */
@@ -367,21 +326,7 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
             own->spent_ps = 0;
             own->seq = ++db->seq;
         }
-        look(db, view, i, SCHEDULE_NONE);
-    }
-}
-
-/* Who waits and has become late goes behind those who have not. */
-static void find_late(struct db *db, const struct schedule_view *view, int64_t now_ns)
-{
-    for (int i = 0; i < view->n_services && knows_late(db); i++) {
-        uint32_t slot;
-        while ((slot = tree_first(&db->services[i].in_time)) != TREE_NONE &&
-               db->in_time_nodes[slot].key < now_ns) {
-            stop_waiting(db, view, slot);
-            db->slots[slot].is_late = true;
-            wait(db, view, slot);
-        }
+        schedule_db_first_look(db, view, i);
     }
 }
 
@@ -392,6 +337,73 @@ double schedule_db_state_value(const struct db *db, const struct schedule_view *
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
     return schedule_value_index(&db->config, view, service, &own->running,
                                 (int64_t)(now_sum - own->waiting_ns_sum), may_start);
+}
+
+/* ---- Starvation. ---- */
+
+static int64_t theta_ns(const struct db *db, const struct schedule_service *service)
+{
+    double factor = db->config.starve_factor * (double)service->solo_ns;
+    return max_i64(db->config.starve_ns_min, factor < 1e18 ? (int64_t)factor : (int64_t)1e18);
+}
+
+static void starves_since(struct db_first *due, const struct db_first *first, int64_t theta_ns)
+{
+    struct db_first since = *first;
+    if (since.slot == SCHEDULE_NONE)
+        return;
+    since.key += theta_ns;
+    if (schedule_db_first_is_before(&since, due))
+        *due = since;
+}
+
+static struct db_first first_of(const struct db *db, const struct tree *tree,
+                                const struct tree_node *nodes)
+{
+    uint32_t slot = tree_first(tree);
+    if (slot == TREE_NONE)
+        return nobody;
+    return (struct db_first){ nodes[slot].key, db->slots[slot].seq, slot };
+}
+
+/* Who of the service starves next. */
+static void note_due(struct db *db, const struct schedule_view *view, int service)
+{
+    struct db_service *own = &db->services[service];
+    struct db_due *due = &db->dues[service];
+    if (db->variant == DB_MLFQ)
+        return;
+    int64_t theta = theta_ns(db, &view->services[service]);
+    struct db_first unserved = first_of(db, &own->unserved, db->unserved_nodes);
+    struct db_first urgent = first_of(db, &own->urgent, db->urgent_nodes);
+    due->running = due->waiting = nobody;
+    struct db_first oldest = schedule_db_first(own, DB_OLDEST);
+    struct db_first most_urgent = schedule_db_first(own, DB_URGENT);
+    starves_since(&due->running, &oldest, theta);
+    starves_since(&due->running, &most_urgent, 0);
+    starves_since(&due->waiting, &unserved, theta);
+    starves_since(&due->waiting, &urgent, 0);
+}
+
+/* Who waits and has become late goes behind those who have not. */
+static void find_late(struct db *db, const struct schedule_view *view, int64_t now_ns)
+{
+    if (now_ns <= db->next_late_ns)
+        return;
+    db->next_late_ns = INT64_MAX;
+    for (int i = 0; i < view->n_services; i++) {
+        struct tree *in_time = &db->services[i].in_time;
+        uint32_t slot;
+        while ((slot = tree_first(in_time)) != TREE_NONE && db->in_time_nodes[slot].key < now_ns) {
+            struct tree *waiting = &db->services[i].waiting;
+            tree_remove(in_time, db->in_time_nodes, slot);
+            tree_remove(waiting, db->key_nodes, slot);
+            db->slots[slot].is_late = true;
+            tree_insert(waiting, db->key_nodes, slot, key_of(db, view, slot), db->slots[slot].seq);
+        }
+        if (slot != TREE_NONE)
+            db->next_late_ns = min_i64(db->next_late_ns, db->in_time_nodes[slot].key);
+    }
 }
 
 /* ---- Shares. ---- */
@@ -437,25 +449,76 @@ static void share_out(struct db *db, const struct schedule_view *view, int64_t n
 
 /* ---- Events. ---- */
 
+/* The worth of its members changes, and of nobody else: of many all are summed anew, so that what
+ * rounding leaves does not add up. */
+static void take_out(struct db *db, const struct schedule_view *view, const struct batch *batch)
+{
+    struct schedule_value *sums = &db->services[batch->service].running;
+    schedule_value_rebase(sums, view->now_ns);
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct db_slot *own = &db->slots[batch->items[i].slot];
+        schedule_value_add(sums, &db->config, own->attained_ps, own->arrived_ns, -1);
+    }
+}
+
+static void put_back(struct db *db, const struct batch *batch)
+{
+    struct schedule_value *sums = &db->services[batch->service].running;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        const struct db_slot *own = &db->slots[batch->items[i].slot];
+        schedule_value_add(sums, &db->config, own->attained_ps, own->arrived_ns, 1);
+    }
+}
+
+static void charge_all(struct db *db, const struct schedule_view *view,
+                       const struct schedule_event *event)
+{
+    const struct batch *batch = event->batch;
+    const struct price price = price_of(&view->services[batch->service]);
+    bool is_plain = db->variant != DB_MLFQ && !db->config.db_counts_wall && price.slope_ps >= 0 &&
+                    price.slope_ps < INT32_MAX;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        uint32_t slot = batch->items[i].slot;
+        struct db_slot *own = &db->slots[slot];
+        const struct request *r = &view->requests[slot];
+        if (i + FETCH_AHEAD < batch->n_items)
+            __builtin_prefetch(&db->slots[batch->items[i + FETCH_AHEAD].slot], 1);
+        int64_t step_ps = price.first_ps + price.slope_ps * (r->n_tokens - 1);
+        if (is_plain && event->n_new[i] == 1 && event->n_computed[i] == 1 &&
+            r->n_computed > r->n_prompt && step_ps < own->budget_ps) { /* nearly always */
+            own->spent_ps += step_ps;
+            own->attained_ps += step_ps;
+            own->budget_ps -= step_ps;
+        } else if (db->variant == DB_MLFQ) {
+            charge_level(db, own, event->elapsed_ns);
+        } else {
+            charge_item(db, view, event, i, &price);
+        }
+        if (db->variant == DB_EXACT)
+            own->budget_ps = remaining_ps(view, r);
+        own->key = schedule_db_key(db->variant, own, r->priority);
+        own->served_ns = r->served_ns;
+    }
+}
+
 static void saw_done(struct db *db, const struct schedule_view *view,
                      const struct schedule_event *event)
 {
-    struct price price = price_of(&view->services[event->batch->service]);
-    for (int32_t i = 0; i < event->batch->n_items; i++) {
-        uint32_t slot = event->batch->items[i].slot;
-        if (db->variant == DB_MLFQ)
-            charge_level(db, &db->slots[slot], event->elapsed_ns);
-        else
-            charge_item(db, view, event, i, &price);
-        if (db->variant == DB_EXACT)
-            db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
-    }
+    const struct batch *batch = event->batch;
+    bool is_value = db->variant == DB_VALUE;
+    bool is_few = (uint32_t)batch->n_items < view->services[batch->service].n_running / 2;
+    if (is_value && is_few)
+        take_out(db, view, batch);
+    charge_all(db, view, event);
+    if (is_value && is_few)
+        put_back(db, batch);
+    else if (is_value)
+        sum_value(db, view, batch->service);
     if (db->variant == DB_SHARE)
-        schedule_share_charge(&db->services[event->batch->service].bucket, event->now_ns,
+        schedule_share_charge(&db->services[batch->service].bucket, event->now_ns,
                               event->elapsed_ns, db->config.share_ns_depth);
-    look(db, view, event->batch->service, SCHEDULE_NONE);
-    if (db->variant == DB_VALUE)
-        sum_value(db, view, event->batch->service);
+    schedule_db_first_ran(db, view, batch);
+    VERIFY(schedule_db_first_is_sound(db, view, batch->service));
     find_late(db, view, event->now_ns);
     db->n_steps += event->n_steps;
     if (db->variant == DB_MLFQ && db->n_steps >= db->config.mlfq_n_steps) {
@@ -467,24 +530,38 @@ static void saw_done(struct db *db, const struct schedule_view *view,
 static void saw_started(struct db *db, const struct schedule_view *view,
                         const struct schedule_event *event)
 {
-    for (int32_t i = 0; i < event->batch->n_items; i++) {
-        uint32_t slot = event->batch->items[i].slot;
-        if (!db->slots[slot].is_waiting)
+    const struct batch *batch = event->batch;
+    struct db_service *service = &db->services[batch->service];
+    struct schedule_value *sums = &service->running;
+    uint32_t n_running = view->services[batch->service].n_running;
+    for (int32_t i = 0; i < batch->n_items && service->n_running < n_running; i++) {
+        uint32_t slot = batch->items[i].slot;
+        struct db_slot *own = &db->slots[slot];
+        if (!own->is_waiting)
             continue;
         stop_waiting(db, view, slot);
+        service->n_running++;
         if (db->variant != DB_MLFQ)
-            db->slots[slot].spent_ps = 0;
-        look_at(db, view, &db->services[event->batch->service], slot);
+            own->spent_ps = 0;
+        schedule_db_first_start(db, view, slot);
+        if (db->variant != DB_VALUE)
+            continue;
+        if (sums->n == 0)
+            *sums = (struct schedule_value){ .length_s = schedule_value_length_s(
+                                                 &view->services[batch->service]) };
+        schedule_value_rebase(sums, view->now_ns);
+        schedule_value_add(sums, &db->config, own->attained_ps, own->arrived_ns, 1);
     }
-    if (db->variant == DB_VALUE)
-        sum_value(db, view, event->batch->service);
 }
 
 static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
     struct db_slot *own = &db->slots[slot];
-    *own = (struct db_slot){ .seq = ++db->seq };
+    db->first_ns[slot] = 0;
+    *own = (struct db_slot){ .seq = ++db->seq, .arrived_ns = r->arrived_ns };
+    own->has_deadline =
+        (db->orders >> DB_URGENT & 1) != 0 && r->deadline_ns > 0 && r->deadline_ns != TIME_NEVER;
     if (db->variant == DB_MLFQ)
         own->level = level_of_prompt(db, view, r);
     else if (db->variant == DB_EXACT)
@@ -499,6 +576,8 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
 {
     struct db *db = state;
     uint32_t slot = event->slot;
+    int service =
+        event->batch != NULL ? event->batch->service : view->requests[event->slot].service;
     switch (event->what) {
     case SCHEDULE_ARRIVED:
         saw_arrived(db, view, slot);
@@ -512,17 +591,21 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
     case SCHEDULE_PREEMPTED:
         if (db->variant == DB_EXACT) /* its tokens are to be computed again */
             db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
-        look_without(db, view, slot);
+        leave(db, view, slot);
         wait(db, view, slot);
         break;
     case SCHEDULE_GONE:
-        stop_waiting(db, view, slot);
-        look_without(db, view, slot);
+        if (db->slots[slot].is_waiting)
+            stop_waiting(db, view, slot);
+        else
+            leave(db, view, slot);
         break;
     case SCHEDULE_REFUSED:
     case SCHEDULE_EXCEEDED:
         break;
     }
+    note_due(db, view, service);
+    schedule_booked_saw(&db->booked, view, &db->config, event);
     if (db->variant == DB_SHARE && db->config.has_leases)
         schedule_lease_saw(&db->leases, db->by_slot, &db->config, view, event);
     if (db->variant == DB_SHARE && db->config.has_soft_quotas)

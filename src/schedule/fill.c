@@ -2,6 +2,7 @@
 #include "schedule/fill.h"
 #include "base/time.h"
 
+enum { FETCH_AHEAD = 12 };      /* requests that run lie apart */
 enum { CHUNK_TOKENS_MIN = 32 }; /* no smaller piece of a prompt is worth a batch's constant cost */
 
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,
@@ -44,22 +45,11 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->prefill_ps_most = INT64_MAX;
 }
 
-/* Blocks for n_tokens positions beside the n_blocks that there are. */
-static inline int64_t beyond(int64_t n_tokens, int64_t n_blocks, int64_t block_tokens)
-{
-    int64_t n_beyond = n_tokens - n_blocks * block_tokens;
-    if (n_beyond <= block_tokens) /* nearly always: no division */
-        return n_beyond > 0;
-    if (n_beyond <= 2 * block_tokens)
-        return 2;
-    return kv_blocks_for(n_tokens, (int32_t)block_tokens) - n_blocks;
-}
-
 static int64_t blocks_for(const struct schedule_fill *fill, uint32_t slot, int64_t n_tokens)
 {
     const struct request *r = &fill->view->requests[slot];
-    return beyond(n_tokens, fill->view->n_table_blocks[slot],
-                  fill->budget.services[r->service].block_tokens);
+    return schedule_booked_beyond(n_tokens, fill->view->n_table_blocks[slot],
+                                  fill->budget.services[r->service].block_tokens);
 }
 
 int64_t schedule_fill_lacks(const struct schedule_view *view, uint32_t slot)
@@ -174,7 +164,8 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
         items[n++] = (struct batch_item){ slot, 1, 0 };
     }
     fill->batch->n_items += n;
-    return is_all && n < n_seats;
+    fill->nobody_catches_up = is_all && n < n_seats;
+    return fill->nobody_catches_up;
 }
 
 /* One part of the service's running requests: the decodes, or those that catch up. */
@@ -186,10 +177,13 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
         (void)fill_decodes(fill, service, must, n_seats_kept);
         return;
     }
-    for (uint32_t i = 0; i < s->n_running && seats_left(fill) > n_seats_kept; i++) {
+    for (uint32_t i = 0; i < s->n_running && !fill->nobody_catches_up; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
-        if (r->batch == 0 && s->running[i] != must && schedule_lacking(r) > 1)
-            add_running(fill, s->running[i]);
+        if (schedule_lacking(r) <= 1 || r->batch != 0 || s->running[i] == must)
+            continue;
+        if (seats_left(fill) <= n_seats_kept)
+            return;
+        add_running(fill, s->running[i]);
     }
 }
 
@@ -207,30 +201,24 @@ static int64_t books(const struct schedule_fill *fill, uint32_t slot)
     return r->batch != 0 ? 0 : r->n_tokens + fill->config->ahead_blocks * block_tokens;
 }
 
-enum { FETCH_AHEAD = 12 }; /* requests that run lie apart: their lines are asked for in advance */
-
-static inline void fetch_ahead(const struct schedule_view *view, const struct schedule_service *s,
-                               uint32_t i)
-{
-    if (i + FETCH_AHEAD < s->n_running)
-        __builtin_prefetch(&view->requests[s->running[i + FETCH_AHEAD]]);
-}
-
 /* Blocks that all running requests of the service have booked and not got. */
 static int64_t count_booked(const struct schedule_fill *fill, int service)
 {
     const struct schedule_view *view = fill->view;
     const struct schedule_service *s = &view->services[service];
-    int64_t block_tokens = view->kv->services[service].block_tokens, n_blocks = 0;
-    int64_t ahead = fill->config->ahead_blocks * block_tokens;
+    const struct schedule_order *order = fill->order;
+    int64_t n_blocks = 0;
+    if (order->booked != NULL) {
+        n_blocks = order->booked->n_blocks[service];
+        VERIFY(n_blocks == schedule_booked_count(view, fill->config, service));
+        return n_blocks;
+    }
+    if (order->books == NULL)
+        return schedule_booked_count(view, fill->config, service);
     for (uint32_t i = 0; i < s->n_running; i++) {
-        uint32_t slot = s->running[i];
-        const struct request *r = &view->requests[slot];
-        fetch_ahead(view, s, i);
-        if (fill->order->books != NULL)
-            n_blocks += blocks_for(fill, slot, books(fill, slot));
-        else if (r->batch == 0)
-            n_blocks += beyond(r->n_tokens + ahead, view->n_table_blocks[slot], block_tokens);
+        if (i + FETCH_AHEAD < s->n_running)
+            __builtin_prefetch(&view->requests[s->running[i + FETCH_AHEAD]]);
+        n_blocks += blocks_for(fill, s->running[i], books(fill, s->running[i]));
     }
     return n_blocks;
 }
@@ -345,6 +333,7 @@ static void begin_batch(struct schedule_fill *fill, int service)
                                    .items = plan->items + plan->n_items };
     fill->n_prompts = fill->n_new = 0;
     fill->n_blocks_short = 0;
+    fill->nobody_catches_up = false;
 }
 
 /* When nobody waits and nobody catches up, the decodes are all that there is: found in one pass.
@@ -415,122 +404,6 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
     plan->n_items += fill->batch->n_items;
     plan->n_preempts = 0;
     return FILLED_BATCH;
-}
-
-/* ---- Victims. ---- */
-
-enum { WORST_MAX = 16 }; /* victims that one pass over the running requests finds */
-
-struct search {
-    uint32_t keep;
-    int service;
-    bool others_help; /* units that others give back can be taken */
-    schedule_may_go may_go;
-    uint32_t before; /* only those ranked before this one: the others are planned */
-    int n_worst;
-    uint32_t worst[WORST_MAX]; /* the last in order first */
-};
-
-/* The policy's order; with spares_service, among requests of one priority the service's own stand
- * before all others. */
-static bool is_before(const struct schedule_fill *fill, const struct search *search, uint32_t a,
-                      uint32_t b)
-{
-    if (fill->order->spares_service) {
-        const struct request *x = &fill->view->requests[a], *y = &fill->view->requests[b];
-        if (x->priority != y->priority)
-            return x->priority < y->priority;
-        bool x_is_own = x->service == search->service, y_is_own = y->service == search->service;
-        if (x_is_own != y_is_own)
-            return x_is_own;
-    }
-    return fill->order->is_before(fill->order->state, fill->view, a, b);
-}
-
-/* Into the worst found so far, if it is one of them. */
-static void keep_worst(const struct schedule_fill *fill, struct search *search, uint32_t slot)
-{
-    int i = search->n_worst;
-    if (i == WORST_MAX && is_before(fill, search, slot, search->worst[i - 1]))
-        return;
-    if (search->n_worst < WORST_MAX)
-        search->n_worst++;
-    else
-        i--;
-    for (; i > 0 && is_before(fill, search, search->worst[i - 1], slot); i--)
-        search->worst[i] = search->worst[i - 1];
-    search->worst[i] = slot;
-}
-
-static void look_in(const struct schedule_fill *fill, int service, struct search *search)
-{
-    const struct schedule_service *s = &fill->view->services[service];
-    const struct schedule_order *order = fill->order;
-    for (uint32_t i = 0; i < s->n_running; i++) {
-        uint32_t slot = s->running[i];
-        fetch_ahead(fill->view, s, i);
-        if (fill->view->requests[slot].batch != 0 || fill->view->n_table_blocks[slot] == 0 ||
-            slot == search->keep ||
-            (search->before != SCHEDULE_NONE && !is_before(fill, search, slot, search->before)) ||
-            (search->may_go != NULL && !search->may_go(order->state, fill->view, slot)))
-            continue;
-        keep_worst(fill, search, slot);
-    }
-}
-
-/* The next few victims, worst first. False when there are none. */
-static bool find_worst(const struct schedule_fill *fill, struct search *search)
-{
-    search->n_worst = 0;
-    for (int i = 0; i < fill->view->n_services; i++) {
-        const struct kv_budget_service *b = &fill->view->kv->services[i];
-        if (i == search->service || (search->others_help && b->n_units > b->n_units_min))
-            look_in(fill, i, search);
-    }
-    if (search->n_worst > 0)
-        search->before = search->worst[search->n_worst - 1];
-    return search->n_worst > 0;
-}
-
-/* Blocks of the service that this victim's are worth, after all earlier ones of his service. */
-static int64_t worth(const struct schedule_fill *fill, int service, uint32_t slot, int64_t *n_given)
-{
-    int victim = fill->view->requests[slot].service;
-    int64_t n = fill->view->n_table_blocks[slot];
-    if (victim == service)
-        return n;
-    int32_t per_unit = fill->view->kv->services[victim].blocks_per_unit; /* whole units only */
-    int64_t before = n_given[victim] / per_unit;
-    n_given[victim] += n;
-    return (n_given[victim] / per_unit - before) *
-           fill->view->kv->services[service].blocks_per_unit;
-}
-
-bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
-                           schedule_may_go may_go)
-{
-    const struct kv_budget_service *own = &fill->view->kv->services[service];
-    int64_t n_units = own->n_units + div_up_i64(n_blocks, own->blocks_per_unit);
-    struct search search = { .keep = keep,
-                             .service = service,
-                             .others_help = n_units <= own->n_units_max,
-                             .may_go = may_go,
-                             .before = SCHEDULE_NONE };
-    struct schedule_plan *plan = fill->plan;
-    int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
-    int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
-    plan->n_batches = plan->n_items = plan->n_preempts = 0;
-    while (n_freed < n_blocks && find_worst(fill, &search)) {
-        for (int i = 0; i < search.n_worst && n_freed < n_blocks; i++) {
-            uint32_t slot = search.worst[i];
-            if (plan->n_preempts == LIMIT_BATCH_ITEMS)
-                return true;
-            plan->swaps[plan->n_preempts] = schedule_swap_pays(fill->view, slot);
-            plan->preempts[plan->n_preempts++] = slot;
-            n_freed += worth(fill, service, slot, n_given);
-        }
-    }
-    return plan->n_preempts > 0;
 }
 
 /* ---- Holds. ---- */

@@ -6,8 +6,11 @@
  * many prompt tokens as a chunk allows beside them. When running requests lack blocks and nothing
  * is in flight, it names victims instead, in the policy's order, and the plan holds only those. */
 #pragma once
-#include "schedule/policy.h"
+#include "schedule/booked.h"
 
+typedef bool (*schedule_may_go)(const void *state, const struct schedule_view *view, uint32_t slot);
+
+enum { FILL_KNOWN_MAX = 8 };
 /* How a policy ranks requests. */
 struct schedule_order {
     const void *state;
@@ -16,10 +19,20 @@ struct schedule_order {
     uint32_t (*next)(const void *state, const struct schedule_view *view, uint32_t slot);
     /* A total order over running requests of all services: the last one is preempted first. */
     bool (*is_before)(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b);
+    /* Of a service's running requests the last but n by is_before; SCHEDULE_NONE: not known, or no
+     * more run. NULL: they are looked for. */
+    uint32_t (*nth_last)(const void *state, const struct schedule_view *view, int service,
+                         uint32_t n);
+    /* All running requests of the service that may_go lets go, in any order: their number, or -1:
+     * not known. NULL: not known. */
+    int (*find_who_may)(const void *state, const struct schedule_view *view, int service,
+                        schedule_may_go may_go, uint32_t slots[FILL_KNOWN_MAX]);
     bool spares_service; /* of one priority, victims come from other services first */
     /* Positions that are booked for a request that runs, or would be if it started now: who starts
      * fits beside what is booked. NULL: known tokens and, for those that run, a block more. */
     int64_t (*books)(const void *state, const struct schedule_view *view, uint32_t slot);
+    /* Without books: what is booked, kept by the policy. NULL: it is counted. */
+    const struct schedule_booked *booked;
 };
 enum schedule_fill_part {
     FILL_WAITING = 1,
@@ -50,6 +63,7 @@ struct schedule_fill {
     int32_t n_prompts;      /* items of the batch that catch up */
     int32_t n_new;          /* their tokens */
     int64_t n_blocks_short; /* that running requests lack */
+    bool nobody_catches_up; /* of the batch's service, as far as is known */
 };
 /* Starts a plan: empty, and the budget as it is now. */
 void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view *view,
@@ -59,7 +73,6 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
  * `must` (or SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
-typedef bool (*schedule_may_go)(const void *state, const struct schedule_view *view, uint32_t slot);
 /* Victims until about n_blocks blocks of the service are free, never `keep`, none that may_go
  * refuses (NULL = all may). False, with nothing planned, when there is none that would help. */
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,

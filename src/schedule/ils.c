@@ -85,12 +85,11 @@ static void flush(struct schedule_plan *plan, const struct schedule_view *view)
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct ils *ils = state;
-    struct schedule_order order = { ils,
-                                    schedule_fcfs_first,
-                                    schedule_fcfs_next,
-                                    schedule_fcfs_is_before,
-                                    false,
-                                    ils->is_fastgen ? books_nothing : books_all };
+    struct schedule_order order = { .state = ils,
+                                    .first = schedule_fcfs_first,
+                                    .next = schedule_fcfs_next,
+                                    .is_before = schedule_fcfs_is_before,
+                                    .books = ils->is_fastgen ? books_nothing : books_all };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &ils->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))

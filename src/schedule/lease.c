@@ -150,8 +150,11 @@ static bool is_not_fresh(const void *state, const struct schedule_view *view, ui
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct scls *scls = state;
-    struct schedule_order order = { scls, schedule_fcfs_first, schedule_fcfs_next, is_before, false,
-                                    books };
+    struct schedule_order order = { .state = scls,
+                                    .first = schedule_fcfs_first,
+                                    .next = schedule_fcfs_next,
+                                    .is_before = is_before,
+                                    .books = books };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &scls->config, &order, plan);
     if (!schedule_lane_is_free(view, 0) || schedule_lease_yield(&scls->leases, &fill, is_not_fresh))

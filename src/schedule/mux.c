@@ -33,16 +33,17 @@ struct mux {
     } lanes[LIMIT_LANES];
     bool is_decoding[LIMIT_SERVICES];
     uint32_t oldest[LIMIT_SERVICES]; /* mux-fcfs: running */
+    struct schedule_booked booked;
+    int32_t by_slot[]; /* booked's */
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    (void)limits;
-    return sizeof(struct mux);
+    return sizeof(struct mux) + schedule_booked_bytes(limits);
 }
 
-static void open_variant(void *state, const struct schedule_config *config,
-                         enum mux_variant variant)
+static void open_variant(void *state, const struct schedule_limits *limits,
+                         const struct schedule_config *config, enum mux_variant variant)
 {
     struct mux *mux = state;
     *mux = (struct mux){ .config = *config, .variant = variant };
@@ -50,6 +51,7 @@ static void open_variant(void *state, const struct schedule_config *config,
     mux->last_prefill = mux->last_decode = -1;
     for (int i = 0; i < LIMIT_SERVICES; i++)
         mux->oldest[i] = SCHEDULE_NONE;
+    schedule_booked_open(&mux->booked, limits, mux->by_slot);
 }
 
 /* ---- The order. ---- */
@@ -211,8 +213,11 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct mux *mux = state;
-    struct schedule_order order = { mux, schedule_fcfs_first, schedule_fcfs_next, is_before, false,
-                                    NULL };
+    struct schedule_order order = { .state = mux,
+                                    .first = schedule_fcfs_first,
+                                    .next = schedule_fcfs_next,
+                                    .is_before = is_before,
+                                    .booked = &mux->booked };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &mux->config, &order, plan);
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
@@ -290,6 +295,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     }
     if (mux->variant == MUX_FCFS && service >= 0)
         mux->oldest[service] = schedule_fcfs_oldest(view, service, gone);
+    schedule_booked_saw(&mux->booked, view, &mux->config, event);
     if (mux->variant == MUX_ADBS)
         schedule_quota_saw(&mux->quota, view, &mux->config, event);
 }
@@ -307,20 +313,17 @@ static void report(const void *state, const struct schedule_view *view,
 static void open_adbs(void *state, const struct schedule_limits *limits,
                       const struct schedule_config *config)
 {
-    (void)limits;
-    open_variant(state, config, MUX_ADBS);
+    open_variant(state, limits, config, MUX_ADBS);
 }
 static void open_rr(void *state, const struct schedule_limits *limits,
                     const struct schedule_config *config)
 {
-    (void)limits;
-    open_variant(state, config, MUX_RR);
+    open_variant(state, limits, config, MUX_RR);
 }
 static void open_fcfs(void *state, const struct schedule_limits *limits,
                       const struct schedule_config *config)
 {
-    (void)limits;
-    open_variant(state, config, MUX_FCFS);
+    open_variant(state, limits, config, MUX_FCFS);
 }
 
 const struct schedule_policy schedule_mux_adbs = {

@@ -9,27 +9,31 @@
 struct rr {
     struct schedule_config config;
     int32_t last; /* the service that had the last turn */
+    struct schedule_booked booked;
+    int32_t by_slot[]; /* booked's */
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    (void)limits;
-    return sizeof(struct rr);
+    return sizeof(struct rr) + schedule_booked_bytes(limits);
 }
 
 static void open(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config)
 {
-    (void)limits;
-    *(struct rr *)state = (struct rr){ *config, -1 };
+    struct rr *rr = state;
+    *rr = (struct rr){ .config = *config, .last = -1 };
+    schedule_booked_open(&rr->booked, limits, rr->by_slot);
 }
 
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct rr *rr = state;
-    struct schedule_order order = {
-        NULL, schedule_fcfs_first, schedule_fcfs_next, schedule_fcfs_is_before, false, NULL
-    };
+    struct schedule_order order = { .state = NULL,
+                                    .first = schedule_fcfs_first,
+                                    .next = schedule_fcfs_next,
+                                    .is_before = schedule_fcfs_is_before,
+                                    .booked = &rr->booked };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
@@ -47,9 +51,10 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
-    (void)view;
+    struct rr *rr = state;
     if (event->what == SCHEDULE_STARTED)
-        ((struct rr *)state)->last = event->batch->service;
+        rr->last = event->batch->service;
+    schedule_booked_saw(&rr->booked, view, &rr->config, event);
 }
 
 const struct schedule_policy schedule_rr = {

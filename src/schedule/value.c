@@ -15,16 +15,12 @@ double schedule_value_length_s(const struct schedule_service *service)
     return (double)max_i64(perf_solo_ps(&service->perf, n_in, n_out), 1) * 1e-12;
 }
 
-void schedule_value_add(struct schedule_value *sums, const struct schedule_config *config,
-                        int64_t attained_ps, int64_t arrived_ns, int n)
+void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns)
 {
-    double x = (double)attained_ps * 1e-12 + config->value_age * sums->length_s; /* times L-hat */
-    double h = n * num_sqrt(sums->length_s / x), hg = h / (x * x);
-    double age = (double)max_i64(sums->looked_ns - arrived_ns, 0) * 1e-9;
-    sums->h += h;
-    sums->hg += hg;
-    sums->hga += hg * age;
-    sums->hgaa += hg * age * age;
+    double dt = (double)(now_ns - sums->looked_ns) * 1e-9;
+    sums->hgaa += 2 * dt * sums->hga + dt * dt * sums->hg;
+    sums->hga += dt * sums->hg;
+    sums->looked_ns = now_ns;
 }
 
 /* How much too full the pool is, 0 to 1. */

@@ -16,18 +16,33 @@
  * times time of some other's starts one only when value_kept of the pool stays free: trunk
  * reservation. */
 #pragma once
+#include "base/num.h"
 #include "schedule/policy.h"
 
 struct schedule_value {      /* of the running requests of a service when it was last looked at */
     int64_t looked_ns;       /* ages below are of then, in seconds */
+    int32_t n;               /* requests */
     double length_s;         /* L-hat of then */
     double h, hg, hga, hgaa; /* sums of h; of h g, h g age, h g age^2 with g = 1 / (L-hat x)^2 */
 };
 /* L-hat in seconds; a middling request's while nothing is known. */
 double schedule_value_length_s(const struct schedule_service *service);
+/* The ages are of now from here on. */
+void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns);
 /* n = 1 adds a request that arrived then, -1 takes out one that was added with the same work. */
-void schedule_value_add(struct schedule_value *sums, const struct schedule_config *config,
-                        int64_t attained_ps, int64_t arrived_ns, int n);
+static inline void schedule_value_add(struct schedule_value *sums,
+                                      const struct schedule_config *config, int64_t attained_ps,
+                                      int64_t arrived_ns, int n)
+{
+    double x = (double)attained_ps * 1e-12 + config->value_age * sums->length_s; /* times L-hat */
+    double inverse = 1 / x, h = n * num_sqrt(sums->length_s * inverse), hg = h * inverse * inverse;
+    double age = (double)max_i64(sums->looked_ns - arrived_ns, 0) * 1e-9;
+    sums->n += n;
+    sums->h += h;
+    sums->hg += hg;
+    sums->hga += hg * age;
+    sums->hgaa += hg * age * age;
+}
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room,
  * and not at all when may_start is false. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,

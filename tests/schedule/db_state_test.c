@@ -14,6 +14,7 @@ struct world {
     struct schedule_service service;
     struct request requests[N_SLOTS];
     uint32_t running[N_SLOTS];
+    int32_t n_table_blocks[N_SLOTS];
     struct schedule_view view;
 };
 
@@ -36,13 +37,14 @@ static void world_open(struct world *w)
                                .decode_scale = 1 },
                      .solo_ns = 40,
                      .solo_deviation_ns = 10 },
-        .kv = { .n_services = 1 },
+        .kv = { .n_services = 1, .services = { { .block_tokens = 16 } } },
     };
     w->service.running = w->running;
     w->view = (struct schedule_view){ .n_services = 1,
                                       .n_lanes = 1,
                                       .services = &w->service,
                                       .requests = w->requests,
+                                      .n_table_blocks = w->n_table_blocks,
                                       .kv = &w->kv };
     schedule_db_state_open(w->db, &limits, &config, DB_TURN);
 }
@@ -66,7 +68,7 @@ static void begin(struct world *w)
     struct batch batch = { .n_items = 1, .items = &item };
     tell(w, (struct schedule_event){ .what = SCHEDULE_STARTED, .batch = &batch });
     assert_int_equal(tree_first(&w->db->services[0].waiting), TREE_NONE);
-    assert_int_equal(w->db->services[0].best, 0);
+    assert_int_equal(w->db->services[0].first[DB_BEST].at[0].slot, 0);
 }
 
 static void done(struct world *w, int32_t n_computed, int32_t n_new, int32_t n_steps)

@@ -179,7 +179,9 @@ static uint32_t nobody(const void *state, const struct schedule_view *view, int 
     (void)service;
     return SCHEDULE_NONE;
 }
-static const struct schedule_order order_by_slot = { NULL, nobody, NULL, by_slot, true };
+static const struct schedule_order order_by_slot = { .first = nobody,
+                                                     .is_before = by_slot,
+                                                     .spares_service = true };
 
 /* Everybody decodes and holds one block of 16 tokens, four to a unit; nothing is free. */
 static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)

@@ -1,0 +1,345 @@
+/* The first of a service's running requests by several orders, kept up to date by what changes.
+ *
+ * Of each order the first DB_FIRST_MAX are listed, so that when some leave the next are known. A
+ * batch changes the keys of its members alone: the others that were listed are still before all
+ * that were not, and members come among them as far as the list reached. Only when a list runs out
+ * are all that run looked at again. */
+#include "schedule/db.h"
+#include "schedule/policy.h"
+#include <string.h>
+
+static const struct db_first before_all = { INT64_MIN, 0, SCHEDULE_NONE };
+static const struct db_first beyond_all = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE };
+
+/* Each order has loops of its own: they see all that run after each batch. */
+#define INLINED static inline __attribute__((always_inline))
+
+/* The key of a running request by this order; false: it has none. */
+INLINED bool key_by(struct db *db, const struct schedule_view *view, enum db_order order,
+                    uint32_t slot, struct db_first *first)
+{
+    const struct request *r = &view->requests[slot];
+    struct db_slot *own = &db->slots[slot];
+    *first = (struct db_first){ 0, own->seq, slot };
+    switch (order) {
+    case DB_BEST:
+        first->key = own->key;
+        return true;
+    case DB_LAST:
+        first->key = -own->key;
+        first->seq = ~own->seq;
+        return true;
+    case DB_OLDEST:
+        first->key = own->served_ns;
+        return true;
+    case DB_SPENT:
+        first->key = -own->spent_ps;
+        return true;
+    case DB_URGENT:
+        first->key = own->has_deadline ? schedule_db_state_begin_by_ns(view, r) : 0;
+        return own->has_deadline;
+    default:
+        break;
+    }
+    int64_t n_generated = r->n_tokens - r->n_prompt;
+    int64_t tpot_ns = view->services[r->service].tpot_ns;
+    if (tpot_ns <= 0 || n_generated < 1)
+        return false;
+    if (db->first_ns[slot] == 0)
+        db->first_ns[slot] = r->first_ns;
+    first->key = db->first_ns[slot] + tpot_ns * (n_generated - 1);
+    return db->first_ns[slot] != 0;
+}
+
+/* ---- One list. ---- */
+
+/* Into its place; off the end falls the last one of a full list. */
+static inline void insert(struct db_firsts *list, const struct db_first *first)
+{
+    int32_t i = list->n;
+    if (i == DB_FIRST_MAX) {
+        list->is_all = false;
+        if (!schedule_db_first_is_before(first, &list->at[--i]))
+            return;
+    } else {
+        list->n++;
+    }
+    for (; i > 0 && schedule_db_first_is_before(first, &list->at[i - 1]); i--)
+        list->at[i] = list->at[i - 1];
+    list->at[i] = *first;
+}
+
+/* If it is one of the first. */
+static inline void take(struct db_firsts *list, const struct db_first *first)
+{
+    if (list->is_all || (list->n > 0 && schedule_db_first_is_before(first, &list->at[list->n - 1])))
+        insert(list, first);
+}
+
+static bool take_out(struct db_firsts *list, uint32_t slot)
+{
+    int32_t i = 0;
+    while (i < list->n && list->at[i].slot != slot)
+        i++;
+    if (i == list->n)
+        return false;
+    list->n--;
+    memmove(&list->at[i], &list->at[i + 1], (size_t)(list->n - i) * sizeof(list->at[0]));
+    return true;
+}
+
+static bool is_spent(const struct db_firsts *list)
+{
+    return list->n == 0 && !list->is_all;
+}
+
+enum { FETCH_AHEAD = 8 };
+static inline void fetch_ahead(const struct db *db, const struct schedule_service *s, uint32_t i)
+{
+    if (i + FETCH_AHEAD < s->n_running)
+        __builtin_prefetch(&db->slots[s->running[i + FETCH_AHEAD]]);
+}
+
+/* All running requests of the service but `gone`, by one order. */
+INLINED void look_by(struct db *db, const struct schedule_view *view, int service,
+                     enum db_order order, uint32_t gone)
+{
+    const struct schedule_service *s = &view->services[service];
+    struct db_firsts list = { .n = 0, .is_all = true };
+    struct db_first first;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        fetch_ahead(db, s, i);
+        if (s->running[i] != gone && key_by(db, view, order, s->running[i], &first))
+            take(&list, &first);
+    }
+    db->services[service].first[order] = list;
+}
+
+/* Beyond this nobody gets into a full list. */
+static inline struct db_first end_of(const struct db_firsts *list)
+{
+    return list->n == DB_FIRST_MAX ? list->at[DB_FIRST_MAX - 1] : beyond_all;
+}
+
+/* A request that is before the end: into the list, if it is not there. Returns the new end. */
+static struct db_first offer(struct db_firsts *list, const struct db_first *first,
+                             const struct db_first *end)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->at[i].slot == first->slot)
+            return *end;
+    insert(list, first);
+    return list->n == DB_FIRST_MAX ? list->at[DB_FIRST_MAX - 1] : *end;
+}
+
+INLINED void offer_by(struct db *db, const struct schedule_view *view, enum db_order order,
+                      struct db_firsts *lists, struct db_first *ends, uint32_t slot)
+{
+    struct db_first first;
+    if (key_by(db, view, order, slot, &first) && schedule_db_first_is_before(&first, &ends[order]))
+        ends[order] = offer(&lists[order], &first, &ends[order]);
+}
+
+/* One request for the orders by what each batch changes. */
+INLINED void offer_all(struct db *db, const struct schedule_view *view, struct db_firsts *lists,
+                       struct db_first *ends, uint32_t slot)
+{
+    offer_by(db, view, DB_BEST, lists, ends, slot);
+    offer_by(db, view, DB_LAST, lists, ends, slot);
+    offer_by(db, view, DB_OLDEST, lists, ends, slot);
+    offer_by(db, view, DB_SPENT, lists, ends, slot);
+}
+
+/* Puts the list in order by the new keys of who is in it: the likely first ones, so that few others
+ * get in. */
+INLINED void sort(struct db *db, const struct schedule_view *view, enum db_order order,
+                  struct db_firsts *list)
+{
+    struct db_firsts was = *list;
+    struct db_first first;
+    list->n = 0;
+    for (int32_t i = 0; i < was.n; i++)
+        if (key_by(db, view, order, was.at[i].slot, &first))
+            insert(list, &first);
+}
+
+/* The keys of most have changed: one pass over all. */
+static void look_at_all(struct db *db, const struct schedule_view *view, int service)
+{
+    const struct schedule_service *s = &view->services[service];
+    struct db_firsts *lists = db->services[service].first;
+    struct db_first ends[DB_ORDERS];
+    sort(db, view, DB_BEST, &lists[DB_BEST]);
+    sort(db, view, DB_LAST, &lists[DB_LAST]);
+    sort(db, view, DB_OLDEST, &lists[DB_OLDEST]);
+    sort(db, view, DB_SPENT, &lists[DB_SPENT]);
+    for (int k = 0; k < DB_ORDERS; k++)
+        ends[k] = (db->orders >> k & 1) != 0 ? end_of(&lists[k]) : before_all;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        fetch_ahead(db, s, i);
+        offer_all(db, view, lists, ends, s->running[i]);
+    }
+    for (int k = 0; k < DB_ORDERS; k++)
+        lists[k].is_all = s->n_running <= DB_FIRST_MAX;
+    if ((db->orders >> DB_URGENT & 1) != 0)
+        look_by(db, view, service, DB_URGENT, SCHEDULE_NONE);
+    if ((db->orders >> DB_TIGHTEST & 1) != 0)
+        look_by(db, view, service, DB_TIGHTEST, SCHEDULE_NONE);
+}
+
+static void look(struct db *db, const struct schedule_view *view, int service, unsigned orders,
+                 uint32_t gone)
+{
+    if ((orders & 1U << DB_BEST) != 0)
+        look_by(db, view, service, DB_BEST, gone);
+    if ((orders & 1U << DB_LAST) != 0)
+        look_by(db, view, service, DB_LAST, gone);
+    if ((orders & 1U << DB_OLDEST) != 0)
+        look_by(db, view, service, DB_OLDEST, gone);
+    if ((orders & 1U << DB_SPENT) != 0)
+        look_by(db, view, service, DB_SPENT, gone);
+    if ((orders & 1U << DB_URGENT) != 0)
+        look_by(db, view, service, DB_URGENT, gone);
+    if ((orders & 1U << DB_TIGHTEST) != 0)
+        look_by(db, view, service, DB_TIGHTEST, gone);
+}
+
+/* ---- What changes. ---- */
+
+void schedule_db_first_init(struct db *db, struct db_service *service)
+{
+    bool has_guards = db_has_guards(db->variant);
+    for (int k = 0; k < DB_ORDERS; k++)
+        service->first[k] = (struct db_firsts){ .n = 0, .is_all = true };
+    db->orders = 1U << DB_LAST;
+    if (db->variant != DB_VALUE)
+        db->orders |= 1U << DB_BEST;
+    if (db->variant != DB_MLFQ)
+        db->orders |= 1U << DB_OLDEST | 1U << DB_SPENT;
+    if (has_guards && db->config.promotes_slack)
+        db->orders |= 1U << DB_URGENT;
+    if (has_guards && db->config.guards_tpot)
+        db->orders |= 1U << DB_TIGHTEST;
+}
+
+static void note_key(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    struct db_slot *own = &db->slots[slot];
+    own->key = schedule_db_key(db->variant, own, view->requests[slot].priority);
+    own->served_ns = view->requests[slot].served_ns;
+}
+
+void schedule_db_first_look(struct db *db, const struct schedule_view *view, int service)
+{
+    const struct schedule_service *s = &view->services[service];
+    for (uint32_t i = 0; i < s->n_running; i++)
+        note_key(db, view, s->running[i]);
+    look(db, view, service, db->orders, SCHEDULE_NONE);
+}
+
+void schedule_db_first_start(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    struct db_firsts *lists = db->services[view->requests[slot].service].first;
+    struct db_first first;
+    note_key(db, view, slot);
+    for (int k = 0; k < DB_ORDERS; k++)
+        if ((db->orders >> k & 1) != 0 && key_by(db, view, (enum db_order)k, slot, &first))
+            take(&lists[k], &first);
+}
+
+void schedule_db_first_leave(struct db *db, const struct schedule_view *view, uint32_t slot)
+{
+    int service = view->requests[slot].service;
+    struct db_firsts *lists = db->services[service].first;
+    unsigned orders = 0;
+    for (int k = 0; k < DB_ORDERS; k++)
+        if (take_out(&lists[k], slot) && is_spent(&lists[k]))
+            orders |= 1U << k;
+    look(db, view, service, orders, slot);
+}
+
+/* The batch's members come out of the list. Returns the end of what it knew: others who are not in
+ * it are not before that. */
+static struct db_first take_members(const struct db *db, struct db_firsts *list)
+{
+    struct db_first end = list->is_all  ? beyond_all
+                          : list->n > 0 ? list->at[list->n - 1]
+                                        : before_all;
+    int32_t n = 0;
+    for (int32_t i = 0; i < list->n; i++)
+        if (db->slots[list->at[i].slot].ran_in != db->n_batches)
+            list->at[n++] = list->at[i];
+    list->n = n;
+    return end;
+}
+
+void schedule_db_first_ran(struct db *db, const struct schedule_view *view,
+                           const struct batch *batch)
+{
+    const struct schedule_service *s = &view->services[batch->service];
+    struct db_firsts *lists = db->services[batch->service].first;
+    struct db_first ends[DB_ORDERS];
+    unsigned orders = 0;
+    if ((uint32_t)batch->n_items > s->n_running / 2) {
+        look_at_all(db, view, batch->service);
+        return;
+    }
+    db->n_batches++;
+    for (int32_t i = 0; i < batch->n_items; i++)
+        db->slots[batch->items[i].slot].ran_in = db->n_batches;
+    for (int k = 0; k < DB_ORDERS; k++)
+        ends[k] = (db->orders >> k & 1) != 0 ? take_members(db, &lists[k]) : before_all;
+    for (int32_t i = 0; i < batch->n_items; i++) {
+        uint32_t slot = batch->items[i].slot;
+        offer_all(db, view, lists, ends, slot);
+        if ((db->orders >> DB_URGENT & 1) != 0)
+            offer_by(db, view, DB_URGENT, lists, ends, slot);
+        if ((db->orders >> DB_TIGHTEST & 1) != 0)
+            offer_by(db, view, DB_TIGHTEST, lists, ends, slot);
+    }
+    for (int k = 0; k < DB_ORDERS; k++)
+        orders |= (db->orders >> k & 1) != 0 && is_spent(&lists[k]) ? 1U << k : 0;
+    look(db, view, batch->service, orders, SCHEDULE_NONE);
+}
+
+/* ---- Self-check. ---- */
+
+static bool is_listed(const struct db_firsts *list, uint32_t slot)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->at[i].slot == slot)
+            return true;
+    return false;
+}
+
+static bool is_list_sound(struct db *db, const struct schedule_view *view, int service,
+                          enum db_order order)
+{
+    const struct schedule_service *s = &view->services[service];
+    const struct db_firsts *list = &db->services[service].first[order];
+    bool has_key = order != DB_URGENT; /* else the key is of when it was last looked at */
+    int32_t n = 0, n_listed = 0;
+    struct db_first first;
+    for (int32_t i = 1; i < list->n; i++)
+        if (!schedule_db_first_is_before(&list->at[i - 1], &list->at[i]))
+            return false;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        if (!key_by(db, view, order, s->running[i], &first))
+            continue;
+        n++;
+        if (is_listed(list, s->running[i]))
+            n_listed++;
+        else if (list->is_all || (has_key && list->n > 0 &&
+                                  schedule_db_first_is_before(&first, &list->at[list->n - 1])))
+            return false;
+    }
+    return n_listed == list->n && (n == 0 || list->n > 0);
+}
+
+bool schedule_db_first_is_sound(struct db *db, const struct schedule_view *view, int service)
+{
+    for (int k = 0; k < DB_ORDERS; k++)
+        if ((db->orders >> k & 1) != 0 && !is_list_sound(db, view, service, (enum db_order)k))
+            return false;
+    return true;
+}

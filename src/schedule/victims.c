@@ -1,0 +1,223 @@
+/* Who gives way when running requests lack blocks: schedule_fill_preempt of fill.h. */
+#include "schedule/fill.h"
+
+enum {
+    WORST_MAX = 16,   /* victims that one pass over the running requests finds */
+    FETCH_AHEAD = 12, /* requests that run lie apart: their lines are asked for in advance */
+};
+
+struct search {
+    uint32_t keep;
+    int service;
+    bool others_help; /* units that others give back can be taken */
+    schedule_may_go may_go;
+    uint32_t before; /* only those ranked before this one: the others are planned */
+    int n_worst;
+    uint32_t worst[WORST_MAX]; /* the last in order first */
+};
+
+/* The policy's order; with spares_service, among requests of one priority the service's own stand
+ * before all others. */
+static bool is_before(const struct schedule_fill *fill, const struct search *search, uint32_t a,
+                      uint32_t b)
+{
+    if (fill->order->spares_service) {
+        const struct request *x = &fill->view->requests[a], *y = &fill->view->requests[b];
+        if (x->priority != y->priority)
+            return x->priority < y->priority;
+        bool x_is_own = x->service == search->service, y_is_own = y->service == search->service;
+        if (x_is_own != y_is_own)
+            return x_is_own;
+    }
+    return fill->order->is_before(fill->order->state, fill->view, a, b);
+}
+
+/* Into the worst found so far, if it is one of them. */
+static void keep_worst(const struct schedule_fill *fill, struct search *search, uint32_t slot)
+{
+    int i = search->n_worst;
+    if (i == WORST_MAX && is_before(fill, search, slot, search->worst[i - 1]))
+        return;
+    if (search->n_worst < WORST_MAX)
+        search->n_worst++;
+    else
+        i--;
+    for (; i > 0 && is_before(fill, search, search->worst[i - 1], slot); i--)
+        search->worst[i] = search->worst[i - 1];
+    search->worst[i] = slot;
+}
+
+static bool may_look_in(const struct schedule_fill *fill, const struct search *search, int service)
+{
+    const struct kv_budget_service *b = &fill->view->kv->services[service];
+    return service == search->service || (search->others_help && b->n_units > b->n_units_min);
+}
+
+static bool is_victim(const struct schedule_fill *fill, const struct search *search, uint32_t slot)
+{
+    return fill->view->requests[slot].batch == 0 && fill->view->n_table_blocks[slot] != 0 &&
+           slot != search->keep &&
+           (search->may_go == NULL || search->may_go(fill->order->state, fill->view, slot));
+}
+
+static void look_in(const struct schedule_fill *fill, int service, struct search *search)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        if (i + FETCH_AHEAD < s->n_running)
+            __builtin_prefetch(&fill->view->requests[s->running[i + FETCH_AHEAD]]);
+        if (is_victim(fill, search, slot) &&
+            (search->before == SCHEDULE_NONE || is_before(fill, search, slot, search->before)))
+            keep_worst(fill, search, slot);
+    }
+}
+
+/* The next few victims, worst first. False when there are none. */
+static bool find_worst(const struct schedule_fill *fill, struct search *search)
+{
+    search->n_worst = 0;
+    for (int i = 0; i < fill->view->n_services; i++) {
+        if (fill->view->services[i].n_running > 0 && may_look_in(fill, search, i))
+            look_in(fill, i, search);
+    }
+    if (search->n_worst > 0)
+        search->before = search->worst[search->n_worst - 1];
+    return search->n_worst > 0;
+}
+
+static void give_way(struct schedule_plan *plan, const struct schedule_view *view, uint32_t slot)
+{
+    plan->swaps[plan->n_preempts] = schedule_swap_pays(view, slot);
+    plan->preempts[plan->n_preempts++] = slot;
+}
+
+/* Blocks of the service that this victim's are worth, after all earlier ones of his service. */
+static int64_t worth(const struct schedule_fill *fill, int service, uint32_t slot, int64_t *n_given)
+{
+    int victim = fill->view->requests[slot].service;
+    int64_t n = fill->view->n_table_blocks[slot];
+    if (victim == service)
+        return n;
+    int32_t per_unit = fill->view->kv->services[victim].blocks_per_unit; /* whole units only */
+    int64_t before = n_given[victim] / per_unit;
+    n_given[victim] += n;
+    return (n_given[victim] / per_unit - before) *
+           fill->view->kv->services[service].blocks_per_unit;
+}
+
+enum { LOOKS_MAX = 32 }; /* at all running requests of one service, for one victim each */
+
+struct cursor {    /* of a service */
+    uint32_t n;    /* of the last ones that the order knows have been seen */
+    uint32_t last; /* the next victim; SCHEDULE_NONE: not looked for, or there is none */
+    bool is_over, is_unknown;
+    int n_may; /* who may go, when that is known; -1 */
+    uint32_t may[FILL_KNOWN_MAX];
+};
+
+static void open_cursor(const struct schedule_fill *fill, const struct search *search, int service,
+                        struct cursor *cursor)
+{
+    const struct schedule_order *order = fill->order;
+    cursor->n = 0;
+    cursor->last = SCHEDULE_NONE;
+    cursor->n_may = -1;
+    if (order->find_who_may != NULL && search->may_go != NULL)
+        cursor->n_may =
+            order->find_who_may(order->state, fill->view, service, search->may_go, cursor->may);
+    cursor->is_over = cursor->n_may == 0;
+    cursor->is_unknown = cursor->n_may >= 0;
+}
+
+/* The next victim of the service: one that the order knows, else by a look at who may go. */
+static void find_next(const struct schedule_fill *fill, const struct search *search, int service,
+                      struct cursor *cursor, int *n_looks)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    const struct schedule_order *order = fill->order;
+    uint32_t slot = SCHEDULE_NONE, before = cursor->last;
+    while (!cursor->is_unknown && cursor->n < s->n_running) {
+        slot = order->nth_last(order->state, fill->view, service, cursor->n++);
+        cursor->is_unknown = slot == SCHEDULE_NONE;
+        if (slot != SCHEDULE_NONE && is_victim(fill, search, slot))
+            break;
+        slot = SCHEDULE_NONE;
+    }
+    const uint32_t *slots = cursor->n_may >= 0 ? cursor->may : s->running;
+    uint32_t n = cursor->n_may >= 0 ? (uint32_t)cursor->n_may : s->n_running;
+    for (uint32_t i = 0; i < n && cursor->is_unknown; i++) {
+        if (i + FETCH_AHEAD < n)
+            __builtin_prefetch(&fill->view->requests[slots[i + FETCH_AHEAD]]);
+        if (is_victim(fill, search, slots[i]) &&
+            (before == SCHEDULE_NONE || is_before(fill, search, slots[i], before)) &&
+            (slot == SCHEDULE_NONE || is_before(fill, search, slot, slots[i])))
+            slot = slots[i];
+    }
+    *n_looks += cursor->is_unknown && cursor->n_may < 0;
+    cursor->last = slot;
+    cursor->is_over = slot == SCHEDULE_NONE;
+}
+
+/* The same victims as a look at everybody would find, when the order knows the last few of each
+ * service. False: there are too many. */
+static bool preempt_known(struct schedule_fill *fill, struct search search, int64_t n_blocks)
+{
+    int64_t n_given[LIMIT_SERVICES] = { 0 }, n_freed = 0;
+    struct cursor cursors[LIMIT_SERVICES];
+    struct schedule_plan *plan = fill->plan;
+    int n_looks = 0;
+    for (int i = 0; i < fill->view->n_services; i++)
+        if (fill->view->services[i].n_running > 0)
+            open_cursor(fill, &search, i, &cursors[i]);
+    while (n_freed < n_blocks && plan->n_preempts < LIMIT_BATCH_ITEMS) {
+        int best = -1;
+        for (int i = 0; i < fill->view->n_services; i++) {
+            struct cursor *cursor = &cursors[i];
+            if (fill->view->services[i].n_running == 0 || !may_look_in(fill, &search, i))
+                continue;
+            if (cursor->last == SCHEDULE_NONE && !cursor->is_over)
+                find_next(fill, &search, i, cursor, &n_looks);
+            if (!cursor->is_over &&
+                (best < 0 || is_before(fill, &search, cursors[best].last, cursor->last)))
+                best = i;
+        }
+        if (best < 0)
+            return true;
+        give_way(plan, fill->view, cursors[best].last);
+        n_freed += worth(fill, search.service, cursors[best].last, n_given);
+        find_next(fill, &search, best, &cursors[best], &n_looks);
+        if (n_looks > LOOKS_MAX)
+            return false;
+    }
+    return true;
+}
+
+bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
+                           schedule_may_go may_go)
+{
+    const struct kv_budget_service *own = &fill->view->kv->services[service];
+    int64_t n_units = own->n_units + div_up_i64(n_blocks, own->blocks_per_unit);
+    struct search search = { .keep = keep,
+                             .service = service,
+                             .others_help = n_units <= own->n_units_max,
+                             .may_go = may_go,
+                             .before = SCHEDULE_NONE };
+    struct schedule_plan *plan = fill->plan;
+    int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
+    int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
+    plan->n_batches = plan->n_items = plan->n_preempts = 0;
+    if (fill->order->nth_last != NULL && preempt_known(fill, search, n_blocks))
+        return plan->n_preempts > 0;
+    plan->n_preempts = 0;
+    while (n_freed < n_blocks && find_worst(fill, &search)) {
+        for (int i = 0; i < search.n_worst && n_freed < n_blocks; i++) {
+            uint32_t slot = search.worst[i];
+            if (plan->n_preempts == LIMIT_BATCH_ITEMS)
+                return true;
+            give_way(plan, fill->view, slot);
+            n_freed += worth(fill, service, slot, n_given);
+        }
+    }
+    return plan->n_preempts > 0;
+}

@@ -1,0 +1,143 @@
+/* The first of those that run, by every order: after random starts, batches and leaves the lists
+ * say what a look at all says. */
+#include "test.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "schedule/db.h"
+
+enum { N_SLOTS = 48 };
+
+struct world {
+    struct db *db;
+    struct schedule_service service;
+    struct request requests[N_SLOTS];
+    uint32_t running[N_SLOTS];
+    struct schedule_view view;
+    struct rng rng;
+    int64_t n_first; /* checked */
+};
+
+static void world_open(struct world *w, enum db_variant variant, uint64_t seed)
+{
+    struct schedule_limits limits = { 1, N_SLOTS, 1 };
+    struct schedule_config config;
+    schedule_config_init(&config);
+    config.promotes_slack = config.guards_tpot = true;
+    memset(w, 0, sizeof(*w));
+    w->db = mem_take(schedule_db_state_bytes(&limits));
+    w->service = (struct schedule_service){ .running = w->running, .tpot_ns = 10 };
+    w->service.perf = (struct perf){ .prefill_scale = 1, .decode_scale = 1, .b_switch = 1 };
+    w->view = (struct schedule_view){
+        .n_services = 1, .n_lanes = 1, .services = &w->service, .requests = w->requests
+    };
+    schedule_db_state_open(w->db, &limits, &config, variant);
+    rng_init(&w->rng, seed, variant);
+}
+
+static int64_t draw(struct world *w, uint32_t n)
+{
+    return (int64_t)rng_below(&w->rng, n);
+}
+
+static void start(struct world *w)
+{
+    uint32_t slot = 0;
+    while (slot < N_SLOTS && w->requests[slot].state == REQUEST_RUNNING)
+        slot++;
+    if (slot == N_SLOTS)
+        return;
+    w->requests[slot] = (struct request){ .state = REQUEST_RUNNING,
+                                          .n_prompt = 1,
+                                          .n_tokens = 1 + (int32_t)draw(w, 4),
+                                          .first_ns = 1 + draw(w, 9),
+                                          .served_ns = draw(w, 3),
+                                          .deadline_ns = draw(w, 2) * 1000000,
+                                          .priority = (int16_t)(draw(w, 3) - 1) };
+    w->db->slots[slot] = (struct db_slot){ .budget_ps = draw(w, 20) * 1000,
+                                           .seq = ++w->db->seq,
+                                           .has_deadline = w->requests[slot].deadline_ns > 0 };
+    w->db->first_ns[slot] = 0;
+    w->running[w->service.n_running++] = slot;
+    schedule_db_first_start(w->db, &w->view, slot);
+}
+
+static void leave(struct world *w)
+{
+    if (w->service.n_running == 0)
+        return;
+    uint32_t i = (uint32_t)draw(w, w->service.n_running), slot = w->running[i];
+    w->service.n_running--;
+    memmove(&w->running[i], &w->running[i + 1], (w->service.n_running - i) * sizeof(uint32_t));
+    w->requests[slot].state = REQUEST_FREE;
+    schedule_db_first_leave(w->db, &w->view, slot);
+}
+
+static void run(struct world *w)
+{
+    struct batch_item items[N_SLOTS];
+    struct batch batch = { .items = items };
+    uint32_t part = 1 + (uint32_t)draw(w, 5);
+    w->view.now_ns += 1 + draw(w, 3);
+    for (uint32_t i = 0; i < w->service.n_running; i++) {
+        if (draw(w, part) != 0)
+            continue;
+        struct request *r = &w->requests[w->running[i]];
+        struct db_slot *own = &w->db->slots[w->running[i]];
+        items[batch.n_items++].slot = w->running[i];
+        r->n_tokens += (int32_t)draw(w, 2);
+        own->spent_ps += draw(w, 5);
+        own->budget_ps += draw(w, 10) * 1000 - 7000;
+        own->level = (uint8_t)draw(w, 4);
+        own->key = schedule_db_key(w->db->variant, own, r->priority);
+        own->served_ns = r->served_ns = w->view.now_ns;
+    }
+    if (batch.n_items > 0)
+        schedule_db_first_ran(w->db, &w->view, &batch);
+}
+
+/* The oldest and the last by a look at all. */
+static void check_firsts(struct world *w)
+{
+    struct db_first oldest = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE }, last = oldest;
+    for (uint32_t i = 0; i < w->service.n_running; i++) {
+        const struct db_slot *own = &w->db->slots[w->running[i]];
+        struct db_first a = { own->served_ns, own->seq, w->running[i] };
+        struct db_first b = { -own->key, ~own->seq, w->running[i] };
+        oldest = schedule_db_first_is_before(&a, &oldest) ? a : oldest;
+        last = schedule_db_first_is_before(&b, &last) ? b : last;
+    }
+    if ((w->db->orders >> DB_OLDEST & 1) != 0)
+        assert_int_equal(schedule_db_first(w->db->services, DB_OLDEST).slot, oldest.slot);
+    assert_int_equal(schedule_db_first(w->db->services, DB_LAST).slot, last.slot);
+    w->n_first += last.slot != SCHEDULE_NONE;
+}
+
+static void lists_say_what_a_look_says(void **state)
+{
+    static const enum db_variant variants[] = { DB_TURN, DB_MLFQ, DB_VALUE, DB_SHARE };
+    (void)state;
+    for (size_t v = 0; v < COUNT_OF(variants); v++) {
+        struct world w;
+        world_open(&w, variants[v], test_seed(3));
+        for (int i = 0; i < 20000; i++) {
+            int64_t what = draw(&w, 8);
+            if (what < 3)
+                start(&w);
+            else if (what < 5 || (what == 5 && i / 1000 % 2 == 0))
+                leave(&w);
+            else
+                run(&w);
+            assert_true(schedule_db_first_is_sound(w.db, &w.view, 0));
+            check_firsts(&w);
+        }
+        assert_true(w.n_first > 10000);
+        mem_give(w.db);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists_say_what_a_look_says) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

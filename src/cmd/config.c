@@ -309,14 +309,15 @@ static bool is_same_key(const char *key, const char *written)
     return *key == *written;
 }
 
-/* What is set from outside the file goes before what the file says of single models. */
+/* What is set from outside the file goes before what the file says of single models. A model's key
+ * of another type is another thing: profile is a file there, a time here. */
 static void forget_in_models(struct config *config, const struct config_key *key)
 {
     int n_keys;
     const struct config_key *keys = config_table_models(&n_keys);
     const struct config_key *of_model = find_key(keys, n_keys, key->name);
     struct config_model fresh;
-    if (!of_model || of_model->type == CONFIG_TEXTS)
+    if (!of_model || of_model->type == CONFIG_TEXTS || of_model->type != key->type)
         return;
     init_model(&fresh, "");
     for (int i = 0; i < config->n_models; i++)

@@ -10,7 +10,8 @@ struct engine_replay_batch { /* one that the log says was computed */
     bool is_copy, is_padded;
     struct perf_load load;              /* of its first step */
     int64_t planned_ns;                 /* the engine's step that began it */
-    int64_t begin_ns, end_ns, heard_ns; /* by the executor; when the engine heard of its end */
+    int64_t begin_ns, end_ns, heard_ns; /* by the executor; the step that heard of its end,
+                                           which may have begun just before it */
 };
 
 struct engine_replay_options {

@@ -35,10 +35,7 @@ struct run_executor {
     struct engine_exec_view view;
     const struct run_model
         *models[LIMIT_SERVICES]; /* written by the engine's thread between batches of a service */
-    struct steady {
-        struct perf perf;
-        double times;         /* 0: batches take as long as they take */
-    } steady[LIMIT_SERVICES]; /* as models */
+    struct perf steady[LIMIT_SERVICES]; /* as models; all 0: batches take as long as they take */
     struct wake done_wake;
     struct pace engine_pace; /* of the engine's thread */
     _Atomic bool is_closing;
@@ -47,11 +44,11 @@ struct run_executor {
 };
 
 /* Looks at the clock until the time is over. A sleep would give the core away, and end late. */
-static void hold_steady(const struct steady *steady, const struct perf_load *load,
+static void hold_steady(const struct perf *steady, const struct perf_load *load,
                         struct engine_exec_done *done)
 {
-    double ns = steady->times * (double)perf_step_ps(&steady->perf, load) / 1000;
-    while (done->end_ns < done->begin_ns + (int64_t)ns)
+    int64_t end_ns = done->begin_ns + perf_step_ps(steady, load) / 1000;
+    while (done->end_ns < end_ns)
         done->end_ns = time_now_ns();
 }
 
@@ -71,9 +68,9 @@ static void lane_thread(void *arg)
                            "woke for a batch later than it was handed over by");
         for (int i = 0; done < begun; i++, done++) {
             const struct batch *batch = &lane->job.batches[i];
-            const struct steady *steady = &x->steady[batch->service];
+            const struct perf *steady = &x->steady[batch->service];
             struct perf_load load = { 0 };
-            if (steady->times > 0 && batch->kind == BATCH_COMPUTE)
+            if (steady->c3_ps[0] + steady->c2_ps[0] > 0 && batch->kind == BATCH_COMPUTE)
                 load = engine_exec_load(batch, x->view.requests);
             run_lane_run(&lane->work, x->models[batch->service], batch, &lane->results[i]);
             if (load.n_new + load.n_decodes > 0 && !lane->results[i].done.is_failed)
@@ -201,10 +198,9 @@ void run_executor_put_model(struct run_executor *x, int service, const struct ru
     x->models[service] = model;
 }
 
-void run_executor_hold_steady(struct run_executor *x, int service, const struct perf *perf,
-                              double times)
+void run_executor_hold_steady(struct run_executor *x, int service, const struct perf *perf)
 {
-    x->steady[service] = (struct steady){ *perf, times };
+    x->steady[service] = *perf;
 }
 
 void run_executor_remove_model(struct run_executor *x, int service)

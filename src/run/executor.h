@@ -17,11 +17,10 @@ struct engine_exec run_executor_exec(struct run_executor *executor);
  * flight. */
 void run_executor_put_model(struct run_executor *executor, int service,
                             const struct run_model *model);
-/* From now on a batch of the service takes at least so many times as long as perf says: its lane
- * idles on its core after it has computed. Steady times on a machine whose speed is not its own.
- * Before the service's first batch. */
-void run_executor_hold_steady(struct run_executor *executor, int service, const struct perf *perf,
-                              double times);
+/* From now on a batch of the service takes no less than perf says: its lane idles on its core after
+ * it has computed. Steady times on a machine whose speed is not its own. Before the service's first
+ * batch. */
+void run_executor_hold_steady(struct run_executor *executor, int service, const struct perf *perf);
 void run_executor_remove_model(struct run_executor *executor, int service);
 /* Rows of pads and of members that ended, computed ever. Only while nothing is in flight. */
 int64_t run_executor_pad_rows(const struct run_executor *executor);

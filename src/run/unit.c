@@ -234,8 +234,11 @@ static void join_engine(struct run_unit *unit)
     struct unit_service *s = &unit->services[job->service];
     s->state = UNIT_JOINING;
     run_executor_put_model(unit->executor, job->service, &s->model);
-    if (unit->options.steady > 0)
-        run_executor_hold_steady(unit->executor, job->service, &job->perf, unit->options.steady);
+    if (unit->options.steady > 0) { /* the engine expects what it will see */
+        job->perf.prefill_scale *= (float)unit->options.steady;
+        job->perf.decode_scale *= (float)unit->options.steady;
+        run_executor_hold_steady(unit->executor, job->service, &job->perf);
+    }
     s->ask_pending = !engine_host_open_service(unit->host, job->service, &job->perf);
 }
 
@@ -484,7 +487,8 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
         if (options->perfs)
             unit->services[i].perf = options->perfs[i];
-        unit->services[i].has_perf = unit->services[i].perf.c3_ps[0] > 0;
+        unit->services[i].has_perf =
+            unit->services[i].perf.c3_ps[0] + unit->services[i].perf.c2_ps[0] > 0;
     }
     const struct run_lane_options executor = { options->device, options->n_rows_max,
                                                options->n_logit_rows_max, options->kv_dtype,

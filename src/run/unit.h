@@ -24,13 +24,14 @@ struct run_unit_options {
     /* Per service, what its file held when the engine's KV was laid out and its tokenizer read: a
      * file that says otherwise later is refused. They outlive the unit; NULL = not checked. */
     const struct model_spec *const *specs;
-    /* Per service a performance model that is known already; one whose c3 is 0, or perfs NULL:
-     * measured when it is loaded. Copied. */
+    /* Per service a performance model that is known already; one whose decodes cost nothing, or
+     * perfs NULL: measured when it is loaded. Copied. */
     const struct perf *perfs;
     int32_t n_rows_max, n_logit_rows_max;
     enum dtype kv_dtype;
     int64_t profile_ns; /* budget of the micro-profile */
-    double steady; /* run_executor_hold_steady, by what perfs or the micro-profile say; 0: not */
+    double steady;      /* batches take no less than so many times what perfs or the micro-profile
+                           say; 0: what they take */
 };
 struct run_unit *run_unit_open(const struct run_unit_options *options);
 void run_unit_close(struct run_unit *unit);

@@ -206,8 +206,9 @@ static void config_outside_goes_before_the_file(void **state)
 {
     struct fault fault;
     (void)state;
-    read_well("policy: rr\nslo: {ttft_ms: 100}\nkeep_alive: 1m\ndevices: [cpu]\n"
-              "models: {a: {path: x, slo: {ttft_ms: 5, tpot_ms: 6}, keep_alive: 2m}}\n");
+    read_well(
+        "policy: rr\nslo: {ttft_ms: 100}\nkeep_alive: 1m\ndevices: [cpu]\n"
+        "models: {a: {path: x, slo: {ttft_ms: 5, tpot_ms: 6}, keep_alive: 2m, profile: x.json}}\n");
     setenv("SHOAL_POLICY", "fcfs", 1);
     setenv("SHOAL_SLO_TTFT_MS", "70", 1);
     setenv("SHOAL_DEVICES", " cpu:0  cpu:1 ", 1);
@@ -221,6 +222,8 @@ static void config_outside_goes_before_the_file(void **state)
     assert_string_equal(config.devices[0], "cpu:0");
     assert_int_equal(config_set(&config, "slo-ttft-ms", "80", &fault), STATUS_OK);
     assert_int_equal(config_set(&config, "keep_alive", "3m", &fault), STATUS_OK);
+    assert_int_equal(config_set(&config, "profile", "20ms", &fault), STATUS_OK);
+    assert_string_equal(config.models[0].profile, "x.json");
     assert_int_equal(config.ttft_ms, 80);
     assert_int_equal(config.models[0].keep_alive_ns, CONFIG_UNSET);
     setenv("SHOAL_MAX_BATCH", "x", 1);

@@ -52,7 +52,7 @@ def record_replays_equal(shoal, models):
             with open(steps) as f:
                 batches = list(csv.DictReader(f))
             assert code == 0 and len(batches) > 50, (code, err, len(batches))
-            assert all(int(b["planned_ns"]) <= int(b["begin_ns"]) < int(b["end_ns"]) <= int(b["heard_ns"]) for b in batches)
+            assert all(int(b["planned_ns"]) <= int(b["begin_ns"]) < int(b["end_ns"]) for b in batches)
             # As far as it goes, when the process died.
             with open(log, "r+b") as f:
                 f.truncate(os.path.getsize(log) * 2 // 3 + 5)

@@ -7,7 +7,7 @@
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
 #include "predict/profile.h"
-#include "run/meter.h"
+#include "run/survey.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,104 +18,37 @@ static const char doc[] =
     "reckon with. A fifth of the points is held out, to state how far predictions are. Without "
     "--out the profile goes to standard output.";
 
-enum { RUNS = 9, HELD_OUT_OF = 5 };
-
-struct plan {
-    int64_t budget_ns; /* of one group */
-    int32_t n_batch_max, n_prompt_max, n_context_max;
-};
+enum { BESIDE_PART_OF = 4 }; /* of a group's time */
 
 static double seconds(int64_t ns)
 {
     return (double)ns * 1e-9;
 }
 
-/* The passes, cheap ones first; every HELD_OUT_OF-th is held out. */
-static int list_passes(const struct plan *plan, struct run_meter_pass *passes, int n_max)
+/* The device is open also after a fault. */
+static enum status open_model(const char *path, const struct device_spec *spec,
+                              struct run_device *device, struct run_model *model,
+                              struct fault *fault)
 {
-    int n = 0;
-    for (int32_t step = 1; step <= max_i32(plan->n_batch_max, plan->n_prompt_max); step *= 2) {
-        for (int half = 0; half < 2; half++) {
-            int32_t size = half == 0 ? step : step + step / 2;
-            if ((half == 1 && step < 2) || n + 8 > n_max)
-                continue;
-            for (int32_t c = 32; c <= plan->n_context_max && size <= plan->n_batch_max; c *= 4)
-                passes[n++] = (struct run_meter_pass){ size, 1, c - 1 };
-            if (size >= 8 && size <= plan->n_prompt_max)
-                passes[n++] = (struct run_meter_pass){ 1, size, 0 };
-            if (size >= 32 && size <= plan->n_prompt_max && half == 0)
-                passes[n++] = (struct run_meter_pass){ 1, size, plan->n_context_max / 2 };
-        }
-    }
-    return n;
-}
-
-/* Measures until the budget is spent; fitted samples first, held out ones behind them. */
-static void measure_group(const struct run_model *model, const struct plan *plan,
-                          struct predict_profile_group *group)
-{
-    struct run_meter_pass passes[PREDICT_PROFILE_SAMPLES];
-    struct perf_sample held[PREDICT_PROFILE_SAMPLES];
-    int n_passes = list_passes(plan, passes, (int)COUNT_OF(passes));
-    int64_t deadline_ns = time_now_ns() + plan->budget_ns;
-    struct run_meter *meter =
-        run_meter_open(model, &(struct run_meter_options){
-                                  .n_rows_max = plan->n_prompt_max,
-                                  .n_sequences_max = plan->n_batch_max,
-                                  .n_tokens_max = max_i32(plan->n_batch_max * plan->n_context_max,
-                                                          plan->n_prompt_max + plan->n_context_max),
-                                  .kv_dtype = DTYPE_F16 });
-    const struct run_meter_pass first = { 1, 1, 31 };
-    if (run_meter_fits(meter, &first))
-        (void)run_meter_step(meter, &first, RUNS, TIME_NEVER); /* warm */
-    for (int i = 0; i < n_passes && (i < 24 || time_now_ns() < deadline_ns); i++) {
-        if (!run_meter_fits(meter, &passes[i]))
-            continue;
-        struct perf_sample sample = run_meter_step(meter, &passes[i], RUNS, deadline_ns);
-        if (i % HELD_OUT_OF == HELD_OUT_OF - 2)
-            held[group->n_held++] = sample;
-        else
-            group->samples[group->n_samples++] = sample;
-    }
-    run_meter_close(meter);
-    memcpy(group->samples + group->n_samples, held, sizeof held[0] * (size_t)group->n_held);
-    group->n_samples += group->n_held;
-}
-
-static enum status fit_group(struct predict_profile_group *g, struct fault *fault)
-{
-    int n_fitted = g->n_samples - g->n_held;
-    if (!perf_fit(g->samples, n_fitted, &g->perf))
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "%s: %d points do not tell the model; give more --time", g->device,
-                         n_fitted);
-    perf_errors_of(&g->perf, g->samples, n_fitted, true, &g->prefill);
-    perf_errors_of(&g->perf, g->samples, n_fitted, false, &g->decode);
-    perf_errors_of(&g->perf, g->samples + n_fitted, g->n_held, true, &g->prefill_held);
-    perf_errors_of(&g->perf, g->samples + n_fitted, g->n_held, false, &g->decode_held);
-    return STATUS_OK;
+    struct weights *weights;
+    run_device_open(device, cpu_open(spec, cpu_isa_best()));
+    enum status status = weights_open(&weights, path, fault);
+    return status == STATUS_OK ? run_model_open(model, weights, device, NULL, fault) : status;
 }
 
 /* One group: the first n_cores of `all`, the model packed anew for it. */
 static enum status profile_group(const char *path, const struct device_spec *all, int32_t n_cores,
-                                 const struct plan *plan, struct predict_profile *profile,
-                                 struct fault *fault)
+                                 const struct run_survey_options *plan,
+                                 struct predict_profile *profile, struct fault *fault)
 {
     struct device_spec *spec = mem_take(sizeof *spec);
     struct run_device device;
     struct run_model model;
-    struct weights *weights;
     struct predict_profile_group *group = &profile->groups[profile->n_groups++];
     *spec = *all;
     spec->n_cores = n_cores;
-    enum status status = weights_open(&weights, path, fault);
-    if (status != STATUS_OK) {
-        mem_give(spec);
-        return status;
-    }
-    run_device_open(&device, cpu_open(spec, cpu_isa_best()));
+    enum status status = open_model(path, spec, &device, &model, fault);
     snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);
-    status = run_model_open(&model, weights, &device, NULL, fault);
     if (status == STATUS_OK) {
         device_print(spec, group->device, sizeof group->device);
         group->n_cores = n_cores;
@@ -123,9 +56,36 @@ static enum status profile_group(const char *path, const struct device_spec *all
         profile->weights_bytes = model.weights_bytes;
         profile->activation_bytes =
             run_model_activation_bytes(&model, plan->n_prompt_max, plan->n_batch_max);
-        measure_group(&model, plan, group);
+        run_survey(&model, plan, group);
         run_model_close(&model);
-        status = fit_group(group, fault);
+        status = predict_profile_fit(group, fault);
+    }
+    run_device_close(&device);
+    mem_give(spec);
+    return status;
+}
+
+/* On the first core while the second computes too. */
+static enum status profile_beside(const char *path, const struct device_spec *all,
+                                  const struct run_survey_options *plan,
+                                  struct predict_profile *profile, struct fault *fault)
+{
+    struct device_spec *spec = mem_take(sizeof *spec);
+    struct run_survey_options options = *plan;
+    struct run_device device;
+    struct run_model model;
+    *spec = *all;
+    spec->n_cores = 2;
+    options.budget_ns /= BESIDE_PART_OF;
+    enum status status = open_model(path, spec, &device, &model, fault);
+    spec->n_cores = 1;
+    for (int i = 0; i < 2; i++) {
+        spec->cores[0] = all->cores[i];
+        run_device_add_lane(&device, cpu_open(spec, cpu_isa_best()));
+    }
+    if (status == STATUS_OK) {
+        run_survey_beside(&model, &options, &profile->beside);
+        run_model_close(&model);
     }
     run_device_close(&device);
     mem_give(spec);
@@ -149,11 +109,10 @@ static int64_t peak_bytes(void)
 static void print_errors(const char *what, const struct perf_errors *fit,
                          const struct perf_errors *held)
 {
-    printf(
-        "  %-8s %3d points, off by %.1f%% on average; of %d held out %.1f%%, at most %.1f%%; 90%% "
-        "lie within %.2f and %.2f of the prediction\n",
-        what, fit->n, 100 * fit->mean_abs, held->n, 100 * held->mean_abs, 100 * held->worst,
-        fit->low, fit->high);
+    printf("  %-8s %3d points, off by %.1f%% on average; of %d held out %.1f%%, at most %.1f%%; "
+           "within %.2f and %.2f of the prediction should lie 90%%: of those held out %.0f%% do\n",
+           what, fit->n, 100 * fit->mean_abs, held->n, 100 * held->mean_abs, 100 * held->worst,
+           fit->low, fit->high, 100 * held->within);
 }
 
 static void print_text(const struct predict_profile *p)
@@ -179,10 +138,16 @@ static void print_text(const struct predict_profile *p)
         print_errors("prefill", &g->prefill, &g->prefill_held);
         print_errors("decode", &g->decode, &g->decode_held);
     }
+    const struct predict_profile_beside *b = &p->beside;
+    if (b->n_rounds > 0)
+        printf(
+            "beside       itself on another core: prompts take %.2f times as long beside prompts, "
+            "%.2f beside decodes; decodes %.2f and %.2f\n",
+            b->factors[0][0], b->factors[0][1], b->factors[1][0], b->factors[1][1]);
     printf("hash         %016llx\n", (unsigned long long)predict_profile_hash(p));
 }
 
-static enum status profile_model(const char *path, struct plan *plan,
+static enum status profile_model(const char *path, struct run_survey_options *plan,
                                  struct predict_profile *profile, struct fault *fault)
 {
     struct device_spec *all = mem_take(sizeof *all);
@@ -211,6 +176,8 @@ static enum status profile_model(const char *path, struct plan *plan,
         status = profile_group(path, all, n, plan, profile, fault);
         n = n == all->n_cores ? 0 : min_i32(2 * n, all->n_cores);
     }
+    if (status == STATUS_OK && all->n_cores > 1)
+        status = profile_beside(path, all, plan, profile, fault);
     profile->peak_bytes = peak_bytes();
     mem_give(topology);
     mem_give(all);
@@ -235,7 +202,9 @@ int verbs_profile(int argc, char **argv)
                                        .n_max = 1,
                                        .extras = extras,
                                        .n_extras = (int)COUNT_OF(extras) };
-    struct plan plan = { .budget_ns = 20 * TIME_NS_PER_S, .n_context_max = 512 };
+    struct run_survey_options plan = { .budget_ns = 20 * TIME_NS_PER_S,
+                                       .n_context_max = 512,
+                                       .kv_dtype = DTYPE_F16 };
     int64_t n_batch = 32, n_prompt = 512;
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))

@@ -197,3 +197,59 @@ void perf_errors_of(const struct perf *perf, const struct perf_sample *samples, 
     }
     mem_give(ratios);
 }
+
+static bool is_of(const struct perf_sample *s, bool is_prefill)
+{
+    return (s->load.n_new > 0) == is_prefill && s->ps > 0;
+}
+
+double perf_within(const struct perf *perf, const struct perf_sample *samples, int n_samples,
+                   bool is_prefill, const struct perf_errors *interval)
+{
+    int n = 0, n_within = 0;
+    for (int i = 0; i < n_samples; i++) {
+        if (!is_of(&samples[i], is_prefill))
+            continue;
+        double predicted = (double)perf_step_ps(perf, &samples[i].load);
+        double measured = (double)samples[i].ps;
+        n++;
+        n_within += measured >= interval->low * predicted && measured <= interval->high * predicted;
+    }
+    return n > 0 ? (double)n_within / n : 0;
+}
+
+/* Of n left-out samples as many lie outside of the k-th on either side as a further one would: k of
+ * n + 1. Fewer than 19 tell no more than their least and their most. */
+void perf_interval_of(const struct perf_sample *samples, int n_samples, bool is_prefill,
+                      struct perf_errors *errors)
+{
+    enum { FOLDS = 5 };
+    size_t n_bytes = (size_t)n_samples * sizeof(struct perf_sample);
+    struct perf_sample *rest = mem_take(n_bytes);
+    double *ratios = mem_take((size_t)n_samples * sizeof(*ratios));
+    int n = 0;
+    for (int fold = 0; fold < FOLDS; fold++) {
+        struct perf perf;
+        int n_rest = 0;
+        for (int i = 0; i < n_samples; i++)
+            if (i % FOLDS != fold)
+                rest[n_rest++] = samples[i];
+        if (!perf_fit(rest, n_rest, &perf))
+            continue;
+        for (int i = fold; i < n_samples; i += FOLDS) {
+            double predicted = (double)perf_step_ps(&perf, &samples[i].load);
+            if (is_of(&samples[i], is_prefill) && predicted > 0)
+                ratios[n++] = (double)samples[i].ps / predicted;
+        }
+    }
+    if (n > 0) {
+        int tail = (n + 1) / 20;
+        tail = tail > 0 ? tail - 1 : 0;
+        qsort(ratios, (size_t)n, sizeof *ratios, order);
+        errors->low = ratios[tail];
+        errors->high = ratios[n - 1 - tail];
+        errors->within = (double)(n - 2 * tail) / n;
+    }
+    mem_give(ratios);
+    mem_give(rest);
+}

@@ -17,8 +17,8 @@ struct perf_load { /* what one step of a batch computes */
     int64_t n_decode_context; /* summed context of the decodes */
     int32_t n_new;            /* tokens of the catching-up items */
     int64_t n_new_squared;
-    int64_t n_new_context; /* sum over them of n_new * tokens before: attention against earlier
-                              chunks */
+    int64_t n_new_context;  /* sum over them of n_new * tokens before: attention against earlier
+                               chunks */
     int64_t n_context_most; /* the longest context of a decode; 0 = not told, all are alike */
 };
 int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load);
@@ -86,9 +86,18 @@ struct perf_errors {
     double rmse_ps, mean_abs; /* mean_abs and below: relative to what was measured */
     double bias;              /* mean of predicted / measured - 1 */
     double low,
-        high;     /* measured / predicted of the middle 90%: the prediction interval's factors */
-    double worst; /* largest relative error */
+        high;      /* measured / predicted of the middle 90%: the prediction interval's factors */
+    double worst;  /* largest relative error */
+    double within; /* the part of the samples that lie in the interval: of the model that was fitted
+                      to the others, or to none of them */
 };
+/* The interval in which 90% of samples should lie that the fit has not seen: each fifth of them is
+ * predicted from the others. Sets low, high and within of what perf_errors_of has found. */
+void perf_interval_of(const struct perf_sample *samples, int n_samples, bool is_prefill,
+                      struct perf_errors *errors);
+/* The part of the samples that lie within `interval`. */
+double perf_within(const struct perf *perf, const struct perf_sample *samples, int n_samples,
+                   bool is_prefill, const struct perf_errors *interval);
 /* Over samples that are prefill (true) or decode (false). n = 0: there are none. */
 void perf_errors_of(const struct perf *perf, const struct perf_sample *samples, int n_samples,
                     bool is_prefill, struct perf_errors *out);

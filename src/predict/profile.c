@@ -11,6 +11,25 @@
 
 enum { PROFILE_BYTES_MAX = 16 << 20, PROFILE_VERSION = 1 };
 
+enum status predict_profile_fit(struct predict_profile_group *g, struct fault *fault)
+{
+    int n_fitted = g->n_samples - g->n_held;
+    const struct perf_sample *held = g->samples + n_fitted;
+    struct perf_errors *fits[2] = { &g->prefill, &g->decode };
+    struct perf_errors *helds[2] = { &g->prefill_held, &g->decode_held };
+    if (!perf_fit(g->samples, n_fitted, &g->perf))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s: %d points do not tell the model; give more --time", g->device,
+                         n_fitted);
+    for (int i = 0; i < 2; i++) {
+        perf_errors_of(&g->perf, g->samples, n_fitted, i == 0, fits[i]);
+        perf_interval_of(g->samples, n_fitted, i == 0, fits[i]);
+        perf_errors_of(&g->perf, held, g->n_held, i == 0, helds[i]);
+        helds[i]->within = perf_within(&g->perf, held, g->n_held, i == 0, fits[i]);
+    }
+    return STATUS_OK;
+}
+
 /* ---- Writing. ---- */
 
 static void put_i64(struct json_out *json, const char *key, int64_t value)
@@ -43,11 +62,14 @@ static void put_perf(struct json_out *json, const struct perf *perf)
     json_out_close(json, '}');
 }
 
-static const char *const error_names[] = { "rmse_ps", "mean", "bias", "low", "high", "worst" };
+static const char *const error_names[] = { "rmse_ps", "mean",  "bias",  "low",
+                                           "high",    "worst", "within" };
 
 static void put_errors(struct json_out *json, const char *key, const struct perf_errors *e)
 {
-    const double values[] = { e->rmse_ps, e->mean_abs, e->bias, e->low, e->high, e->worst };
+    const double values[] = {
+        e->rmse_ps, e->mean_abs, e->bias, e->low, e->high, e->worst, e->within
+    };
     json_out_key(json, key);
     json_out_open(json, '{');
     put_i64(json, "n", e->n);
@@ -93,6 +115,23 @@ static void put_group(struct json_out *json, const struct predict_profile_group 
     json_out_close(json, '}');
 }
 
+static const char *const kind_names[] = { "prefill", "decode" };
+
+static void put_beside(struct json_out *json, const struct predict_profile_beside *beside)
+{
+    json_out_key(json, "beside");
+    json_out_open(json, '{');
+    put_i64(json, "rounds", beside->n_rounds);
+    for (int i = 0; i < 2; i++) {
+        json_out_key(json, kind_names[i]);
+        json_out_open(json, '[');
+        json_out_f64(json, beside->factors[i][0]);
+        json_out_f64(json, beside->factors[i][1]);
+        json_out_close(json, ']');
+    }
+    json_out_close(json, '}');
+}
+
 void predict_profile_write(const struct predict_profile *profile, struct str *out)
 {
     struct json_out json;
@@ -113,6 +152,8 @@ void predict_profile_write(const struct predict_profile *profile, struct str *ou
     put_i64(&json, "peak_bytes", profile->peak_bytes);
     put_i64(&json, "batch_max", profile->n_batch_max);
     put_i64(&json, "prompt_max", profile->n_prompt_max);
+    if (profile->beside.n_rounds > 0)
+        put_beside(&json, &profile->beside);
     json_out_key(&json, "groups");
     json_out_open(&json, '[');
     for (int32_t i = 0; i < profile->n_groups; i++)
@@ -205,15 +246,18 @@ static void take_errors(struct reader *r, const json_t *group, const char *key,
 {
     const json_t *from = json_object_get(group, key);
     double values[COUNT_OF(error_names)];
-    for (size_t i = 0; i < COUNT_OF(values); i++)
-        values[i] = take_f64(r, from, error_names[i]);
+    for (size_t i = 0; i < COUNT_OF(values); i++) /* the last is of later date than the format */
+        values[i] = i < COUNT_OF(values) - 1 || json_object_get(from, error_names[i]) != NULL
+                        ? take_f64(r, from, error_names[i])
+                        : 0;
     *e = (struct perf_errors){ (int)min_i64(take_i64(r, from, "n", 0), INT32_MAX),
                                values[0],
                                values[1],
                                values[2],
                                values[3],
                                values[4],
-                               values[5] };
+                               values[5],
+                               values[6] };
 }
 
 static void take_samples(struct reader *r, const json_t *group, struct predict_profile_group *g)
@@ -252,6 +296,21 @@ static void take_group(struct reader *r, const json_t *from, struct predict_prof
     take_samples(r, from, g);
 }
 
+/* NULL: it was not measured. */
+static void take_beside(struct reader *r, const json_t *from, struct predict_profile_beside *beside)
+{
+    if (from == NULL)
+        return;
+    beside->n_rounds = (int)min_i64(take_i64(r, from, "rounds", 1), INT32_MAX);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *value = json_array_get(json_object_get(from, kind_names[i / 2]), i % 2);
+        beside->factors[i / 2][i % 2] = json_number_value(value);
+        if (!json_is_number(value) || json_number_value(value) < 1 ||
+            json_number_value(value) > 1000)
+            r->wrong = r->wrong != NULL ? r->wrong : "beside";
+    }
+}
+
 static void take_profile(struct reader *r, const json_t *root, struct predict_profile *out)
 {
     char hash[20];
@@ -271,6 +330,7 @@ static void take_profile(struct reader *r, const json_t *root, struct predict_pr
     out->peak_bytes = take_i64(r, root, "peak_bytes", 0);
     out->n_batch_max = (int32_t)min_i64(take_i64(r, root, "batch_max", 1), INT32_MAX);
     out->n_prompt_max = (int32_t)min_i64(take_i64(r, root, "prompt_max", 1), INT32_MAX);
+    take_beside(r, json_object_get(root, "beside"), &out->beside);
     size_t n = json_array_size(groups);
     if (n == 0 || n > PREDICT_PROFILE_GROUPS) {
         r->wrong = r->wrong != NULL ? r->wrong : "groups";

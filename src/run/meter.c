@@ -37,7 +37,7 @@ static size_t logits_bytes(const struct run_model *model, const struct run_meter
 
 static size_t scratch_bytes(const struct run_model *model, const struct run_meter_options *options)
 {
-    const struct compute_backend *backend = model->device->backend;
+    const struct compute_backend *backend = model->device->lanes[options->lane].backend;
     return backend->workspace_bytes(backend->self, &model->program,
                                     max_i32(options->n_rows_max, options->n_sequences_max),
                                     options->n_sequences_max);
@@ -150,7 +150,8 @@ struct perf_sample run_meter_step(struct run_meter *m, const struct run_meter_pa
     }
     for (int run = 0; run < n_runs && (run == 0 || time_now_ns() < deadline_ns); run++) {
         int64_t begin_ns = time_now_ns();
-        run_device_run(m->model->device, 0, &m->model->program, &m->pass, m->workspace);
+        run_device_run(m->model->device, m->options.lane, &m->model->program, &m->pass,
+                       m->workspace);
         best_ns = min_i64(best_ns, time_now_ns() - begin_ns);
     }
     return (struct perf_sample){ load_of(pass), best_ns * 1000 };

@@ -8,6 +8,7 @@ struct run_meter_options {
     int32_t n_sequences_max; /* requests of a pass */
     int32_t n_tokens_max;    /* of the cache: all contexts of a pass together */
     enum dtype kv_dtype;
+    int lane; /* of the model's device: 0 is all of it */
 };
 struct run_meter;
 /* What it takes: its cache, logits and scratch. */
@@ -21,6 +22,6 @@ struct run_meter_pass { /* each of n_sequences computes n_new tokens behind n_be
 /* False when the pass does not fit the meter or the model's positions. */
 bool run_meter_fits(const struct run_meter *meter, const struct run_meter_pass *pass);
 /* Runs it n_runs times, at least once and no more once the deadline (TIME_NEVER: none) is over;
- * the best, in picoseconds: what neighbours add is not the model's. */
+ * the best, in picoseconds: the first may find cold caches. */
 struct perf_sample run_meter_step(struct run_meter *meter, const struct run_meter_pass *pass,
                                   int n_runs, int64_t deadline_ns);

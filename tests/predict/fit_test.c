@@ -139,6 +139,39 @@ static void errors_by_hand(void **state)
     assert_int_equal(e.n, 0);
 }
 
+/* 90% of samples that the fit has not seen lie in the interval, however noisy they are: over many
+ * draws of 40 and 40. */
+static void intervals_hold(void **state)
+{
+    (void)state;
+    struct rng rng;
+    int n_within = 0, n = 0;
+    rng_init(&rng, test_seed(60), 0);
+    for (int draw = 0; draw < 200; draw++) {
+        struct perf_sample samples[120];
+        double noise = 0.02 + 0.2 * rng_unit(&rng);
+        for (int i = 0; i < 120; i++) {
+            struct perf_load load = { .n_new = 16 + (int32_t)rng_below(&rng, 500) };
+            if (i % 2 == 0)
+                load = (struct perf_load){ .n_decodes = 1 + (int32_t)rng_below(&rng, 32) };
+            double ps = load.n_new > 0 ? 5e7 + 1e6 * load.n_new : 4e7 + 3e6 * load.n_decodes;
+            samples[i] =
+                (struct perf_sample){ load, (int64_t)(ps * (1 + noise * (rng_unit(&rng) - 0.3))) };
+        }
+        struct perf perf;
+        struct perf_errors e;
+        assert_true(perf_fit(samples, 80, &perf));
+        perf_errors_of(&perf, samples, 80, false, &e);
+        perf_interval_of(samples, 80, false, &e);
+        n_within += (int)(perf_within(&perf, samples + 80, 40, false, &e) * 20 + 0.5);
+        n += 20;
+        assert_true(e.low < 1 && e.high > 1 && e.within >= 0.85);
+    }
+    double part = (double)n_within / n;
+    if (part < 0.87 || part > 0.97)
+        fail_msg("%.3f of what was not seen lies in intervals of 90%%", part);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +180,7 @@ int main(void)
         cmocka_unit_test(one_regime_and_no_floor_stay_so),
         cmocka_unit_test(does_with_little),
         cmocka_unit_test(errors_by_hand),
+        cmocka_unit_test(intervals_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

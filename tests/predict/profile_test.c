@@ -14,6 +14,7 @@ static struct predict_profile sample_profile(void)
                                  .peak_bytes = 5000,
                                  .n_batch_max = 32,
                                  .n_prompt_max = 512,
+                                 .beside = { 7, { { 1, 1.25 }, { 1.5, 2 } } },
                                  .n_groups = 2 };
     p.groups = mem_take(2 * sizeof(*p.groups));
     for (int i = 0; i < 2; i++) {
@@ -23,7 +24,7 @@ static struct predict_profile sample_profile(void)
         g->share = 0.5 + 0.5 * i;
         g->perf = (struct perf){ 5,          6,          700 * (2 - i), 8, { 90 * (2 - i), 10 },
                                  { 11, 12 }, { 13, 14 }, INT32_MAX,     1, 1 };
-        g->prefill = (struct perf_errors){ 7, 1.5, 0.25, -0.125, 0.9, 1.1, 0.5 };
+        g->prefill = (struct perf_errors){ 7, 1.5, 0.25, -0.125, 0.9, 1.1, 0.5, 0.75 };
         g->decode_held = (struct perf_errors){ 3, 2.5, 0.75, 0.5, 0.8, 1.2, 0.9 };
         g->n_samples = 2;
         g->n_held = 1;
@@ -50,6 +51,8 @@ static void is_read_as_written(void **state)
     assert_memory_equal(&back.groups[1].perf, &p.groups[1].perf, sizeof(struct perf));
     assert_memory_equal(back.groups[0].samples, p.groups[0].samples,
                         2 * sizeof(struct perf_sample));
+    assert_true(back.beside.n_rounds == 7 && back.beside.factors[0][1] == 1.25 &&
+                back.beside.factors[1][0] == 1.5 && back.groups[0].prefill.within == 0.75);
     assert_true(back.groups[0].prefill.bias == -0.125 && back.groups[0].n_held == 1);
     back.groups[0].perf.k1_ps++;
     assert_true(predict_profile_hash(&p) != predict_profile_hash(&back));
@@ -74,12 +77,14 @@ static void what_is_wrong_is_told(void **state)
         assert_int_equal(predict_profile_parse(&back, "p", cut, &fault), STATUS_BAD_INPUT);
         mem_give(cut);
     }
-    static const char *const changes[][2] = { { "\"k1\":", "\"kk\":" },
-                                              { "\"shoal_profile\":1", "\"shoal_profile\":2" },
-                                              { "[90,10]", "[90]   " },
-                                              { "\"cores\":2", "\"cores\":0" },
-                                              { "[4,400,", "[4,-40," } };
-    static const char *const wrong[] = { "k1", "shoal_profile", "c3", "cores", "samples" };
+    static const char *const changes[][2] = {
+        { "\"k1\":", "\"kk\":" }, { "\"shoal_profile\":1", "\"shoal_profile\":2" },
+        { "[90,10]", "[90]   " }, { "\"cores\":2", "\"cores\":0" },
+        { "[4,400,", "[4,-40," }, { "[1,1.25]", "[0,1.25]" }
+    };
+    static const char *const wrong[] = {
+        "k1", "shoal_profile", "c3", "cores", "samples", "beside"
+    };
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         char *changed = mem_copy_text(text.at), expected[200];
         char *at = strstr(changed, changes[i][0]);
@@ -95,6 +100,34 @@ static void what_is_wrong_is_told(void **state)
     assert_int_equal(predict_profile_read(&back, "/nowhere/at/all", &fault), STATUS_NOT_FOUND);
     predict_profile_free(&p);
     str_free(&text);
+}
+
+/* What is fitted has not seen what is held out, and says how much of it lies in its interval. */
+static void a_fit_says_how_far_it_is_from_what_it_has_not_seen(void **state)
+{
+    (void)state;
+    struct predict_profile_group *g = mem_take(sizeof *g);
+    struct fault fault;
+    for (int i = 0; i < 40; i++) { /* prompts at 10 a token, decodes at 100 + b: exact */
+        int b = 1 + i / 2;
+        g->samples[i] = i % 2 == 0 ? (struct perf_sample){ { .n_new = 16 * b }, 160 * b }
+                                   : (struct perf_sample){ { .n_decodes = b }, 100 + b };
+    }
+    g->n_samples = 44;
+    g->n_held = 4;
+    g->samples[40] = (struct perf_sample){ { .n_new = 400 }, 4000 };
+    g->samples[41] = (struct perf_sample){ { .n_new = 400 }, 5000 };
+    g->samples[42] = (struct perf_sample){ { .n_decodes = 7 }, 107 };
+    g->samples[43] = (struct perf_sample){ { .n_decodes = 8 }, 216 };
+    assert_int_equal(predict_profile_fit(g, &fault), STATUS_OK);
+    assert_true(g->perf.k1_ps == 10 && g->perf.c3_ps[0] == 100 && g->perf.c2_ps[0] == 1);
+    assert_true(g->prefill.n == 20 && g->decode.n == 20 && g->prefill.mean_abs < 1e-9);
+    assert_true(g->prefill.low > 0.99 && g->prefill.high < 1.01 && g->prefill.within == 1);
+    assert_true(g->prefill_held.n == 2 && g->prefill_held.within == 0.5);
+    assert_true(g->decode_held.worst == 0.5 && g->decode_held.within == 0.5);
+    g->n_held = 44;
+    assert_int_equal(predict_profile_fit(g, &fault), STATUS_BAD_INPUT);
+    mem_give(g);
 }
 
 /* Numbers with which nobody could reckon: sums of them would overflow. */
@@ -139,6 +172,7 @@ int main(void)
         cmocka_unit_test(is_read_as_written),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(what_is_too_large_is_told),
+        cmocka_unit_test(a_fit_says_how_far_it_is_from_what_it_has_not_seen),
         cmocka_unit_test(groups_are_found_by_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

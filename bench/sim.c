@@ -1,7 +1,7 @@
 /* How fast the simulator is, what it keeps, and how true it is: requests of Azure's conversation
  * lengths, full semantics (door and router, engines, block-level KV, holds).
  *
- * usage: sim [speed] [policies] [big] [memory] [truth], default all of them; or
+ * usage: sim [speed] [policies] [bus] [big] [memory] [truth], default all of them; or
  *        sim run REQUESTS ENGINES RATE POLICY MODE    one line; RATE: requests/s an engine; MODE:
  *        holds, or steps (the policy plans every step) */
 #include "base/num.h"
@@ -34,7 +34,8 @@ struct setting {
     int32_t n_engines;
     double rate_per_s; /* an engine */
     const char *policy;
-    bool holds, is_list; /* is_list: all of them come at once */
+    bool holds, is_list;             /* is_list: all of them come at once */
+    const struct sim_faults *faults; /* of the bus; NULL: there is none */
 };
 
 static void run(const struct setting *s)
@@ -59,6 +60,7 @@ static void run(const struct setting *s)
         .policy = schedule_find(s->policy),
         .config = &config,
         .workload = &workload,
+        .faults = s->faults,
     };
     struct sim_report report;
     int64_t begin_ns = time_now_ns(), cpu_ns = time_thread_cpu_ns();
@@ -83,7 +85,8 @@ static void speed(void)
     puts("speed: one core, 32 engines, by load (saturation is at about 3 requests/s an engine)");
     for (int holds = 1; holds >= 0; holds--)
         for (size_t i = 0; i < COUNT_OF(rates); i++)
-            run(&(struct setting){ holds ? 400000 : 100000, 32, rates[i], "fcfs", holds, false });
+            run(&(struct setting){ holds ? 400000 : 100000, 32, rates[i], "fcfs", holds, false,
+                                   NULL });
 }
 
 static void policies(void)
@@ -93,13 +96,31 @@ static void policies(void)
     puts("policies: one core, 32 engines, 1 request/s each");
     for (int i = 0; i < n; i++)
         for (int holds = 1; holds >= 0; holds--)
-            run(&(struct setting){ 50000, 32, 1, all[i]->name, holds, false });
+            run(&(struct setting){ 50000, 32, 1, all[i]->name, holds, false, NULL });
 }
 
 static void big(void)
 {
     puts("big: one hour of 3,000 requests/s on 1,000 engines, one core");
-    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false });
+    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false, NULL });
+}
+
+/* Gateway, manager, node and messages; then with all that may go wrong. A machine has 16 engines.
+ */
+static void bus(void)
+{
+    static const struct sim_faults perfect = { 0 }, bad = { .latency_ns = TIME_NS_PER_MS,
+                                                            .late_ns = TIME_NS_PER_MS,
+                                                            .lost = 0.01,
+                                                            .twice = 0.01,
+                                                            .cut_ns = 300 * TIME_NS_PER_S,
+                                                            .crash_ns = 100 * TIME_NS_PER_S };
+    static const double rates[] = { 0.3, 1, 2 };
+    puts("bus: 16 engines; perfect, then 1 to 2 ms late, 1% lost, 1% twice, cuts, crashes");
+    for (int is_bad = 0; is_bad < 2; is_bad++)
+        for (size_t i = 0; i < COUNT_OF(rates); i++)
+            run(&(struct setting){ 50000, 16, rates[i], "fcfs", true, false,
+                                   is_bad == 1 ? &bad : &perfect });
 }
 
 static int64_t resident_bytes(void)
@@ -115,7 +136,7 @@ static void memory(void)
     const uint64_t n = 131072;
     int64_t before_bytes = resident_bytes();
     puts("memory: all requests live at once, peak of resident memory");
-    run(&(struct setting){ n, 32, 0, "fcfs", true, true });
+    run(&(struct setting){ n, 32, 0, "fcfs", true, true, NULL });
     int64_t bytes = resident_bytes() - before_bytes;
     printf("%.0f bytes per live request, engines and their empty places included (%.1f MiB); a "
            "held block: 0 (counted, named by nobody)\n",
@@ -180,14 +201,12 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } parts[] = { { "memory", memory }, /* first: the peak is the process's */
-                  { "speed", speed },
-                  { "policies", policies },
-                  { "big", big },
-                  { "truth", truth } };
+                  { "speed", speed },   { "policies", policies }, { "bus", bus },
+                  { "big", big },       { "truth", truth } };
     if (argc == 7 && strcmp(argv[1], "run") == 0 && schedule_find(argv[5]) != NULL) {
         run(&(struct setting){ strtoull(argv[2], NULL, 10), (int32_t)strtol(argv[3], NULL, 10),
-                               strtod(argv[4], NULL), argv[5], strcmp(argv[6], "holds") == 0,
-                               false });
+                               strtod(argv[4], NULL), argv[5], strcmp(argv[6], "holds") == 0, false,
+                               NULL });
         return 0;
     }
     puts("how measured: processor time of the one thread that simulates, opening and closing "

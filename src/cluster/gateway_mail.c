@@ -104,7 +104,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    g->reports[m->head.engine] = m->report;
+    memcpy(&g->reports[m->head.engine], &m->report, m->head.n_bytes - sizeof m->head);
     gateway_route_refresh(g, m->head.engine);
     g->is_dirty = true;
 }

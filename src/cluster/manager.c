@@ -282,7 +282,7 @@ static void bring_in(struct cluster_manager *m, int service)
 static void take_report(struct cluster_manager *m, const struct message_report *message)
 {
     int e = message->head.engine;
-    m->reports[e] = message->report;
+    memcpy(&m->reports[e], &message->report, message->head.n_bytes - sizeof message->head);
     m->has_report[e] = true;
     for (int s = 0; s < message->report.n_services; s++) {
         const struct service_report *report = &message->report.services[s];

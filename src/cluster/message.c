@@ -7,7 +7,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_SUBMIT] = sizeof(struct message_submit),
     [MESSAGE_CANCEL] = sizeof(struct message_head),
     [MESSAGE_EVENT] = sizeof(struct message_event),
-    [MESSAGE_REPORT] = sizeof(struct message_report),
+    [MESSAGE_REPORT] = offsetof(struct message_report, report.services),
     [MESSAGE_CHANGE] = sizeof(struct message_change),
     [MESSAGE_LOAD] = sizeof(struct message_head),
     [MESSAGE_UNLOAD] = sizeof(struct message_head),
@@ -49,6 +49,12 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
     return e->what != SERVICE_TOKENS || (size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes;
 }
 
+static bool is_valid_report(const struct message_report *m, size_t n_bytes, int n_services)
+{
+    return m->report.n_services >= 0 && m->report.n_services <= n_services &&
+           n_bytes == cluster_message_report_bytes(m->report.n_services);
+}
+
 static bool is_text(const struct fault *fault)
 {
     return memchr(fault->text, 0, sizeof fault->text) != NULL;
@@ -60,7 +66,8 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
     if (n_bytes < sizeof *head || head->version != MESSAGE_VERSION || head->kind >= MESSAGE_N ||
         head->n_bytes != n_bytes)
         return false;
-    bool has_tail = head->kind == MESSAGE_SUBMIT || head->kind == MESSAGE_EVENT;
+    bool has_tail =
+        head->kind == MESSAGE_SUBMIT || head->kind == MESSAGE_EVENT || head->kind == MESSAGE_REPORT;
     if (has_tail ? n_bytes < fixed_bytes[head->kind] : n_bytes != fixed_bytes[head->kind])
         return false;
     if (head->engine >= n_engines || head->service >= n_services)
@@ -71,8 +78,7 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
     case MESSAGE_EVENT:
         return is_valid_event(message, n_bytes);
     case MESSAGE_REPORT:
-        return ((const struct message_report *)message)->report.n_services <= n_services &&
-               ((const struct message_report *)message)->report.n_services >= 0;
+        return is_valid_report(message, n_bytes, n_services);
     case MESSAGE_CHANGE:
         return is_text(&((const struct message_change *)message)->fault);
     case MESSAGE_ANSWER:

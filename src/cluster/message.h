@@ -10,7 +10,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 1 };
+enum { MESSAGE_VERSION = 2 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,
@@ -41,10 +41,15 @@ struct message_event { /* then the payload */
     struct message_head head;
     struct service_event event;
 };
-struct message_report {
+struct message_report { /* of the services only as many as there are */
     struct message_head head;
     struct engine_report report;
 };
+static inline size_t cluster_message_report_bytes(int n_services)
+{
+    return offsetof(struct message_report, report.services) +
+           (size_t)n_services * sizeof(struct service_report);
+}
 struct message_change {
     struct message_head head;
     uint8_t status; /* enum service_status */

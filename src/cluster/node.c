@@ -165,15 +165,17 @@ static void send_changes(struct cluster_node *node, int e)
 /* False: an engine that starts has said nothing yet, which is no ill health. */
 static bool send_report(struct cluster_node *node, int e)
 {
-    struct message_report message;
-    message.head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, sizeof message);
-    message.head.engine = (uint16_t)e;
-    message.report = *node->engines[e].report(node->engines[e].self);
-    if (message.report.memory_bytes == 0)
+    const struct engine_report *report = node->engines[e].report(node->engines[e].self);
+    if (report->memory_bytes == 0)
         return false;
+    size_t n_bytes = cluster_message_report_bytes(report->n_services);
+    struct message_head head =
+        cluster_message_head(MESSAGE_REPORT, node->options.port.address, n_bytes);
+    head.engine = (uint16_t)e;
+    n_bytes -= sizeof head;
     /* A report that finds no room is simply late: the next one says more. */
-    (void)post(node, node->options.manager, &message, sizeof message, NULL, 0);
-    (void)post(node, node->options.gateway, &message, sizeof message, NULL, 0);
+    (void)post(node, node->options.manager, &head, sizeof head, report, n_bytes);
+    (void)post(node, node->options.gateway, &head, sizeof head, report, n_bytes);
     return true;
 }
 

@@ -82,6 +82,11 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
             "of host memory of each engine for requests that give way: none, they compute again"),
         ROW("swap-bandwidth", "BYTES", FLAGS_BYTES, swap_bytes_per_s, 1, 1e16,
             "a second between them: 4 GiB"),
+        ROW("bus", NULL, FLAGS_SWITCH, has_bus, 0, 0,
+            "with gateway, manager, node and bus between clients and engines: at most 16 engines"),
+        ROW("faults", "NAME=X,...", FLAGS_TEXTS, faults, 0, 0,
+            "the bus, and what goes wrong there: latency, late, lost, twice, cut, crash, restart, "
+            "... (repeatable); docs/SIMULATOR.md has them all"),
         ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
         ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, 0, "target of every service"),
         ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),

@@ -47,6 +47,7 @@ struct scenario_node { /* equal machines of a cluster, for `shoal plan` */
 struct scenario {
     struct flags_texts workload;
     struct flags_texts profiles; /* SERVICE=FILE, before the services' own */
+    struct flags_texts faults;   /* of the bus, as sim_faults.h reads them */
     struct flags_texts lanes;    /* shares of each engine; none: as the policy wants */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
@@ -58,7 +59,8 @@ struct scenario {
         block_tokens, interval_ns;
     double rate_scale, memory_part, target;
     struct service_slo slo;
-    bool is_json, saturates, fewest, each_step, checks, has_soft_deadlines, has_prefix_cache;
+    bool is_json, saturates, fewest, each_step, checks, has_bus, has_soft_deadlines,
+        has_prefix_cache;
     int n_groups, n_nodes, n_services;
     struct scenario_node nodes[SCENARIO_NODES_MAX];
     struct scenario_group groups[SCENARIO_GROUPS_MAX];

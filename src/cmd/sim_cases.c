@@ -8,6 +8,7 @@
 #include "cmd/lanes.h"
 #include "cmd/presets.h"
 #include "cmd/recorders.h"
+#include "cmd/sim_faults.h"
 #include "engine/log.h"
 #include "metrics/trace.h"
 #include <stdatomic.h>
@@ -147,6 +148,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
 {
     const struct scenario *s = crew->scenario;
     struct sim_choice choice;
+    struct sim_faults faults;
     struct recording recording;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
@@ -175,6 +177,14 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
     };
     if (status == STATUS_OK)
         status = sim_cases_choose(s, c->label, &choice, &options, fault);
+    if (status == STATUS_OK)
+        status = sim_faults_parse(&s->faults, &faults, fault);
+    if (s->has_bus || s->faults.n > 0)
+        options.faults = &faults;
+    if (status == STATUS_OK && options.faults != NULL && options.n_engines > LIMIT_ENGINES)
+        status = fault_set(fault, STATUS_TOO_LARGE,
+                           "--bus is one machine of at most %d engines, here are %d", LIMIT_ENGINES,
+                           options.n_engines);
     if (status != STATUS_OK)
         return status;
     for (int32_t i = 0; i < options.n_services; i++)

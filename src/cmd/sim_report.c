@@ -56,6 +56,14 @@ static void print_work(const struct sim_case *c, struct str *out)
         str_printf(out, "static batches %lld of %.4g requests, %.2f%% came back early\n",
                    (long long)c->report.n_static_batches, work.static_size,
                    100 * work.static_early);
+    const struct sim_faults_report *bus = &c->report.bus;
+    if (bus->n_messages > 0)
+        str_printf(out,
+                   "bus: %lld messages, %.4g MB; %lld sent again, %lld arrived twice, %lld found "
+                   "it full; %lld crashes, %lld requests came back from them\n",
+                   (long long)bus->n_messages, (double)bus->n_bytes * 1e-6, (long long)bus->n_lost,
+                   (long long)bus->n_twice, (long long)bus->n_refused, (long long)bus->n_crashes,
+                   (long long)bus->n_crashed);
     if (work.peak.is_known)
         str_printf(out,
                    "achieved of the devices' peak: %.3f%% of arithmetic, %.3f%% of memory "
@@ -105,6 +113,26 @@ static void work_json(const struct sim_case *c, struct json_out *json)
     json_out_i64(json, c->report.n_static_batches);
 }
 
+static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } counts[] = {
+        { "bus_messages", bus->n_messages },
+        { "bus_bytes", bus->n_bytes },
+        { "bus_lost", bus->n_lost },
+        { "bus_twice", bus->n_twice },
+        { "bus_refused", bus->n_refused },
+        { "crashes", bus->n_crashes },
+        { "crashed_requests", bus->n_crashed },
+    };
+    for (size_t i = 0; i < COUNT_OF(counts) && bus->n_messages > 0; i++) {
+        json_out_key(json, counts[i].key);
+        json_out_i64(json, counts[i].value);
+    }
+}
+
 static void facts_json(const struct sim_case *c, struct json_out *json)
 {
     struct str hash;
@@ -125,6 +153,7 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     json_out_key(json, "devices");
     json_out_i64(json, c->world.n_devices);
     work_json(c, json);
+    bus_json(&c->report.bus, json);
     json_out_key(json, "held_max");
     json_out_i64(json, c->report.n_held_max);
     json_out_key(json, "records_hash");

@@ -86,6 +86,7 @@ void engine_drain(struct engine *engine); /* takes nothing new; what runs goes o
 int64_t engine_step(struct engine *engine,
                     int64_t now_ns); /* next wake, TIME_NEVER when only mail can help */
 bool engine_is_idle(const struct engine *engine);
+/* Of the services only as many are written as there are. */
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);
 /* What its scheduler tells of itself. */
 void engine_policy_report(const struct engine *engine, struct schedule_report *report);

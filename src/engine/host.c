@@ -99,6 +99,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 static void report(struct engine_host *host, int64_t now_ns)
 {
     struct engine_report r;
+    memset(&r, 0, sizeof(r)); /* what is beyond its services, too: it leaves as bytes */
     engine_report(host->engine, &r, now_ns);
     r.host_ns = host->host_ns;
     host->next_report_ns = now_ns + host->report_ns;

@@ -46,7 +46,7 @@ static void report_service(const struct engine *e, int service, struct service_r
 
 void engine_report(const struct engine *e, struct engine_report *report, int64_t now_ns)
 {
-    memset(report, 0, sizeof(*report));
+    memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;
     report->is_healthy = e->is_healthy;

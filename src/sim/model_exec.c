@@ -476,6 +476,25 @@ void sim_model_exec_set_copies(struct sim_model_exec *x, int64_t bytes_per_s)
     x->copy_bytes_per_s = bytes_per_s;
 }
 
+void sim_model_exec_stop(struct sim_model_exec *x)
+{
+    int64_t now_ns = *x->clock_ns;
+    for (int i = 0; i < x->n_lanes; i++) {
+        struct lane *lane = &x->lanes[i];
+        bool is_beside = x->device != NULL && !lane->is_alone;
+        if (lane->n_polled > 0 || lane->n_batches == 0 || ns_of(lane->end_ps) <= now_ns)
+            continue;
+        int n = is_beside ? rounds_beside(x, lane, now_ns + 1) : rounds_until(x, lane, now_ns + 1);
+        lane->n_rounds = max_i32(n - 1, 1); /* that one is the first to end later */
+        if (n > 1 && is_beside)
+            predict_ends(x);
+        else if (n > 1)
+            set_ends(x, lane);
+        for (int b = 0; b < lane->n_batches && n <= 1; b++)
+            lane->ends_ps[b] = lane->end_ps = INT64_MAX / 2;
+    }
+}
+
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)
 {
     return x->busy_ps;

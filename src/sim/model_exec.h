@@ -30,4 +30,6 @@ struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Bytes a second between device and host, for swapping; 4 GiB when not told. */
 void sim_model_exec_set_copies(struct sim_model_exec *exec, int64_t bytes_per_s);
 /* Picoseconds during which a lane computed, summed over lanes. */
+/* It stops at once, for good: the rounds that have ended are told of, the others never end. */
+void sim_model_exec_stop(struct sim_model_exec *exec);
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);

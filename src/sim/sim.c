@@ -7,137 +7,14 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "kv/kv.h"
-#include <stdio.h>
-#include <string.h>
 
-#define SIM_LIVE_MAX       65536
-#define SIM_UNIT_BYTES_MAX (16 << 20)
+#define SIM_LIVE_MAX 65536
 
 /* ---- Opening. ---- */
 
 static bool emit(void *self, const struct service_event *event, const void *payload);
 
-/* Lanes are shares of what the engine runs on. */
-static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
-                         struct sim_model_exec *exec, struct schedule_lane *lanes)
-{
-    struct sim_model_device *device = mem_take(sizeof(*device));
-    *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
-    for (int32_t i = 0; i < o->n_lanes; i++) {
-        device->shares[i] = (double)o->lanes[i].share;
-        lanes[i].n_gpus = (uint16_t)own->n_devices;
-    }
-    for (int32_t i = 0; i < o->n_services; i++) {
-        device->weights_bytes[i] = o->services[i].weights_bytes;
-        device->token_bytes[i] = o->services[i].bytes_per_token;
-    }
-    sim_model_exec_set_device(exec, device);
-    mem_give(device);
-}
-
-/* Room for a body of every request that an engine may hold, as its allocator cuts it. */
-static int64_t body_bytes(const struct sim_options *o)
-{
-    int64_t n_bytes = 512;
-    while (n_bytes < 512 + 4 * (int64_t)o->n_tokens_max)
-        n_bytes *= 2;
-    return n_bytes * o->n_requests_max;
-}
-
-static void open_engine(struct sim *sim, uint16_t index, const struct kv_layout *layouts,
-                        int64_t unit_bytes)
-{
-    const struct sim_options *o = sim->options;
-    struct sim_engine *e = &sim->engines[index];
-    struct perf perfs[LIMIT_SERVICES];
-    struct engine_room room;
-    struct schedule_lane lanes[LIMIT_LANES];
-    struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
-    const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
-    struct schedule_config config;
-    schedule_config_init(&config);
-    if (o->config != NULL)
-        config = *o->config;
-    if (o->router != NULL && o->router->sees_tokens)
-        config.n_rounds_max = 1; /* so that it sees the same with and without holds */
-    for (int32_t i = 0; i < o->n_services; i++) {
-        perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
-        snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
-        specs[i].kv_bytes_min = o->services[i].kv_bytes_min;
-        specs[i].kv_bytes_max = o->services[i].kv_bytes_max;
-    }
-    e->sim = sim;
-    e->index = index;
-    e->services = own != NULL ? own->services : UINT64_MAX;
-    e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
-    for (int32_t i = 0; i < o->n_lanes && o->lanes != NULL; i++)
-        lanes[i] = o->lanes[i];
-    if (o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0)
-        share_device(o, own, e->exec, lanes);
-    if (o->swap_bytes_per_s > 0)
-        sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
-    e->engine = engine_open(&(struct engine_options){
-        .swap_bytes = o->swap_bytes,
-        .swap_bytes_per_s = o->swap_bytes_per_s,
-        .id = index,
-        .memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes,
-        .n_requests_max = o->n_requests_max,
-        .n_tokens_max = o->n_tokens_max,
-        .n_lanes = o->n_lanes,
-        .lanes = o->lanes != NULL ? lanes : NULL,
-        .n_services = o->n_services,
-        .services = specs,
-        .layouts = layouts,
-        .kv_unit_bytes = unit_bytes,
-        .is_virtual = true,
-        .has_prefix_cache = o->has_prefix_cache,
-        .body_bytes = o->has_prefix_cache ? body_bytes(o) : 0,
-        .policy = o->policy,
-        .config = &config,
-        .exec = sim_model_exec_face(e->exec),
-        .says_little = o->take == NULL && (o->router == NULL || !o->router->sees_tokens),
-        .log = o->logs != NULL ? o->logs[index] : NULL,
-        .trace = o->trace,
-        .emit = emit,
-        .emit_self = e,
-    });
-    for (int32_t i = 0; i < o->n_services; i++) {
-        const struct sim_service *s = &o->services[i];
-        if ((e->services >> i & 1) == 0)
-            continue;
-        CHECK(engine_make_room(e->engine, i, s->weights_bytes, s->activation_bytes, 0, &room));
-        engine_open_service(e->engine, i, &perfs[i], 0);
-        if (own != NULL && own->truths != NULL && own->truths[i].step_ps != NULL)
-            sim_model_exec_set_truth(e->exec, i, own->truths[i]);
-        else if (s->truth != NULL && (own == NULL || own->perfs == NULL))
-            sim_model_exec_set_truth(e->exec, i, *s->truth);
-    }
-    mem_give(specs);
-}
-
-/* How the engines cut their pools. Returns the bytes of a unit. */
-static int64_t choose_layouts(const struct sim_options *o, struct kv_layout *layouts)
-{
-    int64_t bytes_per_token[LIMIT_SERVICES], unit_bytes = 0;
-    double waste;
-    for (int32_t i = 0; i < o->n_services; i++)
-        bytes_per_token[i] = o->services[i].bytes_per_token;
-    if (o->block_tokens == 0)
-        return kv_choose_layout(o->n_services, bytes_per_token, SIM_UNIT_BYTES_MAX, layouts,
-                                &waste);
-    for (int32_t i = 0; i < o->n_services; i++)
-        unit_bytes = max_i64(unit_bytes, bytes_per_token[i] * o->block_tokens);
-    for (int32_t i = 0; i < o->n_services; i++) {
-        int64_t block_bytes = bytes_per_token[i] * o->block_tokens;
-        int64_t n_blocks = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
-        layouts[i] = (struct kv_layout){ bytes_per_token[i], o->block_tokens, (int32_t)n_blocks,
-                                         block_bytes };
-    }
-    return unit_bytes;
-}
-
-static void open_lengths(struct sim *sim)
+void sim_lengths_open(struct sim *sim)
 {
     const struct sim_options *o = sim->options;
     struct length_config config;
@@ -150,13 +27,13 @@ static void open_lengths(struct sim *sim)
 
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
 {
-    struct kv_layout layouts[LIMIT_SERVICES];
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
-    int64_t unit_bytes = choose_layouts(options, layouts);
-    sim->engines = mem_take((size_t)options->n_engines * sizeof(*sim->engines));
+    sim_engines_open(sim, emit);
     for (int32_t i = 0; i < options->n_engines; i++)
-        open_engine(sim, (uint16_t)i, layouts, unit_bytes);
+        for (int32_t s = 0; s < options->n_services; s++)
+            if (sim->engines[i].services >> s & 1)
+                CHECK(sim_engines_load(sim, i, s));
     sim->n_clients_max = options->n_live_max > 0 ? options->n_live_max : SIM_LIVE_MAX;
     CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
@@ -168,7 +45,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     for (uint32_t i = sim->n_clients_max; i-- > 0;)
         sim->free_clients[sim->n_free_clients++] = i;
     sim_door_open(sim);
-    open_lengths(sim);
+    sim_lengths_open(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
     sim_workload_begin(&sim->stream, options->workload);
@@ -177,11 +54,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
 
 static void sim_close(struct sim *sim)
 {
-    for (int32_t i = 0; i < sim->options->n_engines; i++) {
-        engine_close(sim->engines[i].engine);
-        sim_model_exec_close(sim->engines[i].exec);
-    }
-    mem_give(sim->engines);
+    sim_engines_close(sim);
     mem_give(sim->clients);
     mem_give(sim->free_clients);
     mem_give(sim->asks);
@@ -216,8 +89,8 @@ static struct length_query query_of(const struct sim *sim, const struct sim_clie
                                                    : client->n_first_predicted };
 }
 
-static void observe(struct sim *sim, const struct sim_client *client,
-                    const struct service_event *event)
+void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
+                         const struct service_event *event)
 {
     struct length_query query = query_of(sim, client);
     int32_t n_output = query.n_generated;
@@ -266,7 +139,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     client->n_swapped += event->n_swapped;
     client->n_early += event->n_early;
     if (event->what == SERVICE_ENDED) {
-        observe(sim, client, event);
+        sim_lengths_observe(sim, client, event);
         sim_door_ended(sim, index, event->why);
         go(sim, client, event);
         return true;
@@ -291,14 +164,10 @@ static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
     return length_book_predict(&sim->lengths, &query, 0);
 }
 
-static void arrive(struct sim *sim, const struct sim_ask *ask)
+void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
+                      struct request *out)
 {
-    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
-    uint32_t index = sim->free_clients[--sim->n_free_clients];
-    struct sim_client *client = &sim->clients[index];
-    *client = (struct sim_client){ .is_live = true };
-    struct request *r = sim_request(sim, client);
-    *r = (struct request){
+    *out = (struct request){
         .id = ask->number << SIM_LIVE_BITS | index,
         .service = ask->service,
         .tenant = ask->tenant,
@@ -310,6 +179,16 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
         .arrived_ns = ask->arrived_ns,
         .deadline_ns = ask->deadline_ns,
     };
+}
+
+static void arrive(struct sim *sim, const struct sim_ask *ask)
+{
+    CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
+    uint32_t index = sim->free_clients[--sim->n_free_clients];
+    struct sim_client *client = &sim->clients[index];
+    *client = (struct sim_client){ .is_live = true };
+    struct request *r = sim_request(sim, client);
+    sim_request_make(sim, ask, index, r);
     client->n_first_predicted = r->n_predicted;
     if (sim->asks != NULL)
         sim->asks[index] = *ask;
@@ -391,26 +270,17 @@ static bool advance(struct sim *sim)
 void sim_run(const struct sim_options *options, struct sim_report *report)
 {
     struct sim sim;
+    if (options->faults != NULL) {
+        sim_bus_run(options, report);
+        return;
+    }
     sim_open(&sim, options, report);
     while (report->wrong == NULL && sim.n_over < sim.stream.next && advance(&sim)) {}
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
     sim_report_unfinished(&sim);
-    for (int32_t i = 0; i < options->n_engines; i++) {
-        struct engine_report *r = mem_take(sizeof(*r));
-        engine_report(sim.engines[i].engine, r, sim.clock_ns);
-        report->n_rounds += r->n_steps;
-        for (int32_t s = 0; s < options->n_services; s++) {
-            report->n_static_batches += r->services[s].n_static_batches;
-            report->n_static_seats += r->services[s].n_static_seats;
-            report->n_static_early += r->services[s].n_static_early;
-            report->services[s].n_swapped += r->services[s].n_swapped;
-            report->services[s].n_batches += r->services[s].n_batches;
-            report->services[s].n_batch_rows += r->services[s].n_batch_rows;
-        }
-        report->busy_ps += sim_model_exec_busy_ps(sim.engines[i].exec);
-        mem_give(r);
-    }
+    for (int32_t i = 0; i < options->n_engines; i++)
+        sim_engines_count(&sim, i);
     for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)
         report->services[i].lengths = sim.lengths.calibrations[i];
     sim_close(&sim);

@@ -12,6 +12,7 @@
 #include "predict/perf.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
+#include "sim/faults.h"
 #include "sim/workload.h"
 
 struct engine_log;
@@ -59,9 +60,12 @@ struct sim_options {
     /* engine/log.h: (n_engines) the log of each, NULL = none of it; lent, NULL = none at all */
     struct engine_log *const *logs;
     struct metrics_trace *trace; /* metrics/trace.h: every batch; lent, NULL = none */
-    bool has_soft_deadlines;     /* only the router knows of deadlines: late requests go on */
-    bool has_prefix_cache; /* of every engine: a request has token ids (sim_workload_tokens) */
-    bool checks_steps;     /* every engine checks itself after every step: slow */
+    /* sim/faults.h: gateway, manager, node and bus between clients and engines, and what goes wrong
+     * there; borrowed, NULL = the door alone. At most LIMIT_ENGINES engines. */
+    const struct sim_faults *faults;
+    bool has_soft_deadlines; /* only the router knows of deadlines: late requests go on */
+    bool has_prefix_cache;   /* of every engine: a request has token ids (sim_workload_tokens) */
+    bool checks_steps;       /* every engine checks itself after every step: slow */
     /* Hears of every request as it is over, or NULL; those that are not over when nothing can
      * happen any more come last, unfinished. Not in order of arrival. */
     void (*take)(void *self, const struct record *record);
@@ -90,6 +94,7 @@ struct sim_report {
     struct sim_service_report *services;
     /* How hard it was, not what happened: differs with and without holds. */
     int64_t n_steps, n_events;
+    struct sim_faults_report bus; /* where there is one */
     const char *wrong; /* NULL, or the first invariant that did not hold: the run ended there */
 };
 /* Runs to the end of the workload. The report is the caller's to free. */

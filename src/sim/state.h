@@ -1,6 +1,7 @@
 /* What a simulation remembers: private to this room. */
 #pragma once
 #include "engine/engine.h"
+#include "kv/kv.h"
 #include "route/held.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
@@ -44,6 +45,9 @@ struct sim {
     struct sim_report *report;
     int64_t clock_ns;
     struct sim_engine *engines;
+    struct kv_layout layouts[LIMIT_SERVICES]; /* of every engine's pool */
+    int64_t unit_bytes;
+    bool (*emit)(void *self, const struct service_event *event, const void *payload);
     struct sim_wakes wakes;
     struct sim_events events;   /* cancels */
     struct length_book lengths; /* without a predictor: nothing */
@@ -59,6 +63,17 @@ struct sim {
     bool is_cut; /* ended by until_ns */
     uint64_t n_over;
 };
+
+/* engines.c: engines, with no service loaded, that say what they say to emit with their struct
+ * sim_engine as self. */
+void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct service_event *event,
+                                                    const void *payload));
+void sim_engines_close(struct sim *sim);
+void sim_engines_open_one(struct sim *sim, int32_t index);
+void sim_engines_close_one(struct sim *sim, int32_t index);
+/* False: there is no room for the weights yet. */
+bool sim_engines_load(struct sim *sim, int32_t index, int32_t service);
+void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to the report */
 
 /* check.c: what must hold. Each notes the first thing that does not in report->wrong. */
 void sim_check_event(struct sim *sim, const struct sim_client *client,
@@ -80,6 +95,16 @@ static inline struct request *sim_request(const struct sim *sim, const struct si
 {
     return &sim->door.requests[client - sim->clients];
 }
+
+/* sim.c: a client's request, as it comes; what the length predictor sees. */
+void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
+                      struct request *out);
+void sim_lengths_open(struct sim *sim);
+void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
+                         const struct service_event *event);
+
+/* bus.c: the same with gateway, manager, node and bus in the place of the door. */
+void sim_bus_run(const struct sim_options *options, struct sim_report *report);
 
 /* report.c */
 void sim_report_open(struct sim *sim);

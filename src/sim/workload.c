@@ -323,15 +323,20 @@ void sim_workload_tokens(const struct sim_workload *workload, const struct sim_a
                          int32_t from, int32_t n, int32_t *tokens)
 {
     uint32_t n_named = ask->n_prefix * (uint32_t)ask->prefix_tokens;
+    uint64_t bits = 0, drawn = UINT64_MAX;
     for (int32_t i = 0; i < n; i++) {
         uint32_t at = (uint32_t)(from + i);
-        uint64_t bits;
-        if (at < n_named)
+        if (at < n_named) {
             bits = rng_at(ask->prefix[at / (uint32_t)ask->prefix_tokens], SIM_DICE_NAMED_TOKENS,
                           at % (uint32_t)ask->prefix_tokens);
-        else
-            bits = rng_at(workload->seed, ask->number << 8 | SIM_DICE_TOKENS, at);
-        tokens[i] = (int32_t)(bits & 32767);
+            tokens[i] = (int32_t)(bits & 32767);
+            continue;
+        }
+        if (drawn != at / 4) { /* four of one draw */
+            drawn = at / 4;
+            bits = rng_at(workload->seed, ask->number << 8 | SIM_DICE_TOKENS, drawn);
+        }
+        tokens[i] = (int32_t)(bits >> at % 4 * 16 & 32767);
     }
 }
 

@@ -74,17 +74,18 @@ static void want(struct scene *s, int service)
 static void step(struct scene *s, int64_t span_ns)
 {
     const void *record;
-    size_t n_bytes;
+    size_t n_record;
     s->now_ns += span_ns;
     for (int e = 0; e < N_ENGINES; e++) {
         s->reports[e].now_ns = s->now_ns;
         struct message_report message = { .report = s->reports[e] };
-        message.head = cluster_message_head(MESSAGE_REPORT, PORT_NODE, sizeof message);
+        size_t n_bytes = cluster_message_report_bytes(s->reports[e].n_services);
+        message.head = cluster_message_head(MESSAGE_REPORT, PORT_NODE, n_bytes);
         message.head.engine = (uint16_t)e;
-        assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
+        assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, n_bytes, NULL, 0));
     }
     (void)cluster_manager_step(s->manager, s->now_ns);
-    while (s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes)) {
+    while (s->node.peek(s->node.self, PORT_NODE, &record, &n_record)) {
         const struct message_head *head = record;
         if (head->kind == MESSAGE_LOAD) {
             s->n_loads[head->engine][head->service]++;

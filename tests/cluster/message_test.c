@@ -89,11 +89,21 @@ static void test_fixed_sizes_and_texts(void **state)
     memset(change.fault.text, 'x', sizeof change.fault.text); /* no zero byte */
     assert_false(is_valid(&change, sizeof change));
     struct message_report report = { .report = { .n_services = 3 } };
+    for (int n = 0; n <= 3; n++) { /* as long as it has services */
+        size_t n_bytes = cluster_message_report_bytes(n);
+        report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
+        report.report.n_services = n;
+        assert_true(is_valid(&report, n_bytes));
+        report.report.n_services = n + 1;
+        assert_false(is_valid(&report, n_bytes));
+        report.report.n_services = n - 1;
+        assert_false(is_valid(&report, n_bytes));
+    }
+    report.report.n_services = 4; /* more than there are */
+    report.head = cluster_message_head(MESSAGE_REPORT, 0, cluster_message_report_bytes(4));
+    assert_false(is_valid(&report, cluster_message_report_bytes(4)));
     report.head = cluster_message_head(MESSAGE_REPORT, 0, sizeof report);
-    assert_true(is_valid(&report, sizeof report));
-    report.report.n_services = 4;
-    assert_false(is_valid(&report, sizeof report));
-    report.report.n_services = -1;
+    report.report.n_services = 3;
     assert_false(is_valid(&report, sizeof report));
 }
 

@@ -225,6 +225,21 @@ def sim_figures_follow_from_records(shoal, models):
 
 
 @test
+def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
+    plain = as_json(shoal, *CONV, "--engines", "2")
+    bus = as_json(shoal, *CONV, "--engines", "2", "--bus")
+    assert bus["records_hash"] == plain["records_hash"] and bus["bus_messages"] > 800 and "bus_messages" not in plain
+    args = [*CONV, "--engines", "2", "--faults", "latency=1ms,late=1ms,lost=0.02,twice=0.02", "--faults", "crash=20s,restart=2s"]
+    bad = as_json(shoal, *args)
+    assert bad["completed"] == 400 and bad["total_output_tokens"] == plain["total_output_tokens"], bad
+    assert min(bad["crashes"], bad["crashed_requests"], bad["bus_lost"], bad["bus_twice"]) > 0
+    assert bad["mean_e2el_ms"] > plain["mean_e2el_ms"]
+    assert bad == as_json(shoal, *args)
+    assert "none of latency=" in sim(shoal, *CONV, "--faults", "bad=luck", wants=1)
+    assert "at most 16 engines" in sim(shoal, *CONV, "--bus", "--engines", "17", wants=1)
+
+
+@test
 def sim_says_what_is_wrong(shoal, models):
     for args, sentence in (([], "no --workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),

@@ -103,6 +103,36 @@ static void holds_end_when_steps_would(void **state)
     }
 }
 
+/* Stopped in the middle of a hold: what had ended is told at once, the rest never. */
+static void who_stops_has_done_what_ended(void **state)
+{
+    struct bench steps, held;
+    struct engine_exec_done done;
+    struct batch batch = { .n_items = 4, .items = steps.items, .id = 1 };
+    (void)state;
+    for (int n_rounds = 0; n_rounds < 12; n_rounds++) {
+        for (int64_t off_ns = -1; off_ns <= 1; off_ns++) {
+            int64_t end_ns = 1000;
+            bench_open(&steps, 1);
+            if (n_rounds > 0)
+                end_ns = one_by_one(&steps, &batch, 1, n_rounds);
+            sim_model_exec_close(steps.exec);
+            bench_open(&held, 1);
+            batch.items = held.items;
+            held.face.begin(held.face.self, &batch, 1, 10);
+            held.clock_ns = max_i64(end_ns + off_ns, 1000);
+            int n_ended = n_rounds - (off_ns < 0 && n_rounds > 0);
+            sim_model_exec_stop(held.exec);
+            bool has_some = held.face.poll(held.face.self, &done);
+            assert_true(has_some == (n_ended > 0));
+            assert_true(!has_some || done.n_steps == min_i32(n_ended, 10));
+            assert_true(has_some || held.face.next_ns(held.face.self) > TIME_NS_PER_S * 1000000);
+            sim_model_exec_close(held.exec);
+            batch.items = steps.items;
+        }
+    }
+}
+
 static void lanes_do_not_wait_for_each_other(void **state)
 {
     struct bench b;
@@ -282,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_end_when_steps_would),
+        cmocka_unit_test(who_stops_has_done_what_ended),
         cmocka_unit_test(lanes_do_not_wait_for_each_other),
         cmocka_unit_test(lanes_share_the_device),
         cmocka_unit_test(steps_side_by_side_share_the_memory),

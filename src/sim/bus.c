@@ -1,0 +1,353 @@
+/* A simulation's loop with the bus: clients at the real gateway, the real manager and node, engines
+ * on virtual time.
+ *
+ * At one instant arrivals come first, then cancels; then gateway, node and manager take turns until
+ * none of them has mail or anything to do. Every token that a client hears is compared with the one
+ * that it must be, so nothing is lost, repeated or mixed up unseen. */
+#include "sim/bus.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LIVE_MAX = 65536, ROUNDS_MAX = 1000000 };
+#define REPORT_NS (100 * TIME_NS_PER_MS)
+
+static void wrong(struct sim_bus *bus, const char *what)
+{
+    if (bus->sim.report->wrong == NULL)
+        bus->sim.report->wrong = what;
+}
+
+/* ---- Opening. ---- */
+
+/* Every service is loaded at start, where it may lie, and stays. */
+static void make_specs(const struct sim_options *o, struct service_spec *specs, int64_t *need_bytes)
+{
+    for (int32_t s = 0; s < o->n_services; s++) {
+        snprintf(specs[s].name, sizeof(specs[s].name), "%s", o->services[s].name);
+        specs[s].slo = o->slo;
+        specs[s].keep_alive_ns = -1;
+        specs[s].is_loaded_at_start = true;
+        need_bytes[s] = o->services[s].weights_bytes + o->services[s].activation_bytes;
+        for (int32_t e = 0; e < o->n_engines && o->engines != NULL; e++)
+            specs[s].engines |= (uint32_t)(o->engines[e].services >> s & 1) << e;
+    }
+}
+
+static void open_actors(struct sim_bus *bus)
+{
+    const struct sim_options *o = bus->sim.options;
+    const struct route_policy *router = o->router != NULL ? o->router : route_find("least");
+    struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
+    struct cluster_engine faces[LIMIT_ENGINES];
+    struct route_config config;
+    int64_t need_bytes[LIMIT_SERVICES];
+    route_config_init(&config);
+    make_specs(o, specs, need_bytes);
+    for (int32_t e = 0; e < o->n_engines; e++)
+        faces[e] = sim_bus_engine_face(&bus->engines[e]);
+    bus->gateway = cluster_gateway_open(&(struct cluster_gateway_options){
+        .port = sim_links_port(&bus->links, SIM_BUS_GATEWAY),
+        .node = SIM_BUS_NODE,
+        .manager = SIM_BUS_MANAGER,
+        .n_engines = o->n_engines,
+        .n_services = o->n_services,
+        .services = specs,
+        .n_requests_max = bus->sim.n_clients_max,
+        .router = router,
+        .router_config = o->router_config != NULL ? o->router_config : &config,
+        .predictor = o->predictor,
+        .predictor_config = o->predictor_config });
+    bus->manager = cluster_manager_open(
+        &(struct cluster_manager_options){ .port = sim_links_port(&bus->links, SIM_BUS_MANAGER),
+                                           .gateway = SIM_BUS_GATEWAY,
+                                           .node = SIM_BUS_NODE,
+                                           .n_engines = o->n_engines,
+                                           .n_services = o->n_services,
+                                           .services = specs,
+                                           .need_bytes = need_bytes });
+    bus->node = cluster_node_open(
+        &(struct cluster_node_options){ .port = sim_links_port(&bus->links, SIM_BUS_NODE),
+                                        .gateway = SIM_BUS_GATEWAY,
+                                        .manager = SIM_BUS_MANAGER,
+                                        .n_engines = o->n_engines,
+                                        .n_services = o->n_services,
+                                        .engines = faces,
+                                        .report_ns = bus->report_ns,
+                                        .fits = router->fits });
+    bus->door = cluster_gateway_service(bus->gateway);
+    mem_give(specs);
+}
+
+static void open_clients(struct sim *sim)
+{
+    const struct sim_options *o = sim->options;
+    uint64_t n = o->n_live_max > 0 ? o->n_live_max : LIVE_MAX;
+    n = n < o->workload->n_requests ? n : o->workload->n_requests;
+    sim->n_clients_max = (uint32_t)(n > 0 ? n : 1);
+    sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim->door.requests = mem_take(sim->n_clients_max * sizeof(*sim->door.requests));
+    sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
+    for (uint32_t i = sim->n_clients_max; i-- > 0;)
+        sim->free_clients[sim->n_free_clients++] = i;
+    sim->body = mem_take(request_body_bytes((uint32_t)o->n_tokens_max, 0, 0));
+}
+
+static void open_all(struct sim_bus *bus, const struct sim_options *o, struct sim_report *report)
+{
+    struct sim *sim = &bus->sim;
+    CHECK(o->n_engines <= LIMIT_ENGINES);
+    *sim = (struct sim){ .options = o, .report = report };
+    bus->faults = o->faults;
+    bus->report_ns = o->faults->report_ns > 0 ? o->faults->report_ns : REPORT_NS;
+    sim_report_open(sim);
+    open_clients(sim);
+    bus->clients = mem_take(sim->n_clients_max * sizeof(*bus->clients));
+    sim_links_open(&bus->links, o->faults, o->workload->seed, &sim->clock_ns, &report->bus);
+    sim_engines_open(sim, sim_bus_engine_emit);
+    bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
+    for (int32_t e = 0; e < o->n_engines; e++)
+        sim_bus_engine_open(bus, e);
+    open_actors(bus);
+    sim_lengths_open(sim);
+    sim_events_init(&sim->events, 1024);
+    sim_workload_begin(&sim->stream, o->workload);
+    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+}
+
+static void close_all(struct sim_bus *bus)
+{
+    struct sim *sim = &bus->sim;
+    cluster_gateway_close(bus->gateway);
+    cluster_manager_close(bus->manager);
+    cluster_node_close(bus->node);
+    for (int32_t e = 0; e < sim->options->n_engines; e++)
+        sim_bus_engine_close(&bus->engines[e]);
+    for (uint32_t i = 0; i < sim->n_clients_max; i++)
+        mem_give(bus->clients[i].tokens);
+    sim_engines_close(sim);
+    sim_links_close(&bus->links);
+    length_book_close(&sim->lengths);
+    sim_events_free(&sim->events);
+    sim_workload_end(&sim->stream);
+    mem_give(sim->clients);
+    mem_give(sim->door.requests);
+    mem_give(sim->free_clients);
+    mem_give(sim->body);
+    mem_give(bus->engines);
+    mem_give(bus->clients);
+}
+
+/* ---- Clients. ---- */
+
+static void go(struct sim_bus *bus, uint32_t index, const struct service_event *event)
+{
+    struct sim *sim = &bus->sim;
+    struct sim_client *client = &sim->clients[index];
+    sim_request(sim, client)->epoch = (uint32_t)max_i32(bus->clients[index].n_slices - 1, 0);
+    sim_lengths_observe(sim, client, event);
+    sim_report_add(sim, client, event);
+    client->is_live = false;
+    mem_give(bus->clients[index].tokens);
+    bus->clients[index].tokens = NULL;
+    sim->n_over++;
+    sim->free_clients[sim->n_free_clients++] = index;
+}
+
+static void hear(struct sim_bus *bus, const struct service_event *event, const void *payload)
+{
+    struct sim *sim = &bus->sim;
+    uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
+    struct sim_client *client = &sim->clients[index];
+    struct request *r = sim_request(sim, client);
+    sim_check_event(sim, client, event);
+    if (sim->report->wrong != NULL)
+        return;
+    if (event->what != SERVICE_TOKENS) {
+        go(bus, index, event);
+        return;
+    }
+    if (memcmp(payload, bus->clients[index].tokens + event->position,
+               sizeof(int32_t) * (size_t)event->n_tokens) != 0)
+        wrong(bus, "tokens that are not the request's");
+    if (r->first_ns == 0)
+        r->first_ns = sim->clock_ns;
+    else
+        client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
+    client->heard_ns = sim->clock_ns;
+    r->n_tokens += event->n_tokens;
+}
+
+static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
+{
+    struct sim *sim = &bus->sim;
+    CHECK(sim->n_free_clients > 0);
+    uint32_t index = sim->free_clients[--sim->n_free_clients];
+    struct sim_client *client = &sim->clients[index];
+    struct request *r = sim_request(sim, client);
+    *client = (struct sim_client){ .is_live = true, .engine = SIM_NO_ENGINE };
+    sim_request_make(sim, ask, index, r);
+    client->n_first_predicted = r->n_predicted;
+    bus->clients[index] = (struct sim_bus_client){ .n_slices = 0 };
+    bus->clients[index].tokens = mem_take(sizeof(int32_t) * (size_t)r->n_tokens_max);
+    sim_workload_tokens(sim->options->workload, ask, 0, r->n_tokens_max,
+                        bus->clients[index].tokens);
+    size_t n_bytes = request_body_bytes((uint32_t)r->n_prompt, 0, 0);
+    *sim->body = (struct request_body){
+        .n_bytes = (uint32_t)n_bytes,
+        .n_tokens = (uint32_t)r->n_prompt,
+        .sampling = { .repetition_penalty = 1.0F, .top_p = 1.0F, .n_top_logprobs = -1 }
+    };
+    memcpy(request_body_tokens(sim->body), bus->clients[index].tokens,
+           sizeof(int32_t) * (size_t)r->n_prompt);
+    struct request request = *r;
+    if (sim->options->has_soft_deadlines)
+        request.deadline_ns = TIME_NEVER;
+    CHECK(bus->door.submit(bus->door.self, &request, sim->body)); /* it has room for all clients */
+    if (ask->cancel_ns != TIME_NEVER)
+        sim_events_add(&sim->events, &(struct sim_event){ .time_ns = ask->cancel_ns,
+                                                          .sequence = ask->number,
+                                                          .what = r->id,
+                                                          .kind = SIM_CANCEL });
+}
+
+static void cancel(struct sim_bus *bus, uint64_t id)
+{
+    if (sim_bus_client_of(bus, id) == NULL)
+        return; /* it was over before its client lost patience */
+    bus->sim.clients[id & ((1u << SIM_LIVE_BITS) - 1)].is_cancelled = true;
+    bus->door.cancel(bus->door.self, id);
+}
+
+/* ---- Time. ---- */
+
+static bool has_mail(struct sim_bus *bus, uint16_t address)
+{
+    return sim_links_next_ns(&bus->links, address) <= bus->sim.clock_ns;
+}
+
+static bool step_gateway(struct sim_bus *bus)
+{
+    struct service_event event;
+    const void *payload;
+    int64_t now_ns = bus->sim.clock_ns;
+    if (!has_mail(bus, SIM_BUS_GATEWAY) && bus->gateway_ns > now_ns &&
+        !cluster_gateway_is_dirty(bus->gateway))
+        return false;
+    while (bus->sim.report->wrong == NULL && bus->door.next(bus->door.self, &event, &payload))
+        hear(bus, &event, payload);
+    bus->gateway_ns = cluster_gateway_step(bus->gateway, now_ns);
+    return true;
+}
+
+static bool step_node(struct sim_bus *bus)
+{
+    if (!has_mail(bus, SIM_BUS_NODE) && bus->node_ns > bus->sim.clock_ns)
+        return false;
+    bus->node_ns = cluster_node_step(bus->node, bus->sim.clock_ns);
+    return true;
+}
+
+static bool step_manager(struct sim_bus *bus)
+{
+    if (!has_mail(bus, SIM_BUS_MANAGER) && bus->manager_ns > bus->sim.clock_ns)
+        return false;
+    bus->manager_ns = cluster_manager_step(bus->manager, bus->sim.clock_ns);
+    return true;
+}
+
+/* Until nobody has anything to do at this instant. */
+static void settle(struct sim_bus *bus)
+{
+    for (int i = 0; bus->sim.report->wrong == NULL; i++) {
+        bool is_busy = step_gateway(bus);
+        is_busy = step_node(bus) || is_busy;
+        is_busy = step_manager(bus) || is_busy;
+        if (!is_busy)
+            return;
+        if (i == ROUNDS_MAX)
+            wrong(bus, "actors that do not come to rest");
+    }
+}
+
+/* Everything of the next instant. False when there is none, or the run ends before. */
+static bool advance(struct sim_bus *bus)
+{
+    struct sim *sim = &bus->sim;
+    const struct sim_event *cancelled = sim_events_first(&sim->events);
+    int64_t at_ns = min_i64(bus->gateway_ns, min_i64(bus->node_ns, bus->manager_ns));
+    for (uint16_t end = SIM_BUS_GATEWAY; end <= SIM_BUS_NODE; end++)
+        at_ns = min_i64(at_ns, sim_links_next_ns(&bus->links, end));
+    if (sim->has_ask)
+        at_ns = min_i64(at_ns, sim->ask.arrived_ns);
+    if (cancelled != NULL)
+        at_ns = min_i64(at_ns, cancelled->time_ns);
+    if (at_ns == TIME_NEVER)
+        return false;
+    sim->clock_ns = max_i64(sim->clock_ns, at_ns);
+    if (sim->options->until_ns > 0 && sim->clock_ns > sim->options->until_ns) {
+        sim->clock_ns = sim->options->until_ns;
+        sim->is_cut = true;
+        return false;
+    }
+    while (sim->has_ask && sim->ask.arrived_ns <= sim->clock_ns) {
+        arrive(bus, &sim->ask);
+        sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    }
+    while ((cancelled = sim_events_first(&sim->events)) != NULL &&
+           cancelled->time_ns <= sim->clock_ns) {
+        cancel(bus, cancelled->what);
+        sim_events_remove_first(&sim->events);
+    }
+    settle(bus);
+    return true;
+}
+
+/* ---- The end. ---- */
+
+static bool is_quiet(const struct sim_bus *bus)
+{
+    for (int32_t e = 0; e < bus->sim.options->n_engines; e++)
+        if (!engine_is_idle(bus->sim.engines[e].engine) || bus->engines[e].n_changes > 0)
+            return false;
+    return true;
+}
+
+static void check_end(struct sim_bus *bus)
+{
+    struct sim *sim = &bus->sim;
+    if (sim->n_over != sim->stream.next || sim->n_free_clients != sim->n_clients_max ||
+        cluster_gateway_n_requests(bus->gateway) != 0)
+        wrong(bus, "a request that was lost");
+    if (!cluster_gateway_is_sound(bus->gateway))
+        wrong(bus, "a gateway that is not sound");
+    for (int32_t e = 0; e < sim->options->n_engines; e++)
+        sim_check_step(sim, &sim->engines[e]);
+    if (!is_quiet(bus))
+        wrong(bus, "an engine that holds requests after the last was over");
+}
+
+void sim_bus_run(const struct sim_options *options, struct sim_report *report)
+{
+    struct sim_bus *bus = mem_take(sizeof(*bus));
+    struct sim *sim = &bus->sim;
+    open_all(bus, options, report);
+    while (report->wrong == NULL && (sim->has_ask || sim->n_over < sim->stream.next) &&
+           advance(bus)) {}
+    int64_t end_ns = sim->clock_ns;
+    bus->is_over = true;
+    while (report->wrong == NULL && !sim->is_cut && !is_quiet(bus) && advance(bus)) {}
+    settle(bus);
+    if (report->wrong == NULL && !sim->is_cut)
+        check_end(bus);
+    sim->clock_ns = sim->is_cut ? sim->clock_ns : end_ns;
+    sim_report_unfinished(sim);
+    for (int32_t e = 0; e < options->n_engines; e++)
+        sim_engines_count(sim, e);
+    for (int32_t s = 0; s < options->n_services && options->predictor != NULL; s++)
+        report->services[s].lengths = sim->lengths.calibrations[s];
+    close_all(bus);
+    mem_give(bus);
+}

@@ -1,0 +1,67 @@
+/* A simulation with gateway, manager, node and bus: private to bus.c and bus_engine.c. */
+#pragma once
+#include "base/map.h"
+#include "base/ring.h"
+#include "cluster/gateway.h"
+#include "cluster/manager.h"
+#include "cluster/node.h"
+#include "sim/links.h"
+#include "sim/state.h"
+
+enum { SIM_BUS_GATEWAY, SIM_BUS_MANAGER, SIM_BUS_NODE };
+enum { SIM_BUS_CHANGES_MAX = 4 * LIMIT_SERVICES };
+
+struct sim_bus_client { /* beside struct sim_client: what the bus needs of it */
+    int32_t *tokens;    /* (n_tokens_max) all that it will ever have; NULL: it is gone */
+    uint32_t epoch;     /* of the last life that an engine took */
+    int32_t n_slices;
+};
+struct sim_bus_life { /* a request that lies with an engine */
+    uint64_t id;
+    uint32_t epoch;
+    int32_t n_tokens; /* said */
+    bool is_there;
+};
+struct sim_bus_engine { /* as its node sees it */
+    struct sim_bus *bus;
+    int32_t index;
+    struct ring *events;        /* from the engine: what its node has not taken yet */
+    bool is_popping;            /* the first of them was shown */
+    struct sim_bus_life *lives; /* (n_requests_max) */
+    uint32_t *free_lives, n_free_lives;
+    struct map by_id;                /* index into lives */
+    struct service_event *returned;  /* (n_requests_max) of a crash, to be told after the events */
+    uint32_t n_returned, n_told;     /* of them, so far */
+    uint64_t wanted, there, leaving; /* bit per service: its node wants it, it is loaded, it goes */
+    int64_t ready_ns[LIMIT_SERVICES];                          /* its weights are there then */
+    struct cluster_engine_change changes[SIM_BUS_CHANGES_MAX]; /* a ring */
+    uint32_t first_change, n_changes;
+    struct engine_report report;
+    int64_t report_ns;                /* of the last one */
+    int64_t wake_ns, crash_ns, up_ns; /* up_ns: 0, or it is down until then */
+    uint64_t n_crashes;
+    bool has_mail;
+};
+struct sim_bus {
+    struct sim sim; /* first: an engine's emit finds the bus by it */
+    const struct sim_faults *faults;
+    struct sim_links links;
+    struct sim_bus_engine *engines; /* (n_engines) */
+    struct sim_bus_client *clients; /* (n_clients_max) */
+    struct cluster_gateway *gateway;
+    struct cluster_manager *manager;
+    struct cluster_node *node;
+    struct service door;
+    int64_t report_ns;                       /* between an engine's reports */
+    int64_t gateway_ns, manager_ns, node_ns; /* when each wants to be called again */
+    bool is_over; /* nothing goes wrong any more: what is under way comes to its end */
+};
+
+/* bus_engine.c */
+void sim_bus_engine_open(struct sim_bus *bus, int32_t index);
+void sim_bus_engine_close(struct sim_bus_engine *e);
+struct cluster_engine sim_bus_engine_face(struct sim_bus_engine *e);
+/* What a simulated engine says: into its node's ring. */
+bool sim_bus_engine_emit(void *self, const struct service_event *event, const void *payload);
+/* The client of a request, as long as it is the same one's. */
+struct sim_bus_client *sim_bus_client_of(struct sim_bus *bus, uint64_t id);

@@ -1,0 +1,395 @@
+/* An engine as its node sees it: the real one behind a ring, with models that take their time to
+ * come, and crashes after which it starts anew. */
+#include "sim/bus.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include <string.h>
+
+#define EVENTS_BYTES (1 << 20)
+#define RESTART_NS   (5 * TIME_NS_PER_S)
+enum { DICE_CRASH = 128 }; /* and one for every engine */
+
+static struct engine *engine_of(const struct sim_bus_engine *e)
+{
+    return e->bus->sim.engines[e->index].engine;
+}
+
+static int64_t now_of(const struct sim_bus_engine *e)
+{
+    return e->bus->sim.clock_ns;
+}
+
+struct sim_bus_client *sim_bus_client_of(struct sim_bus *bus, uint64_t id)
+{
+    uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
+    const struct sim_client *client = &bus->sim.clients[index];
+    bool is_same = client->is_live && sim_request(&bus->sim, client)->id == id;
+    return is_same ? &bus->clients[index] : NULL;
+}
+
+/* ---- Requests that lie here. ---- */
+
+static void end_life(struct sim_bus_engine *e, uint64_t id, uint32_t epoch)
+{
+    uint32_t at = map_find(&e->by_id, id);
+    if (at == MAP_NONE || e->lives[at].epoch != epoch)
+        return;
+    e->lives[at].is_there = false;
+    map_remove(&e->by_id, id);
+    e->free_lives[e->n_free_lives++] = at;
+}
+
+/* What its engine counted of a request's life that is over. */
+static void add_counts(struct sim_bus *bus, const struct service_event *event)
+{
+    struct sim_bus_client *own = sim_bus_client_of(bus, event->id);
+    if (own == NULL || own->epoch != event->epoch)
+        return;
+    struct sim_client *client = &bus->sim.clients[own - bus->clients];
+    client->n_pad += event->n_pad;
+    client->n_invalid += event->n_invalid;
+    client->n_batches += event->n_batches;
+    client->n_batch_rows += event->n_batch_rows;
+    client->n_swapped += event->n_swapped;
+    client->n_early += event->n_early;
+}
+
+bool sim_bus_engine_emit(void *self, const struct service_event *event, const void *payload)
+{
+    const struct sim_engine *engine = self;
+    struct sim_bus *bus = (struct sim_bus *)(void *)engine->sim;
+    struct sim_bus_engine *e = &bus->engines[engine->index];
+    if (!ring_put(e->events, event, sizeof(*event), payload, (size_t)event->n_bytes))
+        return false;
+    bus->sim.report->n_events++;
+    if (event->what == SERVICE_TOKENS) {
+        uint32_t at = map_find(&e->by_id, event->id);
+        if (at != MAP_NONE)
+            e->lives[at].n_tokens = event->position + event->n_tokens;
+        return true;
+    }
+    add_counts(bus, event);
+    end_life(e, event->id, event->epoch);
+    return true;
+}
+
+/* All tokens that it will ever have: what the message has must be the beginning of them. */
+static bool make_body(struct sim_bus_engine *e, const struct request *request,
+                      const struct request_body *from)
+{
+    struct sim_bus *bus = e->bus;
+    const struct sim_bus_client *client = sim_bus_client_of(bus, request->id);
+    struct request_body *body = bus->sim.body;
+    size_t n_known = sizeof(int32_t) * (size_t)request->n_tokens;
+    *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
+    int32_t *tokens = request_body_tokens(body);
+    memset(tokens, 0, sizeof(int32_t) * (size_t)request->n_tokens_max);
+    memcpy(tokens, request_body_tokens(from), n_known);
+    if (client == NULL)
+        return true; /* a late copy of somebody who has left */
+    memcpy(tokens, client->tokens, sizeof(int32_t) * (size_t)request->n_tokens_max);
+    return memcmp(tokens, request_body_tokens(from), n_known) == 0;
+}
+
+static bool submit(void *self, const struct request *request, const struct request_body *body)
+{
+    struct sim_bus_engine *e = self;
+    struct sim_bus *bus = e->bus;
+    if (e->up_ns > 0 || e->n_free_lives == 0)
+        return false;
+    if (!make_body(e, request, body) && bus->sim.report->wrong == NULL)
+        bus->sim.report->wrong = "a request that came to an engine with other tokens";
+    bool is_known = map_find(&e->by_id, request->id) != MAP_NONE;
+    if (!is_known) {
+        uint32_t at = e->free_lives[--e->n_free_lives];
+        e->lives[at] =
+            (struct sim_bus_life){ request->id, request->epoch, request->n_tokens, true };
+        CHECK(map_put(&e->by_id, request->id, at));
+    }
+    struct sim_bus_client *client = sim_bus_client_of(bus, request->id);
+    if (client != NULL && client->epoch < request->epoch && !is_known) {
+        client->epoch = request->epoch;
+        client->n_slices++;
+        bus->sim.clients[client - bus->clients].engine = (uint16_t)e->index;
+    }
+    e->has_mail = true;
+    if (engine_submit(engine_of(e), request, bus->sim.body, now_of(e)))
+        return true;
+    if (!is_known)
+        end_life(e, request->id, request->epoch);
+    return false;
+}
+
+static void cancel(void *self, uint64_t id)
+{
+    struct sim_bus_engine *e = self;
+    if (e->up_ns > 0)
+        return;
+    engine_cancel(engine_of(e), id, now_of(e));
+    e->has_mail = true;
+}
+
+static bool next(void *self, struct service_event *event, const void **payload)
+{
+    struct sim_bus_engine *e = self;
+    const void *record;
+    size_t n_bytes;
+    if (e->is_popping)
+        ring_pop(e->events);
+    e->is_popping = ring_peek(e->events, &record, &n_bytes);
+    if (e->is_popping) {
+        memcpy(event, record, sizeof(*event));
+        *payload = (const struct service_event *)record + 1;
+        return true;
+    }
+    if (e->n_told == e->n_returned)
+        return false;
+    *event = e->returned[e->n_told++];
+    *payload = NULL;
+    return true;
+}
+
+static int wait_fd(void *self)
+{
+    (void)self;
+    return -1;
+}
+
+/* ---- Models come and go. ---- */
+
+static void tell(struct sim_bus_engine *e, int service, enum service_status status,
+                 enum status cause)
+{
+    const struct sim_service *s = &e->bus->sim.options->services[service];
+    CHECK(e->n_changes < SIM_BUS_CHANGES_MAX);
+    e->changes[(e->first_change + e->n_changes++) % SIM_BUS_CHANGES_MAX] =
+        (struct cluster_engine_change){ .service = (uint16_t)service,
+                                        .status = (uint8_t)status,
+                                        .cause = cause,
+                                        .weights_bytes = s->weights_bytes,
+                                        .activation_bytes = s->activation_bytes };
+    e->report_ns = -1; /* at once */
+}
+
+static bool next_change(void *self, struct cluster_engine_change *change)
+{
+    struct sim_bus_engine *e = self;
+    if (e->n_changes == 0)
+        return false;
+    *change = e->changes[e->first_change++ % SIM_BUS_CHANGES_MAX];
+    e->n_changes--;
+    return true;
+}
+
+static void begin_load(struct sim_bus_engine *e, int service)
+{
+    int64_t rate = e->bus->faults->load_bytes_per_s;
+    double n_bytes = (double)e->bus->sim.options->services[service].weights_bytes;
+    e->ready_ns[service] = now_of(e);
+    if (rate > 0)
+        e->ready_ns[service] += (int64_t)(n_bytes / (double)rate * 1e9);
+    tell(e, service, SERVICE_LOADING, STATUS_OK);
+}
+
+static void load(void *self, int service)
+{
+    struct sim_bus_engine *e = self;
+    uint64_t bit = UINT64_C(1) << service;
+    if ((e->wanted & bit) != 0)
+        return;
+    e->wanted |= bit;
+    if (e->up_ns == 0)
+        begin_load(e, service);
+}
+
+/* A model that has requests is not unloaded. */
+static void unload(void *self, int service)
+{
+    struct sim_bus_engine *e = self;
+    uint64_t bit = UINT64_C(1) << service;
+    if ((e->there & bit) == 0 || (e->leaving & bit) != 0)
+        return;
+    if (engine_is_service_busy(engine_of(e), service)) {
+        tell(e, service, SERVICE_LOADED, STATUS_BUSY);
+        return;
+    }
+    e->leaving |= bit;
+    e->wanted &= ~bit;
+    tell(e, service, SERVICE_DRAINING_OUT, STATUS_OK);
+}
+
+static void drain(void *self)
+{
+    struct sim_bus_engine *e = self;
+    if (e->up_ns == 0)
+        engine_drain(engine_of(e));
+}
+
+/* Returns when to look again. */
+static int64_t move_models(struct sim_bus_engine *e)
+{
+    int64_t wake_ns = TIME_NEVER;
+    for (uint64_t left = e->wanted & ~e->there; left != 0; left &= left - 1) {
+        int service = __builtin_ctzll(left);
+        if (e->ready_ns[service] > now_of(e)) {
+            wake_ns = min_i64(wake_ns, e->ready_ns[service]);
+        } else if (sim_engines_load(&e->bus->sim, e->index, service)) {
+            e->there |= UINT64_C(1) << service;
+            e->has_mail = e->has_mail || !engine_is_idle(engine_of(e));
+            tell(e, service, SERVICE_LOADED, STATUS_OK);
+        }
+    }
+    for (uint64_t left = e->leaving; left != 0; left &= left - 1) {
+        int service = __builtin_ctzll(left);
+        e->has_mail = true;
+        if (!engine_close_service(engine_of(e), service, now_of(e)))
+            continue;
+        e->leaving &= ~(UINT64_C(1) << service);
+        e->there &= ~(UINT64_C(1) << service);
+        tell(e, service, SERVICE_UNLOADED, STATUS_OK);
+    }
+    return wake_ns;
+}
+
+/* ---- Crashes. ---- */
+
+static void draw_crash(struct sim_bus_engine *e)
+{
+    struct rng rng = { e->bus->sim.options->workload->seed, DICE_CRASH + (uint64_t)e->index,
+                       e->n_crashes << 8 };
+    int64_t mean_ns = e->bus->faults->crash_ns;
+    e->crash_ns = TIME_NEVER;
+    if (mean_ns > 0)
+        e->crash_ns = now_of(e) + 1 + (int64_t)(rng_exponential(&rng) * (double)mean_ns);
+}
+
+/* What it said is still told; what it held comes back, and it is gone until up_ns. */
+static void crash(struct sim_bus_engine *e)
+{
+    struct sim *sim = &e->bus->sim;
+    const struct sim_faults *f = e->bus->faults;
+    sim_model_exec_stop(sim->engines[e->index].exec);
+    (void)engine_step(engine_of(e), now_of(e)); /* says what was drawn until now */
+    memmove(e->returned, e->returned + e->n_told,
+            (e->n_returned - e->n_told) * sizeof(*e->returned));
+    e->n_returned -= e->n_told;
+    e->n_told = 0;
+    for (uint32_t i = 0; i < sim->options->n_requests_max; i++) {
+        const struct sim_bus_life *life = &e->lives[i];
+        if (!life->is_there)
+            continue;
+        e->returned[e->n_returned++] = (struct service_event){ .id = life->id,
+                                                               .epoch = life->epoch,
+                                                               .what = SERVICE_RETURNED,
+                                                               .why = SERVICE_CRASHED,
+                                                               .engine = (uint16_t)e->index,
+                                                               .position = life->n_tokens };
+        end_life(e, life->id, life->epoch);
+        sim->report->bus.n_crashed++;
+    }
+    for (uint64_t left = e->there; left != 0; left &= left - 1)
+        tell(e, __builtin_ctzll(left), SERVICE_UNLOADED, STATUS_OK);
+    sim_engines_count(sim, e->index);
+    sim_engines_close_one(sim, e->index);
+    sim_engines_open_one(sim, e->index);
+    e->there = e->leaving = 0;
+    e->has_mail = false;
+    e->wake_ns = TIME_NEVER;
+    e->up_ns = now_of(e) + (f->restart_ns > 0 ? f->restart_ns : RESTART_NS);
+    e->n_crashes++;
+    sim->report->bus.n_crashes++;
+}
+
+static void come_up(struct sim_bus_engine *e)
+{
+    e->up_ns = 0;
+    for (uint64_t left = e->wanted; left != 0; left &= left - 1)
+        begin_load(e, __builtin_ctzll(left));
+    draw_crash(e);
+}
+
+/* ---- The step. ---- */
+
+static void refresh(struct sim_bus_engine *e)
+{
+    engine_report(engine_of(e), &e->report, now_of(e));
+    e->report.is_healthy = e->report.is_healthy && e->up_ns == 0;
+    for (uint64_t left = e->wanted & ~e->there; left != 0 && e->up_ns == 0; left &= left - 1)
+        e->report.services[__builtin_ctzll(left)].status = SERVICE_LOADING;
+    e->report_ns = now_of(e);
+}
+
+static int64_t step(void *self, int64_t now_ns)
+{
+    struct sim_bus_engine *e = self;
+    struct sim *sim = &e->bus->sim;
+    /* What came back of an earlier crash is told first: so that it finds its place. */
+    if (e->up_ns == 0 && e->crash_ns <= now_ns && e->n_told == e->n_returned && !e->bus->is_over)
+        crash(e);
+    if (e->up_ns > 0 && e->up_ns <= now_ns)
+        come_up(e);
+    if (e->up_ns > 0) {
+        if (e->report_ns < 0 || now_ns - e->report_ns >= e->bus->report_ns)
+            refresh(e);
+        return e->up_ns;
+    }
+    int64_t wake_ns = move_models(e);
+    if (e->has_mail || e->wake_ns <= now_ns) {
+        e->has_mail = false;
+        e->wake_ns = engine_step(sim->engines[e->index].engine, now_ns);
+        sim->report->n_steps++;
+        if (sim->options->checks_steps)
+            sim_check_step(sim, &sim->engines[e->index]);
+    }
+    if (e->report_ns < 0 || now_ns - e->report_ns >= e->bus->report_ns)
+        refresh(e);
+    e->report.n_requests = (int32_t)(sim->options->n_requests_max - e->n_free_lives);
+    if (!e->bus->is_over)
+        wake_ns = min_i64(wake_ns, max_i64(e->crash_ns, now_ns + 1));
+    return min_i64(wake_ns, e->wake_ns);
+}
+
+static const struct engine_report *report(void *self)
+{
+    return &((struct sim_bus_engine *)self)->report;
+}
+
+struct cluster_engine sim_bus_engine_face(struct sim_bus_engine *e)
+{
+    return (struct cluster_engine){ .self = e,
+                                    .service = { e, submit, cancel, next, wait_fd },
+                                    .load = load,
+                                    .unload = unload,
+                                    .drain = drain,
+                                    .step = step,
+                                    .next_change = next_change,
+                                    .report = report };
+}
+
+void sim_bus_engine_open(struct sim_bus *bus, int32_t index)
+{
+    struct sim_bus_engine *e = &bus->engines[index];
+    uint32_t n = bus->sim.options->n_requests_max;
+    *e = (struct sim_bus_engine){ .bus = bus, .index = index, .wake_ns = TIME_NEVER };
+    e->events = mem_take(ring_bytes(EVENTS_BYTES));
+    ring_init(e->events, EVENTS_BYTES);
+    e->lives = mem_take(n * sizeof(*e->lives));
+    e->free_lives = mem_take(n * sizeof(*e->free_lives));
+    e->returned = mem_take(n * sizeof(*e->returned));
+    for (uint32_t i = n; i-- > 0;)
+        e->free_lives[e->n_free_lives++] = i;
+    map_init(&e->by_id, n);
+    refresh(e);
+    draw_crash(e);
+}
+
+void sim_bus_engine_close(struct sim_bus_engine *e)
+{
+    mem_give(e->events);
+    mem_give(e->lives);
+    mem_give(e->free_lives);
+    mem_give(e->returned);
+    map_free(&e->by_id);
+}

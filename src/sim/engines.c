@@ -1,0 +1,178 @@
+/* The engines of a simulation: real ones, each with a modelled executor, on virtual time. */
+#include "sim/state.h"
+
+#include "base/mem.h"
+#include "kv/kv.h"
+#include <stdio.h>
+
+#define SIM_UNIT_BYTES_MAX (16 << 20)
+
+/* Lanes are shares of what the engine runs on. */
+static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
+                         struct sim_model_exec *exec, struct schedule_lane *lanes)
+{
+    struct sim_model_device *device = mem_take(sizeof(*device));
+    *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
+    for (int32_t i = 0; i < o->n_lanes; i++) {
+        device->shares[i] = (double)o->lanes[i].share;
+        lanes[i].n_gpus = (uint16_t)own->n_devices;
+    }
+    for (int32_t i = 0; i < o->n_services; i++) {
+        device->weights_bytes[i] = o->services[i].weights_bytes;
+        device->token_bytes[i] = o->services[i].bytes_per_token;
+    }
+    sim_model_exec_set_device(exec, device);
+    mem_give(device);
+}
+
+/* Room for a body of every request that an engine may hold, as its allocator cuts it. */
+static int64_t body_bytes(const struct sim_options *o)
+{
+    int64_t n_bytes = 512;
+    while (n_bytes < 512 + 4 * (int64_t)o->n_tokens_max)
+        n_bytes *= 2;
+    return n_bytes * o->n_requests_max;
+}
+
+void sim_engines_open_one(struct sim *sim, int32_t index)
+{
+    const struct sim_options *o = sim->options;
+    struct sim_engine *e = &sim->engines[index];
+    struct perf perfs[LIMIT_SERVICES];
+    struct schedule_lane lanes[LIMIT_LANES];
+    struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
+    const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
+    struct schedule_config config;
+    schedule_config_init(&config);
+    if (o->config != NULL)
+        config = *o->config;
+    if (o->router != NULL && o->router->sees_tokens)
+        config.n_rounds_max = 1; /* so that it sees the same with and without holds */
+    for (int32_t i = 0; i < o->n_services; i++) {
+        perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
+        snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
+        specs[i].kv_bytes_min = o->services[i].kv_bytes_min;
+        specs[i].kv_bytes_max = o->services[i].kv_bytes_max;
+    }
+    e->sim = sim;
+    e->index = (uint16_t)index;
+    e->services = own != NULL ? own->services : UINT64_MAX;
+    e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
+    for (int32_t i = 0; i < o->n_lanes && o->lanes != NULL; i++)
+        lanes[i] = o->lanes[i];
+    if (o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0)
+        share_device(o, own, e->exec, lanes);
+    if (o->swap_bytes_per_s > 0)
+        sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
+    e->engine = engine_open(&(struct engine_options){
+        .swap_bytes = o->swap_bytes,
+        .swap_bytes_per_s = o->swap_bytes_per_s,
+        .id = (uint16_t)index,
+        .memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes,
+        .n_requests_max = o->n_requests_max,
+        .n_tokens_max = o->n_tokens_max,
+        .n_lanes = o->n_lanes,
+        .lanes = o->lanes != NULL ? lanes : NULL,
+        .n_services = o->n_services,
+        .services = specs,
+        .layouts = sim->layouts,
+        .kv_unit_bytes = sim->unit_bytes,
+        .is_virtual = true,
+        .has_prefix_cache = o->has_prefix_cache,
+        .body_bytes = o->has_prefix_cache || o->faults != NULL ? body_bytes(o) : 0,
+        .policy = o->policy,
+        .config = &config,
+        .exec = sim_model_exec_face(e->exec),
+        .says_little =
+            o->take == NULL && o->faults == NULL && (o->router == NULL || !o->router->sees_tokens),
+        .log = o->logs != NULL ? o->logs[index] : NULL,
+        .trace = o->trace,
+        .emit = sim->emit,
+        .emit_self = e,
+    });
+    mem_give(specs);
+}
+
+bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
+{
+    const struct sim_options *o = sim->options;
+    struct sim_engine *e = &sim->engines[index];
+    const struct sim_service *s = &o->services[service];
+    const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
+    bool has_perfs = own != NULL && own->perfs != NULL;
+    struct engine_room room;
+    if (!engine_make_room(e->engine, service, s->weights_bytes, s->activation_bytes, sim->clock_ns,
+                          &room))
+        return false;
+    engine_open_service(e->engine, service, has_perfs ? &own->perfs[service] : &s->perf,
+                        sim->clock_ns);
+    if (own != NULL && own->truths != NULL && own->truths[service].step_ps != NULL)
+        sim_model_exec_set_truth(e->exec, service, own->truths[service]);
+    else if (s->truth != NULL && !has_perfs)
+        sim_model_exec_set_truth(e->exec, service, *s->truth);
+    return true;
+}
+
+/* How the engines cut their pools. Returns the bytes of a unit. */
+static int64_t choose_layouts(const struct sim_options *o, struct kv_layout *layouts)
+{
+    int64_t bytes_per_token[LIMIT_SERVICES], unit_bytes = 0;
+    double waste;
+    for (int32_t i = 0; i < o->n_services; i++)
+        bytes_per_token[i] = o->services[i].bytes_per_token;
+    if (o->block_tokens == 0)
+        return kv_choose_layout(o->n_services, bytes_per_token, SIM_UNIT_BYTES_MAX, layouts,
+                                &waste);
+    for (int32_t i = 0; i < o->n_services; i++)
+        unit_bytes = max_i64(unit_bytes, bytes_per_token[i] * o->block_tokens);
+    for (int32_t i = 0; i < o->n_services; i++) {
+        int64_t block_bytes = bytes_per_token[i] * o->block_tokens;
+        int64_t n_blocks = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
+        layouts[i] = (struct kv_layout){ bytes_per_token[i], o->block_tokens, (int32_t)n_blocks,
+                                         block_bytes };
+    }
+    return unit_bytes;
+}
+
+void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct service_event *event,
+                                                    const void *payload))
+{
+    sim->emit = emit;
+    sim->unit_bytes = choose_layouts(sim->options, sim->layouts);
+    sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));
+    for (int32_t i = 0; i < sim->options->n_engines; i++)
+        sim_engines_open_one(sim, i);
+}
+
+void sim_engines_close_one(struct sim *sim, int32_t index)
+{
+    engine_close(sim->engines[index].engine);
+    sim_model_exec_close(sim->engines[index].exec);
+}
+
+/* What engine and executor counted. */
+void sim_engines_count(struct sim *sim, int32_t index)
+{
+    struct sim_report *report = sim->report;
+    struct engine_report *r = mem_take(sizeof(*r));
+    engine_report(sim->engines[index].engine, r, sim->clock_ns);
+    report->n_rounds += r->n_steps;
+    for (int32_t s = 0; s < sim->options->n_services; s++) {
+        const struct service_report *from = &r->services[s];
+        report->n_static_batches += from->n_static_batches;
+        report->n_static_seats += from->n_static_seats;
+        report->n_static_early += from->n_static_early;
+        report->services[s].n_swapped += from->n_swapped;
+        report->services[s].n_batches += from->n_batches;
+        report->services[s].n_batch_rows += from->n_batch_rows;
+    }
+    report->busy_ps += sim_model_exec_busy_ps(sim->engines[index].exec);
+    mem_give(r);
+}
+
+void sim_engines_close(struct sim *sim)
+{
+    for (int32_t i = 0; i < sim->options->n_engines; i++)
+        sim_engines_close_one(sim, i);
+    mem_give(sim->engines);
+}

@@ -1,0 +1,218 @@
+/* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both are
+ * the same again. */
+#include "../test.h"
+#include "base/time.h"
+#include "sim/sim.h"
+
+static const struct perf model = {
+    .floor_ps = 2000000000,
+    .c1_ps = 1000000000,
+    .k1_ps = 20000000,
+    .c3_ps = { 5000000000, 6000000000 },
+    .c2_ps = { 20000000, 60000000 },
+    .k2_ps = { 100000, 100000 },
+    .b_switch = 24,
+    .prefill_scale = 1,
+    .decode_scale = 1,
+};
+
+struct setting {
+    const char *policy, *router;
+    uint64_t seed;
+    const struct sim_faults *faults;
+    bool steps;                   /* every step is planned */
+    double cancelled, rate_per_s; /* 0 = 20 */
+    uint64_t n_requests;
+    int64_t until_ns;
+};
+
+static void take(void *self, const struct record *record)
+{
+    metrics_record_add(self, record);
+}
+
+/* Returns the hash of the records. */
+static uint64_t run(const struct setting *s, struct sim_report *report)
+{
+    static const char *const names[] = { "small", "large" };
+    struct sim_service services[2];
+    struct record_set set = { 0 };
+    struct sim_workload workload = { .seed = s->seed,
+                                     .n_requests = s->n_requests > 0 ? s->n_requests : 600,
+                                     .n_services = 2,
+                                     .cancelled = s->cancelled,
+                                     .cancel_ns_mean = 400000000 };
+    struct schedule_config config;
+    for (int i = 0; i < 2; i++) {
+        services[i] = (struct sim_service){ .name = names[i],
+                                            .perf = model,
+                                            .bytes_per_token = 2000,
+                                            .weights_bytes = 1000000,
+                                            .activation_bytes = 100000 };
+        workload.services[i] =
+            (struct sim_traffic){ .rate_per_s = s->rate_per_s > 0 ? s->rate_per_s : 20,
+                                  .prompt = { 4, 1, 1, 400 },
+                                  .output = { 3, 1, 1, 200 } };
+    }
+    const struct sim_engine_spec engines[3] = { { .services = 3, .memory_bytes = 8000000 },
+                                                { .services = 1, .memory_bytes = 6000000 },
+                                                { .services = 3, .memory_bytes = 9000000 } };
+    schedule_config_init(&config);
+    config.n_rounds_max = s->steps ? 1 : config.n_rounds_max;
+    const struct sim_options options = { .n_engines = 3,
+                                         .n_lanes = 1,
+                                         .n_services = 2,
+                                         .services = services,
+                                         .engines = engines,
+                                         .n_requests_max = 24,
+                                         .n_live_max = 2048,
+                                         .n_tokens_max = 600,
+                                         .block_tokens = 16,
+                                         .policy = schedule_find(s->policy),
+                                         .config = &config,
+                                         .router = route_find(s->router),
+                                         .predictor = length_find("oracle"),
+                                         .workload = &workload,
+                                         .faults = s->faults,
+                                         .until_ns = s->until_ns,
+                                         .checks_steps = true,
+                                         .take = take,
+                                         .take_self = &set };
+    sim_run(&options, report);
+    if (report->wrong != NULL)
+        fail_msg("%s/%s seed %llu: %s", s->policy, s->router, (unsigned long long)s->seed,
+                 report->wrong);
+    metrics_record_sort(&set);
+    assert_true(set.n == workload.n_requests || s->until_ns > 0);
+    for (size_t i = 0; i < set.n && s->until_ns == 0; i++)
+        assert_true(set.at[i].n_output == set.at[i].n_wanted || set.at[i].why == RECORD_CANCELLED);
+    uint64_t hash = metrics_record_hash(&set);
+    metrics_record_set_free(&set);
+    return hash;
+}
+
+/* Gateway, manager and node on a bus that takes no time are what the door is. The gateway learns
+ * where engines stand from reports, the door at once: so only of routers that do not look. */
+static void a_perfect_bus_is_the_door(void **state)
+{
+    static const struct sim_faults none = { 0 };
+    static const char *const policies[] = { "fcfs", "value", "db-share", "adbs", "scls-cb" };
+    static const char *const routers[] = { "rr", "random" };
+    uint64_t seed = test_seed(1);
+    (void)state;
+    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+        for (size_t r = 0; r < COUNT_OF(routers); r++) {
+            struct setting s = {
+                .policy = policies[p], .router = routers[r], .seed = seed + p, .rate_per_s = 4
+            };
+            struct sim_report door, bus;
+            uint64_t expected = run(&s, &door);
+            s.faults = &none;
+            assert_int_equal(run(&s, &bus), expected);
+            assert_int_equal(bus.n_rounds, door.n_rounds);
+            assert_true(bus.busy_ps == door.busy_ps && bus.end_ns == door.end_ns);
+            assert_true(bus.bus.n_messages > 1200 && door.bus.n_messages == 0);
+            sim_report_free(&door);
+            sim_report_free(&bus);
+        }
+    }
+}
+
+static void a_bad_bus_loses_nothing(void **state)
+{
+    static const struct sim_faults kinds[] = {
+        { .latency_ns = TIME_NS_PER_MS, .late_ns = 2 * TIME_NS_PER_MS },
+        { .lost = 0.05, .twice = 0.05 },
+        { .cut_ns = 3 * TIME_NS_PER_S, .cut_for_ns = TIME_NS_PER_S },
+        { .crash_ns = 4 * TIME_NS_PER_S, .restart_ns = TIME_NS_PER_S },
+        { .bus_bytes = 12000, .crash_ns = 10 * TIME_NS_PER_S },
+        { .latency_ns = TIME_NS_PER_MS,
+          .late_ns = TIME_NS_PER_MS,
+          .lost = 0.02,
+          .twice = 0.02,
+          .cut_ns = 5 * TIME_NS_PER_S,
+          .cut_for_ns = TIME_NS_PER_S / 2,
+          .crash_ns = 5 * TIME_NS_PER_S,
+          .restart_ns = TIME_NS_PER_S,
+          .load_bytes_per_s = 2000000 },
+    };
+    static const char *const policies[] = { "fcfs", "value", "adbs", "cohort" };
+    static const char *const routers[] = { "least", "jsq", "lpf", "scls" };
+    struct sim_faults_report sum = { 0 };
+    uint64_t seed = test_seed(1);
+    (void)state;
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        for (size_t p = 0; p < COUNT_OF(policies); p++) {
+            struct setting s = { .policy = policies[p],
+                                 .router = routers[p],
+                                 .seed = seed + k,
+                                 .faults = &kinds[k],
+                                 .cancelled = 0.1 };
+            struct sim_report report, again;
+            uint64_t hash = run(&s, &report);
+            assert_int_equal(run(&s, &again), hash);
+            assert_memory_equal(&report.bus, &again.bus, sizeof(report.bus));
+            sum.n_lost += report.bus.n_lost;
+            sum.n_twice += report.bus.n_twice;
+            sum.n_refused += report.bus.n_refused;
+            sum.n_crashes += report.bus.n_crashes;
+            sum.n_crashed += report.bus.n_crashed;
+            sim_report_free(&report);
+            sim_report_free(&again);
+        }
+    }
+    printf("%lld lost, %lld twice, %lld refused, %lld crashes with %lld requests\n",
+           (long long)sum.n_lost, (long long)sum.n_twice, (long long)sum.n_refused,
+           (long long)sum.n_crashes, (long long)sum.n_crashed);
+    assert_true(sum.n_lost > 100 && sum.n_twice > 100 && sum.n_refused > 10);
+    assert_true(sum.n_crashes > 50 && sum.n_crashed > 50);
+}
+
+/* Also when engines crash in the middle of one: what was drawn until then is told. */
+static void holds_change_nothing(void **state)
+{
+    static const struct sim_faults crashes = { .crash_ns = 3 * TIME_NS_PER_S,
+                                               .restart_ns = TIME_NS_PER_S };
+    static const char *const policies[] = { "fcfs", "value", "mlfq" };
+    (void)state;
+    for (size_t p = 0; p < COUNT_OF(policies); p++) {
+        struct setting s = {
+            .policy = policies[p], .router = "rr", .seed = test_seed(3), .faults = &crashes
+        };
+        struct sim_report held, stepped;
+        uint64_t hash = run(&s, &held);
+        s.steps = true;
+        assert_int_equal(run(&s, &stepped), hash);
+        assert_true(held.n_steps < stepped.n_steps && held.bus.n_crashes > 5);
+        assert_int_equal(held.bus.n_crashed, stepped.bus.n_crashed);
+        sim_report_free(&held);
+        sim_report_free(&stepped);
+    }
+}
+
+static void a_run_may_be_cut(void **state)
+{
+    static const struct sim_faults some = { .latency_ns = TIME_NS_PER_MS };
+    struct setting s = { .policy = "fcfs",
+                         .router = "least",
+                         .seed = 1,
+                         .faults = &some,
+                         .n_requests = 4000,
+                         .until_ns = 5 * TIME_NS_PER_S };
+    struct sim_report report;
+    (void)state;
+    run(&s, &report);
+    assert_true(report.n_requests > 50 && report.n_requests < 400);
+    sim_report_free(&report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_perfect_bus_is_the_door),
+        cmocka_unit_test(a_bad_bus_loses_nothing),
+        cmocka_unit_test(holds_change_nothing),
+        cmocka_unit_test(a_run_may_be_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -49,7 +49,7 @@ static void open_actors(struct sim_bus *bus)
     for (int32_t e = 0; e < o->n_engines; e++)
         faces[e] = sim_bus_engine_face(&bus->engines[e]);
     bus->gateway = cluster_gateway_open(&(struct cluster_gateway_options){
-        .port = sim_links_port(&bus->links, SIM_BUS_GATEWAY),
+        .port = sim_channels_port(&bus->channels, SIM_BUS_GATEWAY),
         .node = SIM_BUS_NODE,
         .manager = SIM_BUS_MANAGER,
         .n_engines = o->n_engines,
@@ -60,16 +60,16 @@ static void open_actors(struct sim_bus *bus)
         .router_config = o->router_config != NULL ? o->router_config : &config,
         .predictor = o->predictor,
         .predictor_config = o->predictor_config });
-    bus->manager = cluster_manager_open(
-        &(struct cluster_manager_options){ .port = sim_links_port(&bus->links, SIM_BUS_MANAGER),
-                                           .gateway = SIM_BUS_GATEWAY,
-                                           .node = SIM_BUS_NODE,
-                                           .n_engines = o->n_engines,
-                                           .n_services = o->n_services,
-                                           .services = specs,
-                                           .need_bytes = need_bytes });
+    bus->manager = cluster_manager_open(&(struct cluster_manager_options){
+        .port = sim_channels_port(&bus->channels, SIM_BUS_MANAGER),
+        .gateway = SIM_BUS_GATEWAY,
+        .node = SIM_BUS_NODE,
+        .n_engines = o->n_engines,
+        .n_services = o->n_services,
+        .services = specs,
+        .need_bytes = need_bytes });
     bus->node = cluster_node_open(
-        &(struct cluster_node_options){ .port = sim_links_port(&bus->links, SIM_BUS_NODE),
+        &(struct cluster_node_options){ .port = sim_channels_port(&bus->channels, SIM_BUS_NODE),
                                         .gateway = SIM_BUS_GATEWAY,
                                         .manager = SIM_BUS_MANAGER,
                                         .n_engines = o->n_engines,
@@ -105,7 +105,7 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     sim_report_open(sim);
     open_clients(sim);
     bus->clients = mem_take(sim->n_clients_max * sizeof(*bus->clients));
-    sim_links_open(&bus->links, o->faults, o->workload->seed, &sim->clock_ns, &report->bus);
+    sim_channels_open(&bus->channels, o->faults, o->workload->seed, &sim->clock_ns, &report->bus);
     sim_engines_open(sim, sim_bus_engine_emit);
     bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
     for (int32_t e = 0; e < o->n_engines; e++)
@@ -128,7 +128,7 @@ static void close_all(struct sim_bus *bus)
     for (uint32_t i = 0; i < sim->n_clients_max; i++)
         mem_give(bus->clients[i].tokens);
     sim_engines_close(sim);
-    sim_links_close(&bus->links);
+    sim_channels_close(&bus->channels);
     length_book_close(&sim->lengths);
     sim_events_free(&sim->events);
     sim_workload_end(&sim->stream);
@@ -225,7 +225,7 @@ static void cancel(struct sim_bus *bus, uint64_t id)
 
 static bool has_mail(struct sim_bus *bus, uint16_t address)
 {
-    return sim_links_next_ns(&bus->links, address) <= bus->sim.clock_ns;
+    return sim_channels_next_ns(&bus->channels, address) <= bus->sim.clock_ns;
 }
 
 static bool step_gateway(struct sim_bus *bus)
@@ -279,7 +279,7 @@ static bool advance(struct sim_bus *bus)
     const struct sim_event *cancelled = sim_events_first(&sim->events);
     int64_t at_ns = min_i64(bus->gateway_ns, min_i64(bus->node_ns, bus->manager_ns));
     for (uint16_t end = SIM_BUS_GATEWAY; end <= SIM_BUS_NODE; end++)
-        at_ns = min_i64(at_ns, sim_links_next_ns(&bus->links, end));
+        at_ns = min_i64(at_ns, sim_channels_next_ns(&bus->channels, end));
     if (sim->has_ask)
         at_ns = min_i64(at_ns, sim->ask.arrived_ns);
     if (cancelled != NULL)

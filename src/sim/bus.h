@@ -5,7 +5,7 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
-#include "sim/links.h"
+#include "sim/channels.h"
 #include "sim/state.h"
 
 enum { SIM_BUS_GATEWAY, SIM_BUS_MANAGER, SIM_BUS_NODE };
@@ -45,7 +45,7 @@ struct sim_bus_engine { /* as its node sees it */
 struct sim_bus {
     struct sim sim; /* first: an engine's emit finds the bus by it */
     const struct sim_faults *faults;
-    struct sim_links links;
+    struct sim_channels channels;
     struct sim_bus_engine *engines; /* (n_engines) */
     struct sim_bus_client *clients; /* (n_clients_max) */
     struct cluster_gateway *gateway;

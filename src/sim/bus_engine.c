@@ -85,10 +85,11 @@ static bool make_body(struct sim_bus_engine *e, const struct request *request,
     size_t n_known = sizeof(int32_t) * (size_t)request->n_tokens;
     *body = (struct request_body){ .n_tokens = (uint32_t)request->n_tokens_max };
     int32_t *tokens = request_body_tokens(body);
-    memset(tokens, 0, sizeof(int32_t) * (size_t)request->n_tokens_max);
-    memcpy(tokens, request_body_tokens(from), n_known);
-    if (client == NULL)
-        return true; /* a late copy of somebody who has left */
+    if (client == NULL) { /* a late copy of somebody who has left */
+        memset(tokens, 0, sizeof(int32_t) * (size_t)request->n_tokens_max);
+        memcpy(tokens, request_body_tokens(from), n_known);
+        return true;
+    }
     memcpy(tokens, client->tokens, sizeof(int32_t) * (size_t)request->n_tokens_max);
     return memcmp(tokens, request_body_tokens(from), n_known) == 0;
 }

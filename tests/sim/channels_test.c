@@ -2,7 +2,7 @@
  * again alike. */
 #include "../test.h"
 #include "base/time.h"
-#include "sim/links.h"
+#include "sim/channels.h"
 
 struct letter {
     int64_t sent_ns, number;
@@ -12,19 +12,19 @@ static void a_perfect_bus_delivers_at_once(void **state)
 {
     const struct sim_faults none = { 0 };
     struct sim_faults_report report = { 0 };
-    struct sim_links links;
+    struct sim_channels channels;
     int64_t clock_ns = 5;
     const void *message;
     size_t n_bytes;
     (void)state;
-    sim_links_open(&links, &none, 1, &clock_ns, &report);
-    struct bus_port a = sim_links_port(&links, 0), b = sim_links_port(&links, 1);
+    sim_channels_open(&channels, &none, 1, &clock_ns, &report);
+    struct bus_port a = sim_channels_port(&channels, 0), b = sim_channels_port(&channels, 1);
     assert_false(b.peek(b.self, 1, &message, &n_bytes));
-    assert_int_equal(sim_links_next_ns(&links, 1), TIME_NEVER);
+    assert_int_equal(sim_channels_next_ns(&channels, 1), TIME_NEVER);
     assert_true(a.send(a.self, 1, "head", 4, "tail!", 5));
     assert_true(a.send(a.self, 1, "x", 1, NULL, 0));
-    assert_int_equal(sim_links_next_ns(&links, 1), 5);
-    assert_int_equal(sim_links_next_ns(&links, 0), TIME_NEVER);
+    assert_int_equal(sim_channels_next_ns(&channels, 1), 5);
+    assert_int_equal(sim_channels_next_ns(&channels, 0), TIME_NEVER);
     assert_true(b.peek(b.self, 1, &message, &n_bytes));
     assert_int_equal(n_bytes, 9);
     assert_memory_equal(message, "headtail!", 9);
@@ -34,22 +34,22 @@ static void a_perfect_bus_delivers_at_once(void **state)
     b.pop(b.self, 1);
     assert_false(b.peek(b.self, 1, &message, &n_bytes));
     assert_true(report.n_messages == 2 && report.n_bytes == 10);
-    sim_links_close(&links);
+    sim_channels_close(&channels);
 }
 
 static void a_full_bus_refuses(void **state)
 {
     const struct sim_faults small = { .bus_bytes = 1000 };
     struct sim_faults_report report = { 0 };
-    struct sim_links links;
+    struct sim_channels channels;
     int64_t clock_ns = 0;
     char bytes[100] = { 0 };
     const void *message;
     size_t n_bytes;
     int n = 0;
     (void)state;
-    sim_links_open(&links, &small, 1, &clock_ns, &report);
-    struct bus_port a = sim_links_port(&links, 0), b = sim_links_port(&links, 1);
+    sim_channels_open(&channels, &small, 1, &clock_ns, &report);
+    struct bus_port a = sim_channels_port(&channels, 0), b = sim_channels_port(&channels, 1);
     while (a.send(a.self, 1, bytes, sizeof(bytes), NULL, 0))
         n++;
     assert_true(n > 4 && n < 10 && report.n_refused == 1);
@@ -57,7 +57,7 @@ static void a_full_bus_refuses(void **state)
     assert_true(b.peek(b.self, 1, &message, &n_bytes));
     b.pop(b.self, 1);
     assert_true(a.send(a.self, 1, bytes, sizeof(bytes), NULL, 0));
-    sim_links_close(&links);
+    sim_channels_close(&channels);
 }
 
 enum { N = 2000 };
@@ -66,20 +66,20 @@ enum { N = 2000 };
 static uint64_t run(const struct sim_faults *faults, uint64_t seed, int64_t *longest_ns,
                     struct sim_faults_report *report)
 {
-    struct sim_links links;
+    struct sim_channels channels;
     int64_t clock_ns = 0, last[2] = { -1, -1 }, n_arrived = 0, n_again = 0, next_ns = 0;
     uint64_t hash = 0;
     const void *message;
     size_t n_bytes;
     *report = (struct sim_faults_report){ 0 };
     *longest_ns = 0;
-    sim_links_open(&links, faults, seed, &clock_ns, report);
-    struct bus_port to = sim_links_port(&links, 2);
+    sim_channels_open(&channels, faults, seed, &clock_ns, report);
+    struct bus_port to = sim_channels_port(&channels, 2);
     for (int64_t sent = 0; sent < N || next_ns != TIME_NEVER;) {
         clock_ns = min_i64(sent < N ? sent / 2 * 3 * TIME_NS_PER_MS : TIME_NEVER, next_ns);
         while (sent < N && sent / 2 * 3 * TIME_NS_PER_MS <= clock_ns) {
             const struct letter letter = { clock_ns, sent / 2 };
-            struct bus_port from = sim_links_port(&links, (uint16_t)(sent % 2));
+            struct bus_port from = sim_channels_port(&channels, (uint16_t)(sent % 2));
             assert_true(from.send(from.self, 2, &sent, 8, &letter, sizeof(letter)));
             sent++;
         }
@@ -98,12 +98,12 @@ static uint64_t run(const struct sim_faults *faults, uint64_t seed, int64_t *lon
             hash = (hash ^ (uint64_t)(clock_ns + number)) * UINT64_C(0x9e3779b97f4a7c15);
             to.pop(to.self, 2);
         }
-        next_ns = sim_links_next_ns(&links, 2);
+        next_ns = sim_channels_next_ns(&channels, 2);
     }
     assert_int_equal(n_arrived, N);
     assert_int_equal(n_again, report->n_twice);
     assert_int_equal(report->n_messages, N);
-    sim_links_close(&links);
+    sim_channels_close(&channels);
     return hash;
 }
 

@@ -1,0 +1,39 @@
+/* A bus on virtual time: what is sent arrives later, late, after being sent again, or twice.
+ *
+ * Order between two ends is kept, but for second copies. What is drawn depends on the seed and on
+ * the number of the message alone. */
+#pragma once
+#include "cluster/bus.h"
+#include "sim/faults.h"
+
+enum { SIM_CHANNELS_ENDS = 4 };
+struct sim_channels_fifo { /* of one way between two ends */
+    unsigned char *bytes;
+    size_t first, end, room; /* what waits is [first, end) */
+    int64_t last_due_ns;
+    int64_t cut_ns, cut_until_ns; /* the cut that comes next or goes on */
+    uint64_t n_cuts;
+};
+struct sim_channels {
+    struct sim_faults faults;
+    const int64_t *clock_ns;
+    uint64_t seed, n_sent;
+    struct sim_channels_end {
+        struct sim_channels *channels;
+        uint16_t address;
+        struct sim_channels_fifo *shown; /* whose first message was shown last */
+        struct sim_channels_fifo *first; /* whose first message arrives first, unless something */
+        bool is_stale;                   /* came or went since */
+        size_t n_waiting;                /* bytes on their way to it */
+        /* from each end, in order, and second copies */
+        struct sim_channels_fifo from[SIM_CHANNELS_ENDS], again[SIM_CHANNELS_ENDS];
+    } ends[SIM_CHANNELS_ENDS];
+    struct sim_faults_report *report;
+};
+/* report is counted on, and lent, as is the clock. */
+void sim_channels_open(struct sim_channels *channels, const struct sim_faults *faults,
+                       uint64_t seed, const int64_t *clock_ns, struct sim_faults_report *report);
+void sim_channels_close(struct sim_channels *channels);
+struct bus_port sim_channels_port(struct sim_channels *channels, uint16_t address);
+/* When the next message arrives at this end; TIME_NEVER: none is on its way. */
+int64_t sim_channels_next_ns(struct sim_channels *channels, uint16_t address);

@@ -147,6 +147,34 @@ static void advance_all(struct engine *e, const struct engine_flight *flight,
     }
 }
 
+/* A batch that begins with steady requests: they advance together, the rest one by one. */
+static void advance_steady(struct engine *e, const struct engine_flight *flight,
+                           const struct engine_exec_done *done)
+{
+    const struct batch *batch = &flight->batch;
+    engine_steady_advance(e, flight, done->n_steps);
+    for (int32_t i = 0; i < flight->n_steady && flight->n_steady < batch->n_items; i++)
+        e->n_new[i] = e->n_computed[i] = done->n_steps;
+    for (int32_t i = flight->n_steady; i < batch->n_items; i++) {
+        uint32_t slot = batch->items[i].slot;
+        advance(e, flight, i, done);
+        e->to_tell[e->n_to_tell++] = slot;
+        if (done->n_steps < flight->n_rounds)
+            kv_trim(e->kv, slot, e->requests[slot].n_computed);
+        e->requests[slot].batch = 0;
+    }
+}
+
+/* Both arrays of a batch in which all do the same, kept from batch to batch. */
+static void note_alike(struct engine *e, int32_t n_items, int32_t n_steps)
+{
+    int32_t n_there = n_steps == e->alike_steps ? e->n_alike : 0;
+    for (int32_t i = n_there; i < n_items; i++)
+        e->alike[i] = n_steps;
+    e->alike_steps = n_steps;
+    e->n_alike = max_i32(n_there, n_items);
+}
+
 /* The same in a simulator when every item decodes and nothing else happens to any of them. */
 static void advance_quietly(struct engine *e, const struct engine_flight *flight, int32_t n_steps)
 {
@@ -163,11 +191,6 @@ static void advance_quietly(struct engine *e, const struct engine_flight *flight
     }
     for (int32_t i = 0; i < n_items && n_steps < flight->n_rounds; i++)
         kv_trim(e->kv, items[i].slot, requests[items[i].slot].n_computed);
-    int32_t n_there = n_steps == e->alike_steps ? e->n_alike : 0;
-    for (int32_t i = n_there; i < n_items; i++)
-        e->alike[i] = n_steps;
-    e->alike_steps = n_steps;
-    e->n_alike = max_i32(n_there, n_items);
 }
 
 /* The policy hears of those that outran their prediction with this batch, before it is done. */
@@ -182,7 +205,7 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
         struct schedule_event event = { .what = SCHEDULE_EXCEEDED,
                                         .now_ns = e->view.now_ns,
                                         .slot = batch->items[i].slot };
-        e->options.policy->saw(e->policy_state, &e->view, &event);
+        engine_tell(e, &event);
     }
     e->has_exceeded = false;
 }
@@ -318,6 +341,8 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         engine_swap_commit(e, flight, done);
         return;
     }
+    if (done->is_failed)
+        engine_steady_pin(e, batch->service);
     bool tells_all = has_marked(e, batch) || done->is_failed;
     e->n_to_tell = 0;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {
@@ -325,13 +350,19 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         e->requests[batch->items[i].slot].batch = 0;
         ends(&e->own[batch->items[i].slot], SERVICE_RETURNED, SERVICE_CRASHED);
     }
-    bool is_quiet = done->n_steps < flight->n_quiet && !done->is_failed;
-    if (is_quiet)
+    int32_t n_steady = flight->n_steady;
+    bool is_quiet = n_steady == 0 && done->n_steps < flight->n_quiet && !done->is_failed;
+    if (n_steady > 0)
+        advance_steady(e, flight, done);
+    else if (is_quiet)
         advance_quietly(e, flight, done->n_steps);
     else if (!done->is_failed)
         advance_all(e, flight, done);
-    const int32_t *n_new = is_quiet ? e->alike : e->n_new;
-    const int32_t *n_computed = is_quiet ? e->alike : e->n_computed;
+    bool is_alike = is_quiet || (n_steady > 0 && n_steady == batch->n_items);
+    if (is_alike)
+        note_alike(e, batch->n_items, done->n_steps);
+    const int32_t *n_new = is_alike ? e->alike : e->n_new;
+    const int32_t *n_computed = is_alike ? e->alike : e->n_computed;
     e->stats[batch->service].n_batches += done->n_steps;
     e->stats[batch->service].n_batch_rows +=
         (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
@@ -344,6 +375,8 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     e->step_ns += done->end_ns - done->begin_ns;
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
         observe(e, flight, (done->end_ns - done->begin_ns) * 1000);
+    for (int32_t i = n_steady; i < batch->n_items && !is_alike; i++)
+        engine_steady_join(e, batch->items[i].slot);
     tell_exceeded(e, batch);
     struct schedule_event event = {
         .what = SCHEDULE_DONE,
@@ -354,9 +387,12 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         .n_computed = n_computed,
         .elapsed_ns = done->end_ns - done->begin_ns,
     };
-    e->options.policy->saw(e->policy_state, &e->view, &event);
+    engine_tell(e, &event);
     int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
     for (int32_t i = 0; i < n_to_tell; i++)
         end_or_say(e, tells_all ? batch->items[i].slot : e->to_tell[i]);
+    if (n_steady == 0)
+        engine_steady_build(e, batch->service);
     batch->n_items = 0;
+    flight->n_steady = 0;
 }

@@ -84,7 +84,7 @@ static void open_scratch(struct engine *e)
     size_t n_items = n_requests < LIMIT_BATCH_ITEMS ? n_requests : LIMIT_BATCH_ITEMS;
     struct batch_item *items = mem_take(LIMIT_BATCHES * n_items * sizeof(*items));
     for (size_t i = 0; i < LIMIT_BATCHES; i++)
-        e->flights[i].batch.items = items + i * n_items;
+        e->flights[i].items = items + i * n_items;
     e->needs = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->needs));
     e->budget = mem_take(sizeof(*e->budget));
     e->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_new));
@@ -171,6 +171,7 @@ struct engine *engine_open(const struct engine_options *options)
     const struct engine_exec_view view = { e->requests, e->bodies, e->kv };
     e->options.exec.attach(e->options.exec.self, &view);
     engine_swap_open(e);
+    engine_steady_open(e);
     engine_log_opened(e);
     return e;
 }
@@ -179,16 +180,16 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,         e->services,        e->queues,
-                            e->stats,         e->room_state,      e->running,
-                            e->requests,      e->own[0].logprobs, e->own,
-                            e->seen,          e->waiting_nodes,   e->deadline_nodes,
-                            e->free_slots,    e->backlog,         e->flights[0].batch.items,
-                            e->needs,         e->budget,          e->n_new,
-                            e->n_computed,    e->payload,         e->plan.batches,
-                            e->plan.preempts, e->plan.swaps,      e->plan.items,
-                            e->policy_state,  e->to_tell,         e->starts,
-                            e->alike };
+    void *const owned[] = {
+        e->specs,        e->services,      e->queues,           e->stats,
+        e->room_state,   e->running,       e->requests,         e->own[0].logprobs,
+        e->own,          e->seen,          e->waiting_nodes,    e->deadline_nodes,
+        e->free_slots,   e->backlog,       e->flights[0].items, e->needs,
+        e->budget,       e->n_new,         e->n_computed,       e->payload,
+        e->plan.batches, e->plan.preempts, e->plan.swaps,       e->plan.items,
+        e->policy_state, e->to_tell,       e->starts,           e->alike
+    };
+    engine_steady_close(e);
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
     map_free(&e->by_id);
@@ -288,7 +289,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     struct schedule_event event = { .what = SCHEDULE_ARRIVED,
                                     .now_ns = e->view.now_ns,
                                     .slot = slot };
-    e->options.policy->saw(e->policy_state, &e->view, &event);
+    engine_tell(e, &event);
     engine_step_cut(e, UNTIL_ARRIVAL);
     return true;
 }

@@ -47,7 +47,9 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
     struct perf_load load = { 0 };
     if (batch->pad_to > 0)
         return padded_load(batch);
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    load.n_decodes = batch->n_steady;
+    load.n_decode_context = batch->n_steady_context;
+    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *request = &requests[item->slot];
         int64_t n = min_i32(item->n_tokens, request->n_tokens - request->n_computed);

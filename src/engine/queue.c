@@ -4,10 +4,17 @@
 
 #include <string.h>
 
+void engine_tell(struct engine *e, const struct schedule_event *event)
+{
+    if (!e->options.policy->reads_late)
+        engine_steady_settle_all(e);
+    e->options.policy->saw(e->policy_state, &e->view, event);
+}
+
 static void tell_policy(struct engine *e, enum schedule_what what, uint32_t slot)
 {
     struct schedule_event event = { .what = what, .now_ns = e->view.now_ns, .slot = slot };
-    e->options.policy->saw(e->policy_state, &e->view, &event);
+    engine_tell(e, &event);
 }
 
 uint32_t engine_queue_take_slot(struct engine *e)
@@ -110,6 +117,7 @@ static void leave_running(struct engine *e, uint32_t slot)
     uint32_t *running = running_of(e, e->requests[slot].service);
     uint32_t i = 0;
     look(e, slot, false);
+    engine_steady_leave(e, slot);
     while (running[i] != slot)
         CHECK(++i < service->n_running);
     service->n_running--;
@@ -154,6 +162,7 @@ void engine_queue_preempt(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
     CHECK(slot < e->options.n_requests_max && r->batch == 0);
+    CHECK(!e->own[slot].is_steady || (e->steady_in_flight >> r->service & 1) == 0);
     CHECK(r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING);
     bool was_running = r->state == REQUEST_RUNNING;
     if (was_running) {
@@ -201,6 +210,7 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
     CHECK(r->batch == 0);
+    CHECK(!own->is_steady || (e->steady_in_flight >> r->service & 1) == 0);
     tell_policy(e, SCHEDULE_GONE, slot);
     if (r->state == REQUEST_RUNNING && why != SERVICE_CRASHED)
         engine_queue_publish(e, slot);
@@ -225,6 +235,8 @@ void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what wh
     struct engine_own *own = &e->own[slot];
     if (e->requests[slot].state == REQUEST_ENDED || own->ends_what != 0)
         return;
+    if (own->is_steady)
+        engine_steady_pin(e, e->requests[slot].service);
     if (e->requests[slot].batch == 0) {
         engine_queue_end(e, slot, what, why);
         return;

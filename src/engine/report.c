@@ -46,6 +46,7 @@ static void report_service(const struct engine *e, int service, struct service_r
 
 void engine_report(const struct engine *e, struct engine_report *report, int64_t now_ns)
 {
+    engine_steady_settle_all((struct engine *)(uintptr_t)e); /* nothing that is shown changes */
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;
@@ -67,6 +68,7 @@ void engine_policy_report(const struct engine *e, struct schedule_report *report
 {
     memset(report, 0, sizeof(*report));
     report->n_services = e->options.n_services;
+    engine_steady_settle_all((struct engine *)(uintptr_t)e);
     for (int service = 0; service < e->options.n_services; service++)
         report->services[service].n_units_used = e->view.kv->services[service].n_units;
     if (e->options.policy->report != NULL)
@@ -115,6 +117,7 @@ bool engine_is_sound(const struct engine *e)
 {
     uint32_t n_listed = 0, n_taken = 0, n_in_flight = 0, n_ended = 0, n_matched = 0;
     int n_flights = 0;
+    engine_steady_show((struct engine *)(uintptr_t)e);
     for (int service = 0; service < e->options.n_services; service++) {
         if (!is_service_sound(e, service))
             return false;
@@ -132,8 +135,10 @@ bool engine_is_sound(const struct engine *e)
             e->own[slot].holds_hit != (e->n_table_blocks[slot] > 0))
             return false;
     }
-    for (int i = 0; i < LIMIT_BATCHES; i++)
+    for (int i = 0; i < LIMIT_BATCHES; i++) {
         n_flights += e->flights[i].batch.n_items > 0;
+        n_in_flight += e->flights[i].batch.n_items > 0 ? (uint32_t)e->flights[i].n_steady : 0;
+    }
     return n_taken == n_listed + n_ended && n_ended <= e->n_backlog &&
            n_taken == e->options.n_requests_max - e->n_free_slots && n_taken == e->by_id.n &&
            n_in_flight == e->view.n_in_flight && n_flights == e->n_flights &&

@@ -35,6 +35,7 @@ struct engine_own {
     bool holds_hit;                  /* WAITING, and its table holds what a prefix hit gave */
     bool has_exceeded;               /* its prediction, with the batch that is being committed */
     bool has_deadline;               /* stands in the tree of deadlines */
+    bool is_steady;                  /* stands among its service's steady requests */
     uint8_t n_logprobs;              /* kept for its unsaid tokens */
     struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
 };
@@ -44,8 +45,10 @@ struct engine_seen { /* its service's counts as it began to run, and what came s
     int32_t n_swapped, n_early;
 };
 
-struct engine_flight {  /* a batch that runs */
-    struct batch batch; /* its items lie in memory of the flight; n_items = 0: not in use */
+struct engine_flight {        /* a batch that runs */
+    struct batch batch;       /* n_items = 0: not in use */
+    struct batch_item *items; /* memory for the batch's, unless they are the steady ones' alone */
+    int32_t n_steady;         /* of its items, the first so many: committed together (steady.c) */
     struct perf_load load;
     int n_rounds;
     int n_quiet; /* fewer rounds than these change nothing but every item's counts, all alike */
@@ -94,6 +97,9 @@ struct engine {
     struct engine_stats *stats;        /* (n_services) */
     uint32_t *running;                 /* (n_services, n_requests_max) */
     uint8_t *room_state;               /* (n_services) enum engine_room_state */
+    struct schedule_steady *steady;    /* (n_services); NULL: steps are looked at one by one */
+    int32_t n_steady_max;
+    uint64_t steady_in_flight; /* bit per service */
 
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
@@ -142,6 +148,9 @@ struct engine {
     int64_t n_steps, step_ns, n_refused;
 };
 
+/* The policy hears of it. */
+void engine_tell(struct engine *engine, const struct schedule_event *event);
+
 /* queue.c: a slot's way from state to state. The policy hears of each. */
 uint32_t engine_queue_take_slot(struct engine *engine); /* SCHEDULE_NONE: the table is full */
 void engine_queue_put_slot(struct engine *engine, uint32_t slot);
@@ -160,6 +169,26 @@ void engine_queue_end(struct engine *engine, uint32_t slot, enum service_what wh
 /* The same for a request that may be in flight: then its commit does it. */
 void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_what what,
                            enum service_why why);
+
+/* steady.c: decodes that are advanced together. All of these do nothing where that is not done. */
+void engine_steady_open(struct engine *engine);
+void engine_steady_close(struct engine *engine);
+/* Writes what is late into the records. */
+void engine_steady_settle(struct engine *engine, int service);
+void engine_steady_settle_all(struct engine *engine);
+void engine_steady_show(struct engine *engine); /* all, tables as they are in flight too */
+void engine_steady_join(struct engine *engine, uint32_t slot); /* if it only decodes from now on */
+void engine_steady_leave(struct engine *engine, uint32_t slot);
+void engine_steady_build(struct engine *engine, int service); /* whole again, if it can be */
+/* How many of the batch's items will be advanced together: all steady ones, or 0; then its items
+ * are steady no more. */
+int32_t engine_steady_part(struct engine *engine, const struct batch *batch, int n_rounds);
+void engine_steady_need(struct engine *engine, int service, int n_rounds); /* into needs */
+void engine_steady_take_off(struct engine *engine, const struct engine_flight *flight);
+/* Those in flight are on their own from now on: before anything is done to one of them. */
+void engine_steady_pin(struct engine *engine, int service);
+void engine_steady_advance(struct engine *engine, const struct engine_flight *flight,
+                           int32_t n_steps);
 
 /* say.c: events. */
 void engine_say(struct engine *engine, uint32_t slot); /* what it has to say, now or later */

@@ -8,6 +8,7 @@
 #include "engine/swap.h"
 
 #include "base/log.h"
+#include <string.h>
 
 #define STEP_VOIDS_MAX 4 /* plans in a row of which nothing could begin */
 #define STEP_VOID_NS   (10 * TIME_NS_PER_MS)
@@ -49,7 +50,9 @@ static int64_t blocks_lacking(const struct engine *e, const struct batch *batch,
 {
     int32_t block_tokens = kv_layout(e->kv, batch->service)->block_tokens;
     int64_t n = 0;
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    if (batch->n_steady > 0)
+        n = schedule_steady_blocks(&e->steady[batch->service], n_rounds);
+    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
         struct engine_progress progress = engine_exec_progress(r, item->n_tokens, n_rounds);
@@ -82,7 +85,9 @@ static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t la
 /* Rounds until one of them draws its last token, or may say its first. */
 static int rounds_to_finish(const struct engine *e, const struct batch *batch, int n_rounds)
 {
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    if (batch->n_steady > 0)
+        n_rounds = min_i32(n_rounds, schedule_steady_left(&e->steady[batch->service]));
+    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
         int n = r->n_tokens_max - r->n_tokens;
@@ -127,7 +132,7 @@ static inline int32_t survey_decode(const struct request *r, int32_t n_rounds, i
 static void survey(struct engine *e, struct engine_flight *flight, const struct batch *batch,
                    int n_rounds)
 {
-    struct batch_item *items = flight->batch.items;
+    struct batch_item *items = flight->items;
     struct request *requests = e->requests;
     const int32_t *n_table_blocks = e->n_table_blocks;
     int32_t block_tokens = kv_layout(e->kv, batch->service)->block_tokens, n_items = batch->n_items;
@@ -137,8 +142,9 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     uint32_t id = e->next_batch;
     uint16_t service = batch->service;
     bool is_decode = batch->pad_to == 0;
-    int n_needs = 0, n_starts = 0;
-    for (int32_t i = 0; i < n_items; i++) {
+    int32_t n_steady = flight->n_steady;
+    int n_needs = e->n_needs, n_starts = 0;
+    for (int32_t i = n_steady; i < n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         int32_t n_tokens = batch->items[i].n_tokens;
         struct request *r = &requests[slot];
@@ -166,16 +172,26 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
     e->n_needs = n_needs;
     e->n_starts = n_starts;
     flight->n_quiet = n_quiet;
+    flight->batch.n_steady_context = n_steady > 0 ? e->steady[service].n_tokens : 0;
+    n_context += flight->batch.n_steady_context;
     flight->batch.n_decode_context = is_decode && batch->pad_to == 0 ? n_context : 0;
 }
 
 static bool reserve(struct engine *e, struct engine_flight *flight, const struct batch *batch,
                     int n_rounds)
 {
+    int64_t n_blocks = 0;
+    e->n_needs = 0;
+    flight->n_steady = engine_steady_part(e, batch, n_rounds);
+    if (flight->n_steady > 0 && kv_is_counted(e->kv))
+        n_blocks = schedule_steady_blocks(&e->steady[batch->service], n_rounds);
+    else if (flight->n_steady > 0)
+        engine_steady_need(e, batch->service, n_rounds);
     survey(e, flight, batch, n_rounds);
-    if (e->n_needs == 0 || kv_reserve(e->kv, batch->service, e->needs, e->n_needs))
+    if (e->n_needs + n_blocks == 0 ||
+        kv_reserve_beside(e->kv, batch->service, e->needs, e->n_needs, n_blocks))
         return true;
-    for (int32_t i = 0; i < batch->n_items; i++)
+    for (int32_t i = flight->n_steady; i < batch->n_items; i++)
         e->requests[batch->items[i].slot].batch = 0;
     return false;
 }
@@ -194,11 +210,16 @@ struct engine_flight *engine_step_free_flight(struct engine *e)
 static const struct batch *take_off(struct engine *e, struct engine_flight *flight,
                                     const struct batch *batch, int n_rounds)
 {
-    struct batch_item *items = flight->batch.items;
     int64_t n_decode_context = flight->batch.n_decode_context;
+    int64_t n_steady_context = flight->batch.n_steady_context;
+    struct batch_item *steady = flight->n_steady > 0 ? e->steady[batch->service].items : NULL;
     flight->n_rounds = n_rounds;
     flight->batch = *batch;
-    flight->batch.items = items;
+    flight->batch.items = flight->n_steady == batch->n_items ? steady : flight->items;
+    if (flight->n_steady > 0 && flight->batch.items != steady)
+        memcpy(flight->items, steady, (size_t)flight->n_steady * sizeof(*steady));
+    flight->batch.n_steady = flight->n_steady;
+    flight->batch.n_steady_context = n_steady_context;
     flight->batch.n_decode_context = n_decode_context;
     flight->batch.id = e->next_batch;
     if (!e->options.is_virtual || e->options.trace != NULL) /* else nobody looks at it */
@@ -208,6 +229,8 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
         e->own[e->starts[i]].n_planned = 0;
         engine_queue_start(e, e->starts[i]);
     }
+    if (flight->n_steady > 0)
+        engine_steady_take_off(e, flight);
     e->n_flights++;
     e->view.n_in_flight += (uint32_t)batch->n_items;
     return &flight->batch;
@@ -216,7 +239,7 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
 static void tell_policy(struct engine *e, enum schedule_what what, const struct batch *batch)
 {
     struct schedule_event event = { .what = what, .now_ns = e->view.now_ns, .batch = batch };
-    e->options.policy->saw(e->policy_state, &e->view, &event);
+    engine_tell(e, &event);
 }
 
 static bool has_host(const struct engine *e, const struct batch *batch)
@@ -301,8 +324,10 @@ static void match_front(struct engine *e)
     }
 }
 
-static void verify(const struct engine *e, const struct schedule_plan *p)
+static void verify(struct engine *e, const struct schedule_plan *p)
 {
+    if (base_verify)
+        engine_steady_settle_all(e);
     const char *wrong = base_verify ? schedule_check(&e->view, p) : NULL;
     if (wrong != NULL)
         log_line(LOG_ERROR, "engine", "policy %s: %s", e->options.policy->name, wrong);
@@ -334,6 +359,8 @@ static void plan(struct engine *e)
         if (e->options.has_prefix_cache)
             match_front(e);
         e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
+        if (!e->options.policy->reads_late)
+            engine_steady_settle_all(e);
         e->options.policy->plan(e->policy_state, &e->view, p);
         engine_log_plan(e, p);
         if (e->options.planned != NULL && !e->options.planned(e->options.planned_self, p))
@@ -407,7 +434,7 @@ static int64_t next_wake_ns(const struct engine *e)
 static void fetch(const struct engine *e)
 {
     const struct batch *batch = &e->flights[0].batch;
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         __builtin_prefetch(&e->requests[batch->items[i].slot], 1);
         __builtin_prefetch(&e->n_table_blocks[batch->items[i].slot], 1);
     }

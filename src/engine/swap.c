@@ -30,8 +30,8 @@ static int32_t free_lane(const struct engine *e)
 static void start_flight(struct engine *e, struct engine_flight *flight, uint8_t kind,
                          uint16_t service, uint16_t lane)
 {
-    struct batch_item *items = flight->batch.items;
-    *flight = (struct engine_flight){ .n_rounds = 1 };
+    struct batch_item *items = flight->items;
+    *flight = (struct engine_flight){ .n_rounds = 1, .items = items };
     flight->batch = (struct batch){
         .id = e->next_batch, .service = service, .lane = lane, .kind = kind, .items = items
     };

@@ -196,6 +196,7 @@ const struct schedule_policy schedule_fcfs = {
     .open = open,
     .plan = plan,
     .saw = saw,
+    .reads_late = true,
 };
 const struct schedule_policy schedule_fcfs_temporal = {
     .name = "temporal",
@@ -204,4 +205,5 @@ const struct schedule_policy schedule_fcfs_temporal = {
     .open = open_temporal,
     .plan = plan,
     .saw = saw,
+    .reads_late = true,
 };

@@ -10,6 +10,7 @@
 #include "core/request.h"
 #include "kv/kv.h"
 #include "predict/perf.h"
+#include "schedule/steady.h"
 #include "schedule/thresholds.h"
 
 #define SCHEDULE_NONE UINT32_MAX /* no slot */
@@ -30,6 +31,7 @@ struct schedule_service {
                                SCHEDULE_NONE = none */
     uint32_t n_waiting, n_running;
     const uint32_t *running;            /* (n_running) slots, no particular order but stable */
+    const struct schedule_steady *steady; /* of the running ones those that only decode; or NULL */
     struct perf perf;                   /* as corrected online */
     int64_t solo_ns, solo_deviation_ns; /* L-hat and sigma of its requests (ALGORITHMS D-1) */
     double rate_per_s;                  /* EWMA of arrivals */
@@ -57,6 +59,8 @@ struct schedule_view {
     const int32_t *n_table_blocks; /* by slot: blocks in its table */
     const bool *lane_is_busy;      /* (n_lanes) */
     uint32_t n_in_flight;          /* requests in flight: their commit will free something */
+    void (*settle)(void *self, int service); /* schedule_settle; NULL: no record is ever late */
+    void *settle_self;
 };
 enum schedule_until { UNTIL_ARRIVAL = 1, UNTIL_FINISH = 2, UNTIL_SHORTAGE = 4, UNTIL_TIME = 8 };
 struct schedule_plan { /* arrays lie in the step's scratch, sized LIMIT_BATCHES, LIMIT_BATCH_ITEMS
@@ -119,6 +123,9 @@ struct schedule_policy {
                    struct schedule_report *report); /* NULL: nothing to tell */
     int n_lanes_wanted; /* equal shares of the device beside lane 0 that it plans for; 0 = none */
     bool pads_batches;  /* its batches may have pad_to: the executor needs room for pads */
+    /* Records of steady requests (steady.h) may be late when it is called: it settles what it reads
+     * of them. What schedule/fill reads, fill settles. */
+    bool reads_late;
 };
 /* The room's table, by name. NULL when there is none. */
 const struct schedule_policy *schedule_find(const char *name);
@@ -138,6 +145,20 @@ static inline bool schedule_lane_is_free(const struct schedule_view *view, int32
         if (view->lane_is_busy[i] && (view->lanes[lane].conflicts >> i & 1) != 0)
             return false;
     return true;
+}
+/* The service's steady requests when they are all of its decodes; NULL: look at each. */
+static inline const struct schedule_steady *schedule_steady_of(const struct schedule_view *view,
+                                                               int service)
+{
+    const struct schedule_steady *steady = view->services[service].steady;
+    return steady != NULL && steady->is_whole ? steady : NULL;
+}
+/* Brings the records of the service's steady requests up to date. */
+static inline void schedule_settle(const struct schedule_view *view, int service)
+{
+    const struct schedule_steady *steady = view->services[service].steady;
+    if (steady != NULL && steady->is_late)
+        view->settle(view->settle_self, service);
 }
 /* Known tokens that the device or the host pool does not hold: what a batch may compute. Blocks of
  * a request that was swapped out come back with its next batch, as part of it. */

@@ -64,4 +64,5 @@ const struct schedule_policy schedule_rr = {
     .open = open,
     .plan = plan,
     .saw = saw,
+    .reads_late = true,
 };

@@ -207,6 +207,8 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
     int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
     int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
+    for (int i = 0; i < fill->view->n_services; i++)
+        schedule_settle(fill->view, i);
     if (fill->order->nth_last != NULL && preempt_known(fill, search, n_blocks))
         return plan->n_preempts > 0;
     plan->n_preempts = 0;

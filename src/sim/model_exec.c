@@ -42,7 +42,8 @@ struct sim_model_exec {
     int n_lanes;
     int64_t busy_ps;
     int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
-    int32_t *ones;  /* (LIMIT_BATCH_ITEMS) of a step of decodes */
+    int32_t *alike; /* (LIMIT_BATCH_ITEMS) of decodes that all go on: n_alike times alike_rounds */
+    int32_t n_alike, alike_rounds;
     struct lane lanes[];
 };
 
@@ -63,7 +64,9 @@ static struct perf_load load_of_round(const struct sim_model_exec *x, const stru
         return (struct perf_load){ .n_decodes = n,
                                    .n_decode_context = (int64_t)n * (batch->pad_to + round) };
     }
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    load.n_decodes = batch->n_steady;
+    load.n_decode_context = batch->n_steady_context + (int64_t)batch->n_steady * round;
+    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &x->requests[item->slot];
         struct engine_progress before = { 0 };
@@ -373,6 +376,17 @@ static struct lane *first_lane(struct sim_model_exec *x)
     return first;
 }
 
+/* Each of n_items drew n_rounds tokens. */
+static const int32_t *draw_alike(struct sim_model_exec *x, int32_t n_items, int32_t n_rounds)
+{
+    if (x->alike_rounds != n_rounds)
+        x->n_alike = 0;
+    for (; x->n_alike < n_items; x->n_alike++)
+        x->alike[x->n_alike] = n_rounds;
+    x->alike_rounds = n_rounds;
+    return x->alike;
+}
+
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct sim_model_exec *x = self;
@@ -390,11 +404,14 @@ static bool poll(void *self, struct engine_exec_done *done)
         .n_new = x->n_new,
     };
     x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
-    if (batch->n_decode_context > 0 && lane->n_rounds == 1) {
-        done->n_new = x->ones;
+    bool is_steady = batch->n_steady > 0 && batch->n_steady == batch->n_items;
+    if (is_steady || (batch->n_decode_context > 0 && lane->n_rounds == 1)) {
+        done->n_new = draw_alike(x, batch->n_items, lane->n_rounds);
         return true;
     }
-    for (int32_t i = 0; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
+    for (int32_t i = 0; i < batch->n_steady; i++)
+        x->n_new[i] = lane->n_rounds;
+    for (int32_t i = batch->n_steady; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
         const struct batch_item *item = &batch->items[i];
         x->n_new[i] =
             engine_exec_progress(&x->requests[item->slot], item->n_tokens, lane->n_rounds).n_new;
@@ -424,9 +441,7 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     x->clock_ns = clock_ns;
     x->copy_bytes_per_s = INT64_C(4) << 30;
     x->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->n_new));
-    x->ones = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->ones));
-    for (int i = 0; i < LIMIT_BATCH_ITEMS; i++)
-        x->ones[i] = 1;
+    x->alike = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->alike));
     for (int i = 0; i < n_lanes; i++) {
         x->lanes[i].end_ps = -1000000; /* long over, and not at the first instant */
         x->lanes[i].share = 1;
@@ -461,7 +476,7 @@ void sim_model_exec_close(struct sim_model_exec *x)
 {
     mem_give(x->device);
     mem_give(x->n_new);
-    mem_give(x->ones);
+    mem_give(x->alike);
     mem_give(x);
 }
 

@@ -1,0 +1,375 @@
+/* Steady requests: running ones of a simulated engine that do nothing but decode.
+ *
+ * See schedule/steady.h. A service's set is whole or it is nothing: a request joins when the batch
+ * that ended its prompt commits, and leaves when it ends or gives way. A batch that holds the whole
+ * set at its beginning commits in one go; whatever the set was not made for (a cancel in flight, a
+ * batch of some of them) settles it and takes the ordinary way, after which it is built again.
+ *
+ * In a pool that names its blocks the tables are always right; in one that counts they are late as
+ * the records are, while the pool's own counts are not. */
+#include "engine/state.h"
+
+#include "base/mem.h"
+#include "kv/kv.h"
+#include <string.h>
+
+enum { STEADY_ROUNDS_MAX = 1 << 30 };
+
+/* Nobody looks at single steps of such an engine: no tokens, log, trace or other lanes. */
+static bool is_possible(const struct engine *e)
+{
+    const struct engine_options *o = &e->options;
+    bool is_simple = o->is_virtual && o->says_little && o->trace == NULL && o->log == NULL &&
+                     o->planned == NULL && o->n_lanes == 1 && e->bodies == NULL &&
+                     o->swap_bytes == 0 && !o->policy->pads_batches;
+    for (int i = 0; i < o->n_services; i++)
+        is_simple &= kv_layout(e->kv, i)->block_tokens <= STEADY_BLOCK_TOKENS_MAX;
+    return is_simple;
+}
+
+static void settle(void *self, int service)
+{
+    engine_steady_settle(self, service);
+}
+
+void engine_steady_open(struct engine *e)
+{
+    uint32_t n_max = e->options.n_requests_max;
+    e->n_steady_max = n_max < LIMIT_BATCH_ITEMS ? (int32_t)n_max : LIMIT_BATCH_ITEMS;
+    e->view.settle = settle;
+    e->view.settle_self = e;
+    if (!is_possible(e))
+        return;
+    size_t n = (size_t)e->n_steady_max, n_services = (size_t)e->options.n_services;
+    e->steady = mem_take(n_services * sizeof(*e->steady));
+    for (size_t i = 0; i < n_services; i++) {
+        struct schedule_steady *s = &e->steady[i];
+        *s = (struct schedule_steady){ .is_whole = true,
+                                       .block_tokens = kv_layout(e->kv, (int)i)->block_tokens };
+        s->first_end = s->first_exceed = INT32_MAX;
+        s->items = mem_take(n * sizeof(*s->items));
+        s->known = mem_take(n * sizeof(*s->known));
+        s->ends = mem_take(n * sizeof(*s->ends));
+        s->exceeds = mem_take(n * sizeof(*s->exceeds));
+        e->services[i].steady = s;
+    }
+}
+
+void engine_steady_close(struct engine *e)
+{
+    for (int i = 0; i < e->options.n_services && e->steady != NULL; i++) {
+        mem_give(e->steady[i].items);
+        mem_give(e->steady[i].known);
+        mem_give(e->steady[i].ends);
+        mem_give(e->steady[i].exceeds);
+    }
+    mem_give(e->steady);
+}
+
+/* ---- The records. ---- */
+
+static void settle_one(struct engine *e, const struct schedule_steady *s, int service, int32_t i)
+{
+    uint32_t slot = s->items[i].slot;
+    struct request *r = &e->requests[slot];
+    r->n_tokens = s->known[i] + s->n_rounds;
+    r->n_computed = r->n_tokens - 1;
+    r->served_ns = max_i64(r->served_ns, s->served_ns);
+    if (kv_is_counted(e->kv))
+        kv_name(e->kv, service, slot, kv_blocks_for(r->n_computed + s->n_ahead, s->block_tokens));
+}
+
+void engine_steady_settle(struct engine *e, int service)
+{
+    struct schedule_steady *s = e->steady != NULL ? &e->steady[service] : NULL;
+    if (s == NULL || !s->is_late)
+        return;
+    for (int32_t i = 0; i < s->n; i++)
+        settle_one(e, s, service, i);
+    s->is_late = false;
+}
+
+void engine_steady_settle_all(struct engine *e)
+{
+    for (int i = 0; i < e->options.n_services && e->steady != NULL; i++)
+        engine_steady_settle(e, i);
+}
+
+void engine_steady_show(struct engine *e)
+{
+    for (int i = 0; i < e->options.n_services && e->steady != NULL; i++)
+        e->steady[i].is_late = true; /* tables may be late by the blocks of what is in flight */
+    engine_steady_settle_all(e);
+}
+
+/* The round's phase in which the member needs its next block. */
+static int32_t crossing_of(const struct schedule_steady *s, int32_t i)
+{
+    int32_t bt = s->block_tokens, before = (s->known[i] + s->n_rounds - 1) % bt;
+    return (s->phase + (before == 0 ? 0 : bt - before)) % bt;
+}
+
+static int32_t least(const int32_t *values, int32_t n)
+{
+    int32_t first = INT32_MAX;
+    for (int32_t i = 0; i < n; i++)
+        first = values[i] < first ? values[i] : first;
+    return first;
+}
+
+static void forget(struct engine *e, struct schedule_steady *s)
+{
+    for (int32_t i = 0; i < s->n; i++)
+        e->own[s->items[i].slot].is_steady = false;
+    memset(s->n_crossing, 0, sizeof(s->n_crossing));
+    s->n = s->n_rounds = s->phase = s->n_ahead = 0;
+    s->n_tokens = 0;
+    s->first_end = s->first_exceed = INT32_MAX;
+    s->is_whole = s->is_late = false;
+}
+
+void engine_steady_dissolve(struct engine *e, int service)
+{
+    engine_steady_settle(e, service);
+    forget(e, &e->steady[service]);
+}
+
+/* ---- Coming and going. ---- */
+
+/* A token a round until it ends, and blocks for no more than it computed. */
+static bool is_steady(const struct engine *e, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens;
+    return r->state == REQUEST_RUNNING && r->n_tokens - r->n_computed == 1 && r->n_lease == 0 &&
+           r->kind == REQUEST_GENERATE && r->n_tokens > r->n_prompt && r->n_host == 0 &&
+           r->n_tokens < r->n_tokens_max && r->batch == 0 && e->own[slot].ends_what == 0 &&
+           e->n_table_blocks[slot] == kv_blocks_for(r->n_computed, block_tokens);
+}
+
+/* Where in the set it belongs: behind those that stand before it in `running`. */
+static int32_t place_of(const struct engine *e, const struct schedule_steady *s, uint32_t slot)
+{
+    const struct schedule_service *service = &e->services[e->requests[slot].service];
+    int32_t at = s->n;
+    for (uint32_t i = service->n_running; at > 0 && service->running[i - 1] != slot; i--)
+        at -= e->own[service->running[i - 1]].is_steady;
+    return at;
+}
+
+static void open_gap(int32_t *values, int32_t at, int32_t n)
+{
+    memmove(values + at + 1, values + at, (size_t)(n - at) * sizeof(*values));
+}
+
+static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, int32_t at)
+{
+    const struct request *r = &e->requests[slot];
+    int32_t n_beyond = r->n_prompt + r->n_predicted - r->n_tokens;
+    bool exceeds = r->n_predicted > 0 && n_beyond >= 0;
+    open_gap(s->known, at, s->n);
+    open_gap(s->ends, at, s->n);
+    open_gap(s->exceeds, at, s->n);
+    memmove(s->items + at + 1, s->items + at, (size_t)(s->n - at) * sizeof(*s->items));
+    s->items[at] = (struct batch_item){ slot, 1, 0 };
+    s->known[at] = r->n_tokens - s->n_rounds;
+    s->ends[at] = s->n_rounds + r->n_tokens_max - r->n_tokens;
+    s->exceeds[at] = exceeds ? s->n_rounds + n_beyond + 1 : INT32_MAX;
+    s->first_end = min_i32(s->first_end, s->ends[at]);
+    s->first_exceed = min_i32(s->first_exceed, s->exceeds[at]);
+    s->n_crossing[crossing_of(s, at)]++;
+    s->n_tokens += r->n_tokens;
+    s->n++;
+    e->own[slot].is_steady = true;
+}
+
+void engine_steady_join(struct engine *e, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    struct schedule_steady *s = e->steady != NULL ? &e->steady[r->service] : NULL;
+    if (s == NULL || !s->is_whole || e->own[slot].is_steady || r->state != REQUEST_RUNNING ||
+        r->n_tokens - r->n_computed != 1 || e->own[slot].ends_what != 0)
+        return;
+    if ((e->steady_in_flight >> r->service & 1) != 0)
+        engine_steady_pin(e, r->service);
+    else if (!is_steady(e, slot) || s->n == e->n_steady_max)
+        engine_steady_dissolve(e, r->service);
+    else
+        insert(e, s, slot, place_of(e, s, slot));
+}
+
+static void close_gap(int32_t *values, int32_t at, int32_t n)
+{
+    memmove(values + at, values + at + 1, (size_t)(n - at - 1) * sizeof(*values));
+}
+
+void engine_steady_leave(struct engine *e, uint32_t slot)
+{
+    int service = e->requests[slot].service;
+    if (!e->own[slot].is_steady)
+        return;
+    struct schedule_steady *s = &e->steady[service];
+    int32_t at = 0;
+    while (s->items[at].slot != slot)
+        CHECK(++at < s->n);
+    settle_one(e, s, service, at);
+    s->n_crossing[crossing_of(s, at)]--;
+    s->n_tokens -= s->known[at] + s->n_rounds;
+    bool was_end = s->ends[at] == s->first_end, was_exceed = s->exceeds[at] == s->first_exceed;
+    close_gap(s->known, at, s->n);
+    close_gap(s->ends, at, s->n);
+    close_gap(s->exceeds, at, s->n);
+    memmove(s->items + at, s->items + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->items));
+    s->n--;
+    if (was_end)
+        s->first_end = least(s->ends, s->n);
+    if (was_exceed)
+        s->first_exceed = least(s->exceeds, s->n);
+    e->own[slot].is_steady = false;
+}
+
+/* All decodes of the service, if each is steady. */
+void engine_steady_build(struct engine *e, int service)
+{
+    struct schedule_steady *s = e->steady != NULL ? &e->steady[service] : NULL;
+    const struct schedule_service *shown = &e->services[service];
+    if (s == NULL || s->is_whole)
+        return;
+    forget(e, s);
+    for (uint32_t i = 0; i < shown->n_running; i++) {
+        const struct request *r = &e->requests[shown->running[i]];
+        if (r->n_tokens - r->n_computed != 1)
+            continue;
+        if (!is_steady(e, shown->running[i]) || s->n == e->n_steady_max) {
+            forget(e, s);
+            return;
+        }
+        insert(e, s, shown->running[i], s->n);
+    }
+    s->is_whole = true;
+}
+
+/* ---- In flight. ---- */
+
+int32_t engine_steady_part(struct engine *e, const struct batch *batch, int n_rounds)
+{
+    struct schedule_steady *s = e->steady != NULL ? &e->steady[batch->service] : NULL;
+    if (s == NULL || s->n == 0)
+        return 0;
+    if (batch->n_steady > 0) {
+        CHECK(batch->n_steady == s->n && batch->n_items >= s->n);
+        VERIFY(memcmp(batch->items, s->items, (size_t)s->n * sizeof(*s->items)) == 0);
+        if (n_rounds <= schedule_steady_left(s))
+            return s->n;
+        engine_steady_dissolve(e, batch->service);
+        return 0;
+    }
+    for (int32_t i = 0; i < batch->n_items; i++)
+        if (e->own[batch->items[i].slot].is_steady) {
+            engine_steady_dissolve(e, batch->service);
+            return 0;
+        }
+    return 0;
+}
+
+void engine_steady_take_off(struct engine *e, const struct engine_flight *flight)
+{
+    int service = flight->batch.service;
+    e->steady[service].n_ahead = flight->n_rounds;
+    e->steady_in_flight |= UINT64_C(1) << service;
+}
+
+/* Who needs blocks for n_rounds rounds, in a pool that names them. */
+void engine_steady_need(struct engine *e, int service, int n_rounds)
+{
+    const struct schedule_steady *s = &e->steady[service];
+    for (int32_t i = 0; i < s->n; i++) {
+        int32_t n_computed = s->known[i] + s->n_rounds - 1;
+        int32_t n_beyond = n_computed % s->block_tokens;
+        if (n_beyond == 0 || n_beyond + n_rounds > s->block_tokens)
+            e->needs[e->n_needs++] = (struct kv_need){ s->items[i].slot, n_computed + n_rounds,
+                                                       n_rounds > 1 ? n_computed + 1 : 0 };
+    }
+}
+
+void engine_steady_pin(struct engine *e, int service)
+{
+    struct schedule_steady *s = e->steady != NULL ? &e->steady[service] : NULL;
+    for (int k = 0; k < LIMIT_BATCHES && s != NULL && s->n > 0; k++) {
+        struct engine_flight *flight = &e->flights[k];
+        struct batch *batch = &flight->batch;
+        if (batch->n_items == 0 || batch->service != service || flight->n_steady == 0)
+            continue;
+        memcpy(flight->items, s->items, (size_t)s->n * sizeof(*s->items));
+        batch->items = flight->items;
+        for (int32_t i = 0; i < s->n; i++) {
+            settle_one(e, s, service, i);
+            e->requests[s->items[i].slot].batch = batch->id;
+        }
+        e->steady_in_flight &= ~(UINT64_C(1) << service);
+        flight->n_steady = batch->n_steady = flight->n_quiet = 0;
+        forget(e, s);
+        return;
+    }
+}
+
+/* Numbers that grow for ever are set back before they are too large. */
+static void set_back(struct schedule_steady *s)
+{
+    int32_t n = s->n_rounds;
+    for (int32_t i = 0; i < s->n; i++) {
+        s->known[i] += n;
+        s->ends[i] -= n;
+        s->exceeds[i] -= s->exceeds[i] == INT32_MAX ? 0 : n;
+    }
+    s->first_end = least(s->ends, s->n);
+    s->first_exceed = least(s->exceeds, s->n);
+    s->n_rounds = 0;
+}
+
+/* Gives back the blocks of rounds that were not done. */
+static void trim(struct engine *e, int service, int32_t n_rounds, int32_t n_steps)
+{
+    struct schedule_steady *s = &e->steady[service];
+    if (kv_is_counted(e->kv))
+        kv_put_unnamed(e->kv, service,
+                       schedule_steady_blocks(s, n_rounds) - schedule_steady_blocks(s, n_steps));
+    for (int32_t i = 0; i < s->n && !kv_is_counted(e->kv); i++)
+        kv_trim(e->kv, s->items[i].slot, s->known[i] + s->n_rounds - 1 + n_steps);
+}
+
+void engine_steady_advance(struct engine *e, const struct engine_flight *flight, int32_t n_steps)
+{
+    int service = flight->batch.service;
+    struct schedule_steady *s = &e->steady[service];
+    CHECK(s->n == flight->n_steady && n_steps <= schedule_steady_left(s));
+    e->steady_in_flight &= ~(UINT64_C(1) << service);
+    s->n_ahead = 0;
+    if (n_steps < flight->n_rounds)
+        trim(e, service, flight->n_rounds, n_steps);
+    s->n_rounds += n_steps;
+    s->phase = (s->phase + n_steps) % s->block_tokens;
+    s->n_tokens += (int64_t)n_steps * s->n;
+    s->served_ns = e->view.now_ns;
+    s->is_late = true;
+    if (s->n_rounds >= min_i32(s->first_end, s->first_exceed)) {
+        for (int32_t i = 0; i < s->n; i++) {
+            struct engine_own *own = &e->own[s->items[i].slot];
+            if (s->exceeds[i] <= s->n_rounds) {
+                own->has_exceeded = e->has_exceeded = true;
+                s->exceeds[i] = INT32_MAX;
+            }
+            if (s->ends[i] > s->n_rounds)
+                continue;
+            settle_one(e, s, service, i);
+            if (own->ends_what == 0) {
+                own->ends_what = SERVICE_ENDED;
+                own->ends_why = SERVICE_LENGTH;
+            }
+            e->to_tell[e->n_to_tell++] = s->items[i].slot;
+        }
+        s->first_exceed = least(s->exceeds, s->n);
+    }
+    if (s->n_rounds > STEADY_ROUNDS_MAX)
+        set_back(s);
+}

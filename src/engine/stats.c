@@ -65,14 +65,21 @@ void engine_stats_tick(struct engine *e, int64_t now_ns)
     /* After a long sleep the rates are as good as zero: no need to walk through every second. */
     if (now_ns - e->next_tick_ns > 1000 * TIME_NS_PER_S)
         e->next_tick_ns = now_ns - 1000 * TIME_NS_PER_S;
-    for (; e->next_tick_ns <= now_ns; e->next_tick_ns += TIME_NS_PER_S) {
-        for (int service = 0; service < e->options.n_services; service++) {
-            struct engine_stats *stats = &e->stats[service];
-            double weight = 1.0 / (double)min_i64(++stats->n_ticks, STATS_RATE_TICKS);
-            stats->rate_per_s += weight * ((double)stats->n_arrived_tick - stats->rate_per_s);
-            stats->n_arrived_tick = 0;
-            e->services[service].rate_per_s = stats->rate_per_s;
+    if (now_ns < e->next_tick_ns)
+        return; /* nearly always */
+    int64_t n_ticks = (now_ns - e->next_tick_ns) / TIME_NS_PER_S + 1;
+    e->next_tick_ns += n_ticks * TIME_NS_PER_S;
+    for (int service = 0; service < e->options.n_services; service++) {
+        struct engine_stats *stats = &e->stats[service];
+        double rate = stats->rate_per_s, n_arrived = (double)stats->n_arrived_tick;
+        for (int64_t i = 0; i < n_ticks; i++) {
+            bool is_full = stats->n_ticks >= STATS_RATE_TICKS; /* spares a division */
+            double weight = is_full ? 1.0 / STATS_RATE_TICKS : 1.0 / (double)++stats->n_ticks;
+            rate += weight * (n_arrived - rate);
+            n_arrived = 0;
         }
+        stats->n_arrived_tick = 0;
+        e->services[service].rate_per_s = stats->rate_per_s = rate;
     }
 }
 

@@ -45,8 +45,12 @@ void route_pick_set(struct route_pick *pick, int32_t engine, uint64_t mask, int6
         uint32_t left = pick->winners[2 * at], right = pick->winners[2 * at + 1];
         bool is_left =
             right_mask == 0 || (left_mask != 0 && pick->loads[left] <= pick->loads[right]);
+        uint32_t winner = is_left ? left : right;
+        if (pick->masks[at] == (left_mask | right_mask) && pick->winners[at] == winner &&
+            winner != (uint32_t)engine)
+            return; /* nothing that is seen from above has changed */
         pick->masks[at] = left_mask | right_mask;
-        pick->winners[at] = is_left ? left : right;
+        pick->winners[at] = winner;
     }
 }
 

@@ -30,11 +30,11 @@ struct schedule_service {
     uint32_t first_waiting; /* waiting requests in order of arrival (priority first): request.next;
                                SCHEDULE_NONE = none */
     uint32_t n_waiting, n_running;
-    const uint32_t *running;            /* (n_running) slots, no particular order but stable */
+    const uint32_t *running;              /* (n_running) slots, no particular order but stable */
     const struct schedule_steady *steady; /* of the running ones those that only decode; or NULL */
-    struct perf perf;                   /* as corrected online */
-    int64_t solo_ns, solo_deviation_ns; /* L-hat and sigma of its requests (ALGORITHMS D-1) */
-    double rate_per_s;                  /* EWMA of arrivals */
+    struct perf perf;                     /* as corrected online */
+    int64_t solo_ns, solo_deviation_ns;   /* L-hat and sigma of its requests (ALGORITHMS D-1) */
+    double rate_per_s;                    /* EWMA of arrivals */
     double n_prompt_mean, n_output_mean;
     int64_t tpot_ns;            /* target per token, 0 = none */
     int64_t kv_bytes_per_token; /* as allocated; 0 = unknown */

@@ -29,7 +29,7 @@ struct schedule_steady {
     int64_t served_ns;
     int32_t n_ahead; /* rounds in flight, whose blocks are taken */
     int32_t block_tokens;
-    int32_t phase;                             /* n_rounds modulo block_tokens */
+    int32_t phase;                               /* n_rounds modulo block_tokens */
     int32_t n_crossing[STEADY_BLOCK_TOKENS_MAX]; /* by phase: who needs a block in such a round */
 };
 

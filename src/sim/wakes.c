@@ -28,10 +28,14 @@ void sim_wakes_free(struct sim_wakes *wakes)
 void sim_wakes_set(struct sim_wakes *wakes, uint32_t index, int64_t wake_ns)
 {
     CHECK(index < wakes->n);
+    if (wakes->wake_ns[index] == wake_ns)
+        return;
     wakes->wake_ns[index] = wake_ns;
     for (uint32_t at = (wakes->n_leaves + index) / 2; at > 0; at /= 2) {
         uint32_t left = wakes->winner[2 * at], right = wakes->winner[2 * at + 1];
-        bool is_left = wakes->wake_ns[left] <= wakes->wake_ns[right];
-        wakes->winner[at] = is_left ? left : right;
+        uint32_t winner = wakes->wake_ns[left] <= wakes->wake_ns[right] ? left : right;
+        if (winner == wakes->winner[at] && winner != index)
+            return; /* who wins here has not changed, and nor has his time */
+        wakes->winner[at] = winner;
     }
 }

@@ -10,7 +10,7 @@
 
 extern bool base_verify; /* true: VERIFY is evaluated */
 
-__attribute__((cold)) _Noreturn void base_check_failed(const char *file, int line, const char *cond);
+_Noreturn void base_check_failed(const char *file, int line, const char *cond);
 
 #define CHECK(cond) ((cond) ? (void)0 : base_check_failed(__FILE__, __LINE__, #cond))
 #define VERIFY(cond)                                                                               \

@@ -1,6 +1,7 @@
 /* What a batch that ended changes: counters advance, stop rules are tested, blocks and slots of
  * what ended are free again. */
 #include "engine/state.h"
+#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include "metrics/trace.h"
@@ -205,7 +206,7 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
         struct schedule_event event = { .what = SCHEDULE_EXCEEDED,
                                         .now_ns = e->view.now_ns,
                                         .slot = batch->items[i].slot };
-        engine_tell(e, &event);
+        engine_queue_tell(e, &event);
     }
     e->has_exceeded = false;
 }
@@ -387,7 +388,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         .n_computed = n_computed,
         .elapsed_ns = done->end_ns - done->begin_ns,
     };
-    engine_tell(e, &event);
+    engine_queue_tell(e, &event);
     int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
     for (int32_t i = 0; i < n_to_tell; i++)
         end_or_say(e, tells_all ? batch->items[i].slot : e->to_tell[i]);

@@ -2,6 +2,7 @@
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
 #include "engine/state.h"
+#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include "base/mem.h"
@@ -289,7 +290,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     struct schedule_event event = { .what = SCHEDULE_ARRIVED,
                                     .now_ns = e->view.now_ns,
                                     .slot = slot };
-    engine_tell(e, &event);
+    engine_queue_tell(e, &event);
     engine_step_cut(e, UNTIL_ARRIVAL);
     return true;
 }

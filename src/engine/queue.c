@@ -1,10 +1,11 @@
 /* The ways of a request through an engine: slots, waiting lists, running arrays. See state.h. */
 #include "engine/state.h"
+#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include <string.h>
 
-void engine_tell(struct engine *e, const struct schedule_event *event)
+void engine_queue_tell(struct engine *e, const struct schedule_event *event)
 {
     if (!e->options.policy->reads_late)
         engine_steady_settle_all(e);
@@ -14,7 +15,7 @@ void engine_tell(struct engine *e, const struct schedule_event *event)
 static void tell_policy(struct engine *e, enum schedule_what what, uint32_t slot)
 {
     struct schedule_event event = { .what = what, .now_ns = e->view.now_ns, .slot = slot };
-    engine_tell(e, &event);
+    engine_queue_tell(e, &event);
 }
 
 uint32_t engine_queue_take_slot(struct engine *e)

@@ -1,5 +1,6 @@
 /* What an engine tells of itself, and whether all of it agrees. */
 #include "engine/state.h"
+#include "engine/steady.h"
 
 #include <string.h>
 

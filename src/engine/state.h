@@ -149,7 +149,7 @@ struct engine {
 };
 
 /* The policy hears of it. */
-void engine_tell(struct engine *engine, const struct schedule_event *event);
+void engine_queue_tell(struct engine *engine, const struct schedule_event *event);
 
 /* queue.c: a slot's way from state to state. The policy hears of each. */
 uint32_t engine_queue_take_slot(struct engine *engine); /* SCHEDULE_NONE: the table is full */
@@ -169,26 +169,6 @@ void engine_queue_end(struct engine *engine, uint32_t slot, enum service_what wh
 /* The same for a request that may be in flight: then its commit does it. */
 void engine_queue_end_soon(struct engine *engine, uint32_t slot, enum service_what what,
                            enum service_why why);
-
-/* steady.c: decodes that are advanced together. All of these do nothing where that is not done. */
-void engine_steady_open(struct engine *engine);
-void engine_steady_close(struct engine *engine);
-/* Writes what is late into the records. */
-void engine_steady_settle(struct engine *engine, int service);
-void engine_steady_settle_all(struct engine *engine);
-void engine_steady_show(struct engine *engine); /* all, tables as they are in flight too */
-void engine_steady_join(struct engine *engine, uint32_t slot); /* if it only decodes from now on */
-void engine_steady_leave(struct engine *engine, uint32_t slot);
-void engine_steady_build(struct engine *engine, int service); /* whole again, if it can be */
-/* How many of the batch's items will be advanced together: all steady ones, or 0; then its items
- * are steady no more. */
-int32_t engine_steady_part(struct engine *engine, const struct batch *batch, int n_rounds);
-void engine_steady_need(struct engine *engine, int service, int n_rounds); /* into needs */
-void engine_steady_take_off(struct engine *engine, const struct engine_flight *flight);
-/* Those in flight are on their own from now on: before anything is done to one of them. */
-void engine_steady_pin(struct engine *engine, int service);
-void engine_steady_advance(struct engine *engine, const struct engine_flight *flight,
-                           int32_t n_steps);
 
 /* say.c: events. */
 void engine_say(struct engine *engine, uint32_t slot); /* what it has to say, now or later */

@@ -7,7 +7,7 @@
  *
  * In a pool that names its blocks the tables are always right; in one that counts they are late as
  * the records are, while the pool's own counts are not. */
-#include "engine/state.h"
+#include "engine/steady.h"
 
 #include "base/mem.h"
 #include "kv/kv.h"

@@ -5,6 +5,7 @@
  * is asked again at once. Batches of one lane go to the executor in one begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
 #include "engine/state.h"
+#include "engine/steady.h"
 #include "engine/swap.h"
 
 #include "base/log.h"
@@ -239,7 +240,7 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
 static void tell_policy(struct engine *e, enum schedule_what what, const struct batch *batch)
 {
     struct schedule_event event = { .what = what, .now_ns = e->view.now_ns, .batch = batch };
-    engine_tell(e, &event);
+    engine_queue_tell(e, &event);
 }
 
 static bool has_host(const struct engine *e, const struct batch *batch)

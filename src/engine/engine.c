@@ -1,6 +1,7 @@
 /* The engine's face: opening, mail, control. The iteration is in step.c, what ends in commit.c.
  *
  * All memory is taken here at open, sized by the options; nothing is allocated afterwards. */
+#include "engine/room.h"
 #include "engine/state.h"
 #include "engine/steady.h"
 #include "engine/swap.h"

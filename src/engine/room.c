@@ -6,7 +6,7 @@
  *
  * While a model is WANTED the pool shrinks as requests leave; who holds a closing unit is preempted
  * and computes again elsewhere. The pool grows back by whatever nobody has booked or wants. */
-#include "engine/state.h"
+#include "engine/room.h"
 #include "engine/steady.h"
 
 static int64_t sum_wanted(const struct engine *e)

@@ -194,16 +194,3 @@ void engine_stats_arrived(struct engine *engine, const struct request *request);
 void engine_stats_finished(struct engine *engine, const struct request *request);
 void engine_stats_tick(struct engine *engine, int64_t now_ns); /* rates, once a second */
 int64_t engine_stats_remaining_ns(const struct engine *engine, int service);
-
-/* room.c: models come and go. */
-bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
-                      int64_t activation_bytes, struct engine_room *room);
-/* Goes on shrinking for whoever wants room, when what holds the units is not in flight; grows again
- * by what was left over when they all have theirs or gave up. */
-void engine_room_press(struct engine *engine);
-void engine_room_open(struct engine *engine, int service, const struct perf *perf);
-bool engine_room_close(struct engine *engine, int service);
-/* Could this request run, were the pool empty? */
-bool engine_room_fits(const struct engine *engine, const struct request *request);
-/* Would the pool hold it if no other model's weights had taken from it? */
-bool engine_room_may_fit(const struct engine *engine, const struct request *request);

@@ -4,6 +4,7 @@
  * blocks or none (kv_reserve); a refused one does not void its neighbours. A plan of preempts only
  * is asked again at once. Batches of one lane go to the executor in one begin; a hold (n_rounds >
  * 1) goes on until its rounds are done or something cuts it. */
+#include "engine/room.h"
 #include "engine/state.h"
 #include "engine/steady.h"
 #include "engine/swap.h"

@@ -1,0 +1,15 @@
+/* Models come and go in an engine. For the files of this room alone. */
+#pragma once
+#include "engine/state.h"
+
+bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
+                      int64_t activation_bytes, struct engine_room *room);
+/* Goes on shrinking for whoever wants room, when what holds the units is not in flight; grows again
+ * by what was left over when they all have theirs or gave up. */
+void engine_room_press(struct engine *engine);
+void engine_room_open(struct engine *engine, int service, const struct perf *perf);
+bool engine_room_close(struct engine *engine, int service);
+/* Could this request run, were the pool empty? */
+bool engine_room_fits(const struct engine *engine, const struct request *request);
+/* Would the pool hold it if no other model's weights had taken from it? */
+bool engine_room_may_fit(const struct engine *engine, const struct request *request);

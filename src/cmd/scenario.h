@@ -37,6 +37,7 @@ struct scenario_group { /* equal engines */
     const char *device;
     int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
     struct flags_texts services;
+    struct flags_texts scale; /* "k5=0.1": the group grows and shrinks, up to count; none: not */
 };
 struct scenario_node { /* equal machines of a cluster, for `shoal plan` */
     int64_t count, n_devices;

@@ -185,6 +185,10 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         status = fault_set(fault, STATUS_TOO_LARGE,
                            "--bus is one machine of at most %d engines, here are %d", LIMIT_ENGINES,
                            options.n_engines);
+    for (int g = 0; g < s->n_groups && options.faults != NULL && status == STATUS_OK; g++)
+        if (s->groups[g].scale.n > 0)
+            status = fault_set(fault, STATUS_UNSUPPORTED,
+                               "--bus is one machine: its engines do not come and go (scale)");
     if (status != STATUS_OK)
         return status;
     for (int32_t i = 0; i < options.n_services; i++)

@@ -14,6 +14,12 @@ static double busy_of(const struct sim_case *c)
     return span_s > 0 ? (double)c->report.busy_ps * 1e-12 / (span_s * lanes) : 0;
 }
 
+/* That were there, in the mean over the run. */
+static double devices_of(const struct sim_case *c)
+{
+    return c->report.end_ns > 0 ? (double)c->report.device_ns / (double)c->report.end_ns : 0;
+}
+
 struct work { /* of all services: what counters say, and records can't */
     double batch_size, static_size, static_early; /* requests of a batch; part of static ones */
     int64_t n_swapped;
@@ -52,6 +58,9 @@ static void print_work(const struct sim_case *c, struct str *out)
                    ? (double)c->scores[c->set.n_services].n_tokens / (double)c->report.n_rounds
                    : 0,
                (long long)c->report.n_held_max);
+    if (c->report.n_started + c->report.n_stopped > 0)
+        str_printf(out, "workers started %lld, stopped %lld; devices %.4g in the mean\n",
+                   (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
     if (c->report.n_static_batches > 0)
         str_printf(out, "static batches %lld of %.4g requests, %.2f%% came back early\n",
                    (long long)c->report.n_static_batches, work.static_size,
@@ -95,6 +104,9 @@ static void work_json(const struct sim_case *c, struct json_out *json)
         bool is_there;
     } figures[] = {
         { "busy_share", busy_of(c), true },
+        { "devices_mean", devices_of(c), true },
+        { "workers_started", (double)c->report.n_started, true },
+        { "workers_stopped", (double)c->report.n_stopped, true },
         { "batch_size", work.batch_size, true },
         { "static_batch_size", work.static_size, c->report.n_static_batches > 0 },
         { "static_early_returns", work.static_early, c->report.n_static_batches > 0 },

@@ -216,6 +216,7 @@ static void add_engines(struct sim_world *world, int64_t count, int group, uint6
             .bytes_per_s = device->bytes_per_s * (double)n_devices,
             .perfs = world->perfs[group],
             .truths = world->truths,
+            .scale = world->is_scaled[group] ? &world->scales[group] : NULL,
         };
     world->n_devices += count * n_devices;
     world->flops_per_s += device->flops_per_s * (double)(count * n_devices);
@@ -248,6 +249,12 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         if (status != STATUS_OK)
             return status;
         mask = group->services.n > 0 ? mask : all;
+        scale_config_init(&world->scales[g]);
+        world->is_scaled[g] = group->scale.n > 0;
+        for (int i = 0; i < group->scale.n && status == STATUS_OK; i++)
+            status = scale_config_set(&world->scales[g], group->scale.at[i], fault);
+        if (status != STATUS_OK)
+            return status;
         int64_t memory =
             group->memory_bytes > 0 ? group->memory_bytes : device->memory_bytes * group->tp;
         memory = (int64_t)((double)memory * scenario->memory_part);

@@ -4,6 +4,7 @@
 #include "cmd/scenario.h"
 #include "metrics/score.h"
 #include "predict/costs.h"
+#include "place/scale.h"
 #include "predict/points.h"
 #include "sim/sim.h"
 
@@ -22,6 +23,8 @@ struct sim_world {
     int32_t n_engines, n_groups;
     struct perf (*perfs)[LIMIT_SERVICES]; /* by group */
     int64_t group_devices[SCENARIO_GROUPS_MAX];
+    struct scale_config scales[SCENARIO_GROUPS_MAX]; /* of the groups that have one */
+    bool is_scaled[SCENARIO_GROUPS_MAX];
     int64_t n_devices; /* of all engines; what they can compute and read together: */
     double flops_per_s, bytes_per_s;
 };

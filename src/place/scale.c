@@ -2,6 +2,7 @@
 #include "place/scale.h"
 
 #include "base/num.h"
+#include "base/settings.h"
 
 #define S INT64_C(1000000000)
 
@@ -13,6 +14,35 @@ void scale_config_init(struct scale_config *config)
                                      .down_ns = 60 * S,
                                      .n_min = 1,
                                      .cold_start_ns = 20 * S };
+}
+
+#define ROW(name, field, kind, min, max)                                                           \
+    {                                                                                              \
+        name, SETTINGS_##kind, offsetof(struct scale_config, field), min, max, NULL                \
+    }
+static const struct settings_row rows[] = {
+    ROW("k5", line.k5, NUMBER, 0, 1e6),
+    ROW("c5", line.c5, NUMBER, -1e6, 1e6),
+    ROW("rate_min", line.rate_min, NUMBER, 0, 1e9),
+    ROW("bin_ns", bin_ns, MILLISECONDS, 1, 1e9),
+    ROW("drift", drift, NUMBER, 0, 10),
+    ROW("threshold", threshold, NUMBER, 0, 1e3),
+    ROW("down_ns", down_ns, MILLISECONDS, 0, 1e9),
+    ROW("n_min", n_min, COUNT, 1, 65535),
+    ROW("n_max", n_max, COUNT, 0, 65535),
+    ROW("cold_start_ns", cold_start_ns, MILLISECONDS, 0, 1e9),
+    ROW("switch_ns", switch_ns, MILLISECONDS, 0, 1e9),
+    ROW("headroom", headroom, NUMBER, 0, 10),
+};
+#undef ROW
+
+enum status scale_config_set(struct scale_config *config, const char *text, struct fault *fault)
+{
+    const struct settings_row *row = settings_find(rows, COUNT_OF(rows), text);
+    if (row != NULL)
+        return settings_set(config, row, text, fault);
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "\"%.80s\" is no setting of a pool's scale; one is \"k5=0.1\"", text);
 }
 
 /* ---- CUSUM. ---- */

@@ -29,6 +29,10 @@ struct scale_config {
     double headroom; /* the rate is planned for (1 + headroom) times: 0 */
 };
 void scale_config_init(struct scale_config *config); /* the defaults named above, cold start 20 s */
+/* Sets one field by its name: "k5=0.1", "c5=1", "rate_min=2", "cold_start_ns=20000" (those in ns
+ * take milliseconds). */
+enum status scale_config_set(struct scale_config *config, const char *text,
+                             struct fault *fault) MUST_USE;
 
 /* ---- The change detector by itself. ---- */
 

@@ -344,6 +344,7 @@ void sim_bus_run(const struct sim_options *options, struct sim_report *report)
         check_end(bus);
     sim->clock_ns = sim->is_cut ? sim->clock_ns : end_ns;
     sim_report_unfinished(sim);
+    sim_scaled_end(sim);
     for (int32_t e = 0; e < options->n_engines; e++)
         sim_engines_count(sim, e);
     for (int32_t s = 0; s < options->n_services && options->predictor != NULL; s++)

@@ -100,12 +100,22 @@ void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_
 {
     struct sim_client *client = &sim->clients[index];
     uint16_t engine = what == ROUTE_RETURNED ? client->engine : 0;
-    if (what == ROUTE_RETURNED)
+    if (what == ROUTE_RETURNED) {
         sim->door.engines[engine].n_sent--;
+        sim_scaled_left(sim, engine);
+    } else {
+        sim_scaled_arrived(sim, sim->door.requests[index].service);
+    }
     client->engine = SIM_NO_ENGINE;
     route_held_add(&sim->door.held, index);
     tell(sim, &(struct route_event){ .what = what, .engine = engine, .why = why, .slot = index });
     sim->report->n_held_max = max_i64(sim->report->n_held_max, sim->door.held.n);
+    sim->door.is_dirty = true;
+}
+
+void sim_door_changed(struct sim *sim, uint16_t engine)
+{
+    tell(sim, &(struct route_event){ .what = ROUTE_ENGINE, .engine = engine });
     sim->door.is_dirty = true;
 }
 
@@ -126,6 +136,7 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
     service->n_output_mean += rate * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
     service->n_prompt_mean += rate * ((double)r->n_prompt - service->n_prompt_mean);
     sim->door.engines[engine].n_sent--;
+    sim_scaled_left(sim, engine);
     tell(sim,
          &(struct route_event){ .what = ROUTE_ENDED, .engine = engine, .why = why, .slot = index });
     sim->door.is_dirty = true;

@@ -147,6 +147,10 @@ void sim_report_print(const struct sim_report *report, const struct sim_options 
                (long long)report->n_rounds,
                (double)report->busy_ps * 1e-12 / (end_s * options->n_engines * options->n_lanes),
                (long long)report->n_held_max, (unsigned long long)report->hash);
+    if (report->n_started + report->n_stopped > 0)
+        str_printf(out, "workers started %lld, stopped %lld; devices %.9g in the mean\n",
+                   (long long)report->n_started, (long long)report->n_stopped,
+                   (double)report->device_ns * 1e-9 / end_s);
     for (int32_t i = 0; i < report->n_services; i++)
         print_service(&report->services[i], options->services[i].name, out);
 }

@@ -45,6 +45,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     for (uint32_t i = sim->n_clients_max; i-- > 0;)
         sim->free_clients[sim->n_free_clients++] = i;
     sim_door_open(sim);
+    sim_scaled_open(sim);
     sim_lengths_open(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
@@ -60,6 +61,7 @@ static void sim_close(struct sim *sim)
     mem_give(sim->asks);
     mem_give(sim->body);
     sim_door_close(sim);
+    sim_scaled_close(sim);
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
@@ -244,8 +246,10 @@ static bool advance(struct sim *sim)
         next = (struct sim_event){ .time_ns = sim->ask.arrived_ns, .kind = SIM_ARRIVAL };
     if (sim->door.wake_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = sim->door.wake_ns, .kind = SIM_ROUTE };
-    if (next.time_ns == TIME_NEVER)
-        return false;
+    if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0)
+        return false; /* no worker that comes would find what the others left */
+    if (sim->scaled.wake_ns < next.time_ns)
+        next = (struct sim_event){ .time_ns = sim->scaled.wake_ns, .kind = SIM_SCALE };
     if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
         sim->clock_ns = sim->options->until_ns;
         sim->is_cut = true;
@@ -261,6 +265,8 @@ static bool advance(struct sim *sim)
         cancel(sim, next.what);
     } else if (next.kind == SIM_ROUTE) {
         sim_door_send(sim);
+    } else if (next.kind == SIM_SCALE) {
+        sim_scaled_tick(sim);
     } else {
         step(sim, &sim->engines[engine]);
     }
@@ -279,6 +285,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
     sim_report_unfinished(&sim);
+    sim_scaled_end(&sim);
     for (int32_t i = 0; i < options->n_engines; i++)
         sim_engines_count(&sim, i);
     for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)

@@ -17,6 +17,7 @@
 
 struct engine_log;
 struct metrics_trace;
+struct scale_config;
 struct sim_service {
     const char *name;
     struct perf perf; /* what its engines believe at start, and the truth unless there is one: */
@@ -33,6 +34,9 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
     /* (n_services) the truth on this engine where step_ps is not NULL; NULL = perfs */
     const struct perf_truth *truths;
+    /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
+     * always there. */
+    const struct scale_config *scale;
 };
 struct sim_options {
     int32_t n_engines; /* at most 65,535 */
@@ -85,9 +89,11 @@ struct sim_service_report {
 struct sim_report {
     const char *policy, *router;
     uint64_t seed, n_requests;
-    int64_t end_ns;                                           /* when the last request was over */
-    int64_t n_rounds, busy_ps;                                /* batches computed, lane time */
-    int64_t n_held_max;                                       /* at the door */
+    int64_t end_ns;               /* when the last request was over */
+    int64_t n_rounds, busy_ps;    /* batches computed, lane time */
+    int64_t n_held_max;           /* at the door */
+    int64_t device_ns;            /* that engines were there, by device */
+    int64_t n_started, n_stopped; /* workers of scaled pools */
     int64_t n_static_batches, n_static_seats, n_static_early; /* as in core/report.h */
     uint64_t hash; /* of every request's record: why, first token, end, tokens */
     int32_t n_services;

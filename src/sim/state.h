@@ -5,6 +5,7 @@
 #include "route/held.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
+#include "sim/scaled.h"
 #include "sim/sim.h"
 #include "sim/wakes.h"
 
@@ -60,6 +61,7 @@ struct sim {
     uint32_t *free_clients;
     uint32_t n_free_clients, n_clients_max;
     struct sim_door door;
+    struct sim_scaled scaled;
     bool is_cut; /* ended by until_ns */
     uint64_t n_over;
 };
@@ -86,7 +88,8 @@ void sim_door_open(struct sim *sim);
 void sim_door_close(struct sim *sim);
 /* A live client's request waits at the door: it has arrived, or come back from its engine. */
 void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_t why);
-void sim_door_gone(struct sim *sim, uint32_t index); /* it was held, and ends */
+void sim_door_gone(struct sim *sim, uint32_t index);     /* it was held, and ends */
+void sim_door_changed(struct sim *sim, uint16_t engine); /* it was opened or closed */
 /* It ended at its engine: said while its request still stands. */
 void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 /* Asks the router and sends what it chose. */

@@ -240,6 +240,28 @@ def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
 
 
 @test
+def sim_scales_pools(shoal, models):
+    """Two hours by ServeGen's clock: workers come and go, each request is served, and devices are saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        pages = []
+        for scale in ("", ", scale: [k5=0.5, c5=1, cold_start_ns=20000]"):
+            path = os.path.join(folder, "s.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("workload: servegen:rate=4,service=s\nduration: 2h\ncontext: 131072\n"
+                        "services:\n  s: {model: llama-2-13b}\n"
+                        "engines:\n  - {count: 8, device: h100, services: s%s}\n" % scale)
+            pages.append(as_json(shoal, path, "--seed", "3"))
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("workload: servegen:rate=4,service=s\nengines:\n  - {count: 8, scale: [k6=1]}\n")
+        assert "k6=1" in sim(shoal, path, wants=1)
+    still, scaled = pages
+    assert still["completed"] == scaled["completed"] > 10000
+    assert still["workers_started"] == still["workers_stopped"] == 0 and abs(still["devices_mean"] - 8) < 0.01
+    assert scaled["workers_stopped"] > 0 and scaled["devices_mean"] < 6
+    assert scaled["slo_attainment"] > still["slo_attainment"] - 0.02
+
+
+@test
 def sim_says_what_is_wrong(shoal, models):
     for args, sentence in (([], "no --workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),

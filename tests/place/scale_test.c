@@ -124,6 +124,25 @@ static void test_bounds_and_idleness(void **state)
     assert_int_equal(tick(&scale, &config, 1000000, 0, 2).n_wanted, 2); /* many bins at once */
 }
 
+static void test_settings_by_name(void **state)
+{
+    (void)state;
+    struct scale_config config;
+    struct fault fault;
+    scale_config_init(&config);
+    assert_int_equal(scale_config_set(&config, "k5=0.25", &fault), STATUS_OK);
+    assert_int_equal(scale_config_set(&config, "c5=-1", &fault), STATUS_OK);
+    assert_int_equal(scale_config_set(&config, "cold_start_ns=1500", &fault), STATUS_OK);
+    assert_int_equal(scale_config_set(&config, "n_min=3", &fault), STATUS_OK);
+    assert_true(config.line.k5 == 0.25 && config.line.c5 == -1);
+    assert_int_equal(config.cold_start_ns, 1500000000);
+    assert_int_equal(config.n_min, 3);
+    assert_int_equal(scale_config_set(&config, "k5=-1", &fault), STATUS_BAD_INPUT);
+    assert_int_equal(scale_config_set(&config, "n_min=0", &fault), STATUS_BAD_INPUT);
+    assert_int_equal(scale_config_set(&config, "workers=3", &fault), STATUS_BAD_INPUT);
+    assert_int_equal(config.n_min, 3);
+}
+
 static void test_the_emptiest_goes(void **state)
 {
     (void)state;
@@ -142,6 +161,7 @@ int main(void)
         cmocka_unit_test(test_up_at_once_down_when_it_lasts),
         cmocka_unit_test(test_a_switch_has_to_pay),
         cmocka_unit_test(test_bounds_and_idleness),
+        cmocka_unit_test(test_settings_by_name),
         cmocka_unit_test(test_the_emptiest_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

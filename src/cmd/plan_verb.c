@@ -20,6 +20,7 @@ struct plan_ask { /* the command line */
     struct scenario scenario;
     const char *planners, *out;
     int64_t window_ns;
+    double effort;
     bool has_no_price;
     const char *layers, *links; /* a model whose layers are planned, in the place of a workload */
     int64_t n_batch, n_tokens;
@@ -125,6 +126,9 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
                                     "how long to plan on: 5,000 requests, or half of them all",
                                     NULL };
     rows[n++] = (struct flags_row){
+        "effort", "X", FLAGS_F64, &ask->effort, 0, 1000, "times the usual time of searches: 1", NULL
+    };
+    rows[n++] = (struct flags_row){
         "out", "FILE", FLAGS_TEXT, &ask->out, 0, 0, "write the plan as a scenario for `shoal sim`",
         NULL
     };
@@ -170,7 +174,7 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
         return false;
     bool has_workload = ask->scenario.workload.n > 0 || n_plain > 1;
     pile_free(&ask->scenario.pile);
-    *ask = (struct plan_ask){ 0 };
+    *ask = (struct plan_ask){ .effort = 1 };
     scenario_init(&ask->scenario);
     enum status status = is_file(plain[0]) ? scenario_read(&ask->scenario, plain[0], &fault)
                                            : plan_problem_cluster(&ask->scenario, plain[0], &fault);
@@ -254,6 +258,7 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
     const struct place_desk desk = { .problem = problem,
                                      .judge = &judge,
                                      .pile = &run->pile,
+                                     .effort = run->ask->effort,
                                      .seed = (uint64_t)run->ask->scenario.seed,
                                      .progress = is_seen ? show : NULL };
     struct fault fault;
@@ -379,7 +384,7 @@ static bool tell(const struct plan_run *run, const struct plan_report *report, b
 /* Plans with each of the planners named; false when one is not known. */
 static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 {
-    const char *list = run->ask->planners != NULL ? run->ask->planners : "even";
+    const char *list = run->ask->planners != NULL ? run->ask->planners : "default";
     for (const char *at = list; *at != '\0';) {
         char name[32];
         size_t n = strcspn(at, ",");

@@ -28,6 +28,9 @@ struct place_judge {
      * place_check are a bug of who asks. The same plans and window have the same scores. */
     void (*score)(void *self, const struct place_plan *const *plans, int n,
                   const struct place_window *window, struct place_score *scores);
+    /* How much it has done so far, in a unit of its own (steps of engines): the same for the same
+     * questions, so that a search may be bounded by it and still answer the same twice. */
+    int64_t (*work)(const void *self);
 };
 /* Above 0: a is better than b; 0: neither is. */
 int place_judge_compare(const struct place_score *a, const struct place_score *b);

@@ -10,6 +10,10 @@ struct place_desk {
     const struct place_judge *judge; /* may cost seconds a call; the same for all planners */
     struct pile *pile;               /* lives as long as the plan */
     uint64_t seed;
+    double effort; /* 1: searches that are bounded take their usual time; 2: twice as much */
+    /* Where to leave the next best plan that it knows, finished; it stays empty where a planner
+     * knows one alone. NULL: nobody asks. */
+    struct place_plan *second;
     /* Hears how far a long search is, of how many; may be NULL. */
     void (*progress)(void *self, const char *planner, int64_t n_done, int64_t n);
     void *progress_self;

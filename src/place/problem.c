@@ -105,6 +105,27 @@ static void measure_lengths(struct place_problem *problem)
     }
 }
 
+/* Requests come in order of arrival, so a span's are counted as it passes. */
+static void measure_dispersion(struct place_problem *problem)
+{
+    const struct place_window *window = &problem->window;
+    for (int32_t i = 0; i < problem->n_services; i++) {
+        struct place_service *s = &problem->services[i];
+        int64_t span_ns = (int64_t)(1e9 * (s->solo_s < 0.2 ? 1 : 5 * s->solo_s)), at = -1, n = 0;
+        double n_spans = (double)(window->span_ns / span_ns + 1), squares = 0;
+        double mean = (double)s->n_requests / n_spans;
+        for (int32_t k = 0; k < window->n; k++) {
+            if (window->requests[k].service != i)
+                continue;
+            int64_t span = window->requests[k].arrived_ns / span_ns;
+            squares += span == at ? (double)(2 * n + 1) : 1; /* n^2 to (n + 1)^2 */
+            n = span == at ? n + 1 : 1;
+            at = span;
+        }
+        s->dispersion = mean > 0 ? (squares / n_spans - mean * mean) / mean : 1;
+    }
+}
+
 void place_problem_measure(struct place_problem *problem)
 {
     const struct place_window *window = &problem->window;
@@ -125,4 +146,5 @@ void place_problem_measure(struct place_problem *problem)
         if (s->n_requests == 0)
             s->solo_s = (double)place_problem_solo_ns(problem, &usual) * 1e-9;
     }
+    measure_dispersion(problem);
 }

@@ -240,6 +240,7 @@ static void simulate(struct job *job)
         options.take_self = job;
         sim_run(&options, &report);
         CHECK(report.wrong == NULL);
+        part->n_steps = report.n_steps;
         sim_report_free(&report);
         sim_workload_free(workload);
         sim_trace_free(&trace);
@@ -440,6 +441,7 @@ static void score(void *self, const struct place_plan *const *plans, int n,
     run_jobs(judge, jobs, n_jobs);
     for (int32_t i = 0; i < n_jobs; i++) {
         judge->work.n_requests += jobs[i].n;
+        judge->work.n_steps += jobs[i].part->n_steps;
         judge->n_latencies += jobs[i].n;
     }
     struct sum sum = { .services = mem_take(n_services * sizeof(*sum.services)),
@@ -459,7 +461,13 @@ static void score(void *self, const struct place_plan *const *plans, int n,
     mem_give(n_parts);
 }
 
+static int64_t work_so_far(const void *self)
+{
+    const struct sim_judge *judge = self;
+    return judge->work.n_steps;
+}
+
 struct place_judge sim_judge_face(struct sim_judge *judge)
 {
-    return (struct place_judge){ judge, score };
+    return (struct place_judge){ judge, score, work_so_far };
 }

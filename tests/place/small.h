@@ -94,7 +94,7 @@ static inline void small_plan(struct small *small, const struct place_planner *p
                               const struct place_judge *judge, struct place_plan *plan)
 {
     struct fault fault = { "" };
-    const struct place_desk desk = { &small->problem, judge, &small->pile, 1, NULL, NULL };
+    const struct place_desk desk = { &small->problem, judge, &small->pile, 1, 0.1, NULL, NULL, NULL };
     place_plan_init(plan, &small->problem, &small->pile);
     planner->plan(&desk, plan);
     enum status status = place_check(&small->problem, plan,

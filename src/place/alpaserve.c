@@ -1,0 +1,55 @@
+/* AlpaServe's placement, its fast greedy search (ALGORITHMS.md 6.3).
+ *
+ * Every group size 2^k, equal groups, the remainder of a node in smaller powers of two. One copy at
+ * a time: simulate; models in the order of their requests that are not in time, groups in the order
+ * of the requests that they serve, ascending; the first pair that fits, until nothing does. Worth
+ * is the goodput, less a little of the mean latency, plus a little for copies. Simulated are our
+ * engines and policies, where AlpaServe has first come, first served on pipelines; our groups are
+ * split by tensors alone. */
+#include "place/planners.h"
+#include "place/walk.h"
+
+static double need(const struct place_walk *walk, int32_t service)
+{
+    const struct place_service_score *score = &walk->score.services[service];
+    return (double)(score->n - score->n_met);
+}
+
+/* Requests in time: of each member's, the part of one copy. */
+static double load(const struct place_walk *walk, const struct place_group *group)
+{
+    double n = 0;
+    for (int32_t m = 0; m < group->n_members; m++) {
+        int32_t s = group->members[m].service;
+        n += (double)walk->score.services[s].n_met / place_plan_copies(&walk->plan, s);
+    }
+    return n;
+}
+
+static double worth(const struct place_score *score, int32_t n_copies)
+{
+    return score->attainment - score->latency_s / 1e4 + n_copies / 1e6;
+}
+
+static int compare(const struct place_score *a, int32_t n_a, const struct place_score *b,
+                   int32_t n_b)
+{
+    double x = worth(a, n_a), y = worth(b, n_b);
+    return (x > y) - (x < y);
+}
+
+static void plan(const struct place_desk *desk, struct place_plan *plan)
+{
+    static const struct place_walk_rule rule = {
+        "alpaserve", 0, false, false, need, load, compare
+    };
+    place_walk(desk, &rule, plan);
+}
+
+const struct place_planner place_alpaserve = {
+    .name = "alpaserve",
+    .source = "AlpaServe's fast greedy search",
+    .summary = "equal groups, a copy at a time to who misses most, by goodput",
+    .is_judging = true,
+    .plan = plan,
+};

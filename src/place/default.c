@@ -1,0 +1,174 @@
+/* The default planner: mesh groups by arithmetic, the best few by simulation, the best of them
+ * bettered by simulation (ALGORITHMS.md 9.1, 9.2).
+ *
+ * Screen: for every degree the nodes are cut as SeaLLM cuts them, and services are laid on them one
+ * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again at
+ * every other degree, one node after the other, and filled again; what the estimate likes better
+ * stays. Judge: all of these, and `even`. Climb: place_improve from the best on. */
+#include "place/board.h"
+#include "place/ground.h"
+#include "place/improve.h"
+#include "place/planners.h"
+
+enum { STARTS_MAX = PLACE_DEGREES + 4, JUDGED = 4, BEAM_NODES = 8 };
+/* Of the judge, in the climb: half a second of two cores for 32 devices. */
+static const double work_per_device = 20000;
+struct start {
+    struct place_plan plan;
+    struct place_score score;
+    double cost;
+};
+struct screen {
+    const struct place_desk *desk;
+    const struct place_problem *problem;
+    struct place_board board;
+    struct start starts[STARTS_MAX];
+    int32_t n;
+};
+
+static struct start *add_start(struct screen *screen)
+{
+    struct start *start = &screen->starts[screen->n++];
+    size_t n = (size_t)screen->problem->n_services;
+    place_plan_init(&start->plan, screen->problem, screen->desk->pile);
+    start->score.services = pile_take(screen->desk->pile, n * sizeof(*start->score.services));
+    return start;
+}
+
+static void fill(struct screen *screen, struct start *start)
+{
+    place_board_show(&screen->board, &start->plan);
+    place_board_fill(&screen->board, screen->desk->pile);
+    start->cost = screen->board.cost;
+}
+
+static void cut_equally(struct screen *screen)
+{
+    int32_t most = place_ground_degree_max(screen->problem);
+    for (int32_t n = 1; n <= most; n *= 2) {
+        struct start *start = add_start(screen);
+        (void)place_ground_cut(&start->plan, screen->problem, n, screen->board.n_members_max,
+                               screen->desk->pile);
+        fill(screen, start);
+    }
+    struct start *even = add_start(screen);
+    place_even.plan(screen->desk, &even->plan);
+    even->plan.n_refused = 0;
+    fill(screen, even);
+}
+
+/* The plan with one node cut into groups of n, filled again. */
+static void recut(const struct screen *screen, const struct place_plan *from, int32_t node,
+                  int32_t n, struct place_plan *to)
+{
+    const struct place_node *of = &screen->problem->nodes[node];
+    to->n_groups = 0;
+    for (int32_t g = 0; g < from->n_groups; g++)
+        if (from->groups[g].node != node)
+            to->groups[to->n_groups++] = from->groups[g];
+    for (int32_t at = 0, size = n; at < of->n_devices; at += size) {
+        while (at + size > of->n_devices)
+            size /= 2;
+        (void)place_plan_add_group(to, screen->problem, of->first_device + at, size);
+    }
+}
+
+/* Nodes cut otherwise while that is cheaper. Nodes of one plan that look alike need not all be
+ * tried: at most BEAM_NODES of them, evenly apart. */
+static void vary(struct screen *screen, const struct start *from)
+{
+    struct start *best = add_start(screen), trial;
+    int32_t n_nodes = screen->problem->n_nodes;
+    place_plan_init(&trial.plan, screen->problem, screen->desk->pile);
+    place_plan_copy(&best->plan, &from->plan);
+    best->cost = from->cost;
+    for (int32_t k = 0; k < min_i32(n_nodes, BEAM_NODES); k++) {
+        int32_t node = (int32_t)((int64_t)k * n_nodes / min_i32(n_nodes, BEAM_NODES));
+        for (int32_t n = 1; n <= PLACE_GROUP_MAX && n <= screen->problem->nodes[node].n_devices;
+             n *= 2) {
+            recut(screen, &best->plan, node, n, &trial.plan);
+            fill(screen, &trial);
+            if (trial.cost >= best->cost)
+                continue;
+            place_plan_copy(&best->plan, &trial.plan);
+            best->cost = trial.cost;
+        }
+    }
+}
+
+static struct start *cheapest(struct screen *screen, int32_t n, const struct start *but)
+{
+    struct start *best = NULL;
+    for (int32_t i = 0; i < n; i++)
+        if (&screen->starts[i] != but && (best == NULL || screen->starts[i].cost < best->cost))
+            best = &screen->starts[i];
+    return best;
+}
+
+/* The cheapest JUDGED of the starts to the front, in order of cost. */
+static void keep_cheapest(struct screen *screen)
+{
+    for (int32_t i = 1; i < screen->n; i++) {
+        struct start start = screen->starts[i];
+        int32_t at = i;
+        for (; at > 0 && screen->starts[at - 1].cost > start.cost; at--)
+            screen->starts[at] = screen->starts[at - 1];
+        screen->starts[at] = start;
+    }
+    screen->n = min_i32(screen->n, JUDGED);
+}
+
+/* Scores them, the best one first. */
+static void judge_all(struct screen *screen)
+{
+    const struct place_desk *desk = screen->desk;
+    const struct place_plan *plans[JUDGED];
+    struct place_score scores[JUDGED];
+    for (int32_t i = 0; i < screen->n; i++) {
+        plans[i] = &screen->starts[i].plan;
+        scores[i] = screen->starts[i].score;
+    }
+    desk->judge->score(desk->judge->self, plans, screen->n, &screen->problem->window, scores);
+    for (int32_t i = 0; i < screen->n; i++) {
+        struct start start = screen->starts[i];
+        int32_t at = i;
+        start.score = scores[i];
+        for (; at > 0 && place_judge_compare(&start.score, &screen->starts[at - 1].score) > 0; at--)
+            screen->starts[at] = screen->starts[at - 1];
+        screen->starts[at] = start;
+    }
+}
+
+static void plan(const struct place_desk *desk, struct place_plan *plan)
+{
+    struct screen screen = { .desk = desk, .problem = desk->problem };
+    int32_t n_members = desk->problem->limits.n_members_max;
+    place_board_init(&screen.board, desk->problem, n_members, desk->pile);
+    cut_equally(&screen);
+    struct start *first = cheapest(&screen, screen.n, NULL);
+    struct start *next = cheapest(&screen, screen.n, first);
+    vary(&screen, first);
+    if (next != NULL)
+        vary(&screen, next);
+    keep_cheapest(&screen);
+    judge_all(&screen);
+    struct start *best = &screen.starts[0];
+    if (desk->second != NULL && screen.n > 1) {
+        place_plan_copy(desk->second, &screen.starts[1].plan);
+        place_plan_finish(desk->second, desk->problem);
+    }
+    const struct place_improve improve = { desk, "default", n_members,
+                                           (int64_t)(desk->effort * work_per_device *
+                                                     (double)desk->problem->n_devices) };
+    place_improve(&improve, &best->plan, &best->score);
+    place_plan_copy(plan, &best->plan);
+    place_plan_finish(plan, desk->problem);
+}
+
+const struct place_planner place_default = {
+    .name = "default",
+    .source = "ours",
+    .summary = "groups by arithmetic, the best few judged and bettered by simulation",
+    .is_judging = true,
+    .plan = plan,
+};

@@ -1,0 +1,172 @@
+/* The fixed point, and what follows from it. */
+#include "place/estimate.h"
+
+#include "base/num.h"
+
+enum { ROUNDS = 24, BATCH_MAX = 256, PROMPT_TOKENS_MAX = 2048 };
+static const double load_max = 0.995, late_weight = 1, slow_weight = 0.02, under_weight = 4,
+                    normalized_max = 60;
+
+struct member {
+    const struct perf *perf;
+    double rate, prompt, output, context; /* of decodes, mean */
+    double prefill_s, batch;              /* of a request; decodes at once */
+    double cycle_s, solo_s;
+};
+
+/* Seconds of a decode step of b requests of this context. */
+static double step_s(const struct perf *perf, double b, double context)
+{
+    int r = b >= (double)perf->b_switch;
+    double ps =
+        (double)perf->c3_ps[r] + b * ((double)perf->c2_ps[r] + context * (double)perf->k2_ps[r]);
+    return ps * (double)perf->decode_scale * 1e-12;
+}
+
+/* Seconds of a prompt when n of them are computed together. */
+static double prompt_s(const struct perf *perf, double tokens, double n)
+{
+    double ps = (double)perf->c1_ps + n * tokens * (double)perf->k1_ps +
+                n * tokens * tokens * (double)perf->q1_ps / 1024;
+    double least = (double)perf->floor_ps;
+    return (ps > least ? ps : least) * (double)perf->prefill_scale * 1e-12 / n;
+}
+
+static double clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+static double fill_members(const struct place_problem *problem, const struct place_group *group,
+                           const double *rates, struct member *members)
+{
+    int32_t kind = place_group_kind(problem, group);
+    double busy = 0;
+    for (int32_t i = 0; i < group->n_members; i++) {
+        const struct place_service *s = &problem->services[group->members[i].service];
+        struct member *m = &members[i];
+        *m = (struct member){ .perf = place_problem_perf(problem, group->members[i].service, kind,
+                                                         group->n_devices),
+                              .rate = rates[i],
+                              .prompt = s->n_prompt,
+                              .output = s->n_output,
+                              .context = s->n_prompt + s->n_output / 2 };
+        m->prefill_s = prompt_s(m->perf, m->prompt, 1);
+        m->cycle_s = step_s(m->perf, 1, m->context);
+        m->solo_s = m->prefill_s + m->output * m->cycle_s;
+        m->batch = m->rate * m->output * m->cycle_s;
+        busy += m->rate * m->prefill_s;
+    }
+    return busy;
+}
+
+/* One round: batches from cycles, cycles from batches, prompts in batches of who came meanwhile. */
+static double iterate(struct member *members, int32_t n, double busy)
+{
+    double others_s = 0, next_busy = 0, room = 1 - clamp(busy, 0, load_max);
+    for (int32_t i = 0; i < n; i++) {
+        struct member *m = &members[i];
+        double active = 1 - num_exp(-clamp(m->batch, 0, 700));
+        if (active > 1e-9)
+            others_s += active * step_s(m->perf, m->batch / active, m->context);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        struct member *m = &members[i];
+        double active = 1 - num_exp(-clamp(m->batch, 0, 700));
+        double own_s = active > 1e-9 ? active * step_s(m->perf, m->batch / active, m->context) : 0;
+        m->cycle_s = others_s - own_s + step_s(m->perf, m->batch + 1, m->context);
+        double batch = m->rate * m->output * m->cycle_s / room;
+        m->batch = clamp((m->batch + batch) / 2, 0, 1e6);
+        double together = clamp(m->rate * m->cycle_s / room, 1, PROMPT_TOKENS_MAX / m->prompt + 1);
+        m->prefill_s = prompt_s(m->perf, m->prompt, together);
+        next_busy += m->rate * m->prefill_s;
+    }
+    return next_busy;
+}
+
+/* Asked over given: of device time at large batches, and of KV and batch at what was found. */
+static double load_of(const struct place_problem *problem, const struct place_group *group,
+                      const struct member *members, double busy)
+{
+    double time = busy, kv = 0, batch = 0;
+    for (int32_t i = 0; i < group->n_members; i++) {
+        const struct member *m = &members[i];
+        const struct place_service *s = &problem->services[group->members[i].service];
+        double full = step_s(m->perf, BATCH_MAX, m->context) / BATCH_MAX;
+        time += m->rate * m->output * full;
+        kv += m->batch * m->context * (double)s->kv_bytes_per_token;
+        batch = m->batch > batch ? m->batch : batch;
+    }
+    kv /= (double)max_i64(place_group_kv_bytes(problem, group), 1);
+    batch /= BATCH_MAX;
+    kv = kv > batch ? kv : batch;
+    return time > kv ? time : kv;
+}
+
+/* The part of requests that are in time, over short, mean and long ones: P(wait <= what is left of
+ * the target), the wait being exponential. */
+static double met_of(double slack_s, double wait_s, double waits)
+{
+    static const double sizes[] = { 0.25, 0.6, 1, 1.8 };
+    double met = 0;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        double left_s = slack_s * sizes[i];
+        double late = left_s <= 0 ? 1 : waits * num_exp(-clamp(left_s / wait_s, 0, 700));
+        met += (1 - late) / (double)COUNT_OF(sizes);
+    }
+    return met;
+}
+
+void place_estimate_group(const struct place_problem *problem, const struct place_group *group,
+                          const double *rates, struct place_estimate *out)
+{
+    struct member members[PLACE_MEMBERS_MAX];
+    double busy = fill_members(problem, group, rates, members), longest_s = 0, burst = 1;
+    double window_s = (double)problem->window.span_ns * 1e-9, rate = 0;
+    for (int round = 0; round < ROUNDS; round++)
+        busy = iterate(members, group->n_members, busy);
+    out->load = load_of(problem, group, members, busy);
+    for (int32_t i = 0; i < group->n_members; i++) {
+        const struct place_service *s = &problem->services[group->members[i].service];
+        longest_s += members[i].rate * (members[i].prefill_s + members[i].cycle_s);
+        burst += members[i].rate * (s->dispersion - 1);
+        rate += members[i].rate;
+    }
+    burst = rate > 0 ? 1 + (burst - 1) / rate : 1;
+    double residual_s = rate > 0 ? longest_s / rate : 0, used = clamp(out->load, 0, load_max);
+    double wait_s = residual_s * used / (1 - used) * (1 + clamp(burst, 1, 50)) / 2 + 1e-6;
+    double over_s = out->load > 1 ? (out->load - 1) * window_s / 2 : 0; /* mean, as it grows */
+    for (int32_t i = 0; i < group->n_members; i++) {
+        const struct place_service *s = &problem->services[group->members[i].service];
+        double serve_s = members[i].prefill_s +
+                         members[i].output * members[i].cycle_s / (1 - clamp(busy, 0, load_max));
+        double slack_s = problem->limits.slo_scale * s->solo_s - serve_s;
+        out->latency_s[i] = serve_s + wait_s + over_s;
+        out->met[i] = met_of(slack_s, wait_s, used);
+        if (over_s > 0) /* in time are those that come before the queue is too long */
+            out->met[i] *= clamp(slack_s / (2 * over_s), 0, 1);
+    }
+}
+
+double place_estimate_cost(const struct place_problem *problem, int32_t service, double latency_s,
+                           double met)
+{
+    const struct place_service *s = &problem->services[service];
+    double normalized = s->solo_s > 0 ? latency_s / s->solo_s : 1;
+    double under = problem->limits.attainment - met;
+    double mean_rate = (double)problem->window.n /
+                       ((double)problem->window.span_ns * 1e-9 * (double)problem->n_services);
+    return s->rate_per_s *
+               (late_weight * (1 - met) + slow_weight * clamp(normalized, 0, normalized_max)) +
+           (under > 0 ? under_weight * mean_rate * (0.25 + under) : 0);
+}
+
+double place_estimate_weight(const struct place_problem *problem, const struct place_group *group,
+                             int32_t service)
+{
+    const struct place_service *s = &problem->services[service];
+    const struct perf *perf =
+        place_problem_perf(problem, service, place_group_kind(problem, group), group->n_devices);
+    double context = s->n_prompt + s->n_output / 2;
+    return 1 / (prompt_s(perf, s->n_prompt, 1) + s->n_output * step_s(perf, 8, context));
+}

@@ -1,0 +1,461 @@
+/* MuxServe's placement (Algorithms 1 and 2, Eq. 3: ALGORITHMS.md 2.2 to 2.4).
+ *
+ * Candidates: for every service and degree the smallest share of a device on which decoding, with
+ * prompts at full share, meets its rate; if none does, the one with the most throughput. Mesh
+ * groups: every node is cut into powers of two; all combinations over the nodes of one kind, or
+ * COMBINATIONS_MAX of them evenly apart. Services in order of rate times work; each goes to the
+ * mesh where the throughput of the unit grows most, of equals to the smaller mesh; a mesh has 100
+ * points of shares, and 20 more. The combination with the most throughput wins, of equals the one
+ * with the most headroom (D-11). One copy each. */
+#include "place/planners.h"
+
+#include "base/num.h"
+#include <string.h>
+
+enum {
+    PARTITIONS_MAX = 40,
+    COMBINATIONS_MAX = 2000,
+    BATCH_MAX = 256,
+    SHARES = 120, /* points of a mesh: 20 of them twice */
+    SHARE_MIN = 30,
+    SHARE_MAX = 90,
+};
+struct candidate { /* of a service on a degree and kind */
+    int32_t share_percent;
+    double throughput; /* alone, at most its rate */
+    bool meets;
+};
+struct mux {
+    const struct place_desk *desk;
+    const struct place_problem *problem;
+    struct candidate *candidates; /* (n_services, n_kinds, PLACE_DEGREES) */
+    int32_t *order;               /* services by work */
+    struct place_plan trial, best;
+    double *units, *rooms; /* (n_devices) of the trial's groups: throughput, headroom */
+    double best_throughput, best_headroom;
+    int32_t best_n_placed;
+};
+
+/* ---- Eq. 3. ---- */
+
+static double step_s(const struct perf *perf, double b, double context)
+{
+    const struct perf_load load = { .n_decodes = (int32_t)b,
+                                    .n_decode_context = (int64_t)(b * context) };
+    return (double)perf_step_ps(perf, &load) * 1e-12;
+}
+
+static double prompts_s(const struct perf *perf, double b, double tokens)
+{
+    int64_t n = max_i64((int64_t)tokens, 1);
+    const struct perf_load load = { .n_new = (int32_t)(b * (double)n),
+                                    .n_new_squared = (int64_t)b * n * n };
+    return (double)perf_step_ps(perf, &load) * 1e-12;
+}
+
+struct tenant { /* of a unit */
+    const struct place_service *service;
+    struct perf full, part;  /* on all of the device, on its share */
+    double batch, batch_max; /* at once; KV allows */
+    double throughput;
+};
+
+static bool falls_short(const struct tenant *t)
+{
+    double rate = t->service->rate_per_s, tenth = 0.1 * t->throughput;
+    return t->throughput + (tenth < 0.5 ? tenth : 0.5) < rate;
+}
+
+/* tpt = min(b / (sum of t_p + t_d l_o), W) for all at these batches; sum of W weighted throughputs.
+ */
+static double measure(struct tenant *tenants, int32_t n)
+{
+    double prompts = 0, total = 0;
+    for (int32_t i = 0; i < n; i++)
+        prompts += prompts_s(&tenants[i].full, tenants[i].batch, tenants[i].service->n_prompt);
+    for (int32_t i = 0; i < n; i++) {
+        struct tenant *t = &tenants[i];
+        const struct place_service *s = t->service;
+        double decode_s = step_s(&t->part, t->batch, s->n_prompt + s->n_output / 2);
+        double throughput = t->batch / (prompts + decode_s * s->n_output);
+        t->throughput = throughput < s->rate_per_s ? throughput : s->rate_per_s;
+        total += t->throughput;
+    }
+    return total;
+}
+
+/* Batches grow for whoever is furthest below its rate, until nobody can or needs. */
+static double throughput_of(struct tenant *tenants, int32_t n, double *headroom)
+{
+    double best = 0;
+    *headroom = 0;
+    for (;;) {
+        double total = measure(tenants, n), least = 1;
+        struct tenant *next = NULL;
+        double lowest = 0;
+        for (int32_t i = 0; i < n; i++) {
+            struct tenant *t = &tenants[i];
+            double part = t->service->rate_per_s > 0 ? t->throughput / t->service->rate_per_s : 1;
+            least = part < least ? part : least;
+            if (falls_short(t) && t->batch < t->batch_max && (next == NULL || part < lowest)) {
+                next = t;
+                lowest = part;
+            }
+        }
+        if (total > best) {
+            best = total;
+            *headroom = least;
+        }
+        if (next == NULL)
+            return best;
+        /* In steps of an eighth: the estimate is smooth, and units are asked by the million. */
+        double more = num_floor(next->batch / 8) + 1;
+        next->batch = next->batch + more < next->batch_max ? next->batch + more : next->batch_max;
+    }
+}
+
+static const struct candidate *candidate_of(const struct mux *mux, int32_t service, int32_t kind,
+                                            int32_t n_devices)
+{
+    return &mux->candidates[(service * mux->problem->n_kinds + kind) * PLACE_DEGREES +
+                            place_degree_index(n_devices)];
+}
+
+static void fill_tenant(const struct mux *mux, int32_t service, int32_t kind, int32_t n_devices,
+                        int32_t share_percent, struct tenant *t)
+{
+    const struct place_service *s = &mux->problem->services[service];
+    const struct perf_share *table = perf_share_of(s->weights_bytes / n_devices, n_devices);
+    *t = (struct tenant){ .service = s, .batch = 1, .batch_max = BATCH_MAX };
+    t->full = *place_problem_perf(mux->problem, service, kind, n_devices);
+    perf_at_share(&t->full, table, share_percent / 100.0, &t->part);
+}
+
+/* The unit's throughput; KV is split by rate times bytes per token (D-12 has the lengths too). */
+static double unit_of(const struct mux *mux, const struct place_group *group, double *headroom)
+{
+    struct tenant tenants[PLACE_MEMBERS_MAX];
+    double shares = 0, kv = (double)place_group_kv_bytes(mux->problem, group);
+    int32_t kind = place_group_kind(mux->problem, group);
+    for (int32_t i = 0; i < group->n_members; i++) {
+        fill_tenant(mux, group->members[i].service, kind, group->n_devices,
+                    group->members[i].share_percent, &tenants[i]);
+        const struct place_service *s = tenants[i].service;
+        shares += s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token;
+    }
+    for (int32_t i = 0; i < group->n_members && shares > 0; i++) {
+        double most = num_floor(kv * tenants[i].service->rate_per_s / shares);
+        tenants[i].batch_max = most < 1 ? 1 : most < BATCH_MAX ? most : BATCH_MAX;
+    }
+    return throughput_of(tenants, group->n_members, headroom);
+}
+
+/* ---- Algorithm 2. ---- */
+
+static struct candidate find_candidate(const struct mux *mux, int32_t service, int32_t kind,
+                                       int32_t n_devices)
+{
+    struct candidate best = { .share_percent = 0 };
+    for (int32_t share = SHARE_MIN; share <= SHARE_MAX && !best.meets; share += 10) {
+        struct tenant t;
+        double headroom;
+        fill_tenant(mux, service, kind, n_devices, share, &t);
+        const struct place_service *s = t.service;
+        double kv = (double)(mux->problem->kinds[kind].memory_bytes * n_devices -
+                             place_problem_model_bytes(mux->problem, service));
+        double most = kv / ((s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token);
+        t.batch_max = most < 1 ? 1 : most < BATCH_MAX ? num_floor(most) : BATCH_MAX;
+        (void)throughput_of(&t, 1, &headroom);
+        if (best.share_percent == 0 || t.throughput > best.throughput || !falls_short(&t))
+            best = (struct candidate){ share, t.throughput, !falls_short(&t) };
+    }
+    return best;
+}
+
+/* ---- Algorithm 1. ---- */
+
+static bool takes(const struct mux *mux, const struct place_group *group, int32_t service)
+{
+    int32_t kind = place_group_kind(mux->problem, group), points = 0;
+    for (int32_t i = 0; i < group->n_members; i++)
+        points += group->members[i].share_percent;
+    return place_group_takes(mux->problem, group, service, PLACE_MEMBERS_MAX) &&
+           points + candidate_of(mux, service, kind, group->n_devices)->share_percent <= SHARES;
+}
+
+static bool is_twin(const struct mux *mux, const struct place_group *a, const struct place_group *b)
+{
+    return a->n_members == 0 && b->n_members == 0 && a->n_devices == b->n_devices &&
+           place_group_kind(mux->problem, a) == place_group_kind(mux->problem, b);
+}
+
+/* Where the unit's throughput grows most; of equals the smaller mesh. Empty meshes of one kind and
+ * size are looked at once. */
+static bool place_one(struct mux *mux, int32_t service)
+{
+    struct place_plan *plan = &mux->trial;
+    double most = 0, unit = 0, room = 0;
+    int32_t best = -1;
+    for (int32_t g = 0; g < plan->n_groups; g++) {
+        bool is_seen = !takes(mux, &plan->groups[g], service);
+        for (int32_t h = 0; h < g && !is_seen; h++)
+            is_seen = is_twin(mux, &plan->groups[g], &plan->groups[h]);
+        if (is_seen)
+            continue;
+        struct place_group with = plan->groups[g];
+        int32_t kind = place_group_kind(mux->problem, &with);
+        place_group_add(&with, service);
+        with.members[with.n_members - 1].share_percent =
+            candidate_of(mux, service, kind, with.n_devices)->share_percent;
+        double headroom, grown = unit_of(mux, &with, &headroom), delta = grown - mux->units[g];
+        if (best >= 0 && (delta < most || (delta <= most && plan->groups[g].n_devices >=
+                                                                plan->groups[best].n_devices)))
+            continue;
+        best = g;
+        most = delta;
+        unit = grown;
+        room = headroom;
+    }
+    if (best < 0)
+        return false;
+    int32_t kind = place_group_kind(mux->problem, &plan->groups[best]);
+    place_group_add(&plan->groups[best], service);
+    plan->groups[best].members[plan->groups[best].n_members - 1].share_percent =
+        candidate_of(mux, service, kind, plan->groups[best].n_devices)->share_percent;
+    mux->units[best] = unit;
+    mux->rooms[best] = room;
+    return true;
+}
+
+static void try_meshes(struct mux *mux)
+{
+    double throughput = 0, headroom = 1;
+    int32_t n_placed = 0;
+    memset(mux->units, 0, (size_t)mux->problem->n_devices * sizeof(*mux->units));
+    for (int32_t k = 0; k < mux->problem->n_services; k++)
+        n_placed += place_one(mux, mux->order[k]);
+    for (int32_t g = 0; g < mux->trial.n_groups; g++) {
+        if (mux->trial.groups[g].n_members == 0)
+            continue;
+        throughput += mux->units[g];
+        headroom = mux->rooms[g] < headroom ? mux->rooms[g] : headroom;
+    }
+    bool is_better = n_placed > mux->best_n_placed;
+    if (n_placed == mux->best_n_placed)
+        is_better = throughput > mux->best_throughput ||
+                    (throughput >= mux->best_throughput && headroom > mux->best_headroom);
+    if (!is_better)
+        return;
+    place_plan_copy(&mux->best, &mux->trial);
+    mux->best_n_placed = n_placed;
+    mux->best_throughput = throughput;
+    mux->best_headroom = headroom;
+}
+
+/* ---- Mesh groups. ---- */
+
+struct partition { /* of a node: how many groups of each degree */
+    int32_t counts[PLACE_DEGREES];
+};
+struct nodes { /* alike */
+    int32_t kind, n_devices, n, n_partitions;
+    struct partition partitions[PARTITIONS_MAX];
+    int64_t n_choices; /* multisets of n partitions, or mixtures of two */
+    bool is_mixed;
+};
+
+static void add_partitions(struct nodes *nodes, struct partition *so_far, int32_t degree,
+                           int32_t left)
+{
+    if (degree < 0) {
+        if (left == 0 && nodes->n_partitions < PARTITIONS_MAX)
+            nodes->partitions[nodes->n_partitions++] = *so_far;
+        return;
+    }
+    for (int32_t n = left >> degree; n >= 0; n--) {
+        so_far->counts[degree] = n;
+        add_partitions(nodes, so_far, degree - 1, left - (n << degree));
+    }
+    so_far->counts[degree] = 0;
+}
+
+/* C(n + k - 1, k - 1) multisets, up to a bound. */
+static int64_t multisets(int64_t n, int64_t k, int64_t most)
+{
+    int64_t product = 1;
+    for (int64_t i = 1; i < k && product <= most; i++)
+        product = product * (n + i) / i;
+    return min_i64(product, most + 1);
+}
+
+static void count_choices(struct nodes *nodes)
+{
+    int64_t p = nodes->n_partitions;
+    nodes->n_choices = multisets(nodes->n, p, COMBINATIONS_MAX);
+    nodes->is_mixed = nodes->n_choices > COMBINATIONS_MAX;
+    if (nodes->is_mixed)
+        nodes->n_choices = p + 3 * (p * (p - 1) / 2);
+}
+
+/* How many nodes have each partition, in choice number `choice`. counts: (n_partitions). */
+static void choose(const struct nodes *nodes, int64_t choice, int32_t *counts)
+{
+    int32_t p = nodes->n_partitions, left = nodes->n;
+    memset(counts, 0, (size_t)p * sizeof(*counts));
+    if (nodes->is_mixed) { /* one alone, or a quarter, half, three quarters of one and another */
+        int64_t pair = (choice - p) / 3, a = 0;
+        if (choice < p) {
+            counts[choice] = left;
+            return;
+        }
+        while (pair >= p - 1 - a)
+            pair -= p - 1 - a++;
+        counts[a] = max_i32(left * (int32_t)((choice - p) % 3 + 1) / 4, 1);
+        counts[a + 1 + pair] = left - counts[a];
+        return;
+    }
+    for (int32_t i = 0; i < p; i++) { /* the multisets in order: first those with most of i */
+        int32_t n = left;
+        if (i + 1 < p) {
+            int64_t below = multisets(left - n, p - i - 1, COMBINATIONS_MAX);
+            while (choice >= below) {
+                choice -= below;
+                n--;
+                below = multisets(left - n, p - i - 1, COMBINATIONS_MAX);
+            }
+        }
+        counts[i] = n;
+        left -= n;
+    }
+}
+
+static int32_t gather_nodes(const struct place_problem *problem, struct nodes *all, int32_t n_max)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < problem->n_nodes; i++) {
+        int32_t k = 0;
+        while (k < n && (all[k].kind != problem->nodes[i].kind ||
+                         all[k].n_devices != problem->nodes[i].n_devices))
+            k++;
+        if (k == n && n == n_max) /* more kinds of nodes than that: the last is as the first is */
+            k = 0;
+        if (k == n) {
+            struct partition none = { { 0 } };
+            all[n] = (struct nodes){ .kind = problem->nodes[i].kind,
+                                     .n_devices = problem->nodes[i].n_devices };
+            add_partitions(&all[n++], &none, PLACE_DEGREES - 1, problem->nodes[i].n_devices);
+        }
+        all[k].n++;
+    }
+    for (int32_t k = 0; k < n; k++)
+        count_choices(&all[k]);
+    return n;
+}
+
+static void cut_node(struct mux *mux, const struct place_node *node,
+                     const struct partition *partition)
+{
+    int32_t at = node->first_device;
+    for (int32_t d = PLACE_DEGREES - 1; d >= 0; d--)
+        for (int32_t i = 0; i < partition->counts[d] && at < node->first_device + node->n_devices;
+             i++, at += 1 << d)
+            (void)place_plan_add_group(&mux->trial, mux->problem, at, 1 << d);
+}
+
+/* Groups of a combination; choices: of each kind of nodes. */
+static void cut_all(struct mux *mux, const struct nodes *all, int32_t n, const int64_t *choices)
+{
+    int32_t counts[PARTITIONS_MAX];
+    mux->trial.n_groups = 0;
+    for (int32_t k = 0; k < n; k++) {
+        int32_t p = 0;
+        choose(&all[k], choices[k], counts);
+        for (int32_t i = 0; i < mux->problem->n_nodes; i++) {
+            const struct place_node *node = &mux->problem->nodes[i];
+            if (node->kind != all[k].kind || node->n_devices != all[k].n_devices)
+                continue;
+            while (p + 1 < all[k].n_partitions && counts[p] == 0)
+                p++;
+            counts[p]--;
+            cut_node(mux, node, &all[k].partitions[p]);
+        }
+    }
+}
+
+static bool is_worth_it(const struct mux *mux)
+{
+    int32_t largest = 0, needed = 0, n_services = mux->problem->n_services;
+    for (int32_t g = 0; g < mux->trial.n_groups; g++)
+        largest = max_i32(largest, mux->trial.groups[g].n_devices);
+    for (int32_t s = 0; s < n_services; s++)
+        needed = max_i32(needed, mux->problem->services[s].base_degree);
+    int32_t n_least = 0; /* more meshes than services only where nodes are cut into no fewer */
+    for (int32_t i = 0; i < mux->problem->n_nodes; i++)
+        n_least += (mux->problem->nodes[i].n_devices + PLACE_GROUP_MAX - 1) / PLACE_GROUP_MAX;
+    return largest >= needed && mux->trial.n_groups <= max_i32(n_services, 2 * n_least);
+}
+
+static void try_all(struct mux *mux)
+{
+    enum { NODES_MAX = 8 };
+    struct nodes *all = pile_take(mux->desk->pile, NODES_MAX * sizeof(*all));
+    int64_t choices[NODES_MAX], n_all = 1;
+    int32_t n = gather_nodes(mux->problem, all, NODES_MAX);
+    for (int32_t k = 0; k < n; k++)
+        n_all = min_i64(n_all * all[k].n_choices, INT64_C(1) << 40);
+    int64_t n_tried = min_i64(n_all, COMBINATIONS_MAX);
+    for (int64_t i = 0; i < n_tried; i++) {
+        int64_t left = n_tried == n_all ? i : n_all / n_tried * i;
+        for (int32_t k = 0; k < n; k++) {
+            choices[k] = left % all[k].n_choices;
+            left /= all[k].n_choices;
+        }
+        cut_all(mux, all, n, choices);
+        if (is_worth_it(mux) || (i + 1 == n_tried && mux->best_n_placed < 0))
+            try_meshes(mux);
+        if (i % 64 == 0)
+            place_tell(mux->desk, "muxserve", i, n_tried);
+    }
+    place_tell(mux->desk, "muxserve", n_tried, n_tried);
+}
+
+static void plan(const struct place_desk *desk, struct place_plan *plan)
+{
+    const struct place_problem *problem = desk->problem;
+    size_t n = (size_t)problem->n_services;
+    struct mux mux = {
+        .desk = desk,
+        .problem = problem,
+        .candidates = pile_take(desk->pile, n * (size_t)problem->n_kinds * PLACE_DEGREES *
+                                                sizeof(*mux.candidates)),
+        .order = pile_take(desk->pile, n * sizeof(*mux.order)),
+        .units = pile_take(desk->pile, (size_t)problem->n_devices * sizeof(*mux.units)),
+        .rooms = pile_take(desk->pile, (size_t)problem->n_devices * sizeof(*mux.rooms)),
+        .best_n_placed = -1,
+    };
+    double *work = pile_take(desk->pile, n * sizeof(*work));
+    for (int32_t s = 0; s < problem->n_services; s++) {
+        const struct place_service *of = &problem->services[s];
+        work[s] = of->rate_per_s * (double)of->weights_bytes * (of->n_prompt + of->n_output);
+        for (int32_t k = 0; k < problem->n_kinds; k++)
+            for (int32_t d = 0; d < PLACE_DEGREES; d++)
+                if (place_problem_holds(problem, s, k, 1 << d))
+                    mux.candidates[(s * problem->n_kinds + k) * PLACE_DEGREES + d] =
+                        find_candidate(&mux, s, k, 1 << d);
+    }
+    place_planners_sort(work, problem->n_services, mux.order);
+    place_plan_init(&mux.trial, problem, desk->pile);
+    place_plan_init(&mux.best, problem, desk->pile);
+    try_all(&mux);
+    if (mux.best_n_placed >= 0)
+        place_plan_copy(plan, &mux.best);
+    place_plan_finish(plan, problem);
+}
+
+const struct place_planner place_muxserve = {
+    .name = "muxserve",
+    .source = "MuxServe, Algorithms 1 and 2",
+    .summary = "mesh groups by throughput, services side by side in shares of the device",
+    .n_members_max = PLACE_MEMBERS_MAX,
+    .plan = plan,
+};

@@ -1,0 +1,54 @@
+/* SeaLLM's placement search (Algorithm 1, corrected: ALGORITHMS.md 1.2).
+ *
+ * For every degree the nodes are cut into groups of it, adjacent ones merged for models that need
+ * more. Then, one copy at a time: simulate; a service's need is its requests that are late, plus
+ * alpha times the normalized latency of those that were answered; the group that is asked least per
+ * device takes the neediest service that fits it. Kept is the best plan on the way, not the full
+ * one (D-2), by the order of judge.h (D-3). At most two services a group. */
+#include "place/planners.h"
+#include "place/walk.h"
+
+enum { MEMBERS_MAX = 2 };
+static const double alpha = 1e-4, slow_max = 0.99;
+
+static double need(const struct place_walk *walk, int32_t service)
+{
+    const struct place_service_score *score = &walk->score.services[service];
+    double slow = score->n_done > 0 ? alpha * score->normalized : 0;
+    return (double)(score->n - score->n_met) + (slow < slow_max ? slow : slow_max);
+}
+
+/* Of equals the group with more free memory is less loaded. */
+static double load(const struct place_walk *walk, const struct place_group *group)
+{
+    const struct place_problem *problem = walk->problem;
+    double rate = 0, free = (double)place_group_kv_bytes(problem, group);
+    for (int32_t m = 0; m < group->n_members; m++)
+        rate += problem->services[group->members[m].service].rate_per_s /
+                place_plan_copies(&walk->plan, group->members[m].service);
+    return rate / group->n_devices - 1e-9 * free / (double)place_group_memory(problem, group);
+}
+
+static int compare(const struct place_score *a, int32_t n_a, const struct place_score *b,
+                   int32_t n_b)
+{
+    (void)n_a;
+    (void)n_b;
+    return place_judge_compare(a, b);
+}
+
+static void plan(const struct place_desk *desk, struct place_plan *plan)
+{
+    static const struct place_walk_rule rule = { "seallm", MEMBERS_MAX, true,   true,
+                                                 need,     load,        compare };
+    place_walk(desk, &rule, plan);
+}
+
+const struct place_planner place_seallm = {
+    .name = "seallm",
+    .source = "SeaLLM, Algorithm 1",
+    .summary = "equal degrees, a copy at a time to who needs it most, by simulation",
+    .is_judging = true,
+    .n_members_max = MEMBERS_MAX,
+    .plan = plan,
+};

@@ -1,0 +1,156 @@
+/* Simulate, add, simulate: until nothing fits, at every degree; the best plan on the way. */
+#include "place/walk.h"
+
+#include "place/ground.h"
+#include "place/planners.h"
+
+struct search {
+    const struct place_desk *desk;
+    const struct place_walk_rule *rule;
+    struct place_walk walks[PLACE_DEGREES];
+    int32_t n, n_members_max;
+    double *keys;               /* (max of n_services and n_devices) */
+    int32_t *services, *groups; /* in order */
+};
+
+static int32_t copies_of(const struct place_plan *plan)
+{
+    int32_t n = 0;
+    for (int32_t g = 0; g < plan->n_groups; g++)
+        n += plan->groups[g].n_members;
+    return n;
+}
+
+static void order_both(const struct search *search, const struct place_walk *walk)
+{
+    for (int32_t s = 0; s < walk->problem->n_services; s++)
+        search->keys[s] = search->rule->need(walk, s);
+    place_planners_sort(search->keys, walk->problem->n_services, search->services);
+    for (int32_t g = 0; g < walk->plan.n_groups; g++)
+        search->keys[g] = -search->rule->load(walk, &walk->plan.groups[g]);
+    place_planners_sort(search->keys, walk->plan.n_groups, search->groups);
+}
+
+/* The first pair that fits, the one order inside the other; false: nothing does. */
+static bool add_one(const struct search *search, struct place_walk *walk)
+{
+    bool is_group_first = search->rule->is_group_first;
+    int32_t n_services = walk->problem->n_services, n_groups = walk->plan.n_groups;
+    order_both(search, walk);
+    for (int32_t i = 0; i < (is_group_first ? n_groups : n_services); i++) {
+        for (int32_t j = 0; j < (is_group_first ? n_services : n_groups); j++) {
+            int32_t service = search->services[is_group_first ? j : i];
+            struct place_group *group = &walk->plan.groups[search->groups[is_group_first ? i : j]];
+            if (!place_group_takes(walk->problem, group, service, search->n_members_max))
+                continue;
+            place_group_add(group, service);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void open_walks(struct search *search)
+{
+    const struct place_desk *desk = search->desk;
+    const struct place_problem *problem = desk->problem;
+    size_t n = (size_t)problem->n_services, n_devices = (size_t)problem->n_devices;
+    search->keys = pile_take(desk->pile, (n + n_devices) * sizeof(*search->keys));
+    search->services = pile_take(desk->pile, n * sizeof(*search->services));
+    search->groups = pile_take(desk->pile, n_devices * sizeof(*search->groups));
+    for (int32_t p = 1; p <= place_ground_degree_max(problem); p *= 2) {
+        struct place_walk *walk = &search->walks[search->n++];
+        walk->problem = problem;
+        place_plan_init(&walk->plan, problem, desk->pile);
+        place_plan_init(&walk->best, problem, desk->pile);
+        walk->score.services = pile_take(desk->pile, n * sizeof(*walk->score.services));
+        if (search->rule->has_merges)
+            (void)place_ground_cut(&walk->plan, problem, p, search->n_members_max, desk->pile);
+        else
+            place_plan_cut(&walk->plan, problem, p);
+    }
+}
+
+/* Scores the plans of all degrees that still grow, at once, so that every core has work. */
+static void judge_all(struct search *search)
+{
+    const struct place_desk *desk = search->desk;
+    const struct place_plan *plans[PLACE_DEGREES];
+    struct place_score scores[PLACE_DEGREES];
+    struct place_walk *of[PLACE_DEGREES];
+    int n = 0;
+    for (int32_t i = 0; i < search->n; i++) {
+        if (search->walks[i].is_over)
+            continue;
+        of[n] = &search->walks[i];
+        plans[n] = &of[n]->plan;
+        scores[n] = of[n]->score;
+        n++;
+    }
+    desk->judge->score(desk->judge->self, plans, n, &desk->problem->window, scores);
+    for (int i = 0; i < n; i++) {
+        struct place_walk *walk = of[i];
+        walk->score = scores[i];
+        if (walk->best.n_groups > 0 &&
+            search->rule->compare(&walk->score, copies_of(&walk->plan), &walk->best_score,
+                                  copies_of(&walk->best)) <= 0)
+            continue;
+        place_plan_copy(&walk->best, &walk->plan);
+        walk->best_score = walk->score;
+        walk->best_score.services = NULL;
+    }
+}
+
+static bool is_better(const struct search *search, const struct place_walk *a,
+                      const struct place_walk *b)
+{
+    return b == NULL || search->rule->compare(&a->best_score, copies_of(&a->best), &b->best_score,
+                                              copies_of(&b->best)) > 0;
+}
+
+/* The best of the degrees, and the next best. */
+static void choose(const struct search *search, struct place_plan *plan)
+{
+    const struct place_desk *desk = search->desk;
+    const struct place_walk *best = NULL, *second = NULL;
+    for (int32_t i = 0; i < search->n; i++) {
+        const struct place_walk *walk = &search->walks[i];
+        if (is_better(search, walk, best)) {
+            second = best;
+            best = walk;
+        } else if (is_better(search, walk, second)) {
+            second = walk;
+        }
+    }
+    if (desk->second != NULL && second != NULL) {
+        place_plan_copy(desk->second, &second->best);
+        place_plan_finish(desk->second, desk->problem);
+    }
+    place_plan_copy(plan, &best->best);
+    place_plan_finish(plan, desk->problem);
+}
+
+void place_walk(const struct place_desk *desk, const struct place_walk_rule *rule,
+                struct place_plan *plan)
+{
+    int32_t n_members = rule->n_members_max, n_growing;
+    int64_t n_done = 0, n_all = 1;
+    if (n_members == 0)
+        n_members = desk->problem->limits.n_members_max;
+    struct search search = { .desk = desk, .rule = rule, .n_members_max = n_members };
+    open_walks(&search);
+    for (int32_t i = 0; i < search.n; i++)
+        n_all = max_i64(n_all, (int64_t)n_members * search.walks[i].plan.n_groups + 1);
+    do {
+        judge_all(&search);
+        n_growing = 0;
+        for (int32_t i = 0; i < search.n; i++) {
+            struct place_walk *walk = &search.walks[i];
+            walk->is_over = walk->is_over || !add_one(&search, walk);
+            n_growing += !walk->is_over;
+        }
+        place_tell(desk, rule->name, min_i64(++n_done, n_all - 1), n_all);
+    } while (n_growing > 0);
+    place_tell(desk, rule->name, n_all, n_all);
+    choose(&search, plan);
+}

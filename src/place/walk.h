@@ -1,0 +1,26 @@
+/* A search that adds one copy of a service at a time, by simulation, for every degree of groups at
+ * once: what SeaLLM's and AlpaServe's placements have in common. They differ in who needs a copy,
+ * which group takes it, and which plan on the way is the best. */
+#pragma once
+#include "place/planner.h"
+
+struct place_walk { /* of one degree */
+    const struct place_problem *problem;
+    struct place_plan plan, best;
+    struct place_score score, best_score; /* score: with services; best_score: without */
+    bool is_over;
+};
+struct place_walk_rule {
+    const char *name;      /* of the planner */
+    int32_t n_members_max; /* of a group; 0: the problem's */
+    bool has_merges;       /* larger groups for models that need them (ground.h), or plain cuts */
+    bool is_group_first;   /* the first group that takes anybody, or the first service taken */
+    double (*need)(const struct place_walk *walk, int32_t service); /* highest first */
+    double (*load)(const struct place_walk *walk,
+                   const struct place_group *group); /* least first */
+    /* Above 0: a, the score of a plan with so many copies in all, is better than b. */
+    int (*compare)(const struct place_score *a, int32_t n_a, const struct place_score *b,
+                   int32_t n_b);
+};
+void place_walk(const struct place_desk *desk, const struct place_walk_rule *rule,
+                struct place_plan *plan);

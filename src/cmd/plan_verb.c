@@ -36,6 +36,9 @@ struct plan_run {
     struct pile pile;
     struct plan_option options[OPTIONS_MAX];
     int n;
+    struct place_plan second; /* the planner's own next best */
+    bool takes_second;
+    char second_label[48];
 };
 
 static bool complain(const struct fault *fault)
@@ -248,6 +251,15 @@ static struct place_score room_for_score(struct plan_run *run)
                                                        n * sizeof(struct place_service_score)) };
 }
 
+static void score_option(struct plan_run *run, struct plan_option *option)
+{
+    struct place_judge judge = sim_judge_face(run->judge);
+    const struct place_plan *plan = &option->plan;
+    judge.score(judge.self, &plan, 1, &run->of.problem.window, &option->planned);
+    if (run->of.after.n > 0)
+        judge.score(judge.self, &plan, 1, &run->of.after, &option->after);
+}
+
 /* Plans, checks and scores: option `run->n`. */
 static void plan_one(struct plan_run *run, const struct place_planner *planner)
 {
@@ -260,6 +272,7 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
                                      .pile = &run->pile,
                                      .effort = run->ask->effort,
                                      .seed = (uint64_t)run->ask->scenario.seed,
+                                     .second = run->takes_second ? &run->second : NULL,
                                      .progress = is_seen ? show : NULL };
     struct fault fault;
     *option = (struct plan_option){ .label = planner->name,
@@ -274,10 +287,7 @@ static void plan_one(struct plan_run *run, const struct place_planner *planner)
         fprintf(stderr, "shoal: the plan of %s is wrong: %s\n", planner->name, fault.text);
         CHECK(false);
     }
-    const struct place_plan *plan = &option->plan;
-    judge.score(judge.self, &plan, 1, &problem->window, &option->planned);
-    if (run->of.after.n > 0)
-        judge.score(judge.self, &plan, 1, &run->of.after, &option->after);
+    score_option(run, option);
 }
 
 /* Best first, by the window planned on; of equals the first named. */
@@ -293,11 +303,24 @@ static void sort_options(struct plan_run *run, int from)
     }
 }
 
-/* Who is compared with the planner when nobody else was named: those that cost nothing. */
-static void plan_rivals(struct plan_run *run, const struct place_planner *chosen)
+/* Plans with one planner, and weighs its own next best and those planners that cost nothing. */
+static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 {
     int n;
     const struct place_planner *const *all = place_planner_all(&n);
+    place_plan_init(&run->second, &run->of.problem, &run->pile);
+    run->takes_second = true;
+    plan_one(run, chosen);
+    run->takes_second = false;
+    if (run->second.n_groups > 0) {
+        snprintf(run->second_label, sizeof(run->second_label), "%s's next best", chosen->name);
+        struct plan_option *option = &run->options[run->n++];
+        *option = (struct plan_option){ .label = run->second_label,
+                                        .plan = run->second,
+                                        .planned = room_for_score(run),
+                                        .after = room_for_score(run) };
+        score_option(run, option);
+    }
     for (int i = 0; i < n; i++)
         if (all[i] != chosen && !all[i]->is_judging && run->n < OPTIONS_MAX)
             plan_one(run, all[i]);
@@ -385,20 +408,29 @@ static bool tell(const struct plan_run *run, const struct plan_report *report, b
 static bool plan_all(struct plan_run *run, const struct place_planner **chosen)
 {
     const char *list = run->ask->planners != NULL ? run->ask->planners : "default";
+    const struct place_planner *planners[OPTIONS_MAX];
+    int n_planners = 0;
     for (const char *at = list; *at != '\0';) {
         char name[32];
         size_t n = strcspn(at, ",");
         snprintf(name, sizeof(name), "%.*s", (int)(n < 31 ? n : 31), at);
         at += n + (at[n] == ',');
         const struct place_planner *planner = place_planner_find(name);
-        if (planner == NULL || run->n == OPTIONS_MAX) {
+        if (planner == NULL || n_planners == OPTIONS_MAX) {
             fprintf(stderr, "shoal: --planner is a list of %s\n", place_planner_names());
             return false;
         }
-        if (run->n == 0)
-            *chosen = planner;
-        plan_one(run, planner);
+        planners[n_planners++] = planner;
     }
+    if (n_planners == 0) {
+        fprintf(stderr, "shoal: --planner is a list of %s\n", place_planner_names());
+        return false;
+    }
+    *chosen = n_planners == 1 ? planners[0] : NULL;
+    if (*chosen != NULL)
+        plan_alone(run, *chosen);
+    for (int i = 0; i < n_planners && *chosen == NULL; i++)
+        plan_one(run, planners[i]);
     return true;
 }
 
@@ -446,7 +478,7 @@ static int run_plan(const struct plan_ask *ask)
     if (open_run(run, ask, &fault) != STATUS_OK) {
         complain(&fault);
     } else if (plan_all(run, &chosen)) {
-        bool compares = run->n > 1;
+        bool compares = chosen == NULL;
         struct plan_report report = { .of = &run->of,
                                       .options = run->options,
                                       .preset = ask->scenario.policy != NULL
@@ -459,8 +491,6 @@ static int run_plan(const struct plan_ask *ask)
         snprintf(more, sizeof(more), "one %.32s more", kind);
         report.changes[0].what = less;
         report.changes[1].what = more;
-        if (!compares)
-            plan_rivals(run, chosen);
         for (int i = 0; i < 2 && !compares && !ask->has_no_price; i++)
             plan_changed(run, chosen, i == 1, &report.changes[i]);
         report.n = run->n;

@@ -15,6 +15,7 @@ void place_board_init(struct place_board *board, const struct place_problem *pro
         .weights = pile_take(pile, (size_t)problem->n_services * sizeof(double)),
         .costs = pile_take(pile, (size_t)problem->n_devices * sizeof(double)),
         .n_members_max = n_members_max,
+        .node = -1,
     };
 }
 
@@ -114,7 +115,8 @@ int32_t place_board_best(const struct place_board *board, int32_t service, doubl
     for (int32_t g = 0; g < board->plan->n_groups; g++) {
         const struct place_group *group = &board->plan->groups[g];
         int32_t kind = place_group_kind(board->problem, group);
-        if (!place_group_takes(board->problem, group, service, board->n_members_max) ||
+        if ((board->node >= 0 && group->node != board->node) ||
+            !place_group_takes(board->problem, group, service, board->n_members_max) ||
             is_repeated(group, kind, memo, &n_memo))
             continue;
         double weight = place_estimate_weight(board->problem, group, service);
@@ -196,7 +198,10 @@ void place_board_fill(struct place_board *board, struct pile *pile)
     int32_t n = board->problem->n_services;
     bool *is_over = pile_take(pile, (size_t)n * sizeof(*is_over));
     double *costs = pile_take(pile, (size_t)n * sizeof(*costs));
+    int32_t node = board->node;
+    board->node = -1;
     place_each(board, pile);
+    board->node = node;
     for (int32_t s = 0; s < n; s++)
         costs[s] = place_board_service(board, s);
     for (;;) {

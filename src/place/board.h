@@ -13,6 +13,7 @@ struct place_board {
     double *costs;           /* (n_devices) of groups */
     double cost;             /* of all */
     int32_t n_members_max;
+    int32_t node; /* copies are added to groups of this node alone; -1: anywhere */
 };
 /* Takes its arrays from the pile; shows a plan, which is changed through the board from now on. */
 void place_board_init(struct place_board *board, const struct place_problem *problem,

@@ -2,9 +2,9 @@
  * bettered by simulation (ALGORITHMS.md 9.1, 9.2).
  *
  * Screen: for every degree the nodes are cut as SeaLLM cuts them, and services are laid on them one
- * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again at
- * every other degree, one node after the other, and filled again; what the estimate likes better
- * stays. Judge: all of these, and `even`. Climb: place_improve from the best on. */
+ * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in
+ * every way, one node after the other, and filled again; what the estimate likes better stays.
+ * Judge: all of these, and `even`. Climb: place_improve from the best on. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
@@ -57,20 +57,18 @@ static void cut_equally(struct screen *screen)
     fill(screen, even);
 }
 
-/* The plan with one node cut into groups of n, filled again. */
-static void recut(const struct screen *screen, const struct place_plan *from, int32_t node,
-                  int32_t n, struct place_plan *to)
+/* The plan with one node cut otherwise, filled again there. */
+static void recut(struct screen *screen, const struct place_plan *from, int32_t node,
+                  const struct place_partition *partition, struct start *to)
 {
-    const struct place_node *of = &screen->problem->nodes[node];
-    to->n_groups = 0;
+    to->plan.n_groups = 0;
     for (int32_t g = 0; g < from->n_groups; g++)
         if (from->groups[g].node != node)
-            to->groups[to->n_groups++] = from->groups[g];
-    for (int32_t at = 0, size = n; at < of->n_devices; at += size) {
-        while (at + size > of->n_devices)
-            size /= 2;
-        (void)place_plan_add_group(to, screen->problem, of->first_device + at, size);
-    }
+            to->plan.groups[to->plan.n_groups++] = from->groups[g];
+    place_ground_cut_node(&to->plan, screen->problem, &screen->problem->nodes[node], partition);
+    screen->board.node = node;
+    fill(screen, to);
+    screen->board.node = -1;
 }
 
 /* Nodes cut otherwise while that is cheaper. Nodes of one plan that look alike need not all be
@@ -78,22 +76,25 @@ static void recut(const struct screen *screen, const struct place_plan *from, in
 static void vary(struct screen *screen, const struct start *from)
 {
     struct start *best = add_start(screen), trial;
+    bool is_changed = false;
     int32_t n_nodes = screen->problem->n_nodes;
     place_plan_init(&trial.plan, screen->problem, screen->desk->pile);
     place_plan_copy(&best->plan, &from->plan);
     best->cost = from->cost;
     for (int32_t k = 0; k < min_i32(n_nodes, BEAM_NODES); k++) {
         int32_t node = (int32_t)((int64_t)k * n_nodes / min_i32(n_nodes, BEAM_NODES));
-        for (int32_t n = 1; n <= PLACE_GROUP_MAX && n <= screen->problem->nodes[node].n_devices;
-             n *= 2) {
-            recut(screen, &best->plan, node, n, &trial.plan);
-            fill(screen, &trial);
+        struct place_partition partitions[PLACE_PARTITIONS_MAX];
+        int32_t n = place_ground_partitions(screen->problem->nodes[node].n_devices, partitions);
+        for (int32_t i = 0; i < n; i++) {
+            recut(screen, &best->plan, node, &partitions[i], &trial);
             if (trial.cost >= best->cost)
                 continue;
             place_plan_copy(&best->plan, &trial.plan);
             best->cost = trial.cost;
+            is_changed = true;
         }
     }
+    screen->n -= !is_changed;
 }
 
 static struct start *cheapest(struct screen *screen, int32_t n, const struct start *but)

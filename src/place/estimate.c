@@ -3,9 +3,9 @@
 
 #include "base/num.h"
 
-enum { ROUNDS = 24, BATCH_MAX = 256, PROMPT_TOKENS_MAX = 2048 };
+enum { ROUNDS = 12, BATCH_MAX = 256, PROMPT_TOKENS_MAX = 2048 };
 static const double load_max = 0.995, late_weight = 1, slow_weight = 0.02, under_weight = 4,
-                    normalized_max = 60;
+                    normalized_max = 60, burst_max = 10;
 
 struct member {
     const struct perf *perf;
@@ -117,35 +117,43 @@ static double met_of(double slack_s, double wait_s, double waits)
     return met;
 }
 
+/* What member `index` meets when it comes in bursts and the others at their mean rates. */
+static void meet(const struct place_problem *problem, const struct place_group *group,
+                 const double *rates, int32_t index, struct place_estimate *out)
+{
+    const struct place_service *s = &problem->services[group->members[index].service];
+    struct member members[PLACE_MEMBERS_MAX];
+    double own[PLACE_MEMBERS_MAX], residual_s = 0, rate = 0;
+    for (int32_t i = 0; i < group->n_members; i++)
+        own[i] = i == index ? rates[i] * clamp(s->burst, 1, burst_max) : rates[i];
+    double busy = fill_members(problem, group, own, members);
+    for (int round = 0; round < ROUNDS; round++)
+        busy = iterate(members, group->n_members, busy);
+    for (int32_t i = 0; i < group->n_members; i++) {
+        residual_s += members[i].rate * (members[i].prefill_s + members[i].cycle_s);
+        rate += members[i].rate;
+    }
+    double load = load_of(problem, group, members, busy), used = clamp(load, 0, load_max);
+    double wait_s = (rate > 0 ? residual_s / rate : 0) * used / (1 - used) + 1e-6;
+    double serve_s = members[index].prefill_s + members[index].output * members[index].cycle_s /
+                                                    (1 - clamp(busy, 0, load_max));
+    double window_s = (double)problem->window.span_ns * 1e-9;
+    double lasting_s = s->burst > 1.05 && s->span_s < window_s ? s->span_s : window_s;
+    double over_s = load > 1 ? (load - 1) * lasting_s / 2 : 0; /* mean, as it grows */
+    double slack_s = problem->limits.slo_scale * s->solo_s - serve_s;
+    out->load = load > out->load ? load : out->load;
+    out->latency_s[index] = serve_s + wait_s + over_s;
+    out->met[index] = met_of(slack_s, wait_s, used);
+    if (over_s > 0) /* in time are those that come before the queue is too long */
+        out->met[index] *= clamp(slack_s / (2 * over_s), 0, 1);
+}
+
 void place_estimate_group(const struct place_problem *problem, const struct place_group *group,
                           const double *rates, struct place_estimate *out)
 {
-    struct member members[PLACE_MEMBERS_MAX];
-    double busy = fill_members(problem, group, rates, members), longest_s = 0, burst = 1;
-    double window_s = (double)problem->window.span_ns * 1e-9, rate = 0;
-    for (int round = 0; round < ROUNDS; round++)
-        busy = iterate(members, group->n_members, busy);
-    out->load = load_of(problem, group, members, busy);
-    for (int32_t i = 0; i < group->n_members; i++) {
-        const struct place_service *s = &problem->services[group->members[i].service];
-        longest_s += members[i].rate * (members[i].prefill_s + members[i].cycle_s);
-        burst += members[i].rate * (s->dispersion - 1);
-        rate += members[i].rate;
-    }
-    burst = rate > 0 ? 1 + (burst - 1) / rate : 1;
-    double residual_s = rate > 0 ? longest_s / rate : 0, used = clamp(out->load, 0, load_max);
-    double wait_s = residual_s * used / (1 - used) * (1 + clamp(burst, 1, 50)) / 2 + 1e-6;
-    double over_s = out->load > 1 ? (out->load - 1) * window_s / 2 : 0; /* mean, as it grows */
-    for (int32_t i = 0; i < group->n_members; i++) {
-        const struct place_service *s = &problem->services[group->members[i].service];
-        double serve_s = members[i].prefill_s +
-                         members[i].output * members[i].cycle_s / (1 - clamp(busy, 0, load_max));
-        double slack_s = problem->limits.slo_scale * s->solo_s - serve_s;
-        out->latency_s[i] = serve_s + wait_s + over_s;
-        out->met[i] = met_of(slack_s, wait_s, used);
-        if (over_s > 0) /* in time are those that come before the queue is too long */
-            out->met[i] *= clamp(slack_s / (2 * over_s), 0, 1);
-    }
+    out->load = 0;
+    for (int32_t i = 0; i < group->n_members; i++)
+        meet(problem, group, rates, i, out);
 }
 
 double place_estimate_cost(const struct place_problem *problem, int32_t service, double latency_s,

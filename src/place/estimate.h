@@ -4,14 +4,16 @@
  * A group's device serves prompts and decodes of its members in turn. With U the part of its time
  * that prompts take, and a cycle one decode step of every member that is decoding, a request of
  * member i decodes for R = o * cycle / (1 - U), and b = rate * R of them are decoding (Little): a
- * fixed point in b, found by iteration. Prompts wait as in an M/G/1 queue, longer where arrivals
- * come in bursts. A batch that needs more KV than there is, or a device asked for more than all of
- * its time, is overloaded by that factor: its queue grows for the length of the window. */
+ * fixed point in b, found by iteration. Prompts wait as in an M/G/1 queue. What a service meets is
+ * reckoned at the rate that its requests see, bursts and all (place_service.burst), the others at
+ * their means: that is what copies on many groups are good for. A batch that needs more KV than
+ * there is, or a device asked for more than all of its time, is overloaded by that factor: its
+ * queue grows for the length of a burst, or the window. */
 #pragma once
 #include "place/plan.h"
 
 struct place_estimate {
-    double load; /* of the group: asked over what it can give; above 1 it is overloaded */
+    double load; /* asked over what it can give, in the worst burst; above 1 it is overloaded */
     double latency_s[PLACE_MEMBERS_MAX]; /* mean, end to end */
     double met[PLACE_MEMBERS_MAX];       /* fraction within slo_scale solo times */
 };

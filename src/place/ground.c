@@ -13,6 +13,42 @@ int32_t place_ground_degree_max(const struct place_problem *problem)
     return most;
 }
 
+struct partitions {
+    struct place_partition *out;
+    int32_t n;
+    struct place_partition so_far;
+};
+
+static void add_partitions(struct partitions *all, int32_t degree, int32_t left)
+{
+    if (degree < 0) {
+        if (left == 0 && all->n < PLACE_PARTITIONS_MAX)
+            all->out[all->n++] = all->so_far;
+        return;
+    }
+    for (int32_t n = left >> degree; n >= 0 && all->n < PLACE_PARTITIONS_MAX; n--) {
+        all->so_far.counts[degree] = n;
+        add_partitions(all, degree - 1, left - (n << degree));
+    }
+    all->so_far.counts[degree] = 0;
+}
+
+int32_t place_ground_partitions(int32_t n_devices, struct place_partition *out)
+{
+    struct partitions all = { .out = out };
+    add_partitions(&all, PLACE_DEGREES - 1, n_devices);
+    return all.n;
+}
+
+void place_ground_cut_node(struct place_plan *plan, const struct place_problem *problem,
+                           const struct place_node *node, const struct place_partition *partition)
+{
+    int32_t at = node->first_device, end = at + node->n_devices;
+    for (int32_t d = PLACE_DEGREES - 1; d >= 0; d--)
+        for (int32_t i = 0; i < partition->counts[d] && at < end; i++, at += 1 << d)
+            (void)place_plan_add_group(plan, problem, at, 1 << d);
+}
+
 /* Does a group of n_devices hold it on some node of the cluster? */
 static bool is_held_by(const struct place_problem *problem, int32_t service, int32_t n_devices)
 {

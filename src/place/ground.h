@@ -8,5 +8,15 @@
  * made without it. */
 bool place_ground_cut(struct place_plan *plan, const struct place_problem *problem,
                       int32_t n_devices, int32_t n_members_max, struct pile *pile);
+enum { PLACE_PARTITIONS_MAX = 40 };
+struct place_partition { /* of a node: how many groups of each degree, the largest first */
+    int32_t counts[PLACE_DEGREES];
+};
+/* All partitions of a node's devices, those with the largest groups first; of nodes that have more
+ * than PLACE_PARTITIONS_MAX, those. Returns how many. */
+int32_t place_ground_partitions(int32_t n_devices, struct place_partition *out);
+/* Adds a node's groups. */
+void place_ground_cut_node(struct place_plan *plan, const struct place_problem *problem,
+                           const struct place_node *node, const struct place_partition *partition);
 /* The largest degree that a node has room for. */
 int32_t place_ground_degree_max(const struct place_problem *problem);

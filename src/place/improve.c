@@ -5,7 +5,7 @@
 #include "place/board.h"
 #include <string.h>
 
-enum { MOVES = 8, ADDS = 3, PARTINGS = 2 };
+enum { MOVES = 9, ADDS = 3, PARTINGS = 2 };
 struct climb {
     const struct place_improve *how;
     const struct place_problem *problem;
@@ -141,12 +141,13 @@ static void merge(struct climb *climb, int32_t service)
     }
 }
 
-/* Two groups of half the devices, each with every member that fits. */
-static void split(struct climb *climb, int32_t service)
+/* Two groups of half the devices, each with every member that fits, or with every other one. */
+static void split(struct climb *climb, int32_t service, bool is_apart)
 {
     for (int32_t g = 0; g < climb->plan->n_groups; g++) {
         const struct place_group *from = &climb->plan->groups[g];
-        if (!place_group_has(from, service) || from->n_devices == 1)
+        if (!place_group_has(from, service) || from->n_devices == 1 ||
+            (is_apart && from->n_members == 1))
             continue;
         struct place_plan *move = next_move(climb);
         if (move == NULL)
@@ -162,7 +163,7 @@ static void split(struct climb *climb, int32_t service)
             int32_t s = from->members[m].service, n = 0;
             struct place_group *const halves[] = { m % 2 == 0 ? low : high,
                                                    m % 2 == 0 ? high : low };
-            for (int i = 0; i < 2; i++) {
+            for (int i = 0; i < (is_apart ? 1 : 2); i++) {
                 if (!place_group_takes(climb->problem, halves[i], s, climb->how->n_members_max))
                     continue;
                 place_group_add(halves[i], s);
@@ -256,7 +257,8 @@ void place_improve(const struct place_improve *improve, struct place_plan *plan,
         part_neighbours(&climb, s);
         leave(&climb, s);
         merge(&climb, s);
-        split(&climb, s);
+        split(&climb, s, false);
+        split(&climb, s, true);
         climb.is_stuck[s] = true;
         if (!take_best(&climb))
             continue;

@@ -7,13 +7,13 @@
  * mesh where the throughput of the unit grows most, of equals to the smaller mesh; a mesh has 100
  * points of shares, and 20 more. The combination with the most throughput wins, of equals the one
  * with the most headroom (D-11). One copy each. */
+#include "place/ground.h"
 #include "place/planners.h"
 
 #include "base/num.h"
 #include <string.h>
 
 enum {
-    PARTITIONS_MAX = 40,
     COMBINATIONS_MAX = 2000,
     BATCH_MAX = 256,
     SHARES = 120, /* points of a mesh: 20 of them twice */
@@ -254,30 +254,12 @@ static void try_meshes(struct mux *mux)
 
 /* ---- Mesh groups. ---- */
 
-struct partition { /* of a node: how many groups of each degree */
-    int32_t counts[PLACE_DEGREES];
-};
 struct nodes { /* alike */
     int32_t kind, n_devices, n, n_partitions;
-    struct partition partitions[PARTITIONS_MAX];
+    struct place_partition partitions[PLACE_PARTITIONS_MAX];
     int64_t n_choices; /* multisets of n partitions, or mixtures of two */
     bool is_mixed;
 };
-
-static void add_partitions(struct nodes *nodes, struct partition *so_far, int32_t degree,
-                           int32_t left)
-{
-    if (degree < 0) {
-        if (left == 0 && nodes->n_partitions < PARTITIONS_MAX)
-            nodes->partitions[nodes->n_partitions++] = *so_far;
-        return;
-    }
-    for (int32_t n = left >> degree; n >= 0; n--) {
-        so_far->counts[degree] = n;
-        add_partitions(nodes, so_far, degree - 1, left - (n << degree));
-    }
-    so_far->counts[degree] = 0;
-}
 
 /* C(n + k - 1, k - 1) multisets, up to a bound. */
 static int64_t multisets(int64_t n, int64_t k, int64_t most)
@@ -340,10 +322,11 @@ static int32_t gather_nodes(const struct place_problem *problem, struct nodes *a
         if (k == n && n == n_max) /* more kinds of nodes than that: the last is as the first is */
             k = 0;
         if (k == n) {
-            struct partition none = { { 0 } };
             all[n] = (struct nodes){ .kind = problem->nodes[i].kind,
                                      .n_devices = problem->nodes[i].n_devices };
-            add_partitions(&all[n++], &none, PLACE_DEGREES - 1, problem->nodes[i].n_devices);
+            all[n].n_partitions =
+                place_ground_partitions(problem->nodes[i].n_devices, all[n].partitions);
+            n++;
         }
         all[k].n++;
     }
@@ -352,20 +335,10 @@ static int32_t gather_nodes(const struct place_problem *problem, struct nodes *a
     return n;
 }
 
-static void cut_node(struct mux *mux, const struct place_node *node,
-                     const struct partition *partition)
-{
-    int32_t at = node->first_device;
-    for (int32_t d = PLACE_DEGREES - 1; d >= 0; d--)
-        for (int32_t i = 0; i < partition->counts[d] && at < node->first_device + node->n_devices;
-             i++, at += 1 << d)
-            (void)place_plan_add_group(&mux->trial, mux->problem, at, 1 << d);
-}
-
 /* Groups of a combination; choices: of each kind of nodes. */
 static void cut_all(struct mux *mux, const struct nodes *all, int32_t n, const int64_t *choices)
 {
-    int32_t counts[PARTITIONS_MAX];
+    int32_t counts[PLACE_PARTITIONS_MAX];
     mux->trial.n_groups = 0;
     for (int32_t k = 0; k < n; k++) {
         int32_t p = 0;
@@ -377,7 +350,7 @@ static void cut_all(struct mux *mux, const struct nodes *all, int32_t n, const i
             while (p + 1 < all[k].n_partitions && counts[p] == 0)
                 p++;
             counts[p]--;
-            cut_node(mux, node, &all[k].partitions[p]);
+            place_ground_cut_node(&mux->trial, mux->problem, node, &all[k].partitions[p]);
         }
     }
 }

@@ -106,24 +106,24 @@ static void measure_lengths(struct place_problem *problem)
 }
 
 /* Requests come in order of arrival, so a span's are counted as it passes. */
-static void measure_dispersion(struct place_problem *problem)
+static void measure_burst(struct place_problem *problem, int32_t service)
 {
     const struct place_window *window = &problem->window;
-    for (int32_t i = 0; i < problem->n_services; i++) {
-        struct place_service *s = &problem->services[i];
-        int64_t span_ns = (int64_t)(1e9 * (s->solo_s < 0.2 ? 1 : 5 * s->solo_s)), at = -1, n = 0;
-        double n_spans = (double)(window->span_ns / span_ns + 1), squares = 0;
-        double mean = (double)s->n_requests / n_spans;
-        for (int32_t k = 0; k < window->n; k++) {
-            if (window->requests[k].service != i)
-                continue;
-            int64_t span = window->requests[k].arrived_ns / span_ns;
-            squares += span == at ? (double)(2 * n + 1) : 1; /* n^2 to (n + 1)^2 */
-            n = span == at ? n + 1 : 1;
-            at = span;
-        }
-        s->dispersion = mean > 0 ? (squares / n_spans - mean * mean) / mean : 1;
+    struct place_service *s = &problem->services[service];
+    s->span_s = s->solo_s < 0.2 ? 1 : 5 * s->solo_s;
+    int64_t span_ns = (int64_t)(1e9 * s->span_s), at = -1, n = 0;
+    double n_spans = (double)(window->span_ns / span_ns + 1), squares = 0;
+    double mean = (double)s->n_requests / n_spans;
+    for (int32_t k = 0; k < window->n; k++) {
+        if (window->requests[k].service != service)
+            continue;
+        int64_t span = window->requests[k].arrived_ns / span_ns;
+        squares += span == at ? (double)(2 * n + 1) : 1; /* n^2 to (n + 1)^2 */
+        n = span == at ? n + 1 : 1;
+        at = span;
     }
+    double dispersion = mean > 0 ? (squares / n_spans - mean * mean) / mean : 1;
+    s->burst = dispersion > 1 ? 1 + (dispersion - 1) / mean : 1;
 }
 
 void place_problem_measure(struct place_problem *problem)
@@ -146,5 +146,6 @@ void place_problem_measure(struct place_problem *problem)
         if (s->n_requests == 0)
             s->solo_s = (double)place_problem_solo_ns(problem, &usual) * 1e-9;
     }
-    measure_dispersion(problem);
+    for (int32_t i = 0; i < problem->n_services; i++)
+        measure_burst(problem, i);
 }

@@ -49,8 +49,9 @@ struct place_service {
      * it can never be placed. */
     int32_t base_kind, base_degree;
     double solo_s, solo_deviation_s; /* L of SeaLLM (D-1), its standard deviation */
-    double dispersion; /* variance over mean of its arrivals in spans of five solo times, at least a
-                          second: 1 = Poisson */
+    /* The rate that a request of it sees, over the mean rate: 1 + (D - 1) / mu, where D is variance
+     * over mean of its arrivals in spans of span_s, and mu their mean; at least 1 = Poisson. */
+    double burst, span_s; /* span_s: five solo times, at least a second */
 };
 struct place_limits {
     int32_t n_members_max; /* services of a group; planners may have limits of their own */

@@ -31,6 +31,25 @@ static void order_both(const struct search *search, const struct place_walk *wal
     place_planners_sort(search->keys, walk->plan.n_groups, search->groups);
 }
 
+static bool is_waiting(const struct place_walk *walk, int32_t service)
+{
+    return walk->problem->services[service].base_degree > walk->n_devices &&
+           place_plan_copies(&walk->plan, service) == 0;
+}
+
+/* Is the group kept for services that need more devices than the walk's, and this is none? */
+static bool is_kept_from(const struct search *search, const struct place_walk *walk,
+                         const struct place_group *group, int32_t service)
+{
+    bool is_kept = false;
+    if (group->n_devices <= walk->n_devices || is_waiting(walk, service))
+        return false;
+    for (int32_t s = 0; s < walk->problem->n_services && !is_kept; s++)
+        is_kept = is_waiting(walk, s) &&
+                  place_group_takes(walk->problem, group, s, search->n_members_max);
+    return is_kept;
+}
+
 /* The first pair that fits, the one order inside the other; false: nothing does. */
 static bool add_one(const struct search *search, struct place_walk *walk)
 {
@@ -41,7 +60,8 @@ static bool add_one(const struct search *search, struct place_walk *walk)
         for (int32_t j = 0; j < (is_group_first ? n_services : n_groups); j++) {
             int32_t service = search->services[is_group_first ? j : i];
             struct place_group *group = &walk->plan.groups[search->groups[is_group_first ? i : j]];
-            if (!place_group_takes(walk->problem, group, service, search->n_members_max))
+            if (!place_group_takes(walk->problem, group, service, search->n_members_max) ||
+                is_kept_from(search, walk, group, service))
                 continue;
             place_group_add(group, service);
             return true;
@@ -61,6 +81,7 @@ static void open_walks(struct search *search)
     for (int32_t p = 1; p <= place_ground_degree_max(problem); p *= 2) {
         struct place_walk *walk = &search->walks[search->n++];
         walk->problem = problem;
+        walk->n_devices = p;
         place_plan_init(&walk->plan, problem, desk->pile);
         place_plan_init(&walk->best, problem, desk->pile);
         walk->score.services = pile_take(desk->pile, n * sizeof(*walk->score.services));

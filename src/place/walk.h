@@ -6,6 +6,7 @@
 
 struct place_walk { /* of one degree */
     const struct place_problem *problem;
+    int32_t n_devices; /* of its groups, but for merged ones */
     struct place_plan plan, best;
     struct place_score score, best_score; /* score: with services; best_score: without */
     bool is_over;
@@ -13,7 +14,8 @@ struct place_walk { /* of one degree */
 struct place_walk_rule {
     const char *name;      /* of the planner */
     int32_t n_members_max; /* of a group; 0: the problem's */
-    bool has_merges;       /* larger groups for models that need them (ground.h), or plain cuts */
+    bool has_merges;       /* larger groups for models that need them (ground.h), which are theirs
+                              until all of them are placed; or plain cuts */
     bool is_group_first;   /* the first group that takes anybody, or the first service taken */
     double (*need)(const struct place_walk *walk, int32_t service); /* highest first */
     double (*load)(const struct place_walk *walk,

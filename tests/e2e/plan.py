@@ -113,6 +113,7 @@ def plan_says_what_is_wrong(shoal, models):
                                (["/nowhere.yaml", *MIX], "/nowhere.yaml"), (["4x8xa100"], "no --workload"),
                                (["4x8xa100", "nonsense:rate=2"], "workload"),
                                (["4x8xa100", *MIX, "--planner", "oracle"], "--planner is a list of"),
+                               (["4x8xa100", *MIX, "--planner", ""], "--planner is a list of"),
                                (["4x8xa100", *MIX, "--slo", "hope"], "--slo is"),
                                (["4096x64xa100", *MIX], "more than 16384 devices")):
             done = subprocess.run([shoal, "plan", *args], capture_output=True, text=True, timeout=SECONDS)

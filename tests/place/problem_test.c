@@ -28,6 +28,23 @@ static void services_are_measured_where_the_fewest_devices_hold_them(void **stat
     small_close(&small);
 }
 
+/* Fifty requests at once every 15 s, against even gaps. */
+static void bursts_are_seen(void **state)
+{
+    struct small small;
+    (void)state;
+    small_open(&small, 1, 1);
+    small_add(&small, 13, 200);
+    small_add(&small, 13, 200);
+    for (int i = 0; i < 200; i++)
+        small.requests[200 + i].arrived_ns = (int64_t)15e9 * (i / 50);
+    small_measure(&small);
+    assert_true(small.services[0].burst < 1.02);
+    assert_true(small.services[1].burst > 1.2);
+    assert_true(small.services[1].span_s >= 1);
+    small_close(&small);
+}
+
 static void the_floor_is_kept_free(void **state)
 {
     struct small small;
@@ -59,6 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(services_are_measured_where_the_fewest_devices_hold_them),
+        cmocka_unit_test(bursts_are_seen),
         cmocka_unit_test(the_floor_is_kept_free),
         cmocka_unit_test(devices_know_their_node),
     };

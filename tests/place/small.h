@@ -17,6 +17,7 @@ struct small {
     char names[SMALL_SERVICES][16];
     struct place_request requests[SMALL_REQUESTS];
     struct pile pile;
+    double effort; /* of searches: a tenth of the usual */
 };
 
 /* A step of a model of 1 GiB on one device: 1 ms and a little per request and token. */
@@ -40,6 +41,7 @@ static inline void small_open(struct small *small, int32_t n_nodes, int32_t n_de
 {
     memset(small, 0, sizeof(*small));
     pile_init(&small->pile);
+    small->effort = 0.1;
     small->kinds[0] = (struct place_kind){ "device", 80 * SMALL_GIB, 2e12, 2 };
     small->kinds[1] = (struct place_kind){ "smaller", 40 * SMALL_GIB, 1e12, 1 };
     for (int32_t i = 0; i < n_nodes; i++)
@@ -94,7 +96,8 @@ static inline void small_plan(struct small *small, const struct place_planner *p
                               const struct place_judge *judge, struct place_plan *plan)
 {
     struct fault fault = { "" };
-    const struct place_desk desk = { &small->problem, judge, &small->pile, 1, 0.1, NULL, NULL, NULL };
+    const struct place_desk desk = { &small->problem, judge, &small->pile, 1,
+                                     small->effort,   NULL,  NULL,         NULL };
     place_plan_init(plan, &small->problem, &small->pile);
     planner->plan(&desk, plan);
     enum status status = place_check(&small->problem, plan,

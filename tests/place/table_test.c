@@ -51,7 +51,8 @@ static void plans_are_legal_and_the_same_twice(void **state)
     const struct place_planner *const *all = place_planner_all(&n);
     (void)state;
     schedule_config_init(&config);
-    for (uint64_t seed = test_seed(1); seed < test_seed(1) + 25; seed++) {
+    uint64_t first = test_seed(1);
+    for (uint64_t seed = first; seed < first + 25; seed++) {
         draw(&small, seed);
         if (small.problem.window.n == 0) {
             small_close(&small);

@@ -112,7 +112,8 @@ static void measure_burst(struct place_problem *problem, int32_t service)
     struct place_service *s = &problem->services[service];
     s->span_s = s->solo_s < 0.2 ? 1 : 5 * s->solo_s;
     int64_t span_ns = (int64_t)(1e9 * s->span_s), at = -1, n = 0;
-    double n_spans = (double)(window->span_ns / span_ns + 1), squares = 0;
+    double n_spans = (double)window->span_ns / (double)span_ns, squares = 0;
+    n_spans = n_spans < 1 ? 1 : n_spans;
     double mean = (double)s->n_requests / n_spans;
     for (int32_t k = 0; k < window->n; k++) {
         if (window->requests[k].service != service)

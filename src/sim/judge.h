@@ -24,7 +24,8 @@ struct sim_judge_options {
 struct sim_judge *sim_judge_open(const struct sim_judge_options *options);
 void sim_judge_close(struct sim_judge *judge);
 struct place_judge sim_judge_face(struct sim_judge *judge);
-struct sim_judge_work {                            /* so far */
-    int64_t n_plans, n_parts, n_known, n_requests, n_steps; /* known: parts remembered, not simulated */
+struct sim_judge_work { /* so far */
+    int64_t n_plans, n_parts, n_known, n_requests,
+        n_steps; /* known: parts remembered, not simulated */
 };
 struct sim_judge_work sim_judge_work_of(const struct sim_judge *judge);

@@ -1,7 +1,7 @@
 """The simulator against our own engine: the same traces through `shoal bench` on a real server with four models and through `shoal sim` with profiles that
 were taken before, at several loads and under several policies.
 
-usage: truth.py SHOAL [--steady 300] [--seconds 20] [--loads 0.3,0.8,1.2] [--policies fcfs,rr,...] [--profile-time 12s] [--repeats 2] [--keep FOLDER]
+usage: truth.py SHOAL [--steady 400] [--seconds 20] [--loads 0.3,0.8,1.2] [--policies fcfs,rr,...] [--profile-time 12s] [--repeats 2] [--keep FOLDER]
 
 The engine (its lane and its host thread) is alone on core 0; the rest of the server and the client are on core 1: keep the machine quiet otherwise. Frozen
 before the first measured run: the profiles (hashes are printed), the saturation, and what the engine's host and the door add, all on traces of other seeds.
@@ -24,6 +24,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+import numpy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARES = {"tale": 0.4, "cee": 0.3, "m10": 0.2, "m15": 0.1}  # of the requests
@@ -65,7 +67,7 @@ class Setup:
                 subprocess.run([sys.executable, os.path.join(HERE, "../tools/random_model.py"), size, "Q8_0", part], check=True)
                 os.rename(part, self.models[name])
         self.scales = {name: 1.0 for name in self.models}
-        self.profiles, self.lines, self.host_ms, self.door_s = {}, {}, 0.0, 0.0
+        self.profiles, self.lines, self.host, self.door_s = {}, {}, {}, 0.0
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -92,7 +94,8 @@ class Setup:
             for name, profile in self.profiles.items():
                 if name not in services:
                     continue
-                file.write(f"  {name}: {{profile: {profile}, profile-cores: 1, profile-scale: {self.scales[name]:.5f}, host-ms: {self.host_ms:.6f}}}\n")
+                file.write(f"  {name}: {{profile: {profile}, profile-cores: 1, profile-scale: {self.scales[name]:.5f}"
+                           + "".join(f", {key}: {value:.6f}" for key, value in self.host.items()) + "}\n")
         arguments = [x for key, value in SETTINGS.items() for x in ("--" + key.replace("_", "-"), str(value))]
         subprocess.run([self.shoal, "sim", scenario, *arguments], check=True, stdout=subprocess.DEVNULL)
         return records(out)
@@ -101,16 +104,46 @@ class Setup:
 def records(path):
     with open(path) as file:
         rows = list(csv.DictReader(file))
-    return {int(r["id"]): r for r in rows}
+    first = min(int(r["id"]) for r in rows)
+    return {int(r["id"]) - first: r for r in rows}
 
 
 # ---- The real server. ----
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def get(port, path):
+    return urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).read().decode()
+
+
+def wait_loaded(port, process):
+    while True:
+        try:
+            states = [m["status"]["value"] for m in json.loads(get(port, "/models"))["data"]]
+            if states and all(s == "loaded" for s in states):
+                return
+        except OSError:
+            pass
+        if process.poll() is not None:
+            raise SystemExit("the server did not start")
+        time.sleep(0.05)
+
+
+def read_steps(shoal, log, out):
+    """What an engine's log says of every batch, in the order of their ends."""
+    subprocess.run([shoal, "replay", log, "--steps", out], check=True, stdout=subprocess.DEVNULL)
+    with open(out) as file:
+        rows = [{k: v if k == "kind" else int(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    return [row for row in rows if row["kind"] == "compute"]
+
+
 class Server:
     def __init__(self, setup, policy):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port = free_port()
         self.setup, config = setup, setup.path("serve.yaml")
         with open(config, "w") as file:
             file.write(f"listen: 127.0.0.1:{self.port}\nmemory: 1GiB\ndevices: [cpu:0]\npolicy: {policy}\npredictor: conditional\nprefix_cache: false\n"
@@ -124,35 +157,15 @@ class Server:
         self.process = subprocess.Popen([setup.shoal, "serve", config, "--steady", str(setup.options.steady), "--log-engine", self.log])
 
     def __enter__(self):
-        while True:
-            try:
-                states = [m["status"]["value"] for m in json.loads(self.get("/models"))["data"]]
-                if states and all(s == "loaded" for s in states):
-                    break
-            except OSError:
-                pass
-            if self.process.poll() is not None:
-                raise SystemExit("truth: the server did not start")
-            time.sleep(0.05)
+        wait_loaded(self.port, self.process)
         self.pin()
         return self
 
     def __exit__(self, *unused):
         self.process.terminate()
         self.process.wait()
-        self.batches = self.read_batches()
-
-    def read_batches(self):
-        """What the engine's log says of every batch, in the order of their ends."""
-        out = self.setup.path("steps.csv")
-        subprocess.run([self.setup.shoal, "replay", self.log, "--steps", out], check=True, stdout=subprocess.DEVNULL)
         names = list(self.setup.models)
-        with open(out) as file:
-            rows = [{k: v if k == "kind" else int(v) for k, v in row.items()} for row in csv.DictReader(file)]
-        return [{**row, "model": names[row["service"]]} for row in rows if row["kind"] == "compute"]
-
-    def get(self, path):
-        return urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5).read().decode()
+        self.batches = [{**row, "model": names[row["service"]]} for row in read_steps(self.setup.shoal, self.log, self.setup.path("steps.csv"))]
 
     def pin(self):
         """The engine's threads to core 0, all others, of every process of the server, to core 1."""
@@ -228,33 +241,50 @@ def spent(setup, batches):
     return took, said
 
 
-def between_ms(batches):
-    """From one batch's end to the next one's begin, where the engine planned it on hearing of that end."""
-    gaps = [b["begin_ns"] - a["end_ns"] for a, b in zip(batches, batches[1:]) if b["planned_ns"] == a["heard_ns"]]
-    return statistics.mean(gaps) * 1e-6, len(gaps)
+STALL_NS = 1_000_000  # between two batches: the machine's, not the host's
+
+
+def gaps_of(batches):
+    """From one batch's end to the next one's begin, where the engine planned it on hearing of that end; with the next one."""
+    return [(b["begin_ns"] - a["end_ns"], b) for a, b in zip(batches, batches[1:]) if b["planned_ns"] == a["heard_ns"]]
+
+
+def host_terms(batches):
+    """What the host takes between two steps: of every one, of each decode, of one with prompts; ms, us, ms. By least squares."""
+    gaps = [(ns, b) for ns, b in gaps_of(batches) if ns < STALL_NS]
+    x = numpy.array([(1.0, b["decodes"], b["new"] > 0) for _, b in gaps])
+    step, request, prompt = numpy.linalg.lstsq(x, numpy.array([ns * 1e-6 for ns, _ in gaps]), rcond=None)[0]
+    return {"host-ms": max(step, 0), "host-us-per-request": max(request, 0) * 1e3, "host-prompt-ms": max(prompt, 0)}, len(gaps)
+
+
+def late_part(setup, batches):
+    """How much longer steps took than what they are simulated with, stalls between them included."""
+    took, said = spent(setup, batches)
+    stalls = sum(ns for ns, _ in gaps_of(batches) if ns >= STALL_NS) * 1e-9
+    return (sum(took.values()) + stalls) / sum(said[name] * setup.scales[name] for name in said) - 1
 
 
 def calibrate(setup, policy):
-    """Saturation, the host's part and the door's, from a list at t = 0, a light load and lonely requests, of seeds that no measured run has."""
+    """Saturation, the host's part and the door's, from a list at t = 0 and a light load, of seeds that no measured run has."""
     with Server(setup, policy) as server:
         server.replay(write_trace(setup.path("warm.csv"), requests_of(24, 0, 1001)))
         probe = server.replay(write_trace(setup.path("probe.csv"), requests_of(48, 0, 1002)))
         n = max(48, int(48 / makespan(probe) * setup.options.calibrate))
         listed = makespan(server.replay(write_trace(setup.path("list.csv"), requests_of(n, 0, 1003))))
-        light = 0.5 * n / listed
-        server.replay(write_trace(setup.path("light.csv"), requests_of(int(light * setup.options.calibrate), light, 1005)))
-        lonely = write_trace(setup.path("lonely.csv"), [(0.4 * i, *r[1:]) for i, r in enumerate(requests_of(16, 0, 1004))])
-        alone = server.replay(lonely)
-    setup.host_ms, n_gaps = between_ms(server.batches)
+        rate = 0.3 * n / listed
+        light = write_trace(setup.path("light.csv"), requests_of(int(2 * rate * setup.options.calibrate), rate, 1005))
+        real = server.replay(light)
+    setup.host, n_gaps = host_terms(server.batches)
     took, said = spent(setup, server.batches)
-    print(f"  saturation {n / listed:.2f} requests/s: {n} at once in {listed:.2f} s; between two steps {setup.host_ms:.4f} ms (mean of {n_gaps})")
+    print(f"  saturation {n / listed:.2f} requests/s: {n} at once in {listed:.2f} s")
     for name in setup.models:
         if setup.options.steady == 0:
             setup.scales[name] = took[name] / said[name]
         print(f"  {name:<5} steps took {took[name]:.3f} s, {took[name] / said[name]:.3f} times what its profile says; simulated with {setup.scales[name]:.3f}")
-    simulated = setup.simulate(lonely, policy)
-    setup.door_s = statistics.median(span(alone[i]) - span(simulated[i]) for i in alone)
-    print(f"  a lonely request takes {setup.door_s * 1e3:+.2f} ms more than simulated: the door's and the client's part, added to each", flush=True)
+    print(f"  between two steps (fitted to {n_gaps}): " + ", ".join(f"{key} {value:.4f}" for key, value in setup.host.items()))
+    simulated = setup.simulate(light, policy)
+    setup.door_s = statistics.median(span(real[i]) - span(simulated[i]) for i in real)
+    print(f"  a request under light load takes {setup.door_s * 1e3:+.2f} ms more than simulated (median): the door's and the client's part, added to each", flush=True)
     return n / listed
 
 
@@ -262,26 +292,54 @@ def kind_of(load):
     return "light" if load < 0.6 else "knee" if load < 1 else "overload"
 
 
+class Session:
+    """All that one server was asked, in turn: a policy learns from what it served before, so the simulated one must have served it too."""
+
+    def __init__(self, setup, policy):
+        self.setup, self.policy, self.began, self.parts = setup, policy, time.monotonic(), []
+
+    def replay(self, server, trace):
+        with open(trace) as file:
+            rows = [(float(r["arrived_s"]), r["model"], int(r["n_prompt"]), int(r["n_output"])) for r in csv.DictReader(file)]
+        self.parts.append((time.monotonic() - self.began, rows))
+        got = server.replay(trace)
+        return got
+
+    def simulate(self):
+        """The records of each part, as if it had been alone in the file."""
+        rows = [(start + row[0], *row[1:]) for start, part in self.parts for row in part]
+        assert all(a[0] <= b[0] for a, b in zip(rows, rows[1:])), "one run began before the one before had been asked"
+        all_of_it = self.setup.simulate(write_trace(self.setup.path("session.csv"), rows), self.policy)
+        ids, found, first = sorted(all_of_it), [], 0
+        for _, part in self.parts:
+            found.append({i: all_of_it[ids[first + i]] for i in range(len(part))})
+            first += len(part)
+        return found
+
+
 def measure(setup, policy, loads, traces):
-    """The real runs of a policy: per load the records of every repeat, and of what part of it the engine's threads waited for core 0."""
-    found = {}
+    """A policy's runs, real and simulated: per load the records of every repeat, and of what part of it the engine's threads waited for core 0."""
+    found, session = {}, Session(setup, policy)
     with Server(setup, policy) as server:
-        server.replay(setup.path("warm.csv"))
+        session.replay(server, setup.path("warm.csv"))
         for load in loads:
             before = server.core_times()
-            runs = [server.replay(traces[load]) for _ in range(setup.options.repeats)]
+            runs = [session.replay(server, traces[load]) for _ in range(setup.options.repeats)]
             found[load] = runs, (server.core_times()[2] - before[2]) / sum(makespan(run) for run in runs)
-    took, said = spent(setup, server.batches)
-    late = sum(took.values()) / sum(said[name] * setup.scales[name] for name in said) - 1
+    late = late_part(setup, server.batches)
+    simulated = session.simulate()[1:]
+    for i, load in enumerate(loads):
+        found[load] = *found[load], simulated[i * setup.options.repeats:(i + 1) * setup.options.repeats]
     return found, late
 
 
-def compare(setup, policy, load, trace, runs, waited, late):
-    simulated = setup.simulate(trace, policy)
-    for r in simulated.values():
-        r["end_ns"] = int(r["end_ns"]) + int(setup.door_s * 1e9)
-    sim, each = figures(simulated, simulated), [figures(run, simulated) for run in runs]
+def compare(setup, policy, load, runs, waited, simulated, late):
+    for run in simulated:
+        for r in run.values():
+            r["end_ns"] = int(r["end_ns"]) + int(setup.door_s * 1e9)
+    each = [figures(run, simulated[0]) for run in runs]
     real = [statistics.median(f) for f in zip(*each)]
+    sim = [statistics.median(f) for f in zip(*(figures(run, simulated[0]) for run in simulated))]
     errors = [100 * (s / r - 1) for s, r in zip(sim, real)]
     kind = kind_of(load)
     which = 2 if kind == "overload" else 0
@@ -306,14 +364,14 @@ def run(setup):
     traces = {load: write_trace(setup.path(f"load{load}.csv"), requests_of(max(int(load * saturation * options.seconds), 8), load * saturation, 7))
               for load in loads}
     print(f"\n{setup.options.repeats} runs of every trace: their medians, and FLOOR, how far apart they are in what the target is of.\n"
-          "WAITED: of the time the engine's threads were ready and did not get core 0, each other's turns included. LATE: the policy's steps against the profile.")
+          "WAITED: of the time the engine's threads were ready and did not get core 0, each other's turns included. LATE: the policy's steps, and stalls between them, against the profile.")
     print(f"{'POLICY':<10} {'LOAD':>5} {'NL':>9} {'SIM':>9} {'ERROR':>8} {'LATENCY s':>9} {'SIM':>9} {'ERROR':>8} {'TOKENS/S':>9} {'SIM':>9} {'ERROR':>8}"
           f" {'FLOOR':>7} {'WAITED':>7} {'LATE':>7}  TARGET")
     found = {load: [] for load in loads}
     for policy in policies:
         runs, late = measure(setup, policy, loads, traces)
         for load in loads:
-            found[load].append(compare(setup, policy, load, traces[load], *runs[load], late))
+            found[load].append(compare(setup, policy, load, *runs[load], late))
     for load in loads:
         real, sim, floors = zip(*found[load])
         tau, turned, equal = kendall(real, sim, max(*floors, 0.01))
@@ -331,7 +389,7 @@ def main():
     parser.add_argument("--policies", default="")
     parser.add_argument("--profile-time", default="12s")
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--steady", type=int, default=300, help="percent of the profile's time that a step takes at least; 0: as long as it takes")
+    parser.add_argument("--steady", type=int, default=400, help="percent of the profile's time that a step takes at least; 0: as long as it takes")
     parser.add_argument("--calibrate", type=float, default=6, help="seconds of each calibrating list")
     parser.add_argument("--keep", default="")
     options = parser.parse_args()

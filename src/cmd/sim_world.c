@@ -65,6 +65,26 @@ static const char *profile_of(const struct scenario *scenario, const char *name)
     return own != NULL ? own->profile : NULL;
 }
 
+/* What its lanes take: the profile's groups. */
+static void set_cores(struct sim_world *world, int32_t i, const struct predict_profile *profile,
+                      const struct scenario_service *own, double factor)
+{
+    struct sim_cores *cores = mem_take(sizeof(*cores));
+    cores->n_cores = profile->groups[profile->n_groups - 1].n_cores;
+    if (own != NULL && own->profile_cores > 0)
+        cores->n_cores = min_i32(cores->n_cores, (int32_t)own->profile_cores);
+    for (int32_t k = 0; k < profile->n_groups && k < SIM_CORES_GROUPS; k++) {
+        struct sim_cores_group *group = &cores->groups[cores->n_groups++];
+        *group = (struct sim_cores_group){ profile->groups[k].n_cores, profile->groups[k].perf };
+        sim_tables_scale(factor, &group->perf);
+        if (own != NULL)
+            sim_tables_add_host(&own->host, &group->perf);
+    }
+    if (profile->beside.n_rounds > 0)
+        memcpy(cores->beside, profile->beside.factors, sizeof(cores->beside));
+    world->services[i].cores = world->cores[i] = cores;
+}
+
 /* A service as it was measured: its times, and its bytes unless the scenario says others. */
 static enum status open_profile(struct sim_world *world, const struct scenario *scenario, int32_t i,
                                 struct fault *fault)
@@ -94,6 +114,7 @@ static enum status open_profile(struct sim_world *world, const struct scenario *
         sim_tables_host_points(&own->host, world->points[i]);
         world->truths[i] = points_truth(world->points[i]);
     }
+    set_cores(world, i, &profile, own, factor);
     predict_profile_free(&profile);
     return status;
 }
@@ -380,6 +401,7 @@ void sim_world_close(struct sim_world *world)
             points_free(world->points[i]);
         mem_give(world->costs[i]);
         mem_give(world->points[i]);
+        mem_give(world->cores[i]);
     }
     mem_give(world->engines);
     mem_give(world->perfs);

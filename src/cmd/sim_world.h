@@ -17,6 +17,7 @@ struct sim_world {
     uint64_t profile_hashes[LIMIT_SERVICES];
     struct costs *costs[LIMIT_SERVICES];        /* of measured tables; NULL: none */
     struct perf_points *points[LIMIT_SERVICES]; /* of a profile; NULL: its line */
+    struct sim_cores *cores[LIMIT_SERVICES];    /* of a profile */
     struct perf_truth truths[LIMIT_SERVICES];
     double rates_per_s[LIMIT_SERVICES]; /* offered */
     struct sim_engine_spec *engines;    /* (n_engines) */

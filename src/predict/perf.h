@@ -63,9 +63,13 @@ struct perf_job {    /* one of several that run side by side (section 2.5) */
     int64_t bytes;   /* it reads: perf_step_bytes */
     double share;    /* of the device */
     bool is_prefill; /* bound by compute */
+    /* How much longer it takes beside a prefill, beside a decode, as measured; 0: what bytes say.
+     */
+    double beside[2];
 };
-/* How much longer each job's step takes beside the others: all wait when together they read more
- * than the memory gives; prefills also when shares sum to more than one. factors: (n) >= 1. */
+/* How much longer each job's step takes beside the others: as measured, else all wait when together
+ * they read more than the memory gives; prefills also when shares sum to more than one. factors:
+ * (n) >= 1. */
 void perf_contention(const struct perf_job *jobs, int n, double bytes_per_s, double *factors);
 /* Bytes that a step reads: the weights, and the KV of the contexts that it decodes. */
 int64_t perf_step_bytes(const struct perf_load *load, int64_t weights_bytes,

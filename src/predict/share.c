@@ -114,6 +114,12 @@ void perf_contention(const struct perf_job *jobs, int n, double bytes_per_s, dou
     }
     for (int i = 0; i < n; i++) {
         factors[i] = n > 1 && bandwidth > 1 ? bandwidth : 1;
+        if (jobs[i].beside[0] > 0) {
+            factors[i] = 1;
+            for (int k = 0; k < n; k++)
+                factors[i] *= k != i ? jobs[i].beside[jobs[k].is_prefill ? 0 : 1] : 1;
+            continue;
+        }
         if (jobs[i].is_prefill && share > 1)
             factors[i] *= share;
     }

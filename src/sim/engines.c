@@ -7,6 +7,20 @@
 
 #define SIM_UNIT_BYTES_MAX (16 << 20)
 
+/* A lane of whole cores takes what was measured of so many. Its engine expects of cores that time
+ * is inverse to them. */
+static void set_lane(struct sim_model_exec *exec, int32_t lane, int32_t service,
+                     const struct sim_cores *cores, struct schedule_lane *lanes)
+{
+    if (cores == NULL)
+        return;
+    int32_t n_cores = (int32_t)((double)lanes[lane].share * cores->n_cores + 0.5);
+    lanes[lane].n_gpus = 0;
+    for (int32_t i = 0; i < cores->n_groups; i++)
+        if (cores->groups[i].n_cores == n_cores)
+            sim_model_exec_set_lane(exec, lane, service, &cores->groups[i].perf);
+}
+
 /* Lanes are shares of what the engine runs on. */
 static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
                          struct sim_model_exec *exec, struct schedule_lane *lanes)
@@ -21,8 +35,14 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
         device->weights_bytes[i] = o->services[i].weights_bytes;
         device->token_bytes[i] = o->services[i].bytes_per_token;
     }
+    for (int32_t i = 0; i < o->n_services; i++)
+        if (o->services[i].cores != NULL)
+            memcpy(device->beside[i], o->services[i].cores->beside, sizeof(device->beside[i]));
     sim_model_exec_set_device(exec, device);
     mem_give(device);
+    for (int32_t i = 1; i < o->n_lanes; i++)
+        for (int32_t s = 0; s < o->n_services; s++)
+            set_lane(exec, i, s, o->services[s].cores, lanes);
 }
 
 /* Room for a body of every request that an engine may hold, as its allocator cuts it. */

@@ -191,6 +191,8 @@ static void set_step(const struct sim_model_exec *x, const struct lane *lane, st
         flow->job.bytes = perf_step_bytes(&load, x->device->weights_bytes[batch->service],
                                           x->device->token_bytes[batch->service]);
         flow->job.is_prefill = load.n_new > 0;
+        memcpy(flow->job.beside, x->device->beside[batch->service][flow->job.is_prefill ? 0 : 1],
+               sizeof(flow->job.beside));
     } else {
         flow->job.ps =
             copy_ps(x, batch, flow->round); /* the link to the host is what it waits for */
@@ -464,6 +466,13 @@ void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_
                                          : &perf_share_cores,
                           lane->share, &lane->perfs[s]);
     }
+}
+
+void sim_model_exec_set_lane(struct sim_model_exec *x, int lane, int service,
+                             const struct perf *perf)
+{
+    CHECK(lane >= 0 && lane < x->n_lanes && service >= 0 && service < LIMIT_SERVICES);
+    x->lanes[lane].perfs[service] = *perf;
 }
 
 void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)

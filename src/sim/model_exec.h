@@ -22,9 +22,15 @@ struct sim_model_device {       /* of an engine with several lanes */
     double bytes_per_s;         /* of all its devices' memory */
     double shares[LIMIT_LANES]; /* (0, 1] */
     int64_t weights_bytes[LIMIT_SERVICES], token_bytes[LIMIT_SERVICES]; /* of all devices */
+    /* perf_job.beside of its prefills and decodes; 0: by bytes */
+    double beside[LIMIT_SERVICES][2][2];
 };
 /* Before the first batch. */
 void sim_model_exec_set_device(struct sim_model_exec *exec, const struct sim_model_device *device);
+/* What the service takes on this lane, as measured, in the place of its share of the whole. After
+ * the device. */
+void sim_model_exec_set_lane(struct sim_model_exec *exec, int lane, int service,
+                             const struct perf *perf);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Bytes a second between device and host, for swapping; 4 GiB when not told. */

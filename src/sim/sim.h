@@ -15,14 +15,26 @@
 #include "sim/faults.h"
 #include "sim/workload.h"
 
+enum { SIM_CORES_GROUPS = 16 };
 struct engine_log;
 struct metrics_trace;
 struct scale_config;
+/* A service that was measured on groups of cores: what its lanes take, and do to each other. */
+struct sim_cores {
+    int32_t n_cores; /* of a whole engine */
+    int32_t n_groups;
+    struct sim_cores_group {
+        int32_t n_cores;
+        struct perf perf;
+    } groups[SIM_CORES_GROUPS];
+    double beside[2][2]; /* perf_job.beside of its prefills and decodes; 0: not measured */
+};
 struct sim_service {
     const char *name;
     struct perf perf; /* what its engines believe at start, and the truth unless there is one: */
     const struct perf_truth
         *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those, but see below */
+    const struct sim_cores *cores; /* NULL: a share of a device takes what tables say; borrowed */
     int64_t bytes_per_token, weights_bytes, activation_bytes;
     int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
 };

@@ -92,6 +92,28 @@ static void side_by_side(void **state)
     assert_near(factors[0], 1);
 }
 
+/* What was measured goes before what bytes and shares say, each neighbour's on top of the other's.
+ */
+static void side_by_side_as_measured(void **state)
+{
+    (void)state;
+    struct perf_job jobs[3] = {
+        { .ps = 1000000, .bytes = 100, .share = 0.5, .is_prefill = true, .beside = { 1.5, 1.25 } },
+        { .ps = 1000000, .bytes = 100, .share = 0.5, .beside = { 2, 1.5 } },
+        { .ps = 1000000, .bytes = 100, .share = 0.5 },
+    };
+    double factors[3];
+    perf_contention(jobs, 2, 1e9, factors);
+    assert_near(factors[0], 1.25);
+    assert_near(factors[1], 2);
+    perf_contention(jobs, 3, 1e9, factors);
+    assert_near(factors[0], 1.25 * 1.25);
+    assert_near(factors[1], 2 * 1.5);
+    assert_near(factors[2], 1);
+    perf_contention(jobs, 1, 1e9, factors);
+    assert_near(factors[0], 1);
+}
+
 static void bytes_of_a_step(void **state)
 {
     (void)state;
@@ -102,11 +124,9 @@ static void bytes_of_a_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_the_columns_and_between),
-        cmocka_unit_test(the_nearest_row_is_taken),
-        cmocka_unit_test(cores_are_inverse),
-        cmocka_unit_test(side_by_side),
-        cmocka_unit_test(bytes_of_a_step),
+        cmocka_unit_test(at_the_columns_and_between), cmocka_unit_test(the_nearest_row_is_taken),
+        cmocka_unit_test(cores_are_inverse),          cmocka_unit_test(side_by_side),
+        cmocka_unit_test(side_by_side_as_measured),   cmocka_unit_test(bytes_of_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

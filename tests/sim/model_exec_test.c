@@ -204,16 +204,13 @@ struct pair {
     struct engine_exec face;
 };
 
-static void pair_open(struct pair *p, double bytes_per_s, double share)
+static void pair_open_as(struct pair *p, const struct sim_model_device *device)
 {
     const struct perf simple = { .k1_ps = 1000000,
                                  .c3_ps = { 20000000, 20000000 },
                                  .b_switch = 100,
                                  .prefill_scale = 1,
                                  .decode_scale = 1 };
-    const struct sim_model_device device = { .bytes_per_s = bytes_per_s,
-                                             .shares = { 1, share, 0.5 },
-                                             .weights_bytes = { 1000000 } };
     *p = (struct pair){ .clock_ns = 0 };
     p->requests[0] = (struct request){ .n_prompt = 100, .n_tokens = 100, .n_tokens_max = 900 };
     p->requests[1] =
@@ -223,10 +220,17 @@ static void pair_open(struct pair *p, double bytes_per_s, double share)
     p->prompt = (struct batch){ .id = 1, .lane = 1, .n_items = 1, .items = &p->items[0] };
     p->decode = (struct batch){ .id = 2, .lane = 2, .n_items = 1, .items = &p->items[1] };
     p->exec = sim_model_exec_open(1, &simple, 3, &p->clock_ns);
-    sim_model_exec_set_device(p->exec, &device);
+    sim_model_exec_set_device(p->exec, device);
     p->face = sim_model_exec_face(p->exec);
     const struct engine_exec_view view = { .requests = p->requests };
     p->face.attach(p->face.self, &view);
+}
+
+static void pair_open(struct pair *p, double bytes_per_s, double share)
+{
+    pair_open_as(p, &(struct sim_model_device){ .bytes_per_s = bytes_per_s,
+                                                .shares = { 1, share, 0.5 },
+                                                .weights_bytes = { 1000000 } });
 }
 
 /* Waits for the next end; it must be this batch's, at this time. */
@@ -237,6 +241,34 @@ static void expect(struct pair *p, uint32_t batch, int64_t end_ns)
     assert_true(p->face.poll(p->face.self, &done));
     assert_int_equal(done.batch, batch);
     assert_int_equal(done.end_ns, end_ns);
+}
+
+/* As measured: on its core the prompt takes 150 us, a decode step 30; the prompt beside decodes 1.2
+ * times as long, decodes beside a prompt 1.5 times. From 50 us on the prompt's last 100 take 120
+ * and end at 170; by then 120 / 1.5 = 80 of the decodes' 180 us are done, the last 100 end at 270.
+ */
+static void steps_side_by_side_are_as_measured(void **state)
+{
+    (void)state;
+    struct pair p;
+    const struct perf core = { .k1_ps = 1500000,
+                               .c3_ps = { 30000000, 30000000 },
+                               .b_switch = 100,
+                               .prefill_scale = 1,
+                               .decode_scale = 1 };
+    pair_open_as(&p, &(struct sim_model_device){ .bytes_per_s = 1,
+                                                 .shares = { 1, 0.5, 0.5 },
+                                                 .weights_bytes = { 1000000 },
+                                                 .beside = { { { 9, 1.2 }, { 1.5, 9 } } } });
+    for (int lane = 1; lane < 3; lane++)
+        sim_model_exec_set_lane(p.exec, lane, 0, &core);
+    p.face.begin(p.face.self, &p.prompt, 1, 1);
+    assert_int_equal(p.face.next_ns(p.face.self), 150000);
+    p.clock_ns = 50000;
+    p.face.begin(p.face.self, &p.decode, 1, 6);
+    expect(&p, 1, 170000);
+    expect(&p, 2, 270000);
+    sim_model_exec_close(p.exec);
 }
 
 /* Memory of 20 GB/s: side by side all take 30 / 20 = 1.5 times. Five decode steps of 40 us begin at
@@ -316,6 +348,7 @@ int main(void)
         cmocka_unit_test(lanes_do_not_wait_for_each_other),
         cmocka_unit_test(lanes_share_the_device),
         cmocka_unit_test(steps_side_by_side_share_the_memory),
+        cmocka_unit_test(steps_side_by_side_are_as_measured),
         cmocka_unit_test(shares_above_one_slow_prompts),
         cmocka_unit_test(holds_are_exact_beside_others),
     };

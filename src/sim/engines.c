@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "kv/kv.h"
 #include <stdio.h>
+#include <string.h>
 
 #define SIM_UNIT_BYTES_MAX (16 << 20)
 

@@ -27,6 +27,41 @@ static void solo_times_are_learned(void **state)
     world_close(&w);
 }
 
+/* The model that an engine was opened with is ten times too fast or too slow: what batches really
+ * take puts it right, prompts and decodes alike. */
+static void a_wrong_model_is_put_right(void **state)
+{
+    (void)state;
+    for (int is_slow = 0; is_slow < 2; is_slow++) {
+        struct world w;
+        struct world_options o;
+        const struct perf_load prompt = { .n_new = 20, .n_new_squared = 400 };
+        const struct perf_load decode = { .n_decodes = 1, .n_decode_context = 25 };
+        world_options_init(&o);
+        o.n_requests = 400;
+        o.n_rounds_max = 1;
+        world_open(&w, &o);
+        struct perf *perf = &w.engine->services[0].perf;
+        double real_ps = (double)w.fake.step_ns * 1000, factor = is_slow ? 10 : 0.1;
+        *perf = (struct perf){ .c1_ps = (int64_t)(real_ps * factor),
+                               .c3_ps = { (int64_t)(real_ps * factor) },
+                               .b_switch = INT32_MAX,
+                               .prefill_scale = 1,
+                               .decode_scale = 1 };
+        for (uint32_t i = 0; i < 400; i++) {
+            assert_true(
+                world_submit(&w, &(struct world_ask){ .index = i, .n_prompt = 20, .n_new = 10 }));
+            world_finish(&w);
+        }
+        double of_prompt = (double)perf_step_ps(perf, &prompt) / real_ps;
+        double of_decode = (double)perf_step_ps(perf, &decode) / real_ps;
+        if (of_prompt < 0.9 || of_prompt > 1.1 || of_decode < 0.95 || of_decode > 1.05)
+            fail_msg("from %g times: prompts %.3f, decodes %.3f of what they take", factor,
+                     of_prompt, of_decode);
+        world_close(&w);
+    }
+}
+
 /* 50 a second for a while, then none. */
 static void rates_follow_arrivals(void **state)
 {
@@ -77,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(solo_times_are_learned),
+        cmocka_unit_test(a_wrong_model_is_put_right),
         cmocka_unit_test(rates_follow_arrivals),
         cmocka_unit_test(remaining_work_shrinks),
     };

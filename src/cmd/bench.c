@@ -1,5 +1,6 @@
 /* shoal bench: replays a workload against any OpenAI-compatible server and judges every answer. */
 #include "cmd/bench.h"
+#include "cmd/sim_cases.h"
 
 #include "base/mem.h"
 #include "base/time.h"
@@ -24,6 +25,9 @@ static bool parse(struct bench_options *o, int argc, char **argv)
         { "rate-scale", "F", FLAGS_F64, &o->rate_scale, 1e-9, 1e9, "times as many a second", NULL },
         { "concurrency", "N", FLAGS_I64, &o->n_at_once, 1, 65536,
           "closed loop: so many at any time, whatever the arrivals say", NULL },
+        { "endpoint", "completions|chat", FLAGS_TEXT, &o->endpoint, 0, 0,
+          "what is asked: completions; in a chat the template's tokens come on top of a prompt's",
+          NULL },
         { "prompt", "text|ids", FLAGS_TEXT, &o->prompt, 0, 0,
           "prompts as seeded words (default), or as token ids", NULL },
         { "vocabulary", "N", FLAGS_I64, &o->n_vocabulary, 4, 1 << 20, "ids are below this: 256",
@@ -37,6 +41,11 @@ static bool parse(struct bench_options *o, int argc, char **argv)
         { "timeout", "T", FLAGS_DURATION, &o->timeout_ns, 1e6, 1e15, "of one request: 10m", NULL },
         { "key", "KEY", FLAGS_TEXT, &o->key, 0, 0, "API key: $SHOAL_API_KEY", NULL },
         { "core", "N", FLAGS_I64, &o->core, 0, 1023, "stay on this processor", NULL },
+        { "ttft", "T", FLAGS_DURATION, &o->slo.ttft_ns, 0, 0, "target of every model", NULL },
+        { "tpot", "T", FLAGS_DURATION, &o->slo.tpot_ns, 0, 0, "target of every model", NULL },
+        { "e2e", "T", FLAGS_DURATION, &o->slo.e2e_ns, 0, 0, "target of every model", NULL },
+        { "slo", "RULE", FLAGS_TEXT, &o->slo_rule, 0, 0,
+          "what MET counts, seallm-solo:5; docs/METRICS.md has the others", NULL },
         { "csv", "FILE", FLAGS_TEXT, &o->csv, 0, 0, "write the records (.jsonl: as JSONL)", NULL },
         { "html", "FILE", FLAGS_TEXT, &o->html, 0, 0, "write a page with plots", NULL },
         { "json", NULL, FLAGS_SWITCH, &o->is_json, 0, 0, "print JSON", NULL },
@@ -52,6 +61,8 @@ static bool parse(struct bench_options *o, int argc, char **argv)
     };
     int n_plain;
     *o = (struct bench_options){ .prompt = "text",
+                                 .endpoint = "completions",
+                                 .slo_rule = "seallm-solo:5",
                                  .key = getenv("SHOAL_API_KEY"),
                                  .seed = 1,
                                  .n_vocabulary = 256,
@@ -62,6 +73,15 @@ static bool parse(struct bench_options *o, int argc, char **argv)
         return false;
     if (strcmp(o->prompt, "text") != 0 && strcmp(o->prompt, "ids") != 0) {
         fprintf(stderr, "shoal: --prompt is text or ids\n");
+        return false;
+    }
+    bool is_chat = strcmp(o->endpoint, "chat") == 0;
+    if (!is_chat && strcmp(o->endpoint, "completions") != 0) {
+        fprintf(stderr, "shoal: --endpoint is completions or chat\n");
+        return false;
+    }
+    if (is_chat && strcmp(o->prompt, "ids") == 0) {
+        fprintf(stderr, "shoal: a chat has no token ids: --prompt text\n");
         return false;
     }
     return true;
@@ -186,12 +206,17 @@ int verbs_bench(int argc, char **argv)
     int code = 2;
     if (!parse(&bench->options, argc, argv))
         goto end;
+    if (sim_cases_rule(bench->options.slo_rule, &bench->rule, &fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+        goto end;
+    }
     const char *scheme = strstr(bench->options.url, "://") != NULL ? "" : "http://";
     size_t n_url = strlen(bench->options.url);
     while (n_url > 0 && bench->options.url[n_url - 1] == '/')
         n_url--;
-    snprintf(bench->endpoint, sizeof(bench->endpoint), "%s%.*s/v1/completions", scheme, (int)n_url,
-             bench->options.url);
+    bool is_chat = strcmp(bench->options.endpoint, "chat") == 0;
+    snprintf(bench->endpoint, sizeof(bench->endpoint), "%s%.*s/v1/%scompletions", scheme,
+             (int)n_url, bench->options.url, is_chat ? "chat/" : "");
     stay_on_core(bench->options.core >= 0 ? bench->options.core : -1);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     hist_init(&bench->gaps);

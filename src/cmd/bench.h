@@ -10,9 +10,10 @@
 #include "sim/workload.h"
 
 struct bench_options {
-    const char *url, *key, *prompt, *models, *csv, *html;
+    const char *url, *key, *prompt, *endpoint, *models, *csv, *html, *slo_rule;
     struct flags_texts workload;
     int64_t seed, n_requests, n_at_once, n_solo, n_vocabulary, duration_ns, timeout_ns, core;
+    struct service_slo slo; /* of every model */
     double rate_scale;
     bool checks, stops_early, is_json;
 };
@@ -35,7 +36,8 @@ struct bench {
     size_t *solo_calls; /* (n_solo_calls) indices into calls */
     struct bench_call *solos_done;
     size_t n_solo_calls, n_inexact, n_differing;
-    bool is_solo; /* the bodies asked for now are those of solo_calls */
+    bool is_solo;           /* the bodies asked for now are those of solo_calls */
+    struct score_rule rule; /* what MET counts */
     char endpoint[600];
     char names[LIMIT_SERVICES][LIMIT_NAME_BYTES];
 };

@@ -75,9 +75,14 @@ static void take_choice(struct bench_answer *answer, const json_t *choice)
 {
     const json_t *text = json_object_get(choice, "text");
     const json_t *reason = json_object_get(choice, "finish_reason");
+    const json_t *delta = json_object_get(choice, "delta");
     if (text == NULL)
-        text = json_object_get(json_object_get(choice, "delta"), "content");
-    if (text == NULL && json_object_get(choice, "delta") == NULL) {
+        text = json_object_get(delta, "content");
+    if (json_string_length(text) == 0 && delta != NULL) /* what a model thinks is text, too */
+        text = json_object_get(delta, "reasoning_content");
+    if (json_string_length(text) == 0 && delta != NULL)
+        text = json_object_get(delta, "reasoning");
+    if (text == NULL && delta == NULL) {
         wrong(answer, "a choice without text");
         return;
     }

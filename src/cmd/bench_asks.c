@@ -122,7 +122,9 @@ void bench_asks_body(void *self, size_t at, struct str *out)
     struct str text;
     const struct bench_ask ask = {
         .model = bench->models[a->service],
-        .form = strcmp(bench->options.prompt, "ids") == 0 ? BENCH_IDS : BENCH_TEXT,
+        .form = strcmp(bench->options.prompt, "ids") == 0      ? BENCH_IDS
+                : strcmp(bench->options.endpoint, "chat") == 0 ? BENCH_CHAT
+                                                               : BENCH_TEXT,
         .tokens = tokens,
         .n_prompt = a->n_prompt,
         .n_output = a->n_output,
@@ -131,7 +133,7 @@ void bench_asks_body(void *self, size_t at, struct str *out)
     };
     str_init(&text);
     str_add_text(&text, "");
-    if (ask.form == BENCH_TEXT)
+    if (ask.form != BENCH_IDS)
         bench_prompt_text(tokens, a->n_prompt, bench->texts[i].n_words, &text);
     bench_prompt_body(&ask, text.at, (int32_t)bench->options.n_vocabulary, out);
     str_free(&text);

@@ -61,8 +61,17 @@ void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_
     json_out_open(&json, '{');
     json_out_key(&json, "model");
     json_out_text(&json, ask->model);
-    json_out_key(&json, "prompt");
-    if (ask->form == BENCH_TEXT) {
+    json_out_key(&json, ask->form == BENCH_CHAT ? "messages" : "prompt");
+    if (ask->form == BENCH_CHAT) {
+        json_out_open(&json, '[');
+        json_out_open(&json, '{');
+        json_out_key(&json, "role");
+        json_out_text(&json, "user");
+        json_out_key(&json, "content");
+        json_out_text(&json, text);
+        json_out_close(&json, '}');
+        json_out_close(&json, ']');
+    } else if (ask->form == BENCH_TEXT) {
         json_out_text(&json, text);
     } else {
         json_out_open(&json, '[');

@@ -3,7 +3,7 @@
 #include "base/str.h"
 
 enum { BENCH_WORDS = 256 };
-enum bench_form { BENCH_TEXT, BENCH_IDS };
+enum bench_form { BENCH_TEXT, BENCH_IDS, BENCH_CHAT }; /* CHAT: text, as what a user says */
 struct bench_ask {
     const char *model;
     enum bench_form form;
@@ -19,6 +19,6 @@ int32_t bench_prompt_id(int32_t token, int32_t n_vocabulary);
 /* n_words words of the text whose words are named by tokens (n_tokens; from the start again when
  * there are not enough). */
 void bench_prompt_text(const int32_t *tokens, int32_t n_tokens, int32_t n_words, struct str *out);
-/* The body of POST /v1/completions. text: the prompt of BENCH_TEXT. */
+/* The body of POST /v1/completions, or of /v1/chat/completions. text: the prompt but of IDS. */
 void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_vocabulary,
                        struct str *out);

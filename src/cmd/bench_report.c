@@ -154,8 +154,11 @@ static bool save(const struct bench *bench, const struct score *scores, const ch
 
 bool bench_report(struct bench *bench)
 {
-    struct score_options options = { .services = bench->services,
-                                     .rule = { .kind = SCORE_SEALLM_SOLO, .scale = 5 } };
+    struct score_options options = { .services = bench->services, .rule = bench->rule };
+    for (int32_t s = 0; s < bench->set.n_services; s++) {
+        bench->services[s].slo = bench->options.slo;
+        bench_solo_base(&bench->solos[s], &bench->services[s].base);
+    }
     struct score *scores = mem_take(((size_t)bench->set.n_services + 1) * sizeof(*scores));
     struct score_sheet sheet = { &bench->set, &options, scores, &bench->gaps };
     struct sentence sentences[SENTENCES_MAX];

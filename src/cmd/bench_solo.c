@@ -52,6 +52,17 @@ void bench_solo_fit(const struct record_set *set, int32_t service, struct bench_
     mem_give(y);
 }
 
+void bench_solo_base(const struct bench_solo *solo, struct score_base *out)
+{
+    static const int32_t buckets[] = { 32, 64, 128, 256, 512, 1024, 2048 };
+    *out = (struct score_base){ .n = solo->is_known ? (int32_t)COUNT_OF(buckets) : 0 };
+    for (int32_t i = 0; i < out->n; i++) {
+        out->tokens[i] = buckets[i];
+        out->prefill_ns[i] = bench_solo_ns(solo, buckets[i], 1);
+    }
+    out->decode_ns = (int64_t)(solo->tpot_s * 1e9);
+}
+
 int64_t bench_solo_ns(const struct bench_solo *solo, int32_t n_prompt, int32_t n_output)
 {
     return solo->is_known ? (int64_t)(model_s(solo, n_prompt, n_output) * 1e9) : 0;

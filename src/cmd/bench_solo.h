@@ -1,7 +1,7 @@
 /* How long requests take alone, learnt from a few: X(i, o) = TTFT(i) + (o - 1) TPOT, TTFT linear in
  * the prompt's tokens. */
 #pragma once
-#include "metrics/record.h"
+#include "metrics/score.h"
 
 struct bench_solo {
     bool is_known;
@@ -12,4 +12,6 @@ struct bench_solo {
 /* From the done records of one service, measured one at a time. With one prompt length only, TTFT
  * is their mean. */
 void bench_solo_fit(const struct record_set *set, int32_t service, struct bench_solo *out);
+/* MuxServe's reference times, by the same line. */
+void bench_solo_base(const struct bench_solo *solo, struct score_base *out);
 int64_t bench_solo_ns(const struct bench_solo *solo, int32_t n_prompt, int32_t n_output);

@@ -29,14 +29,19 @@ static void a_body_is_json(void **state)
     const int32_t tokens[] = { 0, 300 };
     struct str body;
     (void)state;
-    for (int form = BENCH_TEXT; form <= BENCH_IDS; form++) {
+    for (int form = BENCH_TEXT; form <= BENCH_CHAT; form++) {
         const struct bench_ask ask = { "a\"b", (enum bench_form)form, tokens, 2, 9, 77, form == 1 };
         str_init(&body);
         bench_prompt_body(&ask, "x\ny", 256, &body);
         json_t *root = json_loadb(body.at, body.n, JSON_REJECT_DUPLICATES, NULL);
         assert_string_equal(json_string_value(json_object_get(root, "model")), "a\"b");
         const json_t *prompt = json_object_get(root, "prompt");
-        if (form == BENCH_TEXT)
+        const json_t *said = json_array_get(json_object_get(root, "messages"), 0);
+        if (form == BENCH_CHAT) {
+            assert_string_equal(json_string_value(json_object_get(said, "role")), "user");
+            assert_string_equal(json_string_value(json_object_get(said, "content")), "x\ny");
+            assert_null(prompt);
+        } else if (form == BENCH_TEXT)
             assert_string_equal(json_string_value(prompt), "x\ny");
         else
             assert_int_equal(json_integer_value(json_array_get(prompt, 1)), 50); /* 3 + 300 % 253 */

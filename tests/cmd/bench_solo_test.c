@@ -33,9 +33,16 @@ static void lines_are_found(void **state)
     assert_int_equal(solo.n, 3);
     assert_true(solo.error < 1e-9);
     assert_int_equal((bench_solo_ns(&solo, 1000, 101) + 500) / 1000, 310000);
+    struct score_base base;
+    bench_solo_base(&solo, &base);
+    assert_true(base.n == 7 && base.tokens[3] == 256);
+    assert_int_equal((base.prefill_ns[3] + 500) / 1000, 35600); /* 10 ms + 256 * 0.1 ms */
+    assert_int_equal((base.decode_ns + 500) / 1000, 2000);
     bench_solo_fit(&set, 1, &solo);
     assert_false(solo.is_known);
     assert_int_equal(bench_solo_ns(&solo, 1, 1), 0);
+    bench_solo_base(&solo, &base);
+    assert_int_equal(base.n, 0);
     metrics_record_set_free(&set);
 }
 

@@ -97,6 +97,43 @@ def bench_names_what_is_wrong(shoal, models):
 
 
 @test
+def bench_chats(shoal, models):
+    """The chat endpoint: of the stub in the dialect of vLLM and llama-server, and of the real server, in a closed loop."""
+    server, port = stub_server.start()
+    chat = ["--endpoint", "chat"]
+    page = as_json(shoal, port, *poisson("good", 200, 7, 10), "--requests", "20", "--check", *chat)
+    assert page["completed"] == 20 and page["total_input_tokens"] == 160, page  # a token of the template each
+    for model, what in (("short", "9 tokens instead of 10"), ("empty", "an empty answer"), ("busy", "not now"), ("undone", "[DONE]")):
+        page = as_json(shoal, port, *poisson(model, 200, 7, 10), "--requests", "3", "--solo", "0", *chat, wants=1)
+        assert page["failed"] == 3 and what in page["wrong"][0]["what"], (model, page["wrong"])
+    server.shutdown()
+    with Shoal(shoal, models=paths(models)) as s:
+        page = as_json(shoal, s.port, *poisson("tale", 40, 30, 12), *poisson("cee", 20, 20, 8), "--requests", "40", *chat, "--check",
+                       "--concurrency", "6")
+        assert page["completed"] == 40 and page["wrong"] == [] and page["max_concurrency"] == 6
+        assert page["total_input_tokens"] > sum(x["completed"] * (30 if x["name"] == "tale" else 20) for x in page["services"])
+
+
+@test
+def bench_judges_by_each_papers_rule(shoal, models):
+    server, port = stub_server.start()
+    with tempfile.TemporaryDirectory() as folder:
+        page_path, records = os.path.join(folder, "p.html"), os.path.join(folder, "r.csv")
+        args = [*poisson("good", 100, 7, 10), "--requests", "30", "--ttft", "1s", "--tpot", "1ns", "--e2e", "1h", "--slo", "aladdin"]
+        page = as_json(shoal, port, *args, "--html", page_path, "--csv", records)
+        rules = {x["rule"]: x["attained"] for x in page["attainment"]}
+        assert set(rules) == {"seallm-solo", "seallm-mean", "muxserve", "aladdin", "uellm", "service"}, rules
+        # No answer has a token in a nanosecond, every one comes in an hour, and the stub is never five times as slow.
+        assert rules["aladdin"] == rules["service"] == page["slo_attainment"] == page["request_goodput"] == 0 and rules["uellm"] == 1
+        assert rules["seallm-solo"] > 0.5 and rules["muxserve"] > 0.5
+        assert open(page_path, encoding="utf-8").read().count("<svg") == 8
+        rows = list(csv.DictReader(open(records, newline="", encoding="utf-8")))
+        solo = sum(int(r["end_ns"]) - int(r["arrived_ns"]) <= 5 * int(r["solo_ns"]) for r in rows) / 30
+        assert abs(rules["seallm-solo"] - solo) < 1e-9
+    server.shutdown()
+
+
+@test
 def bench_good_answers_of_the_stub(shoal, models):
     server, port = stub_server.start()
     page = as_json(shoal, port, *poisson("good", 200, 7, 10), "--requests", "20", "--check")
@@ -122,7 +159,7 @@ def bench_nobody_there(shoal, models):
 
 @test
 def bench_wrong_options(shoal, models):
-    for args in (["--prompt", "song"], ["--workload", "nonsense=3"], [], ["--requests", "0"]):
+    for args in (["--prompt", "song"], ["--endpoint", "door"], ["--endpoint", "chat", "--prompt", "ids"], ["--slo", "hope"], ["--workload", "nonsense=3"], [], ["--requests", "0"]):
         done = subprocess.run([shoal, "bench", "127.0.0.1:1", *args], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 2 and done.stderr.startswith("shoal: "), (args, done)
 

@@ -29,13 +29,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
-    def event(self, **choice):
+    def event(self, text="", **choice):
+        choice.update({"delta": {"content": text}} if self.path == "/v1/chat/completions" else {"text": text})
         self.piece("data: " + json.dumps({"choices": [choice]}) + "\n\n")
 
     def do_POST(self):
         ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/tokenize":
             return self.page(200, json.dumps({"count": len(ask["prompt"].split())}).encode())
+        if "messages" in ask:
+            assert ask["messages"][0]["role"] == "user" and self.path == "/v1/chat/completions"
+            ask["prompt"] = "<user> " + ask["messages"][0]["content"]
         model, n = ask["model"], ask["max_tokens"]
         with self.lock:
             count = self.asked[model] = self.asked.get(model, 0) + 1
@@ -52,6 +56,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.stream(model, n, count, ask)
 
     def stream(self, model, n, count, ask):
+        if self.path == "/v1/chat/completions":  # as vLLM and llama-server begin
+            self.piece('data: {"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}], "usage": null}\n\n')
         n_sent = {"short": n - 1, "long": n + 1, "cut": n // 2, "error": n // 2, "empty": 0}.get(model, n)
         for i in range(n_sent):
             time.sleep(0.0005)

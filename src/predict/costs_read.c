@@ -32,6 +32,16 @@ static enum status close_points(struct pile_of_points *p, struct grid *grid, str
     return status;
 }
 
+/* Both are closed, whatever becomes of the first. */
+static enum status close_both(struct pile_of_points *prefill, struct grid *to_prefill,
+                              struct pile_of_points *decode, struct grid *to_decode,
+                              struct fault *fault)
+{
+    enum status status = close_points(prefill, to_prefill, fault);
+    enum status other = close_points(decode, to_decode, fault);
+    return status != STATUS_OK ? status : other;
+}
+
 /* Several columns by name; false with a fault when one is missing. */
 static bool find_columns(const struct csv *csv, const char *const *names, int n, int *columns,
                          struct fault *fault)
@@ -42,6 +52,15 @@ static bool find_columns(const struct csv *csv, const char *const *names, int n,
             return false;
     }
     return true;
+}
+
+static enum status open_table(struct csv *csv, const char *text, const char *const *names,
+                              int n_names, int *columns, struct fault *fault)
+{
+    enum status status = csv_open(csv, text, fault);
+    if (status != STATUS_OK)
+        return status;
+    return find_columns(csv, names, n_names, columns, fault) ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
 enum status costs_read_vidur_mlp(struct costs *costs, const char *text, int32_t n_layers,
@@ -60,11 +79,9 @@ enum status costs_read_vidur_mlp(struct costs *costs, const char *text, int32_t 
     struct pile_of_points points = { 0 };
     int columns[COUNT_OF(names)];
     struct fault unused;
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     int second_norm = csv_column(&csv, "post_attention_layernorm.median", &unused);
     int residual = csv_column(&csv, "add.median", &unused);
     while (csv_next(&csv)) {
@@ -91,11 +108,9 @@ enum status costs_read_vidur_attention(struct costs *costs, const char *text, in
     struct csv csv;
     struct pile_of_points prefill = { 0 }, decode = { 0 };
     int columns[COUNT_OF(names)];
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     while (csv_next(&csv)) {
         double batch = csv_f64(&csv, columns[0]), chunk = csv_f64(&csv, columns[1]);
         double before = csv_f64(&csv, columns[2]);
@@ -108,9 +123,7 @@ enum status costs_read_vidur_attention(struct costs *costs, const char *text, in
             add(&decode, batch, before, n_layers * csv_f64(&csv, columns[6]));
         }
     }
-    status = close_points(&prefill, &costs->prefill, fault);
-    enum status other = close_points(&decode, &costs->decode, fault);
-    return status != STATUS_OK ? status : other;
+    return close_both(&prefill, &costs->prefill, &decode, &costs->decode, fault);
 }
 
 enum status costs_read_vidur_host(struct costs *costs, const char *text, int32_t tp,
@@ -125,11 +138,9 @@ enum status costs_read_vidur_host(struct costs *costs, const char *text, int32_t
     struct csv csv;
     int columns[COUNT_OF(names)], n = 0;
     double c[2];
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     double *x = mem_take(3 * N_MAX * sizeof(*x)), *y = x + 2 * N_MAX;
     while (csv_next(&csv) && n < N_MAX) {
         if (csv_f64(&csv, columns[1]) != tp)
@@ -229,11 +240,9 @@ enum status costs_read_servingsim_attention(struct costs *costs, const char *tex
     struct csv csv;
     struct attention all = { 0 };
     int columns[COUNT_OF(names)];
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     while (csv_next(&csv)) {
         double x[GRID4_AXES];
         for (int k = 0; k < GRID4_AXES; k++)
@@ -258,11 +267,9 @@ enum status costs_read_splitwise(struct costs *costs, const char *text,
     struct csv csv;
     struct pile_of_points prefill = { 0 }, decode = { 0 };
     int columns[COUNT_OF(names)];
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     while (csv_next(&csv)) {
         double prompt = csv_f64(&csv, columns[2]), batch = csv_f64(&csv, columns[3]);
         double context = prompt + csv_f64(&csv, columns[4]) / 2;
@@ -272,9 +279,7 @@ enum status costs_read_splitwise(struct costs *costs, const char *text,
         add(&prefill, batch * prompt, prompt, csv_f64(&csv, columns[5]));
         add(&decode, batch, context, csv_f64(&csv, columns[6]));
     }
-    status = close_points(&prefill, &costs->step_prefill, fault);
-    enum status other = close_points(&decode, &costs->step_decode, fault);
-    return status != STATUS_OK ? status : other;
+    return close_both(&prefill, &costs->step_prefill, &decode, &costs->step_decode, fault);
 }
 
 enum status costs_read_helix(struct costs *costs, const char *text, const char *model_and_gpu,
@@ -286,11 +291,9 @@ enum status costs_read_helix(struct costs *costs, const char *text, const char *
     struct pile_of_points prefill = { 0 }, decode = { 0 };
     int columns[COUNT_OF(names)];
     char key[96];
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     while (csv_next(&csv)) {
         struct view model = csv.cells[columns[0]], gpu = csv.cells[columns[1]];
         double x = csv_f64(&csv, columns[3]), ms = n_layers * csv_f64(&csv, columns[4]);
@@ -300,9 +303,7 @@ enum status costs_read_helix(struct costs *costs, const char *text, const char *
             continue;
         add(csv_is(&csv, columns[2], "prompt") ? &prefill : &decode, x, 0, ms);
     }
-    status = close_points(&prefill, &costs->step_prefill, fault);
-    enum status other = close_points(&decode, &costs->step_decode, fault);
-    return status != STATUS_OK ? status : other;
+    return close_both(&prefill, &costs->step_prefill, &decode, &costs->step_decode, fault);
 }
 
 enum status costs_read_steps(struct costs *costs, const char *text, struct fault *fault)
@@ -311,11 +312,9 @@ enum status costs_read_steps(struct costs *costs, const char *text, struct fault
     struct csv csv;
     struct pile_of_points prefill = { 0 }, decode = { 0 };
     int columns[COUNT_OF(names)];
-    enum status status = csv_open(&csv, text, fault);
+    enum status status = open_table(&csv, text, names, (int)COUNT_OF(names), columns, fault);
     if (status != STATUS_OK)
         return status;
-    if (!find_columns(&csv, names, (int)COUNT_OF(names), columns, fault))
-        return STATUS_BAD_INPUT;
     while (csv_next(&csv)) {
         double batch = csv_f64(&csv, columns[1]), length = csv_f64(&csv, columns[2]);
         double ms = csv_f64(&csv, columns[3]);
@@ -324,9 +323,7 @@ enum status costs_read_steps(struct costs *costs, const char *text, struct fault
         else if (csv_is(&csv, columns[0], "decode"))
             add(&decode, batch, length, ms);
     }
-    status = close_points(&prefill, &costs->step_prefill, fault);
-    enum status other = close_points(&decode, &costs->step_decode, fault);
-    return status != STATUS_OK ? status : other;
+    return close_both(&prefill, &costs->step_prefill, &decode, &costs->step_decode, fault);
 }
 
 enum status costs_read_any(struct costs *costs, const char *text, int32_t n_layers,

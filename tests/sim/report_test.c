@@ -18,6 +18,23 @@ static void take(void *self, const struct record *record)
     metrics_record_add(self, record);
 }
 
+/* One engine of one service; what a test wants otherwise it sets. */
+static struct sim_options one_engine(const struct sim_service *service,
+                                     const struct sim_workload *workload, struct record_set *set)
+{
+    return (struct sim_options){ .n_engines = 1,
+                                 .n_lanes = 1,
+                                 .n_services = 1,
+                                 .services = service,
+                                 .memory_bytes = 1000000,
+                                 .n_requests_max = 8,
+                                 .n_tokens_max = 128,
+                                 .policy = schedule_find("fcfs"),
+                                 .workload = workload,
+                                 .take = set != NULL ? take : NULL,
+                                 .take_self = set };
+}
+
 /* 10 requests so far apart that each is alone: 20 ms for the prompt, 9 more tokens of 5 ms. */
 static void figures_are_as_reckoned(void **state)
 {
@@ -27,17 +44,7 @@ static void figures_are_as_reckoned(void **state)
     workload.services[0] = (struct sim_traffic){ .rate_per_s = 0.001,
                                                  .prompt = { 3, 0, 1, 100 },
                                                  .output = { 2.3025851, 0, 1, 100 } };
-    struct sim_options options = { .n_engines = 1,
-                                   .n_lanes = 1,
-                                   .n_services = 1,
-                                   .services = &service,
-                                   .memory_bytes = 1000000,
-                                   .n_requests_max = 8,
-                                   .n_tokens_max = 128,
-                                   .policy = schedule_find("fcfs"),
-                                   .workload = &workload,
-                                   .take = take,
-                                   .take_self = &set };
+    struct sim_options options = one_engine(&service, &workload, &set);
     struct sim_report report;
     struct str text;
     (void)state;
@@ -77,18 +84,8 @@ static void batches_are_counted(void **state)
     struct sim_workload workload = { .seed = 1, .n_requests = 2, .n_services = 1 };
     struct schedule_config config;
     schedule_config_init(&config);
-    struct sim_options options = { .n_engines = 1,
-                                   .n_lanes = 1,
-                                   .n_services = 1,
-                                   .services = &service,
-                                   .memory_bytes = 1000000,
-                                   .n_requests_max = 8,
-                                   .n_tokens_max = 128,
-                                   .policy = schedule_find("fcfs"),
-                                   .config = &config,
-                                   .workload = &workload,
-                                   .take = take,
-                                   .take_self = &set };
+    struct sim_options options = one_engine(&service, &workload, &set);
+    options.config = &config;
     (void)state;
     workload.services[0] =
         (struct sim_traffic){ .arrivals = SIM_ONCE, .n_requests = 2, .pairs = pairs, .n_pairs = 2 };
@@ -129,19 +126,11 @@ static void static_batches_waste_what_they_say(void **state)
                                                  .output = { 3, 0.8, 1, 60 } };
     struct schedule_config config;
     schedule_config_init(&config);
-    struct sim_options options = { .n_engines = 1,
-                                   .n_lanes = 1,
-                                   .n_services = 1,
-                                   .services = &service,
-                                   .memory_bytes = 1000000,
-                                   .n_requests_max = 12,
-                                   .n_tokens_max = 128,
-                                   .policy = schedule_find("cohort"),
-                                   .router = route_find("fifo"),
-                                   .config = &config,
-                                   .workload = &workload,
-                                   .take = take,
-                                   .take_self = &set };
+    struct sim_options options = one_engine(&service, &workload, &set);
+    options.n_requests_max = 12;
+    options.policy = schedule_find("cohort");
+    options.router = route_find("fifo");
+    options.config = &config;
     struct sim_report report;
     int32_t n_prompt = 0, n_output = 0, n_batch = 0;
     (void)state;
@@ -189,15 +178,7 @@ static void deadlines_may_be_soft(void **state)
                                                  .output = { 2.3025851, 0, 1, 100 } };
     workload.with_deadline = 1;
     workload.deadline_ns = 30 * TIME_NS_PER_MS; /* a request takes 65 ms */
-    struct sim_options options = { .n_engines = 1,
-                                   .n_lanes = 1,
-                                   .n_services = 1,
-                                   .services = &service,
-                                   .memory_bytes = 1000000,
-                                   .n_requests_max = 8,
-                                   .n_tokens_max = 128,
-                                   .policy = schedule_find("fcfs"),
-                                   .workload = &workload };
+    struct sim_options options = one_engine(&service, &workload, NULL);
     (void)state;
     for (int is_soft = 0; is_soft < 2; is_soft++) {
         struct sim_report report;

@@ -12,6 +12,25 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Do the words among the options have a meaning, together? */
+static bool is_sense(const struct bench_options *o)
+{
+    if (strcmp(o->prompt, "text") != 0 && strcmp(o->prompt, "ids") != 0) {
+        fprintf(stderr, "shoal: --prompt is text or ids\n");
+        return false;
+    }
+    bool is_chat = strcmp(o->endpoint, "chat") == 0;
+    if (!is_chat && strcmp(o->endpoint, "completions") != 0) {
+        fprintf(stderr, "shoal: --endpoint is completions or chat\n");
+        return false;
+    }
+    if (is_chat && strcmp(o->prompt, "ids") == 0) {
+        fprintf(stderr, "shoal: a chat has no token ids: --prompt text\n");
+        return false;
+    }
+    return true;
+}
+
 static bool parse(struct bench_options *o, int argc, char **argv)
 {
     const struct flags_row rows[] = {
@@ -71,20 +90,7 @@ static bool parse(struct bench_options *o, int argc, char **argv)
                                  .timeout_ns = 600 * TIME_NS_PER_S };
     if (!flags_parse(&flags, argc, argv, &o->url, &n_plain))
         return false;
-    if (strcmp(o->prompt, "text") != 0 && strcmp(o->prompt, "ids") != 0) {
-        fprintf(stderr, "shoal: --prompt is text or ids\n");
-        return false;
-    }
-    bool is_chat = strcmp(o->endpoint, "chat") == 0;
-    if (!is_chat && strcmp(o->endpoint, "completions") != 0) {
-        fprintf(stderr, "shoal: --endpoint is completions or chat\n");
-        return false;
-    }
-    if (is_chat && strcmp(o->prompt, "ids") == 0) {
-        fprintf(stderr, "shoal: a chat has no token ids: --prompt text\n");
-        return false;
-    }
-    return true;
+    return is_sense(o);
 }
 
 static void show_progress(void *self, size_t n_over, size_t n)

@@ -181,7 +181,7 @@ void metrics_plot_bars(const struct plot_bars *bars, struct str *out)
         high = bars->values[i] > high ? bars->values[i] : high;
     if (bars->n_groups == 0 || bars->n_names == 0)
         return;
-    make_axis(&axis, 0, high);
+    make_axis(&axis, 0, high * (1 + 18.0 * bars->n_names / PLOT_HEIGHT)); /* room for the names */
     open_chart(out, bars->title, "", bars->y_label);
     draw_axis(out, &axis, false);
     double group = (double)PLOT_WIDTH / bars->n_groups, width = 0.8 * group / bars->n_names;

@@ -1,0 +1,88 @@
+"""A fortnight of ServeGen's three models under `default`: pools of a fixed size, and pools that follow the rate.
+
+usage: fortnight.py SHOAL [DAYS [RATE]]
+
+First the fewest workers of each model for 99% within five solo times are found by simulation at three rates (an hour
+each), which gives Equation 7's line; then the days are simulated with workers for the highest rate seen, and with pools that
+scale by the line, for three cold starts. Everything is seeded: the figures are the same on every machine.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+SHOAL = sys.argv[1]
+DAYS = float(sys.argv[2]) if len(sys.argv) > 2 else 14
+RATE = float(sys.argv[3]) if len(sys.argv) > 3 else 20
+MODELS = {"m-large": 4, "m-mid": 1, "m-small": 1}  # devices of a worker
+TARGET, MOST = 0.99, 24
+
+
+def sim(rate, hours, counts, scale=None):
+    groups = ""
+    for name, tp in MODELS.items():
+        own = ", scale: [%s]" % scale[name] if scale else ""
+        groups += "  - {count: %d, device: h100, tp: %d, services: %s%s}\n" % (counts[name], tp, name, own)
+    text = "workload: servegen3:rate=%g\nduration: %gh\ncontext: 131072\nslo: seallm-solo:5\nengines:\n%s" % (rate, hours, groups)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = subprocess.run([SHOAL, "sim", path, "--preset", "default", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def services(page):
+    return {s["name"]: s for s in page["services"]}
+
+
+def fewest(rate, hours):
+    """The fewest workers of each model, and the rate that it had: pools do not meet, so one run tries all three."""
+    found, n = {}, 0
+    while len(found) < len(MODELS) and n < MOST:
+        n += 1
+        page = services(sim(rate, hours, {name: n for name in MODELS}))
+        for name in MODELS:
+            if name not in found and page[name]["slo_attainment"] >= TARGET:
+                found[name] = (page[name]["completed"] / hours / 3600, n)
+    return found
+
+
+def line(points):
+    n, x, y = len(points), sum(p[0] for p in points), sum(p[1] for p in points)
+    xx, xy = sum(p[0] ** 2 for p in points), sum(p[0] * p[1] for p in points)
+    k5 = max(0.0, (n * xy - x * y) / (n * xx - x * x))
+    return k5, y / n - k5 * x / n
+
+
+def show(label, page, seconds):
+    own = services(page)
+    print("%-34s %7.2f devices  %s  mean %6.3f s  started %5d  %5.0f s" % (
+        label, page["devices_mean"], "  ".join("%s %.2f%%" % (n, 100 * own[n]["slo_attainment"]) for n in MODELS),
+        page["mean_e2el_ms"] / 1e3, page["workers_started"], seconds), flush=True)
+
+
+def main():
+    points = {name: [] for name in MODELS}
+    for rate in (RATE / 2, RATE, 2 * RATE):
+        for name, point in fewest(rate, 1).items():
+            points[name].append(point)
+    scale, counts = {}, {}
+    for name in MODELS:
+        k5, c5 = line(points[name])
+        counts[name] = max(n for _, n in points[name])
+        scale[name] = "k5=%.6f, c5=%.6f" % (k5, c5)
+        print("%s: %.3f r + %.2f from %s" % (name, k5, c5, ", ".join("%.2f/s: %d" % p for p in points[name])))
+    for label, more in (("fixed, for twice the mean rate", None), ("scaled, no cold start", "cold_start_ns=0"),
+                        ("scaled, 20 s cold start", "cold_start_ns=20000"), ("scaled, 120 s", "cold_start_ns=120000"),
+                        ("scaled, 120 s, headroom 0.3", "cold_start_ns=120000, headroom=0.3")):
+        begin = time.time()
+        own = {name: scale[name] + ", " + more for name in MODELS} if more else None
+        show(label, sim(RATE, 24 * DAYS, counts, own), time.time() - begin)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cmd/options.h"
+#include "cmd/profile_log.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
 #include "predict/profile.h"
@@ -15,7 +16,9 @@
 static const char doc[] =
     "Measures a model on this machine: prompts and decode batches over a grid, for one core, two, "
     "four and so on up to all, and fits the performance model that schedulers and simulations "
-    "reckon with. A fifth of the points is held out, to state how far predictions are. Without "
+    "reckon with. A fifth of the points is held out, to state how far predictions are. With --from "
+    "the points "
+    "are the batches of a server that ran, by its engine's log. Without "
     "--out the profile goes to standard output.";
 
 enum { BESIDE_PART_OF = 4 }; /* of a group's time */
@@ -23,6 +26,19 @@ enum { BESIDE_PART_OF = 4 }; /* of a group's time */
 static double seconds(int64_t ns)
 {
     return (double)ns * 1e-9;
+}
+
+/* Of the model's file; close the weights when it is OK. */
+static enum status describe_model(const char *path, struct predict_profile *profile,
+                                  struct weights **weights, struct fault *fault)
+{
+    enum status status = weights_open(weights, path, fault);
+    if (status != STATUS_OK)
+        return status;
+    snprintf(profile->model, sizeof profile->model, "%s", weights_card(*weights)->name);
+    profile->weights_hash = weights_hash(*weights);
+    profile->kv_bytes_per_token = model_spec_kv_bytes_per_token(weights_spec(*weights), DTYPE_F16);
+    return STATUS_OK;
 }
 
 /* The device is open also after a fault. */
@@ -61,6 +77,51 @@ static enum status profile_group(const char *path, const struct device_spec *all
         status = predict_profile_fit(group, fault);
     }
     run_device_close(&device);
+    mem_give(spec);
+    return status;
+}
+
+/* What an engine's log tells of it: on the first n_cores, which the log does not know. */
+static enum status profile_of_log(const char *path, const char *log, const char *service,
+                                  int32_t n_cores, struct predict_profile *profile,
+                                  struct fault *fault)
+{
+    struct device_spec *spec = mem_take(sizeof *spec);
+    struct cpu_topology *topology = mem_take(sizeof *topology);
+    struct predict_profile_group *group = mem_take(sizeof *group);
+    struct run_device device;
+    struct weights *weights;
+    int64_t n_batches = 0;
+    profile->groups = group;
+    profile->n_groups = 1;
+    enum status status = cpu_topology_read(NULL, topology, fault);
+    if (status == STATUS_OK)
+        status = describe_model(path, profile, &weights, fault);
+    if (status == STATUS_OK) {
+        cpu_topology_device(topology, -1, spec);
+        spec->n_cores = n_cores > 0 ? min_i32(n_cores, spec->n_cores) : spec->n_cores;
+        device_print(spec, group->device, sizeof group->device);
+        group->n_cores = spec->n_cores;
+        group->share = 1;
+        run_device_open(&device, cpu_open(spec, cpu_isa_best()));
+        snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);
+        profile->weights_bytes = run_model_packed_bytes(weights, &device);
+        status =
+            profile_log_read(log, service ? service : profile->model, group, &n_batches, fault);
+        for (int i = 0; i < group->n_samples; i++) {
+            const struct perf_load *l = &group->samples[i].load;
+            profile->n_batch_max = max_i32(profile->n_batch_max, l->n_decodes);
+            profile->n_prompt_max = max_i32(profile->n_prompt_max, l->n_new);
+        }
+        profile->activation_bytes = run_model_peak_bytes(
+            weights, &device, max_i32(profile->n_prompt_max, 1), max_i32(profile->n_batch_max, 1));
+        run_device_close(&device);
+        weights_close(weights);
+        if (status == STATUS_OK)
+            fprintf(stderr, "%lld batches of the log are %d points\n", (long long)n_batches,
+                    group->n_samples);
+    }
+    mem_give(topology);
     mem_give(spec);
     return status;
 }
@@ -153,12 +214,9 @@ static enum status profile_model(const char *path, struct run_survey_options *pl
     struct device_spec *all = mem_take(sizeof *all);
     struct cpu_topology *topology = mem_take(sizeof *topology);
     struct weights *weights;
-    enum status status = weights_open(&weights, path, fault);
+    enum status status = describe_model(path, profile, &weights, fault);
     if (status == STATUS_OK) {
         const struct model_spec *spec = weights_spec(weights);
-        snprintf(profile->model, sizeof profile->model, "%s", weights_card(weights)->name);
-        profile->weights_hash = weights_hash(weights);
-        profile->kv_bytes_per_token = model_spec_kv_bytes_per_token(spec, DTYPE_F16);
         plan->n_context_max = min_i32(plan->n_context_max, spec->n_positions_max / 2);
         plan->n_prompt_max = min_i32(plan->n_prompt_max, spec->n_positions_max);
         weights_close(weights);
@@ -188,12 +246,17 @@ int verbs_profile(int argc, char **argv)
 {
     bool is_json = false;
     const char *plain[1], *out = NULL, *time = NULL, *batch = NULL, *prompt = NULL;
+    const char *log = NULL, *service = NULL, *cores = NULL;
     int n_plain;
     const struct options_extra extras[] = {
         { "out", "write the profile to this file", &out, true, 'o' },
         { "time", "at most so long for each group of cores: 20s", &time, true, 0 },
         { "batch", "largest decode batch measured: 32", &batch, true, 0 },
         { "prompt", "longest prompt measured: 512", &prompt, true, 0 },
+        { "from", "an engine's log (shoal serve --log-engine): nothing is measured", &log, true,
+          0 },
+        { "service", "the model's name in that log, else the file's own", &service, true, 0 },
+        { "cores", "that the log's engine had: all", &cores, true, 0 },
     };
     const struct options_verb verb = { .doc = doc,
                                        .arguments = "MODEL",
@@ -205,15 +268,18 @@ int verbs_profile(int argc, char **argv)
     struct run_survey_options plan = { .budget_ns = 20 * TIME_NS_PER_S,
                                        .n_context_max = 512,
                                        .kv_dtype = DTYPE_F16 };
-    int64_t n_batch = 32, n_prompt = 512;
+    int64_t n_batch = 32, n_prompt = 512, n_cores = 0;
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
     if ((time && (!parse_duration_ns(time, &plan.budget_ns) || plan.budget_ns <= 0)) ||
+        (cores && (!parse_i64(cores, &n_cores) || n_cores < 1 || n_cores > INT32_MAX)) ||
         (batch && (!parse_i64(batch, &n_batch) || n_batch < 1 || n_batch > LIMIT_BATCH_ITEMS)) ||
         (prompt &&
          (!parse_i64(prompt, &n_prompt) || n_prompt < 16 || n_prompt > LIMIT_BATCH_TOKENS))) {
-        fprintf(stderr, "shoal: expected --time such as 20s, --batch 1 to %d, --prompt 16 to %d\n",
+        fprintf(stderr,
+                "shoal: expected --time such as 20s, --batch 1 to %d, --prompt 16 to %d, "
+                "--cores of 1 and more\n",
                 LIMIT_BATCH_ITEMS, LIMIT_BATCH_TOKENS);
         return 2;
     }
@@ -222,7 +288,9 @@ int verbs_profile(int argc, char **argv)
     struct predict_profile profile = { { 0 } };
     struct str text;
     str_init(&text);
-    enum status status = profile_model(plain[0], &plan, &profile, &fault);
+    enum status status =
+        log ? profile_of_log(plain[0], log, service, (int32_t)n_cores, &profile, &fault)
+            : profile_model(plain[0], &plan, &profile, &fault);
     if (status == STATUS_OK)
         predict_profile_write(&profile, &text);
     if (status == STATUS_OK && out)

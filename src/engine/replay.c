@@ -120,18 +120,19 @@ static void tell(struct replay *p, const struct engine_flight *flight,
     const struct batch *batch = &flight->batch;
     if (p->asked->saw == NULL || head->is_failed)
         return;
-    p->asked->saw(p->asked->saw_self,
-                  &(struct engine_replay_batch){ .service = batch->service,
-                                                 .lane = batch->lane,
-                                                 .n_items = batch->n_items,
-                                                 .n_steps = head->n_steps,
-                                                 .is_copy = batch->kind != BATCH_COMPUTE,
-                                                 .is_padded = batch->pad_to > 0,
-                                                 .load = flight->load,
-                                                 .planned_ns = p->planned_ns[batch->lane],
-                                                 .begin_ns = head->begin_ns,
-                                                 .end_ns = head->end_ns,
-                                                 .heard_ns = p->now_ns });
+    p->asked->saw(p->asked->saw_self, &(struct engine_replay_batch){
+                                          .service_name = p->options.services[batch->service].name,
+                                          .service = batch->service,
+                                          .lane = batch->lane,
+                                          .n_items = batch->n_items,
+                                          .n_steps = head->n_steps,
+                                          .is_copy = batch->kind != BATCH_COMPUTE,
+                                          .is_padded = batch->pad_to > 0,
+                                          .load = flight->load,
+                                          .planned_ns = p->planned_ns[batch->lane],
+                                          .begin_ns = head->begin_ns,
+                                          .end_ns = head->end_ns,
+                                          .heard_ns = p->now_ns });
 }
 
 static bool poll(void *self, struct engine_exec_done *done)

@@ -5,7 +5,8 @@
 #include "predict/perf.h"
 #include "schedule/policy.h"
 
-struct engine_replay_batch { /* one that the log says was computed */
+struct engine_replay_batch {  /* one that the log says was computed */
+    const char *service_name; /* as long as it is told */
     int32_t service, lane, n_items, n_steps;
     bool is_copy, is_padded;
     struct perf_load load;              /* of its first step */

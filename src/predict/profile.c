@@ -19,7 +19,7 @@ enum status predict_profile_fit(struct predict_profile_group *g, struct fault *f
     struct perf_errors *helds[2] = { &g->prefill_held, &g->decode_held };
     if (!perf_fit(g->samples, n_fitted, &g->perf))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "%s: %d points do not tell the model; give more --time", g->device,
+                         "%s: %d points do not tell the model; more time gives more", g->device,
                          n_fitted);
     for (int i = 0; i < 2; i++) {
         perf_errors_of(&g->perf, g->samples, n_fitted, i == 0, fits[i]);

@@ -84,6 +84,34 @@ def record_steady_steps_take_no_less_than_their_profile_says(shoal, models):
 
 
 @test
+def record_makes_a_profile(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        log, steps, profile = (os.path.join(folder, name) for name in ("engine.log", "steps.csv", "tale.json"))
+        with Shoal(shoal, "--policy", "rr", "--log-engine", log, "--devices", "cpu:0", models=paths(models)) as server:
+            for seed in range(3):
+                for n in (1, 10, 30, 60, 90):  # alone, so that their batches are of prompts or of decodes
+                    assert server.post("/v1/completions", body_of("tale", "XYZ"[seed] + " And he said unto" * n, 12, seed=seed))[0] == 200
+                burst(server, 12, seed)
+            until(server.is_clear)
+        made = subprocess.run([shoal, "profile", f"{models}/tale.gguf", "--from", log, "--service", "tale", "--cores", "1", "-o", profile], capture_output=True, text=True,
+                              timeout=120)
+        assert made.returncode == 0, made.stderr
+        with open(profile) as f:
+            group, = json.load(f)["groups"]
+        code, _, err = replay(shoal, log, "--steps", steps)
+        assert code == 0, err
+        with open(steps) as f:
+            batches = [{k: v if k == "kind" else int(v) for k, v in b.items()} for b in csv.DictReader(f)]
+        seen = {(b["decodes"], b["decode_context"], b["new"], b["new_squared"], b["new_context"], 1000 * (b["end_ns"] - b["begin_ns"])) for b in batches if b["service"] == 0}
+        assert group["cores"] == 1 and group["held_out"] > 1 and len(group["samples"]) > 10
+        assert all(tuple(sample) in seen and (sample[0] > 0) != (sample[2] > 0) for sample in group["samples"]), group["samples"]
+        wrong = subprocess.run([shoal, "profile", f"{models}/tale.gguf", "--from", log, "--service", "none"], capture_output=True, text=True, timeout=120)
+        assert wrong.returncode == 1 and 'no batch of a service "none"' in wrong.stderr, wrong.stderr
+        wrong = subprocess.run([shoal, "profile", f"{models}/tale.gguf", "--from", steps], capture_output=True, text=True, timeout=120)
+        assert wrong.returncode == 1 and wrong.stderr.startswith("shoal: "), wrong.stderr
+
+
+@test
 def record_another_policy_differs(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "engine.log")

@@ -3,15 +3,16 @@
 #include "sim/sim.h"
 
 /* LLaMA-7B's figures on an A100, nearly: prompts of 2,000 tokens take 170 ms, a decode step 12. */
-static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s)
+static const struct perf perf = { .floor_ps = 13900000000,
+                                  .c1_ps = 3400000000,
+                                  .k1_ps = 83000000,
+                                  .c3_ps = { 11440000000, 11440000000 },
+                                  .b_switch = 64,
+                                  .prefill_scale = 1,
+                                  .decode_scale = 1 };
+
+static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s, const struct sim_cores *cores)
 {
-    const struct perf perf = { .floor_ps = 13900000000,
-                               .c1_ps = 3400000000,
-                               .k1_ps = 83000000,
-                               .c3_ps = { 11440000000, 11440000000 },
-                               .b_switch = 64,
-                               .prefill_scale = 1,
-                               .decode_scale = 1 };
     const struct schedule_lane lanes[] = { { .share = 1, .conflicts = 6, .n_gpus = 1 },
                                            { .share = 0.6F, .conflicts = 1, .n_gpus = 1 },
                                            { .share = 0.4F, .conflicts = 1, .n_gpus = 1 } };
@@ -25,6 +26,7 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s)
     for (int i = 0; i < 2; i++)
         services[i] = (struct sim_service){ .name = i == 0 ? "prompts" : "decodes",
                                             .perf = perf,
+                                            .cores = cores,
                                             .bytes_per_token = 1000,
                                             .weights_bytes = INT64_C(13476000000) };
     schedule_config_init(&config);
@@ -61,16 +63,39 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s)
 static void side_by_side_is_faster_where_memory_suffices(void **state)
 {
     (void)state;
-    double in_turn = (double)makespan_ns(1, 2.039e12);
-    double beside = (double)makespan_ns(3, 2.039e12), starved = (double)makespan_ns(3, 0.25e12);
+    double in_turn = (double)makespan_ns(1, 2.039e12, NULL);
+    double beside = (double)makespan_ns(3, 2.039e12, NULL);
+    double starved = (double)makespan_ns(3, 0.25e12, NULL);
     assert_true(beside < 0.85 * in_turn);
     assert_true(starved > 1.2 * in_turn);
+}
+
+/* Ten cores, of which six and four were measured to be as fast as all: side by side half of the
+ * time is saved, however little memory there is, unless the models were measured to double each
+ * other's times. A number of cores that nobody measured takes what its share says. */
+static void lanes_of_cores_are_as_measured(void **state)
+{
+    (void)state;
+    struct sim_cores cores = { .n_cores = 10,
+                               .n_groups = 3,
+                               .groups = { { 4, perf }, { 6, perf }, { 10, perf } },
+                               .beside = { { 1, 1 }, { 1, 1 } } };
+    double in_turn = (double)makespan_ns(1, 0.25e12, &cores);
+    double beside = (double)makespan_ns(3, 0.25e12, &cores);
+    assert_true(beside < 0.7 * in_turn);
+    for (int i = 0; i < 4; i++)
+        cores.beside[i / 2][i % 2] = 2;
+    double doubled = (double)makespan_ns(3, 0.25e12, &cores);
+    assert_true(doubled > 0.95 * in_turn && doubled < 1.1 * in_turn);
+    cores.n_groups = 1; /* six cores: 10 / 6 of the whole's time */
+    assert_true((double)makespan_ns(3, 0.25e12, &cores) > 1.05 * doubled);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(side_by_side_is_faster_where_memory_suffices),
+        cmocka_unit_test(lanes_of_cores_are_as_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

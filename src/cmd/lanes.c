@@ -34,10 +34,12 @@ static enum status read_shares(const char *const *texts, int n, int64_t *shares,
     return STATUS_OK;
 }
 
-const char *const *cmd_lanes_usual(const struct schedule_policy *policy, int *n)
+const char *const *cmd_lanes_usual(const struct schedule_policy *policy, bool of_cores, int *n)
 {
     static const char *const equal[LIMIT_LANES - 1] = { "1", "1", "1", "1", "1", "1", "1" };
     *n = min_i32(policy->n_lanes_wanted, LIMIT_LANES - 1);
+    if (of_cores && policy->wants_no_cores)
+        *n = 0;
     return *n > 0 ? equal : NULL;
 }
 

@@ -9,9 +9,9 @@ struct lanes {
     struct schedule_lane shares[LIMIT_LANES];
     struct device_spec devices[LIMIT_LANES]; /* the cores of each */
 };
-/* Of a policy that plans for lanes of its own, when nobody says otherwise: equal ones. Else NULL.
- */
-const char *const *cmd_lanes_usual(const struct schedule_policy *policy, int *n);
+/* Of a policy that plans for lanes of its own, when nobody says otherwise: equal ones, unless they
+ * would be lanes of cores and it wants none. Else NULL. */
+const char *const *cmd_lanes_usual(const struct schedule_policy *policy, bool of_cores, int *n);
 /* The whole, then parts of a device that is cut as finely as wanted. lanes: (LIMIT_LANES). */
 enum status cmd_lanes_of_shares(const char *const *shares, int n_shares,
                                 struct schedule_lane *lanes, int32_t *n_lanes,

@@ -99,7 +99,7 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *label,
     if (options->router == NULL)
         return fault_set(fault, STATUS_NOT_FOUND, "there is no router \"%.60s\"", router);
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(options->policy, &n_usual);
+    const char *const *usual = cmd_lanes_usual(options->policy, scenario->profiles.n > 0, &n_usual);
     bool has_own = scenario->lanes.n > 0;
     options->lanes = choice->lanes;
     enum status status = cmd_lanes_of_shares(has_own ? scenario->lanes.at : usual,

@@ -283,16 +283,36 @@ void sim_report_grid(const struct sim_grid *grid, struct str *out)
     }
 }
 
-static void interval_json(struct json_out *json, const char *key, struct interval i)
+static void bounds_json(struct json_out *json, struct interval i)
 {
-    json_out_key(json, key);
-    json_out_open(json, '{');
     json_out_key(json, "mean");
     json_out_f64(json, i.mean);
     json_out_key(json, "low");
     json_out_f64(json, i.low);
     json_out_key(json, "high");
     json_out_f64(json, i.high);
+}
+
+static void level_json(const struct sim_grid *grid, struct json_out *json, int rate, int label,
+                       enum figure figure)
+{
+    json_out_key(json, figures[figure].key);
+    json_out_open(json, '{');
+    bounds_json(json, level(grid, rate, label, figure));
+    json_out_key(json, "by_seed");
+    json_out_open(json, '[');
+    for (int s = 0; s < grid->n_seeds; s++)
+        json_out_f64(json, value_of(cell(grid, rate, label, s), figure));
+    json_out_close(json, ']');
+    json_out_close(json, '}');
+}
+
+static void difference_json(const struct sim_grid *grid, struct json_out *json, int rate, int label,
+                            enum figure figure)
+{
+    json_out_key(json, figures[figure].key);
+    json_out_open(json, '{');
+    bounds_json(json, difference(grid, rate, label, figure));
     json_out_close(json, '}');
 }
 
@@ -310,11 +330,11 @@ void sim_report_grid_json(const struct sim_grid *grid, struct str *out)
         json_out_key(&json, "seeds");
         json_out_i64(&json, grid->n_seeds);
         for (int f = 0; f < N_FIGURES; f++)
-            interval_json(&json, figures[f].key, level(grid, rate, label, (enum figure)f));
+            level_json(grid, &json, rate, label, (enum figure)f);
         json_out_key(&json, "less_first");
         json_out_open(&json, '{');
         for (int f = 0; f < N_FIGURES; f++)
-            interval_json(&json, figures[f].key, difference(grid, rate, label, (enum figure)f));
+            difference_json(grid, &json, rate, label, (enum figure)f);
         json_out_close(&json, '}');
         json_out_close(&json, '}');
     }

@@ -147,7 +147,10 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
     const struct request *r = &fill->view->requests[slot];
     bool is_waiting = r->state == REQUEST_WAITING;
     unsigned own_parts = *parts;
-    if (db_is_by_phase(db->variant))
+    if (fill->lane > 0)
+        own_parts =
+            is_waiting || schedule_lacking(r) > 1 ? FILL_WAITING | FILL_CATCHING_UP : FILL_DECODES;
+    else if (db_is_by_phase(db->variant))
         own_parts = is_waiting ? FILL_WAITING : FILL_RUNNING;
     if (is_waiting) {
         int64_t n_blocks = schedule_fill_lacks(fill->view, slot);
@@ -162,6 +165,21 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
         }
     }
     return schedule_fill_serve(fill, r->service, own_parts, slot);
+}
+
+enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
+                                               unsigned *parts)
+{
+    enum schedule_filled filled = FILLED_NOTHING;
+    uint32_t starved = find_starved(db, fill->view, *parts);
+    if (starved != SCHEDULE_NONE)
+        filled = serve_starved(fill, db, starved, parts);
+    if (filled == FILLED_NOTHING && *parts != FILL_ALL) { /* it waits for blocks */
+        starved = find_starved(db, fill->view, *parts);
+        if (starved != SCHEDULE_NONE)
+            filled = serve_starved(fill, db, starved, parts);
+    }
+    return filled;
 }
 
 /* ---- Choosing the service. ---- */
@@ -221,7 +239,7 @@ static bool is_not_fresh(const void *state, const struct schedule_view *view, ui
 
 /* The longest stall that everybody with a target per token absorbs out of the time that he saved so
  * far (Aladdin's (d)): min over them of target * (tokens - 1) - time since the first. */
-static int64_t stall_ps_most(const struct db *db, const struct schedule_view *view)
+int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_view *view)
 {
     int64_t due_ns = INT64_MAX;
     for (int i = 0; i < view->n_services; i++)
@@ -239,42 +257,11 @@ static void guard(struct schedule_fill *fill, const struct db *db, int service)
             schedule_quota_most(&db->quota, fill->view, &db->config, service, &fill->n_units_kept);
 }
 
-static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const struct db *db,
-                                              unsigned parts)
-{
-    const struct schedule_view *view = fill->view;
-    double values[LIMIT_SERVICES];
-    uint64_t left = 0;
-    for (int i = 0; i < view->n_services; i++) {
-        const struct schedule_service *s = &view->services[i];
-        if (!s->is_open || s->n_waiting + s->n_running == 0)
-            continue;
-        values[i] = schedule_db_state_value(db, view, i, (parts & FILL_WAITING) != 0);
-        left |= UINT64_C(1) << i;
-    }
-    while (left != 0) {
-        int best = -1;
-        for (int i = 0; i < view->n_services; i++)
-            if ((left >> i & 1) != 0 && (best < 0 || values[i] > values[best]))
-                best = i;
-        int64_t n_kept = schedule_value_kept(&db->config, view, best);
-        fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
-        fill->n_units_kept = n_kept;
-        enum schedule_filled filled = schedule_fill_serve(fill, best, parts, SCHEDULE_NONE);
-        if (filled != FILLED_NOTHING)
-            return filled;
-        left &= ~(UINT64_C(1) << best);
-    }
-    return FILLED_NOTHING;
-}
-
 static enum schedule_filled serve_best(struct schedule_fill *fill, const struct db *db,
                                        unsigned parts)
 {
     const struct schedule_view *view = fill->view;
     uint64_t tried[2] = { 0, 0 };
-    if (db->variant == DB_VALUE)
-        return serve_most_valued(fill, db, parts);
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
         for (;;) {
             struct pick pick = pick_first(db, view, parts, tried, pass == 1);
@@ -297,7 +284,7 @@ static enum schedule_filled serve_first(struct schedule_fill *fill, const struct
                                         unsigned parts)
 {
     if (db_has_guards(db->variant) && db->config.guards_tpot)
-        fill->prefill_ps_most = stall_ps_most(db, fill->view);
+        fill->prefill_ps_most = schedule_db_stall_ps_most(db, fill->view);
     enum schedule_filled filled = serve_best(fill, db, parts);
     if (filled == FILLED_NOTHING && fill->prefill_ps_most != INT64_MAX &&
         fill->view->n_in_flight == 0) {
@@ -335,6 +322,10 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .booked = &db->booked };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);
+    if (db->variant == DB_VALUE) {
+        schedule_value_plan(&fill, db);
+        return;
+    }
     if (!schedule_lane_is_free(view, 0))
         return;
     bool has_leases = db->variant == DB_SHARE && db->config.has_leases;
@@ -346,16 +337,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         return;
     unsigned parts = FILL_ALL;
     enum schedule_filled filled = FILLED_NOTHING;
-    uint32_t starved = SCHEDULE_NONE;
     if (db->variant != DB_MLFQ)
-        starved = find_starved(db, view, parts);
-    if (starved != SCHEDULE_NONE)
-        filled = serve_starved(&fill, db, starved, &parts);
-    if (filled == FILLED_NOTHING && parts != FILL_ALL) { /* it waits for blocks */
-        starved = find_starved(db, view, parts);
-        if (starved != SCHEDULE_NONE)
-            filled = serve_starved(&fill, db, starved, &parts);
-    }
+        filled = schedule_db_serve_starved(&fill, db, &parts);
     if (filled == FILLED_NOTHING)
         filled = serve_first(&fill, db, parts);
     if (filled != FILLED_BATCH)
@@ -458,6 +441,8 @@ const struct schedule_policy schedule_db_mlfq = {
 const struct schedule_policy schedule_db_value = {
     .name = "value",
     .summary = "the model whose requests are worth most: by number, work done, slowness",
+    .n_lanes_wanted = 2,
+    .wants_no_cores = true,
     .state_bytes = schedule_db_state_bytes,
     .open = open_value,
     .plan = plan,

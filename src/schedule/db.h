@@ -79,6 +79,13 @@ struct db_service {
 struct db_due {
     struct db_first running, waiting;
 };
+/* value: what is in flight, and since when, where lanes share the device. */
+struct db_flights {
+    uint16_t lanes_of_prompts; /* bit per lane that computes prompts */
+    bool is_decoding[LIMIT_SERVICES];
+    /* Its last batch of decodes, of prompts; of decodes when nobody is left: the last end. */
+    int64_t begun_ns[2][LIMIT_SERVICES];
+};
 struct db {
     struct schedule_config config;
     enum db_variant variant;
@@ -97,6 +104,7 @@ struct db {
     struct schedule_leases leases;
     struct schedule_quota quota;
     struct schedule_booked booked;
+    struct db_flights flights;
 };
 #define DB_KEY_BUDGET_MAX ((INT64_C(1) << 47) - 1) /* ns: 39 hours */
 static inline int64_t schedule_db_key(enum db_variant variant, const struct db_slot *slot,
@@ -114,9 +122,9 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
 /* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline. */
 int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const struct request *r);
-/* Value of serving this service next. */
+/* Value of serving this service next, on one lane. */
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
-                               bool may_start);
+                               bool may_start, double few);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
 
@@ -138,3 +146,16 @@ void schedule_db_first_ran(struct db *db, const struct schedule_view *view,
 void schedule_db_first_look(struct db *db, const struct schedule_view *view, int service);
 /* Are the lists what a look at all would find? */
 bool schedule_db_first_is_sound(struct db *db, const struct schedule_view *view, int service);
+
+/* ---- db.c. ---- */
+
+/* Serves who starves longest; *parts: what may run beside or instead when he waits for blocks. */
+enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
+                                               unsigned *parts);
+/* The longest stall that everybody with a target per token absorbs out of the time that he saved.
+ */
+int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_view *view);
+
+/* ---- value_plan.c. ---- */
+
+void schedule_value_plan(struct schedule_fill *fill, const struct db *db);

@@ -331,12 +331,12 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
 }
 
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
-                               bool may_start)
+                               bool may_start, double few)
 {
     const struct db_service *own = &db->services[service];
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
     return schedule_value_index(&db->config, view, service, &own->running,
-                                (int64_t)(now_sum - own->waiting_ns_sum), may_start);
+                                (int64_t)(now_sum - own->waiting_ns_sum), may_start, few);
 }
 
 /* ---- Starvation. ---- */
@@ -501,6 +501,30 @@ static void charge_all(struct db *db, const struct schedule_view *view,
     }
 }
 
+/* Who computes what on which lane. */
+static void note_flight(struct db *db, const struct schedule_view *view, const struct batch *batch,
+                        bool begins)
+{
+    struct db_flights *flights = &db->flights;
+    uint16_t bit = (uint16_t)(1U << batch->lane);
+    if (!begins) {
+        if ((flights->lanes_of_prompts & bit) == 0)
+            flights->is_decoding[batch->service] = false;
+        flights->lanes_of_prompts &= (uint16_t)~bit;
+        return;
+    }
+    bool has_prompts = false;
+    for (int32_t i = 0; i < batch->n_items && !has_prompts; i++) {
+        const struct request *r = &view->requests[batch->items[i].slot];
+        has_prompts = r->n_computed < r->n_prompt || schedule_lacking(r) > 1;
+    }
+    flights->begun_ns[has_prompts][batch->service] = view->now_ns;
+    if (has_prompts)
+        flights->lanes_of_prompts |= bit;
+    else
+        flights->is_decoding[batch->service] = true;
+}
+
 static void saw_done(struct db *db, const struct schedule_view *view,
                      const struct schedule_event *event)
 {
@@ -584,9 +608,13 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         break;
     case SCHEDULE_STARTED:
         saw_started(db, view, event);
+        if (db->variant == DB_VALUE && view->n_lanes > 1)
+            note_flight(db, view, event->batch, true);
         break;
     case SCHEDULE_DONE:
         saw_done(db, view, event);
+        if (db->variant == DB_VALUE && view->n_lanes > 1)
+            note_flight(db, view, event->batch, false);
         break;
     case SCHEDULE_PREEMPTED:
         if (db->variant == DB_EXACT) /* its tokens are to be computed again */
@@ -599,6 +627,8 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
             stop_waiting(db, view, slot);
         else
             leave(db, view, slot);
+        if (view->services[service].n_running <= 1)
+            db->flights.begun_ns[0][service] = event->now_ns;
         break;
     case SCHEDULE_REFUSED:
     case SCHEDULE_EXCEEDED:

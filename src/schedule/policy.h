@@ -121,8 +121,9 @@ struct schedule_policy {
     void (*saw)(void *state, const struct schedule_view *view, const struct schedule_event *event);
     void (*report)(const void *state, const struct schedule_view *view,
                    struct schedule_report *report); /* NULL: nothing to tell */
-    int n_lanes_wanted; /* equal shares of the device beside lane 0 that it plans for; 0 = none */
-    bool pads_batches;  /* its batches may have pad_to: the executor needs room for pads */
+    int n_lanes_wanted;  /* equal shares of the device beside lane 0 that it plans for; 0 = none */
+    bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
+    bool pads_batches;   /* its batches may have pad_to: the executor needs room for pads */
     /* Records of steady requests (steady.h) may be late when it is called: it settles what it reads
      * of them. What schedule/fill reads, fill settles. */
     bool reads_late;

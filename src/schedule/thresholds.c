@@ -19,7 +19,7 @@ static const struct settings_row rows[] = {
     ROW(value_age, NUMBER, 0.001, 100),
     ROW(value_slow, NUMBER, 0, 1000),
     ROW(value_rate, NUMBER, 0, 2),
-    ROW(value_tight, NUMBER, 0, 2),
+    ROW(value_few, NUMBER, 0, 1e6),
     ROW(value_kept, NUMBER, 0, 1),
     ROW(late_factor, NUMBER, 0, 1e6),
     ROW(db_counts_wall, FLAG, 0, 1),

@@ -18,11 +18,12 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     int64_t share_ns_period; /* shares are computed anew this often: 8 s */
     double pool_full; /* above this fraction used, db-share cuts the heaviest service's cap: 0.9 */
     double pool_cut;  /* by this factor a period: 0.8 */
-    /* value (value.h has the formula): x of a request that just began, weight of slowness, exponent
-     * of the rate, part of the pool from which on it is tight, part that heavy models leave free:
-     * 0.1, 1, 0.5, 0.4, 0.1. Who cannot end within late_factor (4) times his expected time alone,
-     * and that time, of his arrival, is late: his turn comes after those who are not. */
-    double value_age, value_slow, value_rate, value_tight, value_kept, late_factor;
+    /* value (value.h has the formulas): x of a request that just began, weight of slowness,
+     * exponent of the rate, number of requests up to which the greedy rule holds, part of the pool
+     * that heavy models leave free: 0.1, 1, 0.5, 6, 0.2. Who cannot end within late_factor (2)
+     * times his expected time alone, and that time, of his arrival, is late: his turn comes after
+     * those who are not. */
+    double value_age, value_slow, value_rate, value_few, value_kept, late_factor;
     bool db_counts_wall;  /* DB charges wall time of the batch, not solo-equivalent work */
     int32_t n_rounds_max; /* a hold plans at most this many rounds: 4096; 1 = never hold */
 

@@ -2,9 +2,8 @@
 #include "schedule/value.h"
 #include "base/num.h"
 
-#define HEAVIER     1.5   /* bytes times time: who is so much heavier keeps room for the lighter */
-#define TIGHT_RANGE 0.2   /* of the pool, from the first sign of pressure to all of it */
-#define RATE_LEAST  0.001 /* a second: who was never asked for */
+#define HEAVIER    1.5   /* bytes times time: who is so much heavier keeps room for the lighter */
+#define RATE_LEAST 0.001 /* a second: who was never asked for */
 
 double schedule_value_length_s(const struct schedule_service *service)
 {
@@ -23,12 +22,12 @@ void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns)
     sums->looked_ns = now_ns;
 }
 
-/* How much too full the pool is, 0 to 1. */
-static double pressure(const struct schedule_config *config, const struct kv_budget *kv)
+double schedule_value_few(const struct schedule_config *config, const struct schedule_view *view)
 {
-    double free = kv->n_units_open > 0 ? (double)kv->n_units_free / (double)kv->n_units_open : 1;
-    double p = (config->value_tight - free) / TIGHT_RANGE;
-    return p < 0 ? 0 : p > 1 ? 1 : p;
+    double n = 0;
+    for (int i = 0; i < view->n_services; i++)
+        n += (double)view->services[i].n_running + (double)view->services[i].n_waiting;
+    return n <= config->value_few ? 1 : config->value_few / n;
 }
 
 /* Waiting requests that could start now. */
@@ -47,11 +46,10 @@ static double n_startable(const struct schedule_config *config, const struct sch
 
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            bool may_start)
+                            bool may_start, double few)
 {
     const struct schedule_service *s = &view->services[service];
-    double length = schedule_value_length_s(s), p = pressure(config, view->kv);
-    double slow_part = config->value_slow * (1 - 0.9 * p);
+    double length = schedule_value_length_s(s), slow_part = config->value_slow;
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
     double sum = sums->h + slow_part * (sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg);
     if (may_start && s->n_waiting > 0) {
@@ -61,7 +59,15 @@ double schedule_value_index(const struct schedule_config *config, const struct s
                (1 + slow_part * slow * slow);
     }
     double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
-    return sum / (length * num_sqrt(length)) / num_pow(rate, config->value_rate - p);
+    double by_rate = num_pow(rate, config->value_rate * (1 - few));
+    return sum / (num_pow(length, 1.5 + 0.5 * few) * by_rate);
+}
+
+double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
+                               int64_t begun_ns)
+{
+    double gap = (double)(view->now_ns - begun_ns + 1);
+    return (double)n * gap / schedule_value_length_s(&view->services[service]);
 }
 
 /* Bytes times time of a mean request. */

@@ -1,20 +1,23 @@
-/* What serving a model next is worth: the index of the policy `value`.
+/* Value: what serving a model next is worth, to the policy `value`.
  *
- * A decode step costs nearly the same for one request as for ten, so a model's turn is worth the
- * sum over its requests. Each counts
+ * On one lane. A decode step costs nearly the same for one request as for ten, so a model's turn is
+ * worth the sum over its requests. Each counts
  *     h (1 + value_slow slow^2),  h = 1 / sqrt(x),  slow = age / (L-hat x),
  * with x = attained / L-hat + value_age: work done so far, measured as if alone, in mean requests.
  * h falls as a request goes on (of a heavy tail, who has run long will run long), slow is how many
  * times longer it is here than its work took. The sum is divided by L-hat^(3/2) and by
  * rate^value_rate: between the greedy rule for rare requests (1 / L-hat^2) and Kleinrock's square
  * root for models that are always busy, where the parts of the device that give the least
- * normalized latency go by sqrt(rate) and not by L-hat.
+ * normalized latency go by sqrt(rate) and not by L-hat. While fewer requests are here than
+ * value_few, the rule is the greedy one; of n requests, value_few / n of the way to it.
  *
- * When the pool fills up, somebody has to wait long: from value_tight of it free on, down to
- * value_tight - 0.2, slow counts ten times less and value_rate falls by one, so that those wait
- * whose requests are few and long. And a model whose requests hold more than 1.5 times the bytes
- * times time of some other's starts one only when value_kept of the pool stays free: trunk
- * reservation. */
+ * Side by side on several lanes nobody is kept from computing for long, and it is the size of
+ * batches that counts: a job (a model's prompts, or its decodes) is worth its requests times the
+ * time since its last batch began, in L-hat: normalized latency that they gathered since. Whoever
+ * has waited long enough comes first, with all that joined meanwhile.
+ *
+ * A model whose requests hold more than 1.5 times the bytes times time of some other's starts one
+ * only when value_kept of the pool stays free: trunk reservation. */
 #pragma once
 #include "base/num.h"
 #include "schedule/policy.h"
@@ -43,11 +46,16 @@ static inline void schedule_value_add(struct schedule_value *sums,
     sums->hga += hg * age;
     sums->hgaa += hg * age * age;
 }
+/* How few requests are here: value_few over their number, at most 1. */
+double schedule_value_few(const struct schedule_config *config, const struct schedule_view *view);
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room,
  * and not at all when may_start is false. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            bool may_start);
+                            bool may_start, double few);
+/* Of n requests of the service whose last batch began then. */
+double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
+                               int64_t begun_ns);
 /* Free units that requests of the service must leave when they start. */
 int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
                             int service);

@@ -70,10 +70,13 @@ static void parts_in_proportion(void **state)
     assert_true(n == 1 && parts[0].conflicts == 0);
     assert_int_equal(cmd_lanes_of_shares((const char *[]){ "0" }, 1, parts, &n, &fault),
                      STATUS_BAD_INPUT);
-    assert_non_null(cmd_lanes_usual(schedule_find("adbs"), &n_usual));
+    assert_non_null(cmd_lanes_usual(schedule_find("adbs"), true, &n_usual));
     assert_int_equal(n_usual, 2);
-    assert_null(cmd_lanes_usual(schedule_find("fcfs"), &n_usual));
+    assert_null(cmd_lanes_usual(schedule_find("fcfs"), false, &n_usual));
     assert_int_equal(n_usual, 0);
+    assert_non_null(cmd_lanes_usual(schedule_find("value"), false, &n_usual));
+    assert_int_equal(n_usual, 2);
+    assert_null(cmd_lanes_usual(schedule_find("value"), true, &n_usual));
 }
 
 int main(void)

@@ -56,6 +56,8 @@ def sim_is_the_same_on_any_number_of_threads(shoal, models):
     assert len(points) == 8 and all(p["seeds"] == 3 for p in points)
     for p in points:
         first = next(q for q in points if q["rate_scale"] == p["rate_scale"])
+        values = p["normalized_latency"]["by_seed"]
+        assert len(values) == p["seeds"] and abs(sum(values) / len(values) - p["normalized_latency"]["mean"]) < 1e-6 * sum(values)
         assert p["less_first"]["slo_attainment"]["low"] <= p["less_first"]["slo_attainment"]["high"]
         if p is first:
             assert all(d["mean"] == 0 for d in p["less_first"].values())

@@ -1,5 +1,5 @@
-/* MuxServe's scheduling: which jobs run side by side on which lanes, turns, and the two mistakes of
- * the paper's listing that must not come back. */
+/* Scheduling on lanes. MuxServe's: which jobs run side by side on which lanes, turns, and the two
+ * mistakes of the paper's listing that must not come back. And the default's. */
 #include "loop.h"
 #include "test.h"
 #include "base/mem.h"
@@ -292,6 +292,47 @@ static void one_lane_alternates(void **state)
     loop_close(&loop);
 }
 
+/* The default on parts of a GPU: prompts beside decodes; of the decodes whoever gathered most since
+ * his last batch began. L-hat is 1, 1 and 4 s, one request each. On parts of cores, which are no
+ * faster side by side, one job after the other has all of them. */
+static void value_takes_who_gathered_most(void **state)
+{
+    (void)state;
+    for (uint16_t n_gpus = 0; n_gpus < 2; n_gpus++) {
+        struct world w;
+        draw(&w, "value", 1000);
+        for (int i = 0; i < 3; i++) {
+            w.lanes[i].n_gpus = n_gpus;
+            w.services[i].perf = loop_unit_perf(TIME_NS_PER_MS);
+            w.services[i].weights_bytes = INT64_C(13476000000);
+            w.services[i].solo_ns = (i == 2 ? 4 : 1) * TIME_NS_PER_S;
+        }
+        (void)add(&w, 0, false, 100);
+        (void)add(&w, 1, true, 20);
+        (void)add(&w, 2, true, 20);
+        w.policy->plan(w.state, &w.view, &w.plan);
+        if (n_gpus == 0) {
+            assert_true(w.plan.n_batches == 1 && w.plan.batches[0].lane == 0);
+            mem_give(w.state);
+            continue;
+        }
+        assert_plan(&w, "0p1 1d2");
+        begin(&w);
+        assert_plan(&w, "");
+        w.view.now_ns += TIME_NS_PER_S; /* 1 against a quarter */
+        end(&w, 2);
+        assert_plan(&w, "1d2");
+        begin(&w);
+        w.view.now_ns += TIME_NS_PER_S / 10; /* 0.1 against 1.1 quarters */
+        end(&w, 2);
+        assert_plan(&w, "2d2");
+        begin(&w);
+        end(&w, 1); /* the prompt is done, nobody else has one, and 0 never had its decodes */
+        assert_plan(&w, "0d1");
+        mem_give(w.state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_prompt_without_room_holds_nobody_up),
         cmocka_unit_test(who_is_above_his_quota_waits),
         cmocka_unit_test(one_lane_alternates),
+        cmocka_unit_test(value_takes_who_gathered_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

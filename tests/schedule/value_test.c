@@ -39,7 +39,7 @@ static double distance(double a, double b)
 
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
-    return schedule_value_index(&desk->config, &desk->view, service, sums, 0, false);
+    return schedule_value_index(&desk->config, &desk->view, service, sums, 0, false, 0);
 }
 
 /* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5. */
@@ -54,8 +54,15 @@ static void one_request_by_hand(void **state)
     desk.services[0].solo_ns = 4 * TIME_NS_PER_S; /* divides by 4 sqrt 4 */
     desk.services[0].rate_per_s = 9;              /* and by sqrt 9 */
     assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6) / 24) < 1e-9);
-    desk.kv.n_units_free = 200; /* as tight as can be: slow counts a tenth, times sqrt 9 */
-    assert_true(distance(index_of(&desk, 0, &sums), 3.5 / num_sqrt(0.6) / 8 * 3) < 1e-9);
+    /* Six of twelve here: half of the way to L-hat^2, a quarter of the rate's part left. */
+    desk.services[0].n_waiting = 9;
+    desk.services[1].n_running = 3;
+    double few = schedule_value_few(&desk.config, &desk.view);
+    assert_true(few == 0.5);
+    double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, 0, false, few);
+    assert_true(distance(half, 26 / num_sqrt(0.6) / (num_pow(4, 1.75) * num_pow(9, 0.25))) < 1e-9);
+    desk.services[0].n_waiting = 3;
+    assert_true(schedule_value_few(&desk.config, &desk.view) == 1);
 }
 
 /* What was summed at one moment is what would be summed at a later one, from the same requests. */
@@ -93,11 +100,24 @@ static void who_waits_counts_while_there_is_room(void **state)
     struct schedule_value none = { 0 };
     open_desk(&desk);
     desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
-    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, true);
+    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, true, 0);
     assert_true(distance(four, 4 / num_sqrt(0.1)) < 1e-9);
     assert_true(index_of(&desk, 0, &none) == 0);
     desk.kv.n_units_free = 0;
-    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, true) == 0);
+    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, true, 0) == 0);
+}
+
+/* Two requests with L-hat 4 s, whose last batch began 3 s ago, gathered 1.5 of normalized latency.
+ */
+static void what_a_job_gathered(void **state)
+{
+    (void)state;
+    struct desk desk;
+    open_desk(&desk);
+    desk.services[0].solo_ns = 4 * TIME_NS_PER_S;
+    desk.view.now_ns = 10 * TIME_NS_PER_S;
+    double worth = schedule_value_gathered(&desk.view, 0, 2, 7 * TIME_NS_PER_S);
+    assert_true(distance(worth, 1.5e9) < 1);
 }
 
 static void the_heavy_keep_room_for_the_light(void **state)
@@ -107,7 +127,7 @@ static void the_heavy_keep_room_for_the_light(void **state)
     open_desk(&desk);
     assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 0);
     desk.services[0].kv_bytes_per_token = 2000;
-    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 100);
+    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 200);
     assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 1), 0);
     desk.services[1].rate_per_s = 0; /* nobody to keep it for */
     assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 0);
@@ -129,7 +149,7 @@ static void who_is_late_gives_way(void **state)
         schedule_config_init(&options.config);
         options.config.n_seqs_max = 1;
         options.config.starve_ns_min = 1000 * TIME_NS_PER_S;
-        options.config.late_factor = counts ? 4 : 0;
+        options.config.late_factor = counts ? 4 : 0; /* 2 by default */
         options.services[0] =
             (struct loop_service){ .perf = { .c3_ps = { 10000000000, 10000000000 },
                                              .c1_ps = 10000000000,
@@ -159,6 +179,7 @@ int main(void)
         cmocka_unit_test(one_request_by_hand),
         cmocka_unit_test(time_passes_as_if_summed_anew),
         cmocka_unit_test(who_waits_counts_while_there_is_room),
+        cmocka_unit_test(what_a_job_gathered),
         cmocka_unit_test(the_heavy_keep_room_for_the_light),
         cmocka_unit_test(who_is_late_gives_way),
     };

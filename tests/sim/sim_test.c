@@ -33,6 +33,10 @@ static const struct perf large_model = {
     .decode_scale = 1,
 };
 
+static const struct schedule_lane halves[] = { { .share = 1, .conflicts = 6, .n_gpus = 1 },
+                                               { .share = 0.5F, .conflicts = 1, .n_gpus = 1 },
+                                               { .share = 0.5F, .conflicts = 1, .n_gpus = 1 } };
+
 struct world {
     struct sim_service services[3];
     struct sim_workload workload;
@@ -81,7 +85,8 @@ static void make_world(struct world *w, uint64_t seed, const struct schedule_pol
         };
     w->options = (struct sim_options){
         .n_engines = 1 + (int32_t)rng_below(&rng, 2),
-        .n_lanes = 1,
+        .n_lanes = policy->n_lanes_wanted > 0 && seed % 2 == 0 ? 3 : 1,
+        .lanes = halves,
         .n_services = n_services,
         .services = w->services,
         .memory_bytes = memory_bytes + token_bytes * (1000 + rng_below(&rng, 1000)),
@@ -166,7 +171,7 @@ static void seeds_under_every_policy(void **state)
  * pauses. */
 static void nobody_starves(void **state)
 {
-    static const char *const names[] = { "fcfs", "rr", "db-turn", "db-share", "value" };
+    static const char *const names[] = { "fcfs", "rr", "db-turn", "db-share", "value", "value" };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct world w;
@@ -174,6 +179,7 @@ static void nobody_starves(void **state)
         struct str text;
         str_init(&text);
         make_world(&w, 5, schedule_find(names[i]));
+        w.options.n_lanes = i == 5 ? 3 : 1;
         w.options.n_services = w.workload.n_services = 2;
         w.services[1] =
             (struct sim_service){ .name = "large", .perf = large_model, .bytes_per_token = 5000 };

@@ -1,0 +1,207 @@
+/* The plan of `value`, the default's scheduler: the model whose requests are worth most (value.h).
+ *
+ * On a device of one lane a batch holds the decodes of a model and beside them, in chunks, its
+ * prompts. Where the device has further lanes that pay (half of a GPU decodes nearly as fast as all
+ * of it), prompts and decodes are jobs of their own: one lane computes prompts, the others decode,
+ * each the job that is worth most of those that are not in flight; who is alone has the whole
+ * device.
+ *
+ * Starvation: the rule and the bound of db.c. */
+#include "base/time.h"
+#include "schedule/db.h"
+
+enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
+
+struct job {
+    double value;
+    int service;
+};
+
+/* ---- Whom to serve. ---- */
+
+/* The worth of a job on one of several lanes. */
+static double gathered(const struct db *db, const struct schedule_view *view, int service,
+                       bool decodes)
+{
+    const struct schedule_service *s = &view->services[service];
+    bool starts = !decodes && s->n_waiting > 0;
+    return schedule_value_gathered(view, service, starts ? s->n_waiting : s->n_running,
+                                   db->flights.begun_ns[!decodes][service]);
+}
+
+/* Has the plan a batch of this service and these parts already? */
+static bool is_planned(const struct schedule_fill *fill, int service, bool decodes)
+{
+    for (int32_t i = 0; i < fill->plan->n_batches; i++) {
+        const struct batch *batch = &fill->plan->batches[i];
+        const struct request *first = &fill->view->requests[batch->items[0].slot];
+        bool goes_on = first->state == REQUEST_RUNNING && schedule_lacking(first) == 1;
+        if (batch->service == service && goes_on == decodes)
+            return true;
+    }
+    return false;
+}
+
+/* The services that have work among these parts, each a job; their number. */
+static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsigned parts,
+                     struct job *jobs)
+{
+    const struct schedule_view *view = fill->view;
+    double few = schedule_value_few(&db->config, view);
+    bool decodes = parts == FILL_DECODES, may_start = (parts & FILL_WAITING) != 0;
+    int n = 0;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        bool waits = may_start && s->n_waiting > 0;
+        bool runs = s->n_running > 0 && (!decodes || !db->flights.is_decoding[i]);
+        if (!s->is_open || (!waits && !runs) || is_planned(fill, i, decodes))
+            continue;
+        double value = fill->lane > 0 ? gathered(db, view, i, decodes)
+                                      : schedule_db_state_value(db, view, i, may_start, few);
+        jobs[n++] = (struct job){ value, i };
+    }
+    return n;
+}
+
+static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const struct db *db,
+                                              unsigned parts)
+{
+    struct job jobs[LIMIT_SERVICES];
+    int n = find_jobs(fill, db, parts, jobs);
+    for (; n > 0; n--) {
+        struct job *best = &jobs[0];
+        for (int i = 1; i < n; i++)
+            if (jobs[i].value > best->value)
+                best = &jobs[i];
+        int64_t n_kept = schedule_value_kept(&db->config, fill->view, best->service);
+        fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
+        fill->n_units_kept = n_kept;
+        enum schedule_filled filled =
+            schedule_fill_serve(fill, best->service, parts, SCHEDULE_NONE);
+        if (filled != FILLED_NOTHING)
+            return filled;
+        for (struct job *job = best; job < &jobs[n - 1]; job++)
+            job[0] = job[1]; /* in order: the lower number wins a tie */
+    }
+    return FILLED_NOTHING;
+}
+
+/* ---- Lanes. ---- */
+
+static bool is_available(const struct schedule_plan *plan, const struct schedule_view *view,
+                         int32_t lane)
+{
+    if (!schedule_lane_is_free(view, lane))
+        return false;
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        if (plan->batches[i].lane == lane ||
+            (view->lanes[lane].conflicts >> plan->batches[i].lane & 1) != 0)
+            return false;
+    return true;
+}
+
+/* The largest free part for prompts, the smallest for decodes; -1: none is free. */
+static int32_t find_lane(const struct schedule_plan *plan, const struct schedule_view *view,
+                         bool is_for_prompts)
+{
+    int32_t best = -1;
+    for (int32_t i = 1; i < view->n_lanes; i++) {
+        float share = view->lanes[i].share;
+        if (is_available(plan, view, i) &&
+            (best < 0 ||
+             (is_for_prompts ? share > view->lanes[best].share : share < view->lanes[best].share)))
+            best = i;
+    }
+    return best;
+}
+
+/* Does half of the device do more than half of the work? */
+static bool lanes_pay(const struct schedule_view *view)
+{
+    if (view->n_lanes == 1)
+        return false;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        if (!s->is_open)
+            continue;
+        struct perf perf = schedule_lane_perf(s, &view->lanes[1]);
+        int64_t whole_ps = perf_decode_span_ps(&s->perf, 1, 256, 1);
+        int64_t part_ps = perf_decode_span_ps(&perf, 1, 256, 1);
+        return (double)part_ps * (double)view->lanes[1].share * 1.05 < (double)whole_ps;
+    }
+    return false;
+}
+
+static bool is_any_busy(const struct schedule_view *view)
+{
+    for (int32_t i = 0; i < view->n_lanes; i++)
+        if (view->lane_is_busy[i])
+            return true;
+    return false;
+}
+
+static enum schedule_filled fill_lane(struct schedule_fill *fill, const struct db *db,
+                                      unsigned parts)
+{
+    int32_t lane = find_lane(fill->plan, fill->view, parts == PROMPTS);
+    if (lane < 0)
+        return FILLED_NOTHING;
+    fill->lane = (uint16_t)lane;
+    return serve_most_valued(fill, db, parts);
+}
+
+static void plan_lanes(struct schedule_fill *fill, const struct db *db, int64_t stall_ps)
+{
+    const struct schedule_view *view = fill->view;
+    struct schedule_plan *plan = fill->plan;
+    unsigned parts = FILL_ALL;
+    bool is_prefilling = db->flights.lanes_of_prompts != 0;
+    if (find_lane(plan, view, true) < 0)
+        return;
+    fill->lane = (uint16_t)find_lane(plan, view, true);
+    enum schedule_filled filled = schedule_db_serve_starved(fill, db, &parts);
+    fill->prefill_ps_most = stall_ps;
+    if (filled == FILLED_BATCH)
+        is_prefilling |= fill->n_prompts > 0;
+    if (filled != FILLED_PREEMPTS && !is_prefilling) {
+        filled = fill_lane(fill, db, PROMPTS & parts);
+        is_prefilling = filled == FILLED_BATCH;
+    }
+    while (filled != FILLED_PREEMPTS && find_lane(plan, view, false) >= 0) {
+        filled = fill_lane(fill, db, FILL_DECODES);
+        if (filled == FILLED_NOTHING && is_prefilling)
+            filled = fill_lane(fill, db, PROMPTS & parts);
+        if (filled == FILLED_NOTHING)
+            break;
+    }
+}
+
+/* ---- The plan. ---- */
+
+/* Who starves is not held back by what others can absorb. */
+static void plan_one_lane(struct schedule_fill *fill, const struct db *db, int64_t stall_ps)
+{
+    unsigned parts = FILL_ALL;
+    if (!schedule_lane_is_free(fill->view, 0) ||
+        schedule_db_serve_starved(fill, db, &parts) != FILLED_NOTHING)
+        return;
+    fill->prefill_ps_most = stall_ps;
+    (void)serve_most_valued(fill, db, parts);
+}
+
+void schedule_value_plan(struct schedule_fill *fill, const struct db *db)
+{
+    const struct schedule_view *view = fill->view;
+    struct schedule_plan *plan = fill->plan;
+    void (*plan_batches)(struct schedule_fill *, const struct db *, int64_t) =
+        lanes_pay(view) ? plan_lanes : plan_one_lane;
+    int64_t stall_ps = db->config.guards_tpot ? schedule_db_stall_ps_most(db, view) : INT64_MAX;
+    plan_batches(fill, db, stall_ps);
+    if (plan->n_batches + plan->n_preempts == 0 && stall_ps != INT64_MAX && view->n_in_flight == 0)
+        plan_batches(fill, db, INT64_MAX); /* nobody can decode: there is nobody to stall */
+    if (plan->n_batches != 1 || is_any_busy(view))
+        return;
+    plan->batches[0].lane = 0; /* it is alone */
+    fill->batch = &plan->batches[0];
+    schedule_fill_hold(fill, TIME_NEVER);
+}

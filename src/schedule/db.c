@@ -440,7 +440,7 @@ const struct schedule_policy schedule_db_mlfq = {
 };
 const struct schedule_policy schedule_db_value = {
     .name = "value",
-    .summary = "the model whose requests are worth most: by number, work done, slowness",
+    .summary = "the model whose requests are worth most; prompts beside decodes on lanes that pay",
     .n_lanes_wanted = 2,
     .wants_no_cores = true,
     .state_bytes = schedule_db_state_bytes,

@@ -335,8 +335,8 @@ double schedule_db_state_value(const struct db *db, const struct schedule_view *
 {
     const struct db_service *own = &db->services[service];
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
-    return schedule_value_index(&db->config, view, service, &own->running,
-                                (int64_t)(now_sum - own->waiting_ns_sum), may_start, few);
+    int64_t waited_ns = may_start ? (int64_t)(now_sum - own->waiting_ns_sum) : -1;
+    return schedule_value_index(&db->config, view, service, &own->running, waited_ns, few);
 }
 
 /* ---- Starvation. ---- */

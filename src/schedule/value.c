@@ -46,13 +46,13 @@ static double n_startable(const struct schedule_config *config, const struct sch
 
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            bool may_start, double few)
+                            double few)
 {
     const struct schedule_service *s = &view->services[service];
     double length = schedule_value_length_s(s), slow_part = config->value_slow;
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
     double sum = sums->h + slow_part * (sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg);
-    if (may_start && s->n_waiting > 0) {
+    if (waited_ns >= 0 && s->n_waiting > 0) {
         double x = config->value_age * length;
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
         sum += n_startable(config, view, service) * num_sqrt(length / x) *

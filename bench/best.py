@@ -1,6 +1,6 @@
-"""Is `default` the best policy? It against every preset and baseline, mixes of traffic by loads, in the simulator.
+"""Is `default` the best policy? It against every preset and baseline, mixes of traffic by loads, in the simulator; with --real on the real server.
 
-usage: best.py [-h] [--mixes A,B] [--loads X,Y] [--rivals A,B] [--first-seed N] [--seeds N] [--requests N] [--predictor NAME] [--one-lane] [--cache FILE] [--shoal PATH] [--json FILE]
+usage: best.py [-h] [--mixes A,B] [--loads X,Y] [--rivals A,B] [--first-seed N] [--seeds N] [--requests N] [--predictor NAME] [--one-lane] [--cache FILE] [--real] [--keep FOLDER] [--steady N] [--seconds X] [--shoal PATH] [--json FILE]
 
 Each mix runs on the same engines under every policy, with the same seeds and the same predictor (presets that name a predictor of their own have that). A load of 1 is the mix's saturation: the requests a second that the best of four rivals finishes of a backlog. Every request that arrives ends and counts.
 
@@ -150,6 +150,29 @@ def show(mix, j, rows):
         print(f"      {r:12} {v['nl']:9.3f} {100 * v['met']:6.1f}")
 
 
+def compete_for_real(args):
+    import best_real  # needs Python with numpy, as truth.py does
+
+    rivals = best_real.RIVALS if args.rivals == ",".join(RIVALS) else args.rivals.split(",")
+    loads = best_real.LOADS if args.loads == ",".join(map(str, LOADS)) else [float(x) for x in args.loads.split(",")]
+    points = best_real.points(args, rivals, loads)
+    own = points.pop("default")
+    judged = [{"mix": "real", **judge(own, points, load)} for load in loads]
+    for j in judged:
+        show("real", j, args.rows)
+    return judged
+
+
+def finish(args, judged):
+    count = lambda word: sum(j[word] for j in judged)
+    lost = sum(j["lost_nl"] or j["lost_met"] for j in judged)
+    print(f"{len(judged)} points: won with confidence {count('won')}, lost {lost} (normalized latency {count('lost_nl')}, attainment {count('lost_met')}; by 2% of the rival's attainment {count('lost_rel')} more)")
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump(judged, f, indent=1)
+    return 1 if lost else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mixes", default=",".join(MIXES))
@@ -164,8 +187,14 @@ def main():
     parser.add_argument("--cache", help="rivals' figures are kept here: delete it when one of them, or the simulator, changes")
     parser.add_argument("--shoal", default=os.path.join(ROOT, "build", "shoal"))
     parser.add_argument("--rows", action="store_true", help="every rival's figures too")
+    parser.add_argument("--real", action="store_true", help="four small models on the real server (best_real.py)")
+    parser.add_argument("--keep", default="build/best-real", help="--real: profiles and figures are kept in this folder")
+    parser.add_argument("--steady", type=int, default=300, help="--real: percent of the profile's time that a step takes")
+    parser.add_argument("--seconds", type=float, default=10, help="--real: of each run")
     parser.add_argument("--json", help="write all points to this file")
     args = parser.parse_args()
+    if args.real:
+        return finish(args, compete_for_real(args))
     loads = [float(x) for x in args.loads.split(",")]
     simulator = Simulator(args)
     judged = []
@@ -177,13 +206,7 @@ def main():
             j = judge(own, rivals, load)
             judged.append({"mix": mix, **j})
             show(mix, j, args.rows)
-    count = lambda word: sum(j[word] for j in judged)
-    lost = sum(j["lost_nl"] or j["lost_met"] for j in judged)
-    print(f"{len(judged)} points: won with confidence {count('won')}, lost {lost} (normalized latency {count('lost_nl')}, attainment {count('lost_met')}; by 2% of the rival's attainment {count('lost_rel')} more)")
-    if args.json:
-        with open(args.json, "w") as f:
-            json.dump(judged, f, indent=1)
-    return 1 if lost else 0
+    return finish(args, judged)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,106 @@
+"""`best.py --real`: policies against each other on the real server: four small models on one core, the client on another.
+
+Steps take what a profile says times --steady percent (as bench/truth.py has it), so that a noisy machine gives every policy the same speed. Times alone are
+the simulator's, from the same profiles. What was measured is kept in --keep: policies may be measured in several calls, best.py --real --rivals A,B.
+"""
+
+import json
+import os
+import types
+
+import truth
+
+RIVALS = ["fcfs", "rr", "ils-fastgen", "mlfq", "db-turn"]
+LOADS = [0.4, 0.8, 1.2]
+SLO = 5
+
+
+class Server(truth.Server):
+    """As truth's, with default as a preset and every policy's own chunks; no log of steps is read."""
+
+    def __init__(self, setup, policy):
+        chosen = "preset: default" if policy == "default" else f"policy: {policy}"
+        self.port = truth.free_port()
+        self.setup, config = setup, setup.path("serve.yaml")
+        with open(config, "w") as file:
+            file.write(f"listen: 127.0.0.1:{self.port}\nmemory: 1GiB\ndevices: [cpu:0]\n{chosen}\npredictor: conditional\nprefix_cache: false\n"
+                       f"keep_alive: -1s\nlog_level: warn\nmax_batch: {truth.SETTINGS['max_batch']}\nmax_batch_tokens: {truth.SETTINGS['max_batch_tokens']}\nmodels:\n")
+            for name, model in setup.models.items():
+                file.write(f"  {name}: {{path: {model}, ctx: 512, profile: {setup.profiles[name]}, preload: true}}\n")
+        self.process = truth.subprocess.Popen([setup.shoal, "serve", config, "--steady", str(setup.options.steady)])
+
+    def __exit__(self, *unused):
+        self.process.terminate()
+        self.process.wait()
+
+
+def open_setup(args):
+    os.makedirs(args.keep, exist_ok=True)
+    setup = truth.Setup(types.SimpleNamespace(shoal=args.shoal, steady=args.steady, profile_time="6s"), args.keep)
+    paths = {name: setup.path(name + ".json") for name in setup.models}
+    if not all(os.path.exists(p) for p in paths.values()):
+        setup.measure_profiles()
+    setup.profiles = paths
+    setup.scales = {name: args.steady / 100 for name in paths}
+    return setup
+
+
+def load_known(setup):
+    path = setup.path("known.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        return json.load(f)
+
+
+def save_known(setup, known):
+    with open(setup.path("known.json"), "w") as f:
+        json.dump(known, f)
+
+
+def saturation(setup, known):
+    if "saturation" not in known:
+        with Server(setup, "rr") as server:
+            server.replay(truth.write_trace(setup.path("warm.csv"), truth.requests_of(24, 0, 1001)))
+            known["saturation"] = 96 / truth.makespan(server.replay(truth.write_trace(setup.path("list.csv"), truth.requests_of(96, 0, 1003))))
+        save_known(setup, known)
+    return known["saturation"]
+
+
+def score(got, alone):
+    """Normalized latency and attainment of a run."""
+    solo = {i: int(r["solo_ns"]) for i, r in alone.items()}
+    of_service = {}
+    for i, r in alone.items():
+        of_service.setdefault(r["service"], []).append(solo[i])
+    mean = {s: sum(v) / len(v) for s, v in of_service.items()}
+    took = {i: int(r["end_ns"]) - int(r["arrived_ns"]) for i, r in got.items()}
+    nl = sum(took[i] / mean[alone[i]["service"]] for i in took) / len(took)
+    return nl, sum(took[i] <= SLO * solo[i] for i in took) / len(took)
+
+
+def measure(args, setup, known, policy, loads):
+    rate = saturation(setup, known)
+    found = {str(load): [] for load in loads}
+    with Server(setup, policy) as server:
+        server.replay(truth.write_trace(setup.path("warm.csv"), truth.requests_of(24, 0, 1001)))
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
+            for load in loads:
+                rows = truth.requests_of(max(int(load * rate * args.seconds), 8), load * rate, seed)
+                trace = truth.write_trace(setup.path(f"load{load}-{seed}.csv"), rows)
+                alone = setup.simulate(trace, "fcfs")
+                found[str(load)].append(score(server.replay(trace), alone))
+    known[policy] = found
+    save_known(setup, known)
+
+
+def points(args, rivals, loads):
+    """{policy: {load: [(nl, met) by seed]}}; what is not kept is measured."""
+    setup = open_setup(args)
+    known = load_known(setup)
+    for policy in ["default", *rivals]:
+        if any(len(known.get(policy, {}).get(str(load), [])) < args.seeds for load in loads):
+            measure(args, setup, known, policy, loads)
+            print(f"  {policy} measured", flush=True)
+    print(f"real: saturation {known['saturation']:.2f} requests/s, {args.seconds:g} s a run")
+    return {policy: {load: known[policy][str(load)][: args.seeds] for load in loads} for policy in ["default", *rivals]}

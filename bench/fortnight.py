@@ -75,7 +75,7 @@ def main():
         k5, c5 = line(points[name])
         counts[name] = max(n for _, n in points[name])
         scale[name] = "k5=%.6f, c5=%.6f" % (k5, c5)
-        print("%s: %.3f r + %.2f from %s" % (name, k5, c5, ", ".join("%.2f/s: %d" % p for p in points[name])))
+        print("%s: %.3f r + %.2f from %s" % (name, k5, c5, ", ".join("%.2f/s: %d" % p for p in points[name])), flush=True)
     for label, more in (("fixed, for twice the mean rate", None), ("scaled, no cold start", "cold_start_ns=0"),
                         ("scaled, 20 s cold start", "cold_start_ns=20000"), ("scaled, 120 s", "cold_start_ns=120000"),
                         ("scaled, 120 s, headroom 0.3", "cold_start_ns=120000, headroom=0.3")):

@@ -82,8 +82,11 @@ static enum status open_links(struct run *run, struct fault *fault)
             file_read(run->ask->links, LINK_FILE_BYTES_MAX, &text, &n_bytes, fault);
         if (status != STATUS_OK)
             return status;
-        status = links_read(&run->links, text, fault);
+        struct fault inner;
+        status = links_read(&run->links, text, &inner);
         mem_give(text);
+        if (status != STATUS_OK)
+            return fault_set(fault, status, "%.100s: %.140s", run->ask->links, inner.text);
         if (status == STATUS_OK && run->links.n != n)
             status = fault_set(fault, STATUS_BAD_INPUT, "links: %d devices, the cluster has %d",
                                run->links.n, n);

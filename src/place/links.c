@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define GBYTES_MIN 1e-6 /* slower ones make times that are no integers of ours */
 enum { WORDS_MAX = LINKS_DEVICES_MAX + 8, WORD_BYTES = 16 };
 
 /* PCIe 4.0 x16 where nothing says better; latencies of PIX and NODE as UELLM's cluster has them,
@@ -149,9 +150,10 @@ static enum status read_line(const struct csv *csv, const struct columns *c, int
         return fault_set(fault, STATUS_BAD_INPUT,
                          "links: line %d: from and to are two devices, 0 to %d", csv->line,
                          LINKS_DEVICES_MAX - 1);
-    if (us < 0 || gbytes < 0)
+    if (us < 0 || gbytes < 0 || (gbytes > 0 && gbytes < GBYTES_MIN))
         return fault_set(fault, STATUS_BAD_INPUT,
-                         "links: line %d: us is 0 to 1e8, gbytes_per_s 0 to 1e6", csv->line);
+                         "links: line %d: us is 0 to 1e8, gbytes_per_s 0 or 1e-6 to 1e6",
+                         csv->line);
     pair[0] = (int32_t)from;
     pair[1] = (int32_t)to;
     *link = (struct links_link){ (int64_t)(us * 1000 + 0.5), gbytes * 1e9 };

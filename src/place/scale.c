@@ -177,12 +177,3 @@ struct scale_order scale_tick(struct scale *scale, const struct scale_config *co
     }
     return order;
 }
-
-int32_t scale_emptiest(const int32_t *n_requests, const bool *may_go, int32_t n)
-{
-    int32_t best = -1;
-    for (int32_t i = 0; i < n; i++)
-        if (may_go[i] && (best < 0 || n_requests[i] <= n_requests[best]))
-            best = i;
-    return best;
-}

@@ -5,8 +5,8 @@
  * the mean it believes in, and how far counts have drifted above and below). The mean also follows
  * slow drift, over SCALE_MEAN_BINS bins. More workers are asked for at once; fewer only when a
  * lower number has been enough for `down_ns`, and when a worker given up so far stayed away for
- * longer than a switch costs. The worker to go is the emptiest: it takes no more requests and goes
- * when its own have ended.
+ * longer than a switch costs. The worker to go is the host's choice: the simulator's
+ * (sim/scaled.h) is the emptiest, which goes when its own requests have ended.
  *
  * Pure: no clock, no memory; the simulator and the manager call it alike.
  * Source: Aladdin, section 5.2; ALGORITHMS.md section 3.6, D-19. */
@@ -70,6 +70,3 @@ struct scale_order {
 /* n_workers: there or starting, without those that are on their way out. */
 struct scale_order scale_tick(struct scale *scale, const struct scale_config *config,
                               int64_t now_ns, int32_t n_workers);
-
-/* Which worker goes: the one with the fewest requests; of equals the last. -1: none may. */
-int32_t scale_emptiest(const int32_t *n_requests, const bool *may_go, int32_t n);

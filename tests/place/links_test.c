@@ -76,6 +76,7 @@ static void test_bad_ones_are_refused(void **state)
         "from,to,us,gbytes_per_s\n0,0.5,1,1\n",
         "from,to,us,gbytes_per_s\n0,1,-1,1\n",
         "from,to,us,gbytes_per_s\n0,1,nan,1\n",
+        "from,to,us,gbytes_per_s\n0,1,1,1e-300\n",
         "from,to,us,gbytes_per_s\n0,1,fast,1\n",
         "from,to,us,gbytes_per_s\n0,1\n",
         "from,to,us,gbytes_per_s\n0,2,1,1\n", /* nothing of 1 */

@@ -143,16 +143,6 @@ static void test_settings_by_name(void **state)
     assert_int_equal(config.n_min, 3);
 }
 
-static void test_the_emptiest_goes(void **state)
-{
-    (void)state;
-    static const int32_t n_requests[] = { 4, 1, 0, 1 };
-    static const bool may_go[] = { true, true, false, true },
-                      none[] = { false, false, false, false };
-    assert_int_equal(scale_emptiest(n_requests, may_go, 4), 3);
-    assert_int_equal(scale_emptiest(n_requests, none, 4), -1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,7 +152,6 @@ int main(void)
         cmocka_unit_test(test_a_switch_has_to_pay),
         cmocka_unit_test(test_bounds_and_idleness),
         cmocka_unit_test(test_settings_by_name),
-        cmocka_unit_test(test_the_emptiest_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

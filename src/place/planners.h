@@ -3,7 +3,7 @@
 #include "place/planner.h"
 
 extern const struct place_planner place_alpaserve, place_default, place_even, place_greedy,
-    place_machine, place_muxserve, place_seallm;
+    place_machine, place_morphling, place_muxserve, place_seallm;
 
 /* Services in order of key, descending; of equals the lower number first. order: (n_services). */
 void place_planners_sort(const double *keys, int32_t n, int32_t *order);

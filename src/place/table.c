@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const struct place_planner *const planners[] = {
-    &place_default, &place_seallm,  &place_muxserve, &place_alpaserve,
-    &place_even,    &place_machine, &place_greedy,
+    &place_default,   &place_seallm, &place_muxserve, &place_alpaserve,
+    &place_morphling, &place_even,   &place_machine,  &place_greedy,
 };
 
 const struct place_planner *place_planner_find(const char *name)
@@ -24,7 +24,7 @@ const struct place_planner *const *place_planner_all(int *n)
 
 const char *place_planner_names(void)
 {
-    return "default, seallm, muxserve, alpaserve, even, machine, greedy";
+    return "default, seallm, muxserve, alpaserve, morphling, even, machine, greedy";
 }
 
 int32_t place_planner_members_max(const struct place_planner *planner,

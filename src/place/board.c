@@ -14,14 +14,16 @@ void place_board_init(struct place_board *board, const struct place_problem *pro
         .problem = problem,
         .weights = pile_take(pile, (size_t)problem->n_services * sizeof(double)),
         .costs = pile_take(pile, (size_t)problem->n_devices * sizeof(double)),
+        .parts = pile_take(pile, (size_t)problem->n_devices * sizeof(*board->parts)),
         .n_members_max = n_members_max,
         .node = -1,
     };
 }
 
-/* What members cost on a group, when `service` has the weight `weight` over all. */
+/* What members cost on a group, when `service` has the weight `weight` over all; costs: of each, or
+ * NULL. */
 static double cost_of(const struct place_board *board, const struct place_group *group,
-                      int32_t service, double weight)
+                      int32_t service, double weight, double *costs)
 {
     const struct place_problem *problem = board->problem;
     struct place_estimate estimate;
@@ -34,9 +36,13 @@ static double cost_of(const struct place_board *board, const struct place_group 
     }
     if (group->n_members > 0)
         place_estimate_group(problem, group, rates, &estimate);
-    for (int32_t i = 0; i < group->n_members; i++)
-        cost += parts[i] * place_estimate_cost(problem, group->members[i].service,
-                                               estimate.latency_s[i], estimate.met[i]);
+    for (int32_t i = 0; i < group->n_members; i++) {
+        double own = parts[i] * place_estimate_cost(problem, group->members[i].service,
+                                                    estimate.latency_s[i], estimate.met[i]);
+        cost += own;
+        if (costs != NULL)
+            costs[i] = own;
+    }
     return cost;
 }
 
@@ -58,7 +64,7 @@ void place_board_show(struct place_board *board, struct place_plan *plan)
             board->weights[plan->groups[g].members[m].service] += place_estimate_weight(
                 problem, &plan->groups[g], plan->groups[g].members[m].service);
     for (int32_t g = 0; g < plan->n_groups; g++) {
-        board->costs[g] = cost_of(board, &plan->groups[g], -1, 0);
+        board->costs[g] = cost_of(board, &plan->groups[g], -1, 0, board->parts[g]);
         board->cost += board->costs[g];
     }
     for (int32_t s = 0; s < problem->n_services; s++)
@@ -72,7 +78,7 @@ static double relief(const struct place_board *board, int32_t service, double we
     for (int32_t g = 0; g < board->plan->n_groups; g++)
         if (place_group_has(&board->plan->groups[g], service))
             gain += board->costs[g] - cost_of(board, &board->plan->groups[g], service,
-                                              board->weights[service] + weight);
+                                              board->weights[service] + weight, NULL);
     return gain;
 }
 
@@ -81,7 +87,8 @@ static double burden(const struct place_board *board, int32_t group, int32_t ser
 {
     struct place_group with = board->plan->groups[group];
     place_group_add(&with, service);
-    return cost_of(board, &with, service, board->weights[service] + weight) - board->costs[group];
+    return cost_of(board, &with, service, board->weights[service] + weight, NULL) -
+           board->costs[group];
 }
 
 double place_board_gain(const struct place_board *board, int32_t group, int32_t service)
@@ -144,32 +151,18 @@ void place_board_add(struct place_board *board, int32_t group, int32_t service)
         if (!place_group_has(&board->plan->groups[g], service))
             continue;
         board->cost -= board->costs[g];
-        board->costs[g] = cost_of(board, &board->plan->groups[g], -1, 0);
+        board->costs[g] = cost_of(board, &board->plan->groups[g], -1, 0, board->parts[g]);
         board->cost += board->costs[g];
     }
 }
 
 double place_board_service(const struct place_board *board, int32_t service)
 {
-    const struct place_problem *problem = board->problem;
     double cost = board->weights[service] > 0 ? 0 : cost_nowhere(board, service);
-    for (int32_t g = 0; g < board->plan->n_groups; g++) {
-        const struct place_group *group = &board->plan->groups[g];
-        struct place_estimate estimate;
-        double rates[PLACE_MEMBERS_MAX];
-        if (!place_group_has(group, service))
-            continue;
-        for (int32_t i = 0; i < group->n_members; i++)
-            rates[i] = problem->services[group->members[i].service].rate_per_s *
-                       place_estimate_weight(problem, group, group->members[i].service) /
-                       board->weights[group->members[i].service];
-        place_estimate_group(problem, group, rates, &estimate);
-        for (int32_t i = 0; i < group->n_members; i++)
-            if (group->members[i].service == service)
-                cost +=
-                    place_estimate_weight(problem, group, service) / board->weights[service] *
-                    place_estimate_cost(problem, service, estimate.latency_s[i], estimate.met[i]);
-    }
+    for (int32_t g = 0; g < board->plan->n_groups; g++)
+        for (int32_t i = 0; i < board->plan->groups[g].n_members; i++)
+            if (board->plan->groups[g].members[i].service == service)
+                cost += board->parts[g][i];
     return cost;
 }
 

@@ -8,10 +8,11 @@
 
 struct place_board {
     const struct place_problem *problem;
-    struct place_plan *plan; /* lent */
-    double *weights;         /* (n_services) of all its copies; 0: it lies nowhere */
-    double *costs;           /* (n_devices) of groups */
-    double cost;             /* of all */
+    struct place_plan *plan;            /* lent */
+    double *weights;                    /* (n_services) of all its copies; 0: it lies nowhere */
+    double *costs;                      /* (n_devices) of groups */
+    double (*parts)[PLACE_MEMBERS_MAX]; /* (n_devices) of their members */
+    double cost;                        /* of all */
     int32_t n_members_max;
     int32_t node; /* copies are added to groups of this node alone; -1: anywhere */
 };

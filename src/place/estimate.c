@@ -60,21 +60,28 @@ static double fill_members(const struct place_problem *problem, const struct pla
     return busy;
 }
 
+/* The part of the time that somebody of a member decodes, when b do on average: 1 - exp(-b), by
+ * the first terms of its series, which is near enough and what the screen's time goes into. */
+static double active_of(double b)
+{
+    double terms = b * (1 + b / 2);
+    return terms / (1 + terms);
+}
+
 /* One round: batches from cycles, cycles from batches, prompts in batches of who came meanwhile. */
 static double iterate(struct member *members, int32_t n, double busy)
 {
-    double others_s = 0, next_busy = 0, room = 1 - clamp(busy, 0, load_max);
+    double all_s = 0, next_busy = 0, room = 1 - clamp(busy, 0, load_max);
+    double own_s[PLACE_MEMBERS_MAX];
     for (int32_t i = 0; i < n; i++) {
         struct member *m = &members[i];
-        double active = 1 - num_exp(-clamp(m->batch, 0, 700));
-        if (active > 1e-9)
-            others_s += active * step_s(m->perf, m->batch / active, m->context);
+        double active = active_of(m->batch);
+        own_s[i] = active > 1e-9 ? active * step_s(m->perf, m->batch / active, m->context) : 0;
+        all_s += own_s[i];
     }
     for (int32_t i = 0; i < n; i++) {
         struct member *m = &members[i];
-        double active = 1 - num_exp(-clamp(m->batch, 0, 700));
-        double own_s = active > 1e-9 ? active * step_s(m->perf, m->batch / active, m->context) : 0;
-        m->cycle_s = others_s - own_s + step_s(m->perf, m->batch + 1, m->context);
+        m->cycle_s = all_s - own_s[i] + step_s(m->perf, m->batch + 1, m->context);
         double batch = m->rate * m->output * m->cycle_s / room;
         m->batch = clamp((m->batch + batch) / 2, 0, 1e6);
         double together = clamp(m->rate * m->cycle_s / room, 1, PROMPT_TOKENS_MAX / m->prompt + 1);

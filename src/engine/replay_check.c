@@ -87,7 +87,8 @@ const char *engine_replay_check_config(const struct schedule_config *c)
                 is_count(c->mlfq_n_steps, INT32_MAX) && is_ns(c->quota_ns_period) &&
                 c->quota_ns_period > 0 && is_part(c->quota_donor) && is_part(c->quota_kept) &&
                 c->quota_wanted >= 0 && c->quota_wanted <= 100 && is_part(c->quota_step) &&
-                is_part(c->quota_lent) && is_bool(&c->has_soft_quotas) && is_bool(&c->has_leases) &&
+                is_part(c->quota_lent) && is_bool(&c->has_soft_quotas) &&
+                is_bool(&c->has_fixed_parts) && is_bool(&c->has_leases) &&
                 is_bool(&c->promotes_slack) && is_bool(&c->guards_tpot) &&
                 is_bool(&c->fastgen_flushes_all);
     is_right &= is_count(c->lease_tokens, LIMIT_CONTEXT) &&

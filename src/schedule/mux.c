@@ -221,13 +221,15 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &mux->config, &order, plan);
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
-    bool is_alone = mux->n_jobs == 0 && wants_prefill + count_decodes(mux, view) <= 1;
+    bool is_alone = mux->n_jobs == 0 && !mux->config.has_fixed_parts &&
+                    wants_prefill + count_decodes(mux, view) <= 1;
     if (mux->n_prefills == 0 && plan_prefill(&fill, mux, is_alone) == FILLED_PREEMPTS)
         return;
     if (plan_decodes(&fill, mux, is_alone) == FILLED_PREEMPTS)
         return;
     if (plan->n_batches == 1 && mux->n_jobs == 0) { /* it is alone after all */
-        plan->batches[0].lane = 0;
+        if (!mux->config.has_fixed_parts)
+            plan->batches[0].lane = 0;
         int64_t until_ns = TIME_NEVER;
         if (mux->variant == MUX_ADBS)
             until_ns = min_i64(mux->quota.next_sample_ns, mux->quota.next_ns);

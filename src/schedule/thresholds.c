@@ -34,6 +34,7 @@ static const struct settings_row rows[] = {
     ROW(quota_step, NUMBER, 0, 1),
     ROW(quota_lent, NUMBER, 0, 1),
     ROW(has_soft_quotas, FLAG, 0, 1),
+    ROW(has_fixed_parts, FLAG, 0, 1),
     ROW(lease_tokens, COUNT, 1, LIMIT_CONTEXT),
     ROW(has_leases, FLAG, 0, 1),
     ROW(promotes_slack, FLAG, 0, 1),

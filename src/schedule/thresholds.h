@@ -40,6 +40,8 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     int64_t quota_ns_period;
     double quota_donor, quota_kept, quota_wanted, quota_step, quota_lent;
     bool has_soft_quotas;
+    bool
+        has_fixed_parts; /* adbs, mux-*: also a model that is alone keeps to a part of the device */
 
     /* scls-cb, and db-share when has_leases: tokens of a lease: 128. */
     int32_t lease_tokens;

@@ -214,6 +214,14 @@ static void a_lone_job_takes_the_whole_device(void **state)
     assert_int_equal(w.plan.batches[0].lane, 0);
     assert_true(w.plan.n_rounds > 1); /* nothing can change: a hold */
     mem_give(w.state);
+    draw(&w, "adbs", 1000);
+    (void)add(&w, 1, true, 20);
+    w.config.has_fixed_parts = true; /* or keeps to its part */
+    w.policy->open(w.state, &(struct schedule_limits){ 3, N_SLOTS, 3 }, &w.config);
+    w.policy->plan(w.state, &w.view, &w.plan);
+    assert_int_equal(w.plan.n_batches, 1);
+    assert_int_not_equal(w.plan.batches[0].lane, 0);
+    mem_give(w.state);
 }
 
 /* The listing's mistake: a prompt that finds no blocks must not hold decodes up. */

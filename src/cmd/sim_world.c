@@ -287,12 +287,12 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
             sim_world_perf(world, scenario, i, device, (int32_t)group->tp, &world->perfs[g][i]);
             if ((seen >> i & 1) == 0)
                 open_base(world, i, &world->perfs[g][i]);
-            needed += world->services[i].weights_bytes;
-            needed = max_i64(needed, needed + world->services[i].activation_bytes / 8);
+            needed += world->services[i].weights_bytes + world->services[i].activation_bytes;
         }
+        needed += needed / 64; /* a pool of some units is left */
         if (needed > memory)
             return fault_set(fault, STATUS_TOO_LARGE,
-                             "engines: group %d: its services' weights take %.1f GiB of %.1f",
+                             "engines: group %d: its services take %.1f GiB of %.1f without KV",
                              g + 1, (double)needed * 0x1p-30, (double)memory * 0x1p-30);
         seen |= mask;
         add_engines(world, group->count, g, mask, memory, device);

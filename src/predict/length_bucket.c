@@ -19,7 +19,7 @@ enum {
     N_FEATURES_MAX = 2 + 2 * N_ENDS,
     N_PLACES = 1 + N_BINS + N_HASHES
 };
-static const float RATE = 0.5F;
+static const float RATE = 0.2F;
 
 struct place { /* one feature's weights, and the sum of its squared gradients */
     float weight[LENGTH_BUCKETS], squares;

@@ -62,13 +62,9 @@ static enum status set_thresholds(const struct scenario *scenario, const struct 
     return status;
 }
 
-static enum status choose_predictor(const struct scenario *scenario, const struct preset *preset,
-                                    struct sim_choice *choice, struct sim_options *options,
-                                    struct fault *fault)
+static enum status choose_predictor(const char *name, struct sim_choice *choice,
+                                    struct sim_options *options, struct fault *fault)
 {
-    const char *name = scenario->predictor != NULL                   ? scenario->predictor
-                       : preset != NULL && preset->predictor != NULL ? preset->predictor
-                                                                     : "oracle";
     length_config_init(&choice->lengths);
     options->predictor = length_parse(name, &choice->lengths);
     options->predictor_config = &choice->lengths;
@@ -77,11 +73,14 @@ static enum status choose_predictor(const struct scenario *scenario, const struc
     return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
 }
 
-/* The scenario's own names go before a preset's. */
-enum status sim_cases_choose(const struct scenario *scenario, const char *label,
+/* The scenario's own names go before a preset's; a label's own predictor before both. */
+enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
                              struct sim_choice *choice, struct sim_options *options,
                              struct fault *fault)
 {
+    char label[128];
+    const char *at = strchr(whole, '@');
+    snprintf(label, sizeof(label), "%.*s", at != NULL ? (int)min_i64(at - whole, 127) : 127, whole);
     const struct preset *preset = presets_find(label);
     const char *slash = strchr(label, '/');
     const char *router = slash != NULL ? slash + 1 : preset != NULL ? preset->router : "least";
@@ -109,8 +108,11 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *label,
         status = set_thresholds(scenario, preset, choice, fault);
     options->config = &choice->schedule;
     options->router_config = &choice->route;
-    return status != STATUS_OK ? status
-                               : choose_predictor(scenario, preset, choice, options, fault);
+    const char *predictor = at != NULL                                    ? at + 1
+                            : scenario->predictor != NULL                 ? scenario->predictor
+                            : preset != NULL && preset->predictor != NULL ? preset->predictor
+                                                                          : "oracle";
+    return status != STATUS_OK ? status : choose_predictor(predictor, choice, options, fault);
 }
 
 /* What a case writes while it runs. */

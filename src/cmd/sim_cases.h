@@ -31,7 +31,8 @@ struct sim_choice { /* what a label stands for */
     struct length_config lengths;
     struct schedule_lane lanes[LIMIT_LANES];
 };
-/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER. Sets policy, router,
+/* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER, and perhaps
+ * @PREDICTOR, which goes before the scenario's. Sets policy, router,
  * predictor, lanes and their configurations in options; these lie in choice. */
 enum status sim_cases_choose(const struct scenario *scenario, const char *label,
                              struct sim_choice *choice, struct sim_options *options,

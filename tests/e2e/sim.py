@@ -64,6 +64,16 @@ def sim_is_the_same_on_any_number_of_threads(shoal, models):
 
 
 @test
+def sim_compares_predictors(shoal, models):
+    """The regret of a predictor: the same policy and seeds, another predictor."""
+    static = ["--workload", "once:n=60,lengths=alpaca", "--engines", "1", "--seeds", "3"]
+    points = as_json(shoal, *static, "--compare", "uellm@oracle,uellm@mean,uellm@oracle")["points"]
+    worse = [p["less_first"]["normalized_latency"]["mean"] for p in points]
+    assert worse[0] == worse[2] == 0 and worse[1] > 0, worse
+    assert "--predictor is one of" in sim(shoal, *static, "--compare", "uellm@nobody", wants=1)
+
+
+@test
 def sim_finds_the_rate_that_saturates(shoal, models):
     best = as_json(shoal, *CONV, "--engines", "1", "--saturate", "--target", "0.9", "--compare", "fcfs,rr")
     for b in best:

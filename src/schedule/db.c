@@ -3,7 +3,7 @@
  *
  * db-literal compares waiting and running requests as the paper's listing does: new requests wait
  * until those that run have used up a budget. db-turn chooses the service by that order and inside
- * it takes prompts first. db-share, the default, does so among services whose bucket of device time
+ * it takes prompts first. db-share does so among services whose bucket of device time
  * is not empty, or among all when every bucket is.
  *
  * db-exact is the paper's equation 7 with lengths that are known (predicted by an oracle):

@@ -101,7 +101,8 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
 static int run_rows(struct scenario *s, struct flags_row *rows)
 {
     const struct flags_row all[] = {
-        ROW("compare", "A,B", FLAGS_TEXT, compare, 0, 0, "presets or policies (with @PREDICTOR), on equal seeds"),
+        ROW("compare", "A,B", FLAGS_TEXT, compare, 0, 0,
+            "presets or policies (with @PREDICTOR), on equal seeds"),
         ROW("seeds", "N", FLAGS_I64, n_seeds, 1, 1000, "runs with so many seeds"),
         ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0, "runs at each of these rate scales"),
         ROW("saturate", NULL, FLAGS_SWITCH, saturates, 0, 0,

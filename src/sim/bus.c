@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/message.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -95,6 +96,14 @@ static void open_clients(struct sim *sim)
     sim->body = mem_take(request_body_bytes((uint32_t)o->n_tokens_max, 0, 0));
 }
 
+/* With what a bus keeps beside each. */
+static int64_t longest_message(const struct sim_options *o)
+{
+    size_t body = request_body_bytes((uint32_t)o->n_tokens_max, 0, 0);
+    size_t report = cluster_message_report_bytes(o->n_services);
+    return (int64_t)(sizeof(struct message_submit) + (body > report ? body : report) + 64);
+}
+
 static void open_all(struct sim_bus *bus, const struct sim_options *o, struct sim_report *report)
 {
     struct sim *sim = &bus->sim;
@@ -105,7 +114,10 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     sim_report_open(sim);
     open_clients(sim);
     bus->clients = mem_take(sim->n_clients_max * sizeof(*bus->clients));
-    sim_channels_open(&bus->channels, o->faults, o->workload->seed, &sim->clock_ns, &report->bus);
+    struct sim_faults faults = *o->faults;
+    if (faults.bus_bytes > 0) /* or the longest request would never find room */
+        faults.bus_bytes = max_i64(faults.bus_bytes, longest_message(o));
+    sim_channels_open(&bus->channels, &faults, o->workload->seed, &sim->clock_ns, &report->bus);
     sim_engines_open(sim, sim_bus_engine_emit);
     bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
     for (int32_t e = 0; e < o->n_engines; e++)

@@ -122,11 +122,10 @@ def main():
     parser.add_argument("--keep", default="")
     options = parser.parse_args()
     options.steady = 0
-    if options.keep:
-        os.makedirs(options.keep, exist_ok=True)
-        return run(truth.Setup(options, options.keep), options)
-    with tempfile.TemporaryDirectory() as folder:
-        return run(truth.Setup(options, folder), options)
+    with truth.Preferred(), tempfile.TemporaryDirectory() as folder:
+        if options.keep:
+            os.makedirs(options.keep, exist_ok=True)
+        return run(truth.Setup(options, options.keep or folder), options)
 
 
 if __name__ == "__main__":

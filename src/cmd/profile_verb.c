@@ -101,7 +101,9 @@ static enum status profile_of_log(const char *path, const char *log, const char 
         cpu_topology_device(topology, -1, spec);
         spec->n_cores = n_cores > 0 ? min_i32(n_cores, spec->n_cores) : spec->n_cores;
         device_print(spec, group->device, sizeof group->device);
-        group->n_cores = spec->n_cores;
+        group->n_cores = n_cores > 0 ? n_cores : spec->n_cores;
+        if (group->n_cores > spec->n_cores) /* another machine's log */
+            snprintf(group->device, sizeof group->device, "cpu, %d cores", group->n_cores);
         group->share = 1;
         run_device_open(&device, cpu_open(spec, cpu_isa_best()));
         snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);

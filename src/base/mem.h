@@ -14,3 +14,15 @@ char *mem_copy_text(const char *text); /* a zero-terminated copy, given back by 
 /* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none.
  */
 void *mem_try(size_t n_bytes) MUST_USE;
+
+struct mem_span { /* some bytes */
+    const void *at;
+    size_t n_bytes;
+};
+/* Asks for their cache lines ahead. */
+static inline void mem_fetch(const struct mem_span *spans, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < spans[i].n_bytes; k += 64)
+            __builtin_prefetch((const char *)spans[i].at + k, 1);
+}

@@ -79,8 +79,8 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     int32_t n_new = count_until_stop(e, r, done->n_new[i], &is_stopped);
     int32_t n_unused = progress.n_new - n_new; /* drawn after the end, or not at all */
     bool was_prompt = r->n_tokens - r->n_computed > 1;
-    e->n_new[i] = n_new;
-    e->n_computed[i] = progress.n_computed - n_unused;
+    e->scratch->n_new[i] = n_new;
+    e->scratch->n_computed[i] = progress.n_computed - n_unused;
     r->n_computed += progress.n_computed - n_unused;
     int32_t n_generated = r->n_tokens - r->n_prompt;
     r->n_tokens += n_new;
@@ -135,13 +135,13 @@ static void advance_all(struct engine *e, const struct engine_flight *flight,
             r->kind == REQUEST_GENERATE) {
             int32_t n = min_i32(done->n_steps, r->n_tokens_max - r->n_tokens);
             CHECK(r->batch == flight->batch.id && done->n_new[i] == n);
-            e->n_new[i] = e->n_computed[i] = n;
+            e->scratch->n_new[i] = e->scratch->n_computed[i] = n;
             tells = advance_decode(e, r, slot, n);
         } else {
             advance(e, flight, i, done);
         }
         if (tells)
-            e->to_tell[e->n_to_tell++] = slot;
+            e->scratch->to_tell[e->n_to_tell++] = slot;
         if (done->n_steps < flight->n_rounds)
             kv_trim(e->kv, slot, r->n_computed);
         r->batch = 0;
@@ -155,25 +155,15 @@ static void advance_steady(struct engine *e, const struct engine_flight *flight,
     const struct batch *batch = &flight->batch;
     engine_steady_advance(e, flight, done->n_steps);
     for (int32_t i = 0; i < flight->n_steady && flight->n_steady < batch->n_items; i++)
-        e->n_new[i] = e->n_computed[i] = done->n_steps;
+        e->scratch->n_new[i] = e->scratch->n_computed[i] = done->n_steps;
     for (int32_t i = flight->n_steady; i < batch->n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         advance(e, flight, i, done);
-        e->to_tell[e->n_to_tell++] = slot;
+        e->scratch->to_tell[e->n_to_tell++] = slot;
         if (done->n_steps < flight->n_rounds)
             kv_trim(e->kv, slot, e->requests[slot].n_computed);
         e->requests[slot].batch = 0;
     }
-}
-
-/* Both arrays of a batch in which all do the same, kept from batch to batch. */
-static void note_alike(struct engine *e, int32_t n_items, int32_t n_steps)
-{
-    int32_t n_there = n_steps == e->alike_steps ? e->n_alike : 0;
-    for (int32_t i = n_there; i < n_items; i++)
-        e->alike[i] = n_steps;
-    e->alike_steps = n_steps;
-    e->n_alike = max_i32(n_there, n_items);
 }
 
 /* The same in a simulator when every item decodes and nothing else happens to any of them. */
@@ -347,7 +337,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     bool tells_all = has_marked(e, batch) || done->is_failed;
     e->n_to_tell = 0;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {
-        e->n_new[i] = e->n_computed[i] = 0;
+        e->scratch->n_new[i] = e->scratch->n_computed[i] = 0;
         e->requests[batch->items[i].slot].batch = 0;
         ends(&e->own[batch->items[i].slot], SERVICE_RETURNED, SERVICE_CRASHED);
     }
@@ -360,10 +350,10 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     else if (!done->is_failed)
         advance_all(e, flight, done);
     bool is_alike = is_quiet || (n_steady > 0 && n_steady == batch->n_items);
-    if (is_alike)
-        note_alike(e, batch->n_items, done->n_steps);
-    const int32_t *n_new = is_alike ? e->alike : e->n_new;
-    const int32_t *n_computed = is_alike ? e->alike : e->n_computed;
+    const int32_t *n_new = e->scratch->n_new;
+    const int32_t *n_computed = is_alike ? n_new : e->scratch->n_computed;
+    for (int32_t i = 0; i < batch->n_items && is_alike; i++)
+        e->scratch->n_new[i] = done->n_steps;
     e->stats[batch->service].n_batches += done->n_steps;
     e->stats[batch->service].n_batch_rows +=
         (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
@@ -391,7 +381,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     engine_queue_tell(e, &event);
     int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
     for (int32_t i = 0; i < n_to_tell; i++)
-        end_or_say(e, tells_all ? batch->items[i].slot : e->to_tell[i]);
+        end_or_say(e, tells_all ? batch->items[i].slot : e->scratch->to_tell[i]);
     if (n_steady == 0)
         engine_steady_build(e, batch->service);
     batch->n_items = 0;

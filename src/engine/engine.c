@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { STATE_SPAN = 512 }; /* of a policy's state: its thresholds */
+
 /* Units for the pads of all lanes: for each one block that is only read, two of a row's own, and
  * those of pad_tokens. */
 static int64_t pad_units(const struct engine_options *o)
@@ -80,6 +82,21 @@ static void open_tables(struct engine *e)
         e->free_slots[e->n_free_slots++] = slot;
 }
 
+struct engine_scratch *engine_scratch_open(uint32_t n_requests_max)
+{
+    struct engine_scratch *scratch = mem_take(sizeof(*scratch));
+    scratch->n_items = (int32_t)max_i64(n_requests_max, LIMIT_BATCH_ITEMS);
+    scratch->items = mem_take((size_t)scratch->n_items * sizeof(*scratch->items));
+    return scratch;
+}
+
+void engine_scratch_close(struct engine_scratch *scratch)
+{
+    if (scratch != NULL)
+        mem_give(scratch->items);
+    mem_give(scratch);
+}
+
 static void open_scratch(struct engine *e)
 {
     uint32_t n_requests = e->options.n_requests_max;
@@ -87,21 +104,19 @@ static void open_scratch(struct engine *e)
     struct batch_item *items = mem_take(LIMIT_BATCHES * n_items * sizeof(*items));
     for (size_t i = 0; i < LIMIT_BATCHES; i++)
         e->flights[i].items = items + i * n_items;
-    e->needs = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->needs));
-    e->budget = mem_take(sizeof(*e->budget));
-    e->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_new));
-    e->n_computed = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->n_computed));
-    e->to_tell = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->to_tell));
-    e->starts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->starts));
-    e->alike = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->alike));
+    /* A request stands in one batch at most. */
+    int32_t n_plan = (int32_t)max_i64(n_requests, LIMIT_BATCH_ITEMS);
+    if (e->options.scratch == NULL)
+        e->own_scratch = engine_scratch_open(n_requests);
+    e->scratch = e->own_scratch != NULL ? e->own_scratch : e->options.scratch;
+    CHECK(e->scratch->n_items >= n_plan);
     e->next_batch = 1;
     e->payload = mem_take(ENGINE_LOGPROBS_MAX * (sizeof(int32_t) + sizeof(struct token_logprobs)));
-    e->plan.batches = mem_take(LIMIT_BATCHES * sizeof(*e->plan.batches));
-    e->plan.preempts = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->plan.preempts));
-    e->plan.swaps = mem_take(LIMIT_BATCH_ITEMS * sizeof(*e->plan.swaps));
-    /* A request stands in one batch at most. */
-    e->plan.n_items_max = (int32_t)max_i64(n_requests, LIMIT_BATCH_ITEMS);
-    e->plan.items = mem_take((size_t)e->plan.n_items_max * sizeof(*e->plan.items));
+    e->plan.batches = e->scratch->batches;
+    e->plan.preempts = e->scratch->preempts;
+    e->plan.swaps = e->scratch->swaps;
+    e->plan.n_items_max = n_plan;
+    e->plan.items = e->scratch->items;
 }
 
 static void open_services(struct engine *e)
@@ -182,15 +197,12 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = {
-        e->specs,        e->services,      e->queues,           e->stats,
-        e->room_state,   e->running,       e->requests,         e->own[0].logprobs,
-        e->own,          e->seen,          e->waiting_nodes,    e->deadline_nodes,
-        e->free_slots,   e->backlog,       e->flights[0].items, e->needs,
-        e->budget,       e->n_new,         e->n_computed,       e->payload,
-        e->plan.batches, e->plan.preempts, e->plan.swaps,       e->plan.items,
-        e->policy_state, e->to_tell,       e->starts,           e->alike
-    };
+    void *const owned[] = { e->specs,       e->services, e->queues,           e->stats,
+                            e->room_state,  e->running,  e->requests,         e->own[0].logprobs,
+                            e->own,         e->seen,     e->waiting_nodes,    e->deadline_nodes,
+                            e->free_slots,  e->backlog,  e->flights[0].items, e->payload,
+                            e->policy_state };
+    engine_scratch_close(e->own_scratch);
     engine_steady_close(e);
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
@@ -351,4 +363,22 @@ void engine_drain(struct engine *e)
 bool engine_is_idle(const struct engine *e)
 {
     return e->n_free_slots == e->options.n_requests_max;
+}
+
+int engine_spans(const struct engine *e, struct mem_span spans[ENGINE_SPANS_MAX])
+{
+    int n = kv_spans(e->kv, spans);
+    const void *hot = &e->options, *end = &e->flights[1];
+    spans[n++] = (struct mem_span){ hot, (size_t)((const char *)end - (const char *)hot) };
+    spans[n++] = (struct mem_span){ e->services, sizeof(*e->services) };
+    spans[n++] = (struct mem_span){ e->stats, sizeof(*e->stats) };
+    size_t n_state = e->options.policy->state_bytes(&e->limits);
+    spans[n++] = (struct mem_span){ e->policy_state, n_state < STATE_SPAN ? n_state : STATE_SPAN };
+    if (e->steady != NULL) {
+        spans[n++] = (struct mem_span){ e->steady, offsetof(struct schedule_steady, n_crossing) };
+        spans[n++] = (struct mem_span){ e->steady->items, 4 * 64 };
+        spans[n++] = (struct mem_span){ e->steady->ends, 2 * 64 };
+    }
+    CHECK(n <= ENGINE_SPANS_MAX);
+    return n;
 }

@@ -5,6 +5,7 @@
  * called again at the latest. A host (engine/host.h: a thread) and the simulator both drive it. It
  * is a function of its mail, its executor's answers and the times that it is given. */
 #pragma once
+#include "base/mem.h"
 #include "core/control.h"
 #include "core/service.h"
 #include "core/service_spec.h"
@@ -34,7 +35,8 @@ struct engine_options {
                            a pass and lane; out of memory_bytes. 0 = there are no padded batches */
     int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */
     bool has_prefix_cache;
-    bool is_virtual; /* the simulator: no KV memory */
+    bool is_virtual;                /* the simulator: no KV memory */
+    struct engine_scratch *scratch; /* lent, to all engines that one thread calls; NULL: its own */
     const struct schedule_policy *policy;
     const struct schedule_config *config;
     struct engine_exec exec;
@@ -56,6 +58,9 @@ struct engine_options {
     void *emit_self;
 };
 struct engine *engine_open(const struct engine_options *options);
+/* Memory that nothing outlives a call in, for engines of at most n_requests_max requests. */
+struct engine_scratch *engine_scratch_open(uint32_t n_requests_max);
+void engine_scratch_close(struct engine_scratch *scratch);
 void engine_close(struct engine *engine); /* its executor computes nothing any more */
 
 /* ---- The mail, taken between steps by the engine's own thread. ---- */
@@ -91,3 +96,7 @@ void engine_report(const struct engine *engine, struct engine_report *report, in
 /* What its scheduler tells of itself. */
 void engine_policy_report(const struct engine *engine, struct schedule_report *report);
 bool engine_is_sound(const struct engine *engine); /* full self-check */
+/* What nearly every step reads, of its first service: the host of many engines, in whose cache none
+ * stays until its next step, asks for it ahead. Returns the number of spans. */
+enum { ENGINE_SPANS_MAX = 12 };
+int engine_spans(const struct engine *engine, struct mem_span spans[ENGINE_SPANS_MAX]);

@@ -49,6 +49,7 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
         return padded_load(batch);
     load.n_decodes = batch->n_steady;
     load.n_decode_context = batch->n_steady_context;
+    load.n_context_most = batch->n_steady > 0 ? batch->n_steady_most : 0;
     for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *request = &requests[item->slot];

@@ -9,12 +9,10 @@
 #include "engine/room.h"
 #include "engine/steady.h"
 
-static int64_t sum_wanted(const struct engine *e)
+static void set_wanted(struct engine *e, int service, int64_t n_bytes)
 {
-    int64_t sum = 0;
-    for (int service = 0; service < e->options.n_services; service++)
-        sum += e->wanted_bytes[service];
-    return sum;
+    e->wanted_sum += n_bytes - e->wanted_bytes[service];
+    e->wanted_bytes[service] = n_bytes;
 }
 
 static void tell_ledger(struct engine *e)
@@ -25,7 +23,7 @@ static void tell_ledger(struct engine *e)
 static void grow_pool(struct engine *e)
 {
     tell_ledger(e);
-    int64_t n_bytes = ledger_free_bytes(&e->ledger) - sum_wanted(e);
+    int64_t n_bytes = ledger_free_bytes(&e->ledger) - e->wanted_sum;
     if (n_bytes >= 0)
         (void)kv_grow(e->kv, n_bytes);
     tell_ledger(e);
@@ -113,7 +111,7 @@ static int64_t closing_bytes(const struct engine *e)
 
 void engine_room_press(struct engine *e)
 {
-    int64_t sum = sum_wanted(e);
+    int64_t sum = e->wanted_sum;
     if (sum == 0 && !e->is_pool_shrunk)
         return; /* nearly always */
     int64_t wanted = min_i64(sum, unbooked_bytes(e));
@@ -134,7 +132,7 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
                                   .have_bytes = unbooked_bytes(e) + closing_bytes(e),
                                   .most_bytes = e->ledger.total_bytes - kv_unit_bytes(e->kv) };
     room->never = need > room->have_bytes;
-    e->wanted_bytes[service] = room->never ? 0 : need;
+    set_wanted(e, service, room->never ? 0 : need);
     *state = room->never ? ENGINE_ROOM_NONE : ENGINE_ROOM_WANTED;
     if (room->never) {
         grow_pool(e);
@@ -143,7 +141,7 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
     engine_room_press(e);
     if (!ledger_take_model(&e->ledger, service, weights_bytes, activation_bytes))
         return false;
-    e->wanted_bytes[service] = 0;
+    set_wanted(e, service, 0);
     *state = ENGINE_ROOM_BOOKED;
     grow_pool(e);
     return_giants(e);
@@ -185,7 +183,7 @@ bool engine_room_close(struct engine *e, int service)
         return false;
     kv_forget(e->kv, service);
     ledger_put_model(&e->ledger, service);
-    e->wanted_bytes[service] = 0;
+    set_wanted(e, service, 0);
     *state = ENGINE_ROOM_NONE;
     grow_pool(e);
     return true;

@@ -83,23 +83,46 @@ enum engine_room_state {
     ENGINE_ROOM_CLOSING,
 };
 
+/* Memory that nothing outlives a call in: engines that are stepped in turn share one. */
+struct engine_scratch {
+    struct batch_item *items; /* (n_items) of a plan, as the next three */
+    int32_t n_items;
+    struct batch batches[LIMIT_BATCHES];
+    uint32_t preempts[LIMIT_BATCH_ITEMS];
+    bool swaps[LIMIT_BATCH_ITEMS];
+    struct kv_need needs[LIMIT_BATCH_ITEMS]; /* of reserve */
+    uint32_t starts[LIMIT_BATCH_ITEMS];      /* of reserve: slots that wait as yet */
+    struct kv_budget budget;                 /* of reserve */
+    int32_t n_new[LIMIT_BATCH_ITEMS];        /* of commit, as all below */
+    int32_t n_computed[LIMIT_BATCH_ITEMS];
+    uint32_t to_tell[LIMIT_BATCH_ITEMS]; /* who has to say something */
+};
+
+/* What every step touches stands at the end, side by side: a host of many engines asks for it ahead
+ * (engine_spans). */
 struct engine {
-    struct engine_options options;
     struct schedule_config config;
     struct schedule_limits limits;
-    struct schedule_view view;
-    struct schedule_plan plan;
-    void *policy_state;
+    struct service_spec *specs; /* (n_services) */
+    uint8_t *room_state;        /* (n_services) enum engine_room_state */
+    struct ledger ledger;
+    int64_t wanted_bytes[LIMIT_SERVICES]; /* of models that wait for room */
+    struct engine_scratch *own_scratch;   /* NULL: it is lent */
+    unsigned char *payload;               /* scratch of say: tokens with logprobs */
 
-    struct service_spec *specs;        /* (n_services) */
+    struct engine_options options;
+    struct schedule_plan plan;
+    struct engine_scratch *scratch;
+    int n_needs, n_starts, n_to_tell; /* in the scratch */
+    struct schedule_view view;
+    void *policy_state;
     struct schedule_service *services; /* (n_services) what the view shows */
-    struct engine_queue *queues;       /* (n_services) */
-    struct engine_stats *stats;        /* (n_services) */
-    uint32_t *running;                 /* (n_services, n_requests_max) */
-    uint8_t *room_state;               /* (n_services) enum engine_room_state */
     struct schedule_steady *steady;    /* (n_services); NULL: steps are looked at one by one */
+    uint64_t steady_in_flight;         /* bit per service */
+    struct engine_stats *stats;        /* (n_services) */
+    struct engine_queue *queues;       /* (n_services) */
+    uint32_t *running;                 /* (n_services, n_requests_max) */
     int32_t n_steady_max;
-    uint64_t steady_in_flight; /* bit per service */
 
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
@@ -114,38 +137,24 @@ struct engine {
     uint32_t backlog_first, n_backlog;
 
     struct kv *kv;
-    struct ledger ledger;
-    int64_t wanted_bytes[LIMIT_SERVICES]; /* of models that wait for room */
-    bool is_pool_shrunk;          /* for them; it grows again once nobody wants what is left */
     struct engine_bodies *bodies; /* NULL in the simulator */
-
-    struct engine_flight flights[LIMIT_BATCHES];
-    struct engine_lane lanes[LIMIT_LANES];
-    bool lane_is_busy[LIMIT_LANES];
-    struct schedule_lane lane_shares[LIMIT_LANES]; /* what the view shows */
+    int64_t wanted_sum;           /* of wanted_bytes */
+    bool is_pool_shrunk;          /* for them; it grows again once nobody wants what is left */
+    bool is_draining, is_healthy;
+    bool has_exceeded; /* somebody in the batch that commits has */
+    uint64_t n_emits;  /* calls of emit */
+    uint32_t n_marked; /* requests in flight that their commit ends */
     int n_flights;
     uint32_t next_batch;
     uint32_t n_on_host;         /* requests that have something on the host */
     uint32_t n_waiting_matched; /* requests that hold a prefix hit */
     int64_t plan_wake_ns;       /* a plan of nothing that wants to be asked again then */
     int64_t next_tick_ns;       /* of the arrival rates */
-
-    struct kv_need *needs; /* (LIMIT_BATCH_ITEMS) scratch of reserve */
-    uint32_t *starts;      /* (LIMIT_BATCH_ITEMS) the same: slots that wait as yet */
-    int n_needs, n_starts;
-    struct kv_budget *budget;    /* scratch of reserve */
-    int32_t *n_new, *n_computed; /* (LIMIT_BATCH_ITEMS) scratch of commit */
-    unsigned char *payload;      /* scratch of say: tokens with logprobs */
-
-    bool is_draining, is_healthy;
-    uint64_t n_emits;  /* calls of emit */
-    bool has_exceeded; /* somebody in the batch that commits has */
-    uint32_t n_marked; /* requests in flight that their commit ends */
-    uint32_t *to_tell; /* (LIMIT_BATCH_ITEMS) scratch of commit: who has to say something */
-    int32_t n_to_tell;
-    int32_t *alike; /* (LIMIT_BATCH_ITEMS) scratch of commit: alike_steps, n_alike times */
-    int32_t alike_steps, n_alike;
     int64_t n_steps, step_ns, n_refused;
+    bool lane_is_busy[LIMIT_LANES];
+    struct schedule_lane lane_shares[LIMIT_LANES]; /* what the view shows */
+    struct engine_lane lanes[LIMIT_LANES];
+    struct engine_flight flights[LIMIT_BATCHES];
 };
 
 /* The policy hears of it. */

@@ -47,6 +47,7 @@ void engine_steady_open(struct engine *e)
         *s = (struct schedule_steady){ .is_whole = true,
                                        .block_tokens = kv_layout(e->kv, (int)i)->block_tokens };
         s->first_end = s->first_exceed = INT32_MAX;
+        s->most_known = INT32_MIN;
         s->items = mem_take(n * sizeof(*s->items));
         s->known = mem_take(n * sizeof(*s->known));
         s->ends = mem_take(n * sizeof(*s->ends));
@@ -117,6 +118,14 @@ static int32_t least(const int32_t *values, int32_t n)
     return first;
 }
 
+static int32_t most(const int32_t *values, int32_t n)
+{
+    int32_t last = INT32_MIN;
+    for (int32_t i = 0; i < n; i++)
+        last = values[i] > last ? values[i] : last;
+    return last;
+}
+
 static void forget(struct engine *e, struct schedule_steady *s)
 {
     for (int32_t i = 0; i < s->n; i++)
@@ -125,6 +134,7 @@ static void forget(struct engine *e, struct schedule_steady *s)
     s->n = s->n_rounds = s->phase = s->n_ahead = 0;
     s->n_tokens = 0;
     s->first_end = s->first_exceed = INT32_MAX;
+    s->most_known = INT32_MIN;
     s->is_whole = s->is_late = false;
 }
 
@@ -175,6 +185,7 @@ static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, i
     s->known[at] = r->n_tokens - s->n_rounds;
     s->ends[at] = s->n_rounds + r->n_tokens_max - r->n_tokens;
     s->exceeds[at] = exceeds ? s->n_rounds + n_beyond + 1 : INT32_MAX;
+    s->most_known = max_i32(s->most_known, s->known[at]);
     s->first_end = min_i32(s->first_end, s->ends[at]);
     s->first_exceed = min_i32(s->first_exceed, s->exceeds[at]);
     s->n_crossing[crossing_of(s, at)]++;
@@ -215,12 +226,15 @@ void engine_steady_leave(struct engine *e, uint32_t slot)
     settle_one(e, s, service, at);
     s->n_crossing[crossing_of(s, at)]--;
     s->n_tokens -= s->known[at] + s->n_rounds;
+    bool was_most = s->known[at] == s->most_known;
     bool was_end = s->ends[at] == s->first_end, was_exceed = s->exceeds[at] == s->first_exceed;
     close_gap(s->known, at, s->n);
     close_gap(s->ends, at, s->n);
     close_gap(s->exceeds, at, s->n);
     memmove(s->items + at, s->items + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->items));
     s->n--;
+    if (was_most)
+        s->most_known = most(s->known, s->n);
     if (was_end)
         s->first_end = least(s->ends, s->n);
     if (was_exceed)
@@ -287,8 +301,9 @@ void engine_steady_need(struct engine *e, int service, int n_rounds)
         int32_t n_computed = s->known[i] + s->n_rounds - 1;
         int32_t n_beyond = n_computed % s->block_tokens;
         if (n_beyond == 0 || n_beyond + n_rounds > s->block_tokens)
-            e->needs[e->n_needs++] = (struct kv_need){ s->items[i].slot, n_computed + n_rounds,
-                                                       n_rounds > 1 ? n_computed + 1 : 0 };
+            e->scratch->needs[e->n_needs++] =
+                (struct kv_need){ s->items[i].slot, n_computed + n_rounds,
+                                  n_rounds > 1 ? n_computed + 1 : 0 };
     }
 }
 
@@ -322,6 +337,7 @@ static void set_back(struct schedule_steady *s)
         s->ends[i] -= n;
         s->exceeds[i] -= s->exceeds[i] == INT32_MAX ? 0 : n;
     }
+    s->most_known = most(s->known, s->n);
     s->first_end = least(s->ends, s->n);
     s->first_exceed = least(s->exceeds, s->n);
     s->n_rounds = 0;
@@ -366,7 +382,7 @@ void engine_steady_advance(struct engine *e, const struct engine_flight *flight,
                 own->ends_what = SERVICE_ENDED;
                 own->ends_why = SERVICE_LENGTH;
             }
-            e->to_tell[e->n_to_tell++] = s->items[i].slot;
+            e->scratch->to_tell[e->n_to_tell++] = s->items[i].slot;
         }
         s->first_exceed = least(s->exceeds, s->n);
     }

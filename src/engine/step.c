@@ -71,14 +71,14 @@ static bool fits(struct engine *e, const struct schedule_plan *plan, uint16_t la
     if (plan->n_batches == 1)
         return blocks_lacking(e, plan->batches, n_rounds) <=
                kv_budget_idle_blocks(kv_budget(e->kv), plan->batches->service);
-    kv_budget_copy(e->budget, kv_budget(e->kv));
+    kv_budget_copy(&e->scratch->budget, kv_budget(e->kv));
     for (int32_t i = 0; i < plan->n_batches; i++) {
         const struct batch *batch = &plan->batches[i];
         if (batch->lane != lane)
             continue;
         int64_t n_blocks = blocks_lacking(e, batch, n_rounds);
-        if (n_blocks > kv_budget_idle_blocks(e->budget, batch->service) ||
-            !kv_budget_take(e->budget, batch->service, n_blocks))
+        if (n_blocks > kv_budget_idle_blocks(&e->scratch->budget, batch->service) ||
+            !kv_budget_take(&e->scratch->budget, batch->service, n_blocks))
             return false;
     }
     return true;
@@ -130,7 +130,8 @@ static inline int32_t survey_decode(const struct request *r, int32_t n_rounds, i
 }
 
 /* Copies the batch into the flight and pins its requests, in the one pass over all items that every
- * step makes: who needs blocks (e->needs), who starts (e->starts), how long nothing happens. */
+ * step makes: who needs blocks (e->scratch->needs), who starts (e->scratch->starts), how long
+ * nothing happens. */
 static void survey(struct engine *e, struct engine_flight *flight, const struct batch *batch,
                    int n_rounds)
 {
@@ -166,15 +167,17 @@ static void survey(struct engine *e, struct engine_flight *flight, const struct 
         r->batch = id;
         items[i] = (struct batch_item){ slot, n_tokens, 0 };
         if (r->state != REQUEST_RUNNING)
-            e->starts[n_starts++] = slot;
+            e->scratch->starts[n_starts++] = slot;
         if (n_covered > (int64_t)n_table_blocks[slot] * block_tokens)
-            e->needs[n_needs++] =
+            e->scratch->needs[n_needs++] =
                 (struct kv_need){ slot, n_covered, n_rounds > 1 ? r->n_computed + n_tokens : 0 };
     }
     e->n_needs = n_needs;
     e->n_starts = n_starts;
     flight->n_quiet = n_quiet;
-    flight->batch.n_steady_context = n_steady > 0 ? e->steady[service].n_tokens : 0;
+    const struct schedule_steady *steady = n_steady > 0 ? &e->steady[service] : NULL;
+    flight->batch.n_steady_context = steady != NULL ? steady->n_tokens : 0;
+    flight->batch.n_steady_most = steady != NULL ? steady->most_known + steady->n_rounds : 0;
     n_context += flight->batch.n_steady_context;
     flight->batch.n_decode_context = is_decode && batch->pad_to == 0 ? n_context : 0;
 }
@@ -191,7 +194,7 @@ static bool reserve(struct engine *e, struct engine_flight *flight, const struct
         engine_steady_need(e, batch->service, n_rounds);
     survey(e, flight, batch, n_rounds);
     if (e->n_needs + n_blocks == 0 ||
-        kv_reserve_beside(e->kv, batch->service, e->needs, e->n_needs, n_blocks))
+        kv_reserve_beside(e->kv, batch->service, e->scratch->needs, e->n_needs, n_blocks))
         return true;
     for (int32_t i = flight->n_steady; i < batch->n_items; i++)
         e->requests[batch->items[i].slot].batch = 0;
@@ -214,6 +217,7 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
 {
     int64_t n_decode_context = flight->batch.n_decode_context;
     int64_t n_steady_context = flight->batch.n_steady_context;
+    int32_t n_steady_most = flight->batch.n_steady_most;
     struct batch_item *steady = flight->n_steady > 0 ? e->steady[batch->service].items : NULL;
     flight->n_rounds = n_rounds;
     flight->batch = *batch;
@@ -222,14 +226,15 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
         memcpy(flight->items, steady, (size_t)flight->n_steady * sizeof(*steady));
     flight->batch.n_steady = flight->n_steady;
     flight->batch.n_steady_context = n_steady_context;
+    flight->batch.n_steady_most = n_steady_most;
     flight->batch.n_decode_context = n_decode_context;
     flight->batch.id = e->next_batch;
     if (!e->options.is_virtual || e->options.trace != NULL) /* else nobody looks at it */
         flight->load = engine_exec_load(&flight->batch, e->requests);
     e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
     for (int i = 0; i < e->n_starts; i++) {
-        e->own[e->starts[i]].n_planned = 0;
-        engine_queue_start(e, e->starts[i]);
+        e->own[e->scratch->starts[i]].n_planned = 0;
+        engine_queue_start(e, e->scratch->starts[i]);
     }
     if (flight->n_steady > 0)
         engine_steady_take_off(e, flight);

@@ -10,6 +10,7 @@
  * enforces the operator's min and max per service and nothing adaptive: quotas are policy
  * arithmetic. One thread owns it. */
 #pragma once
+#include "base/mem.h"
 #include "core/request.h"
 #include "core/dtype.h"
 #include <string.h>
@@ -175,3 +176,7 @@ void kv_stats(const struct kv *kv, int service, struct kv_stats *out);
 bool kv_is_sound(const struct kv *kv);
 /* True when no request holds anything: every unit is closed, free or only cached. */
 bool kv_is_idle(const struct kv *kv);
+/* What nearly every reservation reads, of the first service: for whoever keeps many pools. Returns
+ * the number of spans. */
+enum { KV_SPANS_MAX = 2 };
+int kv_spans(const struct kv *kv, struct mem_span spans[KV_SPANS_MAX]);

@@ -42,10 +42,10 @@ struct kv_chain {
 };
 struct kv_service {
     struct kv_layout layout;
+    struct kv_stats stats;
     struct kv_bits partial[KV_UNIT_BLOCKS_MAX]; /* ACTIVE units with n free blocks, by n */
     uint64_t partial_counts;                    /* bit n: partial[n] has members */
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
-    struct kv_stats stats;
 };
 struct kv_host_held { /* of a request: blocks of its table's beginning, and its first page */
     uint32_t n_blocks, first;

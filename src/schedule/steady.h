@@ -25,6 +25,7 @@ struct schedule_steady {
     int32_t *ends;            /* (n) it draws its last token with this round */
     int32_t *exceeds;         /* (n) it outruns its prediction with this round; INT32_MAX: never */
     int32_t first_end, first_exceed; /* the least of them */
+    int32_t most_known;              /* the most of those; INT32_MIN: of nobody */
     int64_t n_tokens;                /* of all of them, known */
     int64_t served_ns;
     int32_t n_ahead; /* rounds in flight, whose blocks are taken */

@@ -160,6 +160,8 @@ static void send_choice(struct sim *sim, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
     struct request request = sim->door.requests[choice->slot];
+    if (sim->fetches)
+        mem_fetch(e->spans, e->n_spans);
     route_held_remove(&sim->door.held, choice->slot);
     request.cohort = choice->cohort;
     request.n_cohort = choice->n_cohort;

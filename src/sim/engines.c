@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MANY_ENGINES = 64 }; /* of 10 KiB each: more than a level 2 cache */
 #define SIM_UNIT_BYTES_MAX (16 << 20)
 
 /* A lane of whole cores takes what was measured of so many. Its engine expects of cores that time
@@ -101,6 +102,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .is_virtual = true,
         .has_prefix_cache = o->has_prefix_cache,
         .body_bytes = o->has_prefix_cache || o->faults != NULL ? body_bytes(o) : 0,
+        .scratch = sim->scratch,
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
@@ -111,6 +113,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .emit = sim->emit,
         .emit_self = e,
     });
+    e->n_spans = engine_spans(e->engine, e->spans);
+    e->n_spans += sim_model_exec_spans(e->exec, e->spans + e->n_spans);
     mem_give(specs);
 }
 
@@ -160,6 +164,8 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
 {
     sim->emit = emit;
     sim->unit_bytes = choose_layouts(sim->options, sim->layouts);
+    sim->scratch = engine_scratch_open(sim->options->n_requests_max);
+    sim->fetches = sim->options->n_engines >= MANY_ENGINES;
     sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));
     for (int32_t i = 0; i < sim->options->n_engines; i++)
         sim_engines_open_one(sim, i);
@@ -196,4 +202,5 @@ void sim_engines_close(struct sim *sim)
     for (int32_t i = 0; i < sim->options->n_engines; i++)
         sim_engines_close_one(sim, i);
     mem_give(sim->engines);
+    engine_scratch_close(sim->scratch);
 }

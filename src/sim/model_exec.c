@@ -20,19 +20,23 @@ struct flow { /* where a lane is in its run: in this batch of this round */
 };
 struct lane {
     int n_batches, n_polled, n_rounds;
-    int64_t begin_ps, end_ps;       /* end_ps: of the last batch of the run, kept when it is over */
-    int64_t ends_ps[LIMIT_BATCHES]; /* of each batch, in its last round */
-    bool is_decode;                 /* one batch, and all of its items are decodes */
-    struct perf_load load;          /* of it, in the first round */
-    bool is_alone;                  /* nobody computed beside it since it began */
-    struct batch batches[LIMIT_BATCHES];
-    struct flow flow; /* at the time of struct sim_model_exec.at_ps */
+    bool is_decode; /* one batch, and all of its items are decodes */
+    bool is_alone;  /* nobody computed beside it since it began */
     double share;
-    struct perf perfs[LIMIT_SERVICES]; /* on the share */
+    int64_t begin_ps, end_ps;  /* end_ps: of the last batch of the run, kept when it is over */
+    struct perf_load load;     /* of it, in the first round */
+    const struct perf *perfs;  /* (n_services) on the share */
+    struct perf *shared_perfs; /* the same, its own; NULL: those of the whole device */
+    struct flow flow;          /* at the time of struct sim_model_exec.at_ps */
+    struct lane_batch {
+        int64_t end_ps; /* in its last round */
+        struct batch batch;
+    } runs[LIMIT_BATCHES];
 };
 struct sim_model_exec {
-    struct perf perfs[LIMIT_SERVICES];
-    struct perf_truth truths[LIMIT_SERVICES]; /* step_ps NULL: perfs */
+    struct perf *perfs;        /* (n_services) */
+    struct perf_truth *truths; /* (n_services) step_ps NULL: perfs */
+    int n_services;
     const int64_t *clock_ns;
     const struct request *requests;
     const struct kv *kv;
@@ -42,8 +46,6 @@ struct sim_model_exec {
     int n_lanes;
     int64_t busy_ps;
     int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
-    int32_t *alike; /* (LIMIT_BATCH_ITEMS) of decodes that all go on: n_alike times alike_rounds */
-    int32_t n_alike, alike_rounds;
     struct lane lanes[];
 };
 
@@ -66,6 +68,7 @@ static struct perf_load load_of_round(const struct sim_model_exec *x, const stru
     }
     load.n_decodes = batch->n_steady;
     load.n_decode_context = batch->n_steady_context + (int64_t)batch->n_steady * round;
+    load.n_context_most = batch->n_steady > 0 ? batch->n_steady_most + round : 0;
     for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &x->requests[item->slot];
@@ -106,7 +109,7 @@ static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, 
 /* Of decodes with this load in the first of n rounds. */
 static int64_t span_ps(const struct sim_model_exec *x, const struct lane *lane, int32_t n)
 {
-    int service = lane->batches[0].service;
+    int service = lane->runs[0].batch.service;
     const struct perf_truth *truth = &x->truths[service];
     return truth->step_ps == NULL ? perf_decode_span_ps(&lane->perfs[service], lane->load.n_decodes,
                                                         lane->load.n_decode_context, n)
@@ -115,7 +118,7 @@ static int64_t span_ps(const struct sim_model_exec *x, const struct lane *lane, 
 
 static int64_t steps_in(const struct sim_model_exec *x, const struct lane *lane, int64_t ps)
 {
-    int service = lane->batches[0].service;
+    int service = lane->runs[0].batch.service;
     const struct perf_truth *truth = &x->truths[service];
     return truth->step_ps == NULL
                ? perf_decode_steps_in(&lane->perfs[service], lane->load.n_decodes,
@@ -134,7 +137,7 @@ static int64_t copy_ps(const struct sim_model_exec *x, const struct batch *batch
 static int64_t ps_of_round(const struct sim_model_exec *x, const struct lane *lane, int index,
                            int32_t round)
 {
-    const struct batch *batch = &lane->batches[index];
+    const struct batch *batch = &lane->runs[index].batch;
     if (batch->kind != BATCH_COMPUTE)
         return copy_ps(x, batch, round);
     struct perf_load load = load_of_round(x, batch, round);
@@ -146,14 +149,14 @@ static void set_ends(struct sim_model_exec *x, struct lane *lane)
 {
     int64_t at_ps = lane->begin_ps;
     if (lane->is_decode) {
-        lane->ends_ps[0] = at_ps + span_ps(x, lane, lane->n_rounds);
-        lane->end_ps = lane->ends_ps[0];
+        lane->runs[0].end_ps = at_ps + span_ps(x, lane, lane->n_rounds);
+        lane->end_ps = lane->runs[0].end_ps;
         return;
     }
     for (int32_t round = 0; round < lane->n_rounds; round++) {
         for (int i = 0; i < lane->n_batches; i++) {
             at_ps += ps_of_round(x, lane, i, round);
-            lane->ends_ps[i] = at_ps;
+            lane->runs[i].end_ps = at_ps;
         }
     }
     lane->end_ps = at_ps;
@@ -183,7 +186,7 @@ static int rounds_until(const struct sim_model_exec *x, const struct lane *lane,
 /* The step that the flow has come to. */
 static void set_step(const struct sim_model_exec *x, const struct lane *lane, struct flow *flow)
 {
-    const struct batch *batch = &lane->batches[flow->index];
+    const struct batch *batch = &lane->runs[flow->index].batch;
     flow->job = (struct perf_job){ .share = lane->share };
     if (batch->kind == BATCH_COMPUTE) {
         struct perf_load load = load_of_round(x, batch, flow->round);
@@ -225,7 +228,7 @@ static void end_step(const struct sim_model_exec *x, struct lane *lane, struct f
                      int64_t at_ps, bool notes)
 {
     if (notes && flow->round == lane->n_rounds - 1)
-        lane->ends_ps[flow->index] = lane->end_ps = at_ps;
+        lane->runs[flow->index].end_ps = lane->end_ps = at_ps;
     if (++flow->index == lane->n_batches) {
         flow->index = 0;
         flow->is_on = ++flow->round < lane->n_rounds;
@@ -332,13 +335,13 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     lane->n_polled = 0;
     lane->n_rounds = n_rounds;
     for (int i = 0; i < n_batches; i++)
-        lane->batches[i] = batches[i];
+        lane->runs[i].batch = batches[i];
     bool is_linear = x->truths[batches[0].service].step_ps == NULL;
     if (batches[0].n_decode_context > 0 && is_linear)
         lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
                                          .n_decode_context = batches[0].n_decode_context };
     else if (batches[0].kind == BATCH_COMPUTE)
-        lane->load = engine_exec_load(&lane->batches[0], x->requests);
+        lane->load = engine_exec_load(&lane->runs[0].batch, x->requests);
     bool is_line = is_linear || lane->share >= 1;
     lane->is_decode =
         n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
@@ -372,45 +375,31 @@ static struct lane *first_lane(struct sim_model_exec *x)
     for (int i = 0; i < x->n_lanes; i++) {
         struct lane *lane = &x->lanes[i];
         if (lane->n_polled < lane->n_batches &&
-            (first == NULL || lane->ends_ps[lane->n_polled] < first->ends_ps[first->n_polled]))
+            (first == NULL ||
+             lane->runs[lane->n_polled].end_ps < first->runs[first->n_polled].end_ps))
             first = lane;
     }
     return first;
-}
-
-/* Each of n_items drew n_rounds tokens. */
-static const int32_t *draw_alike(struct sim_model_exec *x, int32_t n_items, int32_t n_rounds)
-{
-    if (x->alike_rounds != n_rounds)
-        x->n_alike = 0;
-    for (; x->n_alike < n_items; x->n_alike++)
-        x->alike[x->n_alike] = n_rounds;
-    x->alike_rounds = n_rounds;
-    return x->alike;
 }
 
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct sim_model_exec *x = self;
     struct lane *lane = first_lane(x);
-    if (lane == NULL || ns_of(lane->ends_ps[lane->n_polled]) > *x->clock_ns)
+    if (lane == NULL || ns_of(lane->runs[lane->n_polled].end_ps) > *x->clock_ns)
         return false;
     int index = lane->n_polled++;
-    const struct batch *batch = &lane->batches[index];
-    int64_t begin_ps = index > 0 && lane->n_rounds == 1 ? lane->ends_ps[index - 1] : lane->begin_ps;
+    const struct batch *batch = &lane->runs[index].batch;
+    int64_t begin_ps =
+        index > 0 && lane->n_rounds == 1 ? lane->runs[index - 1].end_ps : lane->begin_ps;
     *done = (struct engine_exec_done){
         .batch = batch->id,
         .n_steps = lane->n_rounds,
         .begin_ns = ns_of(begin_ps),
-        .end_ns = ns_of(lane->ends_ps[index]),
+        .end_ns = ns_of(lane->runs[index].end_ps),
         .n_new = x->n_new,
     };
     x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
-    bool is_steady = batch->n_steady > 0 && batch->n_steady == batch->n_items;
-    if (is_steady || (batch->n_decode_context > 0 && lane->n_rounds == 1)) {
-        done->n_new = draw_alike(x, batch->n_items, lane->n_rounds);
-        return true;
-    }
     for (int32_t i = 0; i < batch->n_steady; i++)
         x->n_new[i] = lane->n_rounds;
     for (int32_t i = batch->n_steady; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
@@ -430,7 +419,7 @@ static int wait_fd(void *self)
 static int64_t next_ns(void *self)
 {
     const struct lane *lane = first_lane(self);
-    return lane == NULL ? TIME_NEVER : ns_of(lane->ends_ps[lane->n_polled]);
+    return lane == NULL ? TIME_NEVER : ns_of(lane->runs[lane->n_polled].end_ps);
 }
 
 struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
@@ -438,16 +427,18 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
 {
     CHECK(n_services <= LIMIT_SERVICES && n_lanes > 0 && n_lanes <= LIMIT_LANES);
     struct sim_model_exec *x = mem_take(sizeof(*x) + (size_t)n_lanes * sizeof(x->lanes[0]));
+    x->n_services = n_services;
+    x->perfs = mem_take((size_t)n_services * sizeof(*perfs));
+    x->truths = mem_take((size_t)n_services * sizeof(*x->truths));
     memcpy(x->perfs, perfs, (size_t)n_services * sizeof(*perfs));
     x->n_lanes = n_lanes;
     x->clock_ns = clock_ns;
     x->copy_bytes_per_s = INT64_C(4) << 30;
     x->n_new = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->n_new));
-    x->alike = mem_take(LIMIT_BATCH_ITEMS * sizeof(*x->alike));
     for (int i = 0; i < n_lanes; i++) {
         x->lanes[i].end_ps = -1000000; /* long over, and not at the first instant */
         x->lanes[i].share = 1;
-        memcpy(x->lanes[i].perfs, perfs, (size_t)n_services * sizeof(*perfs));
+        x->lanes[i].perfs = x->perfs;
     }
     return x;
 }
@@ -460,11 +451,15 @@ void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_
     for (int i = 0; i < x->n_lanes; i++) {
         struct lane *lane = &x->lanes[i];
         lane->share = device->shares[i];
-        for (int s = 0; s < LIMIT_SERVICES && lane->share < 1; s++)
+        if (lane->share >= 1)
+            continue;
+        lane->shared_perfs = mem_take((size_t)x->n_services * sizeof(*lane->shared_perfs));
+        lane->perfs = lane->shared_perfs;
+        for (int s = 0; s < x->n_services; s++)
             perf_at_share(&x->perfs[s],
                           device->tp > 0 ? perf_share_of(device->weights_bytes[s], device->tp)
                                          : &perf_share_cores,
-                          lane->share, &lane->perfs[s]);
+                          lane->share, &lane->shared_perfs[s]);
     }
 }
 
@@ -477,16 +472,27 @@ void sim_model_exec_set_lane(struct sim_model_exec *x, int lane, int service,
 
 void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)
 {
-    CHECK(service >= 0 && service < LIMIT_SERVICES);
+    CHECK(service >= 0 && service < x->n_services);
     x->truths[service] = truth;
 }
 
 void sim_model_exec_close(struct sim_model_exec *x)
 {
+    for (int i = 0; i < x->n_lanes; i++)
+        mem_give(x->lanes[i].shared_perfs);
     mem_give(x->device);
+    mem_give(x->perfs);
+    mem_give(x->truths);
     mem_give(x->n_new);
-    mem_give(x->alike);
     mem_give(x);
+}
+
+int sim_model_exec_spans(const struct sim_model_exec *x, struct mem_span spans[SIM_EXEC_SPANS_MAX])
+{
+    const void *end = &x->lanes[0].runs[1];
+    spans[0] = (struct mem_span){ x, (size_t)((const char *)end - (const char *)x) };
+    spans[1] = (struct mem_span){ x->perfs, sizeof(*x->perfs) };
+    return SIM_EXEC_SPANS_MAX;
 }
 
 struct engine_exec sim_model_exec_face(struct sim_model_exec *x)
@@ -515,7 +521,7 @@ void sim_model_exec_stop(struct sim_model_exec *x)
         else if (n > 1)
             set_ends(x, lane);
         for (int b = 0; b < lane->n_batches && n <= 1; b++)
-            lane->ends_ps[b] = lane->end_ps = INT64_MAX / 2;
+            lane->runs[b].end_ps = lane->end_ps = INT64_MAX / 2;
     }
 }
 

@@ -8,6 +8,7 @@
  * Time is kept in picoseconds, so n steps in one hold end at the very instant at which n single
  * steps would. */
 #pragma once
+#include "base/mem.h"
 #include "engine/exec.h"
 #include "predict/truth.h"
 
@@ -38,4 +39,8 @@ void sim_model_exec_set_copies(struct sim_model_exec *exec, int64_t bytes_per_s)
 /* Picoseconds during which a lane computed, summed over lanes. */
 /* It stops at once, for good: the rounds that have ended are told of, the others never end. */
 void sim_model_exec_stop(struct sim_model_exec *exec);
+/* What nearly every call reads, of the first lane and service, as engine_spans. */
+enum { SIM_EXEC_SPANS_MAX = 2 };
+int sim_model_exec_spans(const struct sim_model_exec *exec,
+                         struct mem_span spans[SIM_EXEC_SPANS_MAX]);
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);

@@ -227,6 +227,10 @@ static void cancel(struct sim *sim, uint64_t id)
 static void step(struct sim *sim, struct sim_engine *e)
 {
     sim->report->n_steps++;
+    if (sim->fetches) { /* whoever is likely to be next */
+        const struct sim_engine *next = &sim->engines[sim_wakes_second(&sim->wakes)];
+        mem_fetch(next->spans, next->n_spans);
+    }
     sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
     if (sim->options->checks_steps)
         sim_check_step(sim, e);

@@ -1,5 +1,6 @@
 /* What a simulation remembers: private to this room. */
 #pragma once
+#include "base/mem.h"
 #include "engine/engine.h"
 #include "kv/kv.h"
 #include "route/held.h"
@@ -27,6 +28,8 @@ struct sim_engine {
     uint64_t services; /* bit per service that it has */
     struct sim *sim;
     uint16_t index;
+    int n_spans; /* what a step of it reads, asked for ahead */
+    struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
 struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
     const struct route_policy *router;
@@ -46,6 +49,8 @@ struct sim {
     struct sim_report *report;
     int64_t clock_ns;
     struct sim_engine *engines;
+    struct engine_scratch *scratch;           /* of all of them */
+    bool fetches;                             /* they are more than a cache holds */
     struct kv_layout layouts[LIMIT_SERVICES]; /* of every engine's pool */
     int64_t unit_bytes;
     bool (*emit)(void *self, const struct service_event *event, const void *payload);

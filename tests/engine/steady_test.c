@@ -15,6 +15,7 @@ struct runner { /* an executor: every round of every batch takes a millisecond *
     int64_t begin_ns;
     bool is_on;
     int64_t n_steady; /* rounds of steady requests that it saw */
+    struct perf_load load;
     int32_t n_new[LIMIT_BATCH_ITEMS];
 };
 
@@ -28,6 +29,7 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     struct runner *x = self;
     CHECK(!x->is_on && n_batches == 1);
     x->batch = batches[0];
+    x->load = engine_exec_load(&x->batch, x->requests);
     x->n_rounds = n_rounds;
     x->begin_ns = *x->clock_ns;
     x->is_on = true;
@@ -135,6 +137,7 @@ static void assert_same(struct twin *a, struct twin *b)
     assert_true(engine_is_sound(x) && engine_is_sound(y));
     assert_int_equal(a->wake_ns, b->wake_ns);
     assert_int_equal(a->n_ended, b->n_ended);
+    assert_memory_equal(&a->runner.load, &b->runner.load, sizeof(a->runner.load));
     assert_memory_equal(kv_budget(x->kv), kv_budget(y->kv),
                         offsetof(struct kv_budget, services) +
                             2 * sizeof(struct kv_budget_service));

@@ -23,11 +23,11 @@ struct lane {
     bool is_decode; /* one batch, and all of its items are decodes */
     bool is_alone;  /* nobody computed beside it since it began */
     double share;
-    int64_t begin_ps, end_ps;  /* end_ps: of the last batch of the run, kept when it is over */
-    struct perf_load load;     /* of it, in the first round */
-    const struct perf *perfs;  /* (n_services) on the share */
-    struct perf *shared_perfs; /* the same, its own; NULL: those of the whole device */
-    struct flow flow;          /* at the time of struct sim_model_exec.at_ps */
+    int64_t begin_ps, end_ps; /* end_ps: of the last batch of the run, kept when it is over */
+    struct perf_load load;    /* of it, in the first round */
+    const struct perf *perfs; /* (n_services) on the share */
+    struct perf *own_perfs;   /* the same; NULL: they are those of the whole device */
+    struct flow flow;         /* at the time of struct sim_model_exec.at_ps */
     struct lane_batch {
         int64_t end_ps; /* in its last round */
         struct batch batch;
@@ -443,6 +443,18 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
     return x;
 }
 
+/* The lane's models, which are no more those of the whole device. */
+static struct perf *own_perfs(const struct sim_model_exec *x, struct lane *lane)
+{
+    size_t n_bytes = (size_t)x->n_services * sizeof(*lane->own_perfs);
+    if (lane->own_perfs == NULL) {
+        lane->own_perfs = mem_take(n_bytes);
+        memcpy(lane->own_perfs, x->perfs, n_bytes);
+    }
+    lane->perfs = lane->own_perfs;
+    return lane->own_perfs;
+}
+
 void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_device *device)
 {
     CHECK(x->device == NULL && device->bytes_per_s > 0);
@@ -453,21 +465,20 @@ void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_
         lane->share = device->shares[i];
         if (lane->share >= 1)
             continue;
-        lane->shared_perfs = mem_take((size_t)x->n_services * sizeof(*lane->shared_perfs));
-        lane->perfs = lane->shared_perfs;
+        struct perf *perfs = own_perfs(x, lane);
         for (int s = 0; s < x->n_services; s++)
             perf_at_share(&x->perfs[s],
                           device->tp > 0 ? perf_share_of(device->weights_bytes[s], device->tp)
                                          : &perf_share_cores,
-                          lane->share, &lane->shared_perfs[s]);
+                          lane->share, &perfs[s]);
     }
 }
 
 void sim_model_exec_set_lane(struct sim_model_exec *x, int lane, int service,
                              const struct perf *perf)
 {
-    CHECK(lane >= 0 && lane < x->n_lanes && service >= 0 && service < LIMIT_SERVICES);
-    x->lanes[lane].perfs[service] = *perf;
+    CHECK(lane >= 0 && lane < x->n_lanes && service >= 0 && service < x->n_services);
+    own_perfs(x, &x->lanes[lane])[service] = *perf;
 }
 
 void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)
@@ -479,7 +490,7 @@ void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf
 void sim_model_exec_close(struct sim_model_exec *x)
 {
     for (int i = 0; i < x->n_lanes; i++)
-        mem_give(x->lanes[i].shared_perfs);
+        mem_give(x->lanes[i].own_perfs);
     mem_give(x->device);
     mem_give(x->perfs);
     mem_give(x->truths);

@@ -17,6 +17,7 @@
 #include "engine/bodies.h"
 #include "engine/engine.h"
 #include "engine/log.h"
+#include "engine/scratch.h"
 #include "kv/ledger.h"
 
 enum {
@@ -81,21 +82,6 @@ enum engine_room_state {
     ENGINE_ROOM_BOOKED, /* bytes are its own, weights are on their way */
     ENGINE_ROOM_OPEN,
     ENGINE_ROOM_CLOSING,
-};
-
-/* Memory that nothing outlives a call in: engines that are stepped in turn share one. */
-struct engine_scratch {
-    struct batch_item *items; /* (n_items) of a plan, as the next three */
-    int32_t n_items;
-    struct batch batches[LIMIT_BATCHES];
-    uint32_t preempts[LIMIT_BATCH_ITEMS];
-    bool swaps[LIMIT_BATCH_ITEMS];
-    struct kv_need needs[LIMIT_BATCH_ITEMS]; /* of reserve */
-    uint32_t starts[LIMIT_BATCH_ITEMS];      /* of reserve: slots that wait as yet */
-    struct kv_budget budget;                 /* of reserve */
-    int32_t n_new[LIMIT_BATCH_ITEMS];        /* of commit, as all below */
-    int32_t n_computed[LIMIT_BATCH_ITEMS];
-    uint32_t to_tell[LIMIT_BATCH_ITEMS]; /* who has to say something */
 };
 
 /* What every step touches stands at the end, side by side: a host of many engines asks for it ahead

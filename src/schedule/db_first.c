@@ -136,8 +136,12 @@ INLINED void offer_by(struct db *db, const struct schedule_view *view, enum db_o
                       struct db_firsts *lists, struct db_first *ends, uint32_t slot)
 {
     struct db_first first;
-    if (key_by(db, view, order, slot, &first) && schedule_db_first_is_before(&first, &ends[order]))
+    if (!key_by(db, view, order, slot, &first))
+        return;
+    if (schedule_db_first_is_before(&first, &ends[order]))
         ends[order] = offer(&lists[order], &first, &ends[order]);
+    else
+        lists[order].is_all = false; /* the list was whole, and has filled up */
 }
 
 /* One request for the orders by what each batch changes. */

@@ -106,6 +106,7 @@ static void draw_config(struct schedule_config *config, struct rng *rng)
     config->has_soft_quotas = rng_below(rng, 2) == 0;
     config->guards_tpot = rng_below(rng, 2) == 0;
     config->promotes_slack = rng_below(rng, 2) == 0;
+    config->has_fixed_parts = rng_below(rng, 2) == 0;
 }
 
 static uint64_t serve(const struct schedule_policy *policy, uint64_t seed, uint64_t round,

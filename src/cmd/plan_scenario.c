@@ -4,14 +4,17 @@
 #include "base/mem.h"
 #include <string.h>
 
-/* In double quotes, as YAML and JSON both read it. */
+/* In double quotes, as YAML reads it. */
 static void add_quoted(struct str *out, const char *text)
 {
     str_add_char(out, '"');
     for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            str_add_char(out, '\\');
-        str_add_char(out, *text);
+        if ((unsigned char)*text < 0x20)
+            str_printf(out, "\\x%02x", (unsigned)(unsigned char)*text);
+        else if (*text == '"' || *text == '\\')
+            str_printf(out, "\\%c", *text);
+        else
+            str_add_char(out, *text);
     }
     str_add_char(out, '"');
 }
@@ -89,6 +92,18 @@ static bool is_same_engine(const struct place_problem *p, const struct place_gro
     return is_same;
 }
 
+static int32_t n_kinds_of_engines(const struct place_problem *p, const struct place_plan *plan)
+{
+    int32_t n = 0;
+    for (int32_t g = 0; g < plan->n_groups; g++) {
+        int32_t k = 0;
+        while (k < g && !is_same_engine(p, &plan->groups[g], &plan->groups[k]))
+            k++;
+        n += k == g;
+    }
+    return n;
+}
+
 static void add_engines(struct str *out, const struct plan_problem *of,
                         const struct scenario *scenario, const struct place_plan *plan)
 {
@@ -129,6 +144,11 @@ enum status plan_scenario(const struct plan_problem *of, const struct scenario *
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%.80s is not placed: a scenario places every service",
                          of->problem.services[plan->refused[0].service].name);
+    if (of->problem.n_services > LIMIT_SERVICES ||
+        n_kinds_of_engines(&of->problem, plan) > SCENARIO_GROUPS_MAX)
+        return fault_set(fault, STATUS_TOO_LARGE,
+                         "a scenario has at most %d services and %d kinds of engines",
+                         LIMIT_SERVICES, SCENARIO_GROUPS_MAX);
     struct scenario *copy = mem_take(sizeof(*copy)); /* rows point at fields that may be changed */
     struct flags_row rows[SCENARIO_ROWS_MAX];
     *copy = *scenario;

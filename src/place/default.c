@@ -10,9 +10,9 @@
 #include "place/improve.h"
 #include "place/planners.h"
 
-enum { STARTS_MAX = PLACE_DEGREES + 4, JUDGED = 4, BEAM_NODES = 8 };
-/* Of the judge, in the climb: half a second of two cores for 32 devices. */
-static const double work_per_device = 20000;
+enum { STARTS_MAX = PLACE_DEGREES + 4, JUDGED = 4, BEAM_NODES = 4 };
+/* Of the judge, in the climb: a third of a second of two cores for 32 devices. */
+static const double work_per_device = 8000;
 struct start {
     struct place_plan plan;
     struct place_score score;
@@ -140,19 +140,32 @@ static void judge_all(struct screen *screen)
     }
 }
 
+/* The best few under a limit of services a group, scored, the best one first. */
+static void search(struct screen *screen, int32_t n_members_max)
+{
+    screen->n = 0;
+    place_board_init(&screen->board, screen->problem, n_members_max, screen->desk->pile);
+    cut_equally(screen);
+    struct start *first = cheapest(screen, screen->n, NULL);
+    struct start *next = cheapest(screen, screen->n, first);
+    vary(screen, first);
+    if (next != NULL)
+        vary(screen, next);
+    keep_cheapest(screen);
+    judge_all(screen);
+}
+
 static void plan(const struct place_desk *desk, struct place_plan *plan)
 {
     struct screen screen = { .desk = desk, .problem = desk->problem };
-    int32_t n_members = desk->problem->limits.n_members_max;
-    place_board_init(&screen.board, desk->problem, n_members, desk->pile);
-    cut_equally(&screen);
-    struct start *first = cheapest(&screen, screen.n, NULL);
-    struct start *next = cheapest(&screen, screen.n, first);
-    vary(&screen, first);
-    if (next != NULL)
-        vary(&screen, next);
-    keep_cheapest(&screen);
-    judge_all(&screen);
+    int32_t n_members = desk->problem->limits.n_members_max, n_placeable = 0;
+    for (int32_t s = 0; s < desk->problem->n_services; s++)
+        n_placeable += desk->problem->services[s].base_degree > 0;
+    search(&screen, n_members);
+    while (screen.starts[0].score.n_placed < n_placeable && n_members < PLACE_MEMBERS_MAX) {
+        n_members = min_i32(2 * n_members, PLACE_MEMBERS_MAX); /* crowded is better than nowhere */
+        search(&screen, n_members);
+    }
     struct start *best = &screen.starts[0];
     if (desk->second != NULL && screen.n > 1) {
         place_plan_copy(desk->second, &screen.starts[1].plan);
@@ -171,5 +184,6 @@ const struct place_planner place_default = {
     .source = "ours",
     .summary = "groups by arithmetic, the best few judged and bettered by simulation",
     .is_judging = true,
+    .n_members_max = PLACE_MEMBERS_MAX, /* where the problem's limit leaves somebody out */
     .plan = plan,
 };

@@ -10,7 +10,7 @@ static const struct {
     { 4, 3, { 13, 26, 13 }, { 600, 60, 300 } },
     { 4, 4, { 10, 13, 20, 26 }, { 300, 200, 60, 30 } },
     { 4, 4, { 30, 30, 30, 30 }, { 150, 150, 150, 150 } },
-    { 4, 4, { 7, 7, 140, 7 }, { 100, 400, 30, 100 } },
+    { 4, 4, { 7, 7, 100, 7 }, { 100, 400, 30, 100 } },
 };
 
 static void planners_are_near_the_best_of_all_placements(void **state)
@@ -54,10 +54,30 @@ static void planners_are_near_the_best_of_all_placements(void **state)
     assert_true(n_best >= (int)COUNT_OF(cases) / 2);
 }
 
+/* Seven services that need two devices each, on eight: four alone, or all of them together. */
+static void crowded_is_better_than_nowhere(void **state)
+{
+    static struct small small;
+    struct judged judged;
+    struct place_plan plan;
+    (void)state;
+    small_open(&small, 1, 8);
+    for (int i = 0; i < 7; i++)
+        small_add(&small, 70, 5);
+    small.problem.limits.n_members_max = 1;
+    small_measure(&small);
+    judged_open(&judged, &small);
+    small_plan(&small, &place_default, &judged.face, &plan);
+    assert_int_equal(plan.n_refused, 0);
+    judged_close(&judged);
+    small_close(&small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planners_are_near_the_best_of_all_placements),
+        cmocka_unit_test(crowded_is_better_than_nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,7 +189,7 @@ def main():
     parser.add_argument("--rows", action="store_true", help="every rival's figures too")
     parser.add_argument("--real", action="store_true", help="four small models on the real server (best_real.py)")
     parser.add_argument("--keep", default="build/best-real", help="--real: profiles and figures are kept in this folder")
-    parser.add_argument("--steady", type=int, default=300, help="--real: percent of the profile's time that a step takes")
+    parser.add_argument("--steady", type=int, default=600, help="--real: percent of the profile's time that a step takes")
     parser.add_argument("--seconds", type=float, default=10, help="--real: of each run")
     parser.add_argument("--json", help="write all points to this file")
     args = parser.parse_args()

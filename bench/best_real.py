@@ -1,7 +1,8 @@
 """`best.py --real`: policies against each other on the real server: four small models on one core, the client on another.
 
 Steps take what a profile says times --steady percent (as bench/truth.py has it), so that a noisy machine gives every policy the same speed. Times alone are
-the simulator's, from the same profiles. What was measured is kept in --keep: policies may be measured in several calls, best.py --real --rivals A,B.
+the simulator's, from the same profiles. What was measured is kept in --keep: seeds may be measured in several calls. The machine has to be quiet: while others
+compute on it, steps take longer than --steady says, now more and now less.
 """
 
 import json
@@ -79,18 +80,16 @@ def score(got, alone):
     return nl, sum(took[i] <= SLO * solo[i] for i in took) / len(took)
 
 
-def measure(args, setup, known, policy, loads):
+def measure(args, setup, known, policy, seed, loads):
+    """One server's runs; a machine changes its speed, so policies take turns at each seed."""
     rate = saturation(setup, known)
-    found = {str(load): [] for load in loads}
     with Server(setup, policy) as server:
         server.replay(truth.write_trace(setup.path("warm.csv"), truth.requests_of(24, 0, 1001)))
-        for seed in range(args.first_seed, args.first_seed + args.seeds):
-            for load in loads:
-                rows = truth.requests_of(max(int(load * rate * args.seconds), 8), load * rate, seed)
-                trace = truth.write_trace(setup.path(f"load{load}-{seed}.csv"), rows)
-                alone = setup.simulate(trace, "fcfs")
-                found[str(load)].append(score(server.replay(trace), alone))
-    known[policy] = found
+        for load in loads:
+            rows = truth.requests_of(max(int(load * rate * args.seconds), 8), load * rate, seed)
+            trace = truth.write_trace(setup.path(f"load{load}-{seed}.csv"), rows)
+            alone = setup.simulate(trace, "fcfs")
+            known[f"{policy} {load} {seed}"] = score(server.replay(trace), alone)
     save_known(setup, known)
 
 
@@ -98,9 +97,11 @@ def points(args, rivals, loads):
     """{policy: {load: [(nl, met) by seed]}}; what is not kept is measured."""
     setup = open_setup(args)
     known = load_known(setup)
-    for policy in ["default", *rivals]:
-        if any(len(known.get(policy, {}).get(str(load), [])) < args.seeds for load in loads):
-            measure(args, setup, known, policy, loads)
-            print(f"  {policy} measured", flush=True)
+    policies, seeds = ["default", *rivals], range(args.first_seed, args.first_seed + args.seeds)
+    for seed in seeds:
+        for policy in policies:
+            if any(f"{policy} {load} {seed}" not in known for load in loads):
+                measure(args, setup, known, policy, seed, loads)
+        print(f"  seed {seed} measured", flush=True)
     print(f"real: saturation {known['saturation']:.2f} requests/s, {args.seconds:g} s a run")
-    return {policy: {load: known[policy][str(load)][: args.seeds] for load in loads} for policy in ["default", *rivals]}
+    return {policy: {load: [known[f"{policy} {load} {seed}"] for seed in seeds] for load in loads} for policy in policies}

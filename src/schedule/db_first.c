@@ -301,8 +301,11 @@ void schedule_db_first_ran(struct db *db, const struct schedule_view *view,
         if ((db->orders >> DB_TIGHTEST & 1) != 0)
             offer_by(db, view, DB_TIGHTEST, lists, ends, slot);
     }
-    for (int k = 0; k < DB_ORDERS; k++)
-        orders |= (db->orders >> k & 1) != 0 && is_spent(&lists[k]) ? 1U << k : 0;
+    for (int k = 0; k < DB_ORDERS; k++) {
+        struct db_firsts *list = &lists[k];
+        list->is_all &= list->n < DB_FIRST_MAX || s->n_running <= DB_FIRST_MAX;
+        orders |= (db->orders >> k & 1) != 0 && is_spent(list) ? 1U << k : 0;
+    }
     look(db, view, batch->service, orders, SCHEDULE_NONE);
 }
 

@@ -157,6 +157,7 @@ static void open_policy(struct engine *e)
         .n_services = o->n_services,
         .n_lanes = o->n_lanes,
         .services = e->services,
+        .busy = e->busy,
         .requests = e->requests,
         .kv = kv_budget(e->kv),
         .n_table_blocks = e->n_table_blocks,

@@ -44,6 +44,25 @@ static int64_t waiting_key(const struct request *r)
     return r->priority * (INT64_C(1) << 47) + min_i64(arrived_us, (INT64_C(1) << 47) - 1);
 }
 
+/* The service got its first request, or lost its last: the list of the busy is kept in order. */
+static void note_busy(struct engine *e, uint16_t service)
+{
+    const struct schedule_service *s = &e->services[service];
+    uint32_t n = (uint32_t)e->view.n_busy, i = 0;
+    bool is_busy = s->n_waiting + s->n_running > 0;
+    while (i < n && e->busy[i] < service)
+        i++;
+    bool is_listed = i < n && e->busy[i] == service;
+    if (is_busy && !is_listed) {
+        memmove(&e->busy[i + 1], &e->busy[i], (n - i) * sizeof(*e->busy));
+        e->busy[i] = service;
+        e->view.n_busy++;
+    } else if (!is_busy && is_listed) {
+        memmove(&e->busy[i], &e->busy[i + 1], (n - i - 1) * sizeof(*e->busy));
+        e->view.n_busy--;
+    }
+}
+
 void engine_queue_wait(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
@@ -61,7 +80,8 @@ void engine_queue_wait(struct engine *e, uint32_t slot)
         e->requests[r->prev].next = slot;
     else
         service->first_waiting = slot;
-    service->n_waiting++;
+    if (service->n_waiting++ + service->n_running == 0)
+        note_busy(e, r->service);
     e->own[slot].is_matched = false;
 }
 
@@ -87,7 +107,8 @@ static void leave_waiting(struct engine *e, uint32_t slot)
     else
         queue->last = r->prev;
     r->next = r->prev = SCHEDULE_NONE;
-    service->n_waiting--;
+    if (--service->n_waiting + service->n_running == 0)
+        note_busy(e, r->service);
     forget_hit(e, slot);
 }
 
@@ -123,6 +144,8 @@ static void leave_running(struct engine *e, uint32_t slot)
         CHECK(++i < service->n_running);
     service->n_running--;
     memmove(&running[i], &running[i + 1], (service->n_running - i) * sizeof(*running));
+    if (service->n_waiting + service->n_running == 0)
+        note_busy(e, e->requests[slot].service);
 }
 
 void engine_queue_start(struct engine *e, uint32_t slot)
@@ -131,6 +154,7 @@ void engine_queue_start(struct engine *e, uint32_t slot)
     if (r->state == REQUEST_RUNNING)
         return;
     CHECK(r->state == REQUEST_WAITING);
+    running_of(e, r->service)[e->services[r->service].n_running++] = slot;
     leave_waiting(e, slot);
     if (r->n_preempted == 0)
         r->n_cached = min_i32(r->n_computed, r->n_prompt);
@@ -139,7 +163,6 @@ void engine_queue_start(struct engine *e, uint32_t slot)
             (uint32_t)min_i64(max_i64((e->view.now_ns - r->arrived_ns) / 1000, 1), UINT32_MAX);
     r->state = REQUEST_RUNNING;
     look(e, slot, true);
-    running_of(e, r->service)[e->services[r->service].n_running++] = slot;
 }
 
 void engine_queue_publish(struct engine *e, uint32_t slot)

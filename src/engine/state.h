@@ -103,6 +103,7 @@ struct engine {
     struct schedule_view view;
     void *policy_state;
     struct schedule_service *services; /* (n_services) what the view shows */
+    uint16_t busy[LIMIT_SERVICES];     /* what the view shows */
     struct schedule_steady *steady;    /* (n_services); NULL: steps are looked at one by one */
     uint64_t steady_in_flight;         /* bit per service */
     struct engine_stats *stats;        /* (n_services) */

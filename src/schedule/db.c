@@ -97,16 +97,17 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
     const struct db_first nobody = { view->now_ns, 0, SCHEDULE_NONE };
     bool waits = (parts & FILL_WAITING) != 0;
     struct db_first found = nobody;
-    for (int i = 0; i < view->n_services; i++) {
-        look_at_due(&found, &db->dues[i].running);
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct db_due *due = &db->dues[schedule_busy(view, k)];
+        look_at_due(&found, &due->running);
         if (waits)
-            look_at_due(&found, &db->dues[i].waiting);
+            look_at_due(&found, &due->waiting);
     }
     if (found.slot == SCHEDULE_NONE || may_starve(view, &found))
         return found.slot;
     found = nobody; /* the first of all is in flight, or his model leaves */
-    for (int i = 0; i < view->n_services; i++) {
-        const struct db_due *due = &db->dues[i];
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct db_due *due = &db->dues[schedule_busy(view, k)];
         if (due->running.slot != SCHEDULE_NONE && may_starve(view, &due->running))
             look_at_due(&found, &due->running);
         if (waits && due->waiting.slot != SCHEDULE_NONE && may_starve(view, &due->waiting))
@@ -242,8 +243,10 @@ static bool is_not_fresh(const void *state, const struct schedule_view *view, ui
 int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_view *view)
 {
     int64_t due_ns = INT64_MAX;
-    for (int i = 0; i < view->n_services; i++)
-        due_ns = min_i64(due_ns, schedule_db_first(&db->services[i], DB_TIGHTEST).key);
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct db_service *own = &db->services[schedule_busy(view, k)];
+        due_ns = min_i64(due_ns, schedule_db_first(own, DB_TIGHTEST).key);
+    }
     if (due_ns == INT64_MAX)
         return INT64_MAX;
     return max_i64(min_i64(due_ns - view->now_ns, INT64_MAX / 2000), 0) * 1000;

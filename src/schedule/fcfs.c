@@ -91,7 +91,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0))
         return;
     uint32_t prompt = SCHEDULE_NONE, running = SCHEDULE_NONE;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         if (!view->services[i].is_open)
             continue;
         prompt = older(view, prompt, view->services[i].first_waiting);

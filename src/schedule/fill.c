@@ -23,6 +23,14 @@ int64_t schedule_positions(const struct request *request, const struct batch_ite
     return request->n_tokens + max_i64(n_new, 1) - 1;
 }
 
+/* Of the services that have requests; nobody asks for others. */
+static void copy_budget(struct kv_budget *to, const struct schedule_view *view)
+{
+    memcpy(to, view->kv, offsetof(struct kv_budget, services));
+    for (int32_t i = 0; i < schedule_n_busy(view); i++)
+        to->services[schedule_busy(view, i)] = view->kv->services[schedule_busy(view, i)];
+}
+
 void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view *view,
                          const struct schedule_config *config, const struct schedule_order *order,
                          struct schedule_plan *plan)
@@ -35,7 +43,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->config = config;
     fill->order = order;
     fill->plan = plan;
-    kv_budget_copy(&fill->budget, view->kv);
+    copy_budget(&fill->budget, view);
     fill->batch = NULL;
     fill->room_state = ROOM_UNKNOWN;
     fill->lane = 0;
@@ -258,21 +266,22 @@ static bool find_room(struct schedule_fill *fill)
     if (fill->room_state != ROOM_UNKNOWN)
         return fill->room_state == ROOM_KNOWN;
     const struct schedule_view *view = fill->view;
-    kv_budget_copy(&fill->room,
-                   view->kv); /* what running requests take for this batch is set aside as well */
+    copy_budget(&fill->room, view); /* what running requests take for this batch is set aside too */
     fill->room_state = ROOM_NONE;
-    for (int i = 0; i < view->n_services; i++)
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         if (view->services[i].n_running > 0 &&
             !kv_budget_take(&fill->room, i, count_booked(fill, i)))
             return false;
+    }
     fill->room_state = ROOM_KNOWN;
     return true;
 }
 
 static bool is_anybody_running(const struct schedule_fill *fill)
 {
-    for (int i = 0; i < fill->view->n_services; i++)
-        if (fill->view->services[i].n_running > 0)
+    for (int32_t i = 0; i < schedule_n_busy(fill->view); i++)
+        if (fill->view->services[schedule_busy(fill->view, i)].n_running > 0)
             return true;
     return fill->batch != NULL && fill->batch->n_items > 0;
 }
@@ -292,8 +301,8 @@ static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
         n_floor = (int64_t)(fill->config->watermark * (double)room->n_units_open);
     int64_t n_blocks = blocks_for(fill, slot, books(fill, slot));
     if (fill->order->books != NULL)
-        n_blocks = min_i64(n_blocks,
-                           kv_budget_most_blocks(room, service) - fill->view->n_table_blocks[slot]);
+        n_blocks = min_i64(n_blocks, kv_budget_most_blocks(fill->view->kv, service) -
+                                         fill->view->n_table_blocks[slot]);
     n_blocks = max_i64(n_blocks, schedule_fill_lacks(fill->view, slot));
     if (!kv_budget_take(room, service, n_blocks))
         return false;
@@ -425,7 +434,7 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
         return FILLED_PREEMPTS;
     if (fill->batch->n_items == 0) {
         if (plan->n_batches == 0) /* what was tried in vain is free again */
-            kv_budget_copy(&fill->budget, fill->view->kv);
+            copy_budget(&fill->budget, fill->view);
         return FILLED_NOTHING;
     }
     plan->n_batches++;
@@ -440,7 +449,8 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
 static bool is_alone(const struct schedule_fill *fill)
 {
     const struct batch *batch = fill->batch;
-    for (int i = 0; i < fill->view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++) {
+        int i = schedule_busy(fill->view, k);
         const struct schedule_service *s = &fill->view->services[i];
         uint32_t n_running = i == batch->service ? (uint32_t)batch->n_items : 0;
         if (s->n_running != n_running || (s->is_open && s->n_waiting > 0))

@@ -70,8 +70,8 @@ static int64_t books_nothing(const void *state, const struct schedule_view *view
 static void flush(struct schedule_plan *plan, const struct schedule_view *view)
 {
     plan->n_preempts = 0;
-    for (int i = 0; i < view->n_services; i++) {
-        const struct schedule_service *s = &view->services[i];
+    for (int32_t i = 0; i < schedule_n_busy(view); i++) {
+        const struct schedule_service *s = &view->services[schedule_busy(view, i)];
         for (uint32_t k = 0; k < s->n_running && plan->n_preempts < LIMIT_BATCH_ITEMS; k++) {
             uint32_t slot = s->running[k];
             if (view->requests[slot].batch != 0 || view->n_table_blocks[slot] == 0)
@@ -96,8 +96,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         return;
     fill.is_patient = fill.counts_decodes = ils->is_fastgen;
     bool is_short = false;
-    for (int32_t i = 1; i <= view->n_services; i++) {
-        int32_t service = (ils->last + i) % view->n_services;
+    for (int32_t i = 0; i < schedule_n_busy(view); i++) {
+        int service = schedule_in_turn(view, ils->last, i);
         const struct schedule_service *s = &view->services[service];
         if (s->n_waiting + s->n_running == 0)
             continue;

@@ -41,7 +41,8 @@ bool schedule_lease_yield(const struct schedule_leases *leases, struct schedule_
         return false;
     int service = -1;
     int64_t n_running = 0;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         n_running += view->services[i].n_running;
         if (service < 0 && view->services[i].is_open && view->services[i].n_running > 0)
             service = i;
@@ -160,8 +161,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0) || schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
         return;
     enum schedule_filled filled = FILLED_NOTHING;
-    for (int32_t i = 1; i <= view->n_services && filled == FILLED_NOTHING; i++) {
-        int32_t service = (scls->last + i) % view->n_services;
+    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
+        int service = schedule_in_turn(view, scls->last, i);
         const struct schedule_service *s = &view->services[service];
         if (s->n_waiting + s->n_running > 0)
             filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);

@@ -107,18 +107,13 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
 
 /* ---- The plan. ---- */
 
-/* The i-th service to ask, in turn after the last. */
-static int turn(int32_t last, int i, int n_services)
-{
-    return (int)((last + 1 + i) % n_services);
-}
-
 /* mux-fcfs: the service not asked yet whose request is the earliest; -1 = none. */
 static int earliest(const struct mux *mux, const struct schedule_view *view, bool prompts,
                     uint64_t asked)
 {
     uint32_t best = SCHEDULE_NONE;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         uint32_t slot = prompts ? view->services[i].first_waiting : mux->oldest[i];
         if ((asked >> i & 1) != 0 || slot == SCHEDULE_NONE || !view->services[i].is_open)
             continue;
@@ -137,7 +132,7 @@ static int next_service(const struct mux *mux, const struct schedule_view *view,
         *asked |= service >= 0 ? UINT64_C(1) << service : 0;
         return service;
     }
-    return turn(prompts ? mux->last_prefill : mux->last_decode, i, view->n_services);
+    return schedule_in_turn(view, prompts ? mux->last_prefill : mux->last_decode, i);
 }
 
 static enum schedule_filled launch(struct schedule_fill *fill, const struct mux *mux, int service,
@@ -154,17 +149,21 @@ static enum schedule_filled launch(struct schedule_fill *fill, const struct mux 
 
 static bool has_prompts(const struct schedule_view *view)
 {
-    for (int i = 0; i < view->n_services; i++)
-        if (view->services[i].is_open && view->services[i].n_waiting > 0)
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct schedule_service *s = &view->services[schedule_busy(view, k)];
+        if (s->is_open && s->n_waiting > 0)
             return true;
+    }
     return false;
 }
 
 static int32_t count_decodes(const struct mux *mux, const struct schedule_view *view)
 {
     int32_t n = 0;
-    for (int i = 0; i < view->n_services; i++)
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         n += view->services[i].is_open && view->services[i].n_running > 0 && !mux->is_decoding[i];
+    }
     return n;
 }
 
@@ -175,7 +174,7 @@ static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struc
     const struct schedule_view *view = fill->view;
     int32_t lane = find_lane(fill->plan, view, true, is_alone);
     uint64_t asked = 0;
-    for (int i = 0; i < view->n_services && lane >= 0; i++) {
+    for (int i = 0; i < schedule_n_busy(view) && lane >= 0; i++) {
         int service = next_service(mux, view, true, i, &asked);
         if (service < 0)
             break;
@@ -195,7 +194,7 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
 {
     const struct schedule_view *view = fill->view;
     uint64_t asked = 0;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int i = 0; i < schedule_n_busy(view); i++) {
         int32_t lane = find_lane(fill->plan, view, false, is_alone);
         int service = lane < 0 ? -1 : next_service(mux, view, false, i, &asked);
         if (service < 0)

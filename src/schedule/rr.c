@@ -39,8 +39,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0))
         return;
     enum schedule_filled filled = FILLED_NOTHING;
-    for (int32_t i = 1; i <= view->n_services && filled == FILLED_NOTHING; i++) {
-        int32_t service = (rr->last + i) % view->n_services;
+    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
+        int service = schedule_in_turn(view, rr->last, i);
         const struct schedule_service *s = &view->services[service];
         if (s->n_waiting + s->n_running > 0)
             filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);

@@ -77,7 +77,8 @@ static void look_in(const struct schedule_fill *fill, int service, struct search
 static bool find_worst(const struct schedule_fill *fill, struct search *search)
 {
     search->n_worst = 0;
-    for (int i = 0; i < fill->view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++) {
+        int i = schedule_busy(fill->view, k);
         if (fill->view->services[i].n_running > 0 && may_look_in(fill, search, i))
             look_in(fill, i, search);
     }
@@ -163,16 +164,21 @@ static void find_next(const struct schedule_fill *fill, const struct search *sea
  * service. False: there are too many. */
 static bool preempt_known(struct schedule_fill *fill, struct search search, int64_t n_blocks)
 {
-    int64_t n_given[LIMIT_SERVICES] = { 0 }, n_freed = 0;
+    int64_t n_given[LIMIT_SERVICES], n_freed = 0;
+    int32_t n_busy = schedule_n_busy(fill->view);
     struct cursor cursors[LIMIT_SERVICES];
     struct schedule_plan *plan = fill->plan;
     int n_looks = 0;
-    for (int i = 0; i < fill->view->n_services; i++)
+    for (int32_t k = 0; k < n_busy; k++) {
+        int i = schedule_busy(fill->view, k);
+        n_given[i] = 0;
         if (fill->view->services[i].n_running > 0)
             open_cursor(fill, &search, i, &cursors[i]);
+    }
     while (n_freed < n_blocks && plan->n_preempts < LIMIT_BATCH_ITEMS) {
         int best = -1;
-        for (int i = 0; i < fill->view->n_services; i++) {
+        for (int32_t k = 0; k < n_busy; k++) {
+            int i = schedule_busy(fill->view, k);
             struct cursor *cursor = &cursors[i];
             if (fill->view->services[i].n_running == 0 || !may_look_in(fill, &search, i))
                 continue;

@@ -49,7 +49,7 @@ static void start(struct world *w)
         return;
     w->requests[slot] = (struct request){ .state = REQUEST_RUNNING,
                                           .n_prompt = 1,
-                                          .n_tokens = 1 + (int32_t)draw(w, 4),
+                                          .n_tokens = 1 + (int32_t)(draw(w, 4) == 0),
                                           .first_ns = 1 + draw(w, 9),
                                           .served_ns = draw(w, 3),
                                           .deadline_ns = draw(w, 2) * 1000000,

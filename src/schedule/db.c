@@ -28,6 +28,9 @@ struct pick { /* who goes first, as compared between services */
     uint32_t slot;
     int service;
     unsigned parts;
+    int16_t priority;
+    double o;
+    uint64_t seq;
 };
 
 /* ---- The order. ---- */
@@ -191,37 +194,71 @@ static bool is_eligible(const struct db *db, const struct schedule_view *view, i
                                 db->config.share_ns_depth) > 0;
 }
 
-static void consider(const struct db *db, const struct schedule_view *view, struct pick *pick,
-                     const struct pick *other)
+static bool is_pick_before(const struct pick *a, const struct pick *b)
 {
-    if (other->slot == SCHEDULE_NONE)
-        return;
-    if (pick->slot == SCHEDULE_NONE || is_before(db, view, other->slot, pick->slot))
-        *pick = *other;
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
+    if (a->o < b->o || a->o > b->o)
+        return a->o < b->o;
+    return a->seq < b->seq;
 }
 
-/* The best of what was not tried yet. tried[0]: services' waiting or all; tried[1]: running. */
-static struct pick pick_first(const struct db *db, const struct schedule_view *view, unsigned parts,
-                              const uint64_t tried[2], bool all_are_eligible)
+/* The same order as is_before, all of it in the pick. */
+static struct pick make_pick(const struct db *db, const struct schedule_view *view, uint32_t slot,
+                             int service, unsigned parts)
 {
-    struct pick best = { SCHEDULE_NONE, 0, 0 };
-    bool is_by_phase = db_is_by_phase(db->variant);
-    for (int i = 0; i < view->n_services; i++) {
+    struct pick pick = { .slot = slot, .service = service, .parts = parts };
+    if (slot == SCHEDULE_NONE)
+        return pick;
+    const struct db_slot *own = &db->slots[slot];
+    double length = (double)max_i64(view->services[service].solo_ns, 1);
+    pick.priority = view->requests[slot].priority;
+    pick.o = db->variant == DB_MLFQ ? (double)own->level : (double)own->budget_ps * length;
+    pick.seq = own->seq;
+    return pick;
+}
+
+/* A heap of picks, the first on top: some of many services may have to be asked. */
+static void sink(struct pick *picks, int n, int i)
+{
+    struct pick pick = picks[i];
+    for (int child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        if (child + 1 < n && is_pick_before(&picks[child + 1], &picks[child]))
+            child++;
+        if (!is_pick_before(&picks[child], &pick))
+            break;
+        picks[i] = picks[child];
+        i = child;
+    }
+    picks[i] = pick;
+}
+
+/* What each service offers of these parts, the first of all on top; their number. With
+ * shares first those of services that have not used up theirs (pass 0), then of the others. */
+static int make_picks(const struct db *db, const struct schedule_view *view, unsigned parts,
+                      int pass, struct pick *picks)
+{
+    bool is_by_phase = db_is_by_phase(db->variant), waits = (parts & FILL_WAITING) != 0;
+    int n = 0;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         if (!s->is_open || s->n_waiting + s->n_running == 0 ||
-            (!all_are_eligible && !is_eligible(db, view, i)))
+            (db->variant == DB_SHARE && is_eligible(db, view, i) != (pass == 0)))
             continue;
-        uint64_t bit = UINT64_C(1) << i;
-        struct pick waiting = { tree_first(&db->services[i].waiting), i,
-                                is_by_phase ? FILL_WAITING : parts };
-        struct pick running = { schedule_db_first(&db->services[i], DB_BEST).slot, i,
-                                is_by_phase ? FILL_RUNNING : parts };
-        if ((tried[0] & bit) == 0 && (parts & FILL_WAITING) != 0)
-            consider(db, view, &best, &waiting);
-        if ((tried[is_by_phase] & bit) == 0)
-            consider(db, view, &best, &running);
+        uint32_t first = waits ? tree_first(&db->services[i].waiting) : SCHEDULE_NONE;
+        uint32_t best = schedule_db_first(&db->services[i], DB_BEST).slot;
+        struct pick a = make_pick(db, view, first, i, is_by_phase ? FILL_WAITING : parts);
+        struct pick b = make_pick(db, view, best, i, is_by_phase ? FILL_RUNNING : parts);
+        bool has_both = first != SCHEDULE_NONE && best != SCHEDULE_NONE;
+        if (first != SCHEDULE_NONE && (is_by_phase || !has_both || is_pick_before(&a, &b)))
+            picks[n++] = a;
+        if (best != SCHEDULE_NONE && (is_by_phase || !has_both || !is_pick_before(&a, &b)))
+            picks[n++] = b;
     }
-    return best;
+    for (int i = n / 2 - 1; i >= 0; i--)
+        sink(picks, n, i);
+    return n;
 }
 
 /* ---- Guards of the default. ---- */
@@ -264,20 +301,17 @@ static enum schedule_filled serve_best(struct schedule_fill *fill, const struct 
                                        unsigned parts)
 {
     const struct schedule_view *view = fill->view;
-    uint64_t tried[2] = { 0, 0 };
+    struct pick picks[2 * LIMIT_SERVICES];
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
-        for (;;) {
-            struct pick pick = pick_first(db, view, parts, tried, pass == 1);
-            if (pick.slot == SCHEDULE_NONE)
-                break;
+        for (int n = make_picks(db, view, parts, pass, picks); n > 0; n--) {
             if (db->variant == DB_SHARE)
-                guard(fill, db, pick.service);
+                guard(fill, db, picks[0].service);
             enum schedule_filled filled =
-                schedule_fill_serve(fill, pick.service, pick.parts, SCHEDULE_NONE);
+                schedule_fill_serve(fill, picks[0].service, picks[0].parts, SCHEDULE_NONE);
             if (filled != FILLED_NOTHING)
                 return filled;
-            bool is_running = db_is_by_phase(db->variant) && pick.parts == FILL_RUNNING;
-            tried[is_running] |= UINT64_C(1) << pick.service;
+            picks[0] = picks[n - 1];
+            sink(picks, n - 1, 0);
         }
     }
     return FILLED_NOTHING;

@@ -64,6 +64,10 @@ struct db_firsts { /* the first n, in order */
     bool is_all; /* nobody else has a key */
     struct db_first at[DB_FIRST_MAX];
 };
+struct db_price { /* of a service: a step alone costs first_ps, and slope_ps for each token known */
+    int64_t fresh_ps, first_ps, slope_ps;
+    bool is_plain; /* none of it overflows */
+};
 struct db_service {
     struct tree waiting;  /* by key */
     struct tree unserved; /* the same requests, by served_ns */
@@ -72,6 +76,7 @@ struct db_service {
     uint32_t n_running;   /* that it has heard of */
     struct db_firsts first[DB_ORDERS]; /* of those that run */
     struct share_bucket bucket;
+    struct db_price price;         /* when its last batch ended */
     uint64_t waiting_ns_sum;       /* value: arrivals of those that wait, modulo 2^64 */
     struct schedule_value running; /* value: what its running requests are worth */
 };
@@ -94,7 +99,7 @@ struct db {
     uint32_t n_batches; /* that ended */
     uint64_t seq;
     int64_t next_share_ns, next_late_ns;
-    int64_t n_steps;             /* mlfq: batches since requests that idle were last looked for */
+    int64_t n_steps; /* mlfq: batches since requests that idle were last looked for */
     struct db_service *services; /* into this same block, as all that follow */
     struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;
@@ -121,7 +126,8 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
 /* mlfq: device time that a request may have at its level before it sinks. */
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
 /* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline. */
-int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const struct request *r);
+int64_t schedule_db_state_begin_by_ns(const struct db *db, const struct schedule_view *view,
+                                      const struct request *r);
 /* Value of serving this service next, on one lane. */
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
                                bool may_start, double few);

@@ -36,7 +36,7 @@ INLINED bool key_by(struct db *db, const struct schedule_view *view, enum db_ord
         first->key = -own->spent_ps;
         return true;
     case DB_URGENT:
-        first->key = own->has_deadline ? schedule_db_state_begin_by_ns(view, r) : 0;
+        first->key = own->has_deadline ? schedule_db_state_begin_by_ns(db, view, r) : 0;
         return own->has_deadline;
     default:
         break;

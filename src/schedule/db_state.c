@@ -63,6 +63,8 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
         tree_init(&db->services[i].urgent);
         tree_init(&db->services[i].in_time);
         db->services[i].waiting_ns_sum = 0;
+        db->services[i].n_running = 0;
+        db->services[i].price = (struct db_price){ .is_plain = false };
         db->services[i].running = (struct schedule_value){ 0 };
         schedule_db_first_init(db, &db->services[i]);
         db->dues[i].running = db->dues[i].waiting = nobody;
@@ -127,18 +129,19 @@ static int64_t prefill_ps(const struct perf *perf, int64_t n)
 }
 
 /* What is the same for all items of a batch. A single step at context c costs first + slope c. */
-struct price {
-    int64_t fresh_ps, first_ps, slope_ps;
-};
-static struct price price_of(const struct schedule_service *service)
+static struct db_price price_of(const struct schedule_service *service)
 {
     int64_t first_ps = perf_decode_span_ps(&service->perf, 1, 0, 1);
-    return (struct price){ schedule_db_state_budget_ps(service), first_ps,
-                           perf_decode_span_ps(&service->perf, 1, 1, 1) - first_ps };
+    int64_t slope_ps = perf_decode_span_ps(&service->perf, 1, 1, 1) - first_ps;
+    return (struct db_price){ .fresh_ps = schedule_db_state_budget_ps(service),
+                              .first_ps = first_ps,
+                              .slope_ps = slope_ps,
+                              .is_plain = first_ps > 0 && first_ps < INT64_C(1) << 41 &&
+                                          slope_ps >= 0 && slope_ps < 1 << 21 };
 }
 
 static void charge_item(struct db *db, const struct schedule_view *view,
-                        const struct schedule_event *event, int32_t i, const struct price *price)
+                        const struct schedule_event *event, int32_t i, const struct db_price *price)
 {
     const struct request *r = &view->requests[event->batch->items[i].slot];
     const struct schedule_service *service = &view->services[r->service];
@@ -166,22 +169,32 @@ static void charge_item(struct db *db, const struct schedule_view *view,
 /* ---- Known lengths: db-exact. ---- */
 
 /* What the request still needs when it runs alone: the T' of the paper's equation 7. */
-static int64_t remaining_ps(const struct schedule_view *view, const struct request *r)
+static int64_t remaining_ps(const struct db *db, const struct schedule_view *view,
+                            const struct request *r)
 {
     const struct schedule_service *s = &view->services[r->service];
     int64_t n_done = r->n_tokens - r->n_prompt;
     int64_t n_all = r->n_predicted > 0 ? r->n_predicted : max_i64((int64_t)s->n_output_mean, 1);
     int64_t n_left = max_i64(n_all - n_done, 1), n_lacking = schedule_lacking(r);
+    const struct db_price *price = &db->services[r->service].price;
+    if (n_lacking == 1 && price->is_plain && n_left <= LIMIT_CONTEXT &&
+        r->n_tokens <= LIMIT_CONTEXT) { /* the span's closed form, see predict/perf.c */
+        int64_t first_ps = price->first_ps + price->slope_ps * r->n_tokens;
+        return max_i64(min_i64(n_left * first_ps + price->slope_ps * (n_left * (n_left - 1) / 2),
+                               budget_ps_max),
+                       1);
+    }
     int64_t ps = n_lacking > 1 ? perf_solo_ps(&s->perf, n_lacking, n_left)
                                : perf_decode_span_ps(&s->perf, 1, r->n_tokens, n_left);
     return max_i64(min_i64(ps, budget_ps_max), 1);
 }
 
-int64_t schedule_db_state_begin_by_ns(const struct schedule_view *view, const struct request *r)
+int64_t schedule_db_state_begin_by_ns(const struct db *db, const struct schedule_view *view,
+                                      const struct request *r)
 {
     if (r->deadline_ns <= 0 || r->deadline_ns == TIME_NEVER)
         return INT64_MAX;
-    return r->deadline_ns - remaining_ps(view, r) / 1000;
+    return r->deadline_ns - remaining_ps(db, view, r) / 1000;
 }
 
 /* ---- Levels: mlfq. ---- */
@@ -223,7 +236,7 @@ static bool knows_late(const struct db *db)
 static int64_t late_from_ns(const struct db *db, const struct schedule_view *view,
                             const struct request *r)
 {
-    double ns = db->config.late_factor * (double)(remaining_ps(view, r) / 1000);
+    double ns = db->config.late_factor * (double)(remaining_ps(db, view, r) / 1000);
     return r->arrived_ns + (int64_t)(ns < 1e18 ? ns : 1e18);
 }
 
@@ -251,7 +264,7 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
                     own->seq);
     if (own->has_deadline)
         tree_insert(&service->urgent, db->urgent_nodes, slot,
-                    schedule_db_state_begin_by_ns(view, &view->requests[slot]), own->seq);
+                    schedule_db_state_begin_by_ns(db, view, &view->requests[slot]), own->seq);
     if (knows_late(db) && !own->is_late) {
         int64_t late_ns = late_from_ns(db, view, &view->requests[slot]);
         tree_insert(&service->in_time, db->in_time_nodes, slot, late_ns, own->seq);
@@ -474,7 +487,8 @@ static void charge_all(struct db *db, const struct schedule_view *view,
                        const struct schedule_event *event)
 {
     const struct batch *batch = event->batch;
-    const struct price price = price_of(&view->services[batch->service]);
+    const struct db_price price = price_of(&view->services[batch->service]);
+    db->services[batch->service].price = price;
     bool is_plain = db->variant != DB_MLFQ && !db->config.db_counts_wall && price.slope_ps >= 0 &&
                     price.slope_ps < INT32_MAX;
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -495,7 +509,7 @@ static void charge_all(struct db *db, const struct schedule_view *view,
             charge_item(db, view, event, i, &price);
         }
         if (db->variant == DB_EXACT)
-            own->budget_ps = remaining_ps(view, r);
+            own->budget_ps = remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
         own->served_ns = r->served_ns;
     }
@@ -589,7 +603,7 @@ static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_
     if (db->variant == DB_MLFQ)
         own->level = level_of_prompt(db, view, r);
     else if (db->variant == DB_EXACT)
-        own->budget_ps = remaining_ps(view, r);
+        own->budget_ps = remaining_ps(db, view, r);
     else
         own->budget_ps = schedule_db_state_budget_ps(&view->services[r->service]);
     wait(db, view, slot);
@@ -618,7 +632,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         break;
     case SCHEDULE_PREEMPTED:
         if (db->variant == DB_EXACT) /* its tokens are to be computed again */
-            db->slots[slot].budget_ps = remaining_ps(view, &view->requests[slot]);
+            db->slots[slot].budget_ps = remaining_ps(db, view, &view->requests[slot]);
         leave(db, view, slot);
         wait(db, view, slot);
         break;

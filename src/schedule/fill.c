@@ -47,7 +47,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->batch = NULL;
     fill->room_state = ROOM_UNKNOWN;
     fill->lane = 0;
-    fill->is_patient = fill->counts_decodes = false;
+    fill->is_patient = fill->counts_decodes = fill->names_nobody = false;
     fill->n_units_most = INT64_MAX;
     fill->n_units_kept = 0;
     fill->n_rounds_most = INT32_MAX;
@@ -429,8 +429,10 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
     begin_batch(fill, service);
     fill_parts(fill, service, parts, must);
     bool goes_on = plan->n_batches > 0 || (fill->is_patient && fill->batch->n_items > 0);
-    if (fill->n_blocks_short > 0 && fill->view->n_in_flight == 0 && !goes_on &&
-        schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
+    bool is_short = fill->n_blocks_short > 0 && fill->view->n_in_flight == 0 && !goes_on;
+    if (is_short && fill->names_nobody)
+        return FILLED_PREEMPTS;
+    if (is_short && schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
         return FILLED_PREEMPTS;
     if (fill->batch->n_items == 0) {
         if (plan->n_batches == 0) /* what was tried in vain is free again */

@@ -50,6 +50,7 @@ struct schedule_fill {
     struct schedule_plan *plan;
     uint16_t lane;       /* of the next batch; 0 at first */
     bool is_patient;     /* running requests without blocks are left out as long as others go on */
+    bool names_nobody;   /* FILLED_PREEMPTS without victims: the policy names them */
     bool counts_decodes; /* n_batch_tokens_max is for prompts and decodes together */
     /* Quota: those who start bring the service to n_units_most at most, or leave n_units_kept free
      * (INT64_MAX: no borrowing). */

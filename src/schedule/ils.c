@@ -95,6 +95,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0))
         return;
     fill.is_patient = fill.counts_decodes = ils->is_fastgen;
+    fill.names_nobody = ils->is_fastgen && ils->config.fastgen_flushes_all;
     bool is_short = false;
     for (int32_t i = 0; i < schedule_n_busy(view); i++) {
         int service = schedule_in_turn(view, ils->last, i);

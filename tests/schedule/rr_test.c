@@ -51,9 +51,11 @@ static void a_refused_batch_keeps_its_turn(void **state)
     unsigned char before[1024];
     memcpy(before, memory, sizeof(memory));
     struct batch batch = { .service = 1 };
-    rr->saw(memory, NULL, &(struct schedule_event){ .what = SCHEDULE_REFUSED, .batch = &batch });
+    const struct schedule_service services[2] = { { 0 } };
+    const struct schedule_view view = { .n_services = 2, .n_lanes = 1, .services = services };
+    rr->saw(memory, &view, &(struct schedule_event){ .what = SCHEDULE_REFUSED, .batch = &batch });
     assert_memory_equal(before, memory, rr->state_bytes(&limits));
-    rr->saw(memory, NULL, &(struct schedule_event){ .what = SCHEDULE_STARTED, .batch = &batch });
+    rr->saw(memory, &view, &(struct schedule_event){ .what = SCHEDULE_STARTED, .batch = &batch });
     assert_memory_not_equal(before, memory, rr->state_bytes(&limits));
 }
 

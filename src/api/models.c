@@ -182,6 +182,7 @@ static void print_places(const struct api *api, struct json_out *json,
         key_i64(json, "preempted", report->n_preempted);
         key_i64(json, "swapped", report->n_swapped);
         key_i64(json, "exceeded", report->n_exceeded);
+        key_i64(json, "forced", report->n_forced);
         key_i64(json, "pad_tokens", report->n_pad_tokens);
         key_i64(json, "invalid_tokens", report->n_invalid_tokens);
         json_out_close(json, '}');

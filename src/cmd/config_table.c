@@ -94,7 +94,7 @@ static const struct config_key global_keys[] = {
     { "strict", CONFIG_BOOL, GLOBAL(is_strict), 0, 0, "refuse unknown request fields" },
     { "slo.ttft_ms", CONFIG_COUNT, GLOBAL(ttft_ms), 0, INT32_MAX,
       "target: time to the first token" },
-    { "slo.tpot_ms", CONFIG_COUNT, GLOBAL(tpot_ms), 0, INT32_MAX,
+    { "slo.tpot_ms", CONFIG_COUNT, GLOBAL(tpot_ms), 0, LIMIT_TPOT_MS,
       "target: time per further token" },
     { "slo.e2e_ms", CONFIG_COUNT, GLOBAL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
 };
@@ -112,7 +112,8 @@ static const struct config_key model_keys[] = {
       "of its requests; lower runs first" },
     { "slo.ttft_ms", CONFIG_COUNT, MODEL(ttft_ms), 0, INT32_MAX,
       "target: time to the first token" },
-    { "slo.tpot_ms", CONFIG_COUNT, MODEL(tpot_ms), 0, INT32_MAX, "target: time per further token" },
+    { "slo.tpot_ms", CONFIG_COUNT, MODEL(tpot_ms), 0, LIMIT_TPOT_MS,
+      "target: time per further token" },
     { "slo.e2e_ms", CONFIG_COUNT, MODEL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
     { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
       "bytes of the pool that are always its own" },

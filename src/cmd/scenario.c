@@ -88,7 +88,8 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
             "the bus, and what goes wrong there: latency, late, lost, twice, cut, crash, restart, "
             "... (repeatable); docs/SIMULATOR.md has them all"),
         ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
-        ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, 0, "target of every service"),
+        ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, LIMIT_TPOT_MS * 1e6,
+            "target of every service"),
         ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),
         ROW("slo", "RULE", FLAGS_TEXT, slo_rule, 0, 0,
             "what MET counts, seallm-solo:5; docs/METRICS.md has the others"),
@@ -188,7 +189,7 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("kv-bytes-min", "", FLAGS_BYTES, kv_bytes_min, 0, 0, ""),
         ROW("kv-bytes-max", "", FLAGS_BYTES, kv_bytes_max, 0, 0, ""),
         ROW("ttft", "", FLAGS_DURATION, slo.ttft_ns, 0, 0, ""),
-        ROW("tpot", "", FLAGS_DURATION, slo.tpot_ns, 0, 0, ""),
+        ROW("tpot", "", FLAGS_DURATION, slo.tpot_ns, 0, LIMIT_TPOT_MS * 1e6, ""),
         ROW("e2e", "", FLAGS_DURATION, slo.e2e_ns, 0, 0, ""),
         ROW("floor-ms", "", FLAGS_F64, perf.floor_ms, 0, 1e6, ""),
         ROW("prefill-ms", "", FLAGS_F64, perf.c1_ms, 0, 1e6, ""),

@@ -22,7 +22,7 @@ static double devices_of(const struct sim_case *c)
 
 struct work { /* of all services: what counters say, and records can't */
     double batch_size, static_size, static_early; /* requests of a batch; part of static ones */
-    int64_t n_swapped;
+    int64_t n_swapped, n_forced;
     struct sim_peak peak;
 };
 
@@ -35,6 +35,7 @@ static struct work work_of(const struct sim_case *c)
         n_batches += r->services[s].n_batches;
         n_rows += r->services[s].n_batch_rows;
         work.n_swapped += r->services[s].n_swapped;
+        work.n_forced += r->services[s].n_forced;
     }
     if (n_batches > 0)
         work.batch_size = (double)n_rows / (double)n_batches;
@@ -61,6 +62,11 @@ static void print_work(const struct sim_case *c, struct str *out)
     if (c->report.n_started + c->report.n_stopped > 0)
         str_printf(out, "workers started %lld, stopped %lld; devices %.4g in the mean\n",
                    (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
+    if (work.n_forced + c->report.n_forced > 0)
+        str_printf(out,
+                   "forced: %lld batches for requests that starved, %lld requests sent to engines "
+                   "that will miss a target\n",
+                   (long long)work.n_forced, (long long)c->report.n_forced);
     if (c->report.n_static_batches > 0)
         str_printf(out, "static batches %lld of %.4g requests, %.2f%% came back early\n",
                    (long long)c->report.n_static_batches, work.static_size,
@@ -121,6 +127,10 @@ static void work_json(const struct sim_case *c, struct json_out *json)
     }
     json_out_key(json, "batches");
     json_out_i64(json, c->report.n_rounds);
+    json_out_key(json, "forced_batches");
+    json_out_i64(json, work.n_forced);
+    json_out_key(json, "forced_requests");
+    json_out_i64(json, c->report.n_forced);
     json_out_key(json, "static_batches");
     json_out_i64(json, c->report.n_static_batches);
 }

@@ -18,6 +18,7 @@ enum {
     LIMIT_CHOICES = 128,     /* n of a completion */
     LIMIT_PROMPTS = 128,     /* prompts of one completion call */
     LIMIT_CONTEXT = 1 << 20, /* positions that a model may claim */
+    LIMIT_TPOT_MS = 3600000, /* target per token: times LIMIT_CONTEXT it fits into nanoseconds */
     LIMIT_LAYERS = 512,
     LIMIT_HEADS = 1024,
     LIMIT_VOCABULARY = 1 << 20,

@@ -26,6 +26,7 @@ struct service_report {
     int64_t n_batches, n_batch_rows;          /* rounds computed, and requests in them */
     int64_t n_static_early; /* of them: all members ended before their leases (SCLS, Fig. 14b) */
     int64_t n_exceeded;     /* requests that generated more than was predicted */
+    int64_t n_forced;       /* batches that went before all others for one that starved */
     int64_t n_arrived;      /* requests taken since the engine started */
     int64_t solo_ns;        /* mean solo execution time of a request (L-hat) */
     int64_t remaining_ns;   /* predicted work of all its requests here */

@@ -135,7 +135,7 @@ static void open_services(struct engine *e)
         e->queues[i].last = SCHEDULE_NONE;
         e->services[i].first_waiting = SCHEDULE_NONE;
         e->services[i].running = e->running + i * n_requests;
-        e->services[i].tpot_ns = e->specs[i].slo.tpot_ns;
+        e->services[i].tpot_ns = min_i64(e->specs[i].slo.tpot_ns, LIMIT_TPOT_MS * TIME_NS_PER_MS);
         e->services[i].kv_bytes_per_token =
             e->options.kv_unit_bytes /
             ((int64_t)e->options.layouts[i].blocks_per_unit * e->options.layouts[i].block_tokens);

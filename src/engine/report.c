@@ -38,6 +38,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .n_static_seats = e->stats[service].n_static_seats,
         .n_static_early = e->stats[service].n_static_early,
         .n_exceeded = e->stats[service].n_exceeded,
+        .n_forced = e->stats[service].n_forced,
         .n_arrived = e->stats[service].n_arrived,
         .solo_ns = shown->solo_ns,
         .remaining_ns = engine_stats_remaining_ns(e, service),

@@ -68,7 +68,7 @@ struct engine_queue { /* the waiting requests of one service; the list's head is
 };
 
 struct engine_stats { /* of one service */
-    int64_t n_arrived, n_finished, n_preempted, n_exceeded;
+    int64_t n_arrived, n_finished, n_preempted, n_exceeded, n_forced;
     int64_t n_pad_tokens, n_invalid_tokens, n_swapped;
     int64_t n_batches, n_batch_rows, n_static_batches, n_static_seats, n_static_early;
     double solo_ns, solo_variance, n_prompt, n_output;

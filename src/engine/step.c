@@ -363,6 +363,7 @@ static void plan(struct engine *e)
         p->n_rounds = 1;
         p->until = 0;
         p->until_ns = TIME_NEVER;
+        p->is_forced = false;
         if (e->options.has_prefix_cache)
             match_front(e);
         e->view.swap_bytes_free = kv_host_free_bytes(e->kv);
@@ -377,6 +378,8 @@ static void plan(struct engine *e)
             continue; /* perhaps nobody has to go */
         int n_begun = p->n_preempts > 0 ? engine_swap_out(e, p) : 0;
         n_begun += begin(e, p, &n_refused);
+        if (n_begun > 0 && p->is_forced && p->n_batches > 0)
+            e->stats[p->batches[0].service].n_forced++;
         if (n_begun > 0)
             return;
         if (p->n_preempts > 0)

@@ -48,6 +48,8 @@ static const struct field service_fields[] = {
       "counter", offsetof(struct service_report, n_invalid_tokens), INT64, 0 },
     { "shoal_exceeded_total", "Requests that generated more than was predicted.", "counter",
       offsetof(struct service_report, n_exceeded), INT64, 0 },
+    { "shoal_forced_total", "Batches that went before all others for a request that starved.",
+      "counter", offsetof(struct service_report, n_forced), INT64, 0 },
     { "shoal_weights_bytes", "Weights in memory.", "gauge",
       offsetof(struct service_report, weights_bytes), INT64, 0 },
     { "shoal_activation_bytes", "Reserved for activations.", "gauge",

@@ -131,6 +131,12 @@ static int32_t doubled(int32_t n, int32_t n_new)
     return max_i32(n - n_new, 1);
 }
 
+/* A key of microseconds, or of what weights make of them: cut where it would not fit. */
+static int64_t key_of(double key)
+{
+    return key > 4e18 ? (int64_t)4e18 : key < -4e18 ? -(int64_t)4e18 : (int64_t)key;
+}
+
 static struct route_item item_of(const struct round *round, uint32_t slot)
 {
     const struct pool *pool = round->pool;
@@ -153,11 +159,11 @@ static struct route_item item_of(const struct round *round, uint32_t slot)
         item.key = item.n_input;
         break;
     case KEY_SLO_LENGTH:
-        item.key = (int64_t)(1e6 * (pool->config.slo_weight * slo_s +
-                                    pool->config.length_weight * item.n_output));
+        item.key = key_of(
+            1e6 * (pool->config.slo_weight * slo_s + pool->config.length_weight * item.n_output));
         break;
     case KEY_SLO:
-        item.key = (int64_t)(1e6 * slo_s);
+        item.key = key_of(1e6 * slo_s);
         break;
     case KEY_LENGTH:
         item.key = item.n_output;

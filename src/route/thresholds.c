@@ -27,7 +27,7 @@ static const struct settings_row rows[] = {
     ROW(headroom, NUMBER, 0, 0.99),
     ROW(force_fraction, NUMBER, 0, 1),
     ROW(ttft_ns, MILLISECONDS, 0.001, 1e9),
-    ROW(tpot_ns, MILLISECONDS, 0.001, 1e9),
+    ROW(tpot_ns, MILLISECONDS, 0.001, LIMIT_TPOT_MS),
     ROW(has_rebalance, FLAG, 0, 1),
     ROW(is_autoscaled, FLAG, 0, 1),
     WORD(phase, phase_words),

@@ -2,6 +2,7 @@
 #include "route/worker.h"
 
 #include "base/num.h"
+#include "base/time.h"
 #include "route/sent.h"
 
 enum { PS_PER_NS = 1000 };
@@ -26,7 +27,7 @@ int64_t route_worker_ttft_ns(const struct route_fit *fit, int service)
 static int64_t tpot_ns(const struct route_fit *fit, int service)
 {
     int64_t ns = fit->view->services[service].slo.tpot_ns;
-    return ns > 0 ? ns : fit->config->tpot_ns;
+    return min_i64(ns > 0 ? ns : fit->config->tpot_ns, LIMIT_TPOT_MS * TIME_NS_PER_MS);
 }
 
 /* ---- What a request adds. ---- */

@@ -183,6 +183,7 @@ enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const
         if (starved != SCHEDULE_NONE)
             filled = serve_starved(fill, db, starved, parts);
     }
+    fill->plan->is_forced = filled == FILLED_BATCH;
     return filled;
 }
 

@@ -99,7 +99,7 @@ struct db {
     uint32_t n_batches; /* that ended */
     uint64_t seq;
     int64_t next_share_ns, next_late_ns;
-    int64_t n_steps; /* mlfq: batches since requests that idle were last looked for */
+    int64_t n_steps;             /* mlfq: batches since requests that idle were last looked for */
     struct db_service *services; /* into this same block, as all that follow */
     struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;

@@ -39,6 +39,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     plan->n_rounds = 1;
     plan->until = 0;
     plan->until_ns = TIME_NEVER;
+    plan->is_forced = false;
     fill->view = view;
     fill->config = config;
     fill->order = order;
@@ -369,6 +370,18 @@ static void begin_batch(struct schedule_fill *fill, int service)
     fill->n_prompts = fill->n_new = 0;
     fill->n_blocks_short = 0;
     fill->nobody_catches_up = false;
+    fill->before =
+        (struct schedule_fill_before){ fill->budget.services[service], fill->budget.n_units_free,
+                                       fill->budget.n_units_cached, fill->budget.n_units_owed };
+}
+
+/* What the batch took is free again. */
+static void give_back(struct schedule_fill *fill, int service)
+{
+    fill->budget.services[service] = fill->before.service;
+    fill->budget.n_units_free = fill->before.n_units_free;
+    fill->budget.n_units_cached = fill->before.n_units_cached;
+    fill->budget.n_units_owed = fill->before.n_units_owed;
 }
 
 /* When nobody waits and nobody catches up, the decodes are all that there is: found in one pass.
@@ -377,19 +390,12 @@ static bool fill_only_decodes(struct schedule_fill *fill, int service, unsigned 
                               uint32_t must)
 {
     const struct schedule_service *s = &fill->view->services[service];
-    struct kv_budget *budget = &fill->budget;
-    struct kv_budget_service before = budget->services[service];
-    int64_t n_free = budget->n_units_free, n_cached = budget->n_units_cached;
-    int64_t n_owed = budget->n_units_owed;
     if ((parts & FILL_DECODES) == 0 || must != SCHEDULE_NONE ||
         ((parts & FILL_WAITING) != 0 && s->n_waiting > 0))
         return false;
     if (fill_decodes(fill, service, must, 0))
         return true;
-    budget->services[service] = before;
-    budget->n_units_free = n_free;
-    budget->n_units_cached = n_cached;
-    budget->n_units_owed = n_owed;
+    give_back(fill, service);
     fill->batch->n_items = fill->batch->n_steady = 0;
     fill->n_blocks_short = 0;
     return false;
@@ -435,8 +441,8 @@ enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service
     if (is_short && schedule_fill_preempt(fill, service, fill->n_blocks_short, must, NULL))
         return FILLED_PREEMPTS;
     if (fill->batch->n_items == 0) {
-        if (plan->n_batches == 0) /* what was tried in vain is free again */
-            copy_budget(&fill->budget, fill->view);
+        if (plan->n_batches == 0)
+            give_back(fill, service);
         return FILLED_NOTHING;
     }
     plan->n_batches++;

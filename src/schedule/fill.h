@@ -60,6 +60,10 @@ struct schedule_fill {
     struct kv_budget budget; /* less what the batches take */
     struct kv_budget room;   /* what requests that start may take */
     enum { ROOM_UNKNOWN, ROOM_KNOWN, ROOM_NONE } room_state;
+    struct schedule_fill_before { /* the budget before the batch: of its service, and of all */
+        struct kv_budget_service service;
+        int64_t n_units_free, n_units_cached, n_units_owed;
+    } before;
     struct batch *batch;
     int32_t n_prompts;      /* items of the batch that catch up */
     int32_t n_new;          /* their tokens */

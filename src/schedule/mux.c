@@ -107,32 +107,56 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
 
 /* ---- The plan. ---- */
 
-/* mux-fcfs: the service not asked yet whose request is the earliest; -1 = none. */
-static int earliest(const struct mux *mux, const struct schedule_view *view, bool prompts,
-                    uint64_t asked)
+/* The services that are to be asked, each with its request of mux-fcfs. */
+struct asked {
+    int n;
+    struct asked_service {
+        int16_t priority;
+        int64_t arrived_ns;
+        uint64_t id;
+        int service;
+    } services[LIMIT_SERVICES];
+};
+
+static void list_services(const struct mux *mux, const struct schedule_view *view, bool prompts,
+                          struct asked *asked)
 {
-    uint32_t best = SCHEDULE_NONE;
-    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+    asked->n = 0;
+    for (int32_t k = 0; k < schedule_n_busy(view) && mux->variant == MUX_FCFS; k++) {
         int i = schedule_busy(view, k);
         uint32_t slot = prompts ? view->services[i].first_waiting : mux->oldest[i];
-        if ((asked >> i & 1) != 0 || slot == SCHEDULE_NONE || !view->services[i].is_open)
+        if (slot == SCHEDULE_NONE || !view->services[i].is_open)
             continue;
-        if (best == SCHEDULE_NONE || schedule_fcfs_is_before(NULL, view, slot, best))
-            best = slot;
+        const struct request *r = &view->requests[slot];
+        asked->services[asked->n++] =
+            (struct asked_service){ r->priority, r->arrived_ns, r->id, i };
     }
-    return best == SCHEDULE_NONE ? -1 : view->requests[best].service;
 }
 
-static int next_service(const struct mux *mux, const struct schedule_view *view, bool prompts,
-                        int i, uint64_t *asked)
+/* As schedule_fcfs_is_before. */
+static bool is_earlier(const struct asked_service *a, const struct asked_service *b)
 {
-    int service;
-    if (mux->variant == MUX_FCFS) {
-        service = earliest(mux, view, prompts, *asked);
-        *asked |= service >= 0 ? UINT64_C(1) << service : 0;
-        return service;
-    }
-    return schedule_in_turn(view, prompts ? mux->last_prefill : mux->last_decode, i);
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
+    return a->arrived_ns < b->arrived_ns || (a->arrived_ns == b->arrived_ns && a->id < b->id);
+}
+
+/* The i-th service to ask: in turn, or the one not asked yet whose request is the earliest; -1 =
+ * none. */
+static int next_service(const struct mux *mux, const struct schedule_view *view, bool prompts,
+                        int i, struct asked *asked)
+{
+    if (mux->variant != MUX_FCFS)
+        return schedule_in_turn(view, prompts ? mux->last_prefill : mux->last_decode, i);
+    if (asked->n == 0)
+        return -1;
+    int first = 0;
+    for (int k = 1; k < asked->n; k++)
+        if (is_earlier(&asked->services[k], &asked->services[first]))
+            first = k;
+    int service = asked->services[first].service;
+    asked->services[first] = asked->services[--asked->n];
+    return service;
 }
 
 static enum schedule_filled launch(struct schedule_fill *fill, const struct mux *mux, int service,
@@ -173,7 +197,8 @@ static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struc
 {
     const struct schedule_view *view = fill->view;
     int32_t lane = find_lane(fill->plan, view, true, is_alone);
-    uint64_t asked = 0;
+    struct asked asked;
+    list_services(mux, view, true, &asked);
     for (int i = 0; i < schedule_n_busy(view) && lane >= 0; i++) {
         int service = next_service(mux, view, true, i, &asked);
         if (service < 0)
@@ -193,7 +218,8 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
                                          bool is_alone)
 {
     const struct schedule_view *view = fill->view;
-    uint64_t asked = 0;
+    struct asked asked;
+    list_services(mux, view, false, &asked);
     for (int i = 0; i < schedule_n_busy(view); i++) {
         int32_t lane = find_lane(fill->plan, view, false, is_alone);
         int service = lane < 0 ? -1 : next_service(mux, view, false, i, &asked);

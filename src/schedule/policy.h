@@ -78,6 +78,7 @@ struct schedule_plan { /* arrays lie in the step's scratch, sized LIMIT_BATCHES,
     int32_t n_rounds; /* 1 = ask at every step */
     unsigned until;   /* what ends a hold early */
     int64_t until_ns;
+    bool is_forced;     /* its first batch is there for a request that starved: counted */
     int32_t n_preempts; /* none of them in flight; a plan of preempts only is asked again at once */
     uint32_t *preempts; /* (LIMIT_BATCH_ITEMS) */
     bool *swaps; /* (LIMIT_BATCH_ITEMS) per preempt: its blocks go to the host pool; else they are

@@ -237,7 +237,7 @@ int64_t schedule_quota_most(const struct schedule_quota *quota, const struct sch
 {
     uint32_t n_running = 0;
     bool may_borrow = true;
-    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+    for (int32_t k = 0; k < schedule_n_busy(view) && (may_borrow || n_running == 0); k++) {
         int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         n_running += s->n_running;

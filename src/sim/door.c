@@ -169,6 +169,7 @@ static void send_choice(struct sim *sim, const struct route_choice *choice)
     if (sim->options->has_soft_deadlines)
         request.deadline_ns = TIME_NEVER;
     sim->clients[choice->slot].engine = choice->engine;
+    sim->report->n_forced += choice->is_forced;
     sim->door.engines[choice->engine].n_sent++;
     CHECK(engine_submit(e->engine, &request, body_of(sim, choice->slot, &request), sim->clock_ns));
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);

@@ -190,6 +190,7 @@ void sim_engines_count(struct sim *sim, int32_t index)
         report->n_static_seats += from->n_static_seats;
         report->n_static_early += from->n_static_early;
         report->services[s].n_swapped += from->n_swapped;
+        report->services[s].n_forced += from->n_forced;
         report->services[s].n_batches += from->n_batches;
         report->services[s].n_batch_rows += from->n_batch_rows;
     }

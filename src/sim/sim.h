@@ -92,9 +92,9 @@ struct sim_service_report {
     int64_t n_requests, n_ended[SERVICE_WHY_N];
     int64_t n_prompt_tokens, n_tokens, n_preempted;
     int64_t n_swapped; /* of them those that went to the host pool and were not computed again */
-    int64_t n_batches, n_batch_rows;      /* as in core/report.h */
-    int64_t n_met;                        /* end to end within 5 times its own solo time */
-    double e2e_s, ttft_s, solo_s, tpot_s; /* sums over those that ended by themselves */
+    int64_t n_batches, n_batch_rows, n_forced; /* as in core/report.h */
+    int64_t n_met;                             /* end to end within 5 times its own solo time */
+    double e2e_s, ttft_s, solo_s, tpot_s;      /* sums over those that ended by themselves */
     struct hist e2e_ns, ttft_ns;
     struct length_calibration lengths; /* of the predictor's first words */
 };
@@ -106,6 +106,8 @@ struct sim_report {
     int64_t n_held_max;           /* at the door */
     int64_t device_ns;            /* that engines were there, by device */
     int64_t n_started, n_stopped; /* workers of scaled pools */
+    /* Requests sent by the router although it expects a target to be missed. */
+    int64_t n_forced;
     int64_t n_static_batches, n_static_seats, n_static_early; /* as in core/report.h */
     uint64_t hash; /* of every request's record: why, first token, end, tokens */
     int32_t n_services;

@@ -7,6 +7,7 @@
  * is in flight, it names victims instead, in the policy's order, and the plan holds only those. */
 #pragma once
 #include "schedule/booked.h"
+#include "schedule/busy.h"
 
 typedef bool (*schedule_may_go)(const void *state, const struct schedule_view *view, uint32_t slot);
 

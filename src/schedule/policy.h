@@ -54,7 +54,7 @@ struct schedule_view {
     int64_t swap_bytes_per_s;          /* between device and host */
     const struct schedule_service *services;
     /* (n_busy) the services that have requests, ascending: a plan looks at no others, so that it
-     * costs nothing to have many. NULL: not known, see schedule_busy. */
+     * costs nothing to have many. NULL: not known, see busy.h. */
     const uint16_t *busy;
     int32_t n_busy;
     const struct request
@@ -142,23 +142,6 @@ const struct schedule_policy *const *schedule_all(int *n);
  * policy lets happen only when no request holds blocks as running (the engine then gives back what
  * waiting requests hold, or fails what can never fit). */
 const char *schedule_check(const struct schedule_view *view, const struct schedule_plan *plan);
-/* How many services a plan has to look at, and the i-th of them. */
-static inline int32_t schedule_n_busy(const struct schedule_view *view)
-{
-    return view->busy != NULL ? view->n_busy : view->n_services;
-}
-static inline int schedule_busy(const struct schedule_view *view, int32_t i)
-{
-    return view->busy != NULL ? view->busy[i] : i;
-}
-/* The i-th in turn after this service, i from 0 to schedule_n_busy - 1. */
-static inline int schedule_in_turn(const struct schedule_view *view, int32_t last, int32_t i)
-{
-    int32_t n = schedule_n_busy(view), first = 0;
-    while (first < n && schedule_busy(view, first) <= last)
-        first++;
-    return schedule_busy(view, (first + i) % n);
-}
 /* May a batch start on this lane now? */
 static inline bool schedule_lane_is_free(const struct schedule_view *view, int32_t lane)
 {

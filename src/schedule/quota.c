@@ -1,6 +1,7 @@
 /* Quotas of the KV pool and how they adapt. See quota.h. */
 #include "schedule/quota.h"
 #include "base/time.h"
+#include "schedule/busy.h"
 
 enum { SAMPLES = 16 }; /* of usage, a period */
 

@@ -86,6 +86,10 @@ static void start(struct world *w, const struct schedule_policy *policy, uint32_
     s->n_units += n_units;
     s->n_blocks_free += n_units * 2 - w->n_table_blocks[slot];
     w->kv.n_units_open += n_units;
+    const int32_t none = 0; /* the batch is over: what it was is drawn already */
+    event.what = SCHEDULE_DONE;
+    event.n_new = event.n_computed = &none;
+    policy->saw(w->state, &w->view, &event);
 }
 
 static void draw(struct world *w, const struct schedule_policy *policy, const struct canvas *canvas)

@@ -55,15 +55,16 @@ def columns_of_ps(server):
     return {title: sum(float(row[title]) for row in rows) for title in COLUMNS}
 
 
-def ps_agrees(server):
-    """Once nothing moves, ps and /metrics count the same (reports lag a little)."""
+def ps_agrees(server, **least):
+    """Once nothing moves, ps and /metrics count the same, and at least what is asked (reports lag a little)."""
     def shown():
         columns = columns_of_ps(server)
-        return columns if all(columns[title] == counted(server, name) for title, name in COLUMNS.items()) else None
+        is_there = all(columns[title] >= n for title, n in least.items())
+        return columns if is_there and all(columns[title] == counted(server, name) for title, name in COLUMNS.items()) else None
     return until(shown)
 
 
-def serve(shoal, models, *choice, n=32):
+def serve(shoal, models, *choice, n=32, **least):
     """A burst under these options: the answers are right; what was counted."""
     if not ALONE:
         with Shoal(shoal, "--preset", "fcfs", *SMALL, models=paths(models)) as server:
@@ -74,7 +75,7 @@ def serve(shoal, models, *choice, n=32):
         for i, ask in enumerate(asks):
             assert ask.result() == ALONE[i], (choice, i)
         until(server.is_clear)
-        return ps_agrees(server)
+        return ps_agrees(server, **least)
 
 
 def presets_of(shoal):
@@ -87,19 +88,17 @@ def presets_of(shoal):
 @test
 def presets_answer_alike(shoal, models):
     for preset in presets_of(shoal):
-        seen = serve(shoal, models, "--preset", preset)
+        pads = preset in ("scls", "uellm")
+        seen = serve(shoal, models, "--preset", preset, **({"PADS": 1, "INVALID": 1} if pads else {}))
         print(f"# {preset}: {seen}")
-        if preset in ("scls", "uellm"):
-            assert seen["PADS"] > 0 and seen["INVALID"] > 0, (preset, seen)
-        else:
+        if not pads:
             assert seen["PADS"] == seen["INVALID"] == 0, (preset, seen)
 
 
 @test
 def presets_slices_pad(shoal, models):
     """Short slices: requests come home many times, and every slice is padded again."""
-    seen = serve(shoal, models, "--preset", "scls", "--router-thresholds", "n_slice=6", "--router-thresholds", "interval_ns_min=20")
-    assert seen["PADS"] > 0 and seen["INVALID"] > 0, seen
+    serve(shoal, models, "--preset", "scls", "--router-thresholds", "n_slice=6", "--router-thresholds", "interval_ns_min=20", PADS=1, INVALID=1)
 
 
 @test
@@ -114,8 +113,7 @@ def presets_outrun_predictions(shoal, models):
             for ask in asks:
                 ask.result()
             until(server.is_clear)
-            seen = ps_agrees(server)
-            assert seen["EXCEED"] >= 8, (preset, seen)
+            ps_agrees(server, EXCEED=8)
             # The same in the book of predictions: none of the eight was covered.
             ratios = [line for line in server.get("/metrics")[2].splitlines() if line.startswith("shoal_length_ratio_")]
             above = sum(float(line.rsplit(" ", 1)[1]) * (1 if "_count{" in line else -1)
@@ -142,9 +140,8 @@ def presets_preempt_in_a_tight_pool(shoal, models):
             for i, ask in enumerate(asks):
                 assert ask.result() == alone[i], (more, i)
             until(server.is_clear)
-            seen = ps_agrees(server)
+            seen = ps_agrees(server, PREEMPT=1)
             print(f"# {more}: {seen}")
-            assert seen["PREEMPT"] > 0, (more, seen)
             assert more or seen["SWAP"] == 0, seen
 
 

@@ -40,16 +40,11 @@ static void saw_done(struct schedule_booked *booked, const struct schedule_view 
 void schedule_booked_saw(struct schedule_booked *booked, const struct schedule_view *view,
                          const struct schedule_config *config, const struct schedule_event *event)
 {
-    const struct batch *batch = event->batch;
-    if (view->services[0].steady != NULL)
-        return; /* counted at once, when they are asked for */
+    if (view->services[0].steady != NULL || view->n_lanes > 1)
+        return; /* counted when they are asked for */
     switch (event->what) {
-    case SCHEDULE_STARTED: /* with one lane nobody plans before it is done */
-        for (int32_t i = 0; i < batch->n_items && view->n_lanes > 1; i++)
-            set(booked, batch->service, batch->items[i].slot, 0);
-        break;
-    case SCHEDULE_DONE:
-        saw_done(booked, view, config, batch);
+    case SCHEDULE_DONE: /* and not when it starts: nobody plans before it is done */
+        saw_done(booked, view, config, event->batch);
         break;
     case SCHEDULE_PREEMPTED:
     case SCHEDULE_GONE:

@@ -14,7 +14,7 @@ size_t schedule_booked_bytes(const struct schedule_limits *limits); /* of by_slo
 void schedule_booked_open(struct schedule_booked *booked, const struct schedule_limits *limits,
                           void *by_slot);
 /* To be called with every event. Where the engine keeps steady requests together nothing is kept:
- * the count is closed. */
+ * the count is closed. Nor with several lanes: batches are in flight while others are planned. */
 void schedule_booked_saw(struct schedule_booked *booked, const struct schedule_view *view,
                          const struct schedule_config *config, const struct schedule_event *event);
 /* The same number of one service, counted. */

@@ -242,11 +242,6 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
     const struct schedule_service *s = &view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_blocks = 0;
-    if (order->booked != NULL && s->steady == NULL && view->n_lanes == 1) {
-        n_blocks = order->booked->n_blocks[service];
-        VERIFY(n_blocks == schedule_booked_count(view, fill->config, service));
-        return n_blocks;
-    }
     if (order->books == NULL)
         return schedule_booked_count(view, fill->config, service);
     schedule_settle(view, service);

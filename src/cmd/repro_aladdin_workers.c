@@ -160,17 +160,23 @@ static void say_differences(struct repro *repro)
                          "in the vLLM of 2023; holds: at least half of the paper's points");
 }
 
+static enum status two_settings(struct repro *repro, const struct setting settings[2],
+                                struct fault *fault)
+{
+    enum status status = four_gpus(repro, &settings[0], fault);
+    if (status == STATUS_OK)
+        status = four_gpus(repro, &settings[1], fault);
+    say_differences(repro);
+    return status;
+}
+
 enum status repro_aladdin_fig9(struct repro *repro, struct fault *fault)
 {
     static const struct setting settings[] = {
         { "70B, four A100", "llama-2-70b", "a100-pcie", 1600, 75, 2, { 1, 2, 3, 4 } },
         { "13B, four A100", "llama-2-13b", "a100-pcie", 600, 30, 1, { 4, 6, 8, 12 } },
     };
-    enum status status = four_gpus(repro, &settings[0], fault);
-    if (status == STATUS_OK)
-        status = four_gpus(repro, &settings[1], fault);
-    say_differences(repro);
-    return status;
+    return two_settings(repro, settings, fault);
 }
 
 enum status repro_aladdin_fig10(struct repro *repro, struct fault *fault)
@@ -179,11 +185,7 @@ enum status repro_aladdin_fig10(struct repro *repro, struct fault *fault)
         { "7B, four V100", "llama-2-7b", "v100", 800, 30, 1, { 2, 4, 6, 8 } },
         { "13B, four V100", "llama-2-13b", "v100", 800, 50, 2, { 1, 2, 3, 4 } },
     };
-    enum status status = four_gpus(repro, &settings[0], fault);
-    if (status == STATUS_OK)
-        status = four_gpus(repro, &settings[1], fault);
-    say_differences(repro);
-    return status;
+    return two_settings(repro, settings, fault);
 }
 
 /* ---- Figures 11 and 12: GPUs needed. ---- */

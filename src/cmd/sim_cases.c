@@ -248,6 +248,7 @@ bool sim_cases_run(const struct scenario *scenario, struct sim_case *cases, size
 {
     struct crew crew = { .scenario = scenario, .cases = cases, .n = n };
     struct thread *threads[THREADS_MAX];
+    base_verify |= scenario->checks;
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t n_threads = scenario->n_threads > 0 ? scenario->n_threads : max_i64(n_cores, 1);
     n_threads = min_i64(min_i64(n_threads, THREADS_MAX), (int64_t)n);

@@ -64,6 +64,12 @@ def sim_is_the_same_on_any_number_of_threads(shoal, models):
 
 
 @test
+def sim_checks_every_plan_when_asked(shoal, models):
+    args = ["--workload", "sea16", "--requests", "600", "--compare", "default,seallm,muxserve,aladdin,scls,uellm,mlfq,adbs"]
+    assert sim(shoal, *args) == sim(shoal, *args, "--checks"), "checks change nothing and find nothing"
+
+
+@test
 def sim_compares_predictors(shoal, models):
     """The regret of a predictor: the same policy and seeds, another predictor."""
     static = ["--workload", "once:n=60,lengths=alpaca", "--engines", "1", "--seeds", "3"]

@@ -113,7 +113,7 @@ static int run_rows(struct scenario *s, struct flags_row *rows)
         ROW("target", "X", FLAGS_F64, target, 0, 1, "fraction that has to meet the SLO: 0.9"),
         ROW("threads", "N", FLAGS_I64, n_threads, 1, 256, "runs at once: all cores"),
         ROW("each-step", NULL, FLAGS_SWITCH, each_step, 0, 0, "plan every step: no holds"),
-        ROW("checks", NULL, FLAGS_SWITCH, checks, 0, 0, "check every plan before it runs and every engine after every step"),
+        ROW("checks", NULL, FLAGS_SWITCH, checks, 0, 0, "check every plan and engine, each step"),
         ROW("soft-deadlines", NULL, FLAGS_SWITCH, has_soft_deadlines, 0, 0,
             "late requests go on: only routers look at deadlines"),
         ROW("interval", "T", FLAGS_DURATION, interval_ns, 0, 0, "of the series: a hundredth"),

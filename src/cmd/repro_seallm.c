@@ -167,16 +167,22 @@ static void judge(struct repro *repro, const struct sweep *sweep, struct duel du
 }
 
 /* A line of figures along the axis. */
+struct shown {
+    repro_figure *figure;
+    double scale;
+    const char *name;
+};
 static void show(struct repro *repro, const struct sweep *sweep, const struct system *const *all,
-                 size_t n_all, repro_figure *figure, double scale, const char *paper)
+                 size_t n_all, struct shown shown)
 {
     for (size_t s = 0; s < n_all; s++) {
         char text[160];
         int n = 0;
         for (int i = 0; i < sweep->n; i++)
             n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%g: %.3g", i > 0 ? ", " : "",
-                          sweep->at[i], scale * mean_at(repro, sweep, all[s], i, figure));
-        repro_note(repro, all[s]->key, paper, "%s", text);
+                          sweep->at[i],
+                          shown.scale * mean_at(repro, sweep, all[s], i, shown.figure));
+        repro_note(repro, all[s]->key, shown.name, "%s", text);
     }
 }
 
@@ -288,8 +294,9 @@ static enum status fig6(struct repro *repro, struct fault *fault)
     enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, &sweep, all, COUNT_OF(all), repro_nl, 1, "normalized latency");
-    show(repro, &sweep, all, COUNT_OF(all), repro_attained, 100, "% within 5 times solo");
+    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ repro_nl, 1, "normalized latency" });
+    show(repro, &sweep, all, COUNT_OF(all),
+         (struct shown){ repro_attained, 100, "% within 5 times solo" });
     static const char *const nl[] = { "up to 10.38x lower", "up to 9.52x lower",
                                       "up to 13.60x lower" };
     static const char *const tail[] = { "up to 12.13x lower", "up to 5.80x lower",
@@ -344,8 +351,8 @@ static enum status fig7(struct repro *repro, struct fault *fault)
     enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, &sweep, all, COUNT_OF(all), ttft, 1000, "mean TTFT, ms");
-    show(repro, &sweep, all, COUNT_OF(all), tpot, 1000, "mean TPOT, ms");
+    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ ttft, 1000, "mean TTFT, ms" });
+    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ tpot, 1000, "mean TPOT, ms" });
     judge(repro, &sweep, (struct duel){ &sea, &vllm, ttft, false }, "TTFT, SeaLLM : vLLM", "lower");
     judge(repro, &sweep, (struct duel){ &sea, &alpa, ttft, false }, "TTFT, SeaLLM : AlpaServe",
           "lower");
@@ -397,8 +404,9 @@ static enum status fig8(struct repro *repro, struct fault *fault)
     enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, &sweep, all, COUNT_OF(all), repro_nl, 1, "normalized latency");
-    show(repro, &sweep, all, COUNT_OF(all), repro_attained, 100, "% within 5 times solo");
+    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ repro_nl, 1, "normalized latency" });
+    show(repro, &sweep, all, COUNT_OF(all),
+         (struct shown){ repro_attained, 100, "% within 5 times solo" });
     judge(repro, &sweep, (struct duel){ &sea, &fcfs, repro_nl, false }, "NL, SeaLLM : -F",
           "up to 4.17x lower");
     judge(repro, &sweep, (struct duel){ &sea, &mlfq, repro_nl, false }, "NL, SeaLLM : -M",
@@ -469,7 +477,7 @@ static enum status best_along(struct repro *repro, const struct sweep *sweep, st
     enum status status = simulate_all(repro, sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, sweep, all, COUNT_OF(all), repro_nl, 1, "normalized latency");
+    show(repro, sweep, all, COUNT_OF(all), (struct shown){ repro_nl, 1, "normalized latency" });
     static const char *const words[] = { "", "NL, SeaLLM : vLLM", "NL, SeaLLM : AlpaServe",
                                          "NL, SeaLLM : MuxServe",
                                          "NL, SeaLLM : MuxServe, no lanes" };

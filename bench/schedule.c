@@ -72,6 +72,7 @@ struct times {
  * place for a pointer. */
 static struct bench *b;
 static volatile unsigned char *cold;
+static bool is_singly; /* records of requests that only decode are kept one by one, as in serve */
 
 /* ---- Between the engine and its policy, its queues: what is timed. ---- */
 
@@ -230,6 +231,13 @@ static int64_t exec_next_ns(void *self)
     return next;
 }
 
+static bool see_plan(void *self, const struct schedule_plan *plan)
+{
+    (void)self;
+    (void)plan;
+    return true;
+}
+
 /* ---- The load. ---- */
 
 static bool emit(void *self, const struct service_event *event, const void *payload)
@@ -311,6 +319,7 @@ static void open_engine(const struct schedule_policy *timed, const struct schedu
         .config = config,
         .exec = { b, exec_attach, exec_begin, exec_cut, exec_poll, exec_wait_fd, exec_next_ns },
         .says_little = true,
+        .planned = is_singly ? see_plan : NULL,
         .emit = emit,
         .emit_self = b,
     };
@@ -455,10 +464,10 @@ int main(int argc, char **argv)
     int n, n_settings = 0;
     const struct schedule_policy *const *all = schedule_all(&n);
     struct setting settings[64];
-    if (argc > 1 && strcmp(argv[1], "--cold") == 0) {
-        cold = mem_take(COLD_BYTES);
-        argc--;
-        argv++;
+    for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
+        if (strcmp(argv[1], "--cold") == 0)
+            cold = mem_take(COLD_BYTES);
+        is_singly |= strcmp(argv[1], "--singly") == 0;
     }
     for (int i = 0; i < n && n_settings < (int)COUNT_OF(settings) - 1; i++) {
         if (argc > 1 && strcmp(argv[1], all[i]->name) != 0)

@@ -356,8 +356,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .is_before = is_before,
                                     .nth_last = nth_last,
                                     .find_who_may = find_who_may,
-                                    .spares_service = true,
-                                    .booked = &db->booked };
+                                    .spares_service = true };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);
     if (db->variant == DB_VALUE) {
@@ -367,10 +366,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0))
         return;
     bool has_leases = db->variant == DB_SHARE && db->config.has_leases;
-    if (has_leases) {
+    if (has_leases)
         order.books = books;
-        order.booked = NULL;
-    }
     if (has_leases && schedule_lease_yield(&db->leases, &fill, is_not_fresh))
         return;
     unsigned parts = FILL_ALL;

@@ -108,7 +108,6 @@ struct db {
     struct schedule_lease *by_slot; /* (n_requests_max) */
     struct schedule_leases leases;
     struct schedule_quota quota;
-    struct schedule_booked booked;
     struct db_flights flights;
 };
 #define DB_KEY_BUDGET_MAX ((INT64_C(1) << 47) - 1) /* ns: 39 hours */

@@ -24,7 +24,7 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
            aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
            4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
-           schedule_booked_bytes(limits) + aligned(n * sizeof(int64_t)) + 64;
+           aligned(n * sizeof(int64_t)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -54,8 +54,6 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     at += aligned(n * sizeof(*db->in_time_nodes));
     db->by_slot = (void *)at;
     at += aligned(n * sizeof(struct schedule_lease));
-    schedule_booked_open(&db->booked, limits, at);
-    at += schedule_booked_bytes(limits);
     db->first_ns = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
@@ -649,7 +647,6 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         break;
     }
     note_due(db, view, service);
-    schedule_booked_saw(&db->booked, view, &db->config, event);
     if (db->variant == DB_SHARE && db->config.has_leases)
         schedule_lease_saw(&db->leases, db->by_slot, &db->config, view, event);
     if (db->variant == DB_SHARE && db->config.has_soft_quotas)

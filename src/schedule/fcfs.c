@@ -20,8 +20,7 @@ struct fcfs_service {
 };
 struct fcfs {
     struct schedule_config config;
-    struct schedule_booked booked;
-    struct fcfs_service services[]; /* (n_services_max), then what booked keeps */
+    struct fcfs_service services[]; /* (n_services_max) */
 };
 
 bool schedule_fcfs_is_before(const void *state, const struct schedule_view *view, uint32_t a,
@@ -50,8 +49,7 @@ uint32_t schedule_fcfs_next(const void *state, const struct schedule_view *view,
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    return sizeof(struct fcfs) + (size_t)limits->n_services_max * sizeof(struct fcfs_service) +
-           schedule_booked_bytes(limits);
+    return sizeof(struct fcfs) + (size_t)limits->n_services_max * sizeof(struct fcfs_service);
 }
 
 static void open(void *state, const struct schedule_limits *limits,
@@ -61,7 +59,6 @@ static void open(void *state, const struct schedule_limits *limits,
     fcfs->config = *config;
     for (int32_t i = 0; i < limits->n_services_max; i++)
         fcfs->services[i] = (struct fcfs_service){ 0, SCHEDULE_NONE, SCHEDULE_NONE };
-    schedule_booked_open(&fcfs->booked, limits, &fcfs->services[limits->n_services_max]);
 }
 
 static void open_temporal(void *state, const struct schedule_limits *limits,
@@ -84,8 +81,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_order order = { .state = NULL,
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
-                                    .is_before = schedule_fcfs_is_before,
-                                    .booked = &fcfs->booked };
+                                    .is_before = schedule_fcfs_is_before };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &fcfs->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
@@ -174,7 +170,6 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 {
     struct fcfs *fcfs = state;
     const struct batch *batch = event->batch;
-    schedule_booked_saw(&fcfs->booked, view, &fcfs->config, event);
     switch (event->what) {
     case SCHEDULE_STARTED:
         saw_started(fcfs, view, batch);

@@ -32,8 +32,6 @@ struct schedule_order {
     /* Positions that are booked for a request that runs, or would be if it started now: who starts
      * fits beside what is booked. NULL: known tokens and, for those that run, a block more. */
     int64_t (*books)(const void *state, const struct schedule_view *view, uint32_t slot);
-    /* Kept by the policy; not used: it drifts from the count (schedule_booked_count), which is. */
-    const struct schedule_booked *booked;
 };
 enum schedule_fill_part {
     FILL_WAITING = 1,

@@ -33,25 +33,24 @@ struct mux {
     } lanes[LIMIT_LANES];
     bool is_decoding[LIMIT_SERVICES];
     uint32_t oldest[LIMIT_SERVICES]; /* mux-fcfs: running */
-    struct schedule_booked booked;
-    int32_t by_slot[]; /* booked's */
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    return sizeof(struct mux) + schedule_booked_bytes(limits);
+    (void)limits;
+    return sizeof(struct mux);
 }
 
 static void open_variant(void *state, const struct schedule_limits *limits,
                          const struct schedule_config *config, enum mux_variant variant)
 {
     struct mux *mux = state;
+    (void)limits;
     *mux = (struct mux){ .config = *config, .variant = variant };
     mux->config.chunk_tokens = 0; /* prompts and decodes are jobs of their own */
     mux->last_prefill = mux->last_decode = -1;
     for (int i = 0; i < LIMIT_SERVICES; i++)
         mux->oldest[i] = SCHEDULE_NONE;
-    schedule_booked_open(&mux->booked, limits, mux->by_slot);
 }
 
 /* ---- The order. ---- */
@@ -241,8 +240,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_order order = { .state = mux,
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
-                                    .is_before = is_before,
-                                    .booked = &mux->booked };
+                                    .is_before = is_before };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &mux->config, &order, plan);
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
@@ -322,7 +320,6 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     }
     if (mux->variant == MUX_FCFS && service >= 0)
         mux->oldest[service] = schedule_fcfs_oldest(view, service, gone);
-    schedule_booked_saw(&mux->booked, view, &mux->config, event);
     if (mux->variant == MUX_ADBS)
         schedule_quota_saw(&mux->quota, view, &mux->config, event);
 }

@@ -9,21 +9,20 @@
 struct rr {
     struct schedule_config config;
     int32_t last; /* the service that had the last turn */
-    struct schedule_booked booked;
-    int32_t by_slot[]; /* booked's */
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    return sizeof(struct rr) + schedule_booked_bytes(limits);
+    (void)limits;
+    return sizeof(struct rr);
 }
 
 static void open(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config)
 {
     struct rr *rr = state;
+    (void)limits;
     *rr = (struct rr){ .config = *config, .last = -1 };
-    schedule_booked_open(&rr->booked, limits, rr->by_slot);
 }
 
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
@@ -32,8 +31,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_order order = { .state = NULL,
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
-                                    .is_before = schedule_fcfs_is_before,
-                                    .booked = &rr->booked };
+                                    .is_before = schedule_fcfs_is_before };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
@@ -52,9 +50,9 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct rr *rr = state;
+    (void)view;
     if (event->what == SCHEDULE_STARTED)
         rr->last = event->batch->service;
-    schedule_booked_saw(&rr->booked, view, &rr->config, event);
 }
 
 const struct schedule_policy schedule_rr = {

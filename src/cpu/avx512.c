@@ -83,36 +83,28 @@ static void matmul_bf16(const struct cpu_tile *tile)
 }
 
 /* Four q, the same in every output's lane. */
-INLINE __m512i four(const int8_t *q)
+INLINE __m512i four(const void *q)
 {
     int32_t bits;
     memcpy(&bits, q, 4);
     return _mm512_set1_epi32(bits);
 }
 
-struct cursor { /* R rows of quantized activations, one behind the other */
-    const int8_t *q;
-    const float *scales;
-    const int32_t *sums;
-    size_t stride; /* q of a row; its scales are / 32, its sums / 16 */
-};
-
 /* Adds stored * q to sums over n groups of 4 k from g on. */
-INLINE void dot_bytes(struct cpu_form form, const unsigned char *w, const struct cursor *at, int g,
-                      int n, const int R, __m512i sums[R_MAX])
+INLINE void dot_bytes(struct cpu_form form, const unsigned char *w, const struct cpu_block *x,
+                      size_t stride, int g, int n, const int R, __m512i sums[R_MAX])
 {
     for (int i = g; i < g + n; i++) {
         __m512i weights = _mm512_loadu_si512(w + 64 * i);
         if (form.value_max < 0)
             weights = _mm512_xor_si512(weights, _mm512_set1_epi8((char)0x80));
         for (int r = 0; r < R; r++)
-            sums[r] =
-                _mm512_dpbusd_epi32(sums[r], weights, four(at->q + (size_t)r * at->stride + 4 * i));
+            sums[r] = _mm512_dpbusd_epi32(sums[r], weights, four(x[(size_t)r * stride].q + 4 * i));
     }
 }
 
-INLINE void dot_nibbles(const unsigned char *w, const struct cursor *at, bool low, bool high,
-                        const int R, __m512i sums[R_MAX])
+INLINE void dot_nibbles(const unsigned char *w, const struct cpu_block *x, size_t stride, bool low,
+                        bool high, const int R, __m512i sums[R_MAX])
 {
     const __m512i mask = _mm512_set1_epi8(15);
     for (int v = 0; v < 4; v++) {
@@ -120,7 +112,7 @@ INLINE void dot_nibbles(const unsigned char *w, const struct cursor *at, bool lo
         __m512i lows = _mm512_and_si512(bytes, mask);
         __m512i highs = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), mask);
         for (int r = 0; r < R; r++) {
-            const int8_t *q = at->q + (size_t)r * at->stride + 4 * v;
+            const int8_t *q = x[(size_t)r * stride].q + 4 * v;
             if (low)
                 sums[r] = _mm512_dpbusd_epi32(sums[r], lows, four(q));
             if (high)
@@ -135,38 +127,40 @@ INLINE __m512 scaled(__m512 factor, const unsigned char *bytes)
     return _mm512_mul_ps(factor, _mm512_cvtepi32_ps(wide));
 }
 
-INLINE int32_t sum_of_q(struct cpu_form form, const struct cursor *at, int r, int sub)
+/* -offset times the sum of the q that a sub-block meets. */
+INLINE __m512i offset_sum(int offset, const struct cpu_block *x, int sub, bool is_whole)
 {
-    const int32_t *sums = at->sums + (size_t)r * (at->stride / 16);
-    return form.n_sub == 32 ? sums[0] + sums[1] : sums[sub];
+    const __m512i factor = _mm512_set1_epi16((int16_t)-offset);
+    __m512i sum = _mm512_madd_epi16(four(x->sums[sub]), factor);
+    return is_whole ? _mm512_dpwssd_epi32(sum, four(x->sums[1]), factor) : sum;
 }
 
 /* One sub-block: integer sums, then their scaled addition to acc. d, m: scale and (negated where it
- * is subtracted) minimum of the unit; scales: the sub-block's bytes. */
+ * is subtracted) minimum of the unit; scales: the sub-block's bytes; x: row after row. */
 INLINE void sub_block(struct cpu_form form, const unsigned char *scales, const unsigned char *w,
-                      __m512 d, __m512 m, const struct cursor *at, int sub, const int R,
-                      __m512 acc[R_MAX])
+                      __m512 d, __m512 m, const struct cpu_block *x, size_t stride, int sub,
+                      const int R, __m512 acc[R_MAX])
 {
     const int offset = form.value_max < 0 ? 128 : form.offset;
     __m512i sums[R_MAX];
     for (int r = 0; r < R; r++)
         sums[r] = offset == 0 ? _mm512_setzero_si512()
-                              : _mm512_set1_epi32(-offset * sum_of_q(form, at, r, sub));
+                              : offset_sum(offset, &x[(size_t)r * stride], sub, form.n_sub == 32);
     if (form.n_bits == 8)
-        dot_bytes(form, w, at, sub * form.n_sub / 4, form.n_sub / 4, R, sums);
+        dot_bytes(form, w, x, stride, sub * form.n_sub / 4, form.n_sub / 4, R, sums);
     else
-        dot_nibbles(w, at, sub == 0, sub == 1 || form.n_sub == 32, R, sums);
+        dot_nibbles(w, x, stride, sub == 0, sub == 1 || form.n_sub == 32, R, sums);
     __m512 scale = form.n_unit == 256 ? scaled(d, scales) : d, minimum = m;
     if (form.has_minimum && form.n_unit == 256)
         minimum = scaled(m, scales + 16);
     for (int r = 0; r < R; r++) {
-        float x_scale = at->scales[(size_t)r * (at->stride / 32)];
+        const struct cpu_block *at = &x[(size_t)r * stride];
         acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]),
-                                 _mm512_mul_ps(scale, _mm512_set1_ps(x_scale)), acc[r]);
-        if (form.has_minimum) {
-            float x_sum = x_scale * (float)sum_of_q(form, at, r, sub);
-            acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum), acc[r]);
-        }
+                                 _mm512_mul_ps(scale, _mm512_set1_ps(at->scale)), acc[r]);
+        if (!form.has_minimum)
+            continue;
+        float x_sum = form.n_sub == 32 ? at->sum : at->scale * (float)cpu_block_sum(at, sub);
+        acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum), acc[r]);
     }
 }
 
@@ -174,9 +168,8 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
                          struct cpu_form form, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
-    size_t stride = (size_t)tile->n_columns, first = (size_t)row * stride;
-    struct cursor at = { tile->rows.q + first, tile->rows.scales + first / 32,
-                         tile->rows.sums + first / 16, stride };
+    size_t stride = (size_t)tile->n_columns / 32;
+    const struct cpu_block *x = tile->blocks + (size_t)row * stride;
     __m512 acc[R_MAX];
     for (int r = 0; r < R; r++)
         acc[r] = _mm512_setzero_ps();
@@ -187,16 +180,14 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         if (form.has_minimum && form.n_unit == 256)
             m = _mm512_xor_ps(m, _mm512_set1_ps(-0.0f));
         p += cpu_form_head(form);
-        for (int32_t i = 0; i < form.n_unit; i += 32) {
+        for (int32_t i = 0; i < form.n_unit; i += 32, x++) {
             const unsigned char *w = p + cpu_form_scales(form);
             for (int line = 0; line < cpu_form_weights(form); line += 64)
                 _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
             for (int sub = 0; sub < 32 / form.n_sub; sub++)
-                sub_block(form, p + sub * (form.has_minimum ? 32 : 16), w, d, m, &at, sub, R, acc);
+                sub_block(form, p + sub * (form.has_minimum ? 32 : 16), w, d, m, x, stride, sub, R,
+                          acc);
             p = w + cpu_form_weights(form);
-            at.q += 32;
-            at.scales += 1;
-            at.sums += 2;
         }
     }
     for (int r = 0; r < R; r++)

@@ -36,13 +36,6 @@ static void matmul_bf16(const struct cpu_tile *tile)
     matmul_float(tile, DTYPE_BF16, 2);
 }
 
-struct cursor { /* walks one panel against one quantized row */
-    const unsigned char *p;
-    const int8_t *q;
-    const float *scales;
-    const int32_t *sums;
-};
-
 /* sum of stored * q over `n` k from k0 of the block, per output; minus the offset's share. */
 static inline void dot(struct cpu_form form, const unsigned char *weights, const int8_t *q, int k0,
                        int n, int32_t sum_q, int32_t sum[CPU_PANEL])
@@ -71,51 +64,47 @@ static inline float half_at(const unsigned char *p)
     return half_to_float(half);
 }
 
-/* One block of 32: acc gets its scaled sums. unit: where the halves are. */
-static inline void block(struct cpu_form form, const unsigned char *unit, struct cursor *at,
-                         float acc[CPU_PANEL])
+/* One block of 32 at p: acc gets its scaled sums. unit: where the halves are. */
+static inline void block(struct cpu_form form, const unsigned char *unit, const unsigned char *p,
+                         const struct cpu_block *x, float acc[CPU_PANEL])
 {
-    const unsigned char *weights = at->p + cpu_form_scales(form);
+    const unsigned char *weights = p + cpu_form_scales(form);
     for (int sub = 0; sub < 32 / form.n_sub; sub++) {
-        int32_t sum[CPU_PANEL], sum_q = at->sums[sub];
+        int32_t sum[CPU_PANEL], sum_q = cpu_block_sum(x, sub);
         if (form.n_sub == 32)
-            sum_q += at->sums[1];
-        dot(form, weights, at->q, sub * form.n_sub, form.n_sub, sum_q, sum);
-        float x_scale = *at->scales, x_sum = x_scale * (float)sum_q;
+            sum_q += cpu_block_sum(x, 1);
+        dot(form, weights, x->q, sub * form.n_sub, form.n_sub, sum_q, sum);
+        float x_sum = x->scale * (float)sum_q;
         for (int o = 0; o < CPU_PANEL; o++) {
             float scale = half_at(unit + 2 * o);
             float minimum = form.has_minimum ? half_at(unit + 32 + 2 * o) : 0.0f;
             if (form.n_unit == 256) {
-                scale *= (float)(int8_t)at->p[o];
-                minimum = form.has_minimum ? -(minimum * (float)(int8_t)at->p[16 + o]) : 0.0f;
+                scale *= (float)(int8_t)p[o];
+                minimum = form.has_minimum ? -(minimum * (float)(int8_t)p[16 + o]) : 0.0f;
             }
-            acc[o] = vmath_fma((float)sum[o], scale * x_scale, acc[o]);
+            acc[o] = vmath_fma((float)sum[o], scale * x->scale, acc[o]);
             if (form.has_minimum)
                 acc[o] = vmath_fma(minimum, x_sum, acc[o]);
         }
-        at->p += form.n_unit == 256 ? (form.has_minimum ? 32 : 16) : 0;
+        p += form.has_minimum ? 32 : 16;
     }
-    at->p = weights + cpu_form_weights(form);
-    at->q += 32;
-    at->scales += 1;
-    at->sums += 2;
 }
 
 static inline void matmul_integer(const struct cpu_tile *tile, struct cpu_form form)
 {
     for (int32_t row = 0; row < tile->n_rows; row++)
         for (int32_t panel = 0; panel < tile->n_panels; panel++) {
-            size_t first = (size_t)row * (size_t)tile->n_columns;
-            struct cursor at = { tile->panels + (size_t)panel * tile->panel_bytes,
-                                 tile->rows.q + first, tile->rows.scales + first / 32,
-                                 tile->rows.sums + first / 16 };
+            const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+            const struct cpu_block *x = tile->blocks + (int64_t)row * (tile->n_columns / 32);
             float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
             float acc[CPU_PANEL] = { 0 };
             for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
-                const unsigned char *unit = at.p;
-                at.p += cpu_form_head(form);
-                for (int32_t i = 0; i < form.n_unit; i += 32)
-                    block(form, unit, &at, acc);
+                const unsigned char *unit = p;
+                p += cpu_form_head(form);
+                for (int32_t i = 0; i < form.n_unit; i += 32, x++) {
+                    block(form, unit, p, x, acc);
+                    p += cpu_form_scales(form) + cpu_form_weights(form);
+                }
             }
             memcpy(out, acc, sizeof(acc));
         }
@@ -137,15 +126,14 @@ MATMUL(matmul_q4_k, CPU_FORM_Q4_K)
 MATMUL(matmul_q5_k, CPU_FORM_Q5_K)
 MATMUL(matmul_q6_k, CPU_FORM_Q6_K)
 
-static void quantize(const float *x, int32_t n, int8_t *q, float *scales, int32_t *sums)
+static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
 {
-    for (int32_t k = 0; k < n; k += 32) {
-        scales[k / 32] = quant_activations(x + k, q + k);
-        for (int32_t half = k; half < k + 32; half += 16) {
-            sums[half / 16] = 0;
-            for (int32_t i = half; i < half + 16; i++)
-                sums[half / 16] += q[i];
-        }
+    for (struct cpu_block *b = blocks; b < blocks + n / 32; b++, x += 32) {
+        b->scale = quant_activations(x, b->q);
+        memset(b->sums, 0, sizeof(b->sums));
+        for (int i = 0; i < 32; i++)
+            b->sums[i / 16][i % 4 / 2] = (int16_t)(b->sums[i / 16][i % 4 / 2] + b->q[i]);
+        b->sum = b->scale * (float)(cpu_block_sum(b, 0) + cpu_block_sum(b, 1));
     }
 }
 

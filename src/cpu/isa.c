@@ -86,8 +86,10 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
 {
     *out = cpu_generic;
 #if defined(__x86_64__)
-    if (isa >= CPU_ISA_AVX2)
+    if (isa >= CPU_ISA_AVX2) {
         take(&cpu_avx2, out);
+        take(&cpu_avx2_matmul, out);
+    }
     if (isa >= CPU_ISA_AVX512)
         take(&cpu_avx512, out);
 #else

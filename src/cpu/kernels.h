@@ -13,22 +13,27 @@ enum {
     CPU_PIECE = 256,     /* positions of one piece of attention */
 };
 
-/* Activations quantized per 32 inputs, row after row. */
-struct cpu_quantized {
-    int8_t *q;     /* (n_rows, n_columns) */
-    float *scales; /* (n_rows, n_columns / 32) */
-    int32_t *sums; /* (n_rows, n_columns / 16): of q */
+/* 32 activations quantized: x = scale * q. Rows of blocks lie behind each other. */
+struct cpu_block {
+    int8_t q[32];
+    float scale, sum; /* sum = scale * (sum of q) */
+    /* sums[h][j]: of the q in half h (16 of them) whose place is 4 i + 2 j or 4 i + 2 j + 1 */
+    int16_t sums[2][2];
 };
+static inline int32_t cpu_block_sum(const struct cpu_block *block, int half)
+{
+    return block->sums[half][0] + block->sums[half][1];
+}
 
 /* out = rows . panels^T, all of K: n_rows <= CPU_TILE_ROWS, n_panels <= CPU_TILE_PANELS. */
 struct cpu_tile {
     const unsigned char *panels;
     size_t panel_bytes;
     int32_t n_panels, n_rows, n_columns;
-    const float *x;            /* float weights: (n_rows, x_stride) */
-    size_t x_stride;           /* floats */
-    struct cpu_quantized rows; /* integer weights: of the first row */
-    float *out;                /* (n_rows, CPU_TILE_PANELS * 16) */
+    const float *x;                 /* float weights: (n_rows, x_stride) */
+    size_t x_stride;                /* floats */
+    const struct cpu_block *blocks; /* integer weights: (n_rows, n_columns / 32) */
+    float *out;                     /* (n_rows, CPU_TILE_PANELS * 16) */
 };
 
 struct cpu_norm {
@@ -52,7 +57,7 @@ struct cpu_kernels {
     const char *name;
     void (*matmul[DTYPE_N])(const struct cpu_tile *tile);
     /* n: a multiple of 32 */
-    void (*quantize)(const float *x, int32_t n, int8_t *q, float *scales, int32_t *sums);
+    void (*quantize)(const float *x, int32_t n, struct cpu_block *blocks);
     void (*norm)(const struct cpu_norm *norm, const float *x, float *out); /* x == out is fine */
     /* table: (n_rope_dims / 2) cosines, then as many sines */
     void (*rotate_halves)(float *x, const float *table, int32_t n_half);
@@ -72,6 +77,7 @@ struct cpu_kernels {
     void (*merge)(float *o, const float *o2, float a, float b, int32_t n);
 };
 
-extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx512; /* generic has no holes */
+/* generic has no holes; avx2 and avx2_matmul are parts of one table. */
+extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx512;
 /* The whole table for an instruction set, holes filled. */
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

@@ -68,7 +68,6 @@ static void matmul_item(const struct cpu_pass *p, const struct compute_op *op,
     _Alignas(64) float values[CPU_TILE_ROWS * CPU_TILE_PANELS * CPU_PANEL];
     int32_t n_rows = cpu_pass_rows(p, op->src);
     int32_t n_outputs = min_i32(n * CPU_PANEL, weight->n_rows - first * CPU_PANEL);
-    struct cpu_quantized quantized = cpu_pass_quantized(p);
     struct cpu_tile tile = { .panels = weight->panels + (size_t)first * weight->panel_bytes,
                              .panel_bytes = weight->panel_bytes,
                              .n_panels = n,
@@ -76,11 +75,9 @@ static void matmul_item(const struct cpu_pass *p, const struct compute_op *op,
                              .x_stride = (size_t)cpu_pass_stride(p->program, op->src),
                              .out = values };
     for (int32_t row = 0; row < n_rows; row += CPU_TILE_ROWS) {
-        size_t at = (size_t)row * (size_t)weight->n_columns;
         tile.n_rows = min_i32(CPU_TILE_ROWS, n_rows - row);
         tile.x = cpu_pass_row(p, op->src, row);
-        tile.rows = (struct cpu_quantized){ quantized.q + at, quantized.scales + at / 32,
-                                            quantized.sums + at / 16 };
+        tile.blocks = cpu_pass_blocks(p, weight->n_columns, row);
         p->kernels->matmul[weight->dtype](&tile);
         for (int32_t r = 0; r < tile.n_rows; r++)
             finish(p, op, row + r, first * CPU_PANEL, n_outputs,

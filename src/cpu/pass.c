@@ -188,9 +188,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
         if (!program->weights || dtype_info(program->weights[op->weight]->dtype)->is_integer)
             quantized = max_i64(quantized, rows * program->widths[op->src]);
     }
-    out->q = add(out, quantized);
-    out->scales = add(out, quantized / 32 * 4);
-    out->sums = add(out, quantized / 16 * 4);
+    out->blocks = add(out, quantized / 32 * (int64_t)sizeof(struct cpu_block));
     out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
     out->counters = add(out, (int64_t)program->n_ops * 4);
     out->scratch_bytes = (size_t)align_up_u64((uint64_t)scratch * sizeof(float), 64);

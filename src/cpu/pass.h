@@ -9,7 +9,7 @@ enum { CPU_REGISTERS_MAX = 61 };
 /* Where everything of a pass lies in the workspace; offsets in bytes, multiples of 64. */
 struct cpu_layout {
     size_t registers[CPU_REGISTERS_MAX];
-    size_t q, scales, sums;        /* activations quantized for the matmuls that come next */
+    size_t blocks;                 /* activations quantized for the matmuls that come next */
     size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
     size_t counters;               /* (n_ops): the next item of each operation */
     size_t scratch, scratch_bytes; /* per member */
@@ -52,11 +52,12 @@ static inline float *cpu_pass_scratch(const struct cpu_pass *p, int rank)
     return (float *)(void *)(p->workspace + p->layout.scratch +
                              (size_t)rank * p->layout.scratch_bytes);
 }
-static inline struct cpu_quantized cpu_pass_quantized(const struct cpu_pass *p)
+/* Where `row` of a register of `width` is quantized to. */
+static inline struct cpu_block *cpu_pass_blocks(const struct cpu_pass *p, int32_t width,
+                                                int32_t row)
 {
-    return (struct cpu_quantized){ (int8_t *)(p->workspace + p->layout.q),
-                                   (float *)(void *)(p->workspace + p->layout.scales),
-                                   (int32_t *)(void *)(p->workspace + p->layout.sums) };
+    struct cpu_block *first = (struct cpu_block *)(void *)(p->workspace + p->layout.blocks);
+    return first + (int64_t)row * (width / 32);
 }
 /* The next item of an operation that no member has taken yet. */
 static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index)

@@ -135,11 +135,7 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 
 void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share)
 {
-    struct cpu_quantized to = cpu_pass_quantized(p);
     int32_t n = p->program->widths[reg];
-    for (int32_t row = share.from; row < share.to; row++) {
-        size_t first = (size_t)row * (size_t)n;
-        p->kernels->quantize(cpu_pass_row(p, reg, row), n, to.q + first, to.scales + first / 32,
-                             to.sums + first / 16);
-    }
+    for (int32_t row = share.from; row < share.to; row++)
+        p->kernels->quantize(cpu_pass_row(p, reg, row), n, cpu_pass_blocks(p, n, row));
 }

@@ -1,0 +1,245 @@
+/* Models that move from engine to engine. */
+#include "sim/state.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+
+/* ---- Slots. ---- */
+
+static int32_t for_each_slot(const struct place_problem *problem, struct sim_slot *slots)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < problem->n_nodes; i++) {
+        const struct place_node *node = &problem->nodes[i];
+        for (int32_t n = PLACE_GROUP_MAX; n > 0; n /= 2)
+            for (int32_t at = 0; at + n <= node->n_devices; at += n, count++)
+                if (slots != NULL)
+                    slots[count] = (struct sim_slot){ .node = i,
+                                                      .first_device = node->first_device + at,
+                                                      .n_devices = n,
+                                                      .ready_ns = TIME_NEVER };
+    }
+    return count;
+}
+
+int32_t sim_moves_n_slots(const struct place_problem *problem)
+{
+    return for_each_slot(problem, NULL);
+}
+
+void sim_moves_slots(const struct place_problem *problem, struct sim_slot *slots)
+{
+    (void)for_each_slot(problem, slots);
+}
+
+uint64_t sim_moves_mask(const struct place_plan *plan, const struct sim_slot *slot)
+{
+    uint64_t mask = 0;
+    for (int32_t g = 0; g < plan->n_groups; g++) {
+        const struct place_group *group = &plan->groups[g];
+        if (group->first_device != slot->first_device || group->n_devices != slot->n_devices)
+            continue;
+        for (int32_t m = 0; m < group->n_members; m++)
+            mask |= UINT64_C(1) << group->members[m].service;
+    }
+    return mask;
+}
+
+/* ---- What takes requests. ---- */
+
+static void count_there(struct sim_moves *moves, struct sim *sim, uint64_t mask, int32_t change)
+{
+    for (int32_t s = 0; s < sim->options->n_services; s++) {
+        if ((mask >> s & 1) == 0)
+            continue;
+        moves->n_there[s] += change;
+        if (moves->n_there[s] == 0) {
+            moves->gone_ns[s] = sim->clock_ns;
+        } else if (moves->gone_ns[s] != TIME_NEVER) {
+            sim->report->replace.unavailable_ns += sim->clock_ns - moves->gone_ns[s];
+            moves->gone_ns[s] = TIME_NEVER;
+        }
+    }
+}
+
+/* The router sees which models are there, and the pool that they leave. */
+static void show(struct sim_moves *moves, struct sim *sim, int32_t index)
+{
+    struct engine_report *report = mem_take(sizeof(*report));
+    struct route_engine *to = &sim->door.engines[index];
+    engine_report(sim->engines[index].engine, report, sim->clock_ns);
+    to->services = moves->slots[index].there;
+    to->kv_bytes = report->kv_pool_bytes;
+    to->kv_free_bytes = report->kv_free_bytes;
+    mem_give(report);
+    sim_door_changed(sim, (uint16_t)index);
+}
+
+void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place_problem *problem,
+                    const struct place_plan *plan)
+{
+    size_t n_services = (size_t)sim->options->n_services;
+    *moves = (struct sim_moves){ .problem = problem,
+                                 .n = sim_moves_n_slots(problem),
+                                 .wake_ns = TIME_NEVER,
+                                 .n_devices = place_plan_devices(plan) };
+    CHECK(moves->n == sim->options->n_engines);
+    moves->slots = mem_take((size_t)moves->n * sizeof(*moves->slots));
+    moves->gone_ns = mem_take(n_services * sizeof(*moves->gone_ns));
+    moves->n_there = mem_take(n_services * sizeof(*moves->n_there));
+    sim_moves_slots(problem, moves->slots);
+    for (int32_t i = 0; i < moves->n; i++) {
+        moves->slots[i].there = sim_moves_mask(plan, &moves->slots[i]);
+        CHECK(moves->slots[i].there == sim->options->engines[i].services);
+        for (size_t s = 0; s < n_services; s++)
+            moves->n_there[s] += moves->slots[i].there >> s & 1;
+    }
+    for (size_t s = 0; s < n_services; s++) {
+        CHECK(moves->n_there[s] > 0);
+        moves->gone_ns[s] = TIME_NEVER;
+    }
+}
+
+void sim_moves_close(struct sim_moves *moves)
+{
+    mem_give(moves->slots);
+    mem_give(moves->gone_ns);
+    mem_give(moves->n_there);
+}
+
+/* ---- A move. ---- */
+
+static int64_t load_ns(const struct sim_moves *moves, const struct sim *sim,
+                       const struct sim_slot *slot)
+{
+    struct replace_move move = { .is_prefetched = true };
+    for (int32_t s = 0; s < sim->options->n_services; s++)
+        if ((slot->booked >> s & 1) != 0)
+            move.weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
+    sim->report->replace.loaded_bytes += move.weights_bytes * slot->n_devices;
+    return replace_away_ns(moves->config, moves->links, &move);
+}
+
+static void set_wake(struct sim_moves *moves)
+{
+    moves->wake_ns = TIME_NEVER;
+    for (int32_t i = 0; i < moves->n && moves->n_coming > 0; i++)
+        moves->wake_ns = min_i64(moves->wake_ns, moves->slots[i].ready_ns);
+    moves->is_moving = moves->n_going + moves->n_coming > 0;
+}
+
+/* Books what comes, as far as there is room: the engine's next step may make more. Once it has it
+ * all, it loads. */
+static void book(struct sim_moves *moves, struct sim *sim, int32_t index)
+{
+    struct sim_slot *slot = &moves->slots[index];
+    for (int32_t s = 0; s < sim->options->n_services; s++) {
+        const struct sim_service *service = &sim->options->services[s];
+        struct engine_room room;
+        if ((slot->coming >> s & 1) == 0)
+            continue;
+        if (!engine_make_room(sim->engines[index].engine, s, service->weights_bytes,
+                              service->activation_bytes, sim->clock_ns, &room)) {
+            CHECK(!room.never); /* place_check has seen to it */
+            return;
+        }
+        slot->coming &= ~(UINT64_C(1) << s);
+        slot->booked |= UINT64_C(1) << s;
+    }
+    slot->ready_ns = sim->clock_ns + load_ns(moves, sim, slot);
+}
+
+/* All have gone: whoever comes is booked. */
+static void book_all(struct sim_moves *moves, struct sim *sim)
+{
+    for (int32_t i = 0; i < moves->n && moves->n_going == 0; i++) {
+        if (moves->slots[i].coming == 0)
+            continue;
+        book(moves, sim, i);
+        sim_wakes_set(&sim->wakes, (uint32_t)i, sim->clock_ns); /* its pool may shrink */
+    }
+    set_wake(moves);
+}
+
+/* True when the last of them has gone: at once, or after the step that runs. */
+static bool close_more(struct sim *sim, struct sim_slot *slot, int32_t index)
+{
+    for (int32_t s = 0; s < sim->options->n_services; s++)
+        if ((slot->going >> s & 1) != 0 &&
+            engine_close_service(sim->engines[index].engine, s, sim->clock_ns))
+            slot->going &= ~(UINT64_C(1) << s);
+    return slot->going == 0;
+}
+
+void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct place_plan *plan)
+{
+    CHECK(!moves->is_moving);
+    sim->report->device_ns += (sim->clock_ns - moves->devices_since_ns) * moves->n_devices;
+    moves->devices_since_ns = sim->clock_ns;
+    moves->n_devices = place_plan_devices(plan);
+    for (int32_t i = 0; i < moves->n; i++) { /* first nobody is sent to what goes */
+        struct sim_slot *slot = &moves->slots[i];
+        uint64_t next = sim_moves_mask(plan, slot);
+        slot->going = slot->there & ~next;
+        slot->coming = next & ~slot->there;
+        slot->since_ns = sim->clock_ns;
+        moves->n_coming += slot->coming != 0;
+        if (slot->going == 0)
+            continue;
+        moves->n_going++;
+        slot->there &= ~slot->going;
+        count_there(moves, sim, slot->going, -1);
+        show(moves, sim, i);
+    }
+    for (int32_t i = 0; i < moves->n; i++) {
+        if (moves->slots[i].going == 0)
+            continue;
+        moves->n_going -= close_more(sim, &moves->slots[i], i);
+        sim_wakes_set(&sim->wakes, (uint32_t)i, sim->clock_ns); /* its hold is cut */
+    }
+    book_all(moves, sim);
+    sim_door_send(sim);
+}
+
+void sim_moves_stepped(struct sim_moves *moves, struct sim *sim, int32_t index)
+{
+    struct sim_slot *slot = &moves->slots[index];
+    if (slot->going != 0 && close_more(sim, slot, index) && --moves->n_going == 0)
+        book_all(moves, sim);
+    else if (slot->coming != 0 && moves->n_going == 0)
+        book(moves, sim, index);
+    set_wake(moves);
+}
+
+void sim_moves_tick(struct sim_moves *moves, struct sim *sim)
+{
+    for (int32_t i = 0; i < moves->n; i++) {
+        struct sim_slot *slot = &moves->slots[i];
+        if (slot->booked == 0 || slot->ready_ns > sim->clock_ns)
+            continue;
+        for (int32_t s = 0; s < sim->options->n_services; s++)
+            if ((slot->booked >> s & 1) != 0)
+                sim_engines_ready(sim, i, s);
+        sim->report->replace.away_ns += (sim->clock_ns - slot->since_ns) * slot->n_devices;
+        slot->there |= slot->booked;
+        count_there(moves, sim, slot->booked, 1);
+        slot->booked = 0;
+        slot->ready_ns = TIME_NEVER;
+        moves->n_coming--;
+        show(moves, sim, i);
+    }
+    set_wake(moves);
+    sim_door_send(sim);
+}
+
+void sim_moves_end(struct sim_moves *moves, struct sim *sim)
+{
+    sim->report->device_ns += (sim->clock_ns - moves->devices_since_ns) * moves->n_devices;
+    for (int32_t i = 0; i < moves->n; i++)
+        if ((moves->slots[i].coming | moves->slots[i].booked) != 0)
+            sim->report->replace.away_ns +=
+                (sim->clock_ns - moves->slots[i].since_ns) * moves->slots[i].n_devices;
+    for (int32_t s = 0; s < sim->options->n_services; s++)
+        if (moves->gone_ns[s] != TIME_NEVER)
+            sim->report->replace.unavailable_ns += sim->clock_ns - moves->gone_ns[s];
+}

@@ -1,0 +1,59 @@
+/* Models that move from engine to engine: the part of sim/replace.h that happens to engines.
+ *
+ * A slot is an engine that there may be: aligned neighbouring devices of a node, 1 to 16. All slots
+ * are engines from the beginning; those that a plan does not use have no models. A move goes from
+ * one plan to another:
+ *
+ *     WHOLE --begin--> CLOSING --all have gone--> BOOKING --rooms are made--> LOADING --> WHOLE
+ *
+ * Models that go return their requests to the door, at the end of the step that runs, and nothing
+ * is loaded before all have gone. Then the bytes of those that come are booked in the engine's
+ * ledger (its pool shrinks as requests leave), and they are there after as long as their bytes take
+ * on the way to the devices, and settling. Models of a slot that stay go on all the while. Requests
+ * wait at the door and compute again what they had, where they come to.
+ *
+ * Private to this room. */
+#pragma once
+#include "place/plan.h"
+#include "place/replace.h"
+
+struct sim;
+struct sim_slot {
+    int32_t node, first_device, n_devices;
+    uint64_t there;   /* bit per service that takes requests */
+    uint64_t going;   /* that leave */
+    uint64_t coming;  /* that load, not booked yet */
+    uint64_t booked;  /* that load */
+    int64_t since_ns; /* something is coming since */
+    int64_t ready_ns; /* it is there then; TIME_NEVER: not known yet */
+};
+struct sim_moves {
+    const struct place_problem *problem;
+    const struct replace_config *config;
+    const struct replace_links *links;
+    struct sim_slot *slots; /* (n) */
+    int32_t n;
+    int32_t n_going, n_coming; /* slots that close, that load */
+    bool is_moving;            /* from begin until all is there */
+    int64_t wake_ns;           /* when the next is loaded; TIME_NEVER */
+    int32_t n_devices;         /* of the plan, and those of earlier ones by time: */
+    int64_t devices_since_ns;
+    int64_t *gone_ns; /* (n_services) it takes no request anywhere since; TIME_NEVER: it does */
+    int32_t *n_there; /* (n_services) slots that it is in */
+};
+/* Slots of a cluster. */
+int32_t sim_moves_n_slots(const struct place_problem *problem);
+/* slots: (sim_moves_n_slots) by node, size, device. */
+void sim_moves_slots(const struct place_problem *problem, struct sim_slot *slots);
+/* Services that a plan has on just this slot. */
+uint64_t sim_moves_mask(const struct place_plan *plan, const struct sim_slot *slot);
+
+/* The engines are open and have the models that their specs say: those of the plan. */
+void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place_problem *problem,
+                    const struct place_plan *plan);
+void sim_moves_close(struct sim_moves *moves);
+void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct place_plan *plan);
+/* An engine has stepped while something moved. */
+void sim_moves_stepped(struct sim_moves *moves, struct sim *sim, int32_t index);
+void sim_moves_tick(struct sim_moves *moves, struct sim *sim); /* the wake has come */
+void sim_moves_end(struct sim_moves *moves, struct sim *sim);  /* counts what is still away */

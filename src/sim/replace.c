@@ -1,0 +1,544 @@
+/* What runs is watched, planned anew, and moved when that pays. */
+#include "sim/state.h"
+
+#include "base/mem.h"
+#include "base/settings.h"
+#include "base/time.h"
+#include "place/align.h"
+#include "place/check.h"
+#include "sim/judge.h"
+#include "sim/moves.h"
+#include <string.h>
+
+enum { N_OUTPUT_UNKNOWN = 0, N_OUTPUT_USUAL = 256 };
+
+struct sim_replacing {
+    const struct sim_replace_options *options;
+    struct sim_moves moves;
+    struct monitor monitor;
+    struct monitor_service *monitored; /* (n_services) */
+    /* Requests by number, modulo (n_window): of those that have not ended n_output is unknown. */
+    struct place_request *ring;
+    uint64_t n_arrived;
+    struct place_service *measured; /* (n_services) as of the last window */
+    struct pile pile;
+    struct place_plan plan, next, before; /* that is there, that comes, that was there before */
+    struct replace_score foretold;        /* of the plan that is there */
+    uint64_t *on_host;                    /* (n_nodes) weights that lie in a node's memory */
+    int64_t begin_ns, interval_ns;        /* of the interval that runs */
+    int64_t move_ns;                      /* the next plan is installed then; TIME_NEVER */
+    bool is_fresh;                        /* the last plan was installed: is its gain as promised? */
+};
+
+/* ---- Settings. ---- */
+
+#define ROW(name, field, kind, min, max)                                                           \
+    {                                                                                              \
+        name, SETTINGS_##kind, offsetof(struct sim_replace_settings, field), min, max, NULL        \
+    }
+static const struct settings_row rows[] = {
+    ROW("beta", config.beta, NUMBER, 0, 0.9),
+    ROW("first_ns", config.first_ns, MILLISECONDS, 1, 1e10),
+    ROW("least_ns", config.least_ns, MILLISECONDS, 1, 1e10),
+    ROW("most_ns", config.most_ns, MILLISECONDS, 1, 1e10),
+    ROW("gain_latency", config.gain_latency, NUMBER, 0, 1),
+    ROW("gain_attainment", config.gain_attainment, NUMBER, 0, 1),
+    ROW("settle_ns", config.settle_ns, MILLISECONDS, 0, 1e9),
+    ROW("host_bytes_per_s", links.host_bytes_per_s, NUMBER, 1, 1e15),
+    ROW("disk_bytes_per_s", links.disk_bytes_per_s, NUMBER, 0, 1e15),
+    ROW("kv_bytes_per_s", links.kv_bytes_per_s, NUMBER, 1, 1e15),
+    ROW("plan_ns", plan_ns, MILLISECONDS, 0, 1e9),
+    ROW("n_window", n_window, COUNT, 1, 1 << 20),
+    ROW("effort", effort, NUMBER, 0, 1000),
+};
+#undef ROW
+
+void sim_replace_settings_init(struct sim_replace_settings *settings)
+{
+    *settings = (struct sim_replace_settings){
+        .links = { .host_bytes_per_s = 24e9, .disk_bytes_per_s = 3e9, .kv_bytes_per_s = 25e9 },
+        .plan_ns = 3 * TIME_NS_PER_S,
+        .n_window = SIM_REPLACE_WINDOW,
+        .effort = 1,
+    };
+    replace_config_init(&settings->config);
+}
+
+enum status sim_replace_set(struct sim_replace_settings *settings, const char *text,
+                            struct fault *fault)
+{
+    const struct settings_row *row = settings_find(rows, COUNT_OF(rows), text);
+    if (row != NULL)
+        return settings_set(settings, row, text, fault);
+    settings->is_off = strcmp(text, "off") == 0;
+    if (settings->is_off || strcmp(text, "on") == 0)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "\"%.80s\" is no setting of re-placement; one is \"first_ns=600000\", others "
+                     "\"on\" and \"off\"",
+                     text);
+}
+
+/* ---- Engines. ---- */
+
+int32_t sim_replace_n_engines(const struct place_problem *problem)
+{
+    return sim_moves_n_slots(problem);
+}
+
+void sim_replace_engines(const struct place_problem *problem, const struct place_plan *plan,
+                         const struct perf *perfs, struct sim_engine_spec *engines)
+{
+    int32_t n = sim_moves_n_slots(problem);
+    struct sim_slot *slots = mem_take((size_t)n * sizeof(*slots));
+    sim_moves_slots(problem, slots);
+    for (int32_t i = 0; i < n; i++) {
+        int32_t k = problem->nodes[slots[i].node].kind, n_devices = slots[i].n_devices;
+        const struct place_kind *kind = &problem->kinds[k];
+        size_t row = (size_t)(k * PLACE_DEGREES + place_degree_index(n_devices));
+        engines[i] =
+            (struct sim_engine_spec){ .services = sim_moves_mask(plan, &slots[i]),
+                                      .memory_bytes = kind->memory_bytes * n_devices,
+                                      .n_devices = n_devices,
+                                      .bytes_per_s = kind->bytes_per_s * (double)n_devices,
+                                      .perfs = perfs + row * (size_t)problem->n_services };
+    }
+    mem_give(slots);
+}
+
+/* ---- Opening. ---- */
+
+/* The next interval, and bins that cover it. */
+static void begin_interval(struct sim_replacing *r, const struct sim *sim)
+{
+    r->begin_ns = sim->clock_ns;
+    monitor_init(&r->monitor, r->monitored, sim->options->n_services,
+                 r->interval_ns / (MONITOR_BINS - 1) + 1, sim->clock_ns);
+}
+
+/* What a plan has on a node has come through its memory. */
+static void see_weights(struct sim_replacing *r, const struct place_plan *plan)
+{
+    for (int32_t g = 0; g < plan->n_groups; g++)
+        for (int32_t m = 0; m < plan->groups[g].n_members; m++)
+            r->on_host[plan->groups[g].node] |= UINT64_C(1) << plan->groups[g].members[m].service;
+}
+
+struct sim_replacing *sim_replacing_open(struct sim *sim)
+{
+    const struct sim_replace_options *o = sim->options->replace;
+    const struct place_problem *problem = o->problem;
+    size_t n_services = (size_t)problem->n_services;
+    struct sim_replacing *r = mem_take(sizeof(*r));
+    CHECK(problem->n_services == sim->options->n_services && o->plan->n_refused == 0);
+    *r = (struct sim_replacing){ .options = o,
+                                 .foretold = o->foretold,
+                                 .interval_ns = o->settings.config.first_ns,
+                                 .move_ns = TIME_NEVER };
+    r->monitored = mem_take(n_services * sizeof(*r->monitored));
+    r->ring = mem_take((size_t)o->settings.n_window * sizeof(*r->ring));
+    r->measured = mem_take(n_services * sizeof(*r->measured));
+    r->on_host = mem_take((size_t)problem->n_nodes * sizeof(*r->on_host));
+    memcpy(r->measured, problem->services, n_services * sizeof(*r->measured));
+    pile_init(&r->pile);
+    place_plan_init(&r->plan, problem, &r->pile);
+    place_plan_init(&r->next, problem, &r->pile);
+    place_plan_init(&r->before, problem, &r->pile);
+    place_plan_copy(&r->plan, o->plan);
+    see_weights(r, &r->plan);
+    sim_moves_open(&r->moves, sim, problem, &r->plan);
+    r->moves.config = &o->settings.config;
+    r->moves.links = &o->settings.links;
+    begin_interval(r, sim);
+    return r;
+}
+
+void sim_replacing_close(struct sim_replacing *r)
+{
+    if (r == NULL)
+        return;
+    sim_moves_close(&r->moves);
+    pile_free(&r->pile);
+    mem_give(r->monitored);
+    mem_give(r->ring);
+    mem_give(r->measured);
+    mem_give(r->on_host);
+    mem_give(r);
+}
+
+/* ---- Watching. ---- */
+
+static struct place_request *in_ring(struct sim_replacing *r, uint64_t number)
+{
+    return &r->ring[number % (uint64_t)r->options->settings.n_window];
+}
+
+void sim_replacing_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index)
+{
+    const struct request *request = &sim->door.requests[index];
+    uint64_t number = request->id >> SIM_LIVE_BITS;
+    monitor_arrived(&r->monitor, request->service, sim->clock_ns, request->n_prompt);
+    *in_ring(r, number) = (struct place_request){ request->arrived_ns, request->service,
+                                                  request->n_prompt, N_OUTPUT_UNKNOWN };
+    r->n_arrived = number + 1;
+}
+
+void sim_replacing_ended(struct sim_replacing *r, const struct sim *sim,
+                         const struct sim_client *client, uint8_t why)
+{
+    const struct sim_replace_options *o = r->options;
+    const struct request *request = sim_request(sim, client);
+    uint64_t number = request->id >> SIM_LIVE_BITS;
+    int32_t n_output = request->n_tokens - request->n_prompt, s = request->service;
+    const struct place_request own = { 0, s, request->n_prompt, max_i32(n_output, 1) };
+    const struct place_problem problem = { .services = r->measured,
+                                           .n_kinds = o->problem->n_kinds };
+    struct record record = { .arrived_ns = request->arrived_ns,
+                             .first_ns = request->first_ns,
+                             .end_ns = sim->clock_ns,
+                             .solo_ns = place_problem_solo_ns(&problem, &own),
+                             .n_prompt = request->n_prompt,
+                             .n_output = n_output,
+                             .n_wanted = request->n_tokens_max - request->n_prompt,
+                             .service = request->service,
+                             .why = (uint8_t)metrics_record_why_of(why) };
+    if (number + (uint64_t)o->settings.n_window >= r->n_arrived)
+        in_ring(r, number)->n_output = max_i32(n_output, 1);
+    if (why == SERVICE_CANCELLED)
+        return; /* its client's own decision */
+    monitor_ended(&r->monitor, s,
+                  &(struct monitor_end){
+                      .now_ns = sim->clock_ns,
+                      .latency_ns = sim->clock_ns - request->arrived_ns,
+                      .ttft_ns = request->first_ns - request->arrived_ns,
+                      .solo_ns = (int64_t)(r->measured[s].solo_s * 1e9),
+                      .n_output = n_output,
+                      .is_done = why == SERVICE_LENGTH || why == SERVICE_STOPPED,
+                      .is_met = metrics_score_is_met(&record, &o->rule,
+                                                     o->services != NULL ? &o->services[s] : NULL,
+                                                     r->measured[s].solo_s, sim->clock_ns) });
+}
+
+/* How the interval went, over all services; false when nothing ended. */
+static bool read_score(struct sim_replacing *r, const struct sim *sim, struct replace_score *out)
+{
+    double normalized = 0, met = 0;
+    int64_t n = 0, n_ended = 0;
+    for (int32_t s = 0; s < sim->options->n_services; s++) {
+        struct monitor_reading reading;
+        monitor_read(&r->monitor, s, sim->clock_ns, &reading);
+        n += reading.normalized.n;
+        n_ended += reading.n_done + reading.n_failed;
+        normalized += reading.normalized.mean * (double)reading.normalized.n;
+        met += reading.attainment * (double)(reading.n_done + reading.n_failed);
+    }
+    if (n == 0)
+        return false;
+    *out = (struct replace_score){ normalized / (double)n, met / (double)n_ended };
+    return true;
+}
+
+/* ---- Planning. ---- */
+
+struct desk { /* of one planning: all of it out of a pile */
+    struct pile pile;
+    struct place_problem problem;
+    struct place_window window;
+    struct sim_options sim;
+    struct sim_judge *judge;
+    struct place_plan plan;
+    double rates[LIMIT_SERVICES];
+};
+
+/* The interval's requests; of what runs still, the length that was predicted. */
+static void fill_window(struct sim_replacing *r, const struct sim *sim, struct desk *desk)
+{
+    int32_t n_max = r->options->settings.n_window, n = 0;
+    struct place_request *requests = pile_take(&desk->pile, (size_t)n_max * sizeof(*requests));
+    int64_t from_ns = r->begin_ns;
+    uint64_t first = r->n_arrived > (uint64_t)n_max ? r->n_arrived - (uint64_t)n_max : 0;
+    while (first < r->n_arrived && in_ring(r, first)->arrived_ns < from_ns)
+        first++;
+    if (r->n_arrived - first == (uint64_t)n_max) /* there were more before */
+        from_ns = in_ring(r, first)->arrived_ns;
+    for (uint64_t i = first; i < r->n_arrived; i++) {
+        requests[n] = *in_ring(r, i);
+        requests[n].arrived_ns -= from_ns;
+        desk->rates[requests[n++].service]++;
+    }
+    for (uint32_t i = 0; i < sim->n_clients_max; i++) {
+        const struct request *request = &sim->door.requests[i];
+        uint64_t number = request->id >> SIM_LIVE_BITS;
+        if (sim->clients[i].is_live && number >= first)
+            requests[number - first].n_output =
+                request->n_predicted > 0 ? request->n_predicted : N_OUTPUT_USUAL;
+    }
+    desk->window = (struct place_window){ requests, n, max_i64(sim->clock_ns - from_ns, 1) };
+    for (int32_t s = 0; s < LIMIT_SERVICES; s++)
+        desk->rates[s] /= (double)desk->window.span_ns * 1e-9;
+}
+
+static void open_desk(struct sim_replacing *r, const struct sim *sim, struct desk *desk)
+{
+    const struct sim_replace_options *o = r->options;
+    size_t n_services = (size_t)o->problem->n_services;
+    *desk = (struct desk){ .problem = *o->problem, .sim = *sim->options };
+    pile_init(&desk->pile);
+    fill_window(r, sim, desk);
+    if (desk->window.n == 0)
+        return;
+    for (size_t s = 0; s < n_services; s++) {
+        const struct place_service *from = &o->problem->services[s];
+        r->measured[s] = (struct place_service){ .name = from->name,
+                                                 .weights_bytes = from->weights_bytes,
+                                                 .activation_bytes = from->activation_bytes,
+                                                 .kv_bytes_per_token = from->kv_bytes_per_token,
+                                                 .slo = from->slo,
+                                                 .perfs = from->perfs };
+    }
+    desk->problem.services = r->measured;
+    desk->problem.window = desk->window;
+    place_problem_measure(&desk->problem);
+    desk->sim.replace = NULL;
+    desk->sim.logs = NULL;
+    desk->sim.trace = NULL;
+    desk->sim.until_ns = 0;
+    desk->sim.checks_steps = desk->sim.has_prefix_cache = false;
+    desk->judge = sim_judge_open(&(struct sim_judge_options){ .problem = &desk->problem,
+                                                              .sim = &desk->sim,
+                                                              .rule = o->rule,
+                                                              .services = o->services,
+                                                              .n_threads = o->n_threads });
+    place_plan_init(&desk->plan, &desk->problem, &desk->pile);
+}
+
+static void close_desk(struct desk *desk)
+{
+    if (desk->judge != NULL)
+        sim_judge_close(desk->judge);
+    pile_free(&desk->pile);
+}
+
+static struct replace_score score_of(struct desk *desk, const struct place_plan *plan,
+                                     struct place_score *score)
+{
+    struct place_judge judge = sim_judge_face(desk->judge);
+    judge.score(judge.self, &plan, 1, &desk->window, score);
+    return (struct replace_score){ score->normalized, score->attainment };
+}
+
+static void plan_anew(struct sim_replacing *r, struct desk *desk)
+{
+    const struct sim_replace_options *o = r->options;
+    struct place_judge judge = sim_judge_face(desk->judge);
+    const struct place_desk place = { .problem = &desk->problem,
+                                      .judge = &judge,
+                                      .pile = &desk->pile,
+                                      .seed = o->seed,
+                                      .effort = o->settings.effort };
+    o->planner->plan(&place, &desk->plan);
+    CHECK(place_check(&desk->problem, &desk->plan,
+                      place_planner_members_max(o->planner, &desk->problem), NULL) == STATUS_OK);
+    place_align(&desk->problem, &r->plan, &desk->plan, &desk->pile);
+}
+
+/* ---- Is it worth the move? ---- */
+
+/* To compute anew what the requests of the models that go have there: their prompts. */
+static int64_t recompute_ns(const struct sim *sim, int32_t engine, uint64_t going)
+{
+    int64_t ps = 0;
+    const struct perf *perfs = sim->options->engines[engine].perfs;
+    for (uint32_t i = 0; i < sim->n_clients_max && going != 0; i++) {
+        const struct sim_client *client = &sim->clients[i];
+        const struct request *request = &sim->door.requests[i];
+        if (client->is_live && client->engine == engine && (going >> request->service & 1) != 0)
+            ps += perf_solo_ps(&perfs[request->service], request->n_prompt, 1);
+    }
+    return ps / 1000;
+}
+
+/* Of a service's requests, the part that comes to one of the engines that load it: those whose
+ * engines stay are served meanwhile. */
+static double rate_waiting(const struct sim_replacing *r, const struct desk *desk, int32_t service)
+{
+    int32_t n_before = 0, n_kept = 0, n_new = 0;
+    for (int32_t i = 0; i < r->moves.n; i++) {
+        bool was = (sim_moves_mask(&r->plan, &r->moves.slots[i]) >> service & 1) != 0;
+        bool is = (sim_moves_mask(&desk->plan, &r->moves.slots[i]) >> service & 1) != 0;
+        n_before += was;
+        n_kept += was && is;
+        n_new += is && !was;
+    }
+    if (n_new == 0 || n_kept >= n_before)
+        return 0;
+    return desk->rates[service] * (double)(n_before - n_kept) / (double)(n_before * n_new);
+}
+
+/* moves: (slots). Returns how many engines change. */
+static int32_t list_moves(const struct sim_replacing *r, const struct sim *sim,
+                          const struct desk *desk, struct replace_move *moves)
+{
+    int32_t n = 0;
+    double waiting[LIMIT_SERVICES];
+    for (int32_t s = 0; s < sim->options->n_services; s++)
+        waiting[s] = rate_waiting(r, desk, s);
+    for (int32_t i = 0; i < r->moves.n; i++) {
+        const struct sim_slot *slot = &r->moves.slots[i];
+        uint64_t was = sim_moves_mask(&r->plan, slot), is = sim_moves_mask(&desk->plan, slot);
+        struct replace_move *move = &moves[n];
+        if (was == is)
+            continue;
+        *move = (struct replace_move){ .is_prefetched = true,
+                                       .recompute_ns = recompute_ns(sim, i, was & ~is) };
+        for (int32_t s = 0; s < sim->options->n_services; s++) {
+            if (((is & ~was) >> s & 1) == 0)
+                continue;
+            move->weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
+            move->n_requests_per_s += waiting[s];
+            move->is_prefetched = move->is_prefetched && (r->on_host[slot->node] >> s & 1) != 0;
+        }
+        n++;
+    }
+    return n;
+}
+
+/* Bytes that come from disks before the move. */
+static int64_t fetched_bytes(const struct sim_replacing *r, const struct desk *desk)
+{
+    int64_t n_bytes = 0;
+    for (int32_t i = 0; i < r->options->problem->n_nodes; i++) {
+        uint64_t seen = r->on_host[i];
+        for (int32_t g = 0; g < desk->plan.n_groups; g++)
+            for (int32_t m = 0; desk->plan.groups[g].node == i &&
+                                m < desk->plan.groups[g].n_members;
+                 m++) {
+                int32_t s = desk->plan.groups[g].members[m].service;
+                n_bytes += (seen >> s & 1) == 0 ? r->measured[s].weights_bytes : 0;
+                seen |= UINT64_C(1) << s;
+            }
+    }
+    return n_bytes;
+}
+
+static void install(struct sim_replacing *r, struct sim *sim, const struct desk *desk,
+                    const struct replace_case *c)
+{
+    struct sim_replace_report *report = &sim->report->replace;
+    report->n_moves++;
+    report->fetched_bytes += fetched_bytes(r, desk);
+    if (c->kept.normalized_latency > 0)
+        report->promised_latency +=
+            1 - c->planned.normalized_latency / c->kept.normalized_latency;
+    report->promised_attainment += c->planned.attainment - c->kept.attainment;
+    place_plan_copy(&r->before, &r->plan);
+    place_plan_copy(&r->next, &desk->plan);
+    see_weights(r, &r->next);
+    r->foretold = c->planned;
+    r->is_fresh = true;
+    r->move_ns = sim->clock_ns + r->options->settings.plan_ns +
+                 replace_fetch_ns(&c->links, c->moves, c->n_moves);
+}
+
+/* The gain of the last move: how the interval went, against the plan before it on the same
+ * requests. */
+static void look_back(struct sim_replacing *r, struct sim *sim, struct desk *desk,
+                      const struct replace_score *real)
+{
+    struct sim_replace_report *report = &sim->report->replace;
+    struct place_score score = { .services = NULL };
+    struct replace_score before = score_of(desk, &r->before, &score);
+    if (before.normalized_latency > 0)
+        report->got_latency += 1 - real->normalized_latency / before.normalized_latency;
+    report->got_attainment += real->attainment - before.attainment;
+    report->n_judged++;
+}
+
+static void decide(struct sim_replacing *r, struct sim *sim, struct desk *desk)
+{
+    const struct sim_replace_settings *settings = &r->options->settings;
+    struct sim_replace_report *report = &sim->report->replace;
+    struct place_score kept = { .services = NULL }, planned = { .services = NULL };
+    struct replace_move *moves = pile_take(&desk->pile, (size_t)r->moves.n * sizeof(*moves));
+    plan_anew(r, desk);
+    report->n_plans++;
+    struct replace_case c = { .kept = score_of(desk, &r->plan, &kept),
+                              .interval_ns = r->interval_ns,
+                              .rate = (double)desk->window.n /
+                                      ((double)desk->window.span_ns * 1e-9),
+                              .moves = moves,
+                              .links = settings->links };
+    r->foretold = c.kept;
+    if (desk->plan.n_refused > 0) { /* a service that is served stays so */
+        report->n_worse++;
+        return;
+    }
+    c.planned = score_of(desk, &desk->plan, &planned);
+    c.latency_s = kept.latency_s;
+    c.n_moves = list_moves(r, sim, desk, moves);
+    enum replace_verdict verdict = replace_decide(&settings->config, &c);
+    report->n_verdicts[verdict]++;
+    if (verdict == REPLACE_INSTALL)
+        install(r, sim, desk, &c);
+}
+
+static void plan_interval(struct sim_replacing *r, struct sim *sim)
+{
+    const struct replace_config *config = &r->options->settings.config;
+    struct replace_score real;
+    struct desk *desk = mem_take(sizeof(*desk));
+    bool is_read = read_score(r, sim, &real);
+    if (is_read)
+        r->interval_ns =
+            replace_interval_ns(config, r->interval_ns, replace_deviation(&real, &r->foretold));
+    open_desk(r, sim, desk);
+    if (desk->window.n > 0) {
+        if (r->is_fresh && is_read)
+            look_back(r, sim, desk, &real);
+        r->is_fresh = false;
+        decide(r, sim, desk);
+    }
+    close_desk(desk);
+    mem_give(desk);
+    begin_interval(r, sim);
+}
+
+/* ---- Time. ---- */
+
+/* The next plan waits until the last is there. */
+static int64_t next_plan_ns(const struct sim_replacing *r)
+{
+    bool is_busy = r->moves.is_moving || r->move_ns != TIME_NEVER;
+    return r->options->settings.is_off || is_busy ? TIME_NEVER : r->begin_ns + r->interval_ns;
+}
+
+int64_t sim_replacing_wake_ns(const struct sim_replacing *r, bool *is_moving)
+{
+    *is_moving = r->moves.is_moving;
+    return min_i64(min_i64(r->moves.wake_ns, r->move_ns), next_plan_ns(r));
+}
+
+void sim_replacing_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine)
+{
+    if (r->moves.is_moving)
+        sim_moves_stepped(&r->moves, sim, engine);
+}
+
+void sim_replacing_tick(struct sim_replacing *r, struct sim *sim)
+{
+    if (r->moves.wake_ns <= sim->clock_ns)
+        sim_moves_tick(&r->moves, sim);
+    if (r->move_ns <= sim->clock_ns) {
+        r->move_ns = TIME_NEVER;
+        place_plan_copy(&r->plan, &r->next);
+        sim_moves_begin(&r->moves, sim, &r->plan);
+    }
+    if (next_plan_ns(r) <= sim->clock_ns)
+        plan_interval(r, sim);
+}
+
+void sim_replacing_end(struct sim_replacing *r, struct sim *sim)
+{
+    sim->report->replace.interval_ns = r->interval_ns;
+    sim_moves_end(&r->moves, sim);
+}

@@ -1,0 +1,85 @@
+/* Adaptive re-placement in a simulation: what runs is watched, planned anew, and moved when that
+ * pays (place/replace.h has the decisions, SeaLLM's section 4.5).
+ *
+ * Every interval the monitor says how it went; Equation 8 makes the next interval shorter when it
+ * went otherwise than foretold. The requests of the interval, the last n_window of them, are the
+ * window that the planner plans on: with the lengths that they had, of those that still run as
+ * predicted. The new plan is laid upon the old one (place/align.h), both are simulated on the
+ * window, and the new one is installed when its gain pays for the move. Weights that no machine of
+ * the node has had before come from its disk while the old plan still serves; the rest is
+ * sim/moves.h. What was gained is looked at when the next plan is due: the old plan, simulated on
+ * the window that came, against how it went.
+ *
+ * With holds and without them it is the same, as long as engines believe the truth. */
+#pragma once
+#include "metrics/score.h"
+#include "place/monitor.h"
+#include "place/planner.h"
+#include "place/replace.h"
+
+struct sim;
+struct sim_engine_spec;
+
+enum { SIM_REPLACE_WINDOW = 5000 };
+struct sim_replace_settings {
+    struct replace_config config;
+    struct replace_links links;
+    int64_t plan_ns;  /* from the end of a window until its plan is known: 3 s */
+    int32_t n_window; /* requests of a window at most: SIM_REPLACE_WINDOW */
+    double effort;    /* of the planner: 1 */
+    bool is_off;      /* the first plan stays */
+};
+/* 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */
+void sim_replace_settings_init(struct sim_replace_settings *settings);
+/* Sets one by its name: "first_ns=600000" (times in ms), "host_bytes_per_s=24e9", "on", "off". */
+enum status sim_replace_set(struct sim_replace_settings *settings, const char *text,
+                            struct fault *fault) MUST_USE;
+
+struct sim_replace_options { /* all lent */
+    struct sim_replace_settings settings;
+    /* The cluster, and the simulation's services in their order; its window is not read. */
+    const struct place_problem *problem;
+    const struct place_plan *plan; /* at first: every service is placed */
+    struct replace_score foretold; /* of it */
+    const struct place_planner *planner;
+    uint64_t seed;
+    struct score_rule rule;
+    const struct score_service *services; /* (n_services) targets for the rule; NULL: none */
+    int n_threads;                        /* that simulate plans; 0: one per core */
+};
+/* The engines that a simulation with re-placement must have: one for every group that there may be.
+ * perfs: (n_kinds * PLACE_DEGREES, n_services) what services take on each; lent to the engines.
+ * engines: (sim_replace_n_engines). */
+int32_t sim_replace_n_engines(const struct place_problem *problem);
+void sim_replace_engines(const struct place_problem *problem, const struct place_plan *plan,
+                         const struct perf *perfs, struct sim_engine_spec *engines);
+
+struct sim_replace_report {
+    int64_t n_plans, n_moves; /* planned anew, and installed */
+    int64_t n_verdicts[4];    /* enum replace_verdict */
+    int64_t n_worse;          /* of the plans: those that leave out a service */
+    int64_t n_returned;       /* requests that a move sent back to the door */
+    int64_t loaded_bytes, fetched_bytes;
+    int64_t away_ns;        /* device time of what was loading */
+    int64_t unavailable_ns; /* summed over services: in no engine at all */
+    /* Over the moves whose gain was looked at: parts of the old plan's normalized latency, points
+     * of attainment, as simulated when it was decided and as it went. */
+    int64_t n_judged;
+    double promised_latency, got_latency, promised_attainment, got_attainment;
+    int64_t interval_ns; /* the last one */
+};
+
+/* Private to this room. */
+struct sim_replacing;
+struct sim_client;
+struct service_event;
+struct sim_replacing *sim_replacing_open(struct sim *sim);
+void sim_replacing_close(struct sim_replacing *r);
+void sim_replacing_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index);
+void sim_replacing_ended(struct sim_replacing *r, const struct sim *sim,
+                         const struct sim_client *client, uint8_t why);
+void sim_replacing_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine);
+/* When it wants to be asked; *is_moving: what waits may wait for it. */
+int64_t sim_replacing_wake_ns(const struct sim_replacing *r, bool *is_moving);
+void sim_replacing_tick(struct sim_replacing *r, struct sim *sim);
+void sim_replacing_end(struct sim_replacing *r, struct sim *sim);

@@ -50,9 +50,10 @@ struct scenario {
     struct flags_texts profiles; /* SERVICE=FILE, before the services' own */
     struct flags_texts faults;   /* of the bus, as sim_faults.h reads them */
     struct flags_texts lanes;    /* shares of each engine; none: as the policy wants */
+    struct flags_texts replace; /* of models that move, as sim/replace.h reads them; none: they stay */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
-    const char *device, *preset, *policy, *router, *predictor, *slo_rule;
+    const char *device, *preset, *policy, *router, *predictor, *slo_rule, *planner;
     const char *csv, *series, *trace, *html, *log_engine, *compare, *rates;
     int64_t swap_bytes, swap_bytes_per_s;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
@@ -81,7 +82,7 @@ enum status scenario_read(struct scenario *scenario, const char *path,
 void scenario_init(struct scenario *scenario); /* the defaults */
 
 /* The rows of each part, over that part's fields (scenario_yaml.c reads by them). */
-enum { SCENARIO_ROWS_MAX = 56 };
+enum { SCENARIO_ROWS_MAX = 60 };
 int scenario_rows(struct scenario *scenario, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_group_rows(struct scenario_group *group, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_node_rows(struct scenario_node *node, struct flags_row rows[SCENARIO_ROWS_MAX]);

@@ -9,6 +9,7 @@
 #include "cmd/presets.h"
 #include "cmd/recorders.h"
 #include "cmd/sim_faults.h"
+#include "cmd/sim_placed.h"
 #include "engine/log.h"
 #include "metrics/trace.h"
 #include <stdatomic.h>
@@ -146,16 +147,43 @@ static void close_recording(struct recording *recording)
         engine_log_close(recording->logs[e]);
 }
 
+static enum status check_bus(const struct scenario *s, int32_t n_engines, struct fault *fault)
+{
+    if (n_engines > LIMIT_ENGINES)
+        return fault_set(fault, STATUS_TOO_LARGE,
+                         "--bus is one machine of at most %d engines, here are %d", LIMIT_ENGINES,
+                         n_engines);
+    for (int g = 0; g < s->n_groups; g++)
+        if (s->groups[g].scale.n > 0)
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "--bus is one machine: its engines do not come and go (scale)");
+    return STATUS_OK;
+}
+
+static enum status run_one(struct sim_case *c, struct sim_options *options, struct fault *fault)
+{
+    struct recording recording;
+    c->predictor = options->predictor->name;
+    c->n_lanes = options->n_lanes;
+    enum status status = open_recording(c, &recording, options, fault);
+    if (status == STATUS_OK)
+        sim_run(options, &c->report);
+    close_recording(&recording);
+    c->is_run = status == STATUS_OK;
+    return status;
+}
+
 static enum status simulate(struct crew *crew, struct sim_case *c, struct fault *fault)
 {
     const struct scenario *s = crew->scenario;
     struct sim_choice choice;
     struct sim_faults faults;
-    struct recording recording;
+    struct sim_placed *placed = NULL;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
     const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines };
-    enum status status = sim_world_open(world, s, &ask, fault);
+    enum status status = s->n_nodes > 0 ? sim_world_open_services(world, s, &ask, fault)
+                                        : sim_world_open(world, s, &ask, fault);
     struct sim_options options = {
         .n_engines = world->n_engines,
         .n_services = world->workload.n_services,
@@ -183,25 +211,22 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         status = sim_faults_parse(&s->faults, &faults, fault);
     if (s->has_bus || s->faults.n > 0)
         options.faults = &faults;
-    if (status == STATUS_OK && options.faults != NULL && options.n_engines > LIMIT_ENGINES)
-        status = fault_set(fault, STATUS_TOO_LARGE,
-                           "--bus is one machine of at most %d engines, here are %d", LIMIT_ENGINES,
-                           options.n_engines);
-    for (int g = 0; g < s->n_groups && options.faults != NULL && status == STATUS_OK; g++)
-        if (s->groups[g].scale.n > 0)
-            status = fault_set(fault, STATUS_UNSUPPORTED,
-                               "--bus is one machine: its engines do not come and go (scale)");
-    if (status != STATUS_OK)
-        return status;
-    for (int32_t i = 0; i < options.n_services; i++)
+    if (status == STATUS_OK && options.faults != NULL)
+        status = check_bus(s, options.n_engines, fault);
+    if (status == STATUS_OK && s->n_nodes > 0) {
+        placed = mem_take(sizeof(*placed));
+        status = sim_placed_open(placed, world, s, &ask, &c->rule, &options, fault);
+    } else if (status == STATUS_OK && s->replace.n > 0) {
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "replace: models move on the devices of `nodes:` in a scenario");
+    }
+    for (int32_t i = 0; i < options.n_services && status == STATUS_OK; i++)
         CHECK(metrics_record_service(&c->set, view_text(world->services[i].name)) == i);
-    c->predictor = options.predictor->name;
-    c->n_lanes = options.n_lanes;
-    status = open_recording(c, &recording, &options, fault);
     if (status == STATUS_OK)
-        sim_run(&options, &c->report);
-    close_recording(&recording);
-    c->is_run = status == STATUS_OK;
+        status = run_one(c, &options, fault);
+    if (placed != NULL)
+        sim_placed_close(placed);
+    mem_give(placed);
     if (status != STATUS_OK)
         return status;
     if (c->report.wrong != NULL)

@@ -10,6 +10,8 @@ enum { SEEDS_MAX = 1000 };
 static double busy_of(const struct sim_case *c)
 {
     double span_s = (double)c->report.end_ns * 1e-9;
+    if (c->world.is_placed) /* engines of many sizes that come and go */
+        span_s = (double)c->report.engine_ns * 1e-9 / (double)max_i32(c->world.n_engines, 1);
     double lanes = (double)c->world.n_engines * (double)max_i32(c->n_lanes - 1, 1);
     return span_s > 0 ? (double)c->report.busy_ps * 1e-12 / (span_s * lanes) : 0;
 }
@@ -47,6 +49,40 @@ static struct work work_of(const struct sim_case *c)
     return work;
 }
 
+/* Gains are of a move, in the mean. */
+static double per_move(double sum, int64_t n)
+{
+    return n > 0 ? sum / (double)n : 0;
+}
+
+static void print_moves(const struct sim_replace_report *r, struct str *out)
+{
+    if (r->n_plans == 0)
+        return;
+    str_printf(
+        out,
+        "planned anew %lld times: %lld moves, %lld the same plan, %lld without gain, %lld "
+        "that would cost more than they gain, %lld with less room; every %.4g s in the end\n",
+        (long long)r->n_plans, (long long)r->n_moves, (long long)r->n_verdicts[REPLACE_SAME],
+        (long long)r->n_verdicts[REPLACE_NO_GAIN], (long long)r->n_verdicts[REPLACE_NOT_WORTH],
+        (long long)r->n_worse, (double)r->interval_ns * 1e-9);
+    if (r->n_moves == 0)
+        return;
+    str_printf(out,
+               "moves: %.4g GB loaded, %.4g GB of them fetched from disks before; %lld requests "
+               "sent back; devices away %.4g s, services nowhere %.4g s in all\n",
+               (double)r->loaded_bytes * 1e-9, (double)r->fetched_bytes * 1e-9,
+               (long long)r->n_returned, (double)r->away_ns * 1e-9,
+               (double)r->unavailable_ns * 1e-9);
+    str_printf(out,
+               "a move's gain in the mean: promised %.2f%% of normalized latency, %.2f points of "
+               "attainment; got %.2f%%, %.2f (of %lld moves)\n",
+               100 * per_move(r->promised_latency, r->n_moves),
+               100 * per_move(r->promised_attainment, r->n_moves),
+               100 * per_move(r->got_latency, r->n_judged),
+               100 * per_move(r->got_attainment, r->n_judged), (long long)r->n_judged);
+}
+
 static void print_work(const struct sim_case *c, struct str *out)
 {
     const struct work work = work_of(c);
@@ -62,6 +98,7 @@ static void print_work(const struct sim_case *c, struct str *out)
     if (c->report.n_started + c->report.n_stopped > 0)
         str_printf(out, "workers started %lld, stopped %lld; devices %.4g in the mean\n",
                    (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
+    print_moves(&c->report.replace, out);
     if (work.n_forced + c->report.n_forced > 0)
         str_printf(out,
                    "forced: %lld batches for requests that starved, %lld requests sent to engines "
@@ -135,6 +172,34 @@ static void work_json(const struct sim_case *c, struct json_out *json)
     json_out_i64(json, c->report.n_static_batches);
 }
 
+static void moves_json(const struct sim_replace_report *r, struct json_out *json)
+{
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        { "plans", (double)r->n_plans },
+        { "moves", (double)r->n_moves },
+        { "plans_same", (double)r->n_verdicts[REPLACE_SAME] },
+        { "plans_without_gain", (double)r->n_verdicts[REPLACE_NO_GAIN] },
+        { "plans_not_worth", (double)r->n_verdicts[REPLACE_NOT_WORTH] },
+        { "plans_with_less_room", (double)r->n_worse },
+        { "loaded_bytes", (double)r->loaded_bytes },
+        { "fetched_bytes", (double)r->fetched_bytes },
+        { "returned_requests", (double)r->n_returned },
+        { "away_device_s", (double)r->away_ns * 1e-9 },
+        { "unavailable_s", (double)r->unavailable_ns * 1e-9 },
+        { "promised_latency", per_move(r->promised_latency, r->n_moves) },
+        { "promised_attainment", per_move(r->promised_attainment, r->n_moves) },
+        { "got_latency", per_move(r->got_latency, r->n_judged) },
+        { "got_attainment", per_move(r->got_attainment, r->n_judged) },
+    };
+    for (size_t i = 0; i < COUNT_OF(figures) && r->n_plans > 0; i++) {
+        json_out_key(json, figures[i].key);
+        json_out_f64(json, figures[i].value);
+    }
+}
+
 static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
 {
     const struct {
@@ -175,6 +240,7 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     json_out_key(json, "devices");
     json_out_i64(json, c->world.n_devices);
     work_json(c, json);
+    moves_json(&c->report.replace, json);
     bus_json(&c->report.bus, json);
     json_out_key(json, "held_max");
     json_out_i64(json, c->report.n_held_max);

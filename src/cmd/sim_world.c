@@ -423,6 +423,10 @@ void sim_world_print(const struct sim_world *world, struct str *out)
     for (int32_t e = 0; e < world->n_engines;) {
         const struct sim_engine_spec *engine = &world->engines[e];
         int32_t n = 1;
+        if (engine->services == 0) { /* a group that there is not */
+            e++;
+            continue;
+        }
         while (e + n < world->n_engines && world->engines[e + n].services == engine->services &&
                world->engines[e + n].perfs == engine->perfs)
             n++;

@@ -26,6 +26,7 @@ struct sim_world {
     int64_t group_devices[SCENARIO_GROUPS_MAX];
     struct scale_config scales[SCENARIO_GROUPS_MAX]; /* of the groups that have one */
     bool is_scaled[SCENARIO_GROUPS_MAX];
+    bool is_placed;    /* by a planner: engines without services are groups that there may be */
     int64_t n_devices; /* of all engines; what they can compute and read together: */
     double flops_per_s, bytes_per_s;
 };

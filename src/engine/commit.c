@@ -46,10 +46,11 @@ static int32_t count_until_stop(const struct engine *e, const struct request *r,
     return n_new;
 }
 
-/* Marks how the request ends, unless a cancel, deadline or drain already said so. */
+/* Marks how the request ends, unless a cancel or deadline already said so. An answer that is whole
+ * goes nowhere, whoever wanted its request back. */
 static void ends(struct engine_own *own, enum service_what what, enum service_why why)
 {
-    if (own->ends_what == 0) {
+    if (own->ends_what == 0 || (own->ends_what == SERVICE_RETURNED && what == SERVICE_ENDED)) {
         own->ends_what = (uint8_t)what;
         own->ends_why = (uint8_t)why;
     }

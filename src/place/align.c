@@ -109,8 +109,8 @@ static void align_groups(const struct place_problem *problem, const struct place
     bool *is_taken = pile_take(pile, n);
     int32_t *to = pile_take(pile, n * sizeof(*to)), n_pairs = 0;
     for (int32_t j = 0; j < plan->n_groups; j++)
-        here[j] = place_align_group_at(kept, plan->groups[j].first_device,
-                                       plan->groups[j].n_devices);
+        here[j] =
+            place_align_group_at(kept, plan->groups[j].first_device, plan->groups[j].n_devices);
     for (int32_t i = 0; i < plan->n_groups; i++) {
         for (int32_t j = 0; j < plan->n_groups; j++) {
             const struct place_group *a = &plan->groups[i], *b = &plan->groups[j];

@@ -103,8 +103,11 @@ void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_
     if (what == ROUTE_RETURNED) {
         sim->door.engines[engine].n_sent--;
         sim_scaled_left(sim, engine);
+        sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
     } else {
         sim_scaled_arrived(sim, sim->door.requests[index].service);
+        if (sim->replacing != NULL)
+            sim_replacing_arrived(sim->replacing, sim, index);
     }
     client->engine = SIM_NO_ENGINE;
     route_held_add(&sim->door.held, index);

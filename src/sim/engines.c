@@ -118,23 +118,29 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     mem_give(specs);
 }
 
-bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
+void sim_engines_ready(struct sim *sim, int32_t index, int32_t service)
 {
     const struct sim_options *o = sim->options;
     struct sim_engine *e = &sim->engines[index];
     const struct sim_service *s = &o->services[service];
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
     bool has_perfs = own != NULL && own->perfs != NULL;
-    struct engine_room room;
-    if (!engine_make_room(e->engine, service, s->weights_bytes, s->activation_bytes, sim->clock_ns,
-                          &room))
-        return false;
     engine_open_service(e->engine, service, has_perfs ? &own->perfs[service] : &s->perf,
                         sim->clock_ns);
     if (own != NULL && own->truths != NULL && own->truths[service].step_ps != NULL)
         sim_model_exec_set_truth(e->exec, service, own->truths[service]);
     else if (s->truth != NULL && !has_perfs)
         sim_model_exec_set_truth(e->exec, service, *s->truth);
+}
+
+bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
+{
+    const struct sim_service *s = &sim->options->services[service];
+    struct engine_room room;
+    if (!engine_make_room(sim->engines[index].engine, service, s->weights_bytes,
+                          s->activation_bytes, sim->clock_ns, &room))
+        return false;
+    sim_engines_ready(sim, index, service);
     return true;
 }
 

@@ -3,9 +3,9 @@
 #include "base/base.h"
 
 /* At one instant, in this order: so that an engine sees all that came when it steps. ROUTE: the
- * router wants to be asked; SCALE: pools look at themselves; after all that happens at their
- * instant. */
-enum sim_kind { SIM_ARRIVAL, SIM_CANCEL, SIM_STEP, SIM_ROUTE, SIM_SCALE };
+ * router wants to be asked; SCALE: pools look at themselves; REPLACE: models move or are planned
+ * anew; after all that happens at their instant. */
+enum sim_kind { SIM_ARRIVAL, SIM_CANCEL, SIM_STEP, SIM_ROUTE, SIM_SCALE, SIM_REPLACE };
 
 struct sim_event {
     int64_t time_ns;

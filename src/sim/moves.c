@@ -1,4 +1,6 @@
 /* Models that move from engine to engine. */
+#include "sim/moves.h"
+
 #include "sim/state.h"
 
 #include "base/mem.h"
@@ -82,7 +84,8 @@ void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place
     *moves = (struct sim_moves){ .problem = problem,
                                  .n = sim_moves_n_slots(problem),
                                  .wake_ns = TIME_NEVER,
-                                 .n_devices = place_plan_devices(plan) };
+                                 .n_devices = place_plan_devices(plan),
+                                 .n_engines = plan->n_groups };
     CHECK(moves->n == sim->options->n_engines);
     moves->slots = mem_take((size_t)moves->n * sizeof(*moves->slots));
     moves->gone_ns = mem_take(n_services * sizeof(*moves->gone_ns));
@@ -92,7 +95,7 @@ void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place
         moves->slots[i].there = sim_moves_mask(plan, &moves->slots[i]);
         CHECK(moves->slots[i].there == sim->options->engines[i].services);
         for (size_t s = 0; s < n_services; s++)
-            moves->n_there[s] += moves->slots[i].there >> s & 1;
+            moves->n_there[s] += (moves->slots[i].there >> s & 1) != 0;
     }
     for (size_t s = 0; s < n_services; s++) {
         CHECK(moves->n_there[s] > 0);
@@ -108,6 +111,14 @@ void sim_moves_close(struct sim_moves *moves)
 }
 
 /* ---- A move. ---- */
+
+static void count_devices(struct sim_moves *moves, struct sim *sim)
+{
+    int64_t ns = sim->clock_ns - moves->devices_since_ns;
+    sim->report->device_ns += ns * moves->n_devices;
+    sim->report->engine_ns += ns * moves->n_engines;
+    moves->devices_since_ns = sim->clock_ns;
+}
 
 static int64_t load_ns(const struct sim_moves *moves, const struct sim *sim,
                        const struct sim_slot *slot)
@@ -174,9 +185,9 @@ static bool close_more(struct sim *sim, struct sim_slot *slot, int32_t index)
 void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct place_plan *plan)
 {
     CHECK(!moves->is_moving);
-    sim->report->device_ns += (sim->clock_ns - moves->devices_since_ns) * moves->n_devices;
-    moves->devices_since_ns = sim->clock_ns;
+    count_devices(moves, sim);
     moves->n_devices = place_plan_devices(plan);
+    moves->n_engines = plan->n_groups;
     for (int32_t i = 0; i < moves->n; i++) { /* first nobody is sent to what goes */
         struct sim_slot *slot = &moves->slots[i];
         uint64_t next = sim_moves_mask(plan, slot);
@@ -234,7 +245,7 @@ void sim_moves_tick(struct sim_moves *moves, struct sim *sim)
 
 void sim_moves_end(struct sim_moves *moves, struct sim *sim)
 {
-    sim->report->device_ns += (sim->clock_ns - moves->devices_since_ns) * moves->n_devices;
+    count_devices(moves, sim);
     for (int32_t i = 0; i < moves->n; i++)
         if ((moves->slots[i].coming | moves->slots[i].booked) != 0)
             sim->report->replace.away_ns +=

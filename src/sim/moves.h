@@ -33,11 +33,11 @@ struct sim_moves {
     const struct replace_links *links;
     struct sim_slot *slots; /* (n) */
     int32_t n;
-    int32_t n_going, n_coming; /* slots that close, that load */
-    bool is_moving;            /* from begin until all is there */
-    int64_t wake_ns;           /* when the next is loaded; TIME_NEVER */
-    int32_t n_devices;         /* of the plan, and those of earlier ones by time: */
-    int64_t devices_since_ns;
+    int32_t n_going, n_coming;    /* slots that close, that load */
+    bool is_moving;               /* from begin until all is there */
+    int64_t wake_ns;              /* when the next is loaded; TIME_NEVER */
+    int32_t n_devices, n_engines; /* of the plan */
+    int64_t devices_since_ns;     /* earlier ones are in the report */
     int64_t *gone_ns; /* (n_services) it takes no request anywhere since; TIME_NEVER: it does */
     int32_t *n_there; /* (n_services) slots that it is in */
 };

@@ -27,7 +27,7 @@ struct sim_replacing {
     uint64_t *on_host;                    /* (n_nodes) weights that lie in a node's memory */
     int64_t begin_ns, interval_ns;        /* of the interval that runs */
     int64_t move_ns;                      /* the next plan is installed then; TIME_NEVER */
-    bool is_fresh;                        /* the last plan was installed: is its gain as promised? */
+    bool is_fresh; /* the last plan was installed: is its gain as promised? */
 };
 
 /* ---- Settings. ---- */
@@ -96,12 +96,11 @@ void sim_replace_engines(const struct place_problem *problem, const struct place
         int32_t k = problem->nodes[slots[i].node].kind, n_devices = slots[i].n_devices;
         const struct place_kind *kind = &problem->kinds[k];
         size_t row = (size_t)(k * PLACE_DEGREES + place_degree_index(n_devices));
-        engines[i] =
-            (struct sim_engine_spec){ .services = sim_moves_mask(plan, &slots[i]),
-                                      .memory_bytes = kind->memory_bytes * n_devices,
-                                      .n_devices = n_devices,
-                                      .bytes_per_s = kind->bytes_per_s * (double)n_devices,
-                                      .perfs = perfs + row * (size_t)problem->n_services };
+        engines[i] = (struct sim_engine_spec){ .services = sim_moves_mask(plan, &slots[i]),
+                                               .memory_bytes = kind->memory_bytes * n_devices,
+                                               .n_devices = n_devices,
+                                               .bytes_per_s = kind->bytes_per_s * (double)n_devices,
+                                               .perfs = perfs + row * (size_t)problem->n_services };
     }
     mem_give(slots);
 }
@@ -278,6 +277,39 @@ static void fill_window(struct sim_replacing *r, const struct sim *sim, struct d
         desk->rates[s] /= (double)desk->window.span_ns * 1e-9;
 }
 
+/* How far engines have found their times to be off. */
+static void read_profiles(struct sim_replacing *r, const struct sim *sim)
+{
+    struct engine_report *report = mem_take(sizeof(*report));
+    uint64_t seen = 0;
+    for (int32_t i = 0; i < r->moves.n; i++) {
+        uint64_t new = r->moves.slots[i].there & ~seen;
+        if (new == 0)
+            continue;
+        engine_report(sim->engines[i].engine, report, sim->clock_ns);
+        for (int32_t s = 0; s < sim->options->n_services; s++)
+            if ((new >> s & 1) != 0)
+                monitor_profile(&r->monitor, s, &report->services[s].perf);
+        seen |= new;
+    }
+    mem_give(report);
+}
+
+/* Times of a service as its engines have put them right. */
+static const struct perf *corrected(struct sim_replacing *r, struct desk *desk, int32_t service)
+{
+    const struct perf *seen = &r->monitor.services[service].perf;
+    size_t n = (size_t)r->options->problem->n_kinds * PLACE_DEGREES;
+    const struct perf *from = r->options->problem->services[service].perfs;
+    struct perf *perfs = pile_take(&desk->pile, n * sizeof(*perfs));
+    memcpy(perfs, from, n * sizeof(*perfs));
+    for (size_t i = 0; i < n && seen->prefill_scale > 0; i++) {
+        perfs[i].prefill_scale *= seen->prefill_scale;
+        perfs[i].decode_scale *= seen->decode_scale;
+    }
+    return perfs;
+}
+
 static void open_desk(struct sim_replacing *r, const struct sim *sim, struct desk *desk)
 {
     const struct sim_replace_options *o = r->options;
@@ -285,6 +317,7 @@ static void open_desk(struct sim_replacing *r, const struct sim *sim, struct des
     *desk = (struct desk){ .problem = *o->problem, .sim = *sim->options };
     pile_init(&desk->pile);
     fill_window(r, sim, desk);
+    read_profiles(r, sim);
     if (desk->window.n == 0)
         return;
     for (size_t s = 0; s < n_services; s++) {
@@ -294,7 +327,7 @@ static void open_desk(struct sim_replacing *r, const struct sim *sim, struct des
                                                  .activation_bytes = from->activation_bytes,
                                                  .kv_bytes_per_token = from->kv_bytes_per_token,
                                                  .slo = from->slo,
-                                                 .perfs = from->perfs };
+                                                 .perfs = corrected(r, desk, (int32_t)s) };
     }
     desk->problem.services = r->measured;
     desk->problem.window = desk->window;
@@ -410,9 +443,8 @@ static int64_t fetched_bytes(const struct sim_replacing *r, const struct desk *d
     for (int32_t i = 0; i < r->options->problem->n_nodes; i++) {
         uint64_t seen = r->on_host[i];
         for (int32_t g = 0; g < desk->plan.n_groups; g++)
-            for (int32_t m = 0; desk->plan.groups[g].node == i &&
-                                m < desk->plan.groups[g].n_members;
-                 m++) {
+            for (int32_t m = 0;
+                 desk->plan.groups[g].node == i && m < desk->plan.groups[g].n_members; m++) {
                 int32_t s = desk->plan.groups[g].members[m].service;
                 n_bytes += (seen >> s & 1) == 0 ? r->measured[s].weights_bytes : 0;
                 seen |= UINT64_C(1) << s;
@@ -428,8 +460,7 @@ static void install(struct sim_replacing *r, struct sim *sim, const struct desk 
     report->n_moves++;
     report->fetched_bytes += fetched_bytes(r, desk);
     if (c->kept.normalized_latency > 0)
-        report->promised_latency +=
-            1 - c->planned.normalized_latency / c->kept.normalized_latency;
+        report->promised_latency += 1 - c->planned.normalized_latency / c->kept.normalized_latency;
     report->promised_attainment += c->planned.attainment - c->kept.attainment;
     place_plan_copy(&r->before, &r->plan);
     place_plan_copy(&r->next, &desk->plan);
@@ -464,8 +495,8 @@ static void decide(struct sim_replacing *r, struct sim *sim, struct desk *desk)
     report->n_plans++;
     struct replace_case c = { .kept = score_of(desk, &r->plan, &kept),
                               .interval_ns = r->interval_ns,
-                              .rate = (double)desk->window.n /
-                                      ((double)desk->window.span_ns * 1e-9),
+                              .rate =
+                                  (double)desk->window.n / ((double)desk->window.span_ns * 1e-9),
                               .moves = moves,
                               .links = settings->links };
     r->foretold = c.kept;
@@ -498,6 +529,8 @@ static void plan_interval(struct sim_replacing *r, struct sim *sim)
         r->is_fresh = false;
         decide(r, sim, desk);
     }
+    for (int32_t s = 0; s < sim->options->n_services; s++) /* the desk's go with it */
+        r->measured[s].perfs = r->options->problem->services[s].perfs;
     close_desk(desk);
     mem_give(desk);
     begin_interval(r, sim);

@@ -208,7 +208,7 @@ void sim_scaled_end(struct sim *sim)
 {
     struct sim_scaled *s = &sim->scaled;
     const struct sim_options *o = sim->options;
-    for (int32_t e = 0; e < o->n_engines; e++) {
+    for (int32_t e = 0; e < o->n_engines && sim->replacing == NULL; e++) {
         if (s->n_pools == 0 || o->engines[e].scale == NULL)
             sim->report->device_ns +=
                 sim->clock_ns * (o->engines != NULL ? n_devices_of(sim, e) : 1);

@@ -67,7 +67,8 @@ struct sim {
     uint32_t n_free_clients, n_clients_max;
     struct sim_door door;
     struct sim_scaled scaled;
-    bool is_cut; /* ended by until_ns */
+    struct sim_replacing *replacing; /* NULL: models stay where they are */
+    bool is_cut;                     /* ended by until_ns */
     uint64_t n_over;
 };
 
@@ -80,6 +81,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index);
 void sim_engines_close_one(struct sim *sim, int32_t index);
 /* False: there is no room for the weights yet. */
 bool sim_engines_load(struct sim *sim, int32_t index, int32_t service);
+/* The weights are there, for which room was made. */
+void sim_engines_ready(struct sim *sim, int32_t index, int32_t service);
 void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to the report */
 
 /* check.c: what must hold. Each notes the first thing that does not in report->wrong. */

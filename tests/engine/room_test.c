@@ -130,6 +130,35 @@ static void closing_returns_all(void **state)
     world_close(&w);
 }
 
+/* Its last token was in flight when its model left: the answer is whole, and ends. */
+static void what_is_whole_does_not_return(void **state)
+{
+    int n_ended = 0, n_returned = 0;
+    (void)state;
+    for (int64_t k = 0; k < 8; k++) {
+        struct world w;
+        open_closed(&w, 20000);
+        engine_open_service(w.engine, 0, &perf, 0);
+        assert_true(world_submit(&w, &(struct world_ask){ .n_prompt = 20, .n_new = 4 }));
+        world_run(&w, 500000 + k * 1000000);
+        (void)engine_close_service(w.engine, 0, w.clock_ns);
+        w.wake_ns = w.clock_ns;
+        world_run(&w, w.clock_ns + 3000000);
+        const struct world_request *r = &w.requests[0];
+        assert_true(r->is_over == (r->n_got == r->n_expected));
+        assert_int_equal(r->why, r->is_over ? SERVICE_LENGTH : SERVICE_DRAINING);
+        n_ended += r->is_over;
+        n_returned += !r->is_over;
+        assert_true(engine_close_service(w.engine, 0, w.clock_ns));
+        engine_open_service(w.engine, 0, &perf, w.clock_ns);
+        assert_true(r->is_over || world_submit_again(&w, 0));
+        world_finish(&w);
+        assert_int_equal(r->why, SERVICE_LENGTH);
+        world_close(&w);
+    }
+    assert_true(n_ended > 0 && n_returned > 1);
+}
+
 /* What a leaving model still holds comes back: who needs it waits instead of hearing "never". */
 static void leaving_models_count_as_room(void **state)
 {
@@ -216,6 +245,7 @@ int main(void)
         cmocka_unit_test(room_is_made_under_load),
         cmocka_unit_test(who_never_fits_any_more_goes_home),
         cmocka_unit_test(closing_returns_all),
+        cmocka_unit_test(what_is_whole_does_not_return),
         cmocka_unit_test(leaving_models_count_as_room),
         cmocka_unit_test(memory_of_closed_units_goes_back),
         cmocka_unit_test(given_up_room_is_pool_again),

@@ -1,0 +1,23 @@
+/* A simulation whose engines a planner places: a scenario with `nodes:` in the place of `engines:`,
+ * and whether its models move (sim/replace.h). */
+#pragma once
+#include "cmd/plan_problem.h"
+#include "sim/replace.h"
+
+struct sim_placed {
+    struct plan_problem of;
+    struct pile pile;
+    struct place_plan plan;
+    struct perf *perfs; /* (n_kinds * PLACE_DEGREES, n_services) */
+    struct sim_replace_options replace;
+    double plan_s; /* that the first plan took */
+};
+/* Plans on the workload's first window (5,000 requests, or half of them), as `shoal plan` does, and
+ * makes the engines of the world, whose services are open. options: policies are chosen; its
+ * engines and its re-placement are set, which lie in placed and world. To be closed also after a
+ * fault. */
+enum status sim_placed_open(struct sim_placed *placed, struct sim_world *world,
+                            const struct scenario *scenario, const struct sim_world_ask *ask,
+                            const struct score_rule *rule, struct sim_options *options,
+                            struct fault *fault) MUST_USE;
+void sim_placed_close(struct sim_placed *placed);

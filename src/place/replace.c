@@ -72,6 +72,7 @@ enum replace_verdict replace_decide(const struct replace_config *config,
     double faster = old > 0 ? (old - new) / old : 0;
     double better = c->planned.attainment - c->kept.attainment;
     double waited_s = 0, missed = 0;
+    int64_t longest_ns = 0;
     if (c->n_moves == 0)
         return REPLACE_SAME;
     /* Attainment comes first: latency may not be bought with it. */
@@ -79,13 +80,16 @@ enum replace_verdict replace_decide(const struct replace_config *config,
         better < -config->gain_attainment)
         return REPLACE_NO_GAIN;
     for (int32_t i = 0; i < c->n_moves; i++) {
-        double away_s = (double)replace_away_ns(config, &c->links, &c->moves[i]) * 1e-9;
+        int64_t away_ns = replace_away_ns(config, &c->links, &c->moves[i]);
+        double away_s = (double)away_ns * 1e-9;
+        longest_ns = max_i64(longest_ns, away_ns);
         /* Who comes while it is away waits for half of it in the mean. */
         waited_s += c->moves[i].n_requests_per_s * away_s * away_s / 2;
         missed += c->moves[i].n_requests_per_s * away_s;
     }
-    int64_t fetch_ns = replace_fetch_ns(&c->links, c->moves, c->n_moves);
-    double left_s = (double)max_i64(0, c->interval_ns - fetch_ns) * 1e-9;
+    /* It gains nothing before it is there. */
+    int64_t ready_ns = replace_fetch_ns(&c->links, c->moves, c->n_moves) + longest_ns;
+    double left_s = (double)max_i64(0, c->interval_ns - ready_ns) * 1e-9;
     double saved_s = faster * c->latency_s * c->rate * left_s;
     double met = better * c->rate * left_s;
     bool pays = (faster >= config->gain_latency && saved_s > waited_s) ||

@@ -471,18 +471,18 @@ static void install(struct sim_replacing *r, struct sim *sim, const struct desk 
                  replace_fetch_ns(&c->links, c->moves, c->n_moves);
 }
 
-/* The gain of the last move: how the interval went, against the plan before it on the same
- * requests. */
+/* The gain of the last move on requests that it was not planned on: both plans simulated. */
 static void look_back(struct sim_replacing *r, struct sim *sim, struct desk *desk,
-                      const struct replace_score *real)
+                      const struct replace_score *kept)
 {
     struct sim_replace_report *report = &sim->report->replace;
     struct place_score score = { .services = NULL };
     struct replace_score before = score_of(desk, &r->before, &score);
     if (before.normalized_latency > 0)
-        report->got_latency += 1 - real->normalized_latency / before.normalized_latency;
-    report->got_attainment += real->attainment - before.attainment;
+        report->got_latency += 1 - kept->normalized_latency / before.normalized_latency;
+    report->got_attainment += kept->attainment - before.attainment;
     report->n_judged++;
+    r->is_fresh = false;
 }
 
 static void decide(struct sim_replacing *r, struct sim *sim, struct desk *desk)
@@ -499,6 +499,8 @@ static void decide(struct sim_replacing *r, struct sim *sim, struct desk *desk)
                                   (double)desk->window.n / ((double)desk->window.span_ns * 1e-9),
                               .moves = moves,
                               .links = settings->links };
+    if (r->is_fresh)
+        look_back(r, sim, desk, &c.kept);
     r->foretold = c.kept;
     if (desk->plan.n_refused > 0) { /* a service that is served stays so */
         report->n_worse++;
@@ -518,17 +520,12 @@ static void plan_interval(struct sim_replacing *r, struct sim *sim)
     const struct replace_config *config = &r->options->settings.config;
     struct replace_score real;
     struct desk *desk = mem_take(sizeof(*desk));
-    bool is_read = read_score(r, sim, &real);
-    if (is_read)
+    if (read_score(r, sim, &real))
         r->interval_ns =
             replace_interval_ns(config, r->interval_ns, replace_deviation(&real, &r->foretold));
     open_desk(r, sim, desk);
-    if (desk->window.n > 0) {
-        if (r->is_fresh && is_read)
-            look_back(r, sim, desk, &real);
-        r->is_fresh = false;
+    if (desk->window.n > 0)
         decide(r, sim, desk);
-    }
     for (int32_t s = 0; s < sim->options->n_services; s++) /* the desk's go with it */
         r->measured[s].perfs = r->options->problem->services[s].perfs;
     close_desk(desk);

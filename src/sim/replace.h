@@ -7,8 +7,8 @@
  * predicted. The new plan is laid upon the old one (place/align.h), both are simulated on the
  * window, and the new one is installed when its gain pays for the move. Weights that no machine of
  * the node has had before come from its disk while the old plan still serves; the rest is
- * sim/moves.h. What was gained is looked at when the next plan is due: the old plan, simulated on
- * the window that came, against how it went.
+ * sim/moves.h. What was gained is looked at when the next plan is due: both plans, simulated on the
+ * window that came.
  *
  * With holds and without them it is the same, as long as engines believe the truth. */
 #pragma once
@@ -62,8 +62,8 @@ struct sim_replace_report {
     int64_t loaded_bytes, fetched_bytes;
     int64_t away_ns;        /* device time of what was loading */
     int64_t unavailable_ns; /* summed over services: in no engine at all */
-    /* Over the moves whose gain was looked at: parts of the old plan's normalized latency, points
-     * of attainment, as simulated when it was decided and as it went. */
+    /* Sums over moves: parts of the old plan's normalized latency, and of all requests those in
+     * time; simulated on the window that was planned on, and on the one that came, of n_judged. */
     int64_t n_judged;
     double promised_latency, got_latency, promised_attainment, got_attainment;
     int64_t interval_ns; /* the last one */

@@ -47,6 +47,36 @@ def sim_runs_a_mix_with_nothing_else(shoal, models):
 
 
 @test
+def models_move_when_that_pays(shoal, models):
+    text = """nodes: [{count: 3, device: a100, devices: 1, memory: 40GiB}]
+workload:
+  - poisson:rate=1.3,in=400,out=400,service=a,model=llama-2-13b,on=1000s,off=1000s,off-rate=0.1
+  - poisson:rate=1.3,in=400,out=400,service=b,model=llama-2-13b,on=1000s,off=1000s,off-rate=0.1
+duration: 1h
+max-batch: 16
+planner: seallm
+seed: 4
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+        open(path, "w", encoding="utf-8").write(text)
+        stay, off = as_json(shoal, path), as_json(shoal, path, "--replace", "off")
+        move = as_json(shoal, path, "--replace", "on", "--replace", "first_ns=200000")
+        again = as_json(shoal, path, "--replace", "on", "--replace", "first_ns=200000", "--threads", "1")
+        lines = sim(shoal, path, "--replace", "on")
+        slow = as_json(shoal, path, "--replace", "host_bytes_per_s=1e6")
+        assert "no setting" in sim(shoal, path, "--replace", "fast=1", wants=1)
+        assert "engines or nodes" in sim(shoal, path, "--engines", "3", wants=1)
+    assert stay == off and "plans" not in stay
+    assert move == again and move["moves"] > 0 and move["plans"] >= move["moves"]
+    assert move["completed"] == stay["completed"] and move["loaded_bytes"] > 0 and move["devices"] == 3
+    assert move["normalized_latency"] < 0.5 * stay["normalized_latency"]
+    assert slow["moves"] == 0 and slow["records_hash"] == stay["records_hash"] and slow["plans"] > 0
+    assert "planned anew" in lines and "promised" in lines
+    assert "nodes" in sim(shoal, *CONV, "--replace", "on", wants=1)
+
+
+@test
 def sim_is_the_same_on_any_number_of_threads(shoal, models):
     args = [*CONV, "--compare", "default,seallm,fcfs,rr", "--seeds", "3", "--rates", "0.5,2"]
     one = sim(shoal, *args, "--threads", "1")

@@ -215,7 +215,8 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         status = check_bus(s, options.n_engines, fault);
     if (status == STATUS_OK && s->n_nodes > 0) {
         placed = mem_take(sizeof(*placed));
-        status = sim_placed_open(placed, world, s, &ask, &c->rule, &options, fault);
+        const struct sim_placed_ask where = { s, ask, c->rule };
+        status = sim_placed_open(placed, world, &where, &options, fault);
     } else if (status == STATUS_OK && s->replace.n > 0) {
         status = fault_set(fault, STATUS_BAD_INPUT,
                            "replace: models move on the devices of `nodes:` in a scenario");

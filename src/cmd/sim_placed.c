@@ -8,17 +8,16 @@
 #include "sim/judge.h"
 #include <string.h>
 
-static enum status open_problem(struct sim_placed *placed, const struct scenario *scenario,
-                                const struct sim_world_ask *ask, const struct score_rule *rule,
+static enum status open_problem(struct sim_placed *placed, const struct sim_placed_ask *ask,
                                 struct fault *fault)
 {
     struct scenario *own = mem_take(sizeof(*own));
-    *own = *scenario;
-    own->seed = (int64_t)ask->seed;
-    own->rate_scale = ask->rate_scale;
+    *own = *ask->scenario;
+    own->seed = (int64_t)ask->world.seed;
+    own->rate_scale = ask->world.rate_scale;
     enum status status = plan_problem_open(&placed->of, own, 0, fault);
     mem_give(own);
-    placed->of.problem.limits.slo_scale = rule->scale;
+    placed->of.problem.limits.slo_scale = ask->rule.scale;
     return status;
 }
 
@@ -34,34 +33,34 @@ static void fill_perfs(struct sim_placed *placed)
 }
 
 static struct sim_judge *open_judge(const struct sim_placed *placed,
-                                    const struct scenario *scenario, const struct score_rule *rule,
+                                    const struct sim_placed_ask *ask,
                                     const struct sim_options *options, struct sim_options *sim)
 {
     *sim = *options;
     sim->take = NULL;
     sim->checks_steps = sim->has_prefix_cache = false;
     sim->until_ns = 0;
-    return sim_judge_open(&(struct sim_judge_options){ .problem = &placed->of.problem,
-                                                       .sim = sim,
-                                                       .rule = *rule,
-                                                       .services = placed->of.scores,
-                                                       .n_threads = (int)scenario->n_threads });
+    return sim_judge_open(
+        &(struct sim_judge_options){ .problem = &placed->of.problem,
+                                     .sim = sim,
+                                     .rule = ask->rule,
+                                     .services = placed->of.scores,
+                                     .n_threads = (int)ask->scenario->n_threads });
 }
 
-static enum status plan_first(struct sim_placed *placed, const struct scenario *scenario,
-                              const struct score_rule *rule, const struct sim_options *options,
-                              struct fault *fault)
+static enum status plan_first(struct sim_placed *placed, const struct sim_placed_ask *ask,
+                              const struct sim_options *options, struct fault *fault)
 {
     const struct place_problem *problem = &placed->of.problem;
     const struct place_plan *plan = &placed->plan;
     struct sim_options sim;
     struct place_score score = { .services = NULL };
-    struct sim_judge *judge = open_judge(placed, scenario, rule, options, &sim);
+    struct sim_judge *judge = open_judge(placed, ask, options, &sim);
     struct place_judge face = sim_judge_face(judge);
     const struct place_desk desk = { .problem = problem,
                                      .judge = &face,
                                      .pile = &placed->pile,
-                                     .seed = (uint64_t)scenario->seed,
+                                     .seed = (uint64_t)ask->scenario->seed,
                                      .effort = placed->replace.settings.effort };
     int64_t begin_ns = time_now_ns();
     place_plan_init(&placed->plan, problem, &placed->pile);
@@ -113,12 +112,13 @@ static enum status check(const struct scenario *s, struct fault *fault)
 }
 
 enum status sim_placed_open(struct sim_placed *placed, struct sim_world *world,
-                            const struct scenario *scenario, const struct sim_world_ask *ask,
-                            const struct score_rule *rule, struct sim_options *options,
+                            const struct sim_placed_ask *ask, struct sim_options *options,
                             struct fault *fault)
 {
+    const struct scenario *scenario = ask->scenario;
     struct sim_replace_options *replace = &placed->replace;
-    *placed = (struct sim_placed){ .replace = { .seed = (uint64_t)scenario->seed, .rule = *rule } };
+    *placed =
+        (struct sim_placed){ .replace = { .seed = (uint64_t)scenario->seed, .rule = ask->rule } };
     pile_init(&placed->pile);
     sim_replace_settings_init(&replace->settings);
     replace->settings.is_off = scenario->replace.n == 0;
@@ -131,9 +131,9 @@ enum status sim_placed_open(struct sim_placed *placed, struct sim_world *world,
         status =
             fault_set(fault, STATUS_NOT_FOUND, "--planner is one of %s", place_planner_names());
     if (status == STATUS_OK)
-        status = open_problem(placed, scenario, ask, rule, fault);
+        status = open_problem(placed, ask, fault);
     if (status == STATUS_OK)
-        status = plan_first(placed, scenario, rule, options, fault);
+        status = plan_first(placed, ask, options, fault);
     if (status != STATUS_OK)
         return status;
     fill_perfs(placed);

@@ -12,12 +12,16 @@ struct sim_placed {
     struct sim_replace_options replace;
     double plan_s; /* that the first plan took */
 };
+struct sim_placed_ask {
+    const struct scenario *scenario;
+    struct sim_world_ask world; /* seed and rate of the case */
+    struct score_rule rule;     /* what is in time */
+};
 /* Plans on the workload's first window (5,000 requests, or half of them), as `shoal plan` does, and
  * makes the engines of the world, whose services are open. options: policies are chosen; its
  * engines and its re-placement are set, which lie in placed and world. To be closed also after a
  * fault. */
 enum status sim_placed_open(struct sim_placed *placed, struct sim_world *world,
-                            const struct scenario *scenario, const struct sim_world_ask *ask,
-                            const struct score_rule *rule, struct sim_options *options,
+                            const struct sim_placed_ask *ask, struct sim_options *options,
                             struct fault *fault) MUST_USE;
 void sim_placed_close(struct sim_placed *placed);

@@ -123,7 +123,7 @@ static void see_weights(struct sim_replacing *r, const struct place_plan *plan)
             r->on_host[plan->groups[g].node] |= UINT64_C(1) << plan->groups[g].members[m].service;
 }
 
-struct sim_replacing *sim_replacing_open(struct sim *sim)
+struct sim_replacing *sim_replace_open(struct sim *sim)
 {
     const struct sim_replace_options *o = sim->options->replace;
     const struct place_problem *problem = o->problem;
@@ -152,7 +152,7 @@ struct sim_replacing *sim_replacing_open(struct sim *sim)
     return r;
 }
 
-void sim_replacing_close(struct sim_replacing *r)
+void sim_replace_close(struct sim_replacing *r)
 {
     if (r == NULL)
         return;
@@ -172,7 +172,7 @@ static struct place_request *in_ring(struct sim_replacing *r, uint64_t number)
     return &r->ring[number % (uint64_t)r->options->settings.n_window];
 }
 
-void sim_replacing_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index)
+void sim_replace_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index)
 {
     const struct request *request = &sim->door.requests[index];
     uint64_t number = request->id >> SIM_LIVE_BITS;
@@ -182,8 +182,8 @@ void sim_replacing_arrived(struct sim_replacing *r, const struct sim *sim, uint3
     r->n_arrived = number + 1;
 }
 
-void sim_replacing_ended(struct sim_replacing *r, const struct sim *sim,
-                         const struct sim_client *client, uint8_t why)
+void sim_replace_ended(struct sim_replacing *r, const struct sim *sim,
+                       const struct sim_client *client, uint8_t why)
 {
     const struct sim_replace_options *o = r->options;
     const struct request *request = sim_request(sim, client);
@@ -542,19 +542,19 @@ static int64_t next_plan_ns(const struct sim_replacing *r)
     return r->options->settings.is_off || is_busy ? TIME_NEVER : r->begin_ns + r->interval_ns;
 }
 
-int64_t sim_replacing_wake_ns(const struct sim_replacing *r, bool *is_moving)
+int64_t sim_replace_wake_ns(const struct sim_replacing *r, bool *is_moving)
 {
     *is_moving = r->moves.is_moving;
     return min_i64(min_i64(r->moves.wake_ns, r->move_ns), next_plan_ns(r));
 }
 
-void sim_replacing_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine)
+void sim_replace_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine)
 {
     if (r->moves.is_moving)
         sim_moves_stepped(&r->moves, sim, engine);
 }
 
-void sim_replacing_tick(struct sim_replacing *r, struct sim *sim)
+void sim_replace_tick(struct sim_replacing *r, struct sim *sim)
 {
     if (r->moves.wake_ns <= sim->clock_ns)
         sim_moves_tick(&r->moves, sim);
@@ -567,7 +567,7 @@ void sim_replacing_tick(struct sim_replacing *r, struct sim *sim)
         plan_interval(r, sim);
 }
 
-void sim_replacing_end(struct sim_replacing *r, struct sim *sim)
+void sim_replace_end(struct sim_replacing *r, struct sim *sim)
 {
     sim->report->replace.interval_ns = r->interval_ns;
     sim_moves_end(&r->moves, sim);

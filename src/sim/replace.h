@@ -73,13 +73,13 @@ struct sim_replace_report {
 struct sim_replacing;
 struct sim_client;
 struct service_event;
-struct sim_replacing *sim_replacing_open(struct sim *sim);
-void sim_replacing_close(struct sim_replacing *r);
-void sim_replacing_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index);
-void sim_replacing_ended(struct sim_replacing *r, const struct sim *sim,
-                         const struct sim_client *client, uint8_t why);
-void sim_replacing_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine);
+struct sim_replacing *sim_replace_open(struct sim *sim);
+void sim_replace_close(struct sim_replacing *r);
+void sim_replace_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index);
+void sim_replace_ended(struct sim_replacing *r, const struct sim *sim,
+                       const struct sim_client *client, uint8_t why);
+void sim_replace_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine);
 /* When it wants to be asked; *is_moving: what waits may wait for it. */
-int64_t sim_replacing_wake_ns(const struct sim_replacing *r, bool *is_moving);
-void sim_replacing_tick(struct sim_replacing *r, struct sim *sim);
-void sim_replacing_end(struct sim_replacing *r, struct sim *sim);
+int64_t sim_replace_wake_ns(const struct sim_replacing *r, bool *is_moving);
+void sim_replace_tick(struct sim_replacing *r, struct sim *sim);
+void sim_replace_end(struct sim_replacing *r, struct sim *sim);

@@ -44,40 +44,44 @@ static void take(void *self, const struct record *record)
     assert_int_equal(record->n_output, record->n_wanted);
 }
 
-/* A request a second of 100 tokens in and 50 out, 12 GiB of weights. The first plan is made after
- * 600 s; 3 s later it is known, and the weights are fetched: 12 GiB at 3 GB/s, 4.29 s. Then the
- * model is away for 2 s and 12 GiB at 24 GB/s, 0.537 s, after the step that runs (of 24 ms at
- * most). */
-static void test_by_hand(void **state)
-{
+/* One model of 12 GiB on device 0, which is half as fast as device 1. */
+struct world {
     struct small small;
     struct place_plan plan;
-    struct sim_replace_options replace = { .planner = &fast, .rule = { .scale = 5 } };
+    struct sim_replace_options replace;
     struct perf perfs[2 * PLACE_DEGREES];
     struct sim_engine_spec engines[2];
-    struct sim_report report;
+};
+static void open_world(struct world *world)
+{
+    struct small *small = &world->small;
+    small_open(small, 2, 1);
+    small->nodes[0].kind = 1;
+    small_add(small, 12, 60);
+    small_measure(small);
+    place_plan_init(&world->plan, &small->problem, &small->pile);
+    place_group_add(place_plan_add_group(&world->plan, &small->problem, 0, 1), 0);
+    place_plan_finish(&world->plan, &small->problem);
+    memcpy(world->perfs, small->perfs[0], sizeof(world->perfs));
+    world->replace = (struct sim_replace_options){ .planner = &fast,
+                                                   .rule = { .scale = 5 },
+                                                   .problem = &small->problem,
+                                                   .plan = &world->plan,
+                                                   .n_threads = 1 };
+    sim_replace_settings_init(&world->replace.settings);
+    assert_int_equal(sim_replace_n_engines(&small->problem), 2);
+    sim_replace_engines(&small->problem, &world->plan, world->perfs, world->engines);
+    assert_true(world->engines[0].services == 1 && world->engines[1].services == 0);
+    assert_true(world->engines[0].perfs[0].c3_ps[0] == 2 * world->engines[1].perfs[0].c3_ps[0]);
+}
+
+/* A request a second of 100 tokens in and 50 out. */
+static void simulate(struct world *world, struct heard *heard, struct sim_report *report)
+{
     struct schedule_config config;
-    struct heard heard = { .n = 0 };
-    (void)state;
-    small_open(&small, 2, 1);
-    small.nodes[0].kind = 1; /* half as fast */
-    small_add(&small, 12, 60);
-    small_measure(&small);
-    place_plan_init(&plan, &small.problem, &small.pile);
-    place_group_add(place_plan_add_group(&plan, &small.problem, 0, 1), 0);
-    place_plan_finish(&plan, &small.problem);
-    memcpy(perfs, small.perfs[0], sizeof(perfs));
-    sim_replace_settings_init(&replace.settings);
-    replace.problem = &small.problem;
-    replace.plan = &plan;
-    replace.n_threads = 1;
-    assert_int_equal(sim_replace_n_engines(&small.problem), 2);
-    sim_replace_engines(&small.problem, &plan, perfs, engines);
-    assert_true(engines[0].services == 1 && engines[1].services == 0);
-    assert_true(engines[0].perfs[0].c3_ps[0] == 2 * engines[1].perfs[0].c3_ps[0]);
     schedule_config_init(&config);
     const struct sim_service service = { .name = "one",
-                                         .perf = perfs[0],
+                                         .perf = world->perfs[0],
                                          .bytes_per_token = 1 << 18,
                                          .weights_bytes = 12 * SMALL_GIB,
                                          .activation_bytes = SMALL_GIB / 2 };
@@ -90,7 +94,7 @@ static void test_by_hand(void **state)
                                          .n_lanes = 1,
                                          .n_services = 1,
                                          .services = &service,
-                                         .engines = engines,
+                                         .engines = world->engines,
                                          .n_requests_max = 64,
                                          .n_tokens_max = 512,
                                          .block_tokens = 16,
@@ -99,10 +103,23 @@ static void test_by_hand(void **state)
                                          .workload = &workload,
                                          .checks_steps = true,
                                          .take = take,
-                                         .take_self = &heard,
-                                         .replace = &replace };
-    sim_run(&options, &report);
-    assert_null(report.wrong);
+                                         .take_self = heard,
+                                         .replace = &world->replace };
+    sim_run(&options, report);
+    assert_null(report->wrong);
+}
+
+/* The first plan is made after 600 s; 3 s later it is known, and the weights are fetched: 12 GiB at
+ * 3 GB/s, 4.29 s. Then the model is away for 2 s and 12 GiB at 24 GB/s, 0.537 s, after the step
+ * that runs (of 24 ms at most). */
+static void test_by_hand(void **state)
+{
+    struct world world;
+    struct sim_report report;
+    struct heard heard = { .n = 0 };
+    (void)state;
+    open_world(&world);
+    simulate(&world, &heard, &report);
     const struct sim_replace_report *m = &report.replace;
     int64_t load_ns = (int64_t)(12.0 * (double)SMALL_GIB / 24);
     printf("away %.4f s, nowhere %.4f s, %lld returned, slowest %.3f s\n",
@@ -122,7 +139,7 @@ static void test_by_hand(void **state)
     /* One device all the time, but for the 600th second on another. */
     assert_int_equal(report.device_ns, report.end_ns);
     sim_report_free(&report);
-    small_close(&small);
+    small_close(&world.small);
 }
 
 int main(void)

@@ -81,9 +81,9 @@ static enum status plan_first(struct sim_placed *placed, const struct sim_placed
 static void fill_world(const struct sim_placed *placed, struct sim_world *world)
 {
     const struct place_problem *p = &placed->of.problem;
-    world->n_engines = sim_replace_n_engines(p);
+    world->n_engines = sim_replan_n_engines(p);
     world->engines = mem_take((size_t)world->n_engines * sizeof(*world->engines));
-    sim_replace_engines(p, &placed->plan, placed->perfs, world->engines);
+    sim_replan_engines(p, &placed->plan, placed->perfs, world->engines);
     for (int32_t e = 0; e < world->n_engines; e++)
         world->engines[e].truths = world->truths;
     for (int32_t s = 0; s < p->n_services; s++) {
@@ -116,15 +116,15 @@ enum status sim_placed_open(struct sim_placed *placed, struct sim_world *world,
                             struct fault *fault)
 {
     const struct scenario *scenario = ask->scenario;
-    struct sim_replace_options *replace = &placed->replace;
+    struct sim_replan_options *replace = &placed->replace;
     *placed =
         (struct sim_placed){ .replace = { .seed = (uint64_t)scenario->seed, .rule = ask->rule } };
     pile_init(&placed->pile);
-    sim_replace_settings_init(&replace->settings);
+    sim_replan_settings_init(&replace->settings);
     replace->settings.is_off = scenario->replace.n == 0;
     enum status status = check(scenario, fault);
     for (int i = 0; i < scenario->replace.n && status == STATUS_OK; i++)
-        status = sim_replace_set(&replace->settings, scenario->replace.at[i], fault);
+        status = sim_replan_set(&replace->settings, scenario->replace.at[i], fault);
     replace->planner =
         place_planner_find(scenario->planner != NULL ? scenario->planner : "default");
     if (status == STATUS_OK && replace->planner == NULL)

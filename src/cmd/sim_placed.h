@@ -1,15 +1,15 @@
 /* A simulation whose engines a planner places: a scenario with `nodes:` in the place of `engines:`,
- * and whether its models move (sim/replace.h). */
+ * and whether its models move (sim/replan.h). */
 #pragma once
 #include "cmd/plan_problem.h"
-#include "sim/replace.h"
+#include "sim/replan.h"
 
 struct sim_placed {
     struct plan_problem of;
     struct pile pile;
     struct place_plan plan;
     struct perf *perfs; /* (n_kinds * PLACE_DEGREES, n_services) */
-    struct sim_replace_options replace;
+    struct sim_replan_options replace;
     double plan_s; /* that the first plan took */
 };
 struct sim_placed_ask {

@@ -55,7 +55,7 @@ static double per_move(double sum, int64_t n)
     return n > 0 ? sum / (double)n : 0;
 }
 
-static void print_moves(const struct sim_replace_report *r, struct str *out)
+static void print_moves(const struct sim_replan_report *r, struct str *out)
 {
     if (r->n_plans == 0)
         return;
@@ -172,7 +172,7 @@ static void work_json(const struct sim_case *c, struct json_out *json)
     json_out_i64(json, c->report.n_static_batches);
 }
 
-static void moves_json(const struct sim_replace_report *r, struct json_out *json)
+static void moves_json(const struct sim_replan_report *r, struct json_out *json)
 {
     const struct {
         const char *key;

@@ -107,7 +107,7 @@ void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_
     } else {
         sim_scaled_arrived(sim, sim->door.requests[index].service);
         if (sim->replacing != NULL)
-            sim_replace_arrived(sim->replacing, sim, index);
+            sim_replan_arrived(sim->replacing, sim, index);
     }
     client->engine = SIM_NO_ENGINE;
     route_held_add(&sim->door.held, index);

@@ -1,4 +1,4 @@
-/* Models that move from engine to engine: the part of sim/replace.h that happens to engines.
+/* Models that move from engine to engine: the part of sim/replan.h that happens to engines.
  *
  * A slot is an engine that there may be: aligned neighbouring devices of a node, 1 to 16. All slots
  * are engines from the beginning; those that a plan does not use have no models. A move goes from

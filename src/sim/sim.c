@@ -47,7 +47,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim_door_open(sim);
     sim_scaled_open(sim);
     if (options->replace != NULL)
-        sim->replacing = sim_replace_open(sim);
+        sim->replacing = sim_replan_open(sim);
     sim_lengths_open(sim);
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
@@ -64,7 +64,7 @@ static void sim_close(struct sim *sim)
     mem_give(sim->body);
     sim_door_close(sim);
     sim_scaled_close(sim);
-    sim_replace_close(sim->replacing);
+    sim_replan_close(sim->replacing);
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
@@ -77,7 +77,7 @@ static void go(struct sim *sim, struct sim_client *client, const struct service_
 {
     sim_report_add(sim, client, event);
     if (sim->replacing != NULL)
-        sim_replace_ended(sim->replacing, sim, client, event->why);
+        sim_replan_ended(sim->replacing, sim, client, event->why);
     client->is_live = false;
     sim->n_over++;
     sim->free_clients[sim->n_free_clients++] = (uint32_t)(client - sim->clients);
@@ -238,7 +238,7 @@ static void step(struct sim *sim, struct sim_engine *e)
     }
     sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
     if (sim->replacing != NULL)
-        sim_replace_stepped(sim->replacing, sim, e->index);
+        sim_replan_stepped(sim->replacing, sim, e->index);
     if (sim->options->checks_steps)
         sim_check_step(sim, e);
     sim_door_send(sim);
@@ -250,7 +250,7 @@ static bool advance(struct sim *sim)
     struct sim_event next = { .time_ns = TIME_NEVER, .kind = SIM_STEP };
     bool is_moving = false;
     int64_t replace_ns =
-        sim->replacing == NULL ? TIME_NEVER : sim_replace_wake_ns(sim->replacing, &is_moving);
+        sim->replacing == NULL ? TIME_NEVER : sim_replan_wake_ns(sim->replacing, &is_moving);
     const struct sim_event *cancelled = sim_events_first(&sim->events);
     uint32_t engine = sim_wakes_first(&sim->wakes);
     next.time_ns = sim->wakes.wake_ns[engine];
@@ -265,7 +265,7 @@ static bool advance(struct sim *sim)
     if (sim->scaled.wake_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = sim->scaled.wake_ns, .kind = SIM_SCALE };
     if (replace_ns < next.time_ns)
-        next = (struct sim_event){ .time_ns = replace_ns, .kind = SIM_REPLACE };
+        next = (struct sim_event){ .time_ns = replace_ns, .kind = SIM_REPLAN };
     if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
         sim->clock_ns = sim->options->until_ns;
         sim->is_cut = true;
@@ -283,8 +283,8 @@ static bool advance(struct sim *sim)
         sim_door_send(sim);
     } else if (next.kind == SIM_SCALE) {
         sim_scaled_tick(sim);
-    } else if (next.kind == SIM_REPLACE) {
-        sim_replace_tick(sim->replacing, sim);
+    } else if (next.kind == SIM_REPLAN) {
+        sim_replan_tick(sim->replacing, sim);
     } else {
         step(sim, &sim->engines[engine]);
     }
@@ -305,7 +305,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     sim_report_unfinished(&sim);
     sim_scaled_end(&sim);
     if (sim.replacing != NULL)
-        sim_replace_end(sim.replacing, &sim);
+        sim_replan_end(sim.replacing, &sim);
     for (int32_t i = 0; i < options->n_engines; i++)
         sim_engines_count(&sim, i);
     for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)

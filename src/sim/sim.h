@@ -13,7 +13,7 @@
 #include "route/policy.h"
 #include "schedule/policy.h"
 #include "sim/faults.h"
-#include "sim/replace.h"
+#include "sim/replan.h"
 #include "sim/workload.h"
 
 enum { SIM_CORES_GROUPS = 16 };
@@ -80,9 +80,9 @@ struct sim_options {
     /* sim/faults.h: gateway, manager, node and bus between clients and engines, and what goes wrong
      * there; borrowed, NULL = the door alone. At most LIMIT_ENGINES engines. */
     const struct sim_faults *faults;
-    /* sim/replace.h: models move between engines, which are those of sim_replace_engines; borrowed,
+    /* sim/replan.h: models move between engines, which are those of sim_replan_engines; borrowed,
      * NULL = they stay where they are. Not with faults or pools that scale. */
-    const struct sim_replace_options *replace;
+    const struct sim_replan_options *replace;
     bool has_soft_deadlines; /* only the router knows of deadlines: late requests go on */
     bool has_prefix_cache;   /* of every engine: a request has token ids (sim_workload_tokens) */
     bool checks_steps;       /* every engine checks itself after every step: slow */
@@ -120,7 +120,7 @@ struct sim_report {
     /* How hard it was, not what happened: differs with and without holds. */
     int64_t n_steps, n_events;
     struct sim_faults_report bus; /* where there is one */
-    struct sim_replace_report replace;
+    struct sim_replan_report replace;
     const char *wrong; /* NULL, or the first invariant that did not hold: the run ended there */
 };
 /* Runs to the end of the workload. The report is the caller's to free. */

@@ -67,7 +67,7 @@ struct sim {
     uint32_t n_free_clients, n_clients_max;
     struct sim_door door;
     struct sim_scaled scaled;
-    struct sim_replacing *replacing; /* NULL: models stay where they are */
+    struct sim_replanning *replacing; /* NULL: models stay where they are */
     bool is_cut;                     /* ended by until_ns */
     uint64_t n_over;
 };

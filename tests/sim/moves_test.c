@@ -48,7 +48,7 @@ static void take(void *self, const struct record *record)
 struct world {
     struct small small;
     struct place_plan plan;
-    struct sim_replace_options replace;
+    struct sim_replan_options replace;
     struct perf perfs[2 * PLACE_DEGREES];
     struct sim_engine_spec engines[2];
 };
@@ -63,14 +63,14 @@ static void open_world(struct world *world)
     place_group_add(place_plan_add_group(&world->plan, &small->problem, 0, 1), 0);
     place_plan_finish(&world->plan, &small->problem);
     memcpy(world->perfs, small->perfs[0], sizeof(world->perfs));
-    world->replace = (struct sim_replace_options){ .planner = &fast,
-                                                   .rule = { .scale = 5 },
-                                                   .problem = &small->problem,
-                                                   .plan = &world->plan,
-                                                   .n_threads = 1 };
-    sim_replace_settings_init(&world->replace.settings);
-    assert_int_equal(sim_replace_n_engines(&small->problem), 2);
-    sim_replace_engines(&small->problem, &world->plan, world->perfs, world->engines);
+    world->replace = (struct sim_replan_options){ .planner = &fast,
+                                                  .rule = { .scale = 5 },
+                                                  .problem = &small->problem,
+                                                  .plan = &world->plan,
+                                                  .n_threads = 1 };
+    sim_replan_settings_init(&world->replace.settings);
+    assert_int_equal(sim_replan_n_engines(&small->problem), 2);
+    sim_replan_engines(&small->problem, &world->plan, world->perfs, world->engines);
     assert_true(world->engines[0].services == 1 && world->engines[1].services == 0);
     assert_true(world->engines[0].perfs[0].c3_ps[0] == 2 * world->engines[1].perfs[0].c3_ps[0]);
 }
@@ -120,7 +120,7 @@ static void test_by_hand(void **state)
     (void)state;
     open_world(&world);
     simulate(&world, &heard, &report);
-    const struct sim_replace_report *m = &report.replace;
+    const struct sim_replan_report *m = &report.replace;
     int64_t load_ns = (int64_t)(12.0 * (double)SMALL_GIB / 24);
     printf("away %.4f s, nowhere %.4f s, %lld returned, slowest %.3f s\n",
            (double)m->away_ns * 1e-9, (double)m->unavailable_ns * 1e-9, (long long)m->n_returned,

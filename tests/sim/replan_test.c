@@ -17,7 +17,7 @@ struct swap {
     struct sim_workload workload;
     struct sim_service services[2];
     struct schedule_config config;
-    struct sim_replace_options replace;
+    struct sim_replan_options replace;
     struct sim_options options;
 };
 static const float more[] = { 1.5f, 0.5f }, less[] = { 0.5f, 1.5f };
@@ -66,7 +66,7 @@ static void open_swap(struct swap *swap, int32_t n_cycles, double step_s)
     swap->profiles[0] = (struct sim_profile){ step_s, 2, often };
     swap->profiles[1] = (struct sim_profile){ step_s, 2, seldom };
     set_services(swap);
-    sim_replace_settings_init(&swap->replace.settings);
+    sim_replan_settings_init(&swap->replace.settings);
     swap->replace.settings.effort = 0.1;
     swap->replace.problem = &swap->small.problem;
     swap->replace.plan = &swap->plan;
@@ -76,8 +76,8 @@ static void open_swap(struct swap *swap, int32_t n_cycles, double step_s)
     swap->replace.n_threads = 1;
     schedule_config_init(&swap->config);
     swap->config.n_seqs_max = 4;
-    assert_int_equal(sim_replace_n_engines(&swap->small.problem), 4); /* 0-1, 0, 1, 2 */
-    sim_replace_engines(&swap->small.problem, &swap->plan, swap->perfs, swap->engines);
+    assert_int_equal(sim_replan_n_engines(&swap->small.problem), 4); /* 0-1, 0, 1, 2 */
+    sim_replan_engines(&swap->small.problem, &swap->plan, swap->perfs, swap->engines);
     swap->options = (struct sim_options){ .n_engines = 4,
                                           .n_lanes = 1,
                                           .n_services = 2,
@@ -97,7 +97,7 @@ static void open_swap(struct swap *swap, int32_t n_cycles, double step_s)
 struct result {
     uint64_t hash, n_requests;
     double e2e_s;
-    struct sim_replace_report moves;
+    struct sim_replan_report moves;
 };
 static struct result run(struct swap *swap)
 {
@@ -126,7 +126,7 @@ static void test_popularity_changes_and_moving_pays(void **state)
     struct result moved = run(&swap);
     swap.replace.settings.is_off = true;
     struct result stayed = run(&swap);
-    const struct sim_replace_report *m = &moved.moves;
+    const struct sim_replan_report *m = &moved.moves;
     printf("end to end %.2f s and %.2f s; %lld plans, %lld moves, %lld returned, %.1f s away, "
            "promised %.2f, got %.2f\n",
            moved.e2e_s, stayed.e2e_s, (long long)m->n_plans, (long long)m->n_moves,
@@ -228,21 +228,21 @@ static void test_no_router_loses_anything(void **state)
 
 static void test_settings(void **state)
 {
-    struct sim_replace_settings settings;
+    struct sim_replan_settings settings;
     struct fault fault;
     (void)state;
-    sim_replace_settings_init(&settings);
+    sim_replan_settings_init(&settings);
     assert_true(!settings.is_off && settings.config.first_ns == 600 * S);
-    assert_int_equal(sim_replace_set(&settings, "off", &fault), STATUS_OK);
+    assert_int_equal(sim_replan_set(&settings, "off", &fault), STATUS_OK);
     assert_true(settings.is_off);
-    assert_int_equal(sim_replace_set(&settings, "on", &fault), STATUS_OK);
+    assert_int_equal(sim_replan_set(&settings, "on", &fault), STATUS_OK);
     assert_false(settings.is_off);
-    assert_int_equal(sim_replace_set(&settings, "least_ns=30000", &fault), STATUS_OK);
+    assert_int_equal(sim_replan_set(&settings, "least_ns=30000", &fault), STATUS_OK);
     assert_int_equal(settings.config.least_ns, 30 * S);
-    assert_int_equal(sim_replace_set(&settings, "host_bytes_per_s=12e9", &fault), STATUS_OK);
+    assert_int_equal(sim_replan_set(&settings, "host_bytes_per_s=12e9", &fault), STATUS_OK);
     assert_true(settings.links.host_bytes_per_s == 12e9);
-    assert_int_equal(sim_replace_set(&settings, "beta=2", &fault), STATUS_BAD_INPUT);
-    assert_int_equal(sim_replace_set(&settings, "speed=2", &fault), STATUS_BAD_INPUT);
+    assert_int_equal(sim_replan_set(&settings, "beta=2", &fault), STATUS_BAD_INPUT);
+    assert_int_equal(sim_replan_set(&settings, "speed=2", &fault), STATUS_BAD_INPUT);
     assert_non_null(strstr(fault.text, "first_ns"));
 }
 

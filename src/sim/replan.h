@@ -20,23 +20,23 @@
 struct sim;
 struct sim_engine_spec;
 
-enum { SIM_REPLACE_WINDOW = 5000 };
-struct sim_replace_settings {
+enum { SIM_REPLAN_WINDOW = 5000 };
+struct sim_replan_settings {
     struct replace_config config;
     struct replace_links links;
     int64_t plan_ns;  /* from the end of a window until its plan is known: 3 s */
-    int32_t n_window; /* requests of a window at most: SIM_REPLACE_WINDOW */
+    int32_t n_window; /* requests of a window at most: SIM_REPLAN_WINDOW */
     double effort;    /* of the planner: 1 */
     bool is_off;      /* the first plan stays */
 };
 /* 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */
-void sim_replace_settings_init(struct sim_replace_settings *settings);
+void sim_replan_settings_init(struct sim_replan_settings *settings);
 /* Sets one by its name: "first_ns=600000" (times in ms), "host_bytes_per_s=24e9", "on", "off". */
-enum status sim_replace_set(struct sim_replace_settings *settings, const char *text,
-                            struct fault *fault) MUST_USE;
+enum status sim_replan_set(struct sim_replan_settings *settings, const char *text,
+                           struct fault *fault) MUST_USE;
 
-struct sim_replace_options { /* all lent */
-    struct sim_replace_settings settings;
+struct sim_replan_options { /* all lent */
+    struct sim_replan_settings settings;
     /* The cluster, and the simulation's services in their order; its window is not read. */
     const struct place_problem *problem;
     const struct place_plan *plan; /* at first: every service is placed */
@@ -49,12 +49,12 @@ struct sim_replace_options { /* all lent */
 };
 /* The engines that a simulation with re-placement must have: one for every group that there may be.
  * perfs: (n_kinds * PLACE_DEGREES, n_services) what services take on each; lent to the engines.
- * engines: (sim_replace_n_engines). */
-int32_t sim_replace_n_engines(const struct place_problem *problem);
-void sim_replace_engines(const struct place_problem *problem, const struct place_plan *plan,
-                         const struct perf *perfs, struct sim_engine_spec *engines);
+ * engines: (sim_replan_n_engines). */
+int32_t sim_replan_n_engines(const struct place_problem *problem);
+void sim_replan_engines(const struct place_problem *problem, const struct place_plan *plan,
+                        const struct perf *perfs, struct sim_engine_spec *engines);
 
-struct sim_replace_report {
+struct sim_replan_report {
     int64_t n_plans, n_moves; /* planned anew, and installed */
     int64_t n_verdicts[4];    /* enum replace_verdict */
     int64_t n_worse;          /* of the plans: those that leave out a service */
@@ -70,16 +70,16 @@ struct sim_replace_report {
 };
 
 /* Private to this room. */
-struct sim_replacing;
+struct sim_replanning;
 struct sim_client;
 struct service_event;
-struct sim_replacing *sim_replace_open(struct sim *sim);
-void sim_replace_close(struct sim_replacing *r);
-void sim_replace_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index);
-void sim_replace_ended(struct sim_replacing *r, const struct sim *sim,
-                       const struct sim_client *client, uint8_t why);
-void sim_replace_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine);
+struct sim_replanning *sim_replan_open(struct sim *sim);
+void sim_replan_close(struct sim_replanning *r);
+void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_t index);
+void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
+                      const struct sim_client *client, uint8_t why);
+void sim_replan_stepped(struct sim_replanning *r, struct sim *sim, uint16_t engine);
 /* When it wants to be asked; *is_moving: what waits may wait for it. */
-int64_t sim_replace_wake_ns(const struct sim_replacing *r, bool *is_moving);
-void sim_replace_tick(struct sim_replacing *r, struct sim *sim);
-void sim_replace_end(struct sim_replacing *r, struct sim *sim);
+int64_t sim_replan_wake_ns(const struct sim_replanning *r, bool *is_moving);
+void sim_replan_tick(struct sim_replanning *r, struct sim *sim);
+void sim_replan_end(struct sim_replanning *r, struct sim *sim);

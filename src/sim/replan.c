@@ -12,8 +12,8 @@
 
 enum { N_OUTPUT_UNKNOWN = 0, N_OUTPUT_USUAL = 256 };
 
-struct sim_replacing {
-    const struct sim_replace_options *options;
+struct sim_replanning {
+    const struct sim_replan_options *options;
     struct sim_moves moves;
     struct monitor monitor;
     struct monitor_service *monitored; /* (n_services) */
@@ -34,7 +34,7 @@ struct sim_replacing {
 
 #define ROW(name, field, kind, min, max)                                                           \
     {                                                                                              \
-        name, SETTINGS_##kind, offsetof(struct sim_replace_settings, field), min, max, NULL        \
+        name, SETTINGS_##kind, offsetof(struct sim_replan_settings, field), min, max, NULL         \
     }
 static const struct settings_row rows[] = {
     ROW("beta", config.beta, NUMBER, 0, 0.9),
@@ -53,19 +53,19 @@ static const struct settings_row rows[] = {
 };
 #undef ROW
 
-void sim_replace_settings_init(struct sim_replace_settings *settings)
+void sim_replan_settings_init(struct sim_replan_settings *settings)
 {
-    *settings = (struct sim_replace_settings){
+    *settings = (struct sim_replan_settings){
         .links = { .host_bytes_per_s = 24e9, .disk_bytes_per_s = 3e9, .kv_bytes_per_s = 25e9 },
         .plan_ns = 3 * TIME_NS_PER_S,
-        .n_window = SIM_REPLACE_WINDOW,
+        .n_window = SIM_REPLAN_WINDOW,
         .effort = 1,
     };
     replace_config_init(&settings->config);
 }
 
-enum status sim_replace_set(struct sim_replace_settings *settings, const char *text,
-                            struct fault *fault)
+enum status sim_replan_set(struct sim_replan_settings *settings, const char *text,
+                           struct fault *fault)
 {
     const struct settings_row *row = settings_find(rows, COUNT_OF(rows), text);
     if (row != NULL)
@@ -81,13 +81,13 @@ enum status sim_replace_set(struct sim_replace_settings *settings, const char *t
 
 /* ---- Engines. ---- */
 
-int32_t sim_replace_n_engines(const struct place_problem *problem)
+int32_t sim_replan_n_engines(const struct place_problem *problem)
 {
     return sim_moves_n_slots(problem);
 }
 
-void sim_replace_engines(const struct place_problem *problem, const struct place_plan *plan,
-                         const struct perf *perfs, struct sim_engine_spec *engines)
+void sim_replan_engines(const struct place_problem *problem, const struct place_plan *plan,
+                        const struct perf *perfs, struct sim_engine_spec *engines)
 {
     int32_t n = sim_moves_n_slots(problem);
     struct sim_slot *slots = mem_take((size_t)n * sizeof(*slots));
@@ -108,7 +108,7 @@ void sim_replace_engines(const struct place_problem *problem, const struct place
 /* ---- Opening. ---- */
 
 /* The next interval, and bins that cover it. */
-static void begin_interval(struct sim_replacing *r, const struct sim *sim)
+static void begin_interval(struct sim_replanning *r, const struct sim *sim)
 {
     r->begin_ns = sim->clock_ns;
     monitor_init(&r->monitor, r->monitored, sim->options->n_services,
@@ -116,24 +116,24 @@ static void begin_interval(struct sim_replacing *r, const struct sim *sim)
 }
 
 /* What a plan has on a node has come through its memory. */
-static void see_weights(struct sim_replacing *r, const struct place_plan *plan)
+static void see_weights(struct sim_replanning *r, const struct place_plan *plan)
 {
     for (int32_t g = 0; g < plan->n_groups; g++)
         for (int32_t m = 0; m < plan->groups[g].n_members; m++)
             r->on_host[plan->groups[g].node] |= UINT64_C(1) << plan->groups[g].members[m].service;
 }
 
-struct sim_replacing *sim_replace_open(struct sim *sim)
+struct sim_replanning *sim_replan_open(struct sim *sim)
 {
-    const struct sim_replace_options *o = sim->options->replace;
+    const struct sim_replan_options *o = sim->options->replace;
     const struct place_problem *problem = o->problem;
     size_t n_services = (size_t)problem->n_services;
-    struct sim_replacing *r = mem_take(sizeof(*r));
+    struct sim_replanning *r = mem_take(sizeof(*r));
     CHECK(problem->n_services == sim->options->n_services && o->plan->n_refused == 0);
-    *r = (struct sim_replacing){ .options = o,
-                                 .foretold = o->foretold,
-                                 .interval_ns = o->settings.config.first_ns,
-                                 .move_ns = TIME_NEVER };
+    *r = (struct sim_replanning){ .options = o,
+                                  .foretold = o->foretold,
+                                  .interval_ns = o->settings.config.first_ns,
+                                  .move_ns = TIME_NEVER };
     r->monitored = mem_take(n_services * sizeof(*r->monitored));
     r->ring = mem_take((size_t)o->settings.n_window * sizeof(*r->ring));
     r->measured = mem_take(n_services * sizeof(*r->measured));
@@ -152,7 +152,7 @@ struct sim_replacing *sim_replace_open(struct sim *sim)
     return r;
 }
 
-void sim_replace_close(struct sim_replacing *r)
+void sim_replan_close(struct sim_replanning *r)
 {
     if (r == NULL)
         return;
@@ -167,12 +167,12 @@ void sim_replace_close(struct sim_replacing *r)
 
 /* ---- Watching. ---- */
 
-static struct place_request *in_ring(struct sim_replacing *r, uint64_t number)
+static struct place_request *in_ring(struct sim_replanning *r, uint64_t number)
 {
     return &r->ring[number % (uint64_t)r->options->settings.n_window];
 }
 
-void sim_replace_arrived(struct sim_replacing *r, const struct sim *sim, uint32_t index)
+void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_t index)
 {
     const struct request *request = &sim->door.requests[index];
     uint64_t number = request->id >> SIM_LIVE_BITS;
@@ -182,10 +182,10 @@ void sim_replace_arrived(struct sim_replacing *r, const struct sim *sim, uint32_
     r->n_arrived = number + 1;
 }
 
-void sim_replace_ended(struct sim_replacing *r, const struct sim *sim,
-                       const struct sim_client *client, uint8_t why)
+void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
+                      const struct sim_client *client, uint8_t why)
 {
-    const struct sim_replace_options *o = r->options;
+    const struct sim_replan_options *o = r->options;
     const struct request *request = sim_request(sim, client);
     uint64_t number = request->id >> SIM_LIVE_BITS;
     int32_t n_output = request->n_tokens - request->n_prompt, s = request->service;
@@ -219,7 +219,7 @@ void sim_replace_ended(struct sim_replacing *r, const struct sim *sim,
 }
 
 /* How the interval went, over all services; false when nothing ended. */
-static bool read_score(struct sim_replacing *r, const struct sim *sim, struct replace_score *out)
+static bool read_score(struct sim_replanning *r, const struct sim *sim, struct replace_score *out)
 {
     double normalized = 0, met = 0;
     int64_t n = 0, n_ended = 0;
@@ -250,7 +250,7 @@ struct desk { /* of one planning: all of it out of a pile */
 };
 
 /* The interval's requests; of what runs still, the length that was predicted. */
-static void fill_window(struct sim_replacing *r, const struct sim *sim, struct desk *desk)
+static void fill_window(struct sim_replanning *r, const struct sim *sim, struct desk *desk)
 {
     int32_t n_max = r->options->settings.n_window, n = 0;
     struct place_request *requests = pile_take(&desk->pile, (size_t)n_max * sizeof(*requests));
@@ -278,7 +278,7 @@ static void fill_window(struct sim_replacing *r, const struct sim *sim, struct d
 }
 
 /* How far engines have found their times to be off. */
-static void read_profiles(struct sim_replacing *r, const struct sim *sim)
+static void read_profiles(struct sim_replanning *r, const struct sim *sim)
 {
     struct engine_report *report = mem_take(sizeof(*report));
     uint64_t seen = 0;
@@ -296,7 +296,7 @@ static void read_profiles(struct sim_replacing *r, const struct sim *sim)
 }
 
 /* Times of a service as its engines have put them right. */
-static const struct perf *corrected(struct sim_replacing *r, struct desk *desk, int32_t service)
+static const struct perf *corrected(struct sim_replanning *r, struct desk *desk, int32_t service)
 {
     const struct perf *seen = &r->monitor.services[service].perf;
     size_t n = (size_t)r->options->problem->n_kinds * PLACE_DEGREES;
@@ -310,9 +310,9 @@ static const struct perf *corrected(struct sim_replacing *r, struct desk *desk, 
     return perfs;
 }
 
-static void open_desk(struct sim_replacing *r, const struct sim *sim, struct desk *desk)
+static void open_desk(struct sim_replanning *r, const struct sim *sim, struct desk *desk)
 {
-    const struct sim_replace_options *o = r->options;
+    const struct sim_replan_options *o = r->options;
     size_t n_services = (size_t)o->problem->n_services;
     *desk = (struct desk){ .problem = *o->problem, .sim = *sim->options };
     pile_init(&desk->pile);
@@ -360,9 +360,9 @@ static struct replace_score score_of(struct desk *desk, const struct place_plan 
     return (struct replace_score){ score->normalized, score->attainment };
 }
 
-static void plan_anew(struct sim_replacing *r, struct desk *desk)
+static void plan_anew(struct sim_replanning *r, struct desk *desk)
 {
-    const struct sim_replace_options *o = r->options;
+    const struct sim_replan_options *o = r->options;
     struct place_judge judge = sim_judge_face(desk->judge);
     const struct place_desk place = { .problem = &desk->problem,
                                       .judge = &judge,
@@ -393,7 +393,7 @@ static int64_t recompute_ns(const struct sim *sim, int32_t engine, uint64_t goin
 
 /* Of a service's requests, the part that comes to one of the engines that load it: those whose
  * engines stay are served meanwhile. */
-static double rate_waiting(const struct sim_replacing *r, const struct desk *desk, int32_t service)
+static double rate_waiting(const struct sim_replanning *r, const struct desk *desk, int32_t service)
 {
     int32_t n_before = 0, n_kept = 0, n_new = 0;
     for (int32_t i = 0; i < r->moves.n; i++) {
@@ -409,7 +409,7 @@ static double rate_waiting(const struct sim_replacing *r, const struct desk *des
 }
 
 /* moves: (slots). Returns how many engines change. */
-static int32_t list_moves(const struct sim_replacing *r, const struct sim *sim,
+static int32_t list_moves(const struct sim_replanning *r, const struct sim *sim,
                           const struct desk *desk, struct replace_move *moves)
 {
     int32_t n = 0;
@@ -437,7 +437,7 @@ static int32_t list_moves(const struct sim_replacing *r, const struct sim *sim,
 }
 
 /* Bytes that come from disks before the move. */
-static int64_t fetched_bytes(const struct sim_replacing *r, const struct desk *desk)
+static int64_t fetched_bytes(const struct sim_replanning *r, const struct desk *desk)
 {
     int64_t n_bytes = 0;
     for (int32_t i = 0; i < r->options->problem->n_nodes; i++) {
@@ -453,10 +453,10 @@ static int64_t fetched_bytes(const struct sim_replacing *r, const struct desk *d
     return n_bytes;
 }
 
-static void install(struct sim_replacing *r, struct sim *sim, const struct desk *desk,
+static void install(struct sim_replanning *r, struct sim *sim, const struct desk *desk,
                     const struct replace_case *c)
 {
-    struct sim_replace_report *report = &sim->report->replace;
+    struct sim_replan_report *report = &sim->report->replace;
     report->n_moves++;
     report->fetched_bytes += fetched_bytes(r, desk);
     if (c->kept.normalized_latency > 0)
@@ -472,10 +472,10 @@ static void install(struct sim_replacing *r, struct sim *sim, const struct desk 
 }
 
 /* The gain of the last move on requests that it was not planned on: both plans simulated. */
-static void look_back(struct sim_replacing *r, struct sim *sim, struct desk *desk,
+static void look_back(struct sim_replanning *r, struct sim *sim, struct desk *desk,
                       const struct replace_score *kept)
 {
-    struct sim_replace_report *report = &sim->report->replace;
+    struct sim_replan_report *report = &sim->report->replace;
     struct place_score score = { .services = NULL };
     struct replace_score before = score_of(desk, &r->before, &score);
     if (before.normalized_latency > 0)
@@ -485,10 +485,10 @@ static void look_back(struct sim_replacing *r, struct sim *sim, struct desk *des
     r->is_fresh = false;
 }
 
-static void decide(struct sim_replacing *r, struct sim *sim, struct desk *desk)
+static void decide(struct sim_replanning *r, struct sim *sim, struct desk *desk)
 {
-    const struct sim_replace_settings *settings = &r->options->settings;
-    struct sim_replace_report *report = &sim->report->replace;
+    const struct sim_replan_settings *settings = &r->options->settings;
+    struct sim_replan_report *report = &sim->report->replace;
     struct place_score kept = { .services = NULL }, planned = { .services = NULL };
     struct replace_move *moves = pile_take(&desk->pile, (size_t)r->moves.n * sizeof(*moves));
     plan_anew(r, desk);
@@ -515,7 +515,7 @@ static void decide(struct sim_replacing *r, struct sim *sim, struct desk *desk)
         install(r, sim, desk, &c);
 }
 
-static void plan_interval(struct sim_replacing *r, struct sim *sim)
+static void plan_interval(struct sim_replanning *r, struct sim *sim)
 {
     const struct replace_config *config = &r->options->settings.config;
     struct replace_score real;
@@ -536,25 +536,25 @@ static void plan_interval(struct sim_replacing *r, struct sim *sim)
 /* ---- Time. ---- */
 
 /* The next plan waits until the last is there. */
-static int64_t next_plan_ns(const struct sim_replacing *r)
+static int64_t next_plan_ns(const struct sim_replanning *r)
 {
     bool is_busy = r->moves.is_moving || r->move_ns != TIME_NEVER;
     return r->options->settings.is_off || is_busy ? TIME_NEVER : r->begin_ns + r->interval_ns;
 }
 
-int64_t sim_replace_wake_ns(const struct sim_replacing *r, bool *is_moving)
+int64_t sim_replan_wake_ns(const struct sim_replanning *r, bool *is_moving)
 {
     *is_moving = r->moves.is_moving;
     return min_i64(min_i64(r->moves.wake_ns, r->move_ns), next_plan_ns(r));
 }
 
-void sim_replace_stepped(struct sim_replacing *r, struct sim *sim, uint16_t engine)
+void sim_replan_stepped(struct sim_replanning *r, struct sim *sim, uint16_t engine)
 {
     if (r->moves.is_moving)
         sim_moves_stepped(&r->moves, sim, engine);
 }
 
-void sim_replace_tick(struct sim_replacing *r, struct sim *sim)
+void sim_replan_tick(struct sim_replanning *r, struct sim *sim)
 {
     if (r->moves.wake_ns <= sim->clock_ns)
         sim_moves_tick(&r->moves, sim);
@@ -567,7 +567,7 @@ void sim_replace_tick(struct sim_replacing *r, struct sim *sim)
         plan_interval(r, sim);
 }
 
-void sim_replace_end(struct sim_replacing *r, struct sim *sim)
+void sim_replan_end(struct sim_replanning *r, struct sim *sim)
 {
     sim->report->replace.interval_ns = r->interval_ns;
     sim_moves_end(&r->moves, sim);

@@ -1,6 +1,8 @@
 """Writes llama models with random weights, of sizes that benchmarks compare: 15m, 160m, 1b1 (TinyLlama's shape).
 
-usage: random_model.py SIZE TYPE PATH      SIZE: 10m 15m 160m 1b1     TYPE: F16 Q8_0 (seeded: the same call writes the same file)
+usage: random_model.py SIZE TYPE PATH      SIZE: 10m 15m 160m 1b1     TYPE: F16 Q8_0 Q4_0 Q4_K_M (seeded: the same call writes the same file)
+
+Q4_0 and Q4_K_M are mixed as llama-quantize mixes them: see type_of.
 
 The vocabulary has 32,000 made-up tokens, bytes among them, so that any text can be encoded; what the model says is noise.
 """
@@ -9,8 +11,10 @@ import sys
 import numpy as np
 
 import gguf_file
+import gguf_quant
 
 SIZES = {"10m": (192, 8, 6, 3, 768), "15m": (288, 6, 6, 6, 768), "160m": (768, 12, 12, 12, 3072), "1b1": (2048, 22, 32, 4, 5632)}
+TIED = ("10m", "15m")  # one matrix is embedding and output
 N_VOCABULARY = 32000
 
 
@@ -32,13 +36,58 @@ def vocabulary():
     return tokens, types
 
 
-def tensors(size, type_name, rng):
+def has_more_bits(layer, n_layers):
+    """The layers whose values and whose way down get 6 bits in Q4_K_M."""
+    eighth = n_layers // 8
+    return layer < eighth or layer >= 7 * n_layers // 8 or (layer - eighth) % 3 == 2
+
+
+def type_of(name, columns, mix, size):
+    """The type of one matrix in a file of this mix. The output (the embedding where they are one) has 6 bits among 4; rows that are no whole number of blocks of
+    256 take the next larger type of 32."""
+    n_layers = SIZES[size][1]
+    is_output = name == "output.weight" or (name == "token_embd.weight" and size in TIED)
+    if mix == "Q4_0":
+        wanted = "Q6_K" if is_output else "Q4_0"
+    elif mix == "Q4_K_M":
+        is_wide = ("attn_v" in name or "ffn_down" in name) and has_more_bits(int(name.split(".")[1]), n_layers)
+        wanted = "Q6_K" if is_output or is_wide else "Q4_K"
+    else:
+        return mix
+    return {"Q4_K": "Q5_0", "Q6_K": "Q8_0"}.get(wanted, wanted) if columns % 256 else wanted
+
+
+class Pool:
+    """The largest models' matrices are cut from one row of random blocks, each from another block on: encoded once, written in seconds."""
+    N = 1 << 22
+
+    def __init__(self, rng):
+        self.values = rng.standard_normal((1, self.N), dtype=np.float32) * np.float32(0.02)
+        self.encoded, self.n_cut = {}, 0
+
+    def cut(self, n_values, type_name, encode):
+        if type_name not in self.encoded:
+            self.encoded[type_name] = np.frombuffer(encode(self.values, type_name), dtype=np.uint8)
+        whole = self.encoded[type_name]
+        n_bytes, block = len(whole) * n_values // self.N, len(whole) * 256 // self.N
+        self.n_cut += 1
+        begin = self.n_cut * 4099 % (self.N // 256) * block
+        return np.resize(np.roll(whole, -begin), n_bytes).tobytes()
+
+
+def tensors(size, mix, rng):
     width, n_layers, n_heads, n_kv_heads, ffn = SIZES[size]
     kv = width // n_heads * n_kv_heads
 
+    pool = Pool(rng) if size == "1b1" else None
+
     def matrix(name, rows, columns):
+        type_name = type_of(name, columns, mix, size)
+        encode = gguf_quant.encode if type_name in gguf_quant.QUANTIZERS else gguf_file.encode
+        if pool:
+            return name, type_name, (rows, columns), pool.cut(rows * columns, type_name, encode)
         values = rng.standard_normal((rows, columns), dtype=np.float32) * np.float32(0.02)
-        return name, type_name, (rows, columns), gguf_file.encode(values, type_name)
+        return name, type_name, (rows, columns), encode(values, type_name)
 
     def ones(name):
         return name, "F32", (width,), gguf_file.encode(np.ones(width), "F32")
@@ -55,7 +104,7 @@ def tensors(size, type_name, rng):
         yield matrix(f"blk.{i}.ffn_up.weight", ffn, width)
         yield matrix(f"blk.{i}.ffn_down.weight", width, ffn)
     yield ones("output_norm.weight")
-    if size not in ("10m", "15m"):
+    if size not in TIED:
         yield matrix("output.weight", N_VOCABULARY, width)
 
 

@@ -207,6 +207,8 @@ static void stay_on_core(int64_t core)
 
 int verbs_bench(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "kernels") == 0)
+        return verbs_bench_kernels(argc - 1, argv + 1);
     struct bench *bench = mem_take(sizeof(*bench));
     struct fault fault;
     int code = 2;

@@ -1,0 +1,117 @@
+/* shoal bench kernels: a model's forward pass against the machine's limits and against peers.
+ *
+ * kernels_measure.c times ours, kernels_peer.c other engines, kernels_print.c and kernels_plot.c
+ * show what was found. Rounds alternate: ours, then each peer; ratios are of the same round. */
+#pragma once
+#include "base/str.h"
+#include "cmd/kernels_work.h"
+#include "run/model.h"
+
+enum {
+    KERNELS_POINTS = 8,     /* of a model */
+    KERNELS_ATTENTIONS = 9, /* contexts times batches */
+    KERNELS_PEERS = 3,
+    KERNELS_VARIANTS = 4, /* flash attention off and on, weights repacked or not */
+    KERNELS_ROUNDS = 15,
+    KERNELS_PATH = 512,
+};
+
+/* ---- The machine. ---- */
+
+struct kernels_machine {
+    struct device_spec device; /* its cores are those used */
+    struct cpu_limits_sizes sizes;
+    double read[3][2]; /* by level (L2, L3, memory): one core, all */
+    double peak[CPU_LIMIT_N][2];
+};
+void kernels_machine_measure(struct kernels_machine *machine);
+
+/* ---- Ours. ---- */
+
+struct kernels_row {
+    struct kernels_point point;
+    struct kernels_limit limit;
+    double read;  /* bytes per second at this pass' footprint: what the limit reckons with */
+    int n_rounds; /* ours[0 .. n_rounds) and peers' of the same rounds */
+    double ours[KERNELS_ROUNDS];   /* seconds of a pass */
+    double others[KERNELS_ROUNDS]; /* cores used by others meanwhile */
+    double peers[KERNELS_PEERS][KERNELS_VARIANTS][KERNELS_ROUNDS]; /* tokens/s; 0: not measured */
+    double peer_others[KERNELS_PEERS][KERNELS_ROUNDS];
+};
+
+struct kernels_model {
+    char path[KERNELS_PATH], name[128]; /* the file's last part */
+    int64_t file_bytes, packed_bytes;
+    int32_t n_heads, kv_bytes; /* of one layer and token: its attention's shape */
+    double pack_s;
+    int n_rows, n_attentions;
+    struct kernels_row rows[KERNELS_POINTS], attentions[KERNELS_ATTENTIONS];
+};
+
+struct kernels_meter; /* a model in memory, ready to be timed */
+struct kernels_options {
+    int32_t n_generated; /* a decode's row stands for so many tokens behind its prompt */
+    int32_t n_depth;     /* a further decode behind so many tokens; 0 = none */
+    int32_t n_batch_max; /* largest decode batch */
+    bool has_prefill, has_attention;
+};
+/* Loads the model on the machine's cores and lists its points and limits in `model`. */
+enum status kernels_meter_open(struct kernels_meter **out, const char *path,
+                               const struct kernels_machine *machine,
+                               const struct kernels_options *options, struct kernels_model *model,
+                               struct fault *fault) MUST_USE;
+void kernels_meter_close(struct kernels_meter *meter);
+/* Times each row once: the median of some passes. */
+void kernels_meter_round(struct kernels_meter *meter, struct kernels_model *model, int round);
+/* Attention alone, for rows of model->attentions: once, with limits at its own footprints. */
+void kernels_meter_attention(struct kernels_meter *meter, struct kernels_model *model);
+
+/* ---- Peers. ---- */
+
+/* A program of llama.cpp's family: llama-bench, and llama-batched-bench beside it. */
+struct kernels_peer {
+    char bench[KERNELS_PATH], batched[KERNELS_PATH]; /* batched[0] == '\0': there is none */
+    bool is_ik;                                      /* ik_llama.cpp: other flags */
+    char commit[64];
+};
+struct kernels_variant {
+    bool is_flash, is_repacked;
+};
+struct kernels_variant kernels_variant_at(int i); /* 0 .. KERNELS_VARIANTS - 1 */
+/* Asks the program for its options. */
+enum status kernels_peer_open(struct kernels_peer *peer, const char *path,
+                              struct fault *fault) MUST_USE;
+/* The flags of this variant, as the program understands them: "-fa 1 --repack 0". */
+void kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_batched,
+                        struct str *out);
+/* Measures the model's rows (all that a peer can run) with this variant in this round. */
+enum status kernels_peer_round(struct kernels_peer *peer, int variant,
+                               const struct kernels_options *options, int n_threads, int index,
+                               struct kernels_model *model, int round,
+                               struct fault *fault) MUST_USE;
+/* What llama-bench -o json prints: the rate of the test of n_prompt and n_generated tokens behind
+ * n_depth; 0 when it is not there. Sets the commit. */
+double kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated, int32_t n_depth,
+                         char commit[64]);
+/* The generation's rate of n sequences in llama-batched-bench's table; 0 when it is not there. */
+double kernels_peer_batched_rate(const char *text, int32_t n_sequences);
+/* The best variant of a peer on a row: the median over its rounds. False when none was measured. */
+bool kernels_peer_best(const struct kernels_row *row, int peer, int *variant, double *rate);
+/* The median over rounds of ours / P, P being the faster peer's best variant; 0: no peer. */
+double kernels_ratio(const struct kernels_row *row, int n_peers, int *peer);
+
+/* ---- What was found. ---- */
+
+struct kernels_report {
+    const struct kernels_machine *machine;
+    const struct kernels_model *models;
+    int n_models;
+    const struct kernels_peer *peers;
+    int n_peers;
+    const struct kernels_options *options;
+};
+void kernels_print(const struct kernels_report *report, struct str *out);
+void kernels_json(const struct kernels_report *report, struct str *out);
+/* A page with the roofline: the limits as lines, each row as a point. */
+void kernels_page(const struct kernels_report *report, struct str *out);
+const char *kernels_point_name(const struct kernels_point *point, char text[64]);

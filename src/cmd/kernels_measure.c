@@ -1,0 +1,341 @@
+/* Ours: the machine's limits, and passes of a loaded model. */
+#include "cmd/kernels.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "cmd/busy.h"
+#include "cpu/cpu.h"
+#include "run/forward.h"
+#include "run/meter.h"
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PROMPT = 512,
+    BEHIND = 64,                /* the prompt of a batched decode */
+    PASSES_MAX = 31,            /* of one row in one round */
+    ROUND_NS = 400000000,       /* about so long for one row in one round */
+    ATTENTION_BYTES = 512 << 20 /* keys and values of one attention, unless one layer has more */
+};
+
+struct kernels_meter {
+    struct run_device device;
+    struct run_model model;
+    struct run_meter *meter;
+    const struct kernels_machine *machine;
+    const struct tensor **tensors;
+};
+
+void kernels_machine_measure(struct kernels_machine *m)
+{
+    int n = m->device.n_cores;
+    for (int i = 0; i < 2; i++) {
+        int n_threads = i == 0 ? 1 : n;
+        cpu_limits_sizes(n_threads, &m->sizes);
+        m->read[0][i] = cpu_limits_read(&m->device, n_threads, m->sizes.l2);
+        m->read[1][i] = cpu_limits_read(&m->device, n_threads, m->sizes.l3);
+        m->read[2][i] = cpu_limits_read(&m->device, n_threads, m->sizes.memory);
+        for (int k = 0; k < CPU_LIMIT_N; k++)
+            m->peak[k][i] = cpu_limits_peak(&m->device, n_threads, (enum cpu_limit)k);
+    }
+}
+
+static struct kernels_speeds speeds_at(const struct kernels_machine *machine, double read)
+{
+    struct kernels_speeds speeds = { .read = read };
+    for (int i = 0; i < CPU_LIMIT_N; i++)
+        speeds.peak[i] = machine->peak[i][1];
+    return speeds;
+}
+
+/* The footprint's own bandwidth: what a pass reads again and again may lie in a cache. */
+static void set_limit(struct kernels_meter *m, struct kernels_row *row)
+{
+    struct kernels_speeds speeds = speeds_at(m->machine, 1);
+    kernels_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
+    int64_t n_bytes = min_i64((int64_t)row->limit.bytes, INT64_C(1) << 30);
+    row->read = cpu_limits_read(&m->machine->device, m->machine->device.n_cores, n_bytes);
+    speeds.read = row->read;
+    kernels_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
+}
+
+static void add_row(struct kernels_meter *m, struct kernels_model *model,
+                    struct kernels_point point)
+{
+    struct run_meter_pass pass = { point.n_sequences, point.n_new, point.n_before };
+    if (!run_meter_fits(m->meter, &pass))
+        return;
+    struct kernels_row *row = &model->rows[model->n_rows++];
+    *row = (struct kernels_row){ .point = point };
+    set_limit(m, row);
+}
+
+static void list_rows(struct kernels_meter *m, const struct kernels_options *o,
+                      struct kernels_model *model)
+{
+    static const int32_t batches[] = { 8, 32 };
+    int32_t half = o->n_generated / 2;
+    if (o->has_prefill)
+        add_row(m, model, (struct kernels_point){ KERNELS_PREFILL, 1, PROMPT, 0 });
+    add_row(m, model, (struct kernels_point){ KERNELS_DECODE, 1, 1, half });
+    for (size_t i = 0; i < COUNT_OF(batches); i++)
+        if (batches[i] <= o->n_batch_max)
+            add_row(m, model,
+                    (struct kernels_point){ KERNELS_DECODE, batches[i], 1, BEHIND + half });
+    if (o->n_depth > 0)
+        add_row(m, model, (struct kernels_point){ KERNELS_DECODE, 1, 1, o->n_depth + half });
+}
+
+static void open_meter(struct kernels_meter *m, const struct kernels_options *o)
+{
+    int32_t n_each = BEHIND + o->n_generated + 1;
+    struct run_meter_options options = { .n_rows_max = PROMPT,
+                                         .n_sequences_max = max_i32(o->n_batch_max, 1),
+                                         .kv_dtype = DTYPE_F16 };
+    options.n_tokens_max =
+        max_i32(max_i32(PROMPT, options.n_sequences_max * n_each), o->n_depth + n_each);
+    m->meter = run_meter_open(&m->model, &options);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+enum status kernels_meter_open(struct kernels_meter **out, const char *path,
+                               const struct kernels_machine *machine,
+                               const struct kernels_options *options, struct kernels_model *model,
+                               struct fault *fault)
+{
+    struct weights *weights;
+    enum status status = weights_open(&weights, path, fault);
+    if (status != STATUS_OK)
+        return status;
+    struct kernels_meter *m = mem_take(sizeof(*m));
+    const struct model_spec *spec = weights_spec(weights);
+    int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
+    memset(model, 0, sizeof(*model));
+    snprintf(model->path, sizeof(model->path), "%s", path);
+    snprintf(model->name, sizeof(model->name), "%s", last_part(path));
+    model->file_bytes = weights_file_bytes(weights);
+    model->n_heads = spec->n_heads;
+    model->kv_bytes = 4 * spec->n_kv_heads * spec->head_dim;
+    m->machine = machine;
+    run_device_open(&m->device, cpu_open(&machine->device, cpu_isa_best()));
+    int64_t begin_ns = time_now_ns();
+    status = run_model_open(&m->model, weights, &m->device, NULL, fault);
+    if (status != STATUS_OK) {
+        run_device_close(&m->device);
+        mem_give(m);
+        return status;
+    }
+    model->pack_s = (double)(time_now_ns() - begin_ns) * 1e-9;
+    model->packed_bytes = m->model.weights_bytes;
+    m->tensors = mem_take(sizeof(*m->tensors) * (size_t)n_max);
+    (void)run_forward_tensors(spec, weights_model(m->model.weights), m->tensors, n_max);
+    open_meter(m, options);
+    list_rows(m, options, model);
+    *out = m;
+    return STATUS_OK;
+}
+
+void kernels_meter_close(struct kernels_meter *m)
+{
+    run_meter_close(m->meter);
+    run_model_close(&m->model);
+    run_device_close(&m->device);
+    mem_give(m->tensors);
+    mem_give(m);
+}
+
+static double time_row(struct kernels_meter *m, const struct kernels_point *point)
+{
+    const struct run_meter_pass pass = { point->n_sequences, point->n_new, point->n_before };
+    double s[PASSES_MAX];
+    int n = 0;
+    (void)run_meter_step(m->meter, &pass, 1, TIME_NEVER); /* caches and clock */
+    int64_t end_ns = time_now_ns() + ROUND_NS;
+    do
+        s[n++] = (double)run_meter_step(m->meter, &pass, 1, TIME_NEVER).ps * 1e-12;
+    while (n < PASSES_MAX && (n < 3 || time_now_ns() < end_ns));
+    return kernels_median(s, n);
+}
+
+void kernels_meter_round(struct kernels_meter *m, struct kernels_model *model, int round)
+{
+    CHECK(round < KERNELS_ROUNDS);
+    for (int i = 0; i < model->n_rows; i++) {
+        struct kernels_row *row = &model->rows[i];
+        struct busy before = busy_now();
+        row->ours[round] = time_row(m, &row->point);
+        struct busy after = busy_now();
+        row->others[round] = busy_others(&before, &after);
+        row->n_rounds = round + 1;
+    }
+}
+
+/* ---- Attention alone. ---- */
+
+struct alone { /* a program that looks up queries and attends, layer by layer */
+    struct compute_program program;
+    struct compute_op *ops;
+    struct compute_weight *query;
+    int32_t widths[2];
+    bool is_logit_rows[2];
+    unsigned char *cache;
+    uint32_t *blocks;
+    struct compute_sequence sequences[32];
+    int32_t ids[32], positions[32];
+};
+
+enum { BLOCK_TOKENS = 32 };
+
+/* Halves around 0: what keys and values are like; from a pool, since there are many. */
+static void fill_cache(unsigned char *to, size_t n_bytes)
+{
+    enum { POOL = 1 << 16 };
+    uint16_t *pool = mem_take(POOL * sizeof(*pool));
+    struct rng rng;
+    rng_init(&rng, 1, 0);
+    for (int i = 0; i < POOL; i++)
+        pool[i] = half_from_float((float)rng_unit(&rng) - 0.5f);
+    for (size_t at = 0; at < n_bytes; at += POOL * sizeof(*pool)) {
+        size_t left = n_bytes - at;
+        memcpy(to + at, pool, left < POOL * sizeof(*pool) ? left : POOL * sizeof(*pool));
+    }
+    mem_give(pool);
+}
+
+static void open_query(struct kernels_meter *m, struct alone *a, int32_t width)
+{
+    struct compute_backend *backend = m->device.backend;
+    struct fault fault;
+    float *values = mem_take(sizeof(*values) * 2 * (size_t)width);
+    for (int32_t i = 0; i < 2 * width; i++)
+        values[i] = (float)(i % 17 - 8) * 0.05f;
+    struct tensor tensor = { values, DTYPE_F32, 2, width, width * 4, false };
+    CHECK(backend->pack(backend->self, &tensor, &a->query, &fault) == STATUS_OK);
+    mem_give(values);
+}
+
+static void open_alone(struct kernels_meter *m, struct alone *a, int32_t n_layers)
+{
+    const struct compute_program *whole = &m->model.program;
+    int32_t width = whole->n_heads * whole->head_dim;
+    a->ops = mem_take(sizeof(*a->ops) * (size_t)(n_layers + 1));
+    a->ops[0] = (struct compute_op){
+        .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1
+    };
+    for (int32_t i = 0; i < n_layers; i++)
+        a->ops[i + 1] = (struct compute_op){ .kind = COMPUTE_ATTEND,
+                                             .layer = (uint16_t)i,
+                                             .dst = 1,
+                                             .weight = -1,
+                                             .bias = -1,
+                                             .weight2 = -1,
+                                             .scale = 0.125f };
+    a->widths[0] = a->widths[1] = width;
+    open_query(m, a, width);
+    a->program = *whole;
+    a->program.n_ops = n_layers + 1;
+    a->program.ops = a->ops;
+    a->program.n_registers = 2;
+    a->program.widths = a->widths;
+    a->program.is_logit_rows = a->is_logit_rows;
+    a->program.n_weights = 1;
+    a->program.weights = &a->query;
+    a->program.n_rope_dims = 0;
+    a->program.window = 0;
+}
+
+static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
+                                     const struct kernels_point *point)
+{
+    const struct compute_program *p = &a->program;
+    int32_t n_context = point->n_before + 1;
+    int32_t n_blocks = (int32_t)div_up_i64(n_context, BLOCK_TOKENS);
+    size_t token = (size_t)n_layers * 2 * (size_t)(p->n_kv_heads * p->head_dim) * 2;
+    size_t n_bytes = token * BLOCK_TOKENS * (size_t)n_blocks * (size_t)point->n_sequences;
+    a->cache = mem_take(n_bytes);
+    fill_cache(a->cache, n_bytes);
+    a->blocks = mem_take(sizeof(*a->blocks) * (size_t)(n_blocks * point->n_sequences));
+    for (int32_t i = 0; i < n_blocks * point->n_sequences; i++)
+        a->blocks[i] = (uint32_t)i;
+    for (int32_t i = 0; i < point->n_sequences; i++) {
+        a->sequences[i] =
+            (struct compute_sequence){ i, 1, point->n_before, a->blocks + i * n_blocks };
+        a->ids[i] = i % 2;
+        a->positions[i] = point->n_before;
+    }
+    return (struct compute_pass){ .n_rows = point->n_sequences,
+                                  .ids = a->ids,
+                                  .positions = a->positions,
+                                  .n_sequences = point->n_sequences,
+                                  .sequences = a->sequences,
+                                  .kv = { .base = a->cache,
+                                          .unit_bytes = token * BLOCK_TOKENS,
+                                          .block_bytes = token * BLOCK_TOKENS,
+                                          .blocks_per_unit = 1,
+                                          .block_tokens = BLOCK_TOKENS,
+                                          .dtype = DTYPE_F16,
+                                          .n_layers = n_layers,
+                                          .n_kv_heads = p->n_kv_heads,
+                                          .head_dim = p->head_dim } };
+}
+
+static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
+{
+    const struct compute_program *whole = &m->model.program;
+    const struct compute_backend *backend = m->device.backend;
+    int64_t layer = INT64_C(4) * whole->n_kv_heads * whole->head_dim * (row->point.n_before + 1) *
+                    row->point.n_sequences;
+    int32_t n_layers = (int32_t)min_i64(max_i64(ATTENTION_BYTES / layer, 1),
+                                        weights_spec(m->model.weights)->n_layers);
+    struct alone *a = mem_take(sizeof(*a));
+    open_alone(m, a, n_layers);
+    struct compute_pass pass = make_pass(a, n_layers, &row->point);
+    void *workspace =
+        mem_take(backend->workspace_bytes(backend->self, &a->program, pass.n_rows, 0));
+    struct kernels_speeds speeds =
+        speeds_at(m->machine, cpu_limits_read(&m->machine->device, m->machine->device.n_cores,
+                                              min_i64(layer * n_layers, INT64_C(1) << 30)));
+    row->read = speeds.read;
+    kernels_limit_of(&a->program, NULL, &row->point, 2, &speeds, &row->limit);
+    double s[PASSES_MAX];
+    int n = 0;
+    int64_t end_ns = 0;
+    struct busy before = busy_now();
+    for (int i = -1; n < PASSES_MAX && (i < 3 || time_now_ns() < end_ns); i++) {
+        int64_t begin_ns = time_now_ns();
+        run_device_run(&m->device, 0, &a->program, &pass, workspace);
+        if (i < 0)
+            end_ns = time_now_ns() + ROUND_NS / 2;
+        else
+            s[n++] = (double)(time_now_ns() - begin_ns) * 1e-9;
+    }
+    struct busy after = busy_now();
+    row->ours[0] = kernels_median(s, n);
+    row->others[0] = busy_others(&before, &after);
+    row->n_rounds = 1;
+    backend->unpack(backend->self, a->query);
+    mem_give(workspace);
+    mem_give(a->cache);
+    mem_give(a->blocks);
+    mem_give(a->ops);
+    mem_give(a);
+}
+
+void kernels_meter_attention(struct kernels_meter *m, struct kernels_model *model)
+{
+    static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 8, 32 };
+    for (size_t c = 0; c < COUNT_OF(contexts); c++)
+        for (size_t b = 0; b < COUNT_OF(batches); b++) {
+            struct kernels_row *row = &model->attentions[model->n_attentions++];
+            *row = (struct kernels_row){ .point = { KERNELS_ATTENTION, batches[b], 1,
+                                                    contexts[c] - 1 } };
+            measure_alone(m, row);
+        }
+}

@@ -1,0 +1,226 @@
+/* shoal bench kernels: our forward pass against this machine's limits, and against peers. */
+#include "cmd/kernels.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cmd/busy.h"
+#include "cmd/flags.h"
+#include "cmd/verbs.h"
+#include "cpu/cpu.h"
+#include <stdio.h>
+
+enum { MODELS_MAX = 16 };
+
+struct verb_options {
+    struct flags_texts models, peers;
+    int64_t n_rounds, n_threads, n_generated, n_depth, n_batch, n_tries;
+    double others_max;
+    bool is_json, no_attention, no_prefill, all_variants;
+    const char *html, *out;
+};
+
+struct run {
+    struct verb_options options;
+    struct kernels_options kernels;
+    struct kernels_machine machine;
+    struct kernels_peer peers[KERNELS_PEERS];
+    struct kernels_model models[MODELS_MAX];
+    int n_models;
+};
+
+static bool parse(struct run *run, int argc, char **argv)
+{
+    struct verb_options *o = &run->options;
+    const struct flags_row rows[] = {
+        { "model", "FILE", FLAGS_TEXTS, &o->models, 0, 0, "a model (repeatable)", NULL },
+        { "peer", "PATH", FLAGS_TEXTS, &o->peers, 0, 0,
+          "a llama-bench of llama.cpp or ik_llama.cpp, with llama-batched-bench beside it "
+          "(repeatable)",
+          NULL },
+        { "rounds", "N", FLAGS_I64, &o->n_rounds, 1, KERNELS_ROUNDS,
+          "ours and each peer in turn, so often: 3", NULL },
+        { "threads", "N", FLAGS_I64, &o->n_threads, 1, 256, "cores: all", NULL },
+        { "generate", "N", FLAGS_I64, &o->n_generated, 2, 512, "tokens that a decode makes: 64",
+          NULL },
+        { "batch", "N", FLAGS_I64, &o->n_batch, 1, 32, "largest decode batch: 32 (1, 8, 32)",
+          NULL },
+        { "depth", "N", FLAGS_I64, &o->n_depth, 0, 1 << 20, "a decode behind so many tokens too",
+          NULL },
+        { "no-prefill", NULL, FLAGS_SWITCH, &o->no_prefill, 0, 0, "leave prompts out", NULL },
+        { "no-attention", NULL, FLAGS_SWITCH, &o->no_attention, 0, 0, "leave attention alone out",
+          NULL },
+        { "all-variants", NULL, FLAGS_SWITCH, &o->all_variants, 0, 0,
+          "every round runs all flags of a peer, not only those that won a row in the first",
+          NULL },
+        { "others", "CORES", FLAGS_F64, &o->others_max, 0, 256,
+          "wait for a second in which others use no more, before each round: 0.06", NULL },
+        { "tries", "N", FLAGS_I64, &o->n_tries, 0, 1000, "seconds to wait at most: 20", NULL },
+        { "html", "FILE", FLAGS_TEXT, &o->html, 0, 0, "write a page with the roofline", NULL },
+        { "json", NULL, FLAGS_SWITCH, &o->is_json, 0, 0, "print JSON", NULL },
+        { "out", "FILE", FLAGS_TEXT, &o->out, 0, 0, "write the JSON here, and print the table",
+          NULL },
+    };
+    const struct flags flags = {
+        "Times prompts of 512 tokens, decodes of 1, 8 and 32 requests and attention alone, against "
+        "the limits of this machine, measured in the same run, and against peers that are "
+        "installed. Without a model: the machine's limits.",
+        "kernels",
+        rows,
+        COUNT_OF(rows),
+        0,
+        0
+    };
+    const char *plain[1];
+    int n_plain;
+    *o = (struct verb_options){
+        .n_rounds = 3, .n_generated = 64, .n_batch = 32, .n_tries = 20, .others_max = 0.06
+    };
+    if (!flags_parse(&flags, argc, argv, plain, &n_plain))
+        return false;
+    if (o->models.n <= MODELS_MAX && o->peers.n <= KERNELS_PEERS)
+        return true;
+    fprintf(stderr, "shoal: at most %d models and %d peers\n", MODELS_MAX, KERNELS_PEERS);
+    return false;
+}
+
+/* Until others let go of the machine, or the tries are used up. */
+static void wait_for_quiet(const struct verb_options *o)
+{
+    for (int64_t i = 0; i < o->n_tries; i++) {
+        struct busy before = busy_now();
+        time_sleep_ns(TIME_NS_PER_S);
+        struct busy after = busy_now();
+        if (busy_others(&before, &after) <= o->others_max)
+            return;
+    }
+}
+
+/* In the first round all variants run, later those that are the best at some row. */
+static bool is_wanted(const struct run *run, const struct kernels_model *model, int peer,
+                      int variant, int round)
+{
+    if (round == 0 || run->options.all_variants)
+        return true;
+    for (int i = 0; i < model->n_rows; i++) {
+        int best = -1;
+        double rate;
+        if (kernels_peer_best(&model->rows[i], peer, &best, &rate) && best == variant)
+            return true;
+    }
+    return false;
+}
+
+static enum status run_round(struct run *run, struct kernels_meter *meter,
+                             struct kernels_model *model, int round, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    wait_for_quiet(&run->options);
+    kernels_meter_round(meter, model, round);
+    for (int i = 0; i < run->options.peers.n; i++)
+        for (int v = 0; v < KERNELS_VARIANTS && status == STATUS_OK; v++)
+            if (is_wanted(run, model, i, v, round))
+                status = kernels_peer_round(&run->peers[i], v, &run->kernels,
+                                            run->machine.device.n_cores, i, model, round, fault);
+    return status;
+}
+
+/* Models of one shape attend alike: it is measured once. */
+static bool is_new_shape(const struct run *run, const struct kernels_model *model)
+{
+    for (const struct kernels_model *m = run->models; m < model; m++)
+        if (m->n_attentions > 0 && m->kv_bytes == model->kv_bytes && m->n_heads == model->n_heads)
+            return false;
+    return true;
+}
+
+static enum status run_model(struct run *run, const char *path, struct fault *fault)
+{
+    struct kernels_meter *meter;
+    struct kernels_model *model = &run->models[run->n_models];
+    enum status status =
+        kernels_meter_open(&meter, path, &run->machine, &run->kernels, model, fault);
+    if (status != STATUS_OK)
+        return status;
+    run->n_models++;
+    for (int round = 0; round < run->options.n_rounds && status == STATUS_OK; round++)
+        status = run_round(run, meter, model, round, fault);
+    if (status == STATUS_OK && run->kernels.has_attention && is_new_shape(run, model))
+        kernels_meter_attention(meter, model);
+    kernels_meter_close(meter);
+    return status;
+}
+
+static enum status open_machine(struct run *run, struct fault *fault)
+{
+    struct cpu_topology *topology = mem_take(sizeof(*topology));
+    enum status status = cpu_topology_read(NULL, topology, fault);
+    if (status == STATUS_OK) {
+        cpu_topology_device(topology, -1, &run->machine.device);
+        if (run->options.n_threads > 0)
+            run->machine.device.n_cores =
+                min_i32(run->machine.device.n_cores, (int32_t)run->options.n_threads);
+        wait_for_quiet(&run->options);
+        kernels_machine_measure(&run->machine);
+    }
+    mem_give(topology);
+    return status;
+}
+
+static enum status show(const struct run *run, struct fault *fault)
+{
+    const struct verb_options *o = &run->options;
+    const struct kernels_report report = { &run->machine, run->models, run->n_models,
+                                           run->peers,    o->peers.n,  &run->kernels };
+    enum status status = STATUS_OK;
+    struct str text;
+    str_init(&text);
+    if (o->is_json)
+        kernels_json(&report, &text);
+    else
+        kernels_print(&report, &text);
+    fputs(text.at, stdout);
+    str_clear(&text);
+    if (o->html != NULL) {
+        kernels_page(&report, &text);
+        status = file_write(o->html, text.at, text.n, fault);
+    }
+    str_clear(&text);
+    if (o->out != NULL && status == STATUS_OK) {
+        kernels_json(&report, &text);
+        status = file_write(o->out, text.at, text.n, fault);
+    }
+    str_free(&text);
+    return status;
+}
+
+int verbs_bench_kernels(int argc, char **argv)
+{
+    struct run *run = mem_take(sizeof(*run));
+    struct fault fault;
+    int code = 2;
+    log_set(LOG_WARN, false);
+    if (parse(run, argc, argv)) {
+        const struct verb_options *o = &run->options;
+        enum status status = STATUS_OK;
+        run->kernels = (struct kernels_options){ .n_generated = (int32_t)o->n_generated,
+                                                 .n_depth = (int32_t)o->n_depth,
+                                                 .n_batch_max = (int32_t)o->n_batch,
+                                                 .has_prefill = !o->no_prefill,
+                                                 .has_attention = !o->no_attention };
+        for (int i = 0; i < o->peers.n && status == STATUS_OK; i++)
+            status = kernels_peer_open(&run->peers[i], o->peers.at[i], &fault);
+        if (status == STATUS_OK)
+            status = open_machine(run, &fault);
+        for (int i = 0; i < o->models.n && status == STATUS_OK; i++)
+            status = run_model(run, o->models.at[i], &fault);
+        if (status == STATUS_OK)
+            status = show(run, &fault);
+        if (status != STATUS_OK)
+            fprintf(stderr, "shoal: %s\n", fault.text);
+        code = status == STATUS_OK ? 0 : 1;
+    }
+    mem_give(run);
+    return code;
+}

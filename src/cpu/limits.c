@@ -26,10 +26,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t n)
+/* What is reached nearly always when nobody disturbs: the best tenth begins there. */
+static double near_best(double *values, size_t n)
 {
     qsort(values, n, sizeof(*values), by_value);
-    return values[n / 2];
+    return values[n * 9 / 10];
 }
 
 /* ---- Reading. ---- */
@@ -44,12 +45,18 @@ struct reading {
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static uint64_t read_avx2(const unsigned char *from, int64_t n)
 {
-    __m256i sum[4] = { 0 };
-    for (int64_t i = 0; i + 128 <= n; i += 128)
-        for (int j = 0; j < 4; j++)
-            sum[j] = _mm256_add_epi64(sum[j], _mm256_load_si256((const void *)(from + i + 32 * j)));
-    __m256i all =
-        _mm256_add_epi64(_mm256_add_epi64(sum[0], sum[1]), _mm256_add_epi64(sum[2], sum[3]));
+    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+    for (int64_t i = 0; i + 256 <= n; i += 256) {
+        const __m256i *at = (const void *)(from + i);
+        a = _mm256_or_si256(a, _mm256_or_si256(_mm256_load_si256(at), _mm256_load_si256(at + 1)));
+        b = _mm256_or_si256(b,
+                            _mm256_or_si256(_mm256_load_si256(at + 2), _mm256_load_si256(at + 3)));
+        c = _mm256_or_si256(c,
+                            _mm256_or_si256(_mm256_load_si256(at + 4), _mm256_load_si256(at + 5)));
+        d = _mm256_or_si256(d,
+                            _mm256_or_si256(_mm256_load_si256(at + 6), _mm256_load_si256(at + 7)));
+    }
+    __m256i all = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
     return (uint64_t)_mm256_extract_epi64(all, 0);
 }
 #endif
@@ -117,7 +124,7 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
     team_close(team);
     mem_give(reading);
     free(memory);
-    return median(windows, WINDOWS);
+    return near_best(windows, WINDOWS);
 }
 
 void cpu_limits_sizes(int n_threads, struct cpu_limits_sizes *out)
@@ -290,5 +297,5 @@ double cpu_limits_peak(const struct device_spec *device, int n_threads, enum cpu
     }
     team_close(team);
     mem_give(peak);
-    return median(windows, WINDOWS);
+    return near_best(windows, WINDOWS);
 }

@@ -1,7 +1,7 @@
 /* What this machine can do at best, by loops that do nothing else: what kernels are compared with.
  *
- * Every figure is the median of short windows, so that a neighbour who takes a core for a moment
- * does not count. */
+ * Every figure is of short windows, the one that nine of ten stay below, so that a neighbour who
+ * takes a core for a while does not count. */
 #pragma once
 #include "core/device.h"
 

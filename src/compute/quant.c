@@ -124,13 +124,13 @@ static void decode_q3_k(const unsigned char *p, struct quant_block *out)
  *   i < 4: scale = byte i & 63, minimum = byte i + 4 & 63
  *   else:  scale = byte i + 4 & 15 | top 2 bits of byte i - 4,
  *          minimum = byte i + 4 >> 4 | top 2 bits of byte i */
-static void scales_of_8(const unsigned char *p, struct quant_block *out)
+void quant_scales_of_8(const unsigned char *p, int8_t scales[8], int8_t minimums[8])
 {
     for (int i = 0; i < 4; i++) {
-        out->scales[i] = (int8_t)(p[i] & 63);
-        out->minimums[i] = (int8_t)(p[i + 4] & 63);
-        out->scales[i + 4] = (int8_t)((p[i + 8] & 15) | (p[i] >> 6) << 4);
-        out->minimums[i + 4] = (int8_t)(p[i + 8] >> 4 | (p[i + 4] >> 6) << 4);
+        scales[i] = (int8_t)(p[i] & 63);
+        minimums[i] = (int8_t)(p[i + 4] & 63);
+        scales[i + 4] = (int8_t)((p[i + 8] & 15) | (p[i] >> 6) << 4);
+        minimums[i + 4] = (int8_t)(p[i + 8] >> 4 | (p[i + 4] >> 6) << 4);
     }
 }
 
@@ -142,7 +142,7 @@ static void decode_q4_k(const unsigned char *p, struct quant_block *out)
     start(out, 256, 32, true);
     out->d = u16_at(p);
     out->m = u16_at(p + 2);
-    scales_of_8(p + 4, out);
+    quant_scales_of_8(p + 4, out->scales, out->minimums);
     for (int i = 0; i < 256; i++) {
         int byte = 16 + 32 * (i / 64) + i % 32;
         out->values[i] = (int8_t)(p[byte] >> (i / 32 % 2 * 4) & 15);
@@ -156,7 +156,7 @@ static void decode_q5_k(const unsigned char *p, struct quant_block *out)
     start(out, 256, 32, true);
     out->d = u16_at(p);
     out->m = u16_at(p + 2);
-    scales_of_8(p + 4, out);
+    quant_scales_of_8(p + 4, out->scales, out->minimums);
     for (int i = 0; i < 256; i++) {
         int byte = 48 + 32 * (i / 64) + i % 32;
         int low = p[byte] >> (i / 32 % 2 * 4) & 15;

@@ -21,6 +21,8 @@ struct quant_block {
     int8_t values[QUANT_BLOCK_MAX];
 };
 void quant_block_decode(enum dtype dtype, const void *block, struct quant_block *out);
+/* The 12 bytes p of Q4_K and Q5_K as 8 scales and 8 minimums of 6 bits. */
+void quant_scales_of_8(const unsigned char *p, int8_t scales[8], int8_t minimums[8]);
 static inline float quant_scale(const struct quant_block *block, int32_t sub)
 {
     return half_to_float(block->d) * (float)block->scales[sub];

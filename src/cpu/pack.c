@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "compute/quant.h"
+#include "cpu/pack_words.h"
 #include <string.h>
 #include <sys/mman.h>
 
@@ -77,25 +78,72 @@ static void put_unit(struct cpu_form form, const struct quant_block *from, int o
     }
 }
 
+/* One block of the file, of output o, into its unit, undecoded. */
+static void put_block(struct cpu_form form, const struct cpu_pack_source *source,
+                      const unsigned char *from, int o, unsigned char *unit)
+{
+    int8_t scales[QUANT_SUBS_MAX], minimums[QUANT_SUBS_MAX];
+    memcpy(unit + 2 * o, from + source->at_d, 2);
+    if (form.has_minimum)
+        memcpy(unit + 32 + 2 * o, from + source->at_m, 2);
+    if (source->scales != NULL)
+        source->scales(from, scales, minimums);
+    unsigned char *p = unit + cpu_form_head(form);
+    for (int b = 0; b < form.n_unit / 32; b++) {
+        uint32_t words[8];
+        for (int sub = 0; sub < 32 / form.n_sub && source->scales != NULL; sub++) {
+            p[o] = (unsigned char)scales[b * 32 / form.n_sub + sub];
+            p += 16;
+            if (form.has_minimum) {
+                p[o] = (unsigned char)minimums[b * 32 / form.n_sub + sub];
+                p += 16;
+            }
+        }
+        source->words(from, b, words);
+        for (int g = 0; g < form.n_bits; g++)
+            memcpy(p + 64 * g + 4 * o, &words[g], 4);
+        p += cpu_form_weights(form);
+    }
+}
+
+/* Unit by unit over all outputs: a unit's lines are full before they leave the cache. */
 static void pack_integers(const struct job *job, int32_t panel)
 {
     const struct tensor *tensor = job->tensor;
     const struct dtype_info *info = dtype_info(tensor->dtype);
+    const struct cpu_pack_source *source = cpu_pack_source_of(tensor->dtype);
     struct cpu_form form = cpu_pack_form(tensor->dtype);
-    unsigned char *to = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
-    for (int o = 0; o < CPU_PANEL; o++) {
-        int32_t row = panel * CPU_PANEL + o;
-        if (row >= tensor->n_rows)
-            return; /* its scales stay 0 */
-        const unsigned char *from = tensor->data;
-        from += row * tensor->row_bytes;
-        unsigned char *unit = to;
-        for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
-            struct quant_block block;
-            quant_block_decode(tensor->dtype, from, &block);
-            put_unit(form, &block, o, unit);
-            from += info->block_bytes;
-            unit += cpu_form_unit_bytes(form);
+    unsigned char *unit = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
+    const unsigned char *from = tensor->data;
+    from += (int64_t)panel * CPU_PANEL * tensor->row_bytes;
+    int32_t n = min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL); /* others' scales stay 0 */
+    for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
+        for (int o = 0; o < n; o++) {
+            const unsigned char *block = from + o * tensor->row_bytes;
+            struct quant_block decoded;
+            if (source != NULL) {
+                put_block(form, source, block, o, unit);
+                continue;
+            }
+            quant_block_decode(tensor->dtype, block, &decoded);
+            put_unit(form, &decoded, o, unit);
+        }
+        from += info->block_bytes;
+        unit += cpu_form_unit_bytes(form);
+    }
+}
+
+/* 16 rows of halves side by side, a few columns at a time. */
+static void pack_halves(const unsigned char *from, int64_t row_bytes, int32_t n_rows,
+                        int32_t n_columns, unsigned char *to)
+{
+    enum { COLUMNS = 64 };
+    for (int32_t first = 0; first < n_columns; first += COLUMNS) {
+        int32_t end = min_i32(first + COLUMNS, n_columns);
+        for (int32_t o = 0; o < n_rows; o++) {
+            const unsigned char *row = from + o * row_bytes;
+            for (int32_t k = first; k < end; k++)
+                memcpy(to + ((size_t)k * CPU_PANEL + (size_t)o) * 2, row + 2 * (size_t)k, 2);
         }
     }
 }
@@ -107,6 +155,11 @@ static void pack_floats(const struct job *job, int32_t panel)
     size_t row_bytes = (size_t)tensor->row_bytes;
     const unsigned char *from = tensor->data;
     unsigned char *to = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
+    if (n_bytes == 2 && !tensor->is_transposed) {
+        pack_halves(from + (int64_t)panel * CPU_PANEL * tensor->row_bytes, tensor->row_bytes,
+                    min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL), tensor->n_columns, to);
+        return;
+    }
     for (size_t o = 0; o < CPU_PANEL; o++) {
         size_t row = (size_t)panel * CPU_PANEL + o;
         if (row >= (size_t)tensor->n_rows)

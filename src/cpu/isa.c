@@ -1,6 +1,7 @@
 /* Which instruction sets this processor has, and the table of kernels for each. */
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
+#include "cpu/limits_loops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,5 +96,26 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
 #else
     (void)isa;
     (void)take;
+#endif
+}
+
+static void take_limits(const struct cpu_limits_loops *from, struct cpu_limits_loops *to)
+{
+    to->read = from->read != NULL ? from->read : to->read;
+    for (int i = 0; i < CPU_LIMIT_N; i++)
+        to->peaks[i] = from->peaks[i].run != NULL ? from->peaks[i] : to->peaks[i];
+}
+
+void cpu_isa_limits(enum cpu_isa isa, struct cpu_limits_loops *out)
+{
+    *out = cpu_limits_generic;
+#if defined(__x86_64__)
+    if (isa >= CPU_ISA_AVX2)
+        take_limits(&cpu_limits_avx2, out);
+    if (isa >= CPU_ISA_AVX512)
+        take_limits(&cpu_limits_avx512, out);
+#else
+    (void)isa;
+    (void)take_limits;
 #endif
 }

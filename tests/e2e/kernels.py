@@ -1,0 +1,138 @@
+"""shoal bench kernels from outside: its table, its JSON, its page, and peers that print what llama.cpp's programs print.
+
+usage: kernels.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
+"""
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
+QUICK = ["--tries", "0", "--rounds", "2", "--generate", "4", "--batch", "8"]
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def kernels(*args):
+    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=200)
+
+
+BENCH = """#!/usr/bin/env python3
+import sys
+args = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+if "--help" in sys.argv:
+    print("-p, --n-prompt  %s")
+    sys.exit(0)
+open(sys.argv[0] + ".log", "a").write(" ".join(sys.argv[1:]) + "\\n")
+print("loading", file=sys.stderr)
+rate = 1000 if args.get("-fa") == "1" else 500
+row = '{"build_commit": "abc123", "n_prompt": %%d, "n_gen": %%d, "n_depth": 0, "samples_ts": [%%g]}'
+print("[\\n" + ",\\n".join([row %% (int(args["-p"]), 0, rate), row %% (0, int(args["-n"]), rate / 10)]) + "\\n]")
+"""
+BATCHED = """#!/usr/bin/env python3
+import sys
+open(sys.argv[0] + ".log", "a").write(" ".join(sys.argv[1:]) + "\\n")
+print("|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |")
+rate = 77 if "on" in sys.argv else 66
+print(f"|    64 |      4 |    8 |    544 |    6.000 |    85.33 |   10.000 |    {rate}.00 |   16.000 |    64.00 |")
+"""
+
+
+def write_peer(folder, name, is_ik):
+    where = os.path.join(folder, name)
+    os.mkdir(where)
+    for program, text in (("llama-bench", BENCH % ("-rtr, --run-time-repack" if is_ik else "")), ("llama-batched-bench", BATCHED)):
+        path = os.path.join(where, program)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+    return os.path.join(where, "llama-bench")
+
+
+@test
+def limits_alone():
+    done = kernels("--tries", "0", "--json")
+    assert done.returncode == 0, done.stderr
+    machine = json.loads(done.stdout)["machine"]
+    for key in ("read_l2", "read_l3", "read_memory", "float", "int8", "int8_short"):
+        assert len(machine[key]) == 2 and min(machine[key]) > 0, key
+    assert json.loads(done.stdout)["models"] == []
+
+
+@test
+def two_models_in_one_table():
+    with tempfile.TemporaryDirectory() as folder:
+        page, out = os.path.join(folder, "x.html"), os.path.join(folder, "x.json")
+        done = kernels("--model", TALE, "--model", CEE, *QUICK, "--html", page, "--out", out)
+        assert done.returncode == 0, done.stderr
+        for word in ("tale.gguf: file", "cee.gguf: file", "decode 1 at 2", "decode 8 at 66", "attention 1 x 16384"):
+            assert word in done.stdout, (word, done.stdout)
+        report = json.load(open(out))
+        assert [m["model"] for m in report["models"]] == ["tale.gguf", "cee.gguf"]
+        for model in report["models"]:
+            assert model["packed_bytes"] > 0 and model["pack_s"] > 0
+            for row in model["rows"]:
+                assert row["tokens_per_s"] > 0 and row["fraction"] > 0 and row["ops"] > 0 and row["bytes"] > 0, row
+                assert row["composite_s"] >= row["larger_s"] * 0.999, row
+                assert row["peers"] == [] and row["ratio"] == 0, row
+        text = open(page).read()
+        svg = text[text.index("<svg"):text.index("</svg>") + 6]
+        circles = xml.dom.minidom.parseString(svg).getElementsByTagName("circle")
+        assert len(circles) == sum(len(m["rows"]) for m in report["models"])
+
+
+@test
+def peers_take_turns_and_the_best_flags_count():
+    with tempfile.TemporaryDirectory() as folder:
+        plain, ik = write_peer(folder, "plain", False), write_peer(folder, "ik", True)
+        done = kernels("--model", TALE, *QUICK, "--no-attention", "--peer", plain, "--peer", ik, "--json")
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert [(p["is_ik"], p["commit"]) for p in report["peers"]] == [(False, "abc123"), (True, "abc123")]
+        row = next(r for r in report["models"][0]["rows"] if r["name"] == "decode 1 at 2")
+        first = {(p["peer"], p["flags"]): p["tokens_per_s"] for p in row["peers"]}
+        assert first[0, "-fa 1 --repack 0"] == [100, 100] and first[0, "-fa 0 --repack 1"] == [50, 0], first
+        assert first[1, "-fa 1 -rtr 0"][0] == 100, first
+        ours = [1 / s for s in row["seconds"]]
+        assert abs(row["ratio"] - sum(ours) / 2 / 100) < 0.01 * row["ratio"], (row["ratio"], ours)
+        batch = next(r for r in report["models"][0]["rows"] if r["name"].startswith("decode 8"))
+        assert max(batch["peers"][0]["tokens_per_s"]) == 77
+        calls = open(plain + ".log").read().splitlines()
+        assert sum("-fa 0" in call for call in calls) == 2, calls  # the first round alone
+        calls = open(os.path.join(folder, "ik", "llama-batched-bench.log")).read()
+        assert "-no-fa -rtr" in calls and "-npl 8 " in calls and "-npp 64 -ntg 4" in calls, calls
+
+
+@test
+def what_is_wrong_is_said():
+    for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
+                           ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"])):
+        done = kernels("--tries", "0", *args)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("Try ")]
+        assert 0 < done.returncode < 128 and len(lines) == 1 and sentence in lines[0], (args, done.stderr)
+
+
+def main():
+    only, n_failed = os.environ.get("TEST_FILTER", ""), 0
+    for function in TESTS:
+        if only not in function.__name__:
+            continue
+        print(f"[ RUN      ] {function.__name__}", flush=True)
+        try:
+            function()
+            print(f"[       OK ] {function.__name__}", flush=True)
+        except Exception as error:  # the next test runs too
+            print(f"{type(error).__name__}: {error}\n[  FAILED  ] {function.__name__}", flush=True)
+            n_failed += 1
+    sys.exit(1 if n_failed else 0)
+
+
+main()

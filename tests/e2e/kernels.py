@@ -104,7 +104,7 @@ def peers_take_turns_and_the_best_flags_count():
         ours = [1 / s for s in row["seconds"]]
         assert abs(row["ratio"] - sum(ours) / 2 / 100) < 0.01 * row["ratio"], (row["ratio"], ours)
         batch = next(r for r in report["models"][0]["rows"] if r["name"].startswith("decode 8"))
-        assert max(batch["peers"][0]["tokens_per_s"]) == 77
+        assert max(max(p["tokens_per_s"]) for p in batch["peers"]) == 77, batch
         calls = open(plain + ".log").read().splitlines()
         assert sum("-fa 0" in call for call in calls) == 2, calls  # the first round alone
         calls = open(os.path.join(folder, "ik", "llama-batched-bench.log")).read()

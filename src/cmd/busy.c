@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int64_t busy_parse(const char *stat, long ticks_per_s)
+int64_t cmd_busy_parse(const char *stat, long ticks_per_s)
 {
     enum { USER, NICE, SYSTEM, IDLE, WAITING, INTERRUPTS, SOFT, STOLEN, FIELDS };
     int64_t ticks[FIELDS] = { 0 }, sum = 0;
@@ -35,7 +35,7 @@ static int64_t usage_ns(int who)
            (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * INT64_C(1000);
 }
 
-struct busy busy_now(void)
+struct busy cmd_busy_now(void)
 {
     char line[512] = "";
     FILE *file = fopen("/proc/stat", "r");
@@ -44,12 +44,12 @@ struct busy busy_now(void)
             line[0] = '\0';
         fclose(file);
     }
-    return (struct busy){ .all_ns = busy_parse(line, sysconf(_SC_CLK_TCK)),
+    return (struct busy){ .all_ns = cmd_busy_parse(line, sysconf(_SC_CLK_TCK)),
                           .own_ns = usage_ns(RUSAGE_SELF) + usage_ns(RUSAGE_CHILDREN),
                           .wall_ns = time_now_ns() };
 }
 
-double busy_others(const struct busy *from, const struct busy *to)
+double cmd_busy_others(const struct busy *from, const struct busy *to)
 {
     int64_t others = to->all_ns - from->all_ns - (to->own_ns - from->own_ns);
     if (from->all_ns < 0 || to->all_ns < 0 || to->wall_ns <= from->wall_ns)

@@ -86,8 +86,8 @@ static enum status judge(pid_t pid, const char *name, bool is_over, int64_t time
     return fault_set(fault, STATUS_IO, "%s failed: %.*s", name, (int)line.n, line.at);
 }
 
-enum status child_run(const char *const *argv, int64_t timeout_ns, struct str *out,
-                      struct fault *fault)
+enum status cmd_child_run(const char *const *argv, int64_t timeout_ns, struct str *out,
+                          struct fault *fault)
 {
     int ends[PIPES][2];
     struct str errors;

@@ -7,5 +7,5 @@
  * After timeout_ns it is killed: STATUS_CANCELLED. STATUS_IO when it can't be started or ends
  * otherwise than with code 0: the sentence holds the last line of what it said on standard error.
  */
-enum status child_run(const char *const *argv, int64_t timeout_ns, struct str *out,
-                      struct fault *fault) MUST_USE;
+enum status cmd_child_run(const char *const *argv, int64_t timeout_ns, struct str *out,
+                          struct fault *fault) MUST_USE;

@@ -24,7 +24,7 @@ struct kernels_machine {
     double read[3][2]; /* by level (L2, L3, memory): one core, all */
     double peak[CPU_LIMIT_N][2];
 };
-void kernels_machine_measure(struct kernels_machine *machine);
+void cmd_kernels_machine_measure(struct kernels_machine *machine);
 
 /* ---- Ours. ---- */
 
@@ -56,15 +56,15 @@ struct kernels_options {
     bool has_prefill, has_attention;
 };
 /* Loads the model on the machine's cores and lists its points and limits in `model`. */
-enum status kernels_meter_open(struct kernels_meter **out, const char *path,
-                               const struct kernels_machine *machine,
-                               const struct kernels_options *options, struct kernels_model *model,
-                               struct fault *fault) MUST_USE;
-void kernels_meter_close(struct kernels_meter *meter);
+enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
+                                   const struct kernels_machine *machine,
+                                   const struct kernels_options *options,
+                                   struct kernels_model *model, struct fault *fault) MUST_USE;
+void cmd_kernels_meter_close(struct kernels_meter *meter);
 /* Times each row once: the median of some passes. */
-void kernels_meter_round(struct kernels_meter *meter, struct kernels_model *model, int round);
+void cmd_kernels_meter_round(struct kernels_meter *meter, struct kernels_model *model, int round);
 /* Attention alone, for rows of model->attentions: once, with limits at its own footprints. */
-void kernels_meter_attention(struct kernels_meter *meter, struct kernels_model *model);
+void cmd_kernels_meter_attention(struct kernels_meter *meter, struct kernels_model *model);
 
 /* ---- Peers. ---- */
 
@@ -77,28 +77,30 @@ struct kernels_peer {
 struct kernels_variant {
     bool is_flash, is_repacked;
 };
-struct kernels_variant kernels_variant_at(int i); /* 0 .. KERNELS_VARIANTS - 1 */
+struct kernels_variant cmd_kernels_variant_at(int i); /* 0 .. KERNELS_VARIANTS - 1 */
 /* Asks the program for its options. */
-enum status kernels_peer_open(struct kernels_peer *peer, const char *path,
-                              struct fault *fault) MUST_USE;
+enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path,
+                                  struct fault *fault) MUST_USE;
 /* The flags of this variant, as the program understands them: "-fa 1 --repack 0". */
-void kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_batched,
-                        struct str *out);
-/* Measures the model's rows (all that a peer can run) with this variant in this round. */
-enum status kernels_peer_round(struct kernels_peer *peer, int variant,
-                               const struct kernels_options *options, int n_threads, int index,
-                               struct kernels_model *model, int round,
-                               struct fault *fault) MUST_USE;
+void cmd_kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_batched,
+                            struct str *out);
+struct kernels_visit { /* a peer's turn in one round */
+    struct kernels_peer *peer;
+    const struct kernels_options *options;
+    struct kernels_model *model;          /* whose rows are measured: all that the peer can run */
+    int variant, n_threads, index, round; /* index: the peer's in the rows */
+};
+enum status cmd_kernels_peer_round(const struct kernels_visit *visit, struct fault *fault) MUST_USE;
 /* What llama-bench -o json prints: the rate of the test of n_prompt and n_generated tokens behind
  * n_depth; 0 when it is not there. Sets the commit. */
-double kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated, int32_t n_depth,
-                         char commit[64]);
+double cmd_kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated,
+                             int32_t n_depth, char commit[64]);
 /* The generation's rate of n sequences in llama-batched-bench's table; 0 when it is not there. */
-double kernels_peer_batched_rate(const char *text, int32_t n_sequences);
+double cmd_kernels_peer_batched_rate(const char *text, int32_t n_sequences);
 /* The best variant of a peer on a row: the median over its rounds. False when none was measured. */
-bool kernels_peer_best(const struct kernels_row *row, int peer, int *variant, double *rate);
+bool cmd_kernels_peer_best(const struct kernels_row *row, int peer, int *variant, double *rate);
 /* The median over rounds of ours / P, P being the faster peer's best variant; 0: no peer. */
-double kernels_ratio(const struct kernels_row *row, int n_peers, int *peer);
+double cmd_kernels_ratio(const struct kernels_row *row, int n_peers, int *peer);
 
 /* ---- What was found. ---- */
 
@@ -110,8 +112,8 @@ struct kernels_report {
     int n_peers;
     const struct kernels_options *options;
 };
-void kernels_print(const struct kernels_report *report, struct str *out);
-void kernels_json(const struct kernels_report *report, struct str *out);
+void cmd_kernels_print(const struct kernels_report *report, struct str *out);
+void cmd_kernels_json(const struct kernels_report *report, struct str *out);
 /* A page with the roofline: the limits as lines, each row as a point. */
-void kernels_page(const struct kernels_report *report, struct str *out);
-const char *kernels_point_name(const struct kernels_point *point, char text[64]);
+void cmd_kernels_page(const struct kernels_report *report, struct str *out);
+const char *cmd_kernels_point_name(const struct kernels_point *point, char text[64]);

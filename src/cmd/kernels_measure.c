@@ -28,7 +28,7 @@ struct kernels_meter {
     const struct tensor **tensors;
 };
 
-void kernels_machine_measure(struct kernels_machine *m)
+void cmd_kernels_machine_measure(struct kernels_machine *m)
 {
     int n = m->device.n_cores;
     for (int i = 0; i < 2; i++) {
@@ -54,11 +54,11 @@ static struct kernels_speeds speeds_at(const struct kernels_machine *machine, do
 static void set_limit(struct kernels_meter *m, struct kernels_row *row)
 {
     struct kernels_speeds speeds = speeds_at(m->machine, 1);
-    kernels_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
+    cmd_kernels_work_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
     int64_t n_bytes = min_i64((int64_t)row->limit.bytes, INT64_C(1) << 30);
     row->read = cpu_limits_read(&m->machine->device, m->machine->device.n_cores, n_bytes);
     speeds.read = row->read;
-    kernels_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
+    cmd_kernels_work_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
 }
 
 static void add_row(struct kernels_meter *m, struct kernels_model *model,
@@ -105,10 +105,10 @@ static const char *last_part(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-enum status kernels_meter_open(struct kernels_meter **out, const char *path,
-                               const struct kernels_machine *machine,
-                               const struct kernels_options *options, struct kernels_model *model,
-                               struct fault *fault)
+enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
+                                   const struct kernels_machine *machine,
+                                   const struct kernels_options *options,
+                                   struct kernels_model *model, struct fault *fault)
 {
     struct weights *weights;
     enum status status = weights_open(&weights, path, fault);
@@ -142,7 +142,7 @@ enum status kernels_meter_open(struct kernels_meter **out, const char *path,
     return STATUS_OK;
 }
 
-void kernels_meter_close(struct kernels_meter *m)
+void cmd_kernels_meter_close(struct kernels_meter *m)
 {
     run_meter_close(m->meter);
     run_model_close(&m->model);
@@ -161,18 +161,18 @@ static double time_row(struct kernels_meter *m, const struct kernels_point *poin
     do
         s[n++] = (double)run_meter_step(m->meter, &pass, 1, TIME_NEVER).ps * 1e-12;
     while (n < PASSES_MAX && (n < 3 || time_now_ns() < end_ns));
-    return kernels_median(s, n);
+    return cmd_kernels_work_median(s, n);
 }
 
-void kernels_meter_round(struct kernels_meter *m, struct kernels_model *model, int round)
+void cmd_kernels_meter_round(struct kernels_meter *m, struct kernels_model *model, int round)
 {
     CHECK(round < KERNELS_ROUNDS);
     for (int i = 0; i < model->n_rows; i++) {
         struct kernels_row *row = &model->rows[i];
-        struct busy before = busy_now();
+        struct busy before = cmd_busy_now();
         row->ours[round] = time_row(m, &row->point);
-        struct busy after = busy_now();
-        row->others[round] = busy_others(&before, &after);
+        struct busy after = cmd_busy_now();
+        row->others[round] = cmd_busy_others(&before, &after);
         row->n_rounds = round + 1;
     }
 }
@@ -303,11 +303,11 @@ static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
         speeds_at(m->machine, cpu_limits_read(&m->machine->device, m->machine->device.n_cores,
                                               min_i64(layer * n_layers, INT64_C(1) << 30)));
     row->read = speeds.read;
-    kernels_limit_of(&a->program, NULL, &row->point, 2, &speeds, &row->limit);
+    cmd_kernels_work_limit_of(&a->program, NULL, &row->point, 2, &speeds, &row->limit);
     double s[PASSES_MAX];
     int n = 0;
     int64_t end_ns = 0;
-    struct busy before = busy_now();
+    struct busy before = cmd_busy_now();
     for (int i = -1; n < PASSES_MAX && (i < 3 || time_now_ns() < end_ns); i++) {
         int64_t begin_ns = time_now_ns();
         run_device_run(&m->device, 0, &a->program, &pass, workspace);
@@ -316,9 +316,9 @@ static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
         else
             s[n++] = (double)(time_now_ns() - begin_ns) * 1e-9;
     }
-    struct busy after = busy_now();
-    row->ours[0] = kernels_median(s, n);
-    row->others[0] = busy_others(&before, &after);
+    struct busy after = cmd_busy_now();
+    row->ours[0] = cmd_kernels_work_median(s, n);
+    row->others[0] = cmd_busy_others(&before, &after);
     row->n_rounds = 1;
     backend->unpack(backend->self, a->query);
     mem_give(workspace);
@@ -328,7 +328,7 @@ static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
     mem_give(a);
 }
 
-void kernels_meter_attention(struct kernels_meter *m, struct kernels_model *model)
+void cmd_kernels_meter_attention(struct kernels_meter *m, struct kernels_model *model)
 {
     static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 8, 32 };
     for (size_t c = 0; c < COUNT_OF(contexts); c++)

@@ -13,12 +13,12 @@
 enum { WORDS_MAX = 48, WORD_BYTES = 32, BEHIND = 64 };
 #define CHILD_NS (600 * TIME_NS_PER_S)
 
-struct kernels_variant kernels_variant_at(int i)
+struct kernels_variant cmd_kernels_variant_at(int i)
 {
     return (struct kernels_variant){ .is_flash = i % 2 == 1, .is_repacked = i / 2 == 1 };
 }
 
-enum status kernels_peer_open(struct kernels_peer *peer, const char *path, struct fault *fault)
+enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path, struct fault *fault)
 {
     const char *const argv[] = { path, "--help", NULL };
     struct str text;
@@ -26,7 +26,7 @@ enum status kernels_peer_open(struct kernels_peer *peer, const char *path, struc
     if (strlen(path) + sizeof("batched-") > sizeof(peer->bench))
         return fault_set(fault, STATUS_TOO_LARGE, "the peer's path is too long");
     str_init(&text);
-    enum status status = child_run(argv, CHILD_NS, &text, fault);
+    enum status status = cmd_child_run(argv, CHILD_NS, &text, fault);
     if (status == STATUS_OK && (text.n == 0 || strstr(text.at, "--n-prompt") == NULL))
         status = fault_set(fault, STATUS_BAD_INPUT, "%s is not a llama-bench", path);
     if (status == STATUS_OK) {
@@ -42,10 +42,10 @@ enum status kernels_peer_open(struct kernels_peer *peer, const char *path, struc
     return status;
 }
 
-void kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_batched,
-                        struct str *out)
+void cmd_kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_batched,
+                            struct str *out)
 {
-    struct kernels_variant v = kernels_variant_at(variant);
+    struct kernels_variant v = cmd_kernels_variant_at(variant);
     if (is_batched && peer->is_ik && !v.is_flash)
         str_add_text(out, "-no-fa");
     else if (is_batched)
@@ -60,8 +60,8 @@ void kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_ba
         str_add_text(out, " --no-repack");
 }
 
-double kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated, int32_t n_depth,
-                         char commit[64])
+double cmd_kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated,
+                             int32_t n_depth, char commit[64])
 {
     double rates[64], rate = 0;
     const char *begin = strchr(text, '['); /* warnings may stand before it */
@@ -81,13 +81,14 @@ double kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated
         int n = (int)min_i64((int64_t)json_array_size(samples), (int64_t)COUNT_OF(rates));
         for (int k = 0; k < n; k++)
             rates[k] = json_number_value(json_array_get(samples, (size_t)k));
-        rate = n > 0 ? kernels_median(rates, n) : json_number_value(json_object_get(row, "avg_ts"));
+        rate = n > 0 ? cmd_kernels_work_median(rates, n)
+                     : json_number_value(json_object_get(row, "avg_ts"));
     }
     json_decref(tests);
     return rate;
 }
 
-double kernels_peer_batched_rate(const char *text, int32_t n_sequences)
+double cmd_kernels_peer_batched_rate(const char *text, int32_t n_sequences)
 {
     double rate = 0;
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
@@ -124,27 +125,19 @@ static enum status run(const char *program, const char *model, const struct str 
         at += length + strspn(at + length, " ");
     }
     argv[3 + n] = NULL;
-    return child_run(argv, CHILD_NS, out, fault);
+    return cmd_child_run(argv, CHILD_NS, out, fault);
 }
 
-/* What one run of a peer has to say of a model's rows. */
-struct visit {
-    struct kernels_peer *peer;
-    const struct kernels_options *options;
-    struct kernels_model *model;
-    int variant, n_threads, index, round;
-};
-
-static void note(const struct visit *v, struct kernels_row *row, double rate,
+static void note(const struct kernels_visit *v, struct kernels_row *row, double rate,
                  const struct busy *before)
 {
-    struct busy after = busy_now();
+    struct busy after = cmd_busy_now();
     row->peers[v->index][v->variant][v->round] = rate;
-    row->peer_others[v->index][v->round] = busy_others(before, &after);
+    row->peer_others[v->index][v->round] = cmd_busy_others(before, &after);
 }
 
 /* The rows of one sequence, by llama-bench. */
-static enum status visit_bench(const struct visit *v, struct fault *fault)
+static enum status visit_bench(const struct kernels_visit *v, struct fault *fault)
 {
     struct str words, out;
     const struct kernels_options *o = v->options;
@@ -155,8 +148,8 @@ static enum status visit_bench(const struct visit *v, struct fault *fault)
     if (o->n_depth > 0 && !v->peer->is_ik)
         str_printf(&words, " -d 0,%d", o->n_depth);
     str_add_char(&words, ' ');
-    kernels_peer_flags(v->peer, v->variant, false, &words);
-    struct busy before = busy_now();
+    cmd_kernels_peer_flags(v->peer, v->variant, false, &words);
+    struct busy before = cmd_busy_now();
     enum status status = run(v->peer->bench, v->model->path, &words, &out, fault);
     for (int i = 0; i < v->model->n_rows && status == STATUS_OK; i++) {
         struct kernels_row *row = &v->model->rows[i];
@@ -164,9 +157,9 @@ static enum status visit_bench(const struct visit *v, struct fault *fault)
         int32_t depth = row->point.n_before - o->n_generated / 2;
         if (row->point.n_sequences == 1)
             note(v, row,
-                 kernels_peer_rate(out.at, is_prefill ? row->point.n_new : 0,
-                                   is_prefill ? 0 : o->n_generated, is_prefill ? 0 : depth,
-                                   v->peer->commit),
+                 cmd_kernels_peer_rate(out.at, is_prefill ? row->point.n_new : 0,
+                                       is_prefill ? 0 : o->n_generated, is_prefill ? 0 : depth,
+                                       v->peer->commit),
                  &before);
     }
     str_free(&words);
@@ -175,7 +168,7 @@ static enum status visit_bench(const struct visit *v, struct fault *fault)
 }
 
 /* Batches, by llama-batched-bench. */
-static enum status visit_batched(const struct visit *v, struct fault *fault)
+static enum status visit_batched(const struct kernels_visit *v, struct fault *fault)
 {
     struct str words, out;
     int32_t n_each = BEHIND + v->options->n_generated, n_most = 0;
@@ -187,31 +180,28 @@ static enum status visit_batched(const struct visit *v, struct fault *fault)
     str_init(&out);
     str_printf(&words, "-t %d -c %d -b 2048 -ub 512 -npp %d -ntg %d -npl %s ", v->n_threads,
                n_each * n_most, BEHIND, v->options->n_generated, n_most > 8 ? "8,32" : "8");
-    kernels_peer_flags(v->peer, v->variant, true, &words);
-    struct busy before = busy_now();
+    cmd_kernels_peer_flags(v->peer, v->variant, true, &words);
+    struct busy before = cmd_busy_now();
     enum status status = run(v->peer->batched, v->model->path, &words, &out, fault);
     for (int i = 0; i < v->model->n_rows && status == STATUS_OK; i++) {
         struct kernels_row *row = &v->model->rows[i];
         if (row->point.n_sequences > 1)
-            note(v, row, kernels_peer_batched_rate(out.at, row->point.n_sequences), &before);
+            note(v, row, cmd_kernels_peer_batched_rate(out.at, row->point.n_sequences), &before);
     }
     str_free(&words);
     str_free(&out);
     return status;
 }
 
-enum status kernels_peer_round(struct kernels_peer *peer, int variant,
-                               const struct kernels_options *options, int n_threads, int index,
-                               struct kernels_model *model, int round, struct fault *fault)
+enum status cmd_kernels_peer_round(const struct kernels_visit *visit, struct fault *fault)
 {
-    const struct visit visit = { peer, options, model, variant, n_threads, index, round };
-    enum status status = visit_bench(&visit, fault);
-    return status == STATUS_OK ? visit_batched(&visit, fault) : status;
+    enum status status = visit_bench(visit, fault);
+    return status == STATUS_OK ? visit_batched(visit, fault) : status;
 }
 
 /* ---- Who is better. ---- */
 
-bool kernels_peer_best(const struct kernels_row *row, int peer, int *variant, double *rate)
+bool cmd_kernels_peer_best(const struct kernels_row *row, int peer, int *variant, double *rate)
 {
     *rate = 0;
     for (int v = 0; v < KERNELS_VARIANTS; v++) {
@@ -220,7 +210,7 @@ bool kernels_peer_best(const struct kernels_row *row, int peer, int *variant, do
         for (int round = 0; round < row->n_rounds; round++)
             if (row->peers[peer][v][round] > 0)
                 rates[n++] = row->peers[peer][v][round];
-        double median = kernels_median(rates, n);
+        double median = cmd_kernels_work_median(rates, n);
         if (median > *rate) {
             *rate = median;
             *variant = v;
@@ -229,14 +219,14 @@ bool kernels_peer_best(const struct kernels_row *row, int peer, int *variant, do
     return *rate > 0;
 }
 
-double kernels_ratio(const struct kernels_row *row, int n_peers, int *peer)
+double cmd_kernels_ratio(const struct kernels_row *row, int n_peers, int *peer)
 {
     int variant = 0, n = 0;
     double best = 0, ratios[KERNELS_ROUNDS];
     for (int i = 0; i < n_peers; i++) {
         int v;
         double rate;
-        if (kernels_peer_best(row, i, &v, &rate) && rate > best) {
+        if (cmd_kernels_peer_best(row, i, &v, &rate) && rate > best) {
             best = rate;
             *peer = i;
             variant = v;
@@ -245,7 +235,7 @@ double kernels_ratio(const struct kernels_row *row, int n_peers, int *peer)
     for (int round = 0; round < row->n_rounds && best > 0; round++) {
         double theirs = row->peers[*peer][variant][round];
         if (theirs > 0 && row->ours[round] > 0)
-            ratios[n++] = kernels_tokens(&row->point) / row->ours[round] / theirs;
+            ratios[n++] = cmd_kernels_work_tokens(&row->point) / row->ours[round] / theirs;
     }
-    return kernels_median(ratios, n);
+    return cmd_kernels_work_median(ratios, n);
 }

@@ -103,7 +103,7 @@ static void draw_row(const struct picture *p, const struct kernels_row *row, con
 {
     static const char *const colours[] = { "#2b8a3e", "#e67700", "#ae3ec9" };
     char name[64];
-    double s = kernels_median(row->ours, row->n_rounds);
+    double s = cmd_kernels_work_median(row->ours, row->n_rounds);
     if (s <= 0 || row->limit.bytes <= 0 || row->limit.ops <= 0)
         return;
     double x = x_at(p, row->limit.ops / row->limit.bytes);
@@ -113,8 +113,9 @@ static void draw_row(const struct picture *p, const struct kernels_row *row, con
                x, y, colours[row->point.kind]);
     add_escaped(p->out, model);
     str_printf(p->out, ", %s: %.1f Gop/s, %.1f GB/s, %.0f%% of its limit</title></circle>\n",
-               kernels_point_name(&row->point, name), row->limit.ops / s * 1e-9,
-               row->limit.bytes / s * 1e-9, 100 * kernels_fraction(&row->point, &row->limit, s));
+               cmd_kernels_point_name(&row->point, name), row->limit.ops / s * 1e-9,
+               row->limit.bytes / s * 1e-9,
+               100 * cmd_kernels_work_fraction(&row->point, &row->limit, s));
 }
 
 /* Powers of ten around everything that is drawn. */
@@ -129,14 +130,14 @@ static void widen(struct axis *axis, double value)
 
 static void widen_by_row(struct picture *p, const struct kernels_row *row)
 {
-    double s = kernels_median(row->ours, row->n_rounds);
+    double s = cmd_kernels_work_median(row->ours, row->n_rounds);
     if (s <= 0 || row->limit.bytes <= 0)
         return;
     widen(&p->x, row->limit.ops / row->limit.bytes);
     widen(&p->y, row->limit.ops / s * 1e-9);
 }
 
-void kernels_page(const struct kernels_report *r, struct str *out)
+void cmd_kernels_page(const struct kernels_report *r, struct str *out)
 {
     struct picture p = { .x = { 0, 1 }, .y = { 1, 2 }, .out = out };
     for (int i = 0; i < CPU_LIMIT_N; i++)
@@ -165,7 +166,7 @@ void kernels_page(const struct kernels_report *r, struct str *out)
     str_add_text(out, "</svg>\n<pre>");
     struct str table;
     str_init(&table);
-    kernels_print(r, &table);
+    cmd_kernels_print(r, &table);
     add_escaped(out, table.at);
     str_free(&table);
     str_add_text(out, "</pre>\n");

@@ -10,7 +10,7 @@ static const char *const level_names[] = { "L2", "L3", "memory" };
 static const char *const limit_names[CPU_LIMIT_N] = { "float", "int8", "int8 in 16 bits" };
 static const char *const limit_keys[CPU_LIMIT_N] = { "float", "int8", "int8_short" };
 
-const char *kernels_point_name(const struct kernels_point *point, char text[64])
+const char *cmd_kernels_point_name(const struct kernels_point *point, char text[64])
 {
     if (point->kind == KERNELS_PREFILL)
         snprintf(text, 64, "prefill %d", point->n_new);
@@ -37,7 +37,7 @@ static void print_machine(const struct kernels_machine *m, struct str *out)
 /* The share of others that makes a row doubtful. */
 static double others_of(const struct kernels_row *row)
 {
-    return kernels_median(row->others, row->n_rounds);
+    return cmd_kernels_work_median(row->others, row->n_rounds);
 }
 
 static void print_peers(const struct kernels_report *r, const struct kernels_row *row,
@@ -46,18 +46,18 @@ static void print_peers(const struct kernels_report *r, const struct kernels_row
     for (int i = 0; i < r->n_peers; i++) {
         int variant;
         double rate;
-        if (!kernels_peer_best(row, i, &variant, &rate)) {
+        if (!cmd_kernels_peer_best(row, i, &variant, &rate)) {
             str_printf(out, " | %-30s", "-");
             continue;
         }
         struct str flags;
         str_init(&flags);
-        kernels_peer_flags(&r->peers[i], variant, row->point.n_sequences > 1, &flags);
+        cmd_kernels_peer_flags(&r->peers[i], variant, row->point.n_sequences > 1, &flags);
         str_printf(out, " | %9.2f %-20s", rate, flags.at);
         str_free(&flags);
     }
     int peer = -1;
-    double ratio = kernels_ratio(row, r->n_peers, &peer);
+    double ratio = cmd_kernels_ratio(row, r->n_peers, &peer);
     if (ratio > 0)
         str_printf(out, " | %5.2f P", ratio);
 }
@@ -67,15 +67,15 @@ static void print_row(const struct kernels_report *r, const struct kernels_row *
 {
     char name[64];
     const struct kernels_limit *limit = &row->limit;
-    double s = kernels_median(row->ours, row->n_rounds);
+    double s = cmd_kernels_work_median(row->ours, row->n_rounds);
     bool is_bytes = limit->bytes / row->read > limit->arithmetic_s;
-    str_printf(out, "  %-22s", kernels_point_name(&row->point, name));
+    str_printf(out, "  %-22s", cmd_kernels_point_name(&row->point, name));
     if (row->point.kind != KERNELS_ATTENTION)
-        str_printf(out, " %9.2f", kernels_tokens(&row->point) / s);
+        str_printf(out, " %9.2f", cmd_kernels_work_tokens(&row->point) / s);
     else
         str_printf(out, " %9.3f", s * 1e3);
     str_printf(out, " %7.2f %8.1f %4.0f%% %-10s %5.2f", limit->bytes / s * 1e-9,
-               limit->ops / s * 1e-9, 100 * kernels_fraction(&row->point, limit, s),
+               limit->ops / s * 1e-9, 100 * cmd_kernels_work_fraction(&row->point, limit, s),
                is_bytes ? "bytes" : "arithmetic", others_of(row));
     print_peers(r, row, out);
     str_add_char(out, '\n');
@@ -101,7 +101,7 @@ static void print_model(const struct kernels_report *r, const struct kernels_mod
         print_row(r, &m->attentions[i], out);
 }
 
-void kernels_print(const struct kernels_report *r, struct str *out)
+void cmd_kernels_print(const struct kernels_report *r, struct str *out)
 {
     print_machine(r->machine, out);
     for (int i = 0; i < r->n_peers; i++)
@@ -158,7 +158,7 @@ static void json_peers(const struct kernels_report *r, const struct kernels_row 
         for (int v = 0; v < KERNELS_VARIANTS; v++) {
             struct str flags;
             str_init(&flags);
-            kernels_peer_flags(&r->peers[i], v, row->point.n_sequences > 1, &flags);
+            cmd_kernels_peer_flags(&r->peers[i], v, row->point.n_sequences > 1, &flags);
             json_out_open(json, '{');
             json_out_key(json, "peer");
             json_out_i64(json, i);
@@ -170,18 +170,18 @@ static void json_peers(const struct kernels_report *r, const struct kernels_row 
         }
     json_out_close(json, ']');
     int peer = -1;
-    json_number(json, "ratio", kernels_ratio(row, r->n_peers, &peer));
+    json_number(json, "ratio", cmd_kernels_ratio(row, r->n_peers, &peer));
 }
 
 static void json_row(const struct kernels_report *r, const struct kernels_row *row,
                      struct json_out *json)
 {
     char name[64];
-    double s = kernels_median(row->ours, row->n_rounds);
+    double s = cmd_kernels_work_median(row->ours, row->n_rounds);
     json_out_open(json, '{');
     json_out_key(json, "name");
-    json_out_text(json, kernels_point_name(&row->point, name));
-    json_number(json, "tokens_per_s", s > 0 ? kernels_tokens(&row->point) / s : 0);
+    json_out_text(json, cmd_kernels_point_name(&row->point, name));
+    json_number(json, "tokens_per_s", s > 0 ? cmd_kernels_work_tokens(&row->point) / s : 0);
     json_doubles(json, "seconds", row->ours, row->n_rounds);
     json_doubles(json, "others", row->others, row->n_rounds);
     json_number(json, "ops", row->limit.ops);
@@ -189,7 +189,7 @@ static void json_row(const struct kernels_report *r, const struct kernels_row *r
     json_number(json, "read", row->read);
     json_number(json, "composite_s", row->limit.composite_s);
     json_number(json, "larger_s", row->limit.larger_s);
-    json_number(json, "fraction", kernels_fraction(&row->point, &row->limit, s));
+    json_number(json, "fraction", cmd_kernels_work_fraction(&row->point, &row->limit, s));
     json_peers(r, row, json);
     json_out_close(json, '}');
 }
@@ -215,7 +215,7 @@ static void json_model(const struct kernels_report *r, const struct kernels_mode
     json_out_close(json, '}');
 }
 
-void kernels_json(const struct kernels_report *r, struct str *out)
+void cmd_kernels_json(const struct kernels_report *r, struct str *out)
 {
     struct json_out json;
     json_out_init(&json, out);

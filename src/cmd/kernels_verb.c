@@ -89,10 +89,10 @@ static bool parse(struct run *run, int argc, char **argv)
 static void wait_for_quiet(const struct verb_options *o)
 {
     for (int64_t i = 0; i < o->n_tries; i++) {
-        struct busy before = busy_now();
+        struct busy before = cmd_busy_now();
         time_sleep_ns(TIME_NS_PER_S);
-        struct busy after = busy_now();
-        if (busy_others(&before, &after) <= o->others_max)
+        struct busy after = cmd_busy_now();
+        if (cmd_busy_others(&before, &after) <= o->others_max)
             return;
     }
 }
@@ -106,7 +106,7 @@ static bool is_wanted(const struct run *run, const struct kernels_model *model, 
     for (int i = 0; i < model->n_rows; i++) {
         int best = -1;
         double rate;
-        if (kernels_peer_best(&model->rows[i], peer, &best, &rate) && best == variant)
+        if (cmd_kernels_peer_best(&model->rows[i], peer, &best, &rate) && best == variant)
             return true;
     }
     return false;
@@ -117,12 +117,15 @@ static enum status run_round(struct run *run, struct kernels_meter *meter,
 {
     enum status status = STATUS_OK;
     wait_for_quiet(&run->options);
-    kernels_meter_round(meter, model, round);
+    cmd_kernels_meter_round(meter, model, round);
     for (int i = 0; i < run->options.peers.n; i++)
         for (int v = 0; v < KERNELS_VARIANTS && status == STATUS_OK; v++)
-            if (is_wanted(run, model, i, v, round))
-                status = kernels_peer_round(&run->peers[i], v, &run->kernels,
-                                            run->machine.device.n_cores, i, model, round, fault);
+            if (is_wanted(run, model, i, v, round)) {
+                const struct kernels_visit visit = {
+                    &run->peers[i], &run->kernels, model, v, run->machine.device.n_cores, i, round
+                };
+                status = cmd_kernels_peer_round(&visit, fault);
+            }
     return status;
 }
 
@@ -140,15 +143,15 @@ static enum status run_model(struct run *run, const char *path, struct fault *fa
     struct kernels_meter *meter;
     struct kernels_model *model = &run->models[run->n_models];
     enum status status =
-        kernels_meter_open(&meter, path, &run->machine, &run->kernels, model, fault);
+        cmd_kernels_meter_open(&meter, path, &run->machine, &run->kernels, model, fault);
     if (status != STATUS_OK)
         return status;
     run->n_models++;
     for (int round = 0; round < run->options.n_rounds && status == STATUS_OK; round++)
         status = run_round(run, meter, model, round, fault);
     if (status == STATUS_OK && run->kernels.has_attention && is_new_shape(run, model))
-        kernels_meter_attention(meter, model);
-    kernels_meter_close(meter);
+        cmd_kernels_meter_attention(meter, model);
+    cmd_kernels_meter_close(meter);
     return status;
 }
 
@@ -162,7 +165,7 @@ static enum status open_machine(struct run *run, struct fault *fault)
             run->machine.device.n_cores =
                 min_i32(run->machine.device.n_cores, (int32_t)run->options.n_threads);
         wait_for_quiet(&run->options);
-        kernels_machine_measure(&run->machine);
+        cmd_kernels_machine_measure(&run->machine);
     }
     mem_give(topology);
     return status;
@@ -177,18 +180,18 @@ static enum status show(const struct run *run, struct fault *fault)
     struct str text;
     str_init(&text);
     if (o->is_json)
-        kernels_json(&report, &text);
+        cmd_kernels_json(&report, &text);
     else
-        kernels_print(&report, &text);
+        cmd_kernels_print(&report, &text);
     fputs(text.at, stdout);
     str_clear(&text);
     if (o->html != NULL) {
-        kernels_page(&report, &text);
+        cmd_kernels_page(&report, &text);
         status = file_write(o->html, text.at, text.n, fault);
     }
     str_clear(&text);
     if (o->out != NULL && status == STATUS_OK) {
-        kernels_json(&report, &text);
+        cmd_kernels_json(&report, &text);
         status = file_write(o->out, text.at, text.n, fault);
     }
     str_free(&text);
@@ -210,7 +213,7 @@ int verbs_bench_kernels(int argc, char **argv)
                                                  .has_prefill = !o->no_prefill,
                                                  .has_attention = !o->no_attention };
         for (int i = 0; i < o->peers.n && status == STATUS_OK; i++)
-            status = kernels_peer_open(&run->peers[i], o->peers.at[i], &fault);
+            status = cmd_kernels_peer_open(&run->peers[i], o->peers.at[i], &fault);
         if (status == STATUS_OK)
             status = open_machine(run, &fault);
         for (int i = 0; i < o->models.n && status == STATUS_OK; i++)

@@ -5,7 +5,7 @@
 
 enum { MEDIAN_MAX = 64 };
 
-enum cpu_limit kernels_peak_of(enum dtype dtype)
+enum cpu_limit cmd_kernels_work_peak_of(enum dtype dtype)
 {
     if (!dtype_info(dtype)->is_integer)
         return CPU_LIMIT_FLOAT;
@@ -48,9 +48,10 @@ static void add_attention(const struct compute_program *program, const struct ke
              speeds->peak[CPU_LIMIT_FLOAT], speeds->read);
 }
 
-void kernels_limit_of(const struct compute_program *program, const struct tensor *const *tensors,
-                      const struct kernels_point *point, int kv_bytes,
-                      const struct kernels_speeds *speeds, struct kernels_limit *out)
+void cmd_kernels_work_limit_of(const struct compute_program *program,
+                               const struct tensor *const *tensors,
+                               const struct kernels_point *point, int kv_bytes,
+                               const struct kernels_speeds *speeds, struct kernels_limit *out)
 {
     memset(out, 0, sizeof(*out));
     for (int i = 0; i < program->n_ops; i++) {
@@ -64,25 +65,25 @@ void kernels_limit_of(const struct compute_program *program, const struct tensor
         double rows = program->is_logit_rows[op->src] ? 1 : point->n_new;
         double bytes = (double)dtype_row_bytes(tensor->dtype, tensor->n_columns) * tensor->n_rows;
         add_part(out, 2 * n * rows * point->n_sequences, bytes,
-                 speeds->peak[kernels_peak_of(tensor->dtype)], speeds->read);
+                 speeds->peak[cmd_kernels_work_peak_of(tensor->dtype)], speeds->read);
     }
     double read_s = speeds->read > 0 ? out->bytes / speeds->read : 0;
     out->larger_s = out->arithmetic_s > read_s ? out->arithmetic_s : read_s;
 }
 
-double kernels_fraction(const struct kernels_point *point, const struct kernels_limit *limit,
-                        double s)
+double cmd_kernels_work_fraction(const struct kernels_point *point,
+                                 const struct kernels_limit *limit, double s)
 {
     double limit_s = point->kind == KERNELS_PREFILL ? limit->composite_s : limit->larger_s;
     return s > 0 ? limit_s / s : 0;
 }
 
-int32_t kernels_tokens(const struct kernels_point *point)
+int32_t cmd_kernels_work_tokens(const struct kernels_point *point)
 {
     return point->n_sequences * (point->kind == KERNELS_PREFILL ? point->n_new : 1);
 }
 
-double kernels_median(const double *values, int n)
+double cmd_kernels_work_median(const double *values, int n)
 {
     double sorted[MEDIAN_MAX];
     n = min_i32(n, MEDIAN_MAX);

@@ -26,19 +26,21 @@ struct kernels_limit {
 
 /* The peak that a matrix of this type is held against: floats by fused multiply-add, small integers
  * (4 bits and less, whose products may be summed in 16 bits) and others. */
-enum cpu_limit kernels_peak_of(enum dtype dtype);
+enum cpu_limit cmd_kernels_work_peak_of(enum dtype dtype);
 
 /* A pass of the program; tensors: (program->n_weights) as the file has them, whose bytes count, not
  * the packed ones. Matrices, keys and values count; norms, rotations and the like do not, so that
  * what is left to them and to waiting shows. kv_bytes: of one element. */
-void kernels_limit_of(const struct compute_program *program, const struct tensor *const *tensors,
-                      const struct kernels_point *point, int kv_bytes,
-                      const struct kernels_speeds *speeds, struct kernels_limit *out);
+void cmd_kernels_work_limit_of(const struct compute_program *program,
+                               const struct tensor *const *tensors,
+                               const struct kernels_point *point, int kv_bytes,
+                               const struct kernels_speeds *speeds, struct kernels_limit *out);
 
 /* The share of the limit that was reached, in seconds of a pass: prompts by the composite limit,
  * decodes and attention by the larger of arithmetic and bytes. */
-double kernels_fraction(const struct kernels_point *point, const struct kernels_limit *limit,
-                        double s);
+double cmd_kernels_work_fraction(const struct kernels_point *point,
+                                 const struct kernels_limit *limit, double s);
 /* Tokens that the pass makes: prompt tokens, or one a sequence. */
-int32_t kernels_tokens(const struct kernels_point *point);
-double kernels_median(const double *values, int n); /* 0 of none; values stay as they are */
+int32_t cmd_kernels_work_tokens(const struct kernels_point *point);
+double cmd_kernels_work_median(const double *values,
+                               int n); /* 0 of none; values stay as they are */

@@ -78,8 +78,9 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
     CHECK(n_threads > 0 && n_threads <= MEMBERS_MAX && n_threads <= device->n_cores);
     int64_t n_own = max_i64(n_bytes / n_threads & ~INT64_C(4095), 4096);
     size_t n_all = (size_t)align_up_u64((uint64_t)(n_own * n_threads), HUGE_PAGE_BYTES);
-    unsigned char *memory = aligned_alloc(HUGE_PAGE_BYTES, n_all);
-    CHECK(memory != NULL);
+    unsigned char *taken = mem_take(n_all + HUGE_PAGE_BYTES);
+    unsigned char *memory =
+        taken + (align_up_u64((uintptr_t)taken, HUGE_PAGE_BYTES) - (uintptr_t)taken);
     (void)madvise(memory, n_all, MADV_HUGEPAGE); /* where the system has none, small pages do */
     memset(memory, 1, n_all);
     struct reading *reading = mem_take(sizeof(*reading));
@@ -101,7 +102,7 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
     CHECK(reading->sums[0] != 0);
     team_close(team);
     mem_give(reading);
-    free(memory);
+    mem_give(taken);
     return near_best(windows, WINDOWS);
 }
 

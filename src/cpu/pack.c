@@ -111,7 +111,7 @@ static void pack_integers(const struct job *job, int32_t panel)
 {
     const struct tensor *tensor = job->tensor;
     const struct dtype_info *info = dtype_info(tensor->dtype);
-    const struct cpu_pack_source *source = cpu_pack_source_of(tensor->dtype);
+    const struct cpu_pack_source *source = cpu_pack_words_source(tensor->dtype);
     struct cpu_form form = cpu_pack_form(tensor->dtype);
     unsigned char *unit = job->weight->panels + (size_t)panel * job->weight->panel_bytes;
     const unsigned char *from = tensor->data;

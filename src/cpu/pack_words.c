@@ -88,7 +88,7 @@ static void scales_of_q6_k(const unsigned char *block, int8_t *scales, int8_t *m
     memcpy(scales, block + 192, 16);
 }
 
-const struct cpu_pack_source *cpu_pack_source_of(enum dtype dtype)
+const struct cpu_pack_source *cpu_pack_words_source(enum dtype dtype)
 {
     static const struct cpu_pack_source sources[DTYPE_N] = {
         [DTYPE_Q8_0] = { 0, -1, words_of_q8_0, NULL },

@@ -12,4 +12,4 @@ struct cpu_pack_source {
     void (*scales)(const unsigned char *block, int8_t *scales, int8_t *minimums);
 };
 /* NULL: the type's blocks must be decoded. */
-const struct cpu_pack_source *cpu_pack_source_of(enum dtype dtype);
+const struct cpu_pack_source *cpu_pack_words_source(enum dtype dtype);

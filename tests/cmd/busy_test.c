@@ -7,13 +7,13 @@ static void the_first_line_is_read(void **state)
 {
     (void)state;
     /* user, nice, system, (idle, waiting), interrupts, soft, stolen: 1 + 2 + 4 + 32 + 64 + 128 */
-    assert_int_equal(busy_parse("cpu  1 2 4 8 16 32 64 128 256 512\ncpu0 1", 100),
+    assert_int_equal(cmd_busy_parse("cpu  1 2 4 8 16 32 64 128 256 512\ncpu0 1", 100),
                      (1 + 2 + 4 + 32 + 64 + 128) * INT64_C(10000000));
-    assert_int_equal(busy_parse("cpu0 1 2 4 8 16 32 64 128", 100), -1);
-    assert_int_equal(busy_parse("cpu  1 2 4 8 16 32 64", 100), -1);
-    assert_int_equal(busy_parse("cpu  1 2 -4 8 16 32 64 128", 100), -1);
-    assert_int_equal(busy_parse("cpu  1 2 4 8 16 32 64 128", 0), -1);
-    assert_int_equal(busy_parse("", 100), -1);
+    assert_int_equal(cmd_busy_parse("cpu0 1 2 4 8 16 32 64 128", 100), -1);
+    assert_int_equal(cmd_busy_parse("cpu  1 2 4 8 16 32 64", 100), -1);
+    assert_int_equal(cmd_busy_parse("cpu  1 2 -4 8 16 32 64 128", 100), -1);
+    assert_int_equal(cmd_busy_parse("cpu  1 2 4 8 16 32 64 128", 0), -1);
+    assert_int_equal(cmd_busy_parse("", 100), -1);
 }
 
 static void own_time_is_taken_off(void **state)
@@ -21,22 +21,22 @@ static void own_time_is_taken_off(void **state)
     (void)state;
     const struct busy from = { .all_ns = 1000, .own_ns = 100, .wall_ns = 0 };
     const struct busy to = { .all_ns = 4000, .own_ns = 1100, .wall_ns = 1000 };
-    assert_true(busy_others(&from, &to) == 2.0);
+    assert_true(cmd_busy_others(&from, &to) == 2.0);
     const struct busy own = { .all_ns = 1500, .own_ns = 1100, .wall_ns = 1000 };
-    assert_true(busy_others(&from, &own) == 0); /* ticks are coarse: never below 0 */
+    assert_true(cmd_busy_others(&from, &own) == 0); /* ticks are coarse: never below 0 */
     const struct busy unknown = { .all_ns = -1, .own_ns = 1100, .wall_ns = 1000 };
-    assert_true(busy_others(&from, &unknown) == 0);
-    assert_true(busy_others(&to, &to) == 0);
+    assert_true(cmd_busy_others(&from, &unknown) == 0);
+    assert_true(cmd_busy_others(&to, &to) == 0);
 }
 
 static void this_machine_has_a_clock(void **state)
 {
     (void)state;
-    struct busy now = busy_now();
+    struct busy now = cmd_busy_now();
     volatile uint64_t x = 0;
     for (int i = 0; i < 2000000; i++)
         x = x + 1;
-    struct busy later = busy_now();
+    struct busy later = cmd_busy_now();
     assert_true(now.all_ns > 0 && later.all_ns >= now.all_ns);
     assert_true(later.own_ns > now.own_ns && later.wall_ns > now.wall_ns);
 }

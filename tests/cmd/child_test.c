@@ -8,7 +8,7 @@
 static enum status sh(const char *script, int64_t timeout_ns, struct str *out, struct fault *fault)
 {
     const char *const argv[] = { "sh", "-c", script, NULL };
-    return child_run(argv, timeout_ns, out, fault);
+    return cmd_child_run(argv, timeout_ns, out, fault);
 }
 
 static void what_it_prints_comes_back(void **state)
@@ -40,7 +40,7 @@ static void what_is_wrong_is_said(void **state)
     assert_int_equal(sh("kill -9 $$", TIME_NS_PER_S * 60, &out, &fault), STATUS_IO);
     assert_int_equal(sh("sleep 100", TIME_NS_PER_MS * 200, &out, &fault), STATUS_CANCELLED);
     const char *const nobody[] = { "/nowhere/nobody", NULL };
-    assert_int_equal(child_run(nobody, TIME_NS_PER_S * 60, &out, &fault), STATUS_IO);
+    assert_int_equal(cmd_child_run(nobody, TIME_NS_PER_S * 60, &out, &fault), STATUS_IO);
     assert_true(strstr(fault.text, "no such program") != NULL);
     str_free(&out);
 }

@@ -16,13 +16,13 @@ static void rates_are_read(void **state)
 {
     (void)state;
     char commit[64] = "";
-    assert_true(kernels_peer_rate(bench, 512, 0, 0, commit) == 78); /* the median */
+    assert_true(cmd_kernels_peer_rate(bench, 512, 0, 0, commit) == 78); /* the median */
     assert_string_equal(commit, "0c1e57098");
-    assert_true(kernels_peer_rate(bench, 0, 64, 0, commit) == 14.5); /* no samples: the mean */
-    assert_true(kernels_peer_rate(bench, 0, 64, 2048, commit) == 9);
-    assert_true(kernels_peer_rate(bench, 0, 32, 0, commit) == 0);
-    assert_true(kernels_peer_rate("", 512, 0, 0, commit) == 0);
-    assert_true(kernels_peer_rate("warning: [x]\n[\n{", 512, 0, 0, commit) == 0);
+    assert_true(cmd_kernels_peer_rate(bench, 0, 64, 0, commit) == 14.5); /* no samples: the mean */
+    assert_true(cmd_kernels_peer_rate(bench, 0, 64, 2048, commit) == 9);
+    assert_true(cmd_kernels_peer_rate(bench, 0, 32, 0, commit) == 0);
+    assert_true(cmd_kernels_peer_rate("", 512, 0, 0, commit) == 0);
+    assert_true(cmd_kernels_peer_rate("warning: [x]\n[\n{", 512, 0, 0, commit) == 0);
 }
 
 static void noise_before_the_list_is_passed_over(void **state)
@@ -30,7 +30,7 @@ static void noise_before_the_list_is_passed_over(void **state)
     (void)state;
     char commit[64] = "", text[2048];
     snprintf(text, sizeof(text), "load: [cpu] something\n%s", bench);
-    assert_true(kernels_peer_rate(text, 512, 0, 0, commit) == 78);
+    assert_true(cmd_kernels_peer_rate(text, 512, 0, 0, commit) == 78);
 }
 
 static const char batched[] =
@@ -46,11 +46,11 @@ static const char batched[] =
 static void tables_are_read(void **state)
 {
     (void)state;
-    assert_true(kernels_peer_batched_rate(batched, 8) == 46.6);
-    assert_true(kernels_peer_batched_rate(batched, 32) == 54.3);
-    assert_true(kernels_peer_batched_rate(batched, 16) == 0);
-    assert_true(kernels_peer_batched_rate("", 8) == 0);
-    assert_true(kernels_peer_batched_rate("| 1 | 2 | 8 |", 8) == 0);
+    assert_true(cmd_kernels_peer_batched_rate(batched, 8) == 46.6);
+    assert_true(cmd_kernels_peer_batched_rate(batched, 32) == 54.3);
+    assert_true(cmd_kernels_peer_batched_rate(batched, 16) == 0);
+    assert_true(cmd_kernels_peer_batched_rate("", 8) == 0);
+    assert_true(cmd_kernels_peer_batched_rate("| 1 | 2 | 8 |", 8) == 0);
 }
 
 static void check_flags(bool is_ik, int variant, bool is_batched, const char *want)
@@ -58,7 +58,7 @@ static void check_flags(bool is_ik, int variant, bool is_batched, const char *wa
     struct kernels_peer peer = { .is_ik = is_ik };
     struct str flags;
     str_init(&flags);
-    kernels_peer_flags(&peer, variant, is_batched, &flags);
+    cmd_kernels_peer_flags(&peer, variant, is_batched, &flags);
     assert_string_equal(flags.at, want);
     str_free(&flags);
 }
@@ -83,18 +83,18 @@ static void the_faster_peer_is_compared_with(void **state)
                                .ours = { 0.1, 0.2, 0.05 } }; /* 80, 40, 160 tokens/s */
     int variant = -1, peer = -1;
     double rate;
-    assert_false(kernels_peer_best(&row, 0, &variant, &rate));
-    assert_true(kernels_ratio(&row, 2, &peer) == 0);
+    assert_false(cmd_kernels_peer_best(&row, 0, &variant, &rate));
+    assert_true(cmd_kernels_ratio(&row, 2, &peer) == 0);
     for (int round = 0; round < 3; round++) {
         row.peers[0][2][round] = 30;
         row.peers[1][1][round] = 20 + 20 * round; /* 20, 40, 60 */
     }
     row.peers[1][3][0] = 39; /* in one round only */
-    assert_true(kernels_peer_best(&row, 1, &variant, &rate));
+    assert_true(cmd_kernels_peer_best(&row, 1, &variant, &rate));
     assert_int_equal(variant, 1);
     assert_true(rate == 40);
     /* 80 / 20, 40 / 40, 160 / 60: the middle one of the pairs */
-    double ratio = kernels_ratio(&row, 2, &peer);
+    double ratio = cmd_kernels_ratio(&row, 2, &peer);
     assert_int_equal(peer, 1);
     assert_true(ratio > 2.666 && ratio < 2.667);
 }
@@ -104,8 +104,8 @@ static void a_peer_must_be_one(void **state)
     (void)state;
     struct kernels_peer peer;
     struct fault fault;
-    assert_int_equal(kernels_peer_open(&peer, "/nowhere/llama-bench", &fault), STATUS_IO);
-    assert_int_equal(kernels_peer_open(&peer, "/bin/echo", &fault), STATUS_BAD_INPUT);
+    assert_int_equal(cmd_kernels_peer_open(&peer, "/nowhere/llama-bench", &fault), STATUS_IO);
+    assert_int_equal(cmd_kernels_peer_open(&peer, "/bin/echo", &fault), STATUS_BAD_INPUT);
     assert_true(strstr(fault.text, "not a llama-bench") != NULL);
 }
 

@@ -32,7 +32,7 @@ static void a_decode_is_counted(void **state)
     const struct kernels_point point = { KERNELS_DECODE, 3, 1, 9 };
     const struct kernels_speeds speeds = { 1e3, { 1e3, 2e3, 4e3 } };
     struct kernels_limit limit;
-    kernels_limit_of(&program, tensors, &point, 2, &speeds, &limit);
+    cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     double matrix = 2.0 * 64 * 32 * 3, logits = 2.0 * 10 * 32 * 3, attention = 4.0 * 4 * 8 * 10 * 3;
     assert_true(limit.ops == matrix + logits + attention);
     double bytes[] = { 64 * 34, 10 * 32 * 4, 2.0 * 2 * 8 * 2 * 10 * 3 };
@@ -43,8 +43,8 @@ static void a_decode_is_counted(void **state)
      * 1.3), attention by arithmetic (3.8 of 1.9) */
     assert_true(limit.composite_s == limit.arithmetic_s);
     assert_true(limit.larger_s == limit.arithmetic_s);
-    assert_true(kernels_fraction(&point, &limit, 2 * limit.larger_s) == 0.5);
-    assert_int_equal(kernels_tokens(&point), 3);
+    assert_true(cmd_kernels_work_fraction(&point, &limit, 2 * limit.larger_s) == 0.5);
+    assert_int_equal(cmd_kernels_work_tokens(&point), 3);
 }
 
 static void bytes_bind_where_memory_is_slow(void **state)
@@ -54,7 +54,7 @@ static void bytes_bind_where_memory_is_slow(void **state)
     const struct kernels_point point = { KERNELS_DECODE, 1, 1, 9 };
     const struct kernels_speeds speeds = { 1e2, { 1e6, 1e6, 1e6 } };
     struct kernels_limit limit;
-    kernels_limit_of(&program, tensors, &point, 2, &speeds, &limit);
+    cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     assert_true(limit.larger_s == limit.bytes / 1e2);
     assert_true(limit.composite_s >= limit.larger_s * (1 - 1e-12));
 }
@@ -66,35 +66,35 @@ static void a_prompt_sees_what_lies_before_it(void **state)
     struct kernels_point point = { KERNELS_PREFILL, 1, 4, 2 };
     const struct kernels_speeds speeds = { 1e3, { 1e3, 1e3, 1e3 } };
     struct kernels_limit limit;
-    kernels_limit_of(&program, tensors, &point, 2, &speeds, &limit);
+    cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     double pairs = 3 + 4 + 5 + 6;
     double matrix = 2.0 * 64 * 32 * 4, logits = 2.0 * 10 * 32; /* logits of the last row alone */
     assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * pairs);
-    assert_int_equal(kernels_tokens(&point), 4);
+    assert_int_equal(cmd_kernels_work_tokens(&point), 4);
     program.window = 4; /* rows see 3, 4, 4, 4; keys from position -1 + ... : all 6 at most 7 */
-    kernels_limit_of(&program, tensors, &point, 2, &speeds, &limit);
+    cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * 15);
-    assert_true(kernels_fraction(&point, &limit, 0) == 0);
+    assert_true(cmd_kernels_work_fraction(&point, &limit, 0) == 0);
 }
 
 static void types_have_their_peaks(void **state)
 {
     (void)state;
-    assert_int_equal(kernels_peak_of(DTYPE_F32), CPU_LIMIT_FLOAT);
-    assert_int_equal(kernels_peak_of(DTYPE_BF16), CPU_LIMIT_FLOAT);
-    assert_int_equal(kernels_peak_of(DTYPE_Q8_0), CPU_LIMIT_INT8);
-    assert_int_equal(kernels_peak_of(DTYPE_Q6_K), CPU_LIMIT_INT8);
-    assert_int_equal(kernels_peak_of(DTYPE_Q4_0), CPU_LIMIT_INT8_SHORT);
-    assert_int_equal(kernels_peak_of(DTYPE_Q4_K), CPU_LIMIT_INT8_SHORT);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_F32), CPU_LIMIT_FLOAT);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_BF16), CPU_LIMIT_FLOAT);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q8_0), CPU_LIMIT_INT8);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q6_K), CPU_LIMIT_INT8);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q4_0), CPU_LIMIT_INT8_SHORT);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q4_K), CPU_LIMIT_INT8_SHORT);
 }
 
 static void medians_leave_values_alone(void **state)
 {
     (void)state;
     const double values[] = { 5, 1, 4, 2 };
-    assert_true(kernels_median(values, 4) == 3);
-    assert_true(kernels_median(values, 3) == 4);
-    assert_true(kernels_median(values, 0) == 0);
+    assert_true(cmd_kernels_work_median(values, 4) == 3);
+    assert_true(cmd_kernels_work_median(values, 3) == 4);
+    assert_true(cmd_kernels_work_median(values, 0) == 0);
     assert_true(values[0] == 5);
 }
 

@@ -11,7 +11,7 @@ static void words_are_the_values(void **state)
     int n_types = 0;
     for (int dtype = 0; dtype < DTYPE_N; dtype++) {
         const struct dtype_info *info = dtype_info((enum dtype)dtype);
-        const struct cpu_pack_source *source = cpu_pack_source_of((enum dtype)dtype);
+        const struct cpu_pack_source *source = cpu_pack_words_source((enum dtype)dtype);
         if (source == NULL)
             continue;
         struct cpu_form form = cpu_pack_form((enum dtype)dtype);

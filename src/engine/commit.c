@@ -324,6 +324,63 @@ static bool has_marked(struct engine *e, const struct batch *batch)
     return n_marked > 0;
 }
 
+static void count(struct engine *e, const struct batch *batch, const struct engine_exec_done *done)
+{
+    struct engine_stats *stats = &e->stats[batch->service];
+    stats->n_batches += done->n_steps;
+    stats->n_batch_rows += (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
+    e->is_healthy = !done->is_failed;
+    e->n_steps += done->n_steps;
+    e->step_ns += done->end_ns - done->begin_ns;
+}
+
+static void tell_done(struct engine *e, const struct batch *batch,
+                      const struct engine_exec_done *done, const int32_t *n_new,
+                      const int32_t *n_computed)
+{
+    tell_exceeded(e, batch);
+    struct schedule_event event = {
+        .what = SCHEDULE_DONE,
+        .now_ns = e->view.now_ns,
+        .batch = batch,
+        .n_steps = done->n_steps,
+        .n_new = n_new,
+        .n_computed = n_computed,
+        .elapsed_ns = done->end_ns - done->begin_ns,
+    };
+    engine_queue_tell(e, &event);
+}
+
+/* The first n of an array of which each is this. */
+static const int32_t *all_alike(struct engine_scratch *scratch, int32_t n, int32_t value)
+{
+    if (scratch->alike != value)
+        scratch->n_alike = 0;
+    scratch->alike = value;
+    for (int32_t i = scratch->n_alike; i < n; i++)
+        scratch->all_alike[i] = value;
+    scratch->n_alike = max_i32(scratch->n_alike, n);
+    return scratch->all_alike;
+}
+
+/* A batch that is all steady, with nobody in it whose end was said meanwhile: what engine_commit
+ * does, without a look at its items. */
+static void commit_steady(struct engine *e, struct engine_flight *flight,
+                          const struct engine_exec_done *done)
+{
+    struct batch *batch = &flight->batch;
+    e->n_to_tell = 0;
+    engine_steady_advance(e, flight, done->n_steps);
+    count(e, batch, done);
+    engine_commit_land(e, flight);
+    const int32_t *n_new = all_alike(e->scratch, batch->n_items, done->n_steps);
+    tell_done(e, batch, done, n_new, n_new);
+    for (int32_t i = 0; i < e->n_to_tell; i++)
+        end_or_say(e, e->scratch->to_tell[i]);
+    batch->n_items = 0;
+    flight->n_steady = 0;
+}
+
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
     struct engine_flight *flight = engine_commit_flight(e, done->batch);
@@ -331,6 +388,10 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     struct batch *batch = &flight->batch;
     if (batch->kind != BATCH_COMPUTE) {
         engine_swap_commit(e, flight, done);
+        return;
+    }
+    if (flight->n_steady == batch->n_items && e->n_marked == 0 && !done->is_failed) {
+        commit_steady(e, flight, done);
         return;
     }
     if (done->is_failed)
@@ -351,35 +412,19 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     else if (!done->is_failed)
         advance_all(e, flight, done);
     bool is_alike = is_quiet || (n_steady > 0 && n_steady == batch->n_items);
-    const int32_t *n_new = e->scratch->n_new;
+    const int32_t *n_new =
+        is_alike ? all_alike(e->scratch, batch->n_items, done->n_steps) : e->scratch->n_new;
     const int32_t *n_computed = is_alike ? n_new : e->scratch->n_computed;
-    for (int32_t i = 0; i < batch->n_items && is_alike; i++)
-        e->scratch->n_new[i] = done->n_steps;
-    e->stats[batch->service].n_batches += done->n_steps;
-    e->stats[batch->service].n_batch_rows +=
-        (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
+    count(e, batch, done);
     count_pads(e, flight, done, n_new, n_computed);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, n_computed);
     engine_commit_land(e, flight);
-    e->is_healthy = !done->is_failed;
-    e->n_steps += done->n_steps;
-    e->step_ns += done->end_ns - done->begin_ns;
     if (!done->is_failed && done->n_steps == 1 && !e->options.is_virtual)
         observe(e, flight, (done->end_ns - done->begin_ns) * 1000);
     for (int32_t i = n_steady; i < batch->n_items && !is_alike; i++)
         engine_steady_join(e, batch->items[i].slot);
-    tell_exceeded(e, batch);
-    struct schedule_event event = {
-        .what = SCHEDULE_DONE,
-        .now_ns = e->view.now_ns,
-        .batch = batch,
-        .n_steps = done->n_steps,
-        .n_new = n_new,
-        .n_computed = n_computed,
-        .elapsed_ns = done->end_ns - done->begin_ns,
-    };
-    engine_queue_tell(e, &event);
+    tell_done(e, batch, done, n_new, n_computed);
     int32_t n_to_tell = tells_all ? batch->n_items : e->n_to_tell;
     for (int32_t i = 0; i < n_to_tell; i++)
         end_or_say(e, tells_all ? batch->items[i].slot : e->scratch->to_tell[i]);

@@ -293,6 +293,61 @@ void engine_steady_take_off(struct engine *e, const struct engine_flight *flight
     e->steady_in_flight |= UINT64_C(1) << service;
 }
 
+/* Rounds that the plan's one batch, all of the steady requests, may hold; 0: look at it closer. */
+static int rounds_of(const struct engine *e, const struct schedule_steady *s,
+                     const struct schedule_plan *plan, int64_t *n_blocks)
+{
+    int service = plan->batches[0].service, left = schedule_steady_left(s);
+    bool is_hold = plan->n_rounds > 1, ends_so = (plan->until & UNTIL_FINISH) != 0;
+    int n_rounds = is_hold && ends_so ? min_i32(plan->n_rounds, left) : plan->n_rounds;
+    *n_blocks = schedule_steady_blocks(s, n_rounds);
+    bool is_short = n_rounds > 1 && (plan->until & UNTIL_SHORTAGE) != 0 &&
+                    *n_blocks > kv_budget_idle_blocks(kv_budget(e->kv), service);
+    return n_rounds > left || is_short ? 0 : n_rounds;
+}
+
+bool engine_steady_begin(struct engine *e, const struct schedule_plan *plan)
+{
+    const struct batch *planned = plan->batches;
+    if (e->steady == NULL || plan->n_batches != 1 || planned->n_steady == 0 ||
+        planned->n_steady != planned->n_items || e->n_flights > 0 || !kv_is_counted(e->kv))
+        return false;
+    struct schedule_steady *s = &e->steady[planned->service];
+    int64_t n_blocks;
+    int n_rounds = planned->n_steady == s->n ? rounds_of(e, s, plan, &n_blocks) : 0;
+    if (n_rounds == 0 ||
+        (n_blocks > 0 && !kv_reserve_beside(e->kv, planned->service, NULL, 0, n_blocks)))
+        return false;
+    struct engine_flight *flight = &e->flights[0];
+    struct batch *batch = &flight->batch;
+    CHECK(batch->n_items == 0);
+    *batch = *planned;
+    batch->id = e->next_batch;
+    batch->items = s->items;
+    batch->n_steady_context = batch->n_decode_context = s->n_tokens;
+    batch->n_steady_most = s->most_known + s->n_rounds;
+    flight->n_steady = s->n;
+    flight->n_rounds = n_rounds;
+    flight->n_quiet = 0; /* asked of those alone that are not steady */
+    e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
+    e->n_flights++;
+    e->view.n_in_flight += (uint32_t)s->n;
+    engine_steady_take_off(e, flight);
+    struct schedule_event event = { .what = SCHEDULE_STARTED,
+                                    .now_ns = e->view.now_ns,
+                                    .batch = batch };
+    engine_queue_tell(e, &event);
+    bool is_hold = n_rounds > 1;
+    e->lanes[0] = (struct engine_lane){
+        .n_flights = 1,
+        .until = is_hold ? plan->until : 0,
+        .until_ns = is_hold && (plan->until & UNTIL_TIME) != 0 ? plan->until_ns : TIME_NEVER,
+    };
+    e->lane_is_busy[0] = true;
+    e->options.exec.begin(e->options.exec.self, batch, 1, n_rounds);
+    return true;
+}
+
 /* Who needs blocks for n_rounds rounds, in a pool that names them. */
 void engine_steady_need(struct engine *e, int service, int n_rounds)
 {

@@ -16,6 +16,9 @@ void engine_steady_build(struct engine *engine, int service); /* whole again, if
  * are steady no more. */
 int32_t engine_steady_part(struct engine *engine, const struct batch *batch, int n_rounds);
 void engine_steady_need(struct engine *engine, int service, int n_rounds); /* into needs */
+/* Begins a plan of one batch that holds nobody but all of them, as begin does any plan. False: it
+ * is no such plan, or not all of its rounds have blocks; nothing has changed. */
+bool engine_steady_begin(struct engine *engine, const struct schedule_plan *plan);
 void engine_steady_take_off(struct engine *engine, const struct engine_flight *flight);
 /* Those in flight are on their own from now on: before anything is done to one of them. */
 void engine_steady_pin(struct engine *engine, int service);

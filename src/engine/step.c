@@ -309,6 +309,8 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
 static int begin(struct engine *e, struct schedule_plan *plan, int *n_refused)
 {
     int n_begun = 0;
+    if (engine_steady_begin(e, plan))
+        return 1;
     for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
         if (schedule_lane_is_free(&e->view, lane))
             n_begun += begin_lane(e, plan, (uint16_t)lane, n_refused);

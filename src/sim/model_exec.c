@@ -45,7 +45,8 @@ struct sim_model_exec {
     int64_t at_ps;                   /* the lanes' flows are of this time */
     int n_lanes;
     int64_t busy_ps;
-    int32_t *n_new; /* (LIMIT_BATCH_ITEMS) */
+    int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
+    int32_t alike, n_alike; /* the first n_alike of them are `alike` */
     struct lane lanes[];
 };
 
@@ -400,8 +401,13 @@ static bool poll(void *self, struct engine_exec_done *done)
         .n_new = x->n_new,
     };
     x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
-    for (int32_t i = 0; i < batch->n_steady; i++)
+    if (lane->n_rounds != x->alike)
+        x->n_alike = 0;
+    x->alike = lane->n_rounds;
+    for (int32_t i = x->n_alike; i < batch->n_steady; i++)
         x->n_new[i] = lane->n_rounds;
+    if (batch->n_steady > x->n_alike || batch->n_steady < batch->n_items)
+        x->n_alike = batch->n_steady;
     for (int32_t i = batch->n_steady; i < batch->n_items && batch->kind == BATCH_COMPUTE; i++) {
         const struct batch_item *item = &batch->items[i];
         x->n_new[i] =

@@ -18,7 +18,8 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-#define EACH _Pragma("GCC unroll 16") for
+/* A loop that leaves no loop, so that arrays become registers. */
+#define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
 enum { PREFETCH_BYTES = 4096, R_MAX = 6 }; /* ahead, measured by bench/kernels */
 
@@ -41,6 +42,19 @@ INLINE __m256 load_floats(enum dtype dtype, const unsigned char *p, size_t i)
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
+/* The sums so far of one row and panel. */
+INLINE void start(const struct cpu_tile *tile, const float *out, __m256 acc[2])
+{
+    acc[0] = tile->is_continued ? _mm256_loadu_ps(out) : _mm256_setzero_ps();
+    acc[1] = tile->is_continued ? _mm256_loadu_ps(out + 8) : _mm256_setzero_ps();
+}
+
+INLINE void stop(const __m256 acc[2], float *out)
+{
+    _mm256_storeu_ps(out, acc[0]);
+    _mm256_storeu_ps(out + 8, acc[1]);
+}
+
 /* R rows against P panels: R * P * 2 independent sums, at most 12. */
 INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
                        const int R, const int P)
@@ -48,51 +62,64 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
     const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     const float *x = tile->x + (size_t)row * tile->x_stride;
-    __m256 acc[6][4][2];
-    for (int r = 0; r < R; r++)
-        for (int p = 0; p < P; p++)
-            acc[r][p][0] = acc[r][p][1] = _mm256_setzero_ps();
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+    __m256 acc[R_MAX][4][2];
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
     for (size_t k = 0; k < (size_t)tile->n_columns; k++)
-        for (int p = 0; p < P; p++) {
+        EACH(int p = 0; p < P; p++) {
             const unsigned char *at = w + (size_t)p * tile->panel_bytes + k * CPU_PANEL * n_bytes;
-            if (R == 1)
+            if (row == 0)
                 _mm_prefetch((const char *)at + PREFETCH_BYTES, _MM_HINT_T0);
             __m256 low = load_floats(dtype, at, 0), high = load_floats(dtype, at, 8);
-            for (int r = 0; r < R; r++) {
+            EACH(int r = 0; r < R; r++) {
                 __m256 value = _mm256_broadcast_ss(x + (size_t)r * tile->x_stride + k);
                 acc[r][p][0] = _mm256_fmadd_ps(low, value, acc[r][p][0]);
                 acc[r][p][1] = _mm256_fmadd_ps(high, value, acc[r][p][1]);
             }
         }
-    for (int r = 0; r < R; r++)
-        for (int p = 0; p < P; p++) {
-            float *out = tile->out + ((row + r) * CPU_TILE_PANELS + panel + p) * CPU_PANEL;
-            _mm256_storeu_ps(out, acc[r][p][0]);
-            _mm256_storeu_ps(out + 8, acc[r][p][1]);
-        }
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            stop(acc[r][p], out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);
 }
 
+/* All panels of the tile against the R rows from `row` on, P panels at a time. */
+INLINE void float_panels(const struct cpu_tile *tile, int32_t row, enum dtype dtype, const int R,
+                         const int P)
+{
+    int32_t panel = 0;
+    for (; panel + P <= tile->n_panels; panel += P)
+        float_rows(tile, row, panel, dtype, R, P);
+    for (; panel < tile->n_panels; panel++)
+        float_rows(tile, row, panel, dtype, R, 1);
+}
+
+/* Rows go in groups as even as can be. */
 INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
 {
-    int32_t row = 0;
-    for (; row + 6 <= tile->n_rows; row += 6)
-        for (int32_t panel = 0; panel < tile->n_panels; panel++)
-            float_rows(tile, row, panel, dtype, 6, 1);
-    for (; row + 2 <= tile->n_rows; row += 2) {
-        int32_t panel = 0;
-        for (; panel + 2 <= tile->n_panels; panel += 2)
-            float_rows(tile, row, panel, dtype, 2, 2);
-        for (; panel < tile->n_panels; panel++)
-            float_rows(tile, row, panel, dtype, 2, 1);
-    }
-    for (; row < tile->n_rows; row++) {
-        int32_t panel = 0;
-        for (; panel + 4 <= tile->n_panels; panel += 4)
-            float_rows(tile, row, panel, dtype, 1, 4);
-        for (; panel + 2 <= tile->n_panels; panel += 2)
-            float_rows(tile, row, panel, dtype, 1, 2);
-        for (; panel < tile->n_panels; panel++)
-            float_rows(tile, row, panel, dtype, 1, 1);
+    int32_t n_groups = (tile->n_rows + R_MAX - 1) / R_MAX;
+    for (int32_t i = 0; i < n_groups; i++) {
+        int32_t row = tile->n_rows * i / n_groups;
+        switch (tile->n_rows * (i + 1) / n_groups - row) {
+        case 1:
+            float_panels(tile, row, dtype, 1, 4);
+            break;
+        case 2:
+            float_panels(tile, row, dtype, 2, 2);
+            break;
+        case 3:
+            float_panels(tile, row, dtype, 3, 2);
+            break;
+        case 4:
+            float_panels(tile, row, dtype, 4, 1);
+            break;
+        case 5:
+            float_panels(tile, row, dtype, 5, 1);
+            break;
+        default:
+            float_panels(tile, row, dtype, 6, 1);
+        }
     }
 }
 
@@ -145,23 +172,19 @@ INLINE void dot_unsigned(struct cpu_form form, const unsigned char *w,
                          __m256i sums[R_MAX][2])
 {
     const int centre = centre_of(form), first = sub * form.n_sub;
-    EACH(int r = 0; r < R && centre != 0; r++)
-    {
+    EACH(int r = 0; r < R && centre != 0; r++) {
         __m256i q = four(x[r]->sums[sub]);
         if (form.n_sub == 32)
             q = _mm256_add_epi16(q, four(x[r]->sums[1]));
         q = _mm256_slli_epi16(q, __builtin_ctz((unsigned)centre | 64));
         sums[r][0] = sums[r][1] = q;
     }
-    EACH(int k = first; k < first + form.n_sub; k += 4)
-    {
+    EACH(int k = first; k < first + form.n_sub; k += 4) {
         __m256i low = load_four(form, w, k, 0), high = load_four(form, w, k, 1);
-        EACH(int r = 0; r < R; r++)
-        {
+        EACH(int r = 0; r < R; r++) {
             __m256i q = four(x[r]->q + k);
             __m256i pairs[2] = { _mm256_maddubs_epi16(low, q), _mm256_maddubs_epi16(high, q) };
-            EACH(int half = 0; half < 2; half++)
-            {
+            EACH(int half = 0; half < 2; half++) {
                 if (k > first)
                     sums[r][half] = _mm256_add_epi16(sums[r][half], pairs[half]);
                 else if (centre != 0)
@@ -174,16 +197,15 @@ INLINE void dot_unsigned(struct cpu_form form, const unsigned char *w,
     }
     const __m256i ones = _mm256_set1_epi16(1);
     const __m256i back = _mm256_set1_epi16((int16_t)(centre - form.offset));
-    EACH(int r = 0; r < R; r++)
-    {
+    EACH(int r = 0; r < R; r++) {
         EACH(int half = 0; half < 2; half++)
-        sums[r][half] = _mm256_madd_epi16(sums[r][half], ones);
+            sums[r][half] = _mm256_madd_epi16(sums[r][half], ones);
         if (centre == form.offset)
             continue;
         __m256i q = _mm256_add_epi16(four(x[r]->sums[0]), four(x[r]->sums[1]));
         q = _mm256_madd_epi16(q, back);
         EACH(int half = 0; half < 2; half++)
-        sums[r][half] = _mm256_add_epi32(sums[r][half], q);
+            sums[r][half] = _mm256_add_epi32(sums[r][half], q);
     }
 }
 
@@ -192,13 +214,10 @@ INLINE void dot_signed(const unsigned char *w, const struct cpu_block *const *x,
                        __m256i sums[R_MAX][2])
 {
     const __m256i ones = _mm256_set1_epi16(1);
-    EACH(int k = 0; k < 32; k += 4)
-    {
-        EACH(int half = 0; half < 2; half++)
-        {
+    EACH(int k = 0; k < 32; k += 4) {
+        EACH(int half = 0; half < 2; half++) {
             __m256i bytes = load_bytes(w + 16 * k + 32 * half), size = _mm256_abs_epi8(bytes);
-            EACH(int r = 0; r < R; r++)
-            {
+            EACH(int r = 0; r < R; r++) {
                 __m256i q = _mm256_sign_epi8(four(x[r]->q + k), bytes);
                 __m256i fours = _mm256_madd_epi16(_mm256_maddubs_epi16(size, q), ones);
                 sums[r][half] = k == 0 ? fours : _mm256_add_epi32(sums[r][half], fours);
@@ -208,24 +227,20 @@ INLINE void dot_signed(const unsigned char *w, const struct cpu_block *const *x,
     }
 }
 
-INLINE __m256 scaled(__m256 factor, const unsigned char *bytes)
-{
-    __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)bytes));
-    return _mm256_mul_ps(factor, _mm256_cvtepi32_ps(wide));
-}
-
-/* scale of an activation block times the sum of its q that a sub-block of 16 meets. */
+/* Scale times the sum of the 16 q that a sub-block meets. */
 INLINE __m256 sum_of_half(const struct cpu_block *x, int sub)
 {
     __m256i sum = _mm256_madd_epi16(four(x->sums[sub]), _mm256_set1_epi16(1));
     return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(x->scale));
 }
 
-/* One sub-block: integer sums, then their scaled addition to acc. d, m: scale and (negated where it
- * is subtracted) minimum of the unit; scales: the sub-block's bytes. */
-INLINE void sub_block(struct cpu_form form, const unsigned char *scales, const unsigned char *w,
-                      const __m256 d[2], const __m256 m[2], const struct cpu_block *const *x,
-                      int sub, const int R, __m256 acc[R_MAX][2])
+struct factors { /* of a sub-block of 16 outputs */
+    __m256 scale[2], minimum[2];
+};
+
+/* One sub-block: integer sums, then their scaled addition to acc. */
+INLINE void sub_block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
+                      const struct cpu_block *const *x, int sub, const int R, __m256 acc[R_MAX][2])
 {
     __m256i sums[R_MAX][2];
     if (form.value_max < 0)
@@ -233,109 +248,191 @@ INLINE void sub_block(struct cpu_form form, const unsigned char *scales, const u
     else
         dot_unsigned(form, w, x, sub, R, sums);
     EACH(int half = 0; half < 2; half++)
-    {
-        __m256 scale = form.n_unit == 256 ? scaled(d[half], scales + 8 * half) : d[half];
-        __m256 minimum = m[half];
-        if (form.has_minimum && form.n_unit == 256)
-            minimum = scaled(m[half], scales + 16 + 8 * half);
-        EACH(int r = 0; r < R; r++)
-        {
-            __m256 factor = _mm256_mul_ps(scale, _mm256_broadcast_ss(&x[r]->scale));
-            __m256 sum = _mm256_cvtepi32_ps(sums[r][half]);
-            acc[r][half] = _mm256_fmadd_ps(sum, factor, acc[r][half]);
+        EACH(int r = 0; r < R; r++) {
+            __m256 scale = _mm256_broadcast_ss(&x[r]->scale);
+            acc[r][half] =
+                _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][half]),
+                                _mm256_mul_ps(factors->scale[half], scale), acc[r][half]);
             if (!form.has_minimum)
                 continue;
             __m256 x_sum =
                 form.n_sub == 32 ? _mm256_broadcast_ss(&x[r]->sum) : sum_of_half(x[r], sub);
-            acc[r][half] = _mm256_fmadd_ps(minimum, x_sum, acc[r][half]);
+            acc[r][half] = _mm256_fmadd_ps(factors->minimum[half], x_sum, acc[r][half]);
         }
+}
+
+INLINE __m256 scaled(__m256 factor, const unsigned char *bytes)
+{
+    __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)bytes));
+    return _mm256_mul_ps(factor, _mm256_cvtepi32_ps(wide));
+}
+
+/* The halves of a unit; minimums that are subtracted come negated. */
+INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
+{
+    struct factors f = { { load_half(p), load_half(p + 16) }, { { 0 } } };
+    for (int half = 0; half < 2 && form.has_minimum; half++) {
+        f.minimum[half] = load_half(p + 32 + 16 * half);
+        if (form.n_unit == 256)
+            f.minimum[half] = _mm256_xor_ps(f.minimum[half], _mm256_set1_ps(-0.0f));
     }
+    return f;
+}
+
+/* Those of sub-block `sub` of the block at p. */
+INLINE struct factors sub_factors(struct cpu_form form, const struct factors *unit,
+                                  const unsigned char *p, int sub)
+{
+    struct factors f = *unit;
+    p += sub * (form.has_minimum ? 32 : 16);
+    for (int half = 0; half < 2 && form.n_unit == 256; half++) {
+        f.scale[half] = scaled(unit->scale[half], p + 8 * half);
+        if (form.has_minimum)
+            f.minimum[half] = scaled(unit->minimum[half], p + 16 + 8 * half);
+    }
+    return f;
 }
 
 INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
                          struct cpu_form form, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
-    const __m256 minus = _mm256_set1_ps(-0.0f);
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+    size_t ahead = row == 0 ? PREFETCH_BYTES : 0; /* later rows find them in a cache */
     const struct cpu_block *x[R_MAX];
     __m256 acc[R_MAX][2];
-    EACH(int r = 0; r < R; r++)
-    {
-        x[r] = tile->blocks + (int64_t)(row + r) * (tile->n_columns / 32);
-        acc[r][0] = acc[r][1] = _mm256_setzero_ps();
+    EACH(int r = 0; r < R; r++) {
+        x[r] = tile->blocks + (size_t)(row + r) * tile->block_stride;
+        start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
     }
     for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
-        __m256 d[2] = { load_half(p), load_half(p + 16) }, m[2] = { d[0], d[1] };
-        for (int half = 0; half < 2 && form.has_minimum; half++) {
-            m[half] = load_half(p + 32 + 16 * half);
-            if (form.n_unit == 256)
-                m[half] = _mm256_xor_ps(m[half], minus);
-        }
+        struct factors unit = unit_factors(form, p);
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
             EACH(int line = 0; line < cpu_form_weights(form); line += 64)
-            _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
-            EACH(int sub = 0; sub < 32 / form.n_sub; sub++)
-            sub_block(form, p + sub * (form.has_minimum ? 32 : 16), w, d, m, x, sub, R, acc);
+                _mm_prefetch((const char *)w + ahead + line, _MM_HINT_T0);
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors = sub_factors(form, &unit, p, sub);
+                sub_block(form, &factors, w, x, sub, R, acc);
+            }
             p = w + cpu_form_weights(form);
             EACH(int r = 0; r < R; r++)
-            x[r]++;
+                x[r]++;
         }
     }
     EACH(int r = 0; r < R; r++)
-    {
-        float *out = tile->out + ((row + r) * CPU_TILE_PANELS + panel) * CPU_PANEL;
-        _mm256_storeu_ps(out, acc[r][0]);
-        _mm256_storeu_ps(out + 8, acc[r][1]);
+        stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
+}
+
+/* The same of a panel that is wide. */
+INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
+                      const int R)
+{
+    const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+    const struct cpu_block *x[R_MAX];
+    __m256 acc[R_MAX][2];
+    EACH(int r = 0; r < R; r++) {
+        x[r] = tile->blocks + (size_t)(row + r) * tile->block_stride;
+        start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
+    }
+    form.n_bits = 8;
+    for (int32_t k = 0; k < tile->n_columns; k += 32) {
+        EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+            struct factors factors;
+            EACH(int half = 0; half < 2; half++) {
+                factors.scale[half] = _mm256_loadu_ps((const float *)(const void *)p + 8 * half);
+                if (form.has_minimum)
+                    factors.minimum[half] =
+                        _mm256_loadu_ps((const float *)(const void *)p + 16 + 8 * half);
+            }
+            p += form.has_minimum ? 128 : 64;
+            sub_block(form, &factors, p - 16 * form.n_sub * sub, x, sub, R, acc);
+            p += 16 * form.n_sub;
+        }
+        EACH(int r = 0; r < R; r++)
+            x[r]++;
+    }
+    EACH(int r = 0; r < R; r++)
+        stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
+}
+
+INLINE void widen(struct cpu_form form, const unsigned char *p, int32_t n_columns,
+                  unsigned char *to)
+{
+    for (int32_t k = 0; k < n_columns; k += form.n_unit) {
+        struct factors unit = unit_factors(form, p);
+        p += cpu_form_head(form);
+        for (int32_t i = 0; i < form.n_unit; i += 32) {
+            const unsigned char *w = p + cpu_form_scales(form);
+            EACH(int line = 0; line < cpu_form_weights(form); line += 64)
+                _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors = sub_factors(form, &unit, p, sub);
+                memcpy(to, factors.scale, 64);
+                memcpy(to + 64, factors.minimum, form.has_minimum ? 64 : 0);
+                to += form.has_minimum ? 128 : 64;
+                EACH(int at = sub * form.n_sub; at < (sub + 1) * form.n_sub; at += 4)
+                    EACH(int half = 0; half < 2; half++, to += 32)
+                        _mm256_storeu_si256((void *)to, load_four(form, w, at, half));
+            }
+            p = w + cpu_form_weights(form);
+        }
     }
 }
 
-/* Rows go in groups as even as can be, of r_max at most. */
-INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form)
+/* Rows go in groups as even as can be, of r_max at most: how many sums fit the registers. */
+INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form, const bool is_wide,
+                           const int32_t r_max)
 {
-    const int32_t r_max = form.value_max < 0 ? 4 : 6;
     int32_t n_groups = (tile->n_rows + r_max - 1) / r_max;
     for (int32_t panel = 0; panel < tile->n_panels; panel++)
         for (int32_t i = 0; i < n_groups; i++) {
             int32_t row = tile->n_rows * i / n_groups;
-            switch (tile->n_rows * (i + 1) / n_groups - row) {
-            case 1:
-                integer_rows(tile, row, panel, form, 1);
-                break;
-            case 2:
-                integer_rows(tile, row, panel, form, 2);
-                break;
-            case 3:
-                integer_rows(tile, row, panel, form, 3);
-                break;
-            case 4:
-                integer_rows(tile, row, panel, form, 4);
-                break;
-            case 5:
-                integer_rows(tile, row, panel, form, min_i32(r_max, 5));
-                break;
-            default:
-                integer_rows(tile, row, panel, form, r_max);
+            int32_t n = tile->n_rows * (i + 1) / n_groups - row;
+            EACH(int r = 1; r <= R_MAX; r++) {
+                if (r > r_max || r != n)
+                    continue;
+                if (is_wide)
+                    wide_rows(tile, row, panel, form, r);
+                else
+                    integer_rows(tile, row, panel, form, r);
             }
         }
 }
 
-#define MATMUL(name, form)                                                                         \
-    static void name(const struct cpu_tile *tile)                                                  \
+#define MATMUL(type, form, r_max)                                                                  \
+    static void matmul_##type(const struct cpu_tile *tile)                                         \
     {                                                                                              \
-        matmul_integer(tile, form);                                                                \
+        matmul_integer(tile, form, false, r_max);                                                  \
     }
-MATMUL(matmul_q8_0, CPU_FORM_Q8_0)
-MATMUL(matmul_q4_0, CPU_FORM_Q4_0)
-MATMUL(matmul_q4_1, CPU_FORM_Q4_1)
-MATMUL(matmul_q5_0, CPU_FORM_Q5_0)
-MATMUL(matmul_q5_1, CPU_FORM_Q5_1)
-MATMUL(matmul_q2_k, CPU_FORM_Q2_K)
-MATMUL(matmul_q3_k, CPU_FORM_Q3_K)
-MATMUL(matmul_q4_k, CPU_FORM_Q4_K)
-MATMUL(matmul_q5_k, CPU_FORM_Q5_K)
-MATMUL(matmul_q6_k, CPU_FORM_Q6_K)
+#define MATMUL_WIDE(type, form, r_max)                                                             \
+    static void widen_##type(const unsigned char *panel, int32_t n_columns, unsigned char *wide)   \
+    {                                                                                              \
+        widen(form, panel, n_columns, wide);                                                       \
+    }                                                                                              \
+    static void wide_##type(const struct cpu_tile *tile)                                           \
+    {                                                                                              \
+        matmul_integer(tile, form, true, r_max);                                                   \
+    }
+MATMUL(q8_0, CPU_FORM_Q8_0, 4)
+MATMUL(q4_0, CPU_FORM_Q4_0, 4)
+MATMUL(q4_1, CPU_FORM_Q4_1, 4)
+MATMUL(q5_0, CPU_FORM_Q5_0, 4)
+MATMUL(q5_1, CPU_FORM_Q5_1, 4)
+MATMUL(q2_k, CPU_FORM_Q2_K, 4)
+MATMUL(q3_k, CPU_FORM_Q3_K, 4)
+MATMUL(q4_k, CPU_FORM_Q4_K, 5)
+MATMUL(q5_k, CPU_FORM_Q5_K, 4)
+MATMUL(q6_k, CPU_FORM_Q6_K, 3)
+MATMUL_WIDE(q4_0, CPU_FORM_Q4_0, 4)
+MATMUL_WIDE(q4_1, CPU_FORM_Q4_1, 4)
+MATMUL_WIDE(q2_k, CPU_FORM_Q2_K, 4)
+MATMUL_WIDE(q3_k, CPU_FORM_Q3_K, 4)
+MATMUL_WIDE(q4_k, CPU_FORM_Q4_K, 4)
+MATMUL_WIDE(q5_k, CPU_FORM_Q5_K, 4)
+MATMUL_WIDE(q6_k, CPU_FORM_Q6_K, 4)
 
 INLINE uint32_t biggest(__m256i x)
 {
@@ -389,6 +486,16 @@ const struct cpu_kernels cpu_avx2_matmul = {
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
         [DTYPE_Q6_K] = matmul_q6_k,
+    },
+    .widen = {
+        [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q2_K] = widen_q2_k,
+        [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
+        [DTYPE_Q6_K] = widen_q6_k,
+    },
+    .matmul_wide = {
+        [DTYPE_Q4_0] = wide_q4_0, [DTYPE_Q4_1] = wide_q4_1, [DTYPE_Q2_K] = wide_q2_k,
+        [DTYPE_Q3_K] = wide_q3_k, [DTYPE_Q4_K] = wide_q4_k, [DTYPE_Q5_K] = wide_q5_k,
+        [DTYPE_Q6_K] = wide_q6_k,
     },
     .quantize = quantize,
 };

@@ -20,6 +20,12 @@ INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
+/* The sums so far of one row and panel. */
+INLINE __m512 start(const struct cpu_tile *tile, const float *out)
+{
+    return tile->is_continued ? _mm512_loadu_ps(out) : _mm512_setzero_ps();
+}
+
 /* R rows against P panels: R * P independent sums. */
 INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
                        const int R, const int P)
@@ -27,10 +33,11 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
     const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     const float *x = tile->x + (size_t)row * tile->x_stride;
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
     __m512 acc[R_MAX][4];
     for (int r = 0; r < R; r++)
         for (int p = 0; p < P; p++)
-            acc[r][p] = _mm512_setzero_ps();
+            acc[r][p] = start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);
     for (size_t k = 0; k < (size_t)tile->n_columns; k++)
         for (int p = 0; p < P; p++) {
             const unsigned char *at = w + (size_t)p * tile->panel_bytes + k * CPU_PANEL * n_bytes;
@@ -43,8 +50,7 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
         }
     for (int r = 0; r < R; r++)
         for (int p = 0; p < P; p++)
-            _mm512_storeu_ps(tile->out + ((row + r) * CPU_TILE_PANELS + panel + p) * CPU_PANEL,
-                             acc[r][p]);
+            _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
 }
 
 INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
@@ -168,11 +174,12 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
                          struct cpu_form form, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
-    size_t stride = (size_t)tile->n_columns / 32;
+    size_t stride = tile->block_stride;
     const struct cpu_block *x = tile->blocks + (size_t)row * stride;
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
     __m512 acc[R_MAX];
     for (int r = 0; r < R; r++)
-        acc[r] = _mm512_setzero_ps();
+        acc[r] = start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL);
     for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
         __m512 d = load_floats(DTYPE_F16, p), m = d;
         if (form.has_minimum)
@@ -191,7 +198,7 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         }
     }
     for (int r = 0; r < R; r++)
-        _mm512_storeu_ps(tile->out + ((row + r) * CPU_TILE_PANELS + panel) * CPU_PANEL, acc[r]);
+        _mm512_storeu_ps(out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
 }
 
 INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form)

@@ -16,6 +16,8 @@ static void matmul_float(const struct cpu_tile *tile, enum dtype dtype, size_t n
             const float *x = tile->x + (size_t)row * tile->x_stride;
             float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
             float acc[CPU_PANEL] = { 0 };
+            if (tile->is_continued)
+                memcpy(acc, out, sizeof(acc));
             for (int32_t k = 0; k < tile->n_columns; k++)
                 for (size_t o = 0; o < CPU_PANEL; o++, p += n_bytes)
                     acc[o] = vmath_fma(element(dtype, p), x[k], acc[o]);
@@ -95,9 +97,11 @@ static inline void matmul_integer(const struct cpu_tile *tile, struct cpu_form f
     for (int32_t row = 0; row < tile->n_rows; row++)
         for (int32_t panel = 0; panel < tile->n_panels; panel++) {
             const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
-            const struct cpu_block *x = tile->blocks + (int64_t)row * (tile->n_columns / 32);
+            const struct cpu_block *x = tile->blocks + (size_t)row * tile->block_stride;
             float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
             float acc[CPU_PANEL] = { 0 };
+            if (tile->is_continued)
+                memcpy(acc, out, sizeof(acc));
             for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
                 const unsigned char *unit = p;
                 p += cpu_form_head(form);

@@ -65,8 +65,13 @@ enum cpu_isa cpu_isa_best(void)
 static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
     to->name = from->name;
-    for (int i = 0; i < DTYPE_N; i++)
-        to->matmul[i] = from->matmul[i] != NULL ? from->matmul[i] : to->matmul[i];
+    for (int i = 0; i < DTYPE_N; i++) {
+        if (from->matmul[i] == NULL)
+            continue;
+        to->matmul[i] = from->matmul[i];
+        to->widen[i] = from->widen[i];
+        to->matmul_wide[i] = from->matmul_wide[i];
+    }
 #define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
     TAKE(quantize);
     TAKE(norm);

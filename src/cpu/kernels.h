@@ -7,7 +7,7 @@
 #include "cpu/pack.h"
 
 enum {
-    CPU_TILE_ROWS = 12,  /* rows of activations that a matmul kernel takes at most */
+    CPU_TILE_ROWS = 48,  /* rows of activations that a matmul kernel takes at most */
     CPU_TILE_PANELS = 4, /* panels of weights */
     CPU_QUERIES = 16,    /* queries that share one read of keys and values */
     CPU_PIECE = 256,     /* positions of one piece of attention */
@@ -25,16 +25,28 @@ static inline int32_t cpu_block_sum(const struct cpu_block *block, int half)
     return block->sums[half][0] + block->sums[half][1];
 }
 
-/* out = rows . panels^T, all of K: n_rows <= CPU_TILE_ROWS, n_panels <= CPU_TILE_PANELS. */
+/* out = rows . panels^T over n_columns of K, or out += that, each sum going on where it stopped:
+ * n_rows <= CPU_TILE_ROWS, n_panels <= CPU_TILE_PANELS. */
 struct cpu_tile {
-    const unsigned char *panels;
-    size_t panel_bytes;
+    const unsigned char *panels; /* at the first of the columns */
+    size_t panel_bytes;          /* from one panel to the next */
     int32_t n_panels, n_rows, n_columns;
-    const float *x;                 /* float weights: (n_rows, x_stride) */
-    size_t x_stride;                /* floats */
-    const struct cpu_block *blocks; /* integer weights: (n_rows, n_columns / 32) */
-    float *out;                     /* (n_rows, CPU_TILE_PANELS * 16) */
+    bool is_continued;
+    const float *x; /* float weights: (n_rows, x_stride) */
+    size_t x_stride;
+    const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
+    size_t block_stride;
+    float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
 };
+
+/* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
+ *   per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a byte per value
+ * | bytes as in pack.h's weights of 8 bits, scales and minimums multiplied out. */
+static inline size_t cpu_wide_bytes(struct cpu_form form, int32_t n_columns)
+{
+    return (size_t)(n_columns / form.n_sub) *
+           ((form.has_minimum ? 128u : 64u) + 16u * (size_t)form.n_sub);
+}
 
 struct cpu_norm {
     const float *weight, *bias; /* bias may be NULL */
@@ -56,6 +68,9 @@ struct cpu_run {
 struct cpu_kernels {
     const char *name;
     void (*matmul[DTYPE_N])(const struct cpu_tile *tile);
+    /* Types that gain by it, others NULL: from packed to wide, and with panels that are wide. */
+    void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
+    void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
     /* n: a multiple of 32 */
     void (*quantize)(const float *x, int32_t n, struct cpu_block *blocks);
     void (*norm)(const struct cpu_norm *norm, const float *x, float *out); /* x == out is fine */

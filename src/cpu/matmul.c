@@ -1,17 +1,30 @@
-/* The matrix multiplication's driver: items of a few panels, taken by whoever is free; rows in
- * tiles.
+/* The matrix multiplication's driver: items of a few panels, taken by whoever is free.
  *
- * Who computes an item changes nothing: an output's sum over K is made by one kernel call from
- * start to end. */
+ * Few rows meet a panel in one walk over K. For many rows K goes in chunks, so that an item's part
+ * of the panels (in wide form where that is quicker) and of the rows stay in a core's caches while
+ * all rows pass; the sums so far wait in the member's scratch. Neither changes a bit: an output's
+ * sum has one accumulator that walks K upwards, whoever computes it and however often it pauses. */
 #include "cpu/pass.h"
 
 #include "compute/vmath.h"
 #include <string.h>
 
 enum {
-    ITEM_BYTES_MAX = 192 << 10, /* panels of an item stay in the second-level cache over its rows */
+    FEW_ROWS = 12,
+    SWEEP_ROWS = 512, /* whose sums wait */
+    CHUNK_INTEGERS = 1024,
+    CHUNK_FLOATS = 512,                               /* columns, a multiple of every unit */
+    CHUNK_BYTES_MAX = CHUNK_INTEGERS * (16 + 16 / 2), /* of a wide panel: 128 per 16 columns */
+    ITEM_BYTES_MAX = 192 << 10, /* panels of few rows stay in the second-level cache */
     ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
+    OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
+    SUMS_BYTES = SWEEP_ROWS * OUT_COLUMNS * (int)sizeof(float),
 };
+
+size_t cpu_matmul_scratch(void)
+{
+    return SUMS_BYTES + CPU_TILE_PANELS * CHUNK_BYTES_MAX;
+}
 
 bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_op *op)
 {
@@ -54,35 +67,75 @@ static void matmul_vector(const struct cpu_pass *p, const struct compute_op *op,
     }
 }
 
-static int32_t panels_per_item(const struct compute_weight *weight, int n_members)
+static int32_t panels_per_item(const struct compute_weight *weight, int32_t n_rows, int n_members)
 {
-    int64_t by_cache = max_i64(ITEM_BYTES_MAX / (int64_t)weight->panel_bytes, 1);
+    int64_t by_cache = CPU_TILE_PANELS;
+    if (n_rows <= FEW_ROWS)
+        by_cache = max_i64(ITEM_BYTES_MAX / (int64_t)weight->panel_bytes, 1);
     int64_t by_members = max_i64(weight->n_panels / (ITEMS_PER_MEMBER * n_members), 1);
     return (int32_t)min_i64(min_i64(by_cache, by_members), CPU_TILE_PANELS);
 }
 
-/* Panels [first, first + n) against all rows. */
-static void matmul_item(const struct cpu_pass *p, const struct compute_op *op,
-                        const struct compute_weight *weight, int32_t first, int32_t n)
+struct item { /* panels against rows [first_row, first_row + n_rows) */
+    const struct cpu_pass *p;
+    const struct compute_op *op;
+    const struct compute_weight *weight;
+    int32_t first_panel, n_panels, first_row, n_rows;
+    float *sums;         /* (n_rows, OUT_COLUMNS) */
+    unsigned char *wide; /* (CPU_TILE_PANELS, CHUNK_BYTES_MAX) */
+};
+
+/* Bytes of a packed panel from its start to column k. */
+static size_t panel_offset(const struct compute_weight *weight, int32_t k)
 {
-    _Alignas(64) float values[CPU_TILE_ROWS * CPU_TILE_PANELS * CPU_PANEL];
-    int32_t n_rows = cpu_pass_rows(p, op->src);
-    int32_t n_outputs = min_i32(n * CPU_PANEL, weight->n_rows - first * CPU_PANEL);
-    struct cpu_tile tile = { .panels = weight->panels + (size_t)first * weight->panel_bytes,
+    return weight->panel_bytes * (size_t)k / (size_t)weight->n_columns;
+}
+
+/* Columns [k, k + n) of the item's panels against its rows, added to its sums. */
+static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
+{
+    const struct compute_weight *weight = item->weight;
+    const struct cpu_kernels *kernels = item->p->kernels;
+    void (*multiply)(const struct cpu_tile *) = kernels->matmul[weight->dtype];
+    const unsigned char *panels =
+        weight->panels + (size_t)item->first_panel * weight->panel_bytes + panel_offset(weight, k);
+    struct cpu_tile tile = { .panels = panels,
                              .panel_bytes = weight->panel_bytes,
-                             .n_panels = n,
-                             .n_columns = weight->n_columns,
-                             .x_stride = (size_t)cpu_pass_stride(p->program, op->src),
-                             .out = values };
-    for (int32_t row = 0; row < n_rows; row += CPU_TILE_ROWS) {
-        tile.n_rows = min_i32(CPU_TILE_ROWS, n_rows - row);
-        tile.x = cpu_pass_row(p, op->src, row);
-        tile.blocks = cpu_pass_blocks(p, weight->n_columns, row);
-        p->kernels->matmul[weight->dtype](&tile);
-        for (int32_t r = 0; r < tile.n_rows; r++)
-            finish(p, op, row + r, first * CPU_PANEL, n_outputs,
-                   values + r * CPU_TILE_PANELS * CPU_PANEL);
+                             .n_panels = item->n_panels,
+                             .n_columns = n,
+                             .is_continued = k > 0,
+                             .x_stride = (size_t)cpu_pass_stride(item->p->program, item->op->src),
+                             .block_stride = (size_t)weight->n_columns / 32 };
+    if (item->n_rows > FEW_ROWS && kernels->widen[weight->dtype] != NULL) {
+        for (int32_t i = 0; i < item->n_panels; i++)
+            kernels->widen[weight->dtype](panels + (size_t)i * weight->panel_bytes, n,
+                                          item->wide + i * CHUNK_BYTES_MAX);
+        tile.panels = item->wide;
+        tile.panel_bytes = CHUNK_BYTES_MAX;
+        multiply = kernels->matmul_wide[weight->dtype];
     }
+    for (int32_t row = 0; row < item->n_rows; row += CPU_TILE_ROWS) {
+        tile.n_rows = min_i32(CPU_TILE_ROWS, item->n_rows - row);
+        tile.x = cpu_pass_row(item->p, item->op->src, item->first_row + row) + k;
+        tile.blocks = cpu_pass_blocks(item->p, weight->n_columns, item->first_row + row) + k / 32;
+        tile.out = item->sums + row * OUT_COLUMNS;
+        multiply(&tile);
+    }
+}
+
+static void multiply_item(const struct item *item)
+{
+    const struct compute_weight *weight = item->weight;
+    int32_t chunk = dtype_info(weight->dtype)->is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
+    if (item->n_rows <= FEW_ROWS)
+        chunk = weight->n_columns;
+    for (int32_t k = 0; k < weight->n_columns; k += chunk)
+        multiply_chunk(item, k, min_i32(chunk, weight->n_columns - k));
+    int32_t first = item->first_panel * CPU_PANEL;
+    int32_t n_outputs = min_i32(item->n_panels * CPU_PANEL, weight->n_rows - first);
+    for (int32_t row = 0; row < item->n_rows; row++)
+        finish(item->p, item->op, item->first_row + row, first, n_outputs,
+               item->sums + row * OUT_COLUMNS);
 }
 
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
@@ -93,11 +146,24 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
             matmul_vector(p, op, weight);
         return;
     }
-    int32_t per = panels_per_item(weight, team_size(p->team));
+    unsigned char *scratch =
+        p->workspace + p->layout.matmul + (size_t)rank * p->layout.matmul_bytes;
+    struct item item = { .p = p,
+                         .op = op,
+                         .weight = weight,
+                         .sums = (float *)(void *)scratch,
+                         .wide = scratch + SUMS_BYTES };
+    int32_t n_rows = cpu_pass_rows(p, op->src);
+    int32_t per = panels_per_item(weight, n_rows, team_size(p->team));
     for (;;) {
         int64_t first = (int64_t)cpu_pass_next(p, op_index) * per;
         if (first >= weight->n_panels)
             return;
-        matmul_item(p, op, weight, (int32_t)first, min_i32(per, weight->n_panels - (int32_t)first));
+        item.first_panel = (int32_t)first;
+        item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
+        for (item.first_row = 0; item.first_row < n_rows; item.first_row += SWEEP_ROWS) {
+            item.n_rows = min_i32(SWEEP_ROWS, n_rows - item.first_row);
+            multiply_item(&item);
+        }
     }
 }

@@ -193,4 +193,6 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     out->counters = add(out, (int64_t)program->n_ops * 4);
     out->scratch_bytes = (size_t)align_up_u64((uint64_t)scratch * sizeof(float), 64);
     out->scratch = add(out, (int64_t)out->scratch_bytes * n_members);
+    out->matmul_bytes = (size_t)align_up_u64(cpu_matmul_scratch(), 64);
+    out->matmul = add(out, (int64_t)out->matmul_bytes * n_members);
 }

@@ -13,6 +13,7 @@ struct cpu_layout {
     size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
     size_t counters;               /* (n_ops): the next item of each operation */
     size_t scratch, scratch_bytes; /* per member */
+    size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
     size_t n_bytes;
 };
 
@@ -94,6 +95,7 @@ void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share
 
 /* matmul.c and attention.c: items taken one by one by whoever is free. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
+size_t cpu_matmul_scratch(void); /* bytes that a member needs */
 bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_op *op);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Floats of scratch that a member needs for attention. */

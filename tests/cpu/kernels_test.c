@@ -58,34 +58,82 @@ static size_t panel_bytes(enum dtype dtype)
     return (size_t)(COLUMNS / form.n_unit * cpu_form_unit_bytes(form));
 }
 
-static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
+enum { OUT = CPU_TILE_ROWS * CPU_TILE_PANELS * CPU_PANEL };
+
+static struct cpu_tile random_tile(enum dtype dtype, struct rng *rng)
 {
-    enum { OUT = CPU_TILE_ROWS * CPU_TILE_PANELS * CPU_PANEL };
-    static float x[CPU_TILE_ROWS * COLUMNS], want[OUT], got[OUT];
+    static float x[CPU_TILE_ROWS * COLUMNS];
     static struct cpu_block blocks[CPU_TILE_ROWS * COLUMNS / 32];
     unsigned char *panels = mem_take(panel_bytes(dtype) * CPU_TILE_PANELS);
     fill_panels(dtype, panels, panel_bytes(dtype) * CPU_TILE_PANELS, rng);
     fill(rng, x, CPU_TILE_ROWS * COLUMNS);
+    for (int i = 0; i < 32; i++) /* as far as sums can get */
+        x[i] = x[COLUMNS + i] = i % 2 == 0 ? 1.0f : -1.0f;
     cpu_generic.quantize(x, CPU_TILE_ROWS * COLUMNS, blocks);
-    struct cpu_tile tile = { .panels = panels,
-                             .panel_bytes = panel_bytes(dtype),
-                             .n_columns = COLUMNS,
-                             .x = x,
-                             .x_stride = COLUMNS,
-                             .blocks = blocks };
-    for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows++)
+    for (int i = 0; i < 32; i++)
+        x[i] = 1.0f;
+    cpu_generic.quantize(x, 32, blocks);
+    return (struct cpu_tile){ .panels = panels,
+                              .panel_bytes = panel_bytes(dtype),
+                              .n_columns = COLUMNS,
+                              .x = x,
+                              .x_stride = COLUMNS,
+                              .blocks = blocks,
+                              .block_stride = COLUMNS / 32 };
+}
+
+/* The tile in pieces: columns [0, 256) and then the rest; wide: through widened panels. */
+static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct cpu_tile tile,
+                     bool is_wide)
+{
+    enum { FIRST = 256 };
+    static unsigned char wide[CPU_TILE_PANELS * COLUMNS * 32];
+    const unsigned char *panels = tile.panels;
+    for (int32_t k = 0; k < COLUMNS; k += FIRST) {
+        size_t from = tile.panel_bytes * (size_t)k / COLUMNS;
+        struct cpu_tile part = tile;
+        part.n_columns = FIRST;
+        part.is_continued = k > 0;
+        part.panels = panels + from;
+        part.x += k;
+        part.blocks += k / 32;
+        if (is_wide) {
+            part.panels = wide;
+            part.panel_bytes = sizeof(wide) / CPU_TILE_PANELS;
+            assert_true(cpu_wide_bytes(cpu_pack_form(dtype), FIRST) <= part.panel_bytes);
+            for (int32_t i = 0; i < tile.n_panels; i++)
+                kernels->widen[dtype](panels + (size_t)i * tile.panel_bytes + from, FIRST,
+                                      wide + (size_t)i * part.panel_bytes);
+        }
+        (is_wide ? kernels->matmul_wide : kernels->matmul)[dtype](&part);
+    }
+}
+
+static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
+{
+    static float want[OUT], got[OUT];
+    struct cpu_tile tile = random_tile(dtype, rng);
+    assert_true((kernels->widen[dtype] == NULL) == (kernels->matmul_wide[dtype] == NULL));
+    for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows += tile.n_rows < 14 ? 1 : 17)
         for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
             memset(want, 0xFF, sizeof(want));
-            memset(got, 0xFF, sizeof(got));
             tile.out = want;
             cpu_generic.matmul[dtype](&tile);
-            tile.out = got;
-            kernels->matmul[dtype](&tile);
-            if (memcmp(want, got, sizeof(want)) != 0)
-                fail_msg("%s %s: %d rows, %d panels differ", kernels->name, dtype_info(dtype)->name,
-                         tile.n_rows, tile.n_panels);
+            for (int how = 0; how < 3; how++) {
+                if (how == 2 && kernels->widen[dtype] == NULL)
+                    continue;
+                memset(got, 0xFF, sizeof(got));
+                tile.out = got;
+                if (how == 0)
+                    kernels->matmul[dtype](&tile);
+                else
+                    multiply(kernels, dtype, tile, how == 2);
+                if (memcmp(want, got, sizeof(want)) != 0)
+                    fail_msg("%s %s: %d rows, %d panels, way %d differ", kernels->name,
+                             dtype_info(dtype)->name, tile.n_rows, tile.n_panels, how);
+            }
         }
-    mem_give(panels);
+    mem_give((void *)(uintptr_t)tile.panels);
 }
 
 static void check_quantize(const struct cpu_kernels *kernels, struct rng *rng)

@@ -55,6 +55,28 @@ INLINE void stop(const __m256 acc[2], float *out)
     _mm256_storeu_ps(out + 8, acc[1]);
 }
 
+/* Column i behind w and x. */
+INLINE void float_step(const struct cpu_tile *tile, const unsigned char *w, const float *x, int i,
+                       size_t ahead, enum dtype dtype, const int R, const int P,
+                       __m256 acc[R_MAX][4][2])
+{
+    const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
+    const size_t stride = tile->x_stride;
+    const float *x3 = x + 3 * stride; /* so that addresses have a factor of 2 at most */
+    EACH(int p = 0; p < P; p++) {
+        const unsigned char *at = w + (size_t)p * tile->panel_bytes + (size_t)i * 16 * n_bytes;
+        if (i % 2 == 0 || n_bytes == 4)
+            _mm_prefetch((const char *)at + ahead, _MM_HINT_T0);
+        __m256 low = load_floats(dtype, at, 0), high = load_floats(dtype, at, 8);
+        EACH(int r = 0; r < R; r++) {
+            const float *from = (r < 3 ? x : x3) + (size_t)(r % 3) * stride + i;
+            __m256 value = _mm256_broadcast_ss(from);
+            acc[r][p][0] = _mm256_fmadd_ps(low, value, acc[r][p][0]);
+            acc[r][p][1] = _mm256_fmadd_ps(high, value, acc[r][p][1]);
+        }
+    }
+}
+
 /* R rows against P panels: R * P * 2 independent sums, at most 12. */
 INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
                        const int R, const int P)
@@ -63,22 +85,17 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     const float *x = tile->x + (size_t)row * tile->x_stride;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+    size_t ahead = row == 0 ? PREFETCH_BYTES : 0; /* later rows find them in a cache */
     __m256 acc[R_MAX][4][2];
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
-    for (size_t k = 0; k < (size_t)tile->n_columns; k++)
-        EACH(int p = 0; p < P; p++) {
-            const unsigned char *at = w + (size_t)p * tile->panel_bytes + k * CPU_PANEL * n_bytes;
-            if (row == 0)
-                _mm_prefetch((const char *)at + PREFETCH_BYTES, _MM_HINT_T0);
-            __m256 low = load_floats(dtype, at, 0), high = load_floats(dtype, at, 8);
-            EACH(int r = 0; r < R; r++) {
-                __m256 value = _mm256_broadcast_ss(x + (size_t)r * tile->x_stride + k);
-                acc[r][p][0] = _mm256_fmadd_ps(low, value, acc[r][p][0]);
-                acc[r][p][1] = _mm256_fmadd_ps(high, value, acc[r][p][1]);
-            }
-        }
+    int32_t k = 0;
+    for (; k + 4 <= tile->n_columns; k += 4, x += 4, w += 4 * CPU_PANEL * n_bytes)
+        EACH(int i = 0; i < 4; i++)
+            float_step(tile, w, x, i, ahead, dtype, R, P, acc);
+    for (; k < tile->n_columns; k++, x++, w += CPU_PANEL * n_bytes)
+        float_step(tile, w, x, 0, ahead, dtype, R, P, acc);
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             stop(acc[r][p], out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);

@@ -42,6 +42,7 @@ struct cpu_tile {
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
  *   per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a byte per value
  * | bytes as in pack.h's weights of 8 bits, scales and minimums multiplied out. */
+/* 24 times n_columns at most. */
 static inline size_t cpu_wide_bytes(struct cpu_form form, int32_t n_columns)
 {
     return (size_t)(n_columns / form.n_sub) *

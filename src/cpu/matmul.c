@@ -13,10 +13,10 @@ enum {
     FEW_ROWS = 12,
     SWEEP_ROWS = 512, /* whose sums wait */
     CHUNK_INTEGERS = 1024,
-    CHUNK_FLOATS = 512,                               /* columns, a multiple of every unit */
-    CHUNK_BYTES_MAX = CHUNK_INTEGERS * (16 + 16 / 2), /* of a wide panel: 128 per 16 columns */
-    ITEM_BYTES_MAX = 192 << 10, /* panels of few rows stay in the second-level cache */
-    ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
+    CHUNK_FLOATS = 512,                    /* columns, a multiple of every unit */
+    CHUNK_BYTES_MAX = CHUNK_INTEGERS * 24, /* of a wide panel, the widest */
+    ITEM_BYTES_MAX = 192 << 10,            /* panels of few rows stay in the second-level cache */
+    ITEMS_PER_MEMBER = 4, /* at least, so that a slow member does not hold up the others */
     OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
     SUMS_BYTES = SWEEP_ROWS * OUT_COLUMNS * (int)sizeof(float),
 };

@@ -56,6 +56,18 @@ static int64_t body_bytes(const struct sim_options *o)
     return n_bytes * o->n_requests_max;
 }
 
+/* What the weights leave of the memory: no model ever leaves, so what does not fit in there never
+ * will. On the bus models may come and go: no bound. */
+static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *e,
+                          int64_t memory_bytes)
+{
+    int64_t left = memory_bytes;
+    for (int32_t i = 0; i < o->n_services; i++)
+        if ((e->services >> i & 1) != 0)
+            left -= o->services[i].weights_bytes + o->services[i].activation_bytes;
+    return o->faults == NULL ? max_i64(left, 1) : 0;
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
@@ -64,6 +76,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     struct schedule_lane lanes[LIMIT_LANES];
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
+    int64_t memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes;
     struct schedule_config config;
     schedule_config_init(&config);
     if (o->config != NULL)
@@ -90,7 +103,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .swap_bytes = o->swap_bytes,
         .swap_bytes_per_s = o->swap_bytes_per_s,
         .id = (uint16_t)index,
-        .memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes,
+        .memory_bytes = memory_bytes,
+        .kv_bytes_max = pool_bytes(o, e, memory_bytes),
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,

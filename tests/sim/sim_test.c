@@ -201,12 +201,45 @@ static void nobody_starves(void **state)
     }
 }
 
+/* What does not fit beside the models that are there never will, since none of them leaves: it
+ * ends, too large, and is not sent again and again. */
+static void who_never_fits_ends(void **state)
+{
+    struct world w;
+    struct sim_report report;
+    struct str text;
+    (void)state;
+    str_init(&text);
+    make_world(&w, 5, schedule_find("adbs"));
+    w.options.n_services = w.workload.n_services = 2;
+    for (int32_t s = 0; s < 2; s++) {
+        w.services[s] = (struct sim_service){ .name = s == 0 ? "small" : "large",
+                                              .perf = small_model,
+                                              .bytes_per_token = 5000,
+                                              .weights_bytes = 40000000 };
+        w.workload.services[s] = (struct sim_traffic){ 2, { 6, 0.5, 1, 800 }, { 3, 0.5, 1, 150 } };
+    }
+    w.workload.cancelled = w.workload.with_deadline = 0;
+    w.options.memory_bytes = 80000000 + 600 * 5000;
+    run(&w, &text, &report);
+    for (int32_t s = 0; s < 2; s++) {
+        const int64_t *n_ended = report.services[s].n_ended;
+        int64_t n = report.services[s].n_requests;
+        assert_true(n_ended[SERVICE_TOO_LARGE] > 0 && n_ended[SERVICE_TOO_LARGE] < n);
+        assert_int_equal(
+            n_ended[SERVICE_TOO_LARGE] + n_ended[SERVICE_STOPPED] + n_ended[SERVICE_LENGTH], n);
+    }
+    sim_report_free(&report);
+    str_free(&text);
+}
+
 int main(void)
 {
     base_verify = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seeds_under_every_policy),
         cmocka_unit_test(nobody_starves),
+        cmocka_unit_test(who_never_fits_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static const struct settings_row rows[] = {
     ROW(pool_cut, NUMBER, 0.01, 1),
     ROW(value_age, NUMBER, 0.001, 100),
     ROW(value_slow, NUMBER, 0, 1000),
+    ROW(value_cap, NUMBER, 0, 1e6),
     ROW(value_rate, NUMBER, 0, 2),
     ROW(value_few, NUMBER, 0, 1e6),
     ROW(value_kept, NUMBER, 0, 1),

@@ -44,19 +44,29 @@ static double n_startable(const struct schedule_config *config, const struct sch
     return n * each > n_blocks ? n_blocks / each : n;
 }
 
+/* What slowness adds to so much worth: at most value_cap^2 times that. */
+static double added(const struct schedule_config *config, double h, double h_slow2)
+{
+    double most = config->value_cap * config->value_cap * h;
+    if (most <= 0 || h_slow2 <= 0)
+        return 0;
+    return config->value_slow * h_slow2 * most / (h_slow2 + most);
+}
+
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
                             double few)
 {
     const struct schedule_service *s = &view->services[service];
-    double length = schedule_value_length_s(s), slow_part = config->value_slow;
+    double length = schedule_value_length_s(s);
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
-    double sum = sums->h + slow_part * (sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg);
+    double h_slow2 = sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg;
+    double sum = sums->h + added(config, sums->h, h_slow2);
     if (waited_ns >= 0 && s->n_waiting > 0) {
         double x = config->value_age * length;
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
-        sum += n_startable(config, view, service) * num_sqrt(length / x) *
-               (1 + slow_part * slow * slow);
+        double h = n_startable(config, view, service) * num_sqrt(length / x);
+        sum += h + added(config, h, h * slow * slow);
     }
     double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
     double by_rate = num_pow(rate, config->value_rate * (1 - few));

@@ -5,7 +5,11 @@
  *     h (1 + value_slow slow^2),  h = 1 / sqrt(x),  slow = age / (L-hat x),
  * with x = attained / L-hat + value_age: work done so far, measured as if alone, in mean requests.
  * h falls as a request goes on (of a heavy tail, who has run long will run long), slow is how many
- * times longer it is here than its work took. The sum is divided by L-hat^(3/2) and by
+ * times longer it is here than its work took. What slowness adds to the sums of those that run and
+ * of those that wait is at most value_cap^2 times the sum of h: whoever is so late that he could
+ * hardly be later does not take the device from those who still can be in time. (Without a bound
+ * a backlog of a heavy model outweighs all that a light one has: each gets slower, both stay so.)
+ * The sum is divided by L-hat^(3/2) and by
  * rate^value_rate: between the greedy rule for rare requests (1 / L-hat^2) and Kleinrock's square
  * root for models that are always busy, where the parts of the device that give the least
  * normalized latency go by sqrt(rate) and not by L-hat. While fewer requests are here than

@@ -17,6 +17,7 @@ static void open_desk(struct desk *desk)
 {
     *desk = (struct desk){ .kv = { .n_services = 2, .n_units_free = 1000, .n_units_open = 1000 } };
     schedule_config_init(&desk->config);
+    desk->config.value_age = 0.1;
     for (int i = 0; i < 2; i++) {
         desk->kv.services[i] = (struct kv_budget_service){ .block_tokens = 16,
                                                            .blocks_per_unit = 1,
@@ -42,7 +43,8 @@ static double index_of(const struct desk *desk, int service, const struct schedu
     return schedule_value_index(&desk->config, &desk->view, service, sums, -1, 0);
 }
 
-/* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5. */
+/* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5,
+ * of which half counts where 5 is the cap. */
 static void one_request_by_hand(void **state)
 {
     (void)state;
@@ -50,19 +52,38 @@ static void one_request_by_hand(void **state)
     struct schedule_value sums = { .length_s = 1 };
     open_desk(&desk);
     schedule_value_add(&sums, &desk.config, 500 * INT64_C(1000000000), -3 * TIME_NS_PER_S, 1);
-    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6)) < 1e-9);
+    assert_true(distance(index_of(&desk, 0, &sums), 13.5 / num_sqrt(0.6)) < 1e-9);
     desk.services[0].solo_ns = 4 * TIME_NS_PER_S; /* divides by 4 sqrt 4 */
     desk.services[0].rate_per_s = 9;              /* and by sqrt 9 */
-    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6) / 24) < 1e-9);
+    assert_true(distance(index_of(&desk, 0, &sums), 13.5 / num_sqrt(0.6) / 24) < 1e-9);
     /* Six of twelve here: half of the way to L-hat^2, a quarter of the rate's part left. */
     desk.services[0].n_waiting = 9;
     desk.services[1].n_running = 3;
     double few = schedule_value_few(&desk.config, &desk.view);
     assert_true(few == 0.5);
     double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, few);
-    assert_true(distance(half, 26 / num_sqrt(0.6) / (num_pow(4, 1.75) * num_pow(9, 0.25))) < 1e-9);
+    assert_true(distance(half, 13.5 / num_sqrt(0.6) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
+                1e-9);
     desk.services[0].n_waiting = 3;
     assert_true(schedule_value_few(&desk.config, &desk.view) == 1);
+}
+
+/* However late: at most 1 + value_cap^2, of those that run as of those that wait. */
+static void slowness_adds_so_much_at_most(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct schedule_value sums = { .length_s = 1 }, none = { 0 };
+    open_desk(&desk);
+    schedule_value_add(&sums, &desk.config, 500 * INT64_C(1000000000), -36000 * TIME_NS_PER_S, 1);
+    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6)) < 1e-6);
+    desk.config.value_cap = 0;
+    assert_true(distance(index_of(&desk, 0, &sums), 1 / num_sqrt(0.6)) < 1e-9);
+    desk.config.value_cap = 5;
+    desk.services[0].n_waiting = 1;
+    int64_t waited_ns = 36000 * TIME_NS_PER_S;
+    double waits = schedule_value_index(&desk.config, &desk.view, 0, &none, waited_ns, 0);
+    assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
 
 /* What was summed at one moment is what would be summed at a later one, from the same requests. */
@@ -177,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_request_by_hand),
+        cmocka_unit_test(slowness_adds_so_much_at_most),
         cmocka_unit_test(time_passes_as_if_summed_anew),
         cmocka_unit_test(who_waits_counts_while_there_is_room),
         cmocka_unit_test(what_a_job_gathered),

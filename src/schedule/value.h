@@ -9,11 +9,11 @@
  * of those that wait is at most value_cap^2 times the sum of h: whoever is so late that he could
  * hardly be later does not take the device from those who still can be in time. (Without a bound
  * a backlog of a heavy model outweighs all that a light one has: each gets slower, both stay so.)
- * The sum is divided by L-hat^(3/2) and by
- * rate^value_rate: between the greedy rule for rare requests (1 / L-hat^2) and Kleinrock's square
- * root for models that are always busy, where the parts of the device that give the least
- * normalized latency go by sqrt(rate) and not by L-hat. While fewer requests are here than
- * value_few, the rule is the greedy one; of n requests, value_few / n of the way to it.
+ * The sum is divided by L-hat^(3/2) and by rate^value_rate: between the greedy rule for rare
+ * requests (1 / L-hat^2) and Kleinrock's square root for models that are always busy, where the
+ * parts of the device that give the least normalized latency go by sqrt(rate) and not by L-hat.
+ * While fewer requests are here than value_few, the rule is the greedy one; of n requests,
+ * value_few / n of the way to it.
  *
  * Side by side on several lanes nobody is kept from computing for long, and it is the size of
  * batches that counts: a job (a model's prompts, or its decodes) is worth its requests times the

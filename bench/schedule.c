@@ -62,10 +62,12 @@ struct bench {
     /* Of this step. */
     int64_t ns[N_PARTS], aside_ns;
     int64_t n_items, n_preempts;
+    uint64_t plans; /* a hash of them all */
 };
 struct times {
     int64_t ns[N_PARTS][N_STEPS];
     int64_t n_items, n_preempts;
+    uint64_t plans;
 };
 
 /* One bench at a time: the functions below stand between the engine and the policy, and have no
@@ -76,15 +78,34 @@ static bool is_singly; /* records of requests that only decode are kept one by o
 
 /* ---- Between the engine and its policy, its queues: what is timed. ---- */
 
+static void note(uint64_t value)
+{
+    b->plans = (b->plans ^ value) * UINT64_C(1099511628211);
+    b->plans ^= b->plans >> 32;
+}
+
+static void note_plan(const struct schedule_plan *plan)
+{
+    b->n_preempts += plan->n_preempts;
+    note((uint64_t)plan->n_batches << 32 | (uint64_t)plan->n_preempts);
+    for (int32_t i = 0; i < plan->n_preempts; i++)
+        note(plan->preempts[i]);
+    for (int32_t i = 0; i < plan->n_batches; i++) {
+        const struct batch *batch = &plan->batches[i];
+        b->n_items += batch->n_items;
+        note((uint64_t)batch->lane << 16 | batch->service);
+        for (int32_t k = 0; k < batch->n_items; k++)
+            note((uint64_t)batch->items[k].n_tokens << 32 | batch->items[k].slot);
+    }
+}
+
 static void timed_plan(const void *state, const struct schedule_view *view,
                        struct schedule_plan *plan)
 {
     int64_t before = time_now_ns();
     b->setting->policy->plan(state, view, plan);
     b->ns[PLAN] += time_now_ns() - before;
-    b->n_preempts += plan->n_preempts;
-    for (int32_t i = 0; i < plan->n_batches; i++)
-        b->n_items += plan->batches[i].n_items;
+    note_plan(plan);
 }
 
 static void timed_saw(void *state, const struct schedule_view *view,
@@ -387,6 +408,7 @@ static void run_once(const struct setting *setting, struct times *times)
     }
     times->n_items = b->n_items;
     times->n_preempts = b->n_preempts;
+    times->plans = b->plans;
     engine_close(b->engine);
     mem_give(b);
 }
@@ -419,7 +441,8 @@ static double measure(const struct setting *setting, bool prints)
                    (double)times->ns[p][N_STEPS * 99 / 100] / 1e3);
     }
     if (prints)
-        printf(" | %7.0f %8lld\n", (double)times->n_items / N_STEPS, (long long)times->n_preempts);
+        printf(" | %7.0f %8lld %08x\n", (double)times->n_items / N_STEPS,
+               (long long)times->n_preempts, (unsigned)times->plans);
     fflush(stdout);
     mem_give(times);
     return sum / N_STEPS / 1e3;
@@ -433,7 +456,7 @@ static void print_head(void)
     printf("policy      chunk services");
     for (int p = 0; p < N_PARTS; p++)
         printf(" | %-*s", p >= DECISION ? 18 : 11, part_names[p]);
-    printf(" | items/b preempts\n");
+    printf(" | items/b preempts plans\n");
 }
 
 static void measure_idle(const struct setting *all, int n)

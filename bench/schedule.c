@@ -21,7 +21,7 @@
  * deadlines on half of the services. The last table is the mean decision of 4 busy services among
  * idle ones, relative to no idle ones.
  *
- * usage: bench_schedule [--cold] [POLICY] */
+ * usage: bench_schedule [--cold] [--singly] [--quick] [POLICY] */
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
@@ -74,6 +74,7 @@ struct times {
  * place for a pointer. */
 static struct bench *b;
 static volatile unsigned char *cold;
+static int n_runs = N_RUNS; /* --quick: one, for the plans' hash */
 static bool is_singly; /* records of requests that only decode are kept one by one, as in serve */
 
 /* ---- Between the engine and its policy, its queues: what is timed. ---- */
@@ -424,7 +425,7 @@ static double measure(const struct setting *setting, bool prints)
 {
     struct times *times = mem_take(sizeof(*times));
     double sum = 0;
-    for (int i = 0; i < N_RUNS; i++)
+    for (int i = 0; i < n_runs; i++)
         run_once(setting, times);
     for (int i = 0; i < N_STEPS; i++)
         sum += (double)times->ns[DECISION][i];
@@ -490,6 +491,8 @@ int main(int argc, char **argv)
     for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
         if (strcmp(argv[1], "--cold") == 0)
             cold = mem_take(COLD_BYTES);
+        if (strcmp(argv[1], "--quick") == 0)
+            n_runs = 1;
         is_singly |= strcmp(argv[1], "--singly") == 0;
     }
     for (int i = 0; i < n && n_settings < (int)COUNT_OF(settings) - 1; i++) {
@@ -511,6 +514,7 @@ int main(int argc, char **argv)
             (void)measure(&setting, true);
         }
     }
-    measure_idle(settings, n_settings);
+    if (n_runs > 1)
+        measure_idle(settings, n_settings);
     return 0;
 }

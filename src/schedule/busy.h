@@ -11,11 +11,22 @@ static inline int schedule_busy(const struct schedule_view *view, int32_t i)
 {
     return view->busy != NULL ? view->busy[i] : i;
 }
-/* The i-th in turn after this service, i from 0 to schedule_n_busy - 1. */
-static inline int schedule_in_turn(const struct schedule_view *view, int32_t last, int32_t i)
+/* Whose turn it is after this service: which of the busy ones, for schedule_in_turn. */
+static inline int32_t schedule_turn_after(const struct schedule_view *view, int32_t last)
 {
-    int32_t n = schedule_n_busy(view), first = 0;
-    while (first < n && schedule_busy(view, first) <= last)
-        first++;
-    return schedule_busy(view, (first + i) % n);
+    int32_t low = 0, high = schedule_n_busy(view);
+    while (low < high) {
+        int32_t middle = (low + high) / 2;
+        if (schedule_busy(view, middle) <= last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+/* The i-th from then on, i from 0 to schedule_n_busy - 1. */
+static inline int schedule_in_turn(const struct schedule_view *view, int32_t turn, int32_t i)
+{
+    int32_t n = schedule_n_busy(view), at = turn + i;
+    return schedule_busy(view, at < n ? at : at - n);
 }

@@ -9,7 +9,7 @@
  * Starvation: prompts in order of arrival, so who waits is bounded by those before him; decodes
  * wait while prompts that fit keep coming (that is the paper's rule): no bound is claimed. */
 #include "base/time.h"
-#include "schedule/fill.h"
+#include "schedule/newest.h"
 #include "schedule/policies.h"
 #include <string.h>
 
@@ -20,6 +20,7 @@ struct fcfs_service {
 };
 struct fcfs {
     struct schedule_config config;
+    struct schedule_newest *newest; /* (n_services_max), behind the services */
     struct fcfs_service services[]; /* (n_services_max) */
 };
 
@@ -47,9 +48,16 @@ uint32_t schedule_fcfs_next(const void *state, const struct schedule_view *view,
     return view->requests[slot].next;
 }
 
+static size_t services_bytes(const struct schedule_limits *limits)
+{
+    size_t n = (size_t)limits->n_services_max;
+    return (size_t)align_up_u64(sizeof(struct fcfs) + n * sizeof(struct fcfs_service), 64);
+}
+
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    return sizeof(struct fcfs) + (size_t)limits->n_services_max * sizeof(struct fcfs_service);
+    size_t n = (size_t)limits->n_services_max;
+    return services_bytes(limits) + n * sizeof(struct schedule_newest);
 }
 
 static void open(void *state, const struct schedule_limits *limits,
@@ -57,6 +65,8 @@ static void open(void *state, const struct schedule_limits *limits,
 {
     struct fcfs *fcfs = state;
     fcfs->config = *config;
+    fcfs->newest = (void *)((unsigned char *)state + services_bytes(limits));
+    schedule_newest_open(fcfs->newest, limits->n_services_max, false);
     for (int32_t i = 0; i < limits->n_services_max; i++)
         fcfs->services[i] = (struct fcfs_service){ 0, SCHEDULE_NONE, SCHEDULE_NONE };
 }
@@ -75,13 +85,22 @@ static uint32_t older(const struct schedule_view *view, uint32_t a, uint32_t b)
     return schedule_fcfs_is_before(NULL, view, a, b) ? a : b;
 }
 
+static uint32_t nth_last(const void *state, const struct schedule_view *view, int service,
+                         uint32_t n)
+{
+    const struct fcfs *fcfs = state;
+    (void)view;
+    return schedule_newest_nth(&fcfs->newest[service], n);
+}
+
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct fcfs *fcfs = state;
-    struct schedule_order order = { .state = NULL,
+    struct schedule_order order = { .state = fcfs,
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
-                                    .is_before = schedule_fcfs_is_before };
+                                    .is_before = schedule_fcfs_is_before,
+                                    .nth_last = nth_last };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &fcfs->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
@@ -156,20 +175,11 @@ static void saw_left(struct fcfs *fcfs, const struct schedule_view *view, uint32
         look(fcfs, view, service, slot);
 }
 
-uint32_t schedule_fcfs_oldest(const struct schedule_view *view, int service, uint32_t gone)
-{
-    const struct schedule_service *s = &view->services[service];
-    uint32_t oldest = SCHEDULE_NONE;
-    for (uint32_t i = 0; i < s->n_running; i++)
-        if (s->running[i] != gone)
-            oldest = older(view, oldest, s->running[i]);
-    return oldest;
-}
-
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct fcfs *fcfs = state;
     const struct batch *batch = event->batch;
+    schedule_newest_saw(fcfs->newest, view, event);
     switch (event->what) {
     case SCHEDULE_STARTED:
         saw_started(fcfs, view, batch);

@@ -97,8 +97,9 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     fill.is_patient = fill.counts_decodes = ils->is_fastgen;
     fill.names_nobody = ils->is_fastgen && ils->config.fastgen_flushes_all;
     bool is_short = false;
+    int32_t turn = schedule_turn_after(view, ils->last);
     for (int32_t i = 0; i < schedule_n_busy(view); i++) {
-        int service = schedule_in_turn(view, ils->last, i);
+        int service = schedule_in_turn(view, turn, i);
         const struct schedule_service *s = &view->services[service];
         if (s->n_waiting + s->n_running == 0)
             continue;

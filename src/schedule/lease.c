@@ -161,8 +161,9 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0) || schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
         return;
     enum schedule_filled filled = FILLED_NOTHING;
+    int32_t turn = schedule_turn_after(view, scls->last);
     for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
-        int service = schedule_in_turn(view, scls->last, i);
+        int service = schedule_in_turn(view, turn, i);
         const struct schedule_service *s = &view->services[service];
         if (s->n_waiting + s->n_running > 0)
             filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);

@@ -13,7 +13,7 @@
  *
  * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule); among
  * models turns bound it: each gets its batch once a round. */
-#include "schedule/fill.h"
+#include "schedule/newest.h"
 #include "schedule/policies.h"
 #include "schedule/quota.h"
 #include "base/time.h"
@@ -32,25 +32,27 @@ struct mux {
         uint16_t service;
     } lanes[LIMIT_LANES];
     bool is_decoding[LIMIT_SERVICES];
-    uint32_t oldest[LIMIT_SERVICES]; /* mux-fcfs: running */
+    struct schedule_newest *newest; /* (n_services_max) */
+    struct schedule_newest *oldest; /* (n_services_max), mux-fcfs alone */
+    struct schedule_newest lists[]; /* both */
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    (void)limits;
-    return sizeof(struct mux);
+    return sizeof(struct mux) + 2 * (size_t)limits->n_services_max * sizeof(struct schedule_newest);
 }
 
 static void open_variant(void *state, const struct schedule_limits *limits,
                          const struct schedule_config *config, enum mux_variant variant)
 {
     struct mux *mux = state;
-    (void)limits;
     *mux = (struct mux){ .config = *config, .variant = variant };
+    mux->newest = mux->lists;
+    mux->oldest = mux->newest + limits->n_services_max;
+    schedule_newest_open(mux->newest, limits->n_services_max, false);
+    schedule_newest_open(mux->oldest, limits->n_services_max, true);
     mux->config.chunk_tokens = 0; /* prompts and decodes are jobs of their own */
     mux->last_prefill = mux->last_decode = -1;
-    for (int i = 0; i < LIMIT_SERVICES; i++)
-        mux->oldest[i] = SCHEDULE_NONE;
 }
 
 /* ---- The order. ---- */
@@ -70,6 +72,14 @@ static bool is_before(const void *state, const struct schedule_view *view, uint3
     if (a_is_over != b_is_over)
         return b_is_over;
     return schedule_fcfs_is_before(NULL, view, a, b);
+}
+
+static uint32_t nth_last(const void *state, const struct schedule_view *view, int service,
+                         uint32_t n)
+{
+    const struct mux *mux = state;
+    (void)view;
+    return schedule_newest_nth(&mux->newest[service], n);
 }
 
 /* ---- Lanes. ---- */
@@ -108,6 +118,7 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
 
 /* The services that are to be asked, each with its request of mux-fcfs. */
 struct asked {
+    int32_t turn; /* whose it is, where services take turns */
     int n;
     struct asked_service {
         int16_t priority;
@@ -120,10 +131,12 @@ struct asked {
 static void list_services(const struct mux *mux, const struct schedule_view *view, bool prompts,
                           struct asked *asked)
 {
+    asked->turn = schedule_turn_after(view, prompts ? mux->last_prefill : mux->last_decode);
     asked->n = 0;
     for (int32_t k = 0; k < schedule_n_busy(view) && mux->variant == MUX_FCFS; k++) {
         int i = schedule_busy(view, k);
-        uint32_t slot = prompts ? view->services[i].first_waiting : mux->oldest[i];
+        uint32_t slot =
+            prompts ? view->services[i].first_waiting : schedule_newest_nth(&mux->oldest[i], 0);
         if (slot == SCHEDULE_NONE || !view->services[i].is_open)
             continue;
         const struct request *r = &view->requests[slot];
@@ -142,11 +155,11 @@ static bool is_earlier(const struct asked_service *a, const struct asked_service
 
 /* The i-th service to ask: in turn, or the one not asked yet whose request is the earliest; -1 =
  * none. */
-static int next_service(const struct mux *mux, const struct schedule_view *view, bool prompts,
-                        int i, struct asked *asked)
+static int next_service(const struct mux *mux, const struct schedule_view *view, int i,
+                        struct asked *asked)
 {
     if (mux->variant != MUX_FCFS)
-        return schedule_in_turn(view, prompts ? mux->last_prefill : mux->last_decode, i);
+        return schedule_in_turn(view, asked->turn, i);
     if (asked->n == 0)
         return -1;
     int first = 0;
@@ -199,7 +212,7 @@ static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struc
     struct asked asked;
     list_services(mux, view, true, &asked);
     for (int i = 0; i < schedule_n_busy(view) && lane >= 0; i++) {
-        int service = next_service(mux, view, true, i, &asked);
+        int service = next_service(mux, view, i, &asked);
         if (service < 0)
             break;
         const struct schedule_service *s = &view->services[service];
@@ -221,7 +234,7 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
     list_services(mux, view, false, &asked);
     for (int i = 0; i < schedule_n_busy(view); i++) {
         int32_t lane = find_lane(fill->plan, view, false, is_alone);
-        int service = lane < 0 ? -1 : next_service(mux, view, false, i, &asked);
+        int service = lane < 0 ? -1 : next_service(mux, view, i, &asked);
         if (service < 0)
             break;
         if (view->services[service].n_running == 0 || mux->is_decoding[service])
@@ -240,7 +253,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     struct schedule_order order = { .state = mux,
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
-                                    .is_before = is_before };
+                                    .is_before = is_before,
+                                    .nth_last = nth_last };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &mux->config, &order, plan);
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
@@ -305,21 +319,13 @@ static void saw_done(struct mux *mux, const struct batch *batch)
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct mux *mux = state;
-    uint32_t gone = SCHEDULE_NONE;
-    int service = -1;
     if (event->what == SCHEDULE_STARTED)
         saw_started(mux, view, event->batch);
     if (event->what == SCHEDULE_DONE)
         saw_done(mux, event->batch);
-    if (event->what == SCHEDULE_STARTED || event->what == SCHEDULE_DONE)
-        service = event->batch->service;
-    if ((event->what == SCHEDULE_GONE || event->what == SCHEDULE_PREEMPTED) &&
-        mux->oldest[view->requests[event->slot].service] == event->slot) {
-        gone = event->slot;
-        service = view->requests[gone].service;
-    }
-    if (mux->variant == MUX_FCFS && service >= 0)
-        mux->oldest[service] = schedule_fcfs_oldest(view, service, gone);
+    schedule_newest_saw(mux->newest, view, event);
+    if (mux->variant == MUX_FCFS)
+        schedule_newest_saw(mux->oldest, view, event);
     if (mux->variant == MUX_ADBS)
         schedule_quota_saw(&mux->quota, view, &mux->config, event);
 }

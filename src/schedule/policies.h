@@ -13,5 +13,3 @@ uint32_t schedule_fcfs_first(const void *state, const struct schedule_view *view
 uint32_t schedule_fcfs_next(const void *state, const struct schedule_view *view, uint32_t slot);
 bool schedule_fcfs_is_before(const void *state, const struct schedule_view *view, uint32_t a,
                              uint32_t b);
-/* The running request of the service that arrived first, `gone` left out; SCHEDULE_NONE. */
-uint32_t schedule_fcfs_oldest(const struct schedule_view *view, int service, uint32_t gone);

@@ -3,42 +3,53 @@
  * The turn moves past the service whose batch was started, not past the one that was planned, so a
  * refused batch keeps its turn. */
 #include "base/time.h"
-#include "schedule/fill.h"
+#include "schedule/newest.h"
 #include "schedule/policies.h"
 
 struct rr {
     struct schedule_config config;
-    int32_t last; /* the service that had the last turn */
+    int32_t last;                    /* the service that had the last turn */
+    struct schedule_newest newest[]; /* (n_services_max) */
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    (void)limits;
-    return sizeof(struct rr);
+    return sizeof(struct rr) + (size_t)limits->n_services_max * sizeof(struct schedule_newest);
 }
 
 static void open(void *state, const struct schedule_limits *limits,
                  const struct schedule_config *config)
 {
     struct rr *rr = state;
-    (void)limits;
-    *rr = (struct rr){ .config = *config, .last = -1 };
+    rr->config = *config;
+    rr->last = -1;
+    schedule_newest_open(rr->newest, limits->n_services_max, false);
+}
+
+static uint32_t nth_last(const void *state, const struct schedule_view *view, int service,
+                         uint32_t n)
+{
+    const struct rr *rr = state;
+    (void)view;
+    return schedule_newest_nth(&rr->newest[service], n);
 }
 
 static void plan(const void *state, const struct schedule_view *view, struct schedule_plan *plan)
 {
     const struct rr *rr = state;
-    struct schedule_order order = { .state = NULL,
+    struct schedule_order order = { .state = rr,
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
-                                    .is_before = schedule_fcfs_is_before };
+                                    .is_before = schedule_fcfs_is_before,
+                                    .nth_last = nth_last };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
         return;
     enum schedule_filled filled = FILLED_NOTHING;
+    int32_t turn = schedule_turn_after(view, rr->last);
     for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
-        int service = schedule_in_turn(view, rr->last, i);
+        int service = schedule_in_turn(view, turn, i);
         const struct schedule_service *s = &view->services[service];
         if (s->n_waiting + s->n_running > 0)
             filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
@@ -50,9 +61,9 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)
 {
     struct rr *rr = state;
-    (void)view;
     if (event->what == SCHEDULE_STARTED)
         rr->last = event->batch->service;
+    schedule_newest_saw(rr->newest, view, event);
 }
 
 const struct schedule_policy schedule_rr = {

@@ -87,8 +87,10 @@ static bool find_worst(const struct schedule_fill *fill, struct search *search)
     return search->n_worst > 0;
 }
 
+/* What orders ask of a request that runs is never late; what it holds may be. */
 static void give_way(struct schedule_plan *plan, const struct schedule_view *view, uint32_t slot)
 {
+    schedule_settle(view, view->requests[slot].service);
     plan->swaps[plan->n_preempts] = schedule_swap_pays(view, slot);
     plan->preempts[plan->n_preempts++] = slot;
 }
@@ -213,8 +215,6 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
     int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
     int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
-    for (int i = 0; i < fill->view->n_services; i++)
-        schedule_settle(fill->view, i);
     if (fill->order->nth_last != NULL && preempt_known(fill, search, n_blocks))
         return plan->n_preempts > 0;
     plan->n_preempts = 0;

@@ -22,16 +22,8 @@
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/fill.h"
+#include "schedule/picks.h"
 #include "schedule/policies.h"
-
-struct pick { /* who goes first, as compared between services */
-    uint32_t slot;
-    int service;
-    unsigned parts;
-    int16_t priority;
-    double o;
-    uint64_t seq;
-};
 
 /* ---- The order. ---- */
 
@@ -195,49 +187,26 @@ static bool is_eligible(const struct db *db, const struct schedule_view *view, i
                                 db->config.share_ns_depth) > 0;
 }
 
-static bool is_pick_before(const struct pick *a, const struct pick *b)
-{
-    if (a->priority != b->priority)
-        return a->priority < b->priority;
-    if (a->o < b->o || a->o > b->o)
-        return a->o < b->o;
-    return a->seq < b->seq;
-}
-
 /* The same order as is_before, all of it in the pick. */
-static struct pick make_pick(const struct db *db, const struct schedule_view *view, uint32_t slot,
-                             int service, unsigned parts)
+static struct schedule_pick make_pick(const struct db *db, const struct schedule_view *view,
+                                      uint32_t slot, int service, unsigned parts)
 {
-    struct pick pick = { .slot = slot, .service = service, .parts = parts };
+    struct schedule_pick pick = { .slot = slot, .service = (uint16_t)service, .parts = parts };
     if (slot == SCHEDULE_NONE)
         return pick;
     const struct db_slot *own = &db->slots[slot];
     double length = (double)max_i64(view->services[service].solo_ns, 1);
     pick.priority = view->requests[slot].priority;
-    pick.o = db->variant == DB_MLFQ ? (double)own->level : (double)own->budget_ps * length;
-    pick.seq = own->seq;
+    pick.key =
+        db->variant == DB_MLFQ ? own->level : schedule_pick_key((double)own->budget_ps * length);
+    pick.tie = own->seq;
     return pick;
-}
-
-/* A heap of picks, the first on top: some of many services may have to be asked. */
-static void sink(struct pick *picks, int n, int i)
-{
-    struct pick pick = picks[i];
-    for (int child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        if (child + 1 < n && is_pick_before(&picks[child + 1], &picks[child]))
-            child++;
-        if (!is_pick_before(&picks[child], &pick))
-            break;
-        picks[i] = picks[child];
-        i = child;
-    }
-    picks[i] = pick;
 }
 
 /* What each service offers of these parts, the first of all on top; their number. With
  * shares first those of services that have not used up theirs (pass 0), then of the others. */
 static int make_picks(const struct db *db, const struct schedule_view *view, unsigned parts,
-                      int pass, struct pick *picks)
+                      int pass, struct schedule_pick *picks)
 {
     bool is_by_phase = db_is_by_phase(db->variant), waits = (parts & FILL_WAITING) != 0;
     int n = 0;
@@ -249,16 +218,15 @@ static int make_picks(const struct db *db, const struct schedule_view *view, uns
             continue;
         uint32_t first = waits ? tree_first(&db->services[i].waiting) : SCHEDULE_NONE;
         uint32_t best = schedule_db_first(&db->services[i], DB_BEST).slot;
-        struct pick a = make_pick(db, view, first, i, is_by_phase ? FILL_WAITING : parts);
-        struct pick b = make_pick(db, view, best, i, is_by_phase ? FILL_RUNNING : parts);
+        struct schedule_pick a = make_pick(db, view, first, i, is_by_phase ? FILL_WAITING : parts);
+        struct schedule_pick b = make_pick(db, view, best, i, is_by_phase ? FILL_RUNNING : parts);
         bool has_both = first != SCHEDULE_NONE && best != SCHEDULE_NONE;
-        if (first != SCHEDULE_NONE && (is_by_phase || !has_both || is_pick_before(&a, &b)))
+        if (first != SCHEDULE_NONE && (is_by_phase || !has_both || schedule_pick_is_before(&a, &b)))
             picks[n++] = a;
-        if (best != SCHEDULE_NONE && (is_by_phase || !has_both || !is_pick_before(&a, &b)))
+        if (best != SCHEDULE_NONE && (is_by_phase || !has_both || !schedule_pick_is_before(&a, &b)))
             picks[n++] = b;
     }
-    for (int i = n / 2 - 1; i >= 0; i--)
-        sink(picks, n, i);
+    schedule_picks_order(picks, n);
     return n;
 }
 
@@ -302,7 +270,7 @@ static enum schedule_filled serve_best(struct schedule_fill *fill, const struct 
                                        unsigned parts)
 {
     const struct schedule_view *view = fill->view;
-    struct pick picks[2 * LIMIT_SERVICES];
+    struct schedule_pick picks[2 * LIMIT_SERVICES];
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
         for (int n = make_picks(db, view, parts, pass, picks); n > 0; n--) {
             if (db->variant == DB_SHARE)
@@ -311,8 +279,7 @@ static enum schedule_filled serve_best(struct schedule_fill *fill, const struct 
                 schedule_fill_serve(fill, picks[0].service, picks[0].parts, SCHEDULE_NONE);
             if (filled != FILLED_NOTHING)
                 return filled;
-            picks[0] = picks[n - 1];
-            sink(picks, n - 1, 0);
+            schedule_picks_drop(picks, n);
         }
     }
     return FILLED_NOTHING;

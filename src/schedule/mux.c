@@ -14,6 +14,7 @@
  * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule); among
  * models turns bound it: each gets its batch once a round. */
 #include "schedule/newest.h"
+#include "schedule/picks.h"
 #include "schedule/policies.h"
 #include "schedule/quota.h"
 #include "base/time.h"
@@ -120,12 +121,7 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
 struct asked {
     int32_t turn; /* whose it is, where services take turns */
     int n;
-    struct asked_service {
-        int16_t priority;
-        int64_t arrived_ns;
-        uint64_t id;
-        int service;
-    } services[LIMIT_SERVICES];
+    struct schedule_pick services[LIMIT_SERVICES]; /* mux-fcfs: a heap, the earliest on top */
 };
 
 static void list_services(const struct mux *mux, const struct schedule_view *view, bool prompts,
@@ -140,17 +136,11 @@ static void list_services(const struct mux *mux, const struct schedule_view *vie
         if (slot == SCHEDULE_NONE || !view->services[i].is_open)
             continue;
         const struct request *r = &view->requests[slot];
-        asked->services[asked->n++] =
-            (struct asked_service){ r->priority, r->arrived_ns, r->id, i };
+        asked->services[asked->n++] = (struct schedule_pick){
+            .key = r->arrived_ns, .tie = r->id, .service = (uint16_t)i, .priority = r->priority
+        };
     }
-}
-
-/* As schedule_fcfs_is_before. */
-static bool is_earlier(const struct asked_service *a, const struct asked_service *b)
-{
-    if (a->priority != b->priority)
-        return a->priority < b->priority;
-    return a->arrived_ns < b->arrived_ns || (a->arrived_ns == b->arrived_ns && a->id < b->id);
+    schedule_picks_order(asked->services, asked->n);
 }
 
 /* The i-th service to ask: in turn, or the one not asked yet whose request is the earliest; -1 =
@@ -162,12 +152,8 @@ static int next_service(const struct mux *mux, const struct schedule_view *view,
         return schedule_in_turn(view, asked->turn, i);
     if (asked->n == 0)
         return -1;
-    int first = 0;
-    for (int k = 1; k < asked->n; k++)
-        if (is_earlier(&asked->services[k], &asked->services[first]))
-            first = k;
-    int service = asked->services[first].service;
-    asked->services[first] = asked->services[--asked->n];
+    int service = asked->services[0].service;
+    schedule_picks_drop(asked->services, asked->n--);
     return service;
 }
 

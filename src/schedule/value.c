@@ -1,6 +1,8 @@
 /* The index of the policy `value`. See value.h. */
 #include "schedule/value.h"
 #include "base/num.h"
+#include "schedule/busy.h"
+#include <float.h>
 
 #define HEAVIER    1.5   /* bytes times time: who is so much heavier keeps room for the lighter */
 #define RATE_LEAST 0.001 /* a second: who was never asked for */
@@ -25,18 +27,20 @@ void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns)
 double schedule_value_few(const struct schedule_config *config, const struct schedule_view *view)
 {
     double n = 0;
-    for (int i = 0; i < view->n_services; i++)
-        n += (double)view->services[i].n_running + (double)view->services[i].n_waiting;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct schedule_service *s = &view->services[schedule_busy(view, k)];
+        n += (double)s->n_running + (double)s->n_waiting;
+    }
     return n <= config->value_few ? 1 : config->value_few / n;
 }
 
 /* Waiting requests that could start now. */
 static double n_startable(const struct schedule_config *config, const struct schedule_view *view,
-                          int service)
+                          int service, double lightest)
 {
     const struct schedule_service *s = &view->services[service];
     const struct kv_budget_service *b = &view->kv->services[service];
-    int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service);
+    int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service, lightest);
     double n_blocks = (double)(max_i64(n_units, 0) * b->blocks_per_unit + b->n_blocks_free);
     double each = (s->n_prompt_mean + s->n_output_mean / 2) / max_i32(b->block_tokens, 1) + 1;
     int64_t n_seats = max_i64((int64_t)config->n_seqs_max - s->n_running, 0);
@@ -55,7 +59,7 @@ static double added(const struct schedule_config *config, double h, double h_slo
 
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            double few)
+                            double few, double lightest)
 {
     const struct schedule_service *s = &view->services[service];
     double length = schedule_value_length_s(s);
@@ -65,7 +69,7 @@ double schedule_value_index(const struct schedule_config *config, const struct s
     if (waited_ns >= 0 && s->n_waiting > 0) {
         double x = config->value_age * length;
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
-        double h = n_startable(config, view, service) * num_sqrt(length / x);
+        double h = n_startable(config, view, service, lightest) * num_sqrt(length / x);
         sum += h + added(config, h, h * slow * slow);
     }
     double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
@@ -87,14 +91,27 @@ static double weight_of(const struct schedule_service *s)
            schedule_value_length_s(s);
 }
 
-int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
-                            int service)
+double schedule_value_weight(const struct schedule_service *service)
 {
-    double own = weight_of(&view->services[service]);
-    for (int i = 0; i < view->n_services && config->value_kept > 0; i++) {
-        const struct schedule_service *s = &view->services[i];
-        if (i != service && s->is_open && s->rate_per_s > 0 && weight_of(s) * HEAVIER < own)
-            return (int64_t)(config->value_kept * (double)view->kv->n_units_open);
+    if (!service->is_open || service->rate_per_s <= 0)
+        return DBL_MAX; /* nobody keeps room for it */
+    return weight_of(service);
+}
+
+double schedule_value_lightest(const struct schedule_view *view)
+{
+    double lightest = DBL_MAX;
+    for (int i = 0; i < view->n_services; i++) {
+        double weight = schedule_value_weight(&view->services[i]);
+        lightest = weight < lightest ? weight : lightest;
     }
+    return lightest;
+}
+
+int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
+                            int service, double lightest)
+{
+    if (config->value_kept > 0 && lightest * HEAVIER < weight_of(&view->services[service]))
+        return (int64_t)(config->value_kept * (double)view->kv->n_units_open);
     return 0;
 }

@@ -56,10 +56,14 @@ double schedule_value_few(const struct schedule_config *config, const struct sch
  * -1: not at all, since nobody may start. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            double few);
+                            double few, double lightest);
 /* Of n requests of the service whose last batch began then. */
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
                                int64_t begun_ns);
+/* Bytes times time of a mean request of the service; infinite when nobody asks for it. And the
+ * least of all services'. */
+double schedule_value_weight(const struct schedule_service *service);
+double schedule_value_lightest(const struct schedule_view *view);
 /* Free units that requests of the service must leave when they start. */
 int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
-                            int service);
+                            int service, double lightest);

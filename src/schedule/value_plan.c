@@ -9,13 +9,9 @@
  * Starvation: the rule and the bound of db.c. */
 #include "base/time.h"
 #include "schedule/db.h"
+#include "schedule/picks.h"
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
-
-struct job {
-    double value;
-    int service;
-};
 
 /* ---- Whom to serve. ---- */
 
@@ -42,46 +38,47 @@ static bool is_planned(const struct schedule_fill *fill, int service, bool decod
     return false;
 }
 
-/* The services that have work among these parts, each a job; their number. */
+/* The services that have work among these parts, each a job, that of most value on top (of equal
+ * ones the lowest number); how many. */
 static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsigned parts,
-                     struct job *jobs)
+                     double lightest, struct schedule_pick *jobs)
 {
     const struct schedule_view *view = fill->view;
     double few = schedule_value_few(&db->config, view);
     bool decodes = parts == FILL_DECODES, may_start = (parts & FILL_WAITING) != 0;
     int n = 0;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         bool waits = may_start && s->n_waiting > 0;
         bool runs = s->n_running > 0 && (!decodes || !db->flights.is_decoding[i]);
         if (!s->is_open || (!waits && !runs) || is_planned(fill, i, decodes))
             continue;
-        double value = fill->lane > 0 ? gathered(db, view, i, decodes)
-                                      : schedule_db_state_value(db, view, i, may_start, few);
-        jobs[n++] = (struct job){ value, i };
+        double value = fill->lane > 0
+                           ? gathered(db, view, i, decodes)
+                           : schedule_db_state_value(db, view, i, may_start, few, lightest);
+        jobs[n++] = (struct schedule_pick){ .key = schedule_pick_key(-value),
+                                            .tie = (uint64_t)i,
+                                            .service = (uint16_t)i };
     }
+    schedule_picks_order(jobs, n);
     return n;
 }
 
 static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const struct db *db,
                                               unsigned parts)
 {
-    struct job jobs[LIMIT_SERVICES];
-    int n = find_jobs(fill, db, parts, jobs);
-    for (; n > 0; n--) {
-        struct job *best = &jobs[0];
-        for (int i = 1; i < n; i++)
-            if (jobs[i].value > best->value)
-                best = &jobs[i];
-        int64_t n_kept = schedule_value_kept(&db->config, fill->view, best->service);
+    struct schedule_pick jobs[LIMIT_SERVICES];
+    double lightest = schedule_db_state_lightest(db, fill->view);
+    for (int n = find_jobs(fill, db, parts, lightest, jobs); n > 0; n--) {
+        int service = jobs[0].service;
+        int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, lightest);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
-        enum schedule_filled filled =
-            schedule_fill_serve(fill, best->service, parts, SCHEDULE_NONE);
+        enum schedule_filled filled = schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
         if (filled != FILLED_NOTHING)
             return filled;
-        for (struct job *job = best; job < &jobs[n - 1]; job++)
-            job[0] = job[1]; /* in order: the lower number wins a tie */
+        schedule_picks_drop(jobs, n);
     }
     return FILLED_NOTHING;
 }

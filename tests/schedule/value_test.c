@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "schedule/value.h"
+#include <float.h>
 
 struct desk { /* two services and their pool */
     struct schedule_config config;
@@ -40,7 +41,8 @@ static double distance(double a, double b)
 
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
-    return schedule_value_index(&desk->config, &desk->view, service, sums, -1, 0);
+    return schedule_value_index(&desk->config, &desk->view, service, sums, -1, 0,
+                                schedule_value_lightest(&desk->view));
 }
 
 /* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5,
@@ -61,7 +63,7 @@ static void one_request_by_hand(void **state)
     desk.services[1].n_running = 3;
     double few = schedule_value_few(&desk.config, &desk.view);
     assert_true(few == 0.5);
-    double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, few);
+    double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, few, DBL_MAX);
     assert_true(distance(half, 13.5 / num_sqrt(0.6) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
                 1e-9);
     desk.services[0].n_waiting = 3;
@@ -121,11 +123,11 @@ static void who_waits_counts_while_there_is_room(void **state)
     struct schedule_value none = { 0 };
     open_desk(&desk);
     desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
-    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, 0);
+    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, 0, DBL_MAX);
     assert_true(distance(four, 4 / num_sqrt(0.1)) < 1e-9);
     assert_true(index_of(&desk, 0, &none) == 0);
     desk.kv.n_units_free = 0;
-    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, 0) == 0);
+    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, 0, DBL_MAX) == 0);
 }
 
 /* Two requests with L-hat 4 s, whose last batch began 3 s ago, gathered 1.5 of normalized latency.
@@ -141,17 +143,23 @@ static void what_a_job_gathered(void **state)
     assert_true(distance(worth, 1.5e9) < 1);
 }
 
+static int64_t kept(const struct desk *desk, int service)
+{
+    return schedule_value_kept(&desk->config, &desk->view, service,
+                               schedule_value_lightest(&desk->view));
+}
+
 static void the_heavy_keep_room_for_the_light(void **state)
 {
     (void)state;
     struct desk desk;
     open_desk(&desk);
-    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 0);
+    assert_int_equal(kept(&desk, 0), 0);
     desk.services[0].kv_bytes_per_token = 2000;
-    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 200);
-    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 1), 0);
+    assert_int_equal(kept(&desk, 0), 200);
+    assert_int_equal(kept(&desk, 1), 0);
     desk.services[1].rate_per_s = 0; /* nobody to keep it for */
-    assert_int_equal(schedule_value_kept(&desk.config, &desk.view, 0), 0);
+    assert_int_equal(kept(&desk, 0), 0);
 }
 
 /* One at a time, 100 ms each alone: of six that come at once the first five end within five times

@@ -7,6 +7,7 @@
  * when services are compared. Who starves is found without a look at anybody: each service's next
  * to starve, of those that run and of those that wait, stands in a list of its own. */
 #pragma once
+#include "base/time.h"
 #include "base/tree.h"
 #include "schedule/fill.h"
 #include "schedule/lease.h"
@@ -74,6 +75,7 @@ struct db_service {
     struct tree urgent;   /* waiting requests with a deadline, by the last time to begin */
     struct tree in_time;  /* value: waiting requests that are not late, by when they are */
     uint32_t n_running;   /* that it has heard of */
+    uint32_t n_deadlines; /* of them those with a deadline */
     struct db_firsts first[DB_ORDERS]; /* of those that run */
     struct share_bucket bucket;
     struct db_price price;         /* when its last batch ended */
@@ -110,6 +112,7 @@ struct db {
     struct schedule_quota quota;
     struct db_flights flights;
 };
+#define DB_BUDGET_PS_MAX  (INT64_C(1) << 61)
 #define DB_KEY_BUDGET_MAX ((INT64_C(1) << 47) - 1) /* ns: 39 hours */
 static inline int64_t schedule_db_key(enum db_variant variant, const struct db_slot *slot,
                                       int16_t priority)
@@ -124,9 +127,38 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
                            const struct schedule_event *event);
 /* mlfq: device time that a request may have at its level before it sinks. */
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
+/* schedule_db_remaining_ps of a request that has n_left tokens to draw, when that has no short
+ * form.
+ */
+int64_t schedule_db_state_remaining_ps(const struct schedule_view *view, const struct request *r,
+                                       int64_t n_left);
+/* What the request still needs when it runs alone, by its predicted length or its model's mean: the
+ * T' of the paper's equation 7. */
+static inline int64_t schedule_db_remaining_ps(const struct db *db,
+                                               const struct schedule_view *view,
+                                               const struct request *r)
+{
+    const struct db_price *price = &db->services[r->service].price;
+    int64_t n_all = r->n_predicted > 0
+                        ? r->n_predicted
+                        : max_i64((int64_t)view->services[r->service].n_output_mean, 1);
+    int64_t n_left = max_i64(n_all - (r->n_tokens - r->n_prompt), 1);
+    if (schedule_lacking(r) != 1 || !price->is_plain || n_left > LIMIT_CONTEXT ||
+        r->n_tokens > LIMIT_CONTEXT)
+        return schedule_db_state_remaining_ps(view, r, n_left);
+    /* The span's closed form, see predict/perf.c. */
+    int64_t first_ps = price->first_ps + price->slope_ps * r->n_tokens;
+    int64_t ps = n_left * first_ps + price->slope_ps * (n_left * (n_left - 1) / 2);
+    return max_i64(min_i64(ps, DB_BUDGET_PS_MAX), 1);
+}
 /* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline. */
-int64_t schedule_db_state_begin_by_ns(const struct db *db, const struct schedule_view *view,
-                                      const struct request *r);
+static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct schedule_view *view,
+                                              const struct request *r)
+{
+    if (r->deadline_ns <= 0 || r->deadline_ns == TIME_NEVER)
+        return INT64_MAX;
+    return r->deadline_ns - schedule_db_remaining_ps(db, view, r) / 1000;
+}
 /* Value of serving this service next, on one lane. */
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
                                bool may_start, double few, double lightest);

@@ -36,7 +36,7 @@ INLINED bool key_by(struct db *db, const struct schedule_view *view, enum db_ord
         first->key = -own->spent_ps;
         return true;
     case DB_URGENT:
-        first->key = own->has_deadline ? schedule_db_state_begin_by_ns(db, view, r) : 0;
+        first->key = own->has_deadline ? schedule_db_begin_by_ns(db, view, r) : 0;
         return own->has_deadline;
     default:
         break;
@@ -94,10 +94,18 @@ static bool is_spent(const struct db_firsts *list)
 }
 
 enum { FETCH_AHEAD = 8 };
-static inline void fetch_ahead(const struct db *db, const struct schedule_service *s, uint32_t i)
+/* Its record too, where a target or a deadline asks for it. */
+static inline void fetch_ahead(const struct db *db, const struct schedule_view *view,
+                               const struct schedule_service *s, uint32_t i, bool reads_request)
 {
-    if (i + FETCH_AHEAD < s->n_running)
-        __builtin_prefetch(&db->slots[s->running[i + FETCH_AHEAD]]);
+    if (i + FETCH_AHEAD >= s->n_running)
+        return;
+    uint32_t slot = s->running[i + FETCH_AHEAD];
+    __builtin_prefetch(&db->slots[slot]);
+    if (!reads_request)
+        return;
+    __builtin_prefetch(&view->requests[slot]);
+    __builtin_prefetch(&view->requests[slot].deadline_ns);
 }
 
 /* All running requests of the service but `gone`, by one order. */
@@ -108,7 +116,7 @@ INLINED void look_by(struct db *db, const struct schedule_view *view, int servic
     struct db_firsts list = { .n = 0, .is_all = true };
     struct db_first first;
     for (uint32_t i = 0; i < s->n_running; i++) {
-        fetch_ahead(db, s, i);
+        fetch_ahead(db, view, s, i, order == DB_URGENT || order == DB_TIGHTEST);
         if (s->running[i] != gone && key_by(db, view, order, s->running[i], &first))
             take(&list, &first);
     }
@@ -132,26 +140,28 @@ static struct db_first offer(struct db_firsts *list, const struct db_first *firs
     return list->n == DB_FIRST_MAX ? list->at[DB_FIRST_MAX - 1] : *end;
 }
 
-INLINED void offer_by(struct db *db, const struct schedule_view *view, enum db_order order,
+/* False: it has no key. */
+INLINED bool offer_by(struct db *db, const struct schedule_view *view, enum db_order order,
                       struct db_firsts *lists, struct db_first *ends, uint32_t slot)
 {
     struct db_first first;
     if (!key_by(db, view, order, slot, &first))
-        return;
+        return false;
     if (schedule_db_first_is_before(&first, &ends[order]))
         ends[order] = offer(&lists[order], &first, &ends[order]);
     else
         lists[order].is_all = false; /* the list was whole, and has filled up */
+    return true;
 }
 
 /* One request for the orders by what each batch changes. */
 INLINED void offer_all(struct db *db, const struct schedule_view *view, struct db_firsts *lists,
                        struct db_first *ends, uint32_t slot)
 {
-    offer_by(db, view, DB_BEST, lists, ends, slot);
-    offer_by(db, view, DB_LAST, lists, ends, slot);
-    offer_by(db, view, DB_OLDEST, lists, ends, slot);
-    offer_by(db, view, DB_SPENT, lists, ends, slot);
+    (void)offer_by(db, view, DB_BEST, lists, ends, slot);
+    (void)offer_by(db, view, DB_LAST, lists, ends, slot);
+    (void)offer_by(db, view, DB_OLDEST, lists, ends, slot);
+    (void)offer_by(db, view, DB_SPENT, lists, ends, slot);
 }
 
 /* Puts the list in order by the new keys of who is in it: the likely first ones, so that few others
@@ -167,28 +177,46 @@ INLINED void sort(struct db *db, const struct schedule_view *view, enum db_order
             insert(list, &first);
 }
 
+/* Can a running request of the service have a key? Else its list is empty, and whole. */
+static bool has_keys(const struct db *db, const struct schedule_view *view, int service,
+                     enum db_order order)
+{
+    if ((db->orders >> order & 1) == 0)
+        return false;
+    return order == DB_URGENT ? db->services[service].n_deadlines > 0
+                              : view->services[service].tpot_ns > 0;
+}
+
 /* The keys of most have changed: one pass over all. */
 static void look_at_all(struct db *db, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
     struct db_firsts *lists = db->services[service].first;
     struct db_first ends[DB_ORDERS];
+    bool has_urgent = has_keys(db, view, service, DB_URGENT);
+    bool has_tightest = has_keys(db, view, service, DB_TIGHTEST);
+    uint32_t n_urgent = 0, n_tightest = 0;
     sort(db, view, DB_BEST, &lists[DB_BEST]);
     sort(db, view, DB_LAST, &lists[DB_LAST]);
     sort(db, view, DB_OLDEST, &lists[DB_OLDEST]);
     sort(db, view, DB_SPENT, &lists[DB_SPENT]);
+    sort(db, view, DB_URGENT, &lists[DB_URGENT]);
+    sort(db, view, DB_TIGHTEST, &lists[DB_TIGHTEST]);
     for (int k = 0; k < DB_ORDERS; k++)
         ends[k] = (db->orders >> k & 1) != 0 ? end_of(&lists[k]) : before_all;
     for (uint32_t i = 0; i < s->n_running; i++) {
-        fetch_ahead(db, s, i);
-        offer_all(db, view, lists, ends, s->running[i]);
+        uint32_t slot = s->running[i];
+        fetch_ahead(db, view, s, i, has_urgent || has_tightest);
+        offer_all(db, view, lists, ends, slot);
+        if (has_urgent)
+            n_urgent += offer_by(db, view, DB_URGENT, lists, ends, slot);
+        if (has_tightest)
+            n_tightest += offer_by(db, view, DB_TIGHTEST, lists, ends, slot);
     }
     for (int k = 0; k < DB_ORDERS; k++)
         lists[k].is_all = s->n_running <= DB_FIRST_MAX;
-    if ((db->orders >> DB_URGENT & 1) != 0)
-        look_by(db, view, service, DB_URGENT, SCHEDULE_NONE);
-    if ((db->orders >> DB_TIGHTEST & 1) != 0)
-        look_by(db, view, service, DB_TIGHTEST, SCHEDULE_NONE);
+    lists[DB_URGENT].is_all = n_urgent <= DB_FIRST_MAX;
+    lists[DB_TIGHTEST].is_all = n_tightest <= DB_FIRST_MAX;
 }
 
 static void look(struct db *db, const struct schedule_view *view, int service, unsigned orders,
@@ -245,6 +273,7 @@ void schedule_db_first_start(struct db *db, const struct schedule_view *view, ui
 {
     struct db_firsts *lists = db->services[view->requests[slot].service].first;
     struct db_first first;
+    db->services[view->requests[slot].service].n_deadlines += db->slots[slot].has_deadline;
     note_key(db, view, slot);
     for (int k = 0; k < DB_ORDERS; k++)
         if ((db->orders >> k & 1) != 0 && key_by(db, view, (enum db_order)k, slot, &first))
@@ -256,6 +285,7 @@ void schedule_db_first_leave(struct db *db, const struct schedule_view *view, ui
     int service = view->requests[slot].service;
     struct db_firsts *lists = db->services[service].first;
     unsigned orders = 0;
+    db->services[service].n_deadlines -= db->slots[slot].has_deadline;
     for (int k = 0; k < DB_ORDERS; k++)
         if (take_out(&lists[k], slot) && is_spent(&lists[k]))
             orders |= 1U << k;
@@ -297,9 +327,9 @@ void schedule_db_first_ran(struct db *db, const struct schedule_view *view,
         uint32_t slot = batch->items[i].slot;
         offer_all(db, view, lists, ends, slot);
         if ((db->orders >> DB_URGENT & 1) != 0)
-            offer_by(db, view, DB_URGENT, lists, ends, slot);
+            (void)offer_by(db, view, DB_URGENT, lists, ends, slot);
         if ((db->orders >> DB_TIGHTEST & 1) != 0)
-            offer_by(db, view, DB_TIGHTEST, lists, ends, slot);
+            (void)offer_by(db, view, DB_TIGHTEST, lists, ends, slot);
     }
     for (int k = 0; k < DB_ORDERS; k++) {
         struct db_firsts *list = &lists[k];

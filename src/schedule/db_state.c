@@ -9,7 +9,6 @@
 #include "schedule/policy.h"
 
 enum { LEVEL_MAX = 30, FETCH_AHEAD = 8 };
-static const int64_t budget_ps_max = INT64_C(1) << 61;
 
 static const struct db_first nobody = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE };
 
@@ -61,7 +60,7 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
         tree_init(&db->services[i].urgent);
         tree_init(&db->services[i].in_time);
         db->services[i].waiting_ns_sum = 0;
-        db->services[i].n_running = 0;
+        db->services[i].n_running = db->services[i].n_deadlines = 0;
         db->services[i].price = (struct db_price){ .is_plain = false };
         db->services[i].running = (struct schedule_value){ 0 };
         schedule_db_first_init(db, &db->services[i]);
@@ -80,7 +79,7 @@ int64_t schedule_db_state_budget_ps(const struct schedule_service *service)
         int64_t n_out = service->n_output_mean >= 1 ? (int64_t)service->n_output_mean : 128;
         ns = perf_solo_ps(&service->perf, n_in, n_out) / 1000;
     }
-    return max_i64(min_i64(ns, budget_ps_max / 1000), 1) * 1000;
+    return max_i64(min_i64(ns, DB_BUDGET_PS_MAX / 1000), 1) * 1000;
 }
 
 static void double_budget(struct db_slot *slot, int64_t fresh_ps)
@@ -88,7 +87,7 @@ static void double_budget(struct db_slot *slot, int64_t fresh_ps)
     if (slot->level < LEVEL_MAX)
         slot->level++;
     slot->budget_ps =
-        fresh_ps > budget_ps_max >> slot->level ? budget_ps_max : fresh_ps << slot->level;
+        fresh_ps > DB_BUDGET_PS_MAX >> slot->level ? DB_BUDGET_PS_MAX : fresh_ps << slot->level;
 }
 
 static void charge(struct db_slot *slot, int64_t cost_ps, int64_t fresh_ps)
@@ -166,33 +165,14 @@ static void charge_item(struct db *db, const struct schedule_view *view,
 
 /* ---- Known lengths: db-exact. ---- */
 
-/* What the request still needs when it runs alone: the T' of the paper's equation 7. */
-static int64_t remaining_ps(const struct db *db, const struct schedule_view *view,
-                            const struct request *r)
+int64_t schedule_db_state_remaining_ps(const struct schedule_view *view, const struct request *r,
+                                       int64_t n_left)
 {
-    const struct schedule_service *s = &view->services[r->service];
-    int64_t n_done = r->n_tokens - r->n_prompt;
-    int64_t n_all = r->n_predicted > 0 ? r->n_predicted : max_i64((int64_t)s->n_output_mean, 1);
-    int64_t n_left = max_i64(n_all - n_done, 1), n_lacking = schedule_lacking(r);
-    const struct db_price *price = &db->services[r->service].price;
-    if (n_lacking == 1 && price->is_plain && n_left <= LIMIT_CONTEXT &&
-        r->n_tokens <= LIMIT_CONTEXT) { /* the span's closed form, see predict/perf.c */
-        int64_t first_ps = price->first_ps + price->slope_ps * r->n_tokens;
-        return max_i64(min_i64(n_left * first_ps + price->slope_ps * (n_left * (n_left - 1) / 2),
-                               budget_ps_max),
-                       1);
-    }
-    int64_t ps = n_lacking > 1 ? perf_solo_ps(&s->perf, n_lacking, n_left)
-                               : perf_decode_span_ps(&s->perf, 1, r->n_tokens, n_left);
-    return max_i64(min_i64(ps, budget_ps_max), 1);
-}
-
-int64_t schedule_db_state_begin_by_ns(const struct db *db, const struct schedule_view *view,
-                                      const struct request *r)
-{
-    if (r->deadline_ns <= 0 || r->deadline_ns == TIME_NEVER)
-        return INT64_MAX;
-    return r->deadline_ns - remaining_ps(db, view, r) / 1000;
+    const struct perf *perf = &view->services[r->service].perf;
+    int64_t n_lacking = schedule_lacking(r);
+    int64_t ps = n_lacking > 1 ? perf_solo_ps(perf, n_lacking, n_left)
+                               : perf_decode_span_ps(perf, 1, r->n_tokens, n_left);
+    return max_i64(min_i64(ps, DB_BUDGET_PS_MAX), 1);
 }
 
 /* ---- Levels: mlfq. ---- */
@@ -234,7 +214,7 @@ static bool knows_late(const struct db *db)
 static int64_t late_from_ns(const struct db *db, const struct schedule_view *view,
                             const struct request *r)
 {
-    double ns = db->config.late_factor * (double)(remaining_ps(db, view, r) / 1000);
+    double ns = db->config.late_factor * (double)(schedule_db_remaining_ps(db, view, r) / 1000);
     return r->arrived_ns + (int64_t)(ns < 1e18 ? ns : 1e18);
 }
 
@@ -262,7 +242,7 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
                     own->seq);
     if (own->has_deadline)
         tree_insert(&service->urgent, db->urgent_nodes, slot,
-                    schedule_db_state_begin_by_ns(db, view, &view->requests[slot]), own->seq);
+                    schedule_db_begin_by_ns(db, view, &view->requests[slot]), own->seq);
     if (knows_late(db) && !own->is_late) {
         int64_t late_ns = late_from_ns(db, view, &view->requests[slot]);
         tree_insert(&service->in_time, db->in_time_nodes, slot, late_ns, own->seq);
@@ -293,14 +273,15 @@ static void stop_waiting(struct db *db, const struct schedule_view *view, uint32
 static void sum_value(struct db *db, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
-    struct schedule_value *sums = &db->services[service].running;
-    *sums = (struct schedule_value){ .looked_ns = view->now_ns,
-                                     .length_s = schedule_value_length_s(s) };
+    struct schedule_value sums = { .looked_ns = view->now_ns,
+                                   .length_s = schedule_value_length_s(s) };
     for (uint32_t i = 0; i < s->n_running; i++) {
-        uint32_t slot = s->running[i];
-        schedule_value_add(sums, &db->config, db->slots[slot].attained_ps,
-                           db->slots[slot].arrived_ns, 1);
+        const struct db_slot *own = &db->slots[s->running[i]];
+        if (i + FETCH_AHEAD < s->n_running)
+            __builtin_prefetch(&db->slots[s->running[i + FETCH_AHEAD]]);
+        schedule_value_add(&sums, &db->config, own->attained_ps, own->arrived_ns, 1);
     }
+    db->services[service].running = sums;
 }
 
 /* The request is about to leave those that run. */
@@ -500,8 +481,10 @@ static void charge_all(struct db *db, const struct schedule_view *view,
         uint32_t slot = batch->items[i].slot;
         struct db_slot *own = &db->slots[slot];
         const struct request *r = &view->requests[slot];
-        if (i + FETCH_AHEAD < batch->n_items)
+        if (i + FETCH_AHEAD < batch->n_items) {
             __builtin_prefetch(&db->slots[batch->items[i + FETCH_AHEAD].slot], 1);
+            __builtin_prefetch(&view->requests[batch->items[i + FETCH_AHEAD].slot]);
+        }
         int64_t step_ps = price.first_ps + price.slope_ps * (r->n_tokens - 1);
         if (is_plain && event->n_new[i] == 1 && event->n_computed[i] == 1 &&
             r->n_computed > r->n_prompt && step_ps < own->budget_ps) { /* nearly always */
@@ -514,7 +497,7 @@ static void charge_all(struct db *db, const struct schedule_view *view,
             charge_item(db, view, event, i, &price);
         }
         if (db->variant == DB_EXACT)
-            own->budget_ps = remaining_ps(db, view, r);
+            own->budget_ps = schedule_db_remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
         own->served_ns = r->served_ns;
     }
@@ -608,7 +591,7 @@ static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_
     if (db->variant == DB_MLFQ)
         own->level = level_of_prompt(db, view, r);
     else if (db->variant == DB_EXACT)
-        own->budget_ps = remaining_ps(db, view, r);
+        own->budget_ps = schedule_db_remaining_ps(db, view, r);
     else
         own->budget_ps = schedule_db_state_budget_ps(&view->services[r->service]);
     wait(db, view, slot);
@@ -637,7 +620,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         break;
     case SCHEDULE_PREEMPTED:
         if (db->variant == DB_EXACT) /* its tokens are to be computed again */
-            db->slots[slot].budget_ps = remaining_ps(db, view, &view->requests[slot]);
+            db->slots[slot].budget_ps = schedule_db_remaining_ps(db, view, &view->requests[slot]);
         leave(db, view, slot);
         wait(db, view, slot);
         break;

@@ -161,9 +161,7 @@ static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct 
 }
 /* Value of serving this service next, on one lane. */
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
-                               bool may_start, double few, double lightest);
-/* schedule_value_lightest, known since an event where the view says what changed. */
-double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view);
+                               bool may_start, const struct schedule_value_here *here);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
 

@@ -323,19 +323,12 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
 }
 
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
-                               bool may_start, double few, double lightest)
+                               bool may_start, const struct schedule_value_here *here)
 {
     const struct db_service *own = &db->services[service];
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
     int64_t waited_ns = may_start ? (int64_t)(now_sum - own->waiting_ns_sum) : -1;
-    return schedule_value_index(&db->config, view, service, &own->running, waited_ns, few,
-                                lightest);
-}
-
-double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view)
-{
-    (void)db;
-    return schedule_value_lightest(view);
+    return schedule_value_index(&db->config, view, service, &own->running, waited_ns, here);
 }
 
 /* ---- Starvation. ---- */

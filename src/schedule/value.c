@@ -59,7 +59,7 @@ static double added(const struct schedule_config *config, double h, double h_slo
 
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            double few, double lightest)
+                            const struct schedule_value_here *here)
 {
     const struct schedule_service *s = &view->services[service];
     double length = schedule_value_length_s(s);
@@ -69,12 +69,12 @@ double schedule_value_index(const struct schedule_config *config, const struct s
     if (waited_ns >= 0 && s->n_waiting > 0) {
         double x = config->value_age * length;
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
-        double h = n_startable(config, view, service, lightest) * num_sqrt(length / x);
+        double h = n_startable(config, view, service, here->lightest) * num_sqrt(length / x);
         sum += h + added(config, h, h * slow * slow);
     }
     double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
-    double by_rate = num_pow(rate, config->value_rate * (1 - few));
-    return sum / (num_pow(length, 1.5 + 0.5 * few) * by_rate);
+    double by_rate = num_pow(rate, config->value_rate * (1 - here->few));
+    return sum / (num_pow(length, 1.5 + 0.5 * here->few) * by_rate);
 }
 
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,

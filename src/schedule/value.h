@@ -52,11 +52,15 @@ static inline void schedule_value_add(struct schedule_value *sums,
 }
 /* How few requests are here: value_few over their number, at most 1. */
 double schedule_value_few(const struct schedule_config *config, const struct schedule_view *view);
+/* What a plan finds once: schedule_value_few, and schedule_value_lightest below. */
+struct schedule_value_here {
+    double few, lightest;
+};
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room;
  * -1: not at all, since nobody may start. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            double few, double lightest);
+                            const struct schedule_value_here *here);
 /* Of n requests of the service whose last batch began then. */
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
                                int64_t begun_ns);

@@ -41,10 +41,9 @@ static bool is_planned(const struct schedule_fill *fill, int service, bool decod
 /* The services that have work among these parts, each a job, that of most value on top (of equal
  * ones the lowest number); how many. */
 static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsigned parts,
-                     double lightest, struct schedule_pick *jobs)
+                     const struct schedule_value_here *here, struct schedule_pick *jobs)
 {
     const struct schedule_view *view = fill->view;
-    double few = schedule_value_few(&db->config, view);
     bool decodes = parts == FILL_DECODES, may_start = (parts & FILL_WAITING) != 0;
     int n = 0;
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
@@ -54,9 +53,8 @@ static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsi
         bool runs = s->n_running > 0 && (!decodes || !db->flights.is_decoding[i]);
         if (!s->is_open || (!waits && !runs) || is_planned(fill, i, decodes))
             continue;
-        double value = fill->lane > 0
-                           ? gathered(db, view, i, decodes)
-                           : schedule_db_state_value(db, view, i, may_start, few, lightest);
+        double value = fill->lane > 0 ? gathered(db, view, i, decodes)
+                                      : schedule_db_state_value(db, view, i, may_start, here);
         jobs[n++] = (struct schedule_pick){ .key = schedule_pick_key(-value),
                                             .tie = (uint64_t)i,
                                             .service = (uint16_t)i };
@@ -69,10 +67,11 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
                                               unsigned parts)
 {
     struct schedule_pick jobs[LIMIT_SERVICES];
-    double lightest = schedule_db_state_lightest(db, fill->view);
-    for (int n = find_jobs(fill, db, parts, lightest, jobs); n > 0; n--) {
+    const struct schedule_value_here here = { schedule_value_few(&db->config, fill->view),
+                                              schedule_value_lightest(fill->view) };
+    for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
-        int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, lightest);
+        int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, here.lightest);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
         enum schedule_filled filled = schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);

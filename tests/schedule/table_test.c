@@ -9,7 +9,7 @@ static void every_row_is_found_by_name(void **state)
     static const char *const names[] = {
         "fcfs",        "temporal",    "rr",   "db-literal", "db-turn",  "db-share",
         "db-exact",    "mlfq",        "adbs", "mux-rr",     "mux-fcfs", "scls-cb",
-        "ils-reserve", "ils-fastgen", "sls",  "cohort", "value",
+        "ils-reserve", "ils-fastgen", "sls",  "cohort",     "value",
     };
     int n;
     const struct schedule_policy *const *all = schedule_all(&n);

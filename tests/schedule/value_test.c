@@ -41,8 +41,8 @@ static double distance(double a, double b)
 
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
-    return schedule_value_index(&desk->config, &desk->view, service, sums, -1, 0,
-                                schedule_value_lightest(&desk->view));
+    const struct schedule_value_here here = { 0, schedule_value_lightest(&desk->view) };
+    return schedule_value_index(&desk->config, &desk->view, service, sums, -1, &here);
 }
 
 /* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5,
@@ -63,7 +63,8 @@ static void one_request_by_hand(void **state)
     desk.services[1].n_running = 3;
     double few = schedule_value_few(&desk.config, &desk.view);
     assert_true(few == 0.5);
-    double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, few, DBL_MAX);
+    const struct schedule_value_here here = { few, DBL_MAX };
+    double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, &here);
     assert_true(distance(half, 13.5 / num_sqrt(0.6) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
                 1e-9);
     desk.services[0].n_waiting = 3;
@@ -122,12 +123,13 @@ static void who_waits_counts_while_there_is_room(void **state)
     struct desk desk;
     struct schedule_value none = { 0 };
     open_desk(&desk);
+    const struct schedule_value_here alone = { 0, DBL_MAX };
     desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
-    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, 0, DBL_MAX);
+    double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, &alone);
     assert_true(distance(four, 4 / num_sqrt(0.1)) < 1e-9);
     assert_true(index_of(&desk, 0, &none) == 0);
     desk.kv.n_units_free = 0;
-    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, 0, DBL_MAX) == 0);
+    assert_true(schedule_value_index(&desk.config, &desk.view, 0, &none, 0, &alone) == 0);
 }
 
 /* Two requests with L-hat 4 s, whose last batch began 3 s ago, gathered 1.5 of normalized latency.

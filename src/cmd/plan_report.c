@@ -99,8 +99,11 @@ static void print_rivals(const struct plan_report *report, struct str *out)
     char why[120];
     if (report->n > 1) {
         const struct plan_option *next = &report->options[1];
-        place_judge_difference(&best->planned, &next->planned, why, sizeof(why));
-        str_printf(out, "\nrunner-up: %s; it lost by %s\n           ", next->label, why);
+        bool is_better = place_judge_compare(&next->planned, &best->planned) > 0;
+        place_judge_difference(is_better ? &next->planned : &best->planned,
+                               is_better ? &best->planned : &next->planned, why, sizeof(why));
+        str_printf(out, "\n%s: %s; it %s by %s\n           ", is_better ? "better" : "runner-up",
+                   next->label, is_better ? "wins" : "lost", why);
         print_score(&next->planned, &report->of->problem, out);
     }
     for (size_t i = 0; i < COUNT_OF(report->changes); i++) {

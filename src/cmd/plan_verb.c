@@ -1,16 +1,11 @@
 /* shoal plan: which models on which devices, for a cluster that one has or thinks of. */
+#include "cmd/plan_desk.h"
 #include "cmd/plan_layers.h"
-#include "cmd/plan_report.h"
 #include "cmd/plan_workers.h"
 #include "cmd/verbs.h"
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/time.h"
-#include "cmd/sim_cases.h"
-#include "place/check.h"
-#include "place/planner.h"
-#include "sim/judge.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,12 +23,7 @@ struct plan_ask { /* the command line */
 };
 struct plan_run {
     const struct plan_ask *ask;
-    struct plan_problem of;
-    struct score_rule rule;
-    struct sim_choice choice;
-    struct sim_options sim;
-    struct sim_judge *judge;
-    struct pile pile;
+    struct plan_desk desk;
     struct plan_option options[OPTIONS_MAX];
     int n;
     struct place_plan second; /* the planner's own next best */
@@ -196,98 +186,14 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
 
 /* ---- Planning. ---- */
 
-static enum status open_run(struct plan_run *run, const struct plan_ask *ask, struct fault *fault)
-{
-    const struct scenario *s = &ask->scenario;
-    memset(run, 0, sizeof(*run));
-    run->ask = ask;
-    pile_init(&run->pile);
-    enum status status = plan_problem_open(&run->of, s, ask->window_ns, fault);
-    if (status == STATUS_OK)
-        status = sim_cases_rule(s->slo_rule, &run->rule, fault);
-    run->of.problem.limits.slo_scale = run->rule.scale;
-    run->sim = (struct sim_options){
-        .n_lanes = 1,
-        .n_requests_max = (uint32_t)s->n_requests_max,
-        .n_tokens_max = (int32_t)s->n_context,
-        .block_tokens = (int32_t)s->block_tokens,
-        .slo = s->slo,
-        .has_soft_deadlines = s->has_soft_deadlines,
-    };
-    if (status == STATUS_OK)
-        status = sim_cases_choose(s, s->policy != NULL ? s->policy : s->preset, &run->choice,
-                                  &run->sim, fault);
-    if (status != STATUS_OK)
-        return status;
-    run->judge = sim_judge_open(&(struct sim_judge_options){ .problem = &run->of.problem,
-                                                             .sim = &run->sim,
-                                                             .rule = run->rule,
-                                                             .services = run->of.scores,
-                                                             .n_threads = (int)s->n_threads });
-    return STATUS_OK;
-}
-
-static void close_run(struct plan_run *run)
-{
-    if (run->judge != NULL)
-        sim_judge_close(run->judge);
-    plan_problem_close(&run->of);
-    pile_free(&run->pile);
-}
-
-static void show(void *self, const char *planner, int64_t n_done, int64_t n)
-{
-    (void)self;
-    fprintf(stderr, "\r%s: %lld of %lld ", planner, (long long)n_done, (long long)n);
-    if (n_done >= n)
-        fprintf(stderr, "\r%60s\r", "");
-    fflush(stderr);
-}
-
-static struct place_score room_for_score(struct plan_run *run)
-{
-    size_t n = (size_t)run->of.problem.n_services;
-    return (struct place_score){ .services = pile_take(&run->pile,
-                                                       n * sizeof(struct place_service_score)) };
-}
-
-static void score_option(struct plan_run *run, struct plan_option *option)
-{
-    struct place_judge judge = sim_judge_face(run->judge);
-    const struct place_plan *plan = &option->plan;
-    judge.score(judge.self, &plan, 1, &run->of.problem.window, &option->planned);
-    if (run->of.after.n > 0)
-        judge.score(judge.self, &plan, 1, &run->of.after, &option->after);
-}
-
-/* Plans, checks and scores: option `run->n`. */
 static void plan_one(struct plan_run *run, const struct place_planner *planner)
 {
-    struct plan_option *option = &run->options[run->n++];
-    const struct place_problem *problem = &run->of.problem;
-    struct place_judge judge = sim_judge_face(run->judge);
-    bool is_seen = isatty(STDERR_FILENO) != 0 && !run->ask->scenario.is_json;
-    const struct place_desk desk = { .problem = problem,
-                                     .judge = &judge,
-                                     .pile = &run->pile,
-                                     .effort = run->ask->effort,
-                                     .seed = (uint64_t)run->ask->scenario.seed,
-                                     .second = run->takes_second ? &run->second : NULL,
-                                     .progress = is_seen ? show : NULL };
-    struct fault fault;
-    *option = (struct plan_option){ .label = planner->name,
-                                    .planned = room_for_score(run),
-                                    .after = room_for_score(run) };
-    place_plan_init(&option->plan, problem, &run->pile);
-    int64_t begin_ns = time_now_ns();
-    planner->plan(&desk, &option->plan);
-    option->plan_s = (double)(time_now_ns() - begin_ns) * 1e-9;
-    if (place_check(problem, &option->plan, place_planner_members_max(planner, problem), &fault) !=
-        STATUS_OK) {
-        fprintf(stderr, "shoal: the plan of %s is wrong: %s\n", planner->name, fault.text);
-        CHECK(false);
-    }
-    score_option(run, option);
+    const struct plan_search search = {
+        .effort = run->ask->effort,
+        .is_seen = isatty(STDERR_FILENO) != 0 && !run->ask->scenario.is_json,
+        .second = run->takes_second ? &run->second : NULL,
+    };
+    plan_desk_plan(&run->desk, planner, &search, &run->options[run->n++]);
 }
 
 /* Best first, by the window planned on; of equals the first named. */
@@ -308,18 +214,13 @@ static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 {
     int n;
     const struct place_planner *const *all = place_planner_all(&n);
-    place_plan_init(&run->second, &run->of.problem, &run->pile);
+    place_plan_init(&run->second, &run->desk.of.problem, &run->desk.pile);
     run->takes_second = true;
     plan_one(run, chosen);
     run->takes_second = false;
     if (run->second.n_groups > 0) {
         snprintf(run->second_label, sizeof(run->second_label), "%s's next best", chosen->name);
-        struct plan_option *option = &run->options[run->n++];
-        *option = (struct plan_option){ .label = run->second_label,
-                                        .plan = run->second,
-                                        .planned = room_for_score(run),
-                                        .after = room_for_score(run) };
-        score_option(run, option);
+        plan_desk_score(&run->desk, run->second_label, &run->second, &run->options[run->n++]);
     }
     for (int i = 0; i < n; i++)
         if (all[i] != chosen && !all[i]->is_judging && run->n < OPTIONS_MAX)
@@ -332,36 +233,28 @@ static void plan_alone(struct plan_run *run, const struct place_planner *chosen)
 static void plan_changed(const struct plan_run *run, const struct place_planner *planner,
                          bool is_more, struct plan_change *change)
 {
-    struct plan_run other = *run;
-    struct place_problem *p = &other.of.problem;
-    size_t n_nodes = (size_t)p->n_nodes;
+    const struct plan_search search = { .effort = run->ask->effort };
+    struct place_problem p = run->desk.of.problem;
+    size_t n_nodes = (size_t)p.n_nodes;
     struct place_node *nodes = mem_take((n_nodes + 1) * sizeof(*nodes));
     struct place_node *last = &nodes[n_nodes - 1];
-    memcpy(nodes, p->nodes, n_nodes * sizeof(*nodes));
+    memcpy(nodes, p.nodes, n_nodes * sizeof(*nodes));
     if (is_more)
-        nodes[p->n_nodes++] = (struct place_node){ last->kind, p->n_devices, 1 };
+        nodes[p.n_nodes++] = (struct place_node){ last->kind, p.n_devices, 1 };
     else if (--last->n_devices == 0)
-        p->n_nodes--;
-    p->n_devices += is_more ? 1 : -1;
-    p->nodes = nodes;
-    other.n = 0;
-    pile_init(&other.pile);
-    change->is_known = false;
-    if (p->n_devices > 0) {
-        other.judge = sim_judge_open(
-            &(struct sim_judge_options){ .problem = p,
-                                         .sim = &run->sim,
-                                         .rule = run->rule,
-                                         .services = run->of.scores,
-                                         .n_threads = (int)run->ask->scenario.n_threads });
-        other.of.after.n = 0;
-        plan_one(&other, planner);
-        change->score = other.options[0].planned;
+        p.n_nodes--;
+    p.n_devices += is_more ? 1 : -1;
+    p.nodes = nodes;
+    change->is_known = p.n_devices > 0;
+    if (change->is_known) {
+        struct plan_desk other;
+        struct plan_option option;
+        plan_desk_fork(&other, &run->desk, &p);
+        plan_desk_plan(&other, planner, &search, &option);
+        change->score = option.planned;
         change->score.services = NULL;
-        change->is_known = true;
-        sim_judge_close(other.judge);
+        plan_desk_close(&other);
     }
-    pile_free(&other.pile);
     mem_give(nodes);
 }
 
@@ -394,7 +287,8 @@ static bool tell(const struct plan_run *run, const struct plan_report *report, b
     }
     if (run->ask->out != NULL) {
         str_clear(&page);
-        if (plan_scenario(&run->of, scenario, &run->options[0].plan, &page, &fault) != STATUS_OK)
+        if (plan_scenario(&run->desk.of, scenario, &run->options[0].plan, &page, &fault) !=
+            STATUS_OK)
             is_fine = complain(&fault);
         else
             is_fine = save(run->ask->out, &page) && is_fine;
@@ -475,17 +369,18 @@ static int run_plan(const struct plan_ask *ask)
     const struct place_planner *chosen = NULL;
     struct fault fault;
     int code = 2;
-    if (open_run(run, ask, &fault) != STATUS_OK) {
+    run->ask = ask;
+    if (plan_desk_open(&run->desk, &ask->scenario, ask->window_ns, &fault) != STATUS_OK) {
         complain(&fault);
     } else if (plan_all(run, &chosen)) {
         bool compares = chosen == NULL;
-        struct plan_report report = { .of = &run->of,
+        struct plan_report report = { .of = &run->desk.of,
                                       .options = run->options,
                                       .preset = ask->scenario.policy != NULL
                                                     ? ask->scenario.policy
                                                     : ask->scenario.preset };
         char less[64], more[64];
-        const struct place_problem *p = &run->of.problem;
+        const struct place_problem *p = &run->desk.of.problem;
         const char *kind = p->kinds[p->nodes[p->n_nodes - 1].kind].name;
         snprintf(less, sizeof(less), "one %.32s less", kind);
         snprintf(more, sizeof(more), "one %.32s more", kind);
@@ -496,7 +391,7 @@ static int run_plan(const struct plan_ask *ask)
         report.n = run->n;
         code = tell(run, &report, compares) ? 0 : 1;
     }
-    close_run(run);
+    plan_desk_close(&run->desk);
     mem_give(run);
     return code;
 }

@@ -3,6 +3,7 @@
 
 #include "place/ground.h"
 #include "place/planners.h"
+#include <float.h>
 
 struct search {
     const struct place_desk *desk;
@@ -21,10 +22,24 @@ static int32_t copies_of(const struct place_plan *plan)
     return n;
 }
 
+static bool is_unplaced(const struct place_walk *walk, int32_t service)
+{
+    return walk->problem->services[service].base_degree > 0 &&
+           place_plan_copies(&walk->plan, service) == 0;
+}
+
+/* A service that nobody asked for in the window gets its first copy after those of the others, and
+ * before their second ones. */
 static void order_both(const struct search *search, const struct place_walk *walk)
 {
+    const struct place_service *services = walk->problem->services;
+    bool is_asked_unplaced = false;
     for (int32_t s = 0; s < walk->problem->n_services; s++)
-        search->keys[s] = search->rule->need(walk, s);
+        is_asked_unplaced |= services[s].n_requests > 0 && is_unplaced(walk, s);
+    for (int32_t s = 0; s < walk->problem->n_services; s++)
+        search->keys[s] = services[s].n_requests == 0 && is_unplaced(walk, s)
+                              ? (is_asked_unplaced ? -1 : DBL_MAX)
+                              : search->rule->need(walk, s);
     place_planners_sort(search->keys, walk->problem->n_services, search->services);
     for (int32_t g = 0; g < walk->plan.n_groups; g++)
         search->keys[g] = -search->rule->load(walk, &walk->plan.groups[g]);

@@ -1,0 +1,120 @@
+/* Planners at their desk. */
+#include "cmd/plan_desk.h"
+
+#include "base/time.h"
+#include "place/check.h"
+#include <stdio.h>
+#include <string.h>
+
+static void open_judge(struct plan_desk *desk)
+{
+    desk->judge =
+        sim_judge_open(&(struct sim_judge_options){ .problem = &desk->of.problem,
+                                                    .sim = &desk->sim,
+                                                    .rule = desk->rule,
+                                                    .services = desk->of.scores,
+                                                    .n_threads = (int)desk->scenario->n_threads });
+}
+
+enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenario,
+                           int64_t window_ns, struct fault *fault)
+{
+    const struct scenario *s = scenario;
+    memset(desk, 0, sizeof(*desk));
+    desk->scenario = s;
+    pile_init(&desk->pile);
+    enum status status = plan_problem_open(&desk->of, s, window_ns, fault);
+    if (status == STATUS_OK)
+        status = sim_cases_rule(s->slo_rule, &desk->rule, fault);
+    desk->of.problem.limits.slo_scale = desk->rule.scale;
+    desk->sim = (struct sim_options){
+        .n_lanes = 1,
+        .n_requests_max = (uint32_t)s->n_requests_max,
+        .n_tokens_max = (int32_t)s->n_context,
+        .block_tokens = (int32_t)s->block_tokens,
+        .slo = s->slo,
+        .has_soft_deadlines = s->has_soft_deadlines,
+    };
+    if (status == STATUS_OK)
+        status = sim_cases_choose(s, s->policy != NULL ? s->policy : s->preset, &desk->choice,
+                                  &desk->sim, fault);
+    if (status == STATUS_OK)
+        open_judge(desk);
+    return status;
+}
+
+void plan_desk_fork(struct plan_desk *desk, const struct plan_desk *from,
+                    const struct place_problem *problem)
+{
+    *desk = *from;
+    desk->is_fork = true;
+    desk->of.problem = *problem;
+    desk->of.after.n = 0;
+    pile_init(&desk->pile);
+    open_judge(desk);
+}
+
+void plan_desk_close(struct plan_desk *desk)
+{
+    if (desk->judge != NULL)
+        sim_judge_close(desk->judge);
+    if (!desk->is_fork)
+        plan_problem_close(&desk->of);
+    pile_free(&desk->pile);
+}
+
+static void show(void *self, const char *planner, int64_t n_done, int64_t n)
+{
+    (void)self;
+    fprintf(stderr, "\r%s: %lld of %lld ", planner, (long long)n_done, (long long)n);
+    if (n_done >= n)
+        fprintf(stderr, "\r%60s\r", "");
+    fflush(stderr);
+}
+
+static struct place_score room_for_score(struct plan_desk *desk)
+{
+    size_t n = (size_t)desk->of.problem.n_services;
+    return (struct place_score){ .services = pile_take(&desk->pile,
+                                                       n * sizeof(struct place_service_score)) };
+}
+
+void plan_desk_score(struct plan_desk *desk, const char *label, const struct place_plan *plan,
+                     struct plan_option *option)
+{
+    struct place_judge judge = sim_judge_face(desk->judge);
+    *option = (struct plan_option){ .label = label,
+                                    .plan = *plan,
+                                    .planned = room_for_score(desk),
+                                    .after = room_for_score(desk) };
+    judge.score(judge.self, &plan, 1, &desk->of.problem.window, &option->planned);
+    if (desk->of.after.n > 0)
+        judge.score(judge.self, &plan, 1, &desk->of.after, &option->after);
+}
+
+void plan_desk_plan(struct plan_desk *desk, const struct place_planner *planner,
+                    const struct plan_search *search, struct plan_option *option)
+{
+    const struct place_problem *problem = &desk->of.problem;
+    struct place_judge judge = sim_judge_face(desk->judge);
+    const struct place_desk place = { .problem = problem,
+                                      .judge = &judge,
+                                      .pile = &desk->pile,
+                                      .effort = search->effort,
+                                      .seed = (uint64_t)desk->scenario->seed,
+                                      .second = search->second,
+                                      .progress = search->is_seen ? show : NULL };
+    struct place_plan plan;
+    struct fault fault;
+    place_plan_init(&plan, problem, &desk->pile);
+    int64_t begin_ns = time_now_ns();
+    planner->plan(&place, &plan);
+    double plan_s = (double)(time_now_ns() - begin_ns) * 1e-9;
+    if (place_check(problem, &plan, place_planner_members_max(planner, problem), &fault) !=
+        STATUS_OK) {
+        fprintf(stderr, "shoal: the plan of %s is wrong: %s\n", planner->name, fault.text);
+        CHECK(false);
+    }
+    plan_desk_score(desk, planner->name, &plan, option);
+    option->plan_s = plan_s;
+}

@@ -1,0 +1,38 @@
+/* Where plans are made and weighed: a scenario with `nodes:` as a problem, and the simulator under
+ * the scenario's policies as the judge. `shoal plan` and `shoal repro` plan here. */
+#pragma once
+#include "cmd/plan_report.h"
+#include "cmd/sim_cases.h"
+#include "place/planner.h"
+#include "sim/judge.h"
+
+struct plan_desk {
+    const struct scenario *scenario;
+    struct plan_problem of;
+    struct score_rule rule;
+    struct sim_choice choice;
+    struct sim_options sim;
+    struct sim_judge *judge;
+    struct pile pile; /* what plans live in */
+    bool is_fork;
+};
+/* The scenario is lent until it is closed. window_ns: see plan_problem_open. To be closed also
+ * after a fault. */
+enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenario,
+                           int64_t window_ns, struct fault *fault) MUST_USE;
+void plan_desk_close(struct plan_desk *desk);
+/* Another cluster for the same services: what it lends stays the first one's. To be closed. */
+void plan_desk_fork(struct plan_desk *desk, const struct plan_desk *from,
+                    const struct place_problem *problem);
+
+struct plan_search {
+    double effort;             /* 1: as long as usual */
+    bool is_seen;              /* progress goes to the error output */
+    struct place_plan *second; /* see struct place_desk */
+};
+/* Plans, checks and scores on both windows. A plan that breaks a promise of plan.h is a bug. */
+void plan_desk_plan(struct plan_desk *desk, const struct place_planner *planner,
+                    const struct plan_search *search, struct plan_option *option);
+/* Scores a plan that is there already. */
+void plan_desk_score(struct plan_desk *desk, const char *label, const struct place_plan *plan,
+                     struct plan_option *option);

@@ -133,13 +133,13 @@ static void add_engines(struct str *out, const struct plan_problem *of,
 enum status plan_scenario(const struct plan_problem *of, const struct scenario *scenario,
                           const struct place_plan *plan, struct str *out, struct fault *fault)
 {
-    static const char *const kept[] = {
-        "seed",         "requests",     "duration",    "rate-scale",
-        "context",      "max-requests", "max-batch",   "max-batch-tokens",
-        "chunk-tokens", "block-tokens", "memory-part", "preset",
-        "policy",       "router",       "predictor",   "ttft",
-        "tpot",         "e2e",          "slo",         "target"
-    };
+    static const char *const kept[] = { "seed",         "requests",     "duration",
+                                        "until",        "rate-scale",   "context",
+                                        "max-requests", "max-batch",    "max-batch-tokens",
+                                        "chunk-tokens", "block-tokens", "memory-part",
+                                        "preset",       "policy",       "router",
+                                        "predictor",    "ttft",         "tpot",
+                                        "e2e",          "slo",          "target" };
     if (plan->n_refused > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%.80s is not placed: a scenario places every service",

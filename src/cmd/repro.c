@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cmd/plan_desk.h"
 #include "cmd/verbs.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 
 enum { TEXT_MAX = 200, SWAPS_MAX = 8 };
+/* Planners see the first half of so many requests, of a seed that no run has. */
+enum { HISTORY = 4000, HISTORY_SEED = 1000 };
 
 struct row {
     const char *what, *paper;
@@ -39,8 +42,9 @@ struct repro {
     int n_files;
 };
 
-static const struct repro_claim *const papers[] = { repro_seallm, repro_muxserve, repro_aladdin,
-                                                    repro_scls, repro_uellm };
+static const struct repro_claim *const papers[] = { repro_seallm,   repro_seallm_placed,
+                                                    repro_muxserve, repro_aladdin,
+                                                    repro_scls,     repro_uellm };
 
 /* ---- Running. ---- */
 
@@ -113,6 +117,46 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
     for (int i = 0; i < repro->n_seeds && status == STATUS_OK; i++)
         status = through_file(repro, run, i, fault);
     run->scenario.router = NULL;
+    return status;
+}
+
+enum status repro_place(struct repro *repro, const char *planner, const char *policy,
+                        const char *yaml, struct repro_placed *placed, struct str *out,
+                        struct fault *fault)
+{
+    const struct place_planner *chosen = place_planner_find(swapped(repro, planner));
+    const struct plan_search search = { .effort = 1 };
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    struct plan_desk *desk = mem_take(sizeof(*desk));
+    struct plan_option option;
+    CHECK(chosen != NULL);
+    scenario_init(scenario);
+    enum status status = scenario_parse(scenario, planner, yaml, strlen(yaml), fault);
+    int64_t duration_ns = scenario->duration_ns;
+    const char *preset = scenario->preset;
+    scenario->preset = swapped(repro, policy);
+    scenario->seed = HISTORY_SEED;
+    scenario->duration_ns = 0;
+    scenario->n_requests = repro->is_quick ? HISTORY / 4 : HISTORY;
+    if (status == STATUS_OK)
+        status = plan_desk_open(desk, scenario, 0, fault);
+    if (status == STATUS_OK) {
+        plan_desk_plan(desk, chosen, &search, &option);
+        *placed = (struct repro_placed){ .plan_s = option.plan_s,
+                                         .n_placed = option.planned.n_placed,
+                                         .n_services = desk->of.problem.n_services,
+                                         .n_devices = option.planned.n_devices,
+                                         .normalized = option.planned.normalized,
+                                         .attainment = option.planned.attainment };
+        scenario->preset = preset;
+        scenario->seed = scenario->n_requests = 0;
+        scenario->duration_ns = duration_ns;
+        status = plan_scenario(&desk->of, scenario, &option.plan, out, fault);
+    }
+    plan_desk_close(desk);
+    scenario_close(scenario);
+    mem_give(desk);
+    mem_give(scenario);
     return status;
 }
 

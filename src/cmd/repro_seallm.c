@@ -2,7 +2,7 @@
  *
  * Sixteen services as in section 6.1 on 32 A800: models are those of the mix with seed 2 (two 70B,
  * three 13B, two 7B, nine OPT-6.7B), so that every run has the same placement. */
-#include "cmd/repro.h"
+#include "cmd/repro_sweep.h"
 
 #include "base/str.h"
 #include "base/time.h"
@@ -36,69 +36,34 @@ static const char dedicated[] = ALONE(CHAT("1-opt-6.7b")) ALONE(CHAT("2-llama-2-
                 ALONE(SUM("4-opt-6.7b")) ALONE(SUM("5-opt-6.7b")) ALONE(SUM("6-llama-2-7b"))
                     ALONE(SUM("7-opt-6.7b")) ALONE(SUM("8-opt-6.7b"));
 
-static const struct system {
-    const char *key, *policy, *more; /* more: lines of the scenario */
-    const char *engines;
-} vllm = { "vllm", "fcfs", "", dedicated }, alpa = { "alpaserve", "temporal", "", shared },
-  mux = { "muxserve", "adbs", "", shared },
-  mux_one = { "muxserve-one-lane", "adbs", "lanes: 1\n", shared },
-  mux_fixed = { "muxserve-fixed", "adbs", "thresholds: [has_fixed_parts=1]\n", shared },
-  sea = { "seallm", "db-turn", "", shared },
-  literal = { "seallm-literal", "db-literal", "", shared },
-  fcfs = { "seallm-f", "fcfs", "", shared }, mlfq = { "seallm-m", "mlfq", "", shared },
-  ours = { "default", "default", "", shared };
+static const struct repro_system vllm = { "vllm", "fcfs", "", dedicated, NULL },
+                                 alpa = { "alpaserve", "temporal", "", shared, NULL },
+                                 mux = { "muxserve", "adbs", "", shared, NULL },
+                                 mux_one = { "muxserve-one-lane", "adbs", "lanes: 1\n", shared,
+                                             NULL },
+                                 mux_fixed = { "muxserve-fixed", "adbs",
+                                               "thresholds: [has_fixed_parts=1]\n", shared, NULL },
+                                 sea = { "seallm", "db-turn", "", shared, NULL },
+                                 literal = { "seallm-literal", "db-literal", "", shared, NULL },
+                                 fcfs = { "seallm-f", "fcfs", "", shared, NULL },
+                                 mlfq = { "seallm-m", "mlfq", "", shared, NULL },
+                                 ours = { "default", "default", "", shared, NULL };
 
-enum { POINTS_MAX = 8, KEY_MAX = 64 };
-struct sweep {        /* points of one axis */
-    const char *word; /* of keys: "rate" */
-    double at[POINTS_MAX];
-    int n;
-    double rate;       /* 0: the axis is the rate */
-    const char *field; /* of the workload: ",run=%g"; NULL: none */
-    int duration_s;
-};
-
-static void key_of(const struct sweep *sweep, const struct system *system, int i, char key[KEY_MAX])
+/* Along the rate, or along another field of the workload at a rate. */
+static void setting(const struct repro_sweep *sweep, double at, struct str *yaml)
 {
-    snprintf(key, KEY_MAX, "%s-%s%g", system->key, sweep->word, sweep->at[i]);
-}
-
-static enum status simulate(struct repro *repro, const struct sweep *sweep,
-                            const struct system *system, struct fault *fault)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < sweep->n && status == STATUS_OK; i++) {
-        char key[KEY_MAX];
-        struct str yaml;
-        key_of(sweep, system, i, key);
-        str_init(&yaml);
-        str_printf(&yaml, "workload: \"sea16:seed=2,rate=%g",
-                   sweep->rate > 0 ? sweep->rate : sweep->at[i]);
-        if (sweep->field != NULL)
-            str_printf(&yaml, ",%s=%g", sweep->field, sweep->at[i]);
-        str_printf(&yaml, "\"\ndevice: a800\npredictor: mean\nduration: %ds\n%sengines:\n%s",
-                   sweep->duration_s, system->more, system->engines);
-        status = repro_simulate(repro, key, system->policy, yaml.at, fault);
-        str_free(&yaml);
-    }
-    return status;
-}
-
-static enum status simulate_all(struct repro *repro, const struct sweep *sweep,
-                                const struct system *const *systems, int n, struct fault *fault)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < n && status == STATUS_OK; i++)
-        status = simulate(repro, sweep, systems[i], fault);
-    return status;
+    str_printf(yaml, "workload: \"sea16:seed=2,rate=%g", sweep->field != NULL ? sweep->rate : at);
+    if (sweep->field != NULL)
+        str_printf(yaml, ",%s=%g", sweep->field, at);
+    str_add_text(yaml, "\"\ndevice: a800\npredictor: mean\n");
 }
 
 /* The paper's rates; in short, two of them. */
-static struct sweep rates_of(const struct repro *repro)
+static struct repro_sweep rates_of(const struct repro *repro)
 {
     if (repro_is_quick(repro))
-        return (struct sweep){ "rate", { 5, 20 }, 2, 0, NULL, 60 };
-    return (struct sweep){ "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 0, NULL, 120 };
+        return (struct repro_sweep){ "rate", { 5, 20 }, 2, 60, setting, 0, NULL };
+    return (struct repro_sweep){ "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 120, setting, 0, NULL };
 }
 
 /* ---- Figures and comparisons. ---- */
@@ -110,80 +75,6 @@ static double ttft(const struct score *score)
 static double tpot(const struct score *score)
 {
     return score->tpot_s.mean;
-}
-
-static double mean_at(const struct repro *repro, const struct sweep *sweep,
-                      const struct system *system, int i, repro_figure *figure)
-{
-    char key[KEY_MAX];
-    key_of(sweep, system, i, key);
-    return repro_mean(repro, key, figure);
-}
-
-struct ratios { /* how much better a system is than another; 1 = the same */
-    double most, least;
-    double most_at, least_at; /* places on the axis */
-    int n_better, n;
-};
-
-static struct ratios compare(const struct repro *repro, const struct sweep *sweep,
-                             const struct system *better, const struct system *worse,
-                             repro_figure *figure, bool more_is_better)
-{
-    struct ratios r = { 0 };
-    r.n = sweep->n;
-    for (int i = 0; i < sweep->n; i++) {
-        double a = mean_at(repro, sweep, better, i, figure);
-        double b = mean_at(repro, sweep, worse, i, figure);
-        double low = more_is_better ? b : a, high = more_is_better ? a : b;
-        double ratio = low > 0 ? high / low : high > 0 ? 1e9 : 1;
-        r.n_better += ratio >= 1;
-        if (i == 0 || ratio > r.most) {
-            r.most = ratio;
-            r.most_at = sweep->at[i];
-        }
-        if (i == 0 || ratio < r.least) {
-            r.least = ratio;
-            r.least_at = sweep->at[i];
-        }
-    }
-    return r;
-}
-
-/* One line: is `better` better everywhere? */
-struct duel {
-    const struct system *better, *worse;
-    repro_figure *figure;
-    bool more_is_better;
-};
-static void judge(struct repro *repro, const struct sweep *sweep, struct duel duel,
-                  const char *what, const char *paper)
-{
-    struct ratios r =
-        compare(repro, sweep, duel.better, duel.worse, duel.figure, duel.more_is_better);
-    repro_judge(repro, r.n_better == r.n, what, paper,
-                "%.2fx to %.2fx (at %s %g, %g); better at %d of %d", r.least, r.most, sweep->word,
-                r.least_at, r.most_at, r.n_better, r.n);
-}
-
-/* A line of figures along the axis. */
-struct shown {
-    repro_figure *figure;
-    double scale;
-    const char *name;
-};
-static void show(struct repro *repro, const struct sweep *sweep, const struct system *const *all,
-                 size_t n_all, struct shown shown)
-{
-    for (size_t s = 0; s < n_all; s++) {
-        char text[160];
-        int n = 0;
-        for (int i = 0; i < sweep->n; i++)
-            n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%g: %.3g", i > 0 ? ", " : "",
-                          sweep->at[i],
-                          shown.scale * mean_at(repro, sweep, all[s], i, shown.figure));
-        repro_note(repro, all[s]->key, shown.name, "%s", text);
-    }
 }
 
 static void differs_in_setting(struct repro *repro)
@@ -288,15 +179,16 @@ static enum status fig2(struct repro *repro, struct fault *fault)
 
 static enum status fig6(struct repro *repro, struct fault *fault)
 {
-    const struct sweep sweep = rates_of(repro);
-    const struct system *const all[] = { &vllm,    &alpa, &mux,     &mux_fixed,
-                                         &mux_one, &sea,  &literal, &ours };
-    enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
+    const struct repro_sweep sweep = rates_of(repro);
+    const struct repro_system *const all[] = { &vllm,    &alpa, &mux,     &mux_fixed,
+                                               &mux_one, &sea,  &literal, &ours };
+    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ repro_nl, 1, "normalized latency" });
-    show(repro, &sweep, all, COUNT_OF(all),
-         (struct shown){ repro_attained, 100, "% within 5 times solo" });
+    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
+    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ repro_attained, 100, "% within 5 times solo" });
     static const char *const nl[] = { "up to 10.38x lower", "up to 9.52x lower",
                                       "up to 13.60x lower" };
     static const char *const tail[] = { "up to 12.13x lower", "up to 5.80x lower",
@@ -310,21 +202,23 @@ static enum status fig6(struct repro *repro, struct fault *fault)
           "attainment, SeaLLM : MuxServe" },
     };
     for (int i = 0; i < 3; i++) {
-        judge(repro, &sweep, (struct duel){ &sea, all[i], repro_nl, false }, words[0][i], nl[i]);
-        judge(repro, &sweep, (struct duel){ &sea, all[i], repro_p99, false }, words[1][i], tail[i]);
-        judge(repro, &sweep, (struct duel){ &sea, all[i], repro_attained, true }, words[2][i],
-              slo[i]);
+        repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, all[i], repro_nl, false },
+                          words[0][i], nl[i]);
+        repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, all[i], repro_p99, false },
+                          words[1][i], tail[i]);
+        repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, all[i], repro_attained, true },
+                          words[2][i], slo[i]);
     }
-    judge(repro, &sweep, (struct duel){ &sea, &mux_fixed, repro_nl, false },
-          "NL, SeaLLM : MuxServe, fixed halves", "up to 13.60x lower");
-    judge(repro, &sweep, (struct duel){ &sea, &mux_one, repro_nl, false },
-          "NL, SeaLLM : MuxServe, no lanes", "up to 13.60x lower");
-    judge(repro, &sweep, (struct duel){ &ours, &sea, repro_nl, false }, "NL, our default : SeaLLM",
-          "-");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &mux_fixed, repro_nl, false },
+                      "NL, SeaLLM : MuxServe, fixed halves", "up to 13.60x lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &mux_one, repro_nl, false },
+                      "NL, SeaLLM : MuxServe, no lanes", "up to 13.60x lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &ours, &sea, repro_nl, false },
+                      "NL, our default : SeaLLM", "-");
     double top_nl = 0, low_slo = 1, last = 0;
     for (int i = 0; i < sweep.n; i++) {
-        double n = mean_at(repro, &sweep, &sea, i, repro_nl);
-        double a = mean_at(repro, &sweep, &sea, i, repro_attained);
+        double n = repro_sweep_mean(repro, &sweep, &sea, i, repro_nl);
+        double a = repro_sweep_mean(repro, &sweep, &sea, i, repro_attained);
         top_nl = n > top_nl ? n : top_nl;
         low_slo = a < low_slo ? a : low_slo;
         last = n < 3 && a > 0.9 ? sweep.at[i] : last;
@@ -346,21 +240,25 @@ static enum status fig6(struct repro *repro, struct fault *fault)
 
 static enum status fig7(struct repro *repro, struct fault *fault)
 {
-    const struct sweep sweep = rates_of(repro);
-    const struct system *const all[] = { &vllm, &alpa, &mux, &sea, &ours };
-    enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
+    const struct repro_sweep sweep = rates_of(repro);
+    const struct repro_system *const all[] = { &vllm, &alpa, &mux, &sea, &ours };
+    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ ttft, 1000, "mean TTFT, ms" });
-    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ tpot, 1000, "mean TPOT, ms" });
-    judge(repro, &sweep, (struct duel){ &sea, &vllm, ttft, false }, "TTFT, SeaLLM : vLLM", "lower");
-    judge(repro, &sweep, (struct duel){ &sea, &alpa, ttft, false }, "TTFT, SeaLLM : AlpaServe",
-          "lower");
-    judge(repro, &sweep, (struct duel){ &sea, &mux, ttft, false }, "TTFT, SeaLLM : MuxServe",
-          "up to 51.98x lower");
-    judge(repro, &sweep, (struct duel){ &sea, &alpa, tpot, false }, "TPOT, SeaLLM : AlpaServe",
-          "lower");
-    struct ratios v = compare(repro, &sweep, &sea, &vllm, tpot, false);
+    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ ttft, 1000, "mean TTFT, ms" });
+    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ tpot, 1000, "mean TPOT, ms" });
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &vllm, ttft, false },
+                      "TTFT, SeaLLM : vLLM", "lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &alpa, ttft, false },
+                      "TTFT, SeaLLM : AlpaServe", "lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &mux, ttft, false },
+                      "TTFT, SeaLLM : MuxServe", "up to 51.98x lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &alpa, tpot, false },
+                      "TPOT, SeaLLM : AlpaServe", "lower");
+    struct repro_ratios v =
+        repro_sweep_compare(repro, &sweep, (struct repro_duel){ &sea, &vllm, tpot, false });
     repro_judge(repro, v.least > 0.8, "TPOT of vLLM over SeaLLM's", "similar", "%.2fx to %.2fx",
                 v.least, v.most);
     differs_in_setting(repro);
@@ -372,15 +270,16 @@ static enum status fig7(struct repro *repro, struct fault *fault)
 
 static enum status table2(struct repro *repro, struct fault *fault)
 {
-    const struct sweep sweep = { "rate", { 20 }, 1, 0, NULL, repro_is_quick(repro) ? 60 : 600 };
-    const struct system *const all[] = { &sea, &alpa, &vllm, &mux, &mux_one };
+    const struct repro_sweep sweep = { "rate",  { 20 }, 1,   repro_is_quick(repro) ? 60 : 600,
+                                       setting, 0,      NULL };
+    const struct repro_system *const all[] = { &sea, &alpa, &vllm, &mux, &mux_one };
     static const char *const papers[] = { "1.65", "11.20", "13.03", "19.55", "-" };
     double x[COUNT_OF(all)];
-    enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
+    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        x[i] = mean_at(repro, &sweep, all[i], 0, repro_nl);
+        x[i] = repro_sweep_mean(repro, &sweep, all[i], 0, repro_nl);
         repro_note(repro, all[i]->key, papers[i], "%.2f", x[i]);
     }
     repro_judge(repro, x[0] < x[1], "NL of SeaLLM is below AlpaServe's", "1.65 < 11.20",
@@ -399,24 +298,25 @@ static enum status table2(struct repro *repro, struct fault *fault)
 
 static enum status fig8(struct repro *repro, struct fault *fault)
 {
-    const struct sweep sweep = rates_of(repro);
-    const struct system *const all[] = { &sea, &literal, &fcfs, &mlfq };
-    enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
+    const struct repro_sweep sweep = rates_of(repro);
+    const struct repro_system *const all[] = { &sea, &literal, &fcfs, &mlfq };
+    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, &sweep, all, COUNT_OF(all), (struct shown){ repro_nl, 1, "normalized latency" });
-    show(repro, &sweep, all, COUNT_OF(all),
-         (struct shown){ repro_attained, 100, "% within 5 times solo" });
-    judge(repro, &sweep, (struct duel){ &sea, &fcfs, repro_nl, false }, "NL, SeaLLM : -F",
-          "up to 4.17x lower");
-    judge(repro, &sweep, (struct duel){ &sea, &mlfq, repro_nl, false }, "NL, SeaLLM : -M",
-          "up to 4.17x lower");
-    judge(repro, &sweep, (struct duel){ &sea, &fcfs, repro_attained, true },
-          "attainment, SeaLLM : -F", "up to 1.37x higher");
-    judge(repro, &sweep, (struct duel){ &sea, &mlfq, repro_attained, true },
-          "attainment, SeaLLM : -M", "up to 1.37x higher");
-    judge(repro, &sweep, (struct duel){ &sea, &literal, repro_nl, false },
-          "NL, db-turn : the listing to the letter", "-");
+    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
+    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ repro_attained, 100, "% within 5 times solo" });
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &fcfs, repro_nl, false },
+                      "NL, SeaLLM : -F", "up to 4.17x lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &mlfq, repro_nl, false },
+                      "NL, SeaLLM : -M", "up to 4.17x lower");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &fcfs, repro_attained, true },
+                      "attainment, SeaLLM : -F", "up to 1.37x higher");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &mlfq, repro_attained, true },
+                      "attainment, SeaLLM : -M", "up to 1.37x higher");
+    repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &literal, repro_nl, false },
+                      "NL, db-turn : the listing to the letter", "-");
     differs_in_setting(repro);
     repro_differs(repro,
                   "-M is skip-join MLFQ over both models of an engine; SeaLLM's lead over it in "
@@ -424,12 +324,13 @@ static enum status fig8(struct repro *repro, struct fault *fault)
     return STATUS_OK;
 }
 
-static double attained_at(const struct repro *repro, const struct system *system, double scale)
+static double attained_at(const struct repro *repro, const struct repro_system *system,
+                          double scale)
 {
-    char key[KEY_MAX];
+    char key[REPRO_KEY_MAX];
     double sum = 0;
-    const struct sweep sweep = { "rate", { 20 }, 1, 0, NULL, 0 };
-    key_of(&sweep, system, 0, key);
+    const struct repro_sweep sweep = { "rate", { 20 }, 1, 0, setting, 0, NULL };
+    repro_sweep_key(&sweep, system, 0, key);
     for (int i = 0; i < repro_n_seeds(repro); i++) {
         const struct sim_case *c = repro_case(repro, key, i);
         const struct score_rule rule = { .kind = SCORE_SEALLM_MEAN, .scale = scale };
@@ -442,9 +343,10 @@ static double attained_at(const struct repro *repro, const struct system *system
 static enum status fig10(struct repro *repro, struct fault *fault)
 {
     static const double scales[] = { 1, 2, 3, 5, 7, 10, 15, 20 };
-    const struct sweep sweep = { "rate", { 20 }, 1, 0, NULL, repro_is_quick(repro) ? 60 : 600 };
-    const struct system *const all[] = { &sea, &vllm, &alpa, &mux, &mux_one, &ours };
-    enum status status = simulate_all(repro, &sweep, all, COUNT_OF(all), fault);
+    const struct repro_sweep sweep = { "rate",  { 20 }, 1,   repro_is_quick(repro) ? 60 : 600,
+                                       setting, 0,      NULL };
+    const struct repro_system *const all[] = { &sea, &vllm, &alpa, &mux, &mux_one, &ours };
+    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
     int n_best[COUNT_OF(all)] = { 0 };
@@ -471,35 +373,37 @@ static enum status fig10(struct repro *repro, struct fault *fault)
 }
 
 /* Is SeaLLM the best at every point of a sweep? */
-static enum status best_along(struct repro *repro, const struct sweep *sweep, struct fault *fault)
+static enum status best_along(struct repro *repro, const struct repro_sweep *sweep,
+                              struct fault *fault)
 {
-    const struct system *const all[] = { &sea, &vllm, &alpa, &mux, &mux_one, &ours };
-    enum status status = simulate_all(repro, sweep, all, COUNT_OF(all), fault);
+    const struct repro_system *const all[] = { &sea, &vllm, &alpa, &mux, &mux_one, &ours };
+    enum status status = repro_sweep_run(repro, sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    show(repro, sweep, all, COUNT_OF(all), (struct shown){ repro_nl, 1, "normalized latency" });
+    repro_sweep_show(repro, sweep, all, COUNT_OF(all),
+                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
     static const char *const words[] = { "", "NL, SeaLLM : vLLM", "NL, SeaLLM : AlpaServe",
                                          "NL, SeaLLM : MuxServe",
                                          "NL, SeaLLM : MuxServe, no lanes" };
     for (size_t i = 1; i <= 4; i++)
-        judge(repro, sweep, (struct duel){ &sea, all[i], repro_nl, false }, words[i],
-              "lower everywhere");
+        repro_sweep_judge(repro, sweep, (struct repro_duel){ &sea, all[i], repro_nl, false },
+                          words[i], "lower everywhere");
     return STATUS_OK;
 }
 
 static enum status fig12(struct repro *repro, struct fault *fault)
 {
-    struct sweep sweep = { "run", { 1, 4, 16, 64 }, 4, 10, "run", 300 };
+    struct repro_sweep sweep = { "run", { 1, 4, 16, 64 }, 4, 300, setting, 10, "run" };
     if (repro_is_quick(repro))
-        sweep = (struct sweep){ "run", { 1, 16 }, 2, 10, "run", 60 };
+        sweep = (struct repro_sweep){ "run", { 1, 16 }, 2, 60, setting, 10, "run" };
     enum status status = best_along(repro, &sweep, fault);
     if (status != STATUS_OK)
         return status;
     double grown[2];
-    const struct system *const two[] = { &sea, &vllm };
+    const struct repro_system *const two[] = { &sea, &vllm };
     for (int i = 0; i < 2; i++)
-        grown[i] = mean_at(repro, &sweep, two[i], sweep.n - 1, repro_nl) /
-                   mean_at(repro, &sweep, two[i], 0, repro_nl);
+        grown[i] = repro_sweep_mean(repro, &sweep, two[i], sweep.n - 1, repro_nl) /
+                   repro_sweep_mean(repro, &sweep, two[i], 0, repro_nl);
     repro_judge(repro, grown[0] < 1.5, "SeaLLM is nearly flat", "does not fluctuate much",
                 "%.2fx from least to most skew (vLLM %.2fx)", grown[0], grown[1]);
     differs_in_setting(repro);
@@ -508,9 +412,8 @@ static enum status fig12(struct repro *repro, struct fault *fault)
 
 static enum status fig13(struct repro *repro, struct fault *fault)
 {
-    struct sweep sweep = {
-        "noise", { 0, 1, 2, 4, 8, 16 }, 6, 2, "total-max=4096,length-noise", 300
-    };
+    struct repro_sweep sweep = { "noise", { 0, 1, 2, 4, 8, 16 },        6, 300, setting,
+                                 2,       "total-max=4096,length-noise" };
     if (repro_is_quick(repro)) {
         sweep.at[1] = 4;
         sweep.n = 2;
@@ -520,10 +423,10 @@ static enum status fig13(struct repro *repro, struct fault *fault)
     if (status != STATUS_OK)
         return status;
     double first[2], last[2];
-    const struct system *const two[] = { &sea, &vllm };
+    const struct repro_system *const two[] = { &sea, &vllm };
     for (int i = 0; i < 2; i++) {
-        first[i] = mean_at(repro, &sweep, two[i], 0, repro_nl);
-        last[i] = mean_at(repro, &sweep, two[i], sweep.n - 1, repro_nl);
+        first[i] = repro_sweep_mean(repro, &sweep, two[i], 0, repro_nl);
+        last[i] = repro_sweep_mean(repro, &sweep, two[i], sweep.n - 1, repro_nl);
     }
     repro_judge(repro, last[0] > first[0] && last[1] > first[1], "all get worse with noise", "yes",
                 "SeaLLM %.2f to %.2f, vLLM %.2f to %.2f", first[0], last[0], first[1], last[1]);

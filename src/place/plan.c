@@ -129,8 +129,18 @@ static void refuse(struct place_plan *plan, const struct place_problem *problem,
         return;
     }
     for (int32_t i = 0; i < plan->n_groups; i++) {
-        int64_t room = place_group_kv_bytes(problem, &plan->groups[i]);
+        const struct place_group *group = &plan->groups[i];
+        int64_t room = place_group_kv_bytes(problem, group);
         most = i == 0 ? room : max_i64(most, room);
+        if (place_group_takes(problem, group, service, PLACE_MEMBERS_MAX)) {
+            snprintf(
+                refusal->why, sizeof(refusal->why),
+                "needs %.1f GiB and KV: %d device%s of node %d have room, but with %d services "
+                "already as many as this planner puts together",
+                gib(need), group->n_devices, group->n_devices == 1 ? "" : "s", group->node,
+                group->n_members);
+            return;
+        }
     }
     snprintf(refusal->why, sizeof(refusal->why),
              "needs %.1f GiB and KV on %d device%s: no group has room, the emptiest has %.1f GiB "

@@ -3,7 +3,9 @@
 
 #include "place/ground.h"
 #include "place/planners.h"
-#include <float.h>
+
+/* Above every need, which is in requests. */
+static const double first_copy = 1e12;
 
 struct search {
     const struct place_desk *desk;
@@ -28,18 +30,12 @@ static bool is_unplaced(const struct place_walk *walk, int32_t service)
            place_plan_copies(&walk->plan, service) == 0;
 }
 
-/* A service that nobody asked for in the window gets its first copy after those of the others, and
- * before their second ones. */
+/* First copies go before second ones, or a busy service's tenth copy leaves no room for one that is
+ * asked little; of those without a copy, whoever is asked goes before whoever is not. */
 static void order_both(const struct search *search, const struct place_walk *walk)
 {
-    const struct place_service *services = walk->problem->services;
-    bool is_asked_unplaced = false;
     for (int32_t s = 0; s < walk->problem->n_services; s++)
-        is_asked_unplaced |= services[s].n_requests > 0 && is_unplaced(walk, s);
-    for (int32_t s = 0; s < walk->problem->n_services; s++)
-        search->keys[s] = services[s].n_requests == 0 && is_unplaced(walk, s)
-                              ? (is_asked_unplaced ? -1 : DBL_MAX)
-                              : search->rule->need(walk, s);
+        search->keys[s] = search->rule->need(walk, s) + (is_unplaced(walk, s) ? first_copy : 0);
     place_planners_sort(search->keys, walk->problem->n_services, search->services);
     for (int32_t g = 0; g < walk->plan.n_groups; g++)
         search->keys[g] = -search->rule->load(walk, &walk->plan.groups[g]);

@@ -33,7 +33,8 @@ def plan_says_where_everything_lies(shoal, models):
     assert len(page["plans"]) > 1, "rivals"
     assert set(page["changes"]) == {"one a800 less", "one a800 more"}
     text = run(shoal, "plan", "4x8xa800", *MIX, "--planner", "even")
-    for words in ("node 3", "runner-up", "expected:", "afterwards:", "one a800 less", "it lost by"):
+    wins = page["plans"][1]["planned_on"]["normalized_latency"] < best["planned_on"]["normalized_latency"]
+    for words in ("node 3", "expected:", "afterwards:", "one a800 less", "it wins by" if wins else "it lost by", "better: " if wins else "runner-up: "):
         assert words in text, (words, text)
 
 

@@ -43,8 +43,9 @@ struct repro {
 };
 
 static const struct repro_claim *const papers[] = { repro_seallm,   repro_seallm_placed,
-                                                    repro_muxserve, repro_aladdin,
-                                                    repro_scls,     repro_uellm };
+                                                    repro_muxserve, repro_muxserve_placed,
+                                                    repro_aladdin,  repro_scls,
+                                                    repro_uellm };
 
 /* ---- Running. ---- */
 

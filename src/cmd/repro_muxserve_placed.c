@@ -123,19 +123,28 @@ static void differs_in_setting(struct repro *repro)
 
 /* ---- Figures 5 and 11: nineteen models. ---- */
 
+static int four_nodes(const struct repro_sweep *sweep, double at)
+{
+    (void)sweep;
+    (void)at;
+    return 4;
+}
+
 static void of_power(const struct repro_sweep *sweep, double at, struct str *yaml)
 {
     str_printf(yaml,
                "workload: \"power19:alpha=%g\"\nrate_scale: %g\npredictor: mean\nslo: muxserve:8\n"
-               "until: %ds\ndevice: a100\nnodes: [{count: 4, device: a100, devices: 8}]\n",
+               "until: %ds\n",
                sweep->rate, at, sweep->duration_s);
 }
 
 static struct repro_sweep power_sweep(const struct repro *repro, double alpha, const char *word)
 {
     if (repro_is_quick(repro))
-        return (struct repro_sweep){ word, { 1, 2.5 }, 2, 60, of_power, alpha, NULL };
-    return (struct repro_sweep){ word, { 1, 1.5, 2, 2.5 }, 4, 240, of_power, alpha, NULL };
+        return (struct repro_sweep){ word,   { 1, 2.5 }, 2,     60,  of_power,
+                                     "a100", four_nodes, alpha, NULL };
+    return (struct repro_sweep){ word,   { 1, 1.5, 2, 2.5 }, 4,     240, of_power,
+                                 "a100", four_nodes,         alpha, NULL };
 }
 
 static enum status fig5(struct repro *repro, struct fault *fault)
@@ -236,9 +245,8 @@ static enum status fig6(struct repro *repro, struct fault *fault)
     double share[COUNT_OF(alphas)];
     for (size_t a = 0; a < COUNT_OF(alphas); a++) {
         char key[REPRO_KEY_MAX];
-        const struct repro_sweep sweep = {
-            "alpha", { alphas[a] }, 1, 60, of_power, alphas[a], NULL
-        };
+        const struct repro_sweep sweep = { "alpha", { alphas[a] }, 1,         60,  of_power,
+                                           "a100",  four_nodes,    alphas[a], NULL };
         static const struct repro_system *const one[] = { &spatial };
         double rates[LIMIT_SERVICES], top = 0, all = 0;
         enum status status = repro_sweep_run(repro, &sweep, one, 1, fault);
@@ -273,8 +281,7 @@ static enum status fig6(struct repro *repro, struct fault *fault)
 static void of_chats(const struct repro_sweep *sweep, double at, struct str *yaml)
 {
     str_printf(yaml,
-               "workload: \"chatlmsys16:rate=%g\"\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n"
-               "device: a100\nnodes: [{count: 4, device: a100, devices: 8}]\n",
+               "workload: \"chatlmsys16:rate=%g\"\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n",
                16 * at, sweep->duration_s);
 }
 
@@ -282,10 +289,11 @@ static enum status fig7(struct repro *repro, struct fault *fault)
 {
     static const struct repro_system *const all[] = { &spatial_chats, &temporal, &mux, &ours };
     struct repro_sweep sweep = {
-        "mean-rate", { 3, 4.8, 7.1, 9.5, 11.9 }, 5, 240, of_chats, 0, NULL
+        "mean-rate", { 3, 4.8, 7.1, 9.5, 11.9 }, 5, 240, of_chats, "a100", four_nodes, 0, NULL
     };
     if (repro_is_quick(repro))
-        sweep = (struct repro_sweep){ "mean-rate", { 3, 9.5 }, 2, 60, of_chats, 0, NULL };
+        sweep = (struct repro_sweep){ "mean-rate", { 3, 9.5 }, 2, 60,  of_chats,
+                                      "a100",      four_nodes, 0, NULL };
     enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
@@ -328,10 +336,14 @@ static void of_small(const struct repro_sweep *sweep, double at, struct str *yam
         add_model(yaml, "llama-65b", "g", 1);
     }
     add_model(yaml, "llama-30b", "f", is_large ? 2 : 3);
-    str_printf(yaml,
-               "rate_scale: %g\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n"
-               "nodes: [{count: %d, device: a100, devices: 8}]\n",
-               at, sweep->duration_s, is_large ? 2 : 1);
+    str_printf(yaml, "rate_scale: %g\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n", at,
+               sweep->duration_s);
+}
+
+static int one_or_two_nodes(const struct repro_sweep *sweep, double at)
+{
+    (void)at;
+    return (int)sweep->rate / 8;
 }
 
 static enum status fig8(struct repro *repro, struct fault *fault)
@@ -344,7 +356,8 @@ static enum status fig8(struct repro *repro, struct fault *fault)
     int seconds = repro_is_quick(repro) ? 60 : 240;
     for (int i = 0; i < 2; i++) {
         const struct repro_sweep sweep = {
-            i == 0 ? "8-x" : "16-x", { 1, 2, 3 }, 3, seconds, of_small, i == 0 ? 8 : 16, NULL
+            i == 0 ? "8-x" : "16-x", { 1, 2, 3 },     3,   seconds, of_small, "a100",
+            one_or_two_nodes,        i == 0 ? 8 : 16, NULL
         };
         enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
         if (status != STATUS_OK)
@@ -371,7 +384,7 @@ static void of_four(const struct repro_sweep *sweep, double at, struct str *yaml
     for (int k = 0; k < 4; k++)
         add_model(yaml, models[k], names[k], 20 * num_exp(-at * num_log(k + 1)));
     str_printf(yaml,
-               "rate_scale: %g\npredictor: mean\nslo: muxserve:8\nuntil: %ds\ndevice: a100\n"
+               "rate_scale: %g\npredictor: mean\nslo: muxserve:8\nuntil: %ds\n"
                "memory_part: 0.62\n",
                sweep->rate, sweep->duration_s);
 }
@@ -385,9 +398,11 @@ static enum status fig10(struct repro *repro, struct fault *fault)
                                      compute = { "compute", "adbs", split, four, NULL },
                                      both = { "compute-and-memory", "adbs", "", four, NULL };
     static const struct repro_system *const all[] = { &none, &compute, &both };
-    const struct repro_sweep sweep = {
-        "alpha", { 0.7, 0.9, 1.3, 1.7, 2.1 }, 5, repro_is_quick(repro) ? 60 : 240, of_four, 1, NULL
-    };
+    const struct repro_sweep sweep = { "alpha", { 0.7, 0.9, 1.3, 1.7, 2.1 },
+                                       5,       repro_is_quick(repro) ? 60 : 240,
+                                       of_four, "a100",
+                                       NULL,    1,
+                                       NULL };
     enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;

@@ -55,15 +55,17 @@ static void setting(const struct repro_sweep *sweep, double at, struct str *yaml
     str_printf(yaml, "workload: \"sea16:seed=2,rate=%g", sweep->field != NULL ? sweep->rate : at);
     if (sweep->field != NULL)
         str_printf(yaml, ",%s=%g", sweep->field, at);
-    str_add_text(yaml, "\"\ndevice: a800\npredictor: mean\n");
+    str_add_text(yaml, "\"\npredictor: mean\n");
 }
 
 /* The paper's rates; in short, two of them. */
 static struct repro_sweep rates_of(const struct repro *repro)
 {
     if (repro_is_quick(repro))
-        return (struct repro_sweep){ "rate", { 5, 20 }, 2, 60, setting, 0, NULL };
-    return (struct repro_sweep){ "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 120, setting, 0, NULL };
+        return (struct repro_sweep){ "rate", { 5, 20 }, 2, 60, setting, "a800", NULL, 0, NULL };
+    return (struct repro_sweep){
+        "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 120, setting, "a800", NULL, 0, NULL
+    };
 }
 
 /* ---- Figures and comparisons. ---- */
@@ -329,7 +331,7 @@ static double attained_at(const struct repro *repro, const struct repro_system *
 {
     char key[REPRO_KEY_MAX];
     double sum = 0;
-    const struct repro_sweep sweep = { "rate", { 20 }, 1, 0, setting, 0, NULL };
+    const struct repro_sweep sweep = { "rate", { 20 }, 1, 0, setting, "a800", NULL, 0, NULL };
     repro_sweep_key(&sweep, system, 0, key);
     for (int i = 0; i < repro_n_seeds(repro); i++) {
         const struct sim_case *c = repro_case(repro, key, i);
@@ -393,9 +395,11 @@ static enum status best_along(struct repro *repro, const struct repro_sweep *swe
 
 static enum status fig12(struct repro *repro, struct fault *fault)
 {
-    struct repro_sweep sweep = { "run", { 1, 4, 16, 64 }, 4, 300, setting, 10, "run" };
+    struct repro_sweep sweep = {
+        "run", { 1, 4, 16, 64 }, 4, 300, setting, "a800", NULL, 10, "run"
+    };
     if (repro_is_quick(repro))
-        sweep = (struct repro_sweep){ "run", { 1, 16 }, 2, 60, setting, 10, "run" };
+        sweep = (struct repro_sweep){ "run", { 1, 16 }, 2, 60, setting, "a800", NULL, 10, "run" };
     enum status status = best_along(repro, &sweep, fault);
     if (status != STATUS_OK)
         return status;
@@ -412,8 +416,10 @@ static enum status fig12(struct repro *repro, struct fault *fault)
 
 static enum status fig13(struct repro *repro, struct fault *fault)
 {
-    struct repro_sweep sweep = { "noise", { 0, 1, 2, 4, 8, 16 },        6, 300, setting,
-                                 2,       "total-max=4096,length-noise" };
+    struct repro_sweep sweep = {
+        "noise", { 0, 1, 2, 4, 8, 16 },        6, 300, setting, "a800", NULL,
+        2,       "total-max=4096,length-noise"
+    };
     if (repro_is_quick(repro)) {
         sweep.at[1] = 4;
         sweep.n = 2;

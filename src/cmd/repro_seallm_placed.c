@@ -14,24 +14,35 @@ static const struct repro_system vllm = { "vllm", "fcfs", "", NULL, "even" },
                                  sea_p = { "seallm-p", "db-turn", "", NULL, "even" },
                                  ours = { "default", "default", "", NULL, "default" };
 
-static void add_setting(double rate, int n_nodes, struct str *yaml)
+static void add_setting(double rate, struct str *yaml)
 {
-    str_printf(yaml,
-               "workload: \"sea16:seed=2,rate=%g\"\npredictor: mean\n"
-               "nodes: [{count: %d, device: a800, devices: 8}]\n",
-               rate, n_nodes);
+    str_printf(yaml, "workload: \"sea16:seed=2,rate=%g\"\npredictor: mean\n", rate);
 }
 
 static void of_rate(const struct repro_sweep *sweep, double at, struct str *yaml)
 {
     (void)sweep;
-    add_setting(at, 4, yaml);
+    add_setting(at, yaml);
+}
+
+static int four_nodes(const struct repro_sweep *sweep, double at)
+{
+    (void)sweep;
+    (void)at;
+    return 4;
+}
+
+static void of_density(const struct repro_sweep *sweep, double at, struct str *yaml)
+{
+    (void)at;
+    add_setting(sweep->rate, yaml);
 }
 
 /* Density 1 is 32 devices; 0.67 stands for 48. */
-static void of_density(const struct repro_sweep *sweep, double at, struct str *yaml)
+static int nodes_of_density(const struct repro_sweep *sweep, double at)
 {
-    add_setting(sweep->rate, (int)(4 / at + 0.5), yaml);
+    (void)sweep;
+    return (int)(4 / at + 0.5);
 }
 
 static void differs_in_setting(struct repro *repro)
@@ -49,8 +60,11 @@ static void differs_in_setting(struct repro *repro)
 static struct repro_sweep rates_of(const struct repro *repro)
 {
     if (repro_is_quick(repro))
-        return (struct repro_sweep){ "rate", { 5, 20 }, 2, 60, of_rate, 0, NULL };
-    return (struct repro_sweep){ "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 120, of_rate, 0, NULL };
+        return (
+            struct repro_sweep){ "rate", { 5, 20 }, 2, 60, of_rate, "a800", four_nodes, 0, NULL };
+    return (struct repro_sweep){
+        "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 120, of_rate, "a800", four_nodes, 0, NULL
+    };
 }
 
 static void judge_promise(struct repro *repro, const struct repro_sweep *sweep)
@@ -136,9 +150,15 @@ static enum status fig11(struct repro *repro, struct fault *fault)
     static const struct repro_system *const all[] = { &vllm, &alpa, &mux, &sea, &ours };
     static const char *const words[] = { "NL, SeaLLM : vLLM", "NL, SeaLLM : AlpaServe",
                                          "NL, SeaLLM : MuxServe" };
-    struct repro_sweep sweep = {
-        "density", { 0.5, 2.0 / 3, 1, 2 }, 4, repro_is_quick(repro) ? 60 : 300, of_density, 10, NULL
-    };
+    struct repro_sweep sweep = { "density",
+                                 { 0.5, 2.0 / 3, 1, 2 },
+                                 4,
+                                 repro_is_quick(repro) ? 60 : 300,
+                                 of_density,
+                                 "a800",
+                                 nodes_of_density,
+                                 10,
+                                 NULL };
     if (repro_is_quick(repro)) {
         sweep.at[1] = 2;
         sweep.n = 2;
@@ -249,7 +269,8 @@ static enum status fig14(struct repro *repro, struct fault *fault)
             struct str yaml, out;
             str_init(&yaml);
             str_init(&out);
-            add_setting(10, nodes[i], &yaml);
+            add_setting(10, &yaml);
+            str_printf(&yaml, "nodes: [{count: %d, device: a800, devices: 8}]\n", nodes[i]);
             status = repro_place(repro, both[s]->planner, both[s]->policy, yaml.at, &placed, &out,
                                  fault);
             str_free(&yaml);

@@ -30,11 +30,14 @@ static enum status run_one(struct repro *repro, const struct repro_sweep *sweep,
     str_printf(&setting, "duration: %ds\n", sweep->duration_s);
     if (system->planner != NULL) {
         struct repro_placed placed;
+        str_printf(&setting, "nodes: [{count: %d, device: %s, devices: 8}]\n",
+                   sweep->n_nodes(sweep, sweep->at[i]), sweep->device);
         status =
             repro_place(repro, system->planner, system->policy, setting.at, &placed, &yaml, fault);
         str_add_text(&yaml, system->more);
     } else {
-        str_printf(&yaml, "%s%sengines:\n%s", setting.at, system->more, system->engines);
+        str_printf(&yaml, "%s%sdevice: %s\nengines:\n%s", setting.at, system->more, sweep->device,
+                   system->engines);
     }
     if (status == STATUS_OK)
         status = repro_simulate(repro, key, system->policy, yaml.at, fault);

@@ -14,8 +14,11 @@ struct repro_sweep {
     double at[REPRO_POINTS_MAX];
     int n;
     int duration_s;
-    /* Lines of a scenario: workload, devices or nodes, predictor. */
+    /* Lines of a scenario: workload, predictor, ... but no devices. */
     void (*setting)(const struct repro_sweep *sweep, double at, struct str *yaml);
+    const char *device;
+    /* Nodes of eight of them, for planners; NULL: there are none. */
+    int (*n_nodes)(const struct repro_sweep *sweep, double at);
     double rate;       /* the setting's own: where the axis is another */
     const char *field; /* likewise: of the workload, that the axis sets */
 };

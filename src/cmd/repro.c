@@ -121,21 +121,21 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
     return status;
 }
 
-enum status repro_place(struct repro *repro, const char *planner, const char *policy,
-                        const char *yaml, struct repro_placed *placed, struct str *out,
-                        struct fault *fault)
+enum status repro_place(struct repro *repro, const struct repro_place_ask *ask,
+                        struct repro_placed *placed, struct str *out, struct fault *fault)
 {
-    const struct place_planner *chosen = place_planner_find(swapped(repro, planner));
+    const struct place_planner *chosen = place_planner_find(swapped(repro, ask->planner));
     const struct plan_search search = { .effort = 1 };
     struct scenario *scenario = mem_take(sizeof(*scenario));
     struct plan_desk *desk = mem_take(sizeof(*desk));
     struct plan_option option;
     CHECK(chosen != NULL);
     scenario_init(scenario);
-    enum status status = scenario_parse(scenario, planner, yaml, strlen(yaml), fault);
+    enum status status =
+        scenario_parse(scenario, ask->planner, ask->yaml, strlen(ask->yaml), fault);
     int64_t duration_ns = scenario->duration_ns;
     const char *preset = scenario->preset;
-    scenario->preset = swapped(repro, policy);
+    scenario->preset = swapped(repro, ask->policy);
     scenario->seed = HISTORY_SEED;
     scenario->duration_ns = 0;
     scenario->n_requests = repro->is_quick ? HISTORY / 4 : HISTORY;

@@ -27,16 +27,18 @@ extern const struct repro_claim repro_seallm[], repro_seallm_placed[], repro_mux
 enum status repro_simulate(struct repro *repro, const char *key, const char *policy,
                            const char *yaml, struct fault *fault) MUST_USE;
 /* Has a planner place the services of a scenario with `nodes:`, on the workload of the scenario's
- * seed, judged under `policy`; out becomes the scenario with its engines, for repro_simulate.
+ * seed, judged under the policy; out becomes the scenario with its engines, for repro_simulate.
  * STATUS_UNSUPPORTED: it leaves a service out. */
 struct repro_placed {
     double plan_s; /* that planning took */
     int32_t n_placed, n_services, n_devices;
     double normalized, attainment; /* that the judge saw */
 };
-enum status repro_place(struct repro *repro, const char *planner, const char *policy,
-                        const char *yaml, struct repro_placed *placed, struct str *out,
-                        struct fault *fault) MUST_USE;
+struct repro_place_ask {
+    const char *planner, *policy, *yaml;
+};
+enum status repro_place(struct repro *repro, const struct repro_place_ask *ask,
+                        struct repro_placed *placed, struct str *out, struct fault *fault) MUST_USE;
 /* Writes a file beside the records; its path lasts as long as the claim runs. */
 enum status repro_file(struct repro *repro, const char *name, const char *text, const char **path,
                        struct fault *fault) MUST_USE;

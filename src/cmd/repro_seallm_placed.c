@@ -271,8 +271,8 @@ static enum status fig14(struct repro *repro, struct fault *fault)
             str_init(&out);
             add_setting(10, &yaml);
             str_printf(&yaml, "nodes: [{count: %d, device: a800, devices: 8}]\n", nodes[i]);
-            status = repro_place(repro, both[s]->planner, both[s]->policy, yaml.at, &placed, &out,
-                                 fault);
+            const struct repro_place_ask ask = { both[s]->planner, both[s]->policy, yaml.at };
+            status = repro_place(repro, &ask, &placed, &out, fault);
             str_free(&yaml);
             str_free(&out);
             if (status == STATUS_UNSUPPORTED)

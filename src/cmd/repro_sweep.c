@@ -32,8 +32,8 @@ static enum status run_one(struct repro *repro, const struct repro_sweep *sweep,
         struct repro_placed placed;
         str_printf(&setting, "nodes: [{count: %d, device: %s, devices: 8}]\n",
                    sweep->n_nodes(sweep, sweep->at[i]), sweep->device);
-        status =
-            repro_place(repro, system->planner, system->policy, setting.at, &placed, &yaml, fault);
+        const struct repro_place_ask ask = { system->planner, system->policy, setting.at };
+        status = repro_place(repro, &ask, &placed, &yaml, fault);
         str_add_text(&yaml, system->more);
     } else {
         str_printf(&yaml, "%s%sdevice: %s\nengines:\n%s", setting.at, system->more, sweep->device,

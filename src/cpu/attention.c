@@ -35,10 +35,36 @@ static int32_t stride_of(const struct compute_program *program)
 
 int64_t cpu_attention_scratch(const struct compute_program *program)
 {
-    return (3 * CPU_QUERIES + 4) * (int64_t)stride_of(program) + CPU_QUERIES * CPU_PIECE;
+    return (3 * CPU_QUERIES + CPU_RUN_ROWS) * (int64_t)stride_of(program) + CPU_QUERIES * CPU_PIECE;
 }
 
 enum part { KEYS, VALUES };
+
+/* Where the row of a position lies. */
+static const unsigned char *row_at(const struct work *w, enum part part, int32_t t)
+{
+    const struct compute_kv *kv = &w->p->pass->kv;
+    size_t row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
+    const unsigned char *block =
+        compute_kv_block(kv, w->tile.sequence->blocks[t / kv->block_tokens]);
+    return block + compute_kv_offset(kv, w->op->layer, (int)part, w->tile.kv_head) +
+           (size_t)(t % kv->block_tokens) * row_bytes;
+}
+
+enum { AHEAD = 32 }; /* positions: what is read that much later is fetched */
+
+/* What follows position t of [from, to] by AHEAD: behind the keys of a piece come its values,
+ * behind these the keys of the next piece. */
+static const unsigned char *ahead_of(const struct work *w, enum part part, int32_t from, int32_t to,
+                                     int32_t t)
+{
+    int32_t then = t + AHEAD, last = w->last[w->tile.n_rows - 1];
+    if (then <= to)
+        return row_at(w, part, then);
+    if (part == KEYS)
+        return row_at(w, VALUES, min_i32(from + then - to - 1, to));
+    return row_at(w, KEYS, min_i32(then, last));
+}
 
 /* Calls the kernel on every run of positions [from, to] that lie side by side, for n queries from
  * `query` on. */
@@ -47,8 +73,6 @@ static void for_runs(struct work *w, enum part part, int32_t from, int32_t to, i
 {
     const struct compute_kv *kv = &w->p->pass->kv;
     const struct cpu_kernels *kernels = w->p->kernels;
-    size_t offset = compute_kv_offset(kv, w->op->layer, (int)part, w->tile.kv_head);
-    size_t row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
     for (int32_t t = from; t <= to;) {
         int32_t in_block = t % kv->block_tokens;
         struct cpu_run run = { .is_half = kv->dtype == DTYPE_F16,
@@ -57,8 +81,8 @@ static void for_runs(struct work *w, enum part part, int32_t from, int32_t to, i
                                .stride = w->stride,
                                .n_queries = n,
                                .scratch = w->scratch };
-        uint32_t block = w->tile.sequence->blocks[t / kv->block_tokens];
-        run.rows = compute_kv_block(kv, block) + offset + (size_t)in_block * row_bytes;
+        run.rows = row_at(w, part, t);
+        run.ahead = ahead_of(w, part, from, to, t);
         run.probabilities = w->probabilities + query * CPU_PIECE + t % CPU_PIECE;
         if (part == KEYS)
             kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
@@ -176,7 +200,7 @@ void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op
     w.out = w.queries + CPU_QUERIES * w.stride;
     w.piece_out = w.out + CPU_QUERIES * w.stride;
     w.scratch = w.piece_out + CPU_QUERIES * w.stride;
-    w.probabilities = w.scratch + 4 * w.stride;
+    w.probabilities = w.scratch + CPU_RUN_ROWS * w.stride;
     int32_t item = cpu_pass_next(p, op_index);
     int32_t first_item = 0; /* of this sequence */
     for (int32_t i = 0; i < p->pass->n_sequences; i++) {

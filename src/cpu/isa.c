@@ -64,7 +64,7 @@ enum cpu_isa cpu_isa_best(void)
 
 static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
-    to->name = from->name;
+    to->name = from->name != NULL ? from->name : to->name;
     for (int i = 0; i < DTYPE_N; i++) {
         if (from->matmul[i] == NULL)
             continue;
@@ -95,6 +95,7 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
     if (isa >= CPU_ISA_AVX2) {
         take(&cpu_avx2, out);
         take(&cpu_avx2_matmul, out);
+        take(&cpu_avx2_attend, out);
     }
     if (isa >= CPU_ISA_AVX512)
         take(&cpu_avx512, out);

@@ -11,6 +11,7 @@ enum {
     CPU_TILE_PANELS = 4, /* panels of weights */
     CPU_QUERIES = 16,    /* queries that share one read of keys and values */
     CPU_PIECE = 256,     /* positions of one piece of attention */
+    CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
 };
 
 /* 32 activations quantized: x = scale * q. Rows of blocks lie behind each other. */
@@ -63,7 +64,8 @@ struct cpu_run {
     int32_t n, head_dim, stride; /* stride: floats of a query or output row, a multiple of 16 */
     int32_t n_queries;           /* <= CPU_QUERIES */
     float *probabilities;        /* (n_queries, CPU_PIECE): scores or weights of these positions */
-    float *scratch;              /* (4, stride) for scores */
+    float *scratch;              /* (CPU_RUN_ROWS, stride) */
+    const unsigned char *ahead;  /* rows that will be read soon; only fetched, never computed with */
 };
 
 struct cpu_kernels {
@@ -93,7 +95,7 @@ struct cpu_kernels {
     void (*merge)(float *o, const float *o2, float a, float b, int32_t n);
 };
 
-/* generic has no holes; avx2 and avx2_matmul are parts of one table. */
-extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx512;
+/* generic has no holes; avx2, avx2_matmul and avx2_attend are parts of one table. */
+extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx2_attend, cpu_avx512;
 /* The whole table for an instruction set, holes filled. */
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

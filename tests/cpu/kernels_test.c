@@ -213,17 +213,20 @@ static void check_softmax(const struct cpu_kernels *kernels, struct rng *rng)
 /* Runs of positions: any length, head size and number of queries. */
 static void check_attention(const struct cpu_kernels *kernels, struct rng *rng)
 {
-    enum { HEAD_MAX = 80, RUN_MAX = 21 };
+    enum { HEAD_MAX = 128, RUN_MAX = 37 };
     static float queries[CPU_QUERIES * HEAD_MAX], out[2][CPU_QUERIES * HEAD_MAX];
-    static float probabilities[2][CPU_QUERIES * CPU_PIECE], scratch[4 * HEAD_MAX];
+    static float probabilities[2][CPU_QUERIES * CPU_PIECE], scratch[CPU_RUN_ROWS * HEAD_MAX];
     static float rows[RUN_MAX * HEAD_MAX + 16];
-    for (int i = 0; i < 60; i++) {
-        struct cpu_run run = { .rows = (const unsigned char *)rows, .scratch = scratch };
+    for (int i = 0; i < 300; i++) {
+        struct cpu_run run = { .rows = (const unsigned char *)rows,
+                               .ahead = (const unsigned char *)rows,
+                               .scratch = scratch };
         run.head_dim = 1 + (int32_t)rng_below(rng, HEAD_MAX);
         run.head_dim = i % 2 == 0 ? (run.head_dim + 15) & ~15 : run.head_dim;
+        run.head_dim = i % 7 == 0 ? 64 : i % 7 == 1 ? 128 : run.head_dim;
         run.stride = (run.head_dim + 15) & ~15;
         run.n = 1 + (int32_t)rng_below(rng, RUN_MAX);
-        run.n_queries = 1 + (int32_t)rng_below(rng, CPU_QUERIES);
+        run.n_queries = i % 5 == 0 ? 1 : 1 + (int32_t)rng_below(rng, CPU_QUERIES);
         run.is_half = i % 3 != 0;
         memset(rows, 0xFF, sizeof(rows)); /* NaN behind the run */
         for (int32_t j = 0; j < run.n * run.head_dim; j++) {

@@ -1,0 +1,213 @@
+/* Attention alone, through the whole backend, against the machine's limits measured in the same
+ * run.
+ *
+ * Each figure is the median of passes that do nothing but attend, over all layers of a model's
+ * shape. Caches are as in a decode step: the keys and values of one pass are out of them by the
+ * time they are read again (successive passes read other sequences, at least COLD_BYTES in all).
+ * Two limits: the bytes of keys and values over the read bandwidth, and the products (4 * head_dim
+ * a query and position) over the peak of float FMA; the fraction is of the higher one.
+ *
+ * attention [threads] [decode|prefill|all] [generic|avx2|avx512] [block tokens] */
+#include "base/half.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cpu/cpu.h"
+#include "limits.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define COLD_BYTES  ((int64_t)192 << 20)
+#define CACHE_BYTES ((int64_t)2 << 30)
+enum { PASSES_MAX = 63, SETS_MAX = 64, LAYERS_MAX = 22, BATCH_MAX = 32, ROWS_MAX = 512 };
+
+struct shape {
+    const char *name;
+    int32_t n_layers, n_heads, n_kv_heads, head_dim;
+};
+static const struct shape shapes[] = { { "160m", 12, 12, 12, 64 },
+                                       { "1b1", 22, 32, 4, 64 },
+                                       { "7b", 8, 32, 8, 128 } };
+
+struct bench {
+    struct compute_backend *backend;
+    struct compute_weight *embedding;
+    int n_threads;
+    int32_t block_tokens;
+    double bandwidth, peak;
+    unsigned char *cache;
+    uint32_t *blocks;
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+struct load {
+    int32_t context, batch, n_rows; /* n_rows of each sequence, the last ones of the context */
+};
+
+/* Seconds of one pass over sequences [set * batch, set * batch + batch). */
+static double time_pass(struct bench *b, const struct shape *shape, int32_t n_layers,
+                        const struct load *load, struct compute_kv *kv, int set)
+{
+    enum { Q, A };
+    struct compute_op ops[1 + LAYERS_MAX] = { { .kind = COMPUTE_EMBED, .weight2 = -1, .scale = 1 } };
+    for (int32_t i = 0; i < n_layers; i++)
+        ops[1 + i] = (struct compute_op){ .kind = COMPUTE_ATTEND,
+                                          .dst = A,
+                                          .src = Q,
+                                          .layer = (uint16_t)i,
+                                          .scale = 0.125f };
+    const int32_t widths[] = { shape->n_heads * shape->head_dim,
+                               shape->n_heads * shape->head_dim };
+    const bool is_logit_rows[] = { false, false };
+    struct compute_program program = { .n_ops = 1 + n_layers,
+                                       .ops = ops,
+                                       .n_registers = 2,
+                                       .widths = widths,
+                                       .is_logit_rows = is_logit_rows,
+                                       .n_weights = 1,
+                                       .weights = &b->embedding,
+                                       .n_heads = shape->n_heads,
+                                       .n_kv_heads = shape->n_kv_heads,
+                                       .head_dim = shape->head_dim,
+                                       .n_vocabulary = 2 };
+    static int32_t ids[BATCH_MAX * ROWS_MAX], positions[BATCH_MAX * ROWS_MAX];
+    struct compute_sequence sequences[BATCH_MAX];
+    int32_t per_sequence = (int32_t)div_up_i64(load->context, kv->block_tokens);
+    for (int32_t i = 0; i < load->batch; i++)
+        sequences[i] = (struct compute_sequence){
+            i * load->n_rows, load->n_rows, load->context - load->n_rows,
+            b->blocks + (size_t)(set * load->batch + i) * (size_t)per_sequence
+        };
+    struct compute_pass pass = { .n_rows = load->batch * load->n_rows,
+                                 .ids = ids,
+                                 .positions = positions,
+                                 .n_sequences = load->batch,
+                                 .sequences = sequences,
+                                 .kv = *kv };
+    void *self = b->backend->self;
+    size_t n_bytes = b->backend->workspace_bytes(self, &program, pass.n_rows, 0);
+    if (n_bytes > b->workspace_bytes) {
+        mem_give(b->workspace);
+        b->workspace = mem_take(n_bytes);
+        b->workspace_bytes = n_bytes;
+    }
+    int64_t start = time_now_ns();
+    b->backend->run(self, &program, &pass, b->workspace);
+    return (double)(time_now_ns() - start) * 1e-9;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Blocks of `n` sequences, far from each other's neighbours as in a pool that has been in use. */
+static void deal_blocks(struct bench *b, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        b->blocks[i] = (uint32_t)((uint64_t)i * 7919 % n);
+}
+
+static void measure(struct bench *b, const struct shape *shape, const struct load *load)
+{
+    int64_t row_bytes = (int64_t)2 * shape->n_kv_heads * shape->head_dim * 2; /* a layer's */
+    int64_t per_sequence = div_up_i64(load->context, b->block_tokens) * b->block_tokens;
+    int64_t tokens = load->batch * per_sequence;
+    int32_t n_layers = (int32_t)max_i64(
+        1, min_i64(shape->n_layers, CACHE_BYTES / (tokens * row_bytes)));
+    int64_t set_bytes = tokens * row_bytes * n_layers;
+    int n_sets = (int)max_i64(1, min_i64(SETS_MAX, div_up_i64(COLD_BYTES, set_bytes)));
+    struct compute_kv kv = { .base = b->cache,
+                             .blocks_per_unit = 1,
+                             .block_tokens = b->block_tokens,
+                             .dtype = DTYPE_F16,
+                             .n_layers = n_layers,
+                             .n_kv_heads = shape->n_kv_heads,
+                             .head_dim = shape->head_dim };
+    kv.unit_bytes = kv.block_bytes = (uint64_t)(row_bytes * n_layers * b->block_tokens);
+    deal_blocks(b, (uint32_t)(tokens / b->block_tokens * n_sets));
+    double visible = 0, times[PASSES_MAX]; /* positions that rows see, one by one */
+    for (int32_t r = 0; r < load->n_rows; r++)
+        visible += (double)(load->context - r) * load->batch;
+    double flops = 4.0 * shape->n_heads * shape->head_dim * visible * n_layers;
+    double bytes = (double)row_bytes * load->context * load->batch * n_layers;
+    int n = 0;
+    for (double spent = -1; n < 5 || (n < PASSES_MAX && spent < 1.0);) {
+        double s = time_pass(b, shape, n_layers, load, &kv, n % n_sets);
+        if (spent < 0) { /* the first warms up */
+            spent = 0;
+            continue;
+        }
+        times[n++] = s;
+        spent += s;
+    }
+    qsort(times, (size_t)n, sizeof(times[0]), by_value);
+    double s = times[n / 2], by_bytes = bytes / b->bandwidth, by_products = flops / b->peak;
+    double limit = by_bytes > by_products ? by_bytes : by_products;
+    printf("%-5s %6d %5d %5d | %9.3f ms %6.1f GB/s %6.1f Gflop/s | limit %9.3f %9.3f ms | %3.0f%% "
+           "of %s\n",
+           shape->name, load->context, load->batch, load->n_rows, s * 1e3, bytes / s * 1e-9,
+           flops / s * 1e-9, by_bytes * 1e3, by_products * 1e3, 100 * limit / s,
+           by_bytes > by_products ? "bandwidth" : "products");
+    fflush(stdout);
+}
+
+static void open_bench(struct bench *b, enum cpu_isa isa)
+{
+    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = b->n_threads, .cores = { 0, 1 } };
+    b->backend = cpu_open(&device, isa);
+    size_t n_bytes = (size_t)CACHE_BYTES + (64 << 20);
+    b->cache = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(b->cache != MAP_FAILED);
+    uint16_t *halves = (uint16_t *)(void *)b->cache;
+    for (size_t i = 0; i < n_bytes / 2; i++) /* around 0, as keys and values are */
+        halves[i] = (uint16_t)((i * 2654435761u >> 7 & 0x83FF) | 0x3000);
+    b->blocks = mem_take(((size_t)8 << 20) * sizeof(uint32_t));
+}
+
+static void pack_embedding(struct bench *b, int32_t width)
+{
+    struct fault fault;
+    float *row = mem_take(2 * (size_t)width * sizeof(float));
+    for (int32_t i = 0; i < 2 * width; i++)
+        row[i] = (float)(i * 37 % 64 - 32) / 32.0f;
+    struct tensor tensor = { row, DTYPE_F32, 2, width, width * 4, false };
+    enum status status = b->backend->pack(b->backend->self, &tensor, &b->embedding, &fault);
+    CHECK(status == STATUS_OK);
+    mem_give(row);
+}
+
+int main(int argc, char **argv)
+{
+    static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 8, 32 };
+    const char *what = argc > 2 ? argv[2] : "all";
+    enum cpu_isa isa = cpu_isa_best();
+    for (int i = 0; argc > 3 && i < CPU_ISA_N; i++)
+        isa = strcmp(argv[3], cpu_isa_name((enum cpu_isa)i)) == 0 ? (enum cpu_isa)i : isa;
+    struct bench b = { .n_threads = argc > 1 ? atoi(argv[1]) : 2,
+                       .block_tokens = argc > 4 ? atoi(argv[4]) : 16 };
+    CHECK(b.n_threads >= 1 && b.n_threads <= 2 && b.block_tokens >= 1);
+    b.bandwidth = limits_read_bandwidth(b.n_threads);
+    b.peak = limits_float_peak() * b.n_threads;
+    open_bench(&b, isa);
+    printf("%s, %d threads, blocks of %d: read %.1f GB/s, float FMA %.0f Gflop/s\n",
+           b.backend->name, b.n_threads, b.block_tokens, b.bandwidth * 1e-9, b.peak * 1e-9);
+    printf("shape   keys batch  rows |\n");
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        pack_embedding(&b, shapes[i].n_heads * shapes[i].head_dim);
+        for (size_t j = 0; strcmp(what, "prefill") != 0 && j < COUNT_OF(contexts); j++)
+            for (size_t k = 0; k < COUNT_OF(batches); k++)
+                measure(&b, &shapes[i], &(struct load){ contexts[j], batches[k], 1 });
+        for (size_t j = 0; strcmp(what, "decode") != 0 && j < COUNT_OF(contexts); j++)
+            measure(&b, &shapes[i], &(struct load){ contexts[j], 1, ROWS_MAX });
+        b.backend->unpack(b.backend->self, b.embedding);
+    }
+    b.backend->close(b.backend->self);
+    mem_give(b.workspace);
+    mem_give(b.blocks);
+    return 0;
+}

@@ -1,0 +1,348 @@
+/* Attention's kernels for AVX2 with FMA and F16C.
+ *
+ * A run's rows are turned into floats once per group of queries: in registers for a single query
+ * (decode without grouped heads, where memory is the limit), else in scratch that stays in the
+ * first-level cache, CPU_RUN_ROWS rows at a time (grouped heads and prefill, where the products
+ * are). While a run is computed its successor is fetched. */
+#include "cpu/lanes.h"
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m256 load_half(const void *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128(p));
+}
+
+INLINE size_t row_bytes(const struct cpu_run *run)
+{
+    return (size_t)run->head_dim * (run->is_half ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* Fetches the row that lies as far behind `ahead` as row t of this run behind its start. */
+INLINE void fetch_row(const struct cpu_run *run, int32_t t)
+{
+    size_t n = row_bytes(run);
+    const char *row = (const char *)run->ahead + (size_t)t * n;
+    for (size_t at = 0; at < n; at += 64)
+        _mm_prefetch(row + at, _MM_HINT_T0);
+}
+
+struct floats { /* rows of a run as floats, 0 behind head_dim */
+    const float *rows;
+    size_t stride;
+};
+
+/* Rows [t, t + n) of the run, n <= CPU_RUN_ROWS: in scratch unless they can be used in place. */
+INLINE struct floats to_floats(const struct cpu_run *run, int32_t t, int32_t n)
+{
+    int32_t width = run->head_dim;
+    const unsigned char *row = run->rows + (size_t)t * row_bytes(run);
+    if (!run->is_half && width == run->stride)
+        return (struct floats){ (const float *)(const void *)row, (size_t)width };
+    float *out = run->scratch;
+    for (int32_t i = 0; i < n; i++, row += row_bytes(run), out += run->stride) {
+        int32_t d = 0;
+        fetch_row(run, t + i);
+        for (; run->is_half && d + 8 <= width; d += 8)
+            _mm256_storeu_ps(out + d, load_half(row + 2 * d));
+        for (; d < width; d++)
+            quant_block_to_float(run->is_half ? DTYPE_F16 : DTYPE_F32,
+                                 row + (size_t)d * (run->is_half ? 2 : 4), out + d);
+        for (; d < run->stride; d++)
+            out[d] = 0;
+    }
+    return (struct floats){ run->scratch, (size_t)run->stride };
+}
+
+/* ---- Scores: 16 partial sums a product, folded 8, 4, 2, 1. ---- */
+
+/* From 8 partial sums each: the products of one query with four keys. */
+INLINE __m128 fold_four(const __m256 eight[4])
+{
+    __m128 four[4];
+    for (int j = 0; j < 4; j++)
+        four[j] = _mm_add_ps(_mm256_castps256_ps128(eight[j]), _mm256_extractf128_ps(eight[j], 1));
+    __m128 a = _mm_add_ps(_mm_shuffle_ps(four[0], four[1], 0x44),
+                          _mm_shuffle_ps(four[0], four[1], 0xEE));
+    __m128 b = _mm_add_ps(_mm_shuffle_ps(four[2], four[3], 0x44),
+                          _mm_shuffle_ps(four[2], four[3], 0xEE));
+    return _mm_add_ps(_mm_shuffle_ps(a, b, 0x88), _mm_shuffle_ps(a, b, 0xDD));
+}
+
+/* The same of two queries at once: the first one's products in the lower half. */
+INLINE __m256 fold_two_by_four(const __m256 x[4], const __m256 y[4])
+{
+    __m256 four[4];
+    for (int j = 0; j < 4; j++)
+        four[j] = _mm256_add_ps(_mm256_permute2f128_ps(x[j], y[j], 0x20),
+                                _mm256_permute2f128_ps(x[j], y[j], 0x31));
+    __m256 a = _mm256_add_ps(_mm256_shuffle_ps(four[0], four[1], 0x44),
+                             _mm256_shuffle_ps(four[0], four[1], 0xEE));
+    __m256 b = _mm256_add_ps(_mm256_shuffle_ps(four[2], four[3], 0x44),
+                             _mm256_shuffle_ps(four[2], four[3], 0xEE));
+    return _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xDD));
+}
+
+/* Up to four scores; what lies behind them in the row is not touched. */
+INLINE void put_scores(float *to, __m128 four, int32_t n)
+{
+    if (n == 4) {
+        _mm_storeu_ps(to, four);
+        return;
+    }
+    float each[4];
+    _mm_storeu_ps(each, four);
+    for (int32_t j = 0; j < n; j++)
+        to[j] = each[j];
+}
+
+/* Two queries, four keys: first the lower 8 of each 16 partial sums, then the upper ones, so that
+ * no sum leaves its register. */
+INLINE void scores_two(const float *query, int32_t stride, const float *const keys[4], __m256 scale,
+                       float *to, int32_t n)
+{
+    __m256 acc[2][2][4];
+    for (int half = 0; half < 2; half++) {
+        for (int j = 0; j < 4; j++)
+            acc[half][0][j] = acc[half][1][j] = _mm256_setzero_ps();
+        for (int32_t d = 8 * half; d < stride; d += 16) {
+            __m256 x = _mm256_loadu_ps(query + d), y = _mm256_loadu_ps(query + stride + d);
+            for (int j = 0; j < 4; j++) {
+                __m256 key = _mm256_loadu_ps(keys[j] + d);
+                acc[half][0][j] = _mm256_fmadd_ps(x, key, acc[half][0][j]);
+                acc[half][1][j] = _mm256_fmadd_ps(y, key, acc[half][1][j]);
+            }
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 4; j++)
+            acc[0][i][j] = _mm256_add_ps(acc[0][i][j], acc[1][i][j]);
+    __m256 dots = _mm256_mul_ps(fold_two_by_four(acc[0][0], acc[0][1]), scale);
+    put_scores(to, _mm256_castps256_ps128(dots), n);
+    put_scores(to + CPU_PIECE, _mm256_extractf128_ps(dots, 1), n);
+}
+
+/* One query, four keys of floats. */
+INLINE void scores_one(const float *query, int32_t stride, const float *const keys[4], __m128 scale,
+                       float *to, int32_t n)
+{
+    __m256 eight[4];
+    for (int j = 0; j < 4; j++) {
+        __m256 low = _mm256_setzero_ps(), high = low;
+        for (int32_t d = 0; d < stride; d += 16) {
+            low = _mm256_fmadd_ps(_mm256_loadu_ps(query + d), _mm256_loadu_ps(keys[j] + d), low);
+            high = _mm256_fmadd_ps(_mm256_loadu_ps(query + d + 8),
+                                   _mm256_loadu_ps(keys[j] + d + 8), high);
+        }
+        eight[j] = _mm256_add_ps(low, high);
+    }
+    put_scores(to, _mm_mul_ps(fold_four(eight), scale), n);
+}
+
+INLINE void scores_many(const struct cpu_run *run, const float *queries, float scale,
+                        const int32_t stride)
+{
+    for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
+        int32_t n = min_i32(run->n - t, CPU_RUN_ROWS);
+        struct floats keys = to_floats(run, t, n);
+        for (int32_t j = 0; j < n; j += 4) {
+            int32_t m = min_i32(n - j, 4);
+            const float *four[4];
+            for (int32_t k = 0; k < 4; k++)
+                four[k] = keys.rows + (size_t)(j + (k < m ? k : 0)) * keys.stride;
+            float *to = run->probabilities + t + j;
+            int32_t i = 0;
+            for (; i + 2 <= run->n_queries; i += 2)
+                scores_two(queries + i * stride, stride, four, _mm256_set1_ps(scale),
+                           to + i * CPU_PIECE, m);
+            if (i < run->n_queries)
+                scores_one(queries + i * stride, stride, four, _mm_set1_ps(scale),
+                           to + i * CPU_PIECE, m);
+        }
+    }
+}
+
+/* A single query against keys of halves, head_dim == stride: nothing goes through memory. */
+INLINE void scores_single(const struct cpu_run *run, const float *query, float scale,
+                          const int32_t stride)
+{
+    const uint16_t *rows = (const uint16_t *)(const void *)run->rows;
+    for (int32_t t = 0; t < run->n; t += 4) {
+        int32_t m = min_i32(run->n - t, 4);
+        __m256 eight[4];
+        for (int32_t j = 0; j < 4; j++) {
+            const uint16_t *key = rows + (size_t)(t + (j < m ? j : 0)) * (size_t)stride;
+            __m256 low = _mm256_setzero_ps(), high = low;
+            fetch_row(run, t + j);
+            for (int32_t d = 0; d < stride; d += 16) {
+                low = _mm256_fmadd_ps(load_half(key + d), _mm256_loadu_ps(query + d), low);
+                high = _mm256_fmadd_ps(load_half(key + d + 8), _mm256_loadu_ps(query + d + 8), high);
+            }
+            eight[j] = _mm256_add_ps(low, high);
+        }
+        put_scores(run->probabilities + t, _mm_mul_ps(fold_four(eight), _mm_set1_ps(scale)), m);
+    }
+}
+
+static void scores(const struct cpu_run *run, const float *queries, float scale)
+{
+    bool is_single = run->n_queries == 1 && run->is_half && run->head_dim == run->stride;
+    if (is_single && run->stride == 64)
+        scores_single(run, queries, scale, 64);
+    else if (is_single && run->stride == 128)
+        scores_single(run, queries, scale, 128);
+    else if (is_single)
+        scores_single(run, queries, scale, run->stride);
+    else if (run->stride == 64)
+        scores_many(run, queries, scale, 64);
+    else if (run->stride == 128)
+        scores_many(run, queries, scale, 128);
+    else
+        scores_many(run, queries, scale, run->stride);
+}
+
+/* ---- Softmax. ---- */
+
+/* vmath_exp, 8 at once. */
+INLINE __m256 exp_of(__m256 x)
+{
+    const __m256 shift = _mm256_set1_ps(12582912.0f);
+    __m256 t = _mm256_fmadd_ps(x, _mm256_set1_ps(1.44269504f), shift);
+    __m256 n = _mm256_sub_ps(t, shift);
+    __m256 r = _mm256_fmadd_ps(n, _mm256_set1_ps(-0.693359375f), x);
+    r = _mm256_fmadd_ps(n, _mm256_set1_ps(2.12194440e-4f), r);
+    __m256 p = _mm256_set1_ps(1.9875691500e-4f);
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.3981999507e-3f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.3334519073e-3f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(4.1665795894e-2f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459e-1f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1f));
+    p = _mm256_add_ps(_mm256_fmadd_ps(p, _mm256_mul_ps(r, r), r), _mm256_set1_ps(1.0f));
+    __m256i power = _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(t), 23),
+                                     _mm256_set1_epi32(0x3F800000));
+    __m256 y = _mm256_mul_ps(p, _mm256_castsi256_ps(power));
+    /* x <= 0 here; not-less-than keeps NaN. */
+    return _mm256_and_ps(y, _mm256_cmp_ps(x, _mm256_set1_ps(-87.3f), _CMP_NLT_UQ));
+}
+
+static float softmax(float *s, int32_t first, int32_t last, float *max)
+{
+    const float none = vmath_of_bits(0xFF800000u); /* -infinity */
+    int32_t from = first & ~15, to = last | 15;
+    for (int32_t i = from; i < first; i++)
+        s[i] = none;
+    for (int32_t i = last + 1; i <= to; i++)
+        s[i] = none;
+    __m256 low = _mm256_loadu_ps(s + from), high = _mm256_loadu_ps(s + from + 8);
+    for (int32_t i = from + 16; i <= to; i += 16) {
+        low = _mm256_max_ps(_mm256_loadu_ps(s + i), low);
+        high = _mm256_max_ps(_mm256_loadu_ps(s + i + 8), high);
+    }
+    float tops[8], top = s[first];
+    _mm256_storeu_ps(tops, _mm256_max_ps(low, high));
+    for (int j = 0; j < 8; j++)
+        top = tops[j] > top ? tops[j] : top;
+    const __m256 all = _mm256_set1_ps(top);
+    low = high = _mm256_setzero_ps();
+    for (int32_t i = from; i <= to; i += 16) {
+        __m256 x = exp_of(_mm256_sub_ps(_mm256_loadu_ps(s + i), all));
+        __m256 y = exp_of(_mm256_sub_ps(_mm256_loadu_ps(s + i + 8), all));
+        _mm256_storeu_ps(s + i, x);
+        _mm256_storeu_ps(s + i + 8, y);
+        low = _mm256_add_ps(low, x);
+        high = _mm256_add_ps(high, y);
+    }
+    float partial[16];
+    _mm256_storeu_ps(partial, low);
+    _mm256_storeu_ps(partial + 8, high);
+    *max = top;
+    return vmath_fold16(partial);
+}
+
+/* ---- Values. ---- */
+
+/* R queries, D times 8 elements from d on, n positions of floats. */
+INLINE void mix_floats(const struct cpu_run *run, float *out, const float *p, struct floats values,
+                       int32_t n, int32_t d, const int R, const int D)
+{
+    __m256 acc[8][8];
+    for (int r = 0; r < R; r++)
+        for (int j = 0; j < D; j++)
+            acc[r][j] = _mm256_loadu_ps(out + r * run->stride + d + 8 * j);
+    const float *row = values.rows + d;
+    for (int32_t t = 0; t < n; t++, row += values.stride) {
+        __m256 value[8];
+        for (int j = 0; j < D; j++)
+            value[j] = _mm256_loadu_ps(row + 8 * j);
+        for (int r = 0; r < R; r++) {
+            __m256 weight = _mm256_broadcast_ss(p + r * CPU_PIECE + t);
+            for (int j = 0; j < D; j++)
+                acc[r][j] = _mm256_fmadd_ps(weight, value[j], acc[r][j]);
+        }
+    }
+    for (int r = 0; r < R; r++)
+        for (int j = 0; j < D; j++)
+            _mm256_storeu_ps(out + r * run->stride + d + 8 * j, acc[r][j]);
+}
+
+INLINE void mix_many(const struct cpu_run *run, float *out, const int32_t stride)
+{
+    for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
+        int32_t n = min_i32(run->n - t, CPU_RUN_ROWS), i = 0;
+        struct floats values = to_floats(run, t, n);
+        const float *p = run->probabilities + t;
+        for (; i + 4 <= run->n_queries; i += 4)
+            for (int32_t d = 0; d < stride; d += 16)
+                mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 4, 2);
+        for (; i < run->n_queries; i++) {
+            int32_t d = 0;
+            for (; d + 64 <= stride; d += 64)
+                mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 1, 8);
+            for (; d < stride; d += 16)
+                mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 1, 2);
+        }
+    }
+}
+
+/* A single query, D times 8 elements of halves from d on. */
+INLINE void mix_halves(const struct cpu_run *run, float *out, int32_t d, const int D)
+{
+    const uint16_t *row = (const uint16_t *)(const void *)run->rows + d;
+    __m256 acc[8];
+    for (int j = 0; j < D; j++)
+        acc[j] = _mm256_loadu_ps(out + d + 8 * j);
+    for (int32_t t = 0; t < run->n; t++, row += run->head_dim) {
+        __m256 weight = _mm256_broadcast_ss(run->probabilities + t);
+        if (d == 0)
+            fetch_row(run, t);
+        for (int j = 0; j < D; j++)
+            acc[j] = _mm256_fmadd_ps(weight, load_half(row + 8 * j), acc[j]);
+    }
+    for (int j = 0; j < D; j++)
+        _mm256_storeu_ps(out + d + 8 * j, acc[j]);
+}
+
+static void mix(const struct cpu_run *run, float *out)
+{
+    if (run->n_queries == 1 && run->is_half && run->head_dim == run->stride) {
+        int32_t d = 0;
+        for (; d + 64 <= run->stride; d += 64)
+            mix_halves(run, out, d, 8);
+        for (; d < run->stride; d += 16)
+            mix_halves(run, out, d, 2);
+    } else if (run->stride == 64) {
+        mix_many(run, out, 64);
+    } else if (run->stride == 128) {
+        mix_many(run, out, 128);
+    } else {
+        mix_many(run, out, run->stride);
+    }
+}
+
+const struct cpu_kernels cpu_avx2_attend = {
+    .scores = scores,
+    .softmax = softmax,
+    .mix = mix,
+};

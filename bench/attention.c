@@ -7,7 +7,8 @@
  * Two limits: the bytes of keys and values over the read bandwidth, and the products (4 * head_dim
  * a query and position) over the peak of float FMA; the fraction is of the higher one.
  *
- * attention [threads] [decode|prefill|all] [generic|avx2|avx512] [block tokens] */
+ * attention [threads] [decode|prefill|all] [shape|all] [keys] [batch] [block tokens]; SHOAL_CPU_ISA
+ * names another instruction set */
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -37,6 +38,7 @@ struct bench {
     int32_t block_tokens;
     double bandwidth, peak;
     unsigned char *cache;
+    size_t n_filled; /* bytes of it */
     uint32_t *blocks;
     void *workspace;
     size_t workspace_bytes;
@@ -51,15 +53,14 @@ static double time_pass(struct bench *b, const struct shape *shape, int32_t n_la
                         const struct load *load, struct compute_kv *kv, int set)
 {
     enum { Q, A };
-    struct compute_op ops[1 + LAYERS_MAX] = { { .kind = COMPUTE_EMBED, .weight2 = -1, .scale = 1 } };
+    struct compute_op ops[1 + LAYERS_MAX] = {
+        { .kind = COMPUTE_EMBED, .weight2 = -1, .scale = 1 }
+    };
     for (int32_t i = 0; i < n_layers; i++)
-        ops[1 + i] = (struct compute_op){ .kind = COMPUTE_ATTEND,
-                                          .dst = A,
-                                          .src = Q,
-                                          .layer = (uint16_t)i,
-                                          .scale = 0.125f };
-    const int32_t widths[] = { shape->n_heads * shape->head_dim,
-                               shape->n_heads * shape->head_dim };
+        ops[1 + i] = (struct compute_op){
+            .kind = COMPUTE_ATTEND, .dst = A, .src = Q, .layer = (uint16_t)i, .scale = 0.125f
+        };
+    const int32_t widths[] = { shape->n_heads * shape->head_dim, shape->n_heads * shape->head_dim };
     const bool is_logit_rows[] = { false, false };
     struct compute_program program = { .n_ops = 1 + n_layers,
                                        .ops = ops,
@@ -76,10 +77,10 @@ static double time_pass(struct bench *b, const struct shape *shape, int32_t n_la
     struct compute_sequence sequences[BATCH_MAX];
     int32_t per_sequence = (int32_t)div_up_i64(load->context, kv->block_tokens);
     for (int32_t i = 0; i < load->batch; i++)
-        sequences[i] = (struct compute_sequence){
-            i * load->n_rows, load->n_rows, load->context - load->n_rows,
-            b->blocks + (size_t)(set * load->batch + i) * (size_t)per_sequence
-        };
+        sequences[i] =
+            (struct compute_sequence){ i * load->n_rows, load->n_rows, load->context - load->n_rows,
+                                       b->blocks +
+                                           (size_t)(set * load->batch + i) * (size_t)per_sequence };
     struct compute_pass pass = { .n_rows = load->batch * load->n_rows,
                                  .ids = ids,
                                  .positions = positions,
@@ -104,6 +105,14 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void fill(struct bench *b, size_t n_bytes)
+{
+    uint16_t *halves = (uint16_t *)(void *)b->cache;
+    for (size_t i = b->n_filled / 2; i < n_bytes / 2; i++) /* around 0, as keys and values are */
+        halves[i] = (uint16_t)((i * 2654435761u >> 7 & 0x83FF) | 0x3000);
+    b->n_filled = n_bytes > b->n_filled ? n_bytes : b->n_filled;
+}
+
 /* Blocks of `n` sequences, far from each other's neighbours as in a pool that has been in use. */
 static void deal_blocks(struct bench *b, uint32_t n)
 {
@@ -116,8 +125,8 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
     int64_t row_bytes = (int64_t)2 * shape->n_kv_heads * shape->head_dim * 2; /* a layer's */
     int64_t per_sequence = div_up_i64(load->context, b->block_tokens) * b->block_tokens;
     int64_t tokens = load->batch * per_sequence;
-    int32_t n_layers = (int32_t)max_i64(
-        1, min_i64(shape->n_layers, CACHE_BYTES / (tokens * row_bytes)));
+    int32_t n_layers =
+        (int32_t)max_i64(1, min_i64(shape->n_layers, CACHE_BYTES / (tokens * row_bytes)));
     int64_t set_bytes = tokens * row_bytes * n_layers;
     int n_sets = (int)max_i64(1, min_i64(SETS_MAX, div_up_i64(COLD_BYTES, set_bytes)));
     struct compute_kv kv = { .base = b->cache,
@@ -129,6 +138,8 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
                              .head_dim = shape->head_dim };
     kv.unit_bytes = kv.block_bytes = (uint64_t)(row_bytes * n_layers * b->block_tokens);
     deal_blocks(b, (uint32_t)(tokens / b->block_tokens * n_sets));
+    fill(b, (size_t)(set_bytes * n_sets));
+    b->bandwidth = limits_read_bandwidth(b->n_threads);
     double visible = 0, times[PASSES_MAX]; /* positions that rows see, one by one */
     for (int32_t r = 0; r < load->n_rows; r++)
         visible += (double)(load->context - r) * load->batch;
@@ -147,25 +158,24 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
     qsort(times, (size_t)n, sizeof(times[0]), by_value);
     double s = times[n / 2], by_bytes = bytes / b->bandwidth, by_products = flops / b->peak;
     double limit = by_bytes > by_products ? by_bytes : by_products;
-    printf("%-5s %6d %5d %5d | %9.3f ms %6.1f GB/s %6.1f Gflop/s | limit %9.3f %9.3f ms | %3.0f%% "
-           "of %s\n",
+    printf("%-5s %6d %5d %5d | %9.3f ms %6.1f GB/s %6.1f Gflop/s | bytes at %4.1f GB/s %9.3f, "
+           "products %9.3f ms | %3.0f%% of %s\n",
            shape->name, load->context, load->batch, load->n_rows, s * 1e3, bytes / s * 1e-9,
-           flops / s * 1e-9, by_bytes * 1e3, by_products * 1e3, 100 * limit / s,
-           by_bytes > by_products ? "bandwidth" : "products");
+           flops / s * 1e-9, b->bandwidth * 1e-9, by_bytes * 1e3, by_products * 1e3,
+           100 * limit / s, by_bytes > by_products ? "bandwidth" : "products");
     fflush(stdout);
 }
 
-static void open_bench(struct bench *b, enum cpu_isa isa)
+static void open_bench(struct bench *b)
 {
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = b->n_threads, .cores = { 0, 1 } };
-    b->backend = cpu_open(&device, isa);
+    b->backend = cpu_open(&device, CPU_ISA_N - 1);
     size_t n_bytes = (size_t)CACHE_BYTES + (64 << 20);
     b->cache = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(b->cache != MAP_FAILED);
-    uint16_t *halves = (uint16_t *)(void *)b->cache;
-    for (size_t i = 0; i < n_bytes / 2; i++) /* around 0, as keys and values are */
-        halves[i] = (uint16_t)((i * 2654435761u >> 7 & 0x83FF) | 0x3000);
+    if (getenv("HUGE") && *getenv("HUGE"))
+        madvise(b->cache, n_bytes, MADV_HUGEPAGE);
     b->blocks = mem_take(((size_t)8 << 20) * sizeof(uint32_t));
 }
 
@@ -181,29 +191,43 @@ static void pack_embedding(struct bench *b, int32_t width)
     mem_give(row);
 }
 
+/* Whether the argument asks for this one. */
+static bool is_asked(int argc, char **argv, int at, const char *name)
+{
+    return argc <= at || strcmp(argv[at], "all") == 0 || strcmp(argv[at], name) == 0;
+}
+
+static bool is_asked_number(int argc, char **argv, int at, int32_t number)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", number);
+    return is_asked(argc, argv, at, text);
+}
+
 int main(int argc, char **argv)
 {
-    static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 8, 32 };
-    const char *what = argc > 2 ? argv[2] : "all";
-    enum cpu_isa isa = cpu_isa_best();
-    for (int i = 0; argc > 3 && i < CPU_ISA_N; i++)
-        isa = strcmp(argv[3], cpu_isa_name((enum cpu_isa)i)) == 0 ? (enum cpu_isa)i : isa;
+    static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 2, 4, 8, 32 };
     struct bench b = { .n_threads = argc > 1 ? atoi(argv[1]) : 2,
-                       .block_tokens = argc > 4 ? atoi(argv[4]) : 16 };
+                       .block_tokens = argc > 6 ? atoi(argv[6]) : 16 };
     CHECK(b.n_threads >= 1 && b.n_threads <= 2 && b.block_tokens >= 1);
-    b.bandwidth = limits_read_bandwidth(b.n_threads);
     b.peak = limits_float_peak() * b.n_threads;
-    open_bench(&b, isa);
-    printf("%s, %d threads, blocks of %d: read %.1f GB/s, float FMA %.0f Gflop/s\n",
-           b.backend->name, b.n_threads, b.block_tokens, b.bandwidth * 1e-9, b.peak * 1e-9);
-    printf("shape   keys batch  rows |\n");
+    open_bench(&b);
+    printf("%s, %d threads, blocks of %d, float FMA %.0f Gflop/s\n", b.backend->name, b.n_threads,
+           b.block_tokens, b.peak * 1e-9);
+    printf("shape   keys batch  rows\n");
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        if (!is_asked(argc, argv, 3, shapes[i].name))
+            continue;
         pack_embedding(&b, shapes[i].n_heads * shapes[i].head_dim);
-        for (size_t j = 0; strcmp(what, "prefill") != 0 && j < COUNT_OF(contexts); j++)
-            for (size_t k = 0; k < COUNT_OF(batches); k++)
-                measure(&b, &shapes[i], &(struct load){ contexts[j], batches[k], 1 });
-        for (size_t j = 0; strcmp(what, "decode") != 0 && j < COUNT_OF(contexts); j++)
-            measure(&b, &shapes[i], &(struct load){ contexts[j], 1, ROWS_MAX });
+        for (size_t j = 0; j < COUNT_OF(contexts); j++) {
+            if (!is_asked_number(argc, argv, 4, contexts[j]))
+                continue;
+            for (size_t k = 0; is_asked(argc, argv, 2, "decode") && k < COUNT_OF(batches); k++)
+                if (is_asked_number(argc, argv, 5, batches[k]))
+                    measure(&b, &shapes[i], &(struct load){ contexts[j], batches[k], 1 });
+            if (is_asked(argc, argv, 2, "prefill"))
+                measure(&b, &shapes[i], &(struct load){ contexts[j], 1, ROWS_MAX });
+        }
         b.backend->unpack(b.backend->self, b.embedding);
     }
     b.backend->close(b.backend->self);

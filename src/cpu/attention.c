@@ -1,19 +1,49 @@
 /* Attention over the paged cache, in place: tiles of up to 16 queries share each read of keys and
  * values.
  *
- * A tile is a few rows of one sequence times the query heads of one KV head. It walks pieces at
- * absolute multiples of 256 positions; each piece is computed from scratch and merged upwards, so
- * that a row's result does not depend on the tile it is in. What a row may not see is left out, not
- * multiplied by 0: it may be NaN. */
+ * A tile is a few rows of one sequence times the query heads of one KV head; a single row takes a
+ * few KV heads, whose rows lie side by side in a block. It walks pieces at absolute multiples of
+ * 256 positions; each piece is computed from scratch and merged upwards, so that a row's result
+ * does not depend on the tile it is in. What a row may not see is left out, not multiplied by 0: it
+ * may be NaN.
+ *
+ * Where there are few tiles (short batches) the members share a tile: each takes a chunk of its
+ * pieces, and merges them when all pieces before are merged. Chunks are taken upwards, so whoever
+ * has to wait waits for a member that is at work. */
 #include "cpu/pass.h"
 
 #include "compute/vmath.h"
+#include <sched.h>
 #include <string.h>
+
+enum {
+    TILES_PER_MEMBER = 4,  /* below that a tile is shared */
+    CHUNKS_PER_MEMBER = 8, /* wished for then */
+    CHUNK_PIECES_MAX = 4,  /* computed before they are merged */
+    KV_HEADS_MAX = 4,      /* of a tile with a single row: longer runs of memory */
+    AHEAD = 2,             /* runs: what is read that much later is fetched */
+    TURN_SPINS = 1 << 14,  /* looks before the core is offered to others */
+};
+
+/* What a tile has merged so far. */
+struct cpu_merged {
+    _Atomic uint32_t turn; /* shared tiles: whose turn it is, see turn_of */
+    float max[CPU_QUERIES], sum[CPU_QUERIES];
+    bool has_started[CPU_QUERIES]; /* per row */
+    _Alignas(64) float out[];      /* (CPU_QUERIES, stride) */
+};
 
 struct tile {
     const struct compute_sequence *sequence;
-    int32_t kv_head, first_head, n_heads; /* query heads */
-    int32_t first_row, n_rows;            /* of the sequence's rows */
+    int32_t kv_head, n_kv;       /* the first KV head, and how many */
+    int32_t first_head, n_heads; /* query heads of the first KV head, and how many of each */
+    int32_t first_row, n_rows;   /* of the sequence's rows */
+};
+
+struct piece {    /* computed, not yet merged */
+    int32_t a, b; /* rows that see something of it, none: b < a */
+    float max[CPU_QUERIES], sum[CPU_QUERIES];
+    float *out; /* (CPU_QUERIES, stride) */
 };
 
 struct work { /* on one tile */
@@ -22,147 +52,201 @@ struct work { /* on one tile */
     struct tile tile;
     int32_t stride;                                /* floats per query */
     int32_t first[CPU_QUERIES], last[CPU_QUERIES]; /* per row: positions that it sees */
-    float max[CPU_QUERIES], sum[CPU_QUERIES];      /* per query; query = row * n_heads + head */
-    float piece_max[CPU_QUERIES], piece_sum[CPU_QUERIES];
-    bool has_started[CPU_QUERIES]; /* per row */
-    float *queries, *out, *piece_out, *probabilities, *scratch;
+    struct piece pieces[CHUNK_PIECES_MAX];
+    struct cpu_merged *own, *merged; /* own: of this member, for tiles that are not shared */
+    float *queries, *probabilities, *scratch;
 };
+
+/* The number of a query: KV head by KV head, then row by row. */
+static inline int32_t query_of(const struct tile *tile, int32_t kv, int32_t r, int32_t head)
+{
+    return (kv * tile->n_rows + r) * tile->n_heads + head;
+}
 
 static int32_t stride_of(const struct compute_program *program)
 {
     return (program->head_dim + 15) & ~15;
 }
 
+static size_t merged_bytes(const struct compute_program *program)
+{
+    size_t out = CPU_QUERIES * (size_t)stride_of(program) * sizeof(float);
+    return (size_t)align_up_u64(sizeof(struct cpu_merged) + out, 64);
+}
+
 int64_t cpu_attention_scratch(const struct compute_program *program)
 {
-    return (3 * CPU_QUERIES + CPU_RUN_ROWS) * (int64_t)stride_of(program) + CPU_QUERIES * CPU_PIECE;
+    int64_t rows = (1 + CHUNK_PIECES_MAX) * CPU_QUERIES + CPU_RUN_ROWS;
+    return rows * stride_of(program) + CPU_QUERIES * CPU_PIECE +
+           (int64_t)(merged_bytes(program) / sizeof(float));
+}
+
+int64_t cpu_attention_shared(const struct compute_program *program, int n_members)
+{
+    return (int64_t)merged_bytes(program) * TILES_PER_MEMBER * n_members;
+}
+
+static struct cpu_merged *shared_tile(const struct cpu_pass *p, int32_t i)
+{
+    unsigned char *first = p->workspace + p->layout.shared_tiles;
+    return (struct cpu_merged *)(void *)(first + (size_t)i * merged_bytes(p->program));
+}
+
+void cpu_attention_reset(const struct cpu_pass *p)
+{
+    for (int32_t i = 0; i < TILES_PER_MEMBER * team_size(p->team); i++)
+        atomic_store_explicit(&shared_tile(p, i)->turn, 0, memory_order_relaxed);
 }
 
 enum part { KEYS, VALUES };
 
-/* Where the row of a position lies. */
-static const unsigned char *row_at(const struct work *w, enum part part, int32_t t)
+/* Where the row of a position lies, for KV head `head` of the tile. */
+static const unsigned char *row_at(const struct work *w, enum part part, int32_t head, int32_t t)
 {
     const struct compute_kv *kv = &w->p->pass->kv;
     size_t row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
     const unsigned char *block =
         compute_kv_block(kv, w->tile.sequence->blocks[t / kv->block_tokens]);
-    return block + compute_kv_offset(kv, w->op->layer, (int)part, w->tile.kv_head) +
+    return block + compute_kv_offset(kv, w->op->layer, (int)part, w->tile.kv_head + head) +
            (size_t)(t % kv->block_tokens) * row_bytes;
 }
 
-enum { AHEAD = 32 }; /* positions: what is read that much later is fetched */
-
-/* What follows position t of [from, to] by AHEAD: behind the keys of a piece come its values,
- * behind these the keys of the next piece. */
+/* What is read AHEAD runs after position t of KV head `head` in [from, to]: behind the keys of a
+ * piece come its values, behind these the keys of the next piece. */
 static const unsigned char *ahead_of(const struct work *w, enum part part, int32_t from, int32_t to,
-                                     int32_t t)
+                                     int32_t head, int32_t t)
 {
-    int32_t then = t + AHEAD, last = w->last[w->tile.n_rows - 1];
+    int32_t last = w->last[w->tile.n_rows - 1];
+    int32_t run = head + AHEAD, then = t + run / w->tile.n_kv * w->p->pass->kv.block_tokens;
+    int32_t then_head = run % w->tile.n_kv;
     if (then <= to)
-        return row_at(w, part, then);
+        return row_at(w, part, then_head, then);
     if (part == KEYS)
-        return row_at(w, VALUES, min_i32(from + then - to - 1, to));
-    return row_at(w, KEYS, min_i32(then, last));
+        return row_at(w, VALUES, then_head, min_i32(from + then - to - 1, to));
+    return row_at(w, KEYS, then_head, min_i32(then, last));
 }
 
-/* Calls the kernel on every run of positions [from, to] that lie side by side, for n queries from
- * `query` on. */
-static void for_runs(struct work *w, enum part part, int32_t from, int32_t to, int32_t query,
-                     int32_t n)
+/* Calls the kernel on every run of positions [from, to] that lie side by side, for rows
+ * [row, row + n) of the tile. out: of values. */
+static void for_runs(const struct work *w, enum part part, int32_t from, int32_t to, int32_t row,
+                     int32_t n, float *out)
 {
     const struct compute_kv *kv = &w->p->pass->kv;
     const struct cpu_kernels *kernels = w->p->kernels;
-    for (int32_t t = from; t <= to;) {
-        int32_t in_block = t % kv->block_tokens;
-        struct cpu_run run = { .is_half = kv->dtype == DTYPE_F16,
-                               .n = min_i32(kv->block_tokens - in_block, to - t + 1),
-                               .head_dim = kv->head_dim,
-                               .stride = w->stride,
-                               .n_queries = n,
-                               .scratch = w->scratch };
-        run.rows = row_at(w, part, t);
-        run.ahead = ahead_of(w, part, from, to, t);
-        run.probabilities = w->probabilities + query * CPU_PIECE + t % CPU_PIECE;
-        if (part == KEYS)
-            kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
-        else
-            kernels->mix(&run, w->piece_out + query * w->stride);
-        t += run.n;
+    struct cpu_run run = { .is_half = kv->dtype == DTYPE_F16,
+                           .head_dim = kv->head_dim,
+                           .stride = w->stride,
+                           .n_queries = n * w->tile.n_heads,
+                           .scratch = w->scratch };
+    for (int32_t t = from; t <= to; t += run.n) {
+        run.n = min_i32(kv->block_tokens - t % kv->block_tokens, to - t + 1);
+        for (int32_t head = 0; head < w->tile.n_kv; head++) {
+            int32_t query = query_of(&w->tile, head, row, 0);
+            run.rows = row_at(w, part, head, t);
+            run.ahead = ahead_of(w, part, from, to, head, t);
+            run.probabilities = w->probabilities + query * CPU_PIECE + t % CPU_PIECE;
+            if (part == KEYS)
+                kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
+            else
+                kernels->mix(&run, out + query * w->stride);
+        }
     }
 }
 
 /* Values of a piece: first what single rows see below the common range, then the range that all of
- * rows [a, b] see, then the rest: for each row positions go upwards. */
-static void mix_piece(struct work *w, int32_t base, int32_t a, int32_t b)
+ * its rows see, then the rest: for each row positions go upwards. */
+static void mix_piece(const struct work *w, int32_t base, const struct piece *piece)
 {
-    int32_t heads = w->tile.n_heads, end = base + CPU_PIECE - 1;
+    int32_t end = base + CPU_PIECE - 1, a = piece->a, b = piece->b;
     int32_t from = max_i32(w->first[b], base), to = min_i32(w->last[a], end);
     if (from > to) { /* a window narrower than the tile: nothing in common */
         for (int32_t r = a; r <= b; r++)
-            for_runs(w, VALUES, max_i32(w->first[r], base), min_i32(w->last[r], end), r * heads,
-                     heads);
+            for_runs(w, VALUES, max_i32(w->first[r], base), min_i32(w->last[r], end), r, 1,
+                     piece->out);
         return;
     }
     for (int32_t r = a; r < b; r++)
-        for_runs(w, VALUES, max_i32(w->first[r], base), from - 1, r * heads, heads);
-    for_runs(w, VALUES, from, to, a * heads, (b - a + 1) * heads);
+        for_runs(w, VALUES, max_i32(w->first[r], base), from - 1, r, 1, piece->out);
+    for_runs(w, VALUES, from, to, a, b - a + 1, piece->out);
     for (int32_t r = a + 1; r <= b; r++)
-        for_runs(w, VALUES, to + 1, min_i32(w->last[r], end), r * heads, heads);
+        for_runs(w, VALUES, to + 1, min_i32(w->last[r], end), r, 1, piece->out);
 }
 
-static void merge_row(struct work *w, int32_t r)
+/* The weights of row r, and out cleared. */
+static void weigh_row(const struct work *w, int32_t base, struct piece *piece, int32_t r)
 {
-    for (int32_t i = r * w->tile.n_heads; i < (r + 1) * w->tile.n_heads; i++) {
-        float *o = w->out + i * w->stride, *o2 = w->piece_out + i * w->stride;
-        if (!w->has_started[r]) {
-            memcpy(o, o2, (size_t)w->stride * sizeof(float));
-            w->max[i] = w->piece_max[i];
-            w->sum[i] = w->piece_sum[i];
-            continue;
-        }
-        float top = w->max[i] > w->piece_max[i] ? w->max[i] : w->piece_max[i];
-        float a = vmath_exp(w->max[i] - top), b = vmath_exp(w->piece_max[i] - top);
-        w->p->kernels->merge(o, o2, a, b, w->stride);
-        w->sum[i] = vmath_fma(w->piece_sum[i], b, w->sum[i] * a);
-        w->max[i] = top;
+    const struct tile *tile = &w->tile;
+    int32_t first = max_i32(w->first[r], base) - base;
+    int32_t last = min_i32(w->last[r], base + CPU_PIECE - 1) - base;
+    for (int32_t kv = 0; kv < tile->n_kv; kv++) {
+        int32_t query = query_of(tile, kv, r, 0);
+        for (int32_t i = query; i < query + tile->n_heads; i++)
+            piece->sum[i] = w->p->kernels->softmax(w->probabilities + i * CPU_PIECE, first, last,
+                                                   &piece->max[i]);
+        memset(piece->out + query * w->stride, 0,
+               (size_t)(tile->n_heads * w->stride) * sizeof(float));
     }
-    w->has_started[r] = true;
 }
 
-static void attend_piece(struct work *w, int32_t base)
+static void attend_piece(const struct work *w, int32_t base, struct piece *piece)
 {
-    int32_t heads = w->tile.n_heads, n_rows = w->tile.n_rows, end = base + CPU_PIECE - 1;
-    int32_t a = n_rows, b = -1; /* rows that see something of this piece */
+    int32_t n_rows = w->tile.n_rows, end = base + CPU_PIECE - 1;
+    int32_t a = n_rows, b = -1;
     for (int32_t r = 0; r < n_rows; r++)
         if (w->first[r] <= end && w->last[r] >= base) {
             a = min_i32(a, r);
             b = r;
         }
-    if (b < 0)
+    piece->a = a;
+    piece->b = b;
+    if (b < a)
         return;
-    for_runs(w, KEYS, max_i32(w->first[a], base), min_i32(w->last[b], end), a * heads,
-             (b - a + 1) * heads);
+    for_runs(w, KEYS, max_i32(w->first[a], base), min_i32(w->last[b], end), a, b - a + 1, NULL);
     for (int32_t r = a; r <= b; r++)
-        for (int32_t i = r * heads; i < (r + 1) * heads; i++)
-            w->piece_sum[i] = w->p->kernels->softmax(
-                w->probabilities + i * CPU_PIECE, max_i32(w->first[r], base) - base,
-                min_i32(w->last[r], end) - base, &w->piece_max[i]);
-    memset(w->piece_out + a * heads * w->stride, 0,
-           (size_t)((b - a + 1) * heads * w->stride) * sizeof(float));
-    mix_piece(w, base, a, b);
-    for (int32_t r = a; r <= b; r++)
-        merge_row(w, r);
+        weigh_row(w, base, piece, r);
+    mix_piece(w, base, piece);
 }
 
-static float *head_of(const struct work *w, int reg, int32_t r, int32_t head)
+static void merge_query(const struct work *w, const struct piece *piece, int32_t i, bool is_first)
 {
-    int32_t row = w->tile.sequence->first_row + w->tile.first_row + r;
-    return cpu_pass_row(w->p, reg, row) +
-           (int64_t)(w->tile.first_head + head) * w->p->program->head_dim;
+    struct cpu_merged *to = w->merged;
+    float *o = to->out + i * w->stride;
+    const float *o2 = piece->out + i * w->stride;
+    if (is_first) {
+        memcpy(o, o2, (size_t)w->stride * sizeof(float));
+        to->max[i] = piece->max[i];
+        to->sum[i] = piece->sum[i];
+        return;
+    }
+    float top = to->max[i] > piece->max[i] ? to->max[i] : piece->max[i];
+    float a = vmath_exp(to->max[i] - top), b = vmath_exp(piece->max[i] - top);
+    w->p->kernels->merge(o, o2, a, b, w->stride);
+    to->sum[i] = vmath_fma(piece->sum[i], b, to->sum[i] * a);
+    to->max[i] = top;
 }
 
-static void attend_tile(struct work *w)
+static void merge_piece(const struct work *w, const struct piece *piece)
+{
+    const struct tile *tile = &w->tile;
+    for (int32_t r = piece->a; r <= piece->b; r++) {
+        for (int32_t kv = 0; kv < tile->n_kv; kv++)
+            for (int32_t head = 0; head < tile->n_heads; head++)
+                merge_query(w, piece, query_of(tile, kv, r, head), !w->merged->has_started[r]);
+        w->merged->has_started[r] = true;
+    }
+}
+
+static float *head_of(const struct work *w, int reg, int32_t r, int32_t kv, int32_t head)
+{
+    const struct compute_program *program = w->p->program;
+    int32_t row = w->tile.sequence->first_row + w->tile.first_row + r;
+    int32_t group = program->n_heads / program->n_kv_heads;
+    int32_t at = w->tile.first_head + kv * group + head;
+    return cpu_pass_row(w->p, reg, row) + (int64_t)at * program->head_dim;
+}
+
+/* The tile's queries, and what their rows see. */
+static void begin_tile(struct work *w)
 {
     const struct compute_program *program = w->p->program;
     const struct tile *tile = &w->tile;
@@ -170,54 +254,181 @@ static void attend_tile(struct work *w)
     for (int32_t r = 0; r < tile->n_rows; r++) {
         w->last[r] = tile->sequence->n_before + tile->first_row + r;
         w->first[r] = program->window > 0 ? max_i32(0, w->last[r] - program->window + 1) : 0;
-        w->has_started[r] = false;
-        for (int32_t head = 0; head < tile->n_heads; head++) {
-            float *query = w->queries + (r * tile->n_heads + head) * w->stride;
-            memset(query, 0, (size_t)w->stride * sizeof(float));
-            memcpy(query, head_of(w, w->op->src, r, head), head_bytes);
-        }
+        for (int32_t kv = 0; kv < tile->n_kv; kv++)
+            for (int32_t head = 0; head < tile->n_heads; head++) {
+                float *query = w->queries + query_of(tile, kv, r, head) * w->stride;
+                memset(query, 0, (size_t)w->stride * sizeof(float));
+                memcpy(query, head_of(w, w->op->src, r, kv, head), head_bytes);
+            }
     }
-    int32_t first_piece = w->first[0] / CPU_PIECE;
-    for (int32_t piece = first_piece; piece <= w->last[tile->n_rows - 1] / CPU_PIECE; piece++)
-        attend_piece(w, piece * CPU_PIECE);
+}
+
+static void end_tile(const struct work *w)
+{
+    const struct tile *tile = &w->tile;
     for (int32_t r = 0; r < tile->n_rows; r++)
-        for (int32_t head = 0; head < tile->n_heads; head++) {
-            int32_t i = r * tile->n_heads + head;
-            float inverse = 1.0f / w->sum[i], *out = head_of(w, w->op->dst, r, head);
-            for (int32_t d = 0; d < program->head_dim; d++)
-                out[d] = w->out[i * w->stride + d] * inverse;
-        }
+        for (int32_t kv = 0; kv < tile->n_kv; kv++)
+            for (int32_t head = 0; head < tile->n_heads; head++) {
+                int32_t i = query_of(tile, kv, r, head);
+                float inverse = 1.0f / w->merged->sum[i];
+                float *out = head_of(w, w->op->dst, r, kv, head);
+                for (int32_t d = 0; d < w->p->program->head_dim; d++)
+                    out[d] = w->merged->out[i * w->stride + d] * inverse;
+            }
+}
+
+/* Pieces [from, to), merged as they come. */
+static void attend_alone(struct work *w, int32_t from, int32_t to)
+{
+    w->merged = w->own;
+    memset(w->merged->has_started, 0, sizeof(w->merged->has_started));
+    for (int32_t i = from; i < to; i++) {
+        attend_piece(w, i * CPU_PIECE, &w->pieces[0]);
+        merge_piece(w, &w->pieces[0]);
+    }
+    end_tile(w);
+}
+
+/* The word that lets chunk `chunk` of this operation merge: no other operation's is equal. */
+static uint32_t turn_of(int op_index, int32_t chunk)
+{
+    return ((uint32_t)op_index + 1) << 16 | (uint32_t)chunk;
+}
+
+static void wait_for_turn(const struct cpu_merged *merged, uint32_t turn)
+{
+    for (int32_t n = 0; atomic_load_explicit(&merged->turn, memory_order_acquire) != turn; n++) {
+        if (n < TURN_SPINS)
+            base_relax();
+        else
+            sched_yield(); /* its member may have lost its core */
+    }
+}
+
+struct chunk {
+    int32_t i, n;     /* of the tile's */
+    int32_t from, to; /* pieces [from, to) */
+};
+
+/* One chunk of a shared tile; the last one ends the tile. */
+static void attend_chunk(struct work *w, int32_t shared, const struct chunk *chunk, int op_index)
+{
+    w->merged = shared_tile(w->p, shared);
+    for (int32_t i = chunk->from; i < chunk->to; i++)
+        attend_piece(w, i * CPU_PIECE, &w->pieces[i - chunk->from]);
+    if (chunk->i == 0)
+        memset(w->merged->has_started, 0, sizeof(w->merged->has_started));
+    else
+        wait_for_turn(w->merged, turn_of(op_index, chunk->i));
+    for (int32_t i = chunk->from; i < chunk->to; i++)
+        merge_piece(w, &w->pieces[i - chunk->from]);
+    if (chunk->i + 1 == chunk->n)
+        end_tile(w);
+    else
+        atomic_store_explicit(&w->merged->turn, turn_of(op_index, chunk->i + 1),
+                              memory_order_release);
+}
+
+struct plan {      /* how the operation is cut into items; every member's is equal */
+    int32_t heads; /* query heads of a tile */
+    int32_t n_parts, chunk_pieces; /* parts of a group of query heads */
+};
+
+struct cut { /* of one sequence: KV heads and rows of a tile, tiles that way, pieces */
+    int32_t n_kv, rows, n_along_kv, n_along_rows;
+    int32_t n_tiles, n_chunks, from, to;
+};
+
+static struct cut cut_of(const struct plan *plan, const struct compute_program *program,
+                         const struct compute_sequence *sequence)
+{
+    int32_t last = sequence->n_before + sequence->n_rows - 1, first = 0;
+    if (program->window > 0)
+        first = max_i32(0, sequence->n_before - program->window + 1);
+    struct cut cut = { .n_kv = 1, .rows = CPU_QUERIES / plan->heads };
+    if (sequence->n_rows == 1 && plan->n_parts == 1)
+        cut.n_kv = min_i32(min_i32(KV_HEADS_MAX, cut.rows), program->n_kv_heads);
+    cut.n_along_kv = (program->n_kv_heads + cut.n_kv - 1) / cut.n_kv;
+    cut.n_along_rows = (sequence->n_rows + cut.rows - 1) / cut.rows;
+    cut.n_tiles = cut.n_along_kv * plan->n_parts * cut.n_along_rows;
+    cut.from = first / CPU_PIECE;
+    cut.to = last / CPU_PIECE + 1;
+    cut.n_chunks = 1 + (cut.to - cut.from - 1) / plan->chunk_pieces;
+    return cut;
+}
+
+static struct plan make_plan(const struct cpu_pass *p)
+{
+    const struct compute_program *program = p->program;
+    int32_t group = program->n_heads / program->n_kv_heads;
+    struct plan plan = { .heads = min_i32(group, CPU_QUERIES), .chunk_pieces = INT32_MAX };
+    plan.n_parts = (group + plan.heads - 1) / plan.heads;
+    int64_t n_tiles = 0, n_pieces = 0;
+    for (int32_t i = 0; i < p->pass->n_sequences; i++) {
+        struct cut cut = cut_of(&plan, program, &p->pass->sequences[i]);
+        n_tiles += cut.n_tiles;
+        n_pieces += (int64_t)cut.n_tiles * (cut.to - cut.from);
+    }
+    int n_members = team_size(p->team);
+    if (n_members > 1 && n_tiles < TILES_PER_MEMBER * n_members) {
+        int64_t wish = n_pieces / (CHUNKS_PER_MEMBER * n_members);
+        plan.chunk_pieces = (int32_t)max_i64(1, min_i64(wish, CHUNK_PIECES_MAX));
+    }
+    return plan;
+}
+
+/* Item `item` of a sequence whose tiles have the numbers `first_tile` on. */
+static void attend_item(struct work *w, const struct plan *plan, const struct cut *cut,
+                        int32_t item, int32_t first_tile, int op_index)
+{
+    const struct compute_program *program = w->p->program;
+    const struct compute_sequence *sequence = w->tile.sequence;
+    int32_t group = program->n_heads / program->n_kv_heads;
+    int32_t tile = item / cut->n_chunks, part = tile / cut->n_along_rows;
+    w->tile.first_row = tile % cut->n_along_rows * cut->rows;
+    w->tile.n_rows = min_i32(cut->rows, sequence->n_rows - w->tile.first_row);
+    w->tile.kv_head = part / plan->n_parts * cut->n_kv;
+    w->tile.n_kv = min_i32(cut->n_kv, program->n_kv_heads - w->tile.kv_head);
+    int32_t from = part % plan->n_parts * plan->heads;
+    w->tile.first_head = w->tile.kv_head * group + from;
+    w->tile.n_heads = min_i32(plan->heads, group - from);
+    begin_tile(w);
+    if (cut->n_chunks == 1) {
+        attend_alone(w, w->first[0] / CPU_PIECE, w->last[w->tile.n_rows - 1] / CPU_PIECE + 1);
+        return;
+    }
+    struct chunk chunk = { .i = item % cut->n_chunks, .n = cut->n_chunks };
+    chunk.from = cut->from + chunk.i * plan->chunk_pieces;
+    chunk.to = min_i32(chunk.from + plan->chunk_pieces, cut->to);
+    attend_chunk(w, first_tile + tile, &chunk, op_index);
+}
+
+static struct work work_of(const struct cpu_pass *p, const struct compute_op *op, int rank)
+{
+    struct work w = { .p = p, .op = op, .stride = stride_of(p->program) };
+    w.own = (struct cpu_merged *)(void *)cpu_pass_scratch(p, rank);
+    w.queries = cpu_pass_scratch(p, rank) + merged_bytes(p->program) / sizeof(float);
+    float *next = w.queries + CPU_QUERIES * w.stride;
+    for (int i = 0; i < CHUNK_PIECES_MAX; i++, next += CPU_QUERIES * w.stride)
+        w.pieces[i].out = next;
+    w.scratch = next;
+    w.probabilities = w.scratch + CPU_RUN_ROWS * w.stride;
+    return w;
 }
 
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
 {
-    const struct compute_program *program = p->program;
-    int32_t group = program->n_heads / program->n_kv_heads;
-    int32_t heads = min_i32(group, CPU_QUERIES), n_parts = (group + heads - 1) / heads;
-    int32_t rows = CPU_QUERIES / heads;
-    struct work w = { .p = p, .op = op, .stride = stride_of(program) };
-    w.queries = cpu_pass_scratch(p, rank);
-    w.out = w.queries + CPU_QUERIES * w.stride;
-    w.piece_out = w.out + CPU_QUERIES * w.stride;
-    w.scratch = w.piece_out + CPU_QUERIES * w.stride;
-    w.probabilities = w.scratch + CPU_RUN_ROWS * w.stride;
+    struct plan plan = make_plan(p);
+    struct work w = work_of(p, op, rank);
     int32_t item = cpu_pass_next(p, op_index);
-    int32_t first_item = 0; /* of this sequence */
+    int32_t first_item = 0, first_tile = 0; /* of this sequence */
     for (int32_t i = 0; i < p->pass->n_sequences; i++) {
-        const struct compute_sequence *sequence = &p->pass->sequences[i];
-        int32_t n_tiles = (sequence->n_rows + rows - 1) / rows;
-        int32_t n_items = program->n_kv_heads * n_parts * n_tiles;
-        for (; item < first_item + n_items; item = cpu_pass_next(p, op_index)) {
-            int32_t tile = (item - first_item) % n_tiles, part = (item - first_item) / n_tiles;
-            int32_t from = part % n_parts * heads;
-            w.tile = (struct tile){ .sequence = sequence,
-                                    .kv_head = part / n_parts,
-                                    .first_head = part / n_parts * group + from,
-                                    .n_heads = min_i32(heads, group - from),
-                                    .first_row = tile * rows,
-                                    .n_rows = min_i32(rows, sequence->n_rows - tile * rows) };
-            attend_tile(&w);
-        }
+        w.tile.sequence = &p->pass->sequences[i];
+        struct cut cut = cut_of(&plan, p->program, w.tile.sequence);
+        int32_t n_items = cut.n_tiles * cut.n_chunks;
+        for (; item < first_item + n_items; item = cpu_pass_next(p, op_index))
+            attend_item(&w, &plan, &cut, item - first_item, first_tile, op_index);
         first_item += n_items;
+        first_tile += cut.n_tiles;
     }
 }

@@ -20,13 +20,26 @@ INLINE size_t row_bytes(const struct cpu_run *run)
     return (size_t)run->head_dim * (run->is_half ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Fetches the row that lies as far behind `ahead` as row t of this run behind its start. */
-INLINE void fetch_row(const struct cpu_run *run, int32_t t)
+/* What will be read soon is fetched a few lines at a time, between products: in one burst it would
+ * fill the queue of misses and hold up everything behind it. */
+struct ahead {
+    const char *at, *end;
+    int32_t n_lines; /* a time */
+};
+
+/* What belongs to rows [t, t + n) of the run, to be fetched n_times times. */
+INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, int32_t n_times)
 {
-    size_t n = row_bytes(run);
-    const char *row = (const char *)run->ahead + (size_t)t * n;
-    for (size_t at = 0; at < n; at += 64)
-        _mm_prefetch(row + at, _MM_HINT_T0);
+    const char *first = (const char *)run->ahead + (size_t)t * row_bytes(run);
+    size_t n_bytes = (size_t)n * row_bytes(run);
+    int32_t n_lines = (int32_t)(n_bytes / 64) / n_times + 1;
+    return (struct ahead){ first, first + n_bytes, n_lines };
+}
+
+INLINE void fetch(struct ahead *ahead)
+{
+    for (int32_t i = 0; i < ahead->n_lines && ahead->at < ahead->end; i++, ahead->at += 64)
+        _mm_prefetch(ahead->at, _MM_HINT_T0);
 }
 
 struct floats { /* rows of a run as floats, 0 behind head_dim */
@@ -34,26 +47,38 @@ struct floats { /* rows of a run as floats, 0 behind head_dim */
     size_t stride;
 };
 
-/* Rows [t, t + n) of the run, n <= CPU_RUN_ROWS: in scratch unless they can be used in place. */
-INLINE struct floats to_floats(const struct cpu_run *run, int32_t t, int32_t n)
+/* One row of any width; rare shapes. */
+static void row_to_floats(const struct cpu_run *run, const unsigned char *row, float *out)
 {
-    int32_t width = run->head_dim;
+    int32_t width = run->head_dim, d = 0;
+    for (; run->is_half && d + 8 <= width; d += 8)
+        _mm256_storeu_ps(out + d, load_half(row + 2 * d));
+    for (; d < width; d++)
+        quant_block_to_float(run->is_half ? DTYPE_F16 : DTYPE_F32,
+                             row + (size_t)d * (run->is_half ? 2 : 4), out + d);
+    for (; d < run->stride; d++)
+        out[d] = 0;
+}
+
+/* Rows [t, t + n) of the run, n <= CPU_RUN_ROWS: in scratch unless they can be used in place. */
+INLINE struct floats to_floats(const struct cpu_run *run, int32_t t, int32_t n,
+                               const int32_t stride)
+{
     const unsigned char *row = run->rows + (size_t)t * row_bytes(run);
-    if (!run->is_half && width == run->stride)
-        return (struct floats){ (const float *)(const void *)row, (size_t)width };
     float *out = run->scratch;
-    for (int32_t i = 0; i < n; i++, row += row_bytes(run), out += run->stride) {
-        int32_t d = 0;
-        fetch_row(run, t + i);
-        for (; run->is_half && d + 8 <= width; d += 8)
-            _mm256_storeu_ps(out + d, load_half(row + 2 * d));
-        for (; d < width; d++)
-            quant_block_to_float(run->is_half ? DTYPE_F16 : DTYPE_F32,
-                                 row + (size_t)d * (run->is_half ? 2 : 4), out + d);
-        for (; d < run->stride; d++)
-            out[d] = 0;
+    if (!run->is_half && run->head_dim == stride)
+        return (struct floats){ (const float *)(const void *)row, (size_t)stride };
+    if (!run->is_half || run->head_dim != stride) {
+        for (int32_t i = 0; i < n; i++, row += row_bytes(run), out += stride)
+            row_to_floats(run, row, out);
+        return (struct floats){ run->scratch, (size_t)stride };
     }
-    return (struct floats){ run->scratch, (size_t)run->stride };
+    for (int32_t i = 0; i < n; i++, row += 2 * stride, out += stride)
+        for (int32_t d = 0; d < stride; d += 16) {
+            _mm256_storeu_ps(out + d, load_half(row + 2 * d));
+            _mm256_storeu_ps(out + d + 8, load_half(row + 2 * d + 16));
+        }
+    return (struct floats){ run->scratch, (size_t)stride };
 }
 
 /* ---- Scores: 16 partial sums a product, folded 8, 4, 2, 1. ---- */
@@ -64,10 +89,10 @@ INLINE __m128 fold_four(const __m256 eight[4])
     __m128 four[4];
     for (int j = 0; j < 4; j++)
         four[j] = _mm_add_ps(_mm256_castps256_ps128(eight[j]), _mm256_extractf128_ps(eight[j], 1));
-    __m128 a = _mm_add_ps(_mm_shuffle_ps(four[0], four[1], 0x44),
-                          _mm_shuffle_ps(four[0], four[1], 0xEE));
-    __m128 b = _mm_add_ps(_mm_shuffle_ps(four[2], four[3], 0x44),
-                          _mm_shuffle_ps(four[2], four[3], 0xEE));
+    __m128 a =
+        _mm_add_ps(_mm_shuffle_ps(four[0], four[1], 0x44), _mm_shuffle_ps(four[0], four[1], 0xEE));
+    __m128 b =
+        _mm_add_ps(_mm_shuffle_ps(four[2], four[3], 0x44), _mm_shuffle_ps(four[2], four[3], 0xEE));
     return _mm_add_ps(_mm_shuffle_ps(a, b, 0x88), _mm_shuffle_ps(a, b, 0xDD));
 }
 
@@ -98,28 +123,42 @@ INLINE void put_scores(float *to, __m128 four, int32_t n)
         to[j] = each[j];
 }
 
-/* Two queries, four keys: first the lower 8 of each 16 partial sums, then the upper ones, so that
- * no sum leaves its register. */
-INLINE void scores_two(const float *query, int32_t stride, const float *const keys[4], __m256 scale,
-                       float *to, int32_t n)
+/* A value that is used more than once stays in its register: left alone, the compiler loads it for
+ * each use, and two loads a cycle are the limit here. */
+INLINE __m256 kept(__m256 x)
 {
-    __m256 acc[2][2][4];
-    for (int half = 0; half < 2; half++) {
-        for (int j = 0; j < 4; j++)
-            acc[half][0][j] = acc[half][1][j] = _mm256_setzero_ps();
-        for (int32_t d = 8 * half; d < stride; d += 16) {
-            __m256 x = _mm256_loadu_ps(query + d), y = _mm256_loadu_ps(query + stride + d);
-            for (int j = 0; j < 4; j++) {
-                __m256 key = _mm256_loadu_ps(keys[j] + d);
-                acc[half][0][j] = _mm256_fmadd_ps(x, key, acc[half][0][j]);
-                acc[half][1][j] = _mm256_fmadd_ps(y, key, acc[half][1][j]);
-            }
+    __asm__("" : "+x"(x));
+    return x;
+}
+
+/* 8 of the 16 partial sums of two queries with four keys: elements d, d + 16, and so on. */
+INLINE void dots_two(const float *query, const int32_t stride, const float *const keys[4],
+                     int32_t from, __m256 acc[2][4])
+{
+    for (int j = 0; j < 4; j++)
+        acc[0][j] = acc[1][j] = _mm256_setzero_ps();
+    for (int32_t d = from; d < stride; d += 16) {
+        __m256 x = _mm256_loadu_ps(query + d), y = _mm256_loadu_ps(query + stride + d);
+        for (int j = 0; j < 4; j++) {
+            __m256 key = kept(_mm256_loadu_ps(keys[j] + d));
+            acc[0][j] = _mm256_fmadd_ps(x, key, acc[0][j]);
+            acc[1][j] = _mm256_fmadd_ps(y, key, acc[1][j]);
         }
     }
+}
+
+/* Two queries, four keys: the lower 8 partial sums, then the upper, so that no sum leaves its
+ * register on the way. */
+INLINE void scores_two(const float *query, const int32_t stride, const float *const keys[4],
+                       __m256 scale, float *to, int32_t n)
+{
+    __m256 acc[2][4], upper[2][4];
+    dots_two(query, stride, keys, 0, acc);
+    dots_two(query, stride, keys, 8, upper);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 4; j++)
-            acc[0][i][j] = _mm256_add_ps(acc[0][i][j], acc[1][i][j]);
-    __m256 dots = _mm256_mul_ps(fold_two_by_four(acc[0][0], acc[0][1]), scale);
+            acc[i][j] = _mm256_add_ps(acc[i][j], upper[i][j]);
+    __m256 dots = _mm256_mul_ps(fold_two_by_four(acc[0], acc[1]), scale);
     put_scores(to, _mm256_castps256_ps128(dots), n);
     put_scores(to + CPU_PIECE, _mm256_extractf128_ps(dots, 1), n);
 }
@@ -133,8 +172,8 @@ INLINE void scores_one(const float *query, int32_t stride, const float *const ke
         __m256 low = _mm256_setzero_ps(), high = low;
         for (int32_t d = 0; d < stride; d += 16) {
             low = _mm256_fmadd_ps(_mm256_loadu_ps(query + d), _mm256_loadu_ps(keys[j] + d), low);
-            high = _mm256_fmadd_ps(_mm256_loadu_ps(query + d + 8),
-                                   _mm256_loadu_ps(keys[j] + d + 8), high);
+            high = _mm256_fmadd_ps(_mm256_loadu_ps(query + d + 8), _mm256_loadu_ps(keys[j] + d + 8),
+                                   high);
         }
         eight[j] = _mm256_add_ps(low, high);
     }
@@ -146,7 +185,8 @@ INLINE void scores_many(const struct cpu_run *run, const float *queries, float s
 {
     for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
         int32_t n = min_i32(run->n - t, CPU_RUN_ROWS);
-        struct floats keys = to_floats(run, t, n);
+        struct floats keys = to_floats(run, t, n, stride);
+        struct ahead ahead = ahead_of(run, t, n, (n + 3) / 4 * ((run->n_queries + 1) / 2));
         for (int32_t j = 0; j < n; j += 4) {
             int32_t m = min_i32(n - j, 4);
             const float *four[4];
@@ -154,9 +194,12 @@ INLINE void scores_many(const struct cpu_run *run, const float *queries, float s
                 four[k] = keys.rows + (size_t)(j + (k < m ? k : 0)) * keys.stride;
             float *to = run->probabilities + t + j;
             int32_t i = 0;
-            for (; i + 2 <= run->n_queries; i += 2)
+            for (; i + 2 <= run->n_queries; i += 2) {
+                fetch(&ahead);
                 scores_two(queries + i * stride, stride, four, _mm256_set1_ps(scale),
                            to + i * CPU_PIECE, m);
+            }
+            fetch(&ahead);
             if (i < run->n_queries)
                 scores_one(queries + i * stride, stride, four, _mm_set1_ps(scale),
                            to + i * CPU_PIECE, m);
@@ -169,16 +212,18 @@ INLINE void scores_single(const struct cpu_run *run, const float *query, float s
                           const int32_t stride)
 {
     const uint16_t *rows = (const uint16_t *)(const void *)run->rows;
+    struct ahead ahead = ahead_of(run, 0, run->n, run->n);
     for (int32_t t = 0; t < run->n; t += 4) {
         int32_t m = min_i32(run->n - t, 4);
         __m256 eight[4];
         for (int32_t j = 0; j < 4; j++) {
             const uint16_t *key = rows + (size_t)(t + (j < m ? j : 0)) * (size_t)stride;
             __m256 low = _mm256_setzero_ps(), high = low;
-            fetch_row(run, t + j);
+            fetch(&ahead);
             for (int32_t d = 0; d < stride; d += 16) {
                 low = _mm256_fmadd_ps(load_half(key + d), _mm256_loadu_ps(query + d), low);
-                high = _mm256_fmadd_ps(load_half(key + d + 8), _mm256_loadu_ps(query + d + 8), high);
+                high =
+                    _mm256_fmadd_ps(load_half(key + d + 8), _mm256_loadu_ps(query + d + 8), high);
             }
             eight[j] = _mm256_add_ps(low, high);
         }
@@ -291,13 +336,17 @@ INLINE void mix_many(const struct cpu_run *run, float *out, const int32_t stride
 {
     for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
         int32_t n = min_i32(run->n - t, CPU_RUN_ROWS), i = 0;
-        struct floats values = to_floats(run, t, n);
+        struct floats values = to_floats(run, t, n, stride);
         const float *p = run->probabilities + t;
+        struct ahead ahead = ahead_of(run, t, n, max_i32(run->n_queries / 4, 1) * (stride / 16));
         for (; i + 4 <= run->n_queries; i += 4)
-            for (int32_t d = 0; d < stride; d += 16)
+            for (int32_t d = 0; d < stride; d += 16) {
+                fetch(&ahead);
                 mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 4, 2);
+            }
         for (; i < run->n_queries; i++) {
             int32_t d = 0;
+            fetch(&ahead);
             for (; d + 64 <= stride; d += 64)
                 mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 1, 8);
             for (; d < stride; d += 16)
@@ -310,13 +359,14 @@ INLINE void mix_many(const struct cpu_run *run, float *out, const int32_t stride
 INLINE void mix_halves(const struct cpu_run *run, float *out, int32_t d, const int D)
 {
     const uint16_t *row = (const uint16_t *)(const void *)run->rows + d;
+    struct ahead ahead = ahead_of(run, 0, run->n, run->n);
     __m256 acc[8];
     for (int j = 0; j < D; j++)
         acc[j] = _mm256_loadu_ps(out + d + 8 * j);
     for (int32_t t = 0; t < run->n; t++, row += run->head_dim) {
         __m256 weight = _mm256_broadcast_ss(run->probabilities + t);
         if (d == 0)
-            fetch_row(run, t);
+            fetch(&ahead);
         for (int j = 0; j < D; j++)
             acc[j] = _mm256_fmadd_ps(weight, load_half(row + 8 * j), acc[j]);
     }

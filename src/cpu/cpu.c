@@ -57,6 +57,7 @@ static void backend_run(void *self, const struct compute_program *program,
                           .workspace = workspace };
     cpu_pass_layout(program, team_size(cpu->team), pass->n_rows, pass->n_logit_rows, &p.layout);
     memset(p.workspace + p.layout.counters, 0, (size_t)program->n_ops * sizeof(int32_t));
+    cpu_attention_reset(&p);
     team_run(cpu->team, cpu_pass_work, &p);
 }
 

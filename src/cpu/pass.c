@@ -11,7 +11,7 @@
 
 enum how { BY_ROWS = 1, BY_LOGIT_ROWS = 2, SPLIT = 4 };
 
-enum { QUANTIZED = CPU_REGISTERS_MAX, CACHE, TABLE, RESOURCES };
+enum { QUANTIZED = CPU_REGISTERS_MAX, CACHE, TABLE, SHARED_TILES, RESOURCES };
 
 struct member {
     struct cpu_pass *p;
@@ -152,7 +152,8 @@ void cpu_pass_work(void *arg, int rank, int n)
         if (op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS) {
             matmul(&m, op, i);
         } else if (op->kind == COMPUTE_ATTEND) {
-            TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT));
+            TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT),
+                  WRITES(SHARED_TILES, SPLIT));
             cpu_attention(m.p, op, i, rank);
         } else {
             by_rows(&m, op);
@@ -191,6 +192,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     out->blocks = add(out, quantized / 32 * (int64_t)sizeof(struct cpu_block));
     out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
     out->counters = add(out, (int64_t)program->n_ops * 4);
+    out->shared_tiles = add(out, cpu_attention_shared(program, n_members));
     out->scratch_bytes = (size_t)align_up_u64((uint64_t)scratch * sizeof(float), 64);
     out->scratch = add(out, (int64_t)out->scratch_bytes * n_members);
     out->matmul_bytes = (size_t)align_up_u64(cpu_matmul_scratch(), 64);

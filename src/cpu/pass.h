@@ -12,6 +12,7 @@ struct cpu_layout {
     size_t blocks;                 /* activations quantized for the matmuls that come next */
     size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
     size_t counters;               /* (n_ops): the next item of each operation */
+    size_t shared_tiles;           /* of attention: merged by several members */
     size_t scratch, scratch_bytes; /* per member */
     size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
     size_t n_bytes;
@@ -100,3 +101,6 @@ bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_o
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Floats of scratch that a member needs for attention. */
 int64_t cpu_attention_scratch(const struct compute_program *program);
+/* Bytes of the tiles that members share, and what must be done to them before a pass. */
+int64_t cpu_attention_shared(const struct compute_program *program, int n_members);
+void cpu_attention_reset(const struct cpu_pass *p);

@@ -1,0 +1,138 @@
+/* Attention over long contexts, where a tile's pieces are shared among the team: the bits of the
+ * reference, for grouped and single heads, windows, types of cache, sizes of blocks, numbers of
+ * threads, and batches that mix single rows with many. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "toy.h"
+
+enum { N_SEQUENCES = 3, N_ROWS = 1090 };
+
+static const struct toy_options base = { .dtype = DTYPE_F32,
+                                         .n_layers = 2,
+                                         .width = 32,
+                                         .head_dim = 16,
+                                         .ffn = 32,
+                                         .n_vocabulary = 5,
+                                         .n_positions = N_ROWS,
+                                         .n_rope_dims = 16,
+                                         .is_gated = true,
+                                         .act = ACT_SILU,
+                                         .kv_dtype = DTYPE_F16 };
+
+/* n_heads, n_kv_heads, head_dim, window, kv_dtype, and the lengths of the sequences */
+static const struct shape {
+    int32_t n_heads, n_kv_heads, head_dim, window;
+    enum dtype kv_dtype;
+    int32_t n_rows[N_SEQUENCES];
+} shapes[] = {
+    { 2, 1, 16, 0, DTYPE_F16, { 1090, 300, 70 } },
+    { 6, 6, 16, 0, DTYPE_F16, { 520, 40, 260 } },
+    { 3, 1, 20, 300, DTYPE_F32, { 800, 513, 9 } },
+    { 24, 1, 16, 0, DTYPE_F16, { 530, 30, 3 } },
+};
+
+static struct compute_backend *open_cpu(enum cpu_isa isa, int n_threads)
+{
+    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_threads };
+    for (int i = 0; i < n_threads; i++)
+        device.cores[i] = i % (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return cpu_open(&device, isa);
+}
+
+static void run_alone(struct toy_model *model, const struct shape *shape, float *logits)
+{
+    for (int i = 0; i < N_SEQUENCES; i++)
+        toy_run(model, &(struct toy_item){ i, 0, shape->n_rows[i] }, 1, logits);
+}
+
+/* Long prompts up to a few rows before the end, the rest row by row or in small chunks, alone and
+ * together. */
+static void run_in_parts(struct toy_model *model, const struct shape *shape, struct rng *rng,
+                         float *logits)
+{
+    int32_t done[N_SEQUENCES] = { 0 };
+    for (bool is_open = true; is_open;) {
+        struct toy_item items[N_SEQUENCES];
+        int n_items = 0, only = (int)rng_below(rng, 2 * N_SEQUENCES);
+        is_open = false;
+        for (int i = 0; i < N_SEQUENCES; i++) {
+            int32_t left = shape->n_rows[i] - done[i];
+            is_open = is_open || left > 0;
+            if (left == 0 || (only < N_SEQUENCES && only != i))
+                continue;
+            int32_t n = rng_below(rng, 3) == 0 ? 1 + (int32_t)rng_below(rng, 5) : 1;
+            n = left > 8 ? left - 7 - (int32_t)rng_below(rng, 2) : min_i32(n, left);
+            items[n_items++] = (struct toy_item){ i, done[i], n };
+            done[i] += n;
+        }
+        if (n_items > 0)
+            toy_run(model, items, n_items, logits);
+    }
+}
+
+static void check_equal(const struct toy *toy, const struct shape *shape, const float *want,
+                        const float *got, const char *who)
+{
+    int32_t n = toy->options.n_vocabulary;
+    for (int s = 0; s < N_SEQUENCES; s++)
+        for (int32_t at = 0; at < shape->n_rows[s] * n; at++) {
+            int64_t i = (int64_t)s * toy->options.n_positions * n + at;
+            if (memcmp(&want[i], &got[i], sizeof(float)) != 0)
+                fail_msg("%s, %d heads: sequence %d, row %d: %.9g, expected %.9g", who,
+                         shape->n_heads, s, at / n, (double)got[i], (double)want[i]);
+            assert_true(got[i] == got[i]);
+        }
+}
+
+static void check_shape(const struct shape *shape, uint64_t seed)
+{
+    static const int32_t block_tokens[] = { 16, 7, 32 };
+    struct toy_options options = base;
+    options.n_heads = shape->n_heads;
+    options.n_kv_heads = shape->n_kv_heads;
+    options.head_dim = shape->head_dim;
+    options.window = shape->window;
+    options.kv_dtype = shape->kv_dtype;
+    struct toy toy;
+    struct toy_model model;
+    struct rng rng;
+    rng_init(&rng, seed, (uint64_t)(shape - shapes));
+    toy_init(&toy, &options, seed);
+    size_t n_bytes = toy_logits_count(&toy) * sizeof(float);
+    float *want = mem_take(n_bytes), *got = mem_take(n_bytes);
+    struct compute_backend *backend = compute_reference_open();
+    toy_load(&model, &toy, backend, 64);
+    run_alone(&model, shape, want);
+    toy_unload(&model);
+    backend->close(backend->self);
+    for (int isa = 0; isa <= (int)cpu_isa_best(); isa++)
+        for (int n = 1; n <= 3; n++) {
+            backend = open_cpu((enum cpu_isa)isa, n);
+            toy_load(&model, &toy, backend, block_tokens[n - 1]);
+            memset(got, 0xFF, n_bytes);
+            run_in_parts(&model, shape, &rng, got);
+            check_equal(&toy, shape, want, got, backend->name);
+            toy_unload(&model);
+            backend->close(backend->self);
+        }
+    mem_give(want);
+    mem_give(got);
+    toy_free(&toy);
+}
+
+static void shared_tiles_equal_the_reference(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(17);
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
+        check_shape(&shapes[i], seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(shared_tiles_equal_the_reference) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

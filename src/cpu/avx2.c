@@ -1,14 +1,7 @@
-/* Kernels for AVX2 with FMA and F16C, all but the matrix multiplication (avx2_matmul.c). */
+/* Kernels for AVX2 with FMA and F16C: rows. avx2_matmul.c and avx2_attend.c have the others. */
 #include "cpu/lanes.h"
 
 #include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE __m256 load_half(const void *p)
-{
-    return _mm256_cvtph_ps(_mm_loadu_si128(p));
-}
 
 static void to_half(const float *x, int32_t n, uint16_t *out)
 {

@@ -65,7 +65,7 @@ struct cpu_run {
     int32_t n_queries;           /* <= CPU_QUERIES */
     float *probabilities;        /* (n_queries, CPU_PIECE): scores or weights of these positions */
     float *scratch;              /* (CPU_RUN_ROWS, stride) */
-    const unsigned char *ahead;  /* rows that will be read soon; only fetched, never computed with */
+    const unsigned char *ahead;  /* rows that will be read soon: fetched, not computed with */
 };
 
 struct cpu_kernels {

@@ -32,15 +32,40 @@ void run_sampler_free(struct run_sampler *sampler)
     *sampler = (struct run_sampler){ 0 };
 }
 
-/* NaN loses against everything, so a broken row still yields a token. */
+enum { BEST_BLOCK = 256, BEST_LANES = 8 };
+
+/* The largest of n logits, -infinity when all are NaN: a few chains side by side, since a row is
+ * read once a token. */
+static float largest(const float *logits, int32_t n)
+{
+    float tops[BEST_LANES];
+    for (int j = 0; j < BEST_LANES; j++)
+        tops[j] = -__builtin_inff();
+    int32_t i = 0;
+    for (; i + BEST_LANES <= n; i += BEST_LANES)
+        for (int j = 0; j < BEST_LANES; j++)
+            tops[j] = logits[i + j] > tops[j] ? logits[i + j] : tops[j];
+    for (int j = 0; i + j < n; j++)
+        tops[j] = logits[i + j] > tops[j] ? logits[i + j] : tops[j];
+    for (int j = 1; j < BEST_LANES; j++)
+        tops[0] = tops[j] > tops[0] ? tops[j] : tops[0];
+    return tops[0];
+}
+
+/* The first of the best. NaN loses against everything, so a broken row still yields a token. */
 static int32_t best_id(const float *logits, int32_t n)
 {
-    int32_t best = 0;
-    for (int32_t i = 1; i < n; i++) {
-        if (logits[i] > logits[best] || logits[best] != logits[best])
-            best = i;
+    float top = -__builtin_inff();
+    int32_t first = 0; /* of the block that has it */
+    for (int32_t i = 0; i < n; i += BEST_BLOCK) {
+        float block = largest(logits + i, min_i32(BEST_BLOCK, n - i));
+        first = block > top ? i : first;
+        top = block > top ? block : top;
     }
-    return best;
+    for (int32_t i = first; i < n; i++)
+        if (logits[i] == top)
+            return i;
+    return n - 1;
 }
 
 /* ---- Log probabilities of the row as it came. ---- */
@@ -168,8 +193,13 @@ static int32_t collect(struct run_sampler *sampler, const struct sampling *s, co
     double limit = NEGLIGIBLE;
     if (s->min_p > 0.0F)
         limit = limit < -num_log((double)s->min_p) ? limit : -num_log((double)s->min_p);
+    /* Most are far below: a float that is surely too low needs no division. */
+    float low = (float)((double)best - limit * (double)s->temperature * 1.001 - 1e-3);
+    low -= (low < 0 ? -low : low) * 1e-6F;
     int32_t n_kept = 0;
     for (int32_t i = 0; i < n; i++) {
+        if (logits[i] < low)
+            continue;
         double x = ((double)logits[i] - (double)best) / (double)s->temperature;
         if (!(x >= -limit))
             continue;

@@ -1,0 +1,135 @@
+/* What it costs to change the model between steps: passes of two models in turn against passes of
+ * each alone, on one team.
+ *
+ * Each model is a chain of square matrices, far larger than the caches, as a step of decode reads
+ * it: rows of activations, every weight once. Rounds alternate (A alone, B alone, A and B in turn)
+ * and medians are compared, so that the machine's drift falls out.
+ *
+ * switch [rounds] */
+#include "base/mem.h"
+#include "base/time.h"
+#include "cpu/cpu.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYERS = 24, PASSES = 8, ROUNDS_MAX = 101, REGISTERS = 2 };
+
+struct model {
+    int32_t width, n_rows;
+    enum dtype dtype;
+    struct compute_weight *weights[LAYERS + 1];
+    struct compute_op ops[LAYERS + 1];
+    int32_t widths[REGISTERS];
+    bool is_logit_rows[REGISTERS];
+    struct compute_program program;
+};
+
+static struct compute_weight *pack(struct compute_backend *backend, enum dtype dtype,
+                                   int32_t n_rows, int32_t width)
+{
+    struct fault fault;
+    struct compute_weight *weight;
+    size_t row_bytes = (size_t)dtype_row_bytes(dtype, width);
+    unsigned char *row = mem_take(row_bytes);
+    for (size_t i = 0; i < row_bytes; i++)
+        row[i] = (unsigned char)(i * 37 % 64); /* halves near 0.01 */
+    struct tensor tensor = { row, dtype, n_rows, width, 0, false };
+    enum status status = backend->pack(backend->self, &tensor, &weight, &fault);
+    CHECK(status == STATUS_OK);
+    mem_give(row);
+    return weight;
+}
+
+static void open_model(struct model *m, struct compute_backend *backend, enum dtype dtype,
+                       int32_t width, int32_t n_rows)
+{
+    *m = (struct model){ .width = width, .n_rows = n_rows, .dtype = dtype };
+    m->weights[0] = pack(backend, DTYPE_F32, 2, width);
+    m->ops[0] = (struct compute_op){ .kind = COMPUTE_EMBED, .bias = -1, .weight2 = -1, .scale = 1 };
+    for (int i = 1; i <= LAYERS; i++) {
+        m->weights[i] = pack(backend, dtype, width, width);
+        m->ops[i] = (struct compute_op){ .kind = COMPUTE_MATMUL,
+                                         .dst = (uint16_t)(i % 2),
+                                         .src = (uint16_t)((i + 1) % 2),
+                                         .weight = i,
+                                         .bias = -1,
+                                         .weight2 = -1 };
+    }
+    m->widths[0] = m->widths[1] = width;
+    m->program = (struct compute_program){ .n_ops = LAYERS + 1,
+                                           .ops = m->ops,
+                                           .n_registers = REGISTERS,
+                                           .widths = m->widths,
+                                           .is_logit_rows = m->is_logit_rows,
+                                           .n_weights = LAYERS + 1,
+                                           .weights = m->weights,
+                                           .n_heads = 1,
+                                           .n_kv_heads = 1,
+                                           .head_dim = 64,
+                                           .n_vocabulary = 2 };
+}
+
+static void run(struct compute_backend *backend, const struct model *m, void *workspace)
+{
+    static const int32_t zeros[64];
+    struct compute_pass pass = { .n_rows = m->n_rows, .ids = zeros, .positions = zeros };
+    backend->run(backend->self, &m->program, &pass, workspace);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof(values[0]), by_value);
+    return values[n / 2];
+}
+
+/* Milliseconds of PASSES passes of each of the models asked for, in turn. */
+static double time_passes(struct compute_backend *backend, struct model *models[2], int which,
+                          void *workspace)
+{
+    int64_t start = time_now_ns();
+    for (int i = 0; i < PASSES; i++)
+        for (int j = 0; j < 2; j++)
+            if (which & 1 << j)
+                run(backend, models[j], workspace);
+    return (double)(time_now_ns() - start) * 1e-6;
+}
+
+int main(int argc, char **argv)
+{
+    int n_rounds = argc > 1 ? min_i32(max_i32(atoi(argv[1]), 1), ROUNDS_MAX) : 31;
+    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
+    struct compute_backend *backend = cpu_open(&device, CPU_ISA_N - 1);
+    struct model a, b, *models[2] = { &a, &b };
+    open_model(&a, backend, DTYPE_Q8_0, 1536, 4);
+    open_model(&b, backend, DTYPE_Q4_0, 3072, 1);
+    size_t n_bytes = max_i64((int64_t)backend->workspace_bytes(backend->self, &a.program, 64, 0),
+                             (int64_t)backend->workspace_bytes(backend->self, &b.program, 64, 0));
+    void *workspace = mem_take(n_bytes);
+    static double times[4][ROUNDS_MAX], ratios[ROUNDS_MAX];
+    time_passes(backend, models, 3, workspace);
+    for (int i = 0; i < n_rounds; i++) {
+        for (int which = 1; which <= 3; which++)
+            times[which][i] = time_passes(backend, models, which, workspace);
+        ratios[i] = times[3][i] / (times[1][i] + times[2][i]);
+    }
+    double ratio = median(ratios, n_rounds);
+    printf("%s: A alone %.3f ms a pass, B alone %.3f, in turn %.3f for both\n", backend->name,
+           median(times[1], n_rounds) / PASSES, median(times[2], n_rounds) / PASSES,
+           median(times[3], n_rounds) / PASSES);
+    printf("in turn / (A alone + B alone), median of %d rounds: %.4f (quartiles %.4f, %.4f)\n",
+           n_rounds, ratio, ratios[n_rounds / 4], ratios[n_rounds * 3 / 4]);
+    for (int i = 0; i <= LAYERS; i++) {
+        backend->unpack(backend->self, a.weights[i]);
+        backend->unpack(backend->self, b.weights[i]);
+    }
+    mem_give(workspace);
+    backend->close(backend->self);
+    return 0;
+}

@@ -109,8 +109,8 @@ int main(int argc, char **argv)
     struct model a, b, *models[2] = { &a, &b };
     open_model(&a, backend, DTYPE_Q8_0, 1536, 4);
     open_model(&b, backend, DTYPE_Q4_0, 3072, 1);
-    size_t n_bytes = max_i64((int64_t)backend->workspace_bytes(backend->self, &a.program, 64, 0),
-                             (int64_t)backend->workspace_bytes(backend->self, &b.program, 64, 0));
+    size_t n_bytes = backend->workspace_bytes(backend->self, &a.program, 64, 0) +
+                     backend->workspace_bytes(backend->self, &b.program, 64, 0);
     void *workspace = mem_take(n_bytes);
     static double times[4][ROUNDS_MAX], ratios[ROUNDS_MAX];
     time_passes(backend, models, 3, workspace);

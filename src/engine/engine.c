@@ -299,6 +299,8 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     engine_stats_tick(e, e->view.now_ns);
     uint32_t slot = engine_queue_take_slot(e);
     record(e, slot, request, handle);
+    if (e->options.is_virtual && request->n_host > 0)
+        engine_swap_arrives(e, slot, request->n_host);
     engine_queue_wait(e, slot);
     engine_stats_arrived(e, request);
     struct schedule_event event = { .what = SCHEDULE_ARRIVED,

@@ -64,7 +64,8 @@ void engine_scratch_close(struct engine_scratch *scratch);
 void engine_close(struct engine *engine); /* its executor computes nothing any more */
 
 /* ---- The mail, taken between steps by the engine's own thread. ---- */
-/* Copies both records (body may be NULL in the simulator). What can never be served is ended
+/* Copies both records (body may be NULL in the simulator, where n_host positions of the request
+ * have come into the host pool already). What can never be served is ended
  * (FAILED or TOO_LARGE, a sentence as payload), what finds no room now is returned (FULL,
  * DRAINING). The same id and epoch again is ignored. False: the answer could not be said now, or an
  * earlier life of this id still has something to say: nothing was taken, submit again. */

@@ -114,6 +114,16 @@ struct batch engine_swap_in(struct engine *e, const struct batch *batch)
     return flight->batch;
 }
 
+void engine_swap_arrives(struct engine *e, uint32_t slot, int32_t n)
+{
+    struct request *r = &e->requests[slot];
+    CHECK(e->options.is_virtual && n < r->n_tokens && r->state != REQUEST_RUNNING);
+    if (!kv_host_take(e->kv, r->service, slot, n))
+        return;
+    r->n_host = n;
+    e->n_on_host++;
+}
+
 void engine_swap_forget(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];

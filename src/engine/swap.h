@@ -11,6 +11,9 @@ bool engine_swap_wants_in(struct engine *engine, const struct batch *batch);
 void engine_swap_stay_out(struct engine *engine, const struct batch *batch); /* it was refused */
 /* The batch of copies that goes ahead of this one. */
 struct batch engine_swap_in(struct engine *engine, const struct batch *batch);
+/* A new request whose first n positions have come from elsewhere, into the host pool; without room
+ * there they are computed again. In a simulation alone: nothing but counts moves. */
+void engine_swap_arrives(struct engine *engine, uint32_t slot, int32_t n);
 void engine_swap_forget(struct engine *engine, uint32_t slot); /* what it has on the host */
 void engine_swap_commit(struct engine *engine, struct engine_flight *flight,
                         const struct engine_exec_done *done);

@@ -5,9 +5,10 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-static struct route_view door_view(const struct sim *sim)
+#define KV_BYTES_PER_S_USUAL INT64_C(25000000000)
+
+static struct route_view door_view(const struct sim *sim, const struct sim_door *door)
 {
-    const struct sim_door *door = &sim->door;
     return (struct route_view){ .now_ns = sim->clock_ns,
                                 .n_engines = sim->options->n_engines,
                                 .n_services = sim->options->n_services,
@@ -18,33 +19,33 @@ static struct route_view door_view(const struct sim *sim)
                                 .n_held = door->held.n };
 }
 
-static void tell(struct sim *sim, const struct route_event *event)
+static void tell(struct sim *sim, struct sim_door *door, const struct route_event *event)
 {
-    const struct route_view view = door_view(sim);
-    sim->door.router->saw(sim->door.state, &view, event);
+    const struct route_view view = door_view(sim, door);
+    door->router->saw(door->state, &view, event);
 }
 
 /* ---- Opening. ---- */
 
-static void open_services(struct sim *sim)
+static void open_services(struct sim *sim, struct sim_door *door)
 {
     const struct sim_options *o = sim->options;
     for (int32_t s = 0; s < o->n_services; s++)
-        sim->door.services[s] =
+        door->services[s] =
             (struct route_service){ .perf = o->services[s].perf,
                                     .kv_bytes_per_token = o->services[s].bytes_per_token,
                                     .slo = o->slo };
 }
 
-static void open_engines(struct sim *sim)
+static void open_engines(struct sim *sim, struct sim_door *door)
 {
     const struct sim_options *o = sim->options;
     struct engine_report *report = mem_take(sizeof *report);
     uint64_t all = o->n_services == 64 ? UINT64_MAX : (UINT64_C(1) << o->n_services) - 1;
     for (int32_t e = 0; e < o->n_engines; e++) {
         engine_report(sim->engines[e].engine, report, 0);
-        sim->door.engines[e] =
-            (struct route_engine){ .is_open = true,
+        door->engines[e] =
+            (struct route_engine){ .is_open = sim_door_of(sim, (uint32_t)e) == door,
                                    .services = sim->engines[e].services & all,
                                    .n_requests_max = (int32_t)o->n_requests_max,
                                    .kv_bytes = report->kv_pool_bytes,
@@ -53,7 +54,38 @@ static void open_engines(struct sim *sim)
     }
     mem_give(report);
     for (int32_t e = 0; e < o->n_engines; e++)
-        tell(sim, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
+        tell(sim, door, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
+}
+
+static void open_door(struct sim *sim, struct sim_door *door, const struct route_config *config)
+{
+    const struct sim_options *o = sim->options;
+    const struct route_limits limits = { o->n_engines, (int32_t)sim->n_clients_max, o->n_services };
+    door->wake_ns = TIME_NEVER;
+    door->engines = mem_take(sizeof *door->engines * (size_t)o->n_engines);
+    route_held_init(&door->held, door->requests, door->services, door->nodes);
+    door->state = mem_take(door->router->state_bytes(&limits));
+    door->scratch =
+        mem_take(door->router->scratch_bytes ? door->router->scratch_bytes(&limits) : 0);
+    open_services(sim, door);
+    door->router->open(door->state, &limits, config);
+    open_engines(sim, door);
+}
+
+/* A request is held at one of the two at most, so they share what is by request. */
+static void open_second(struct sim *sim, struct route_config config)
+{
+    struct sim_door *door = &sim->decode_door;
+    *door = (struct sim_door){ .is_second = true,
+                               .router = sim->options->decode_router != NULL
+                                             ? sim->options->decode_router
+                                             : sim->door.router,
+                               .requests = sim->door.requests,
+                               .nodes = sim->door.nodes,
+                               .choices = sim->door.choices,
+                               .marks = sim->door.marks };
+    config.phase = ROUTE_PHASE_DECODE;
+    open_door(sim, door, &config);
 }
 
 void sim_door_open(struct sim *sim)
@@ -61,88 +93,159 @@ void sim_door_open(struct sim *sim)
     const struct sim_options *o = sim->options;
     struct sim_door *door = &sim->door;
     struct route_config config;
-    const struct route_limits limits = { o->n_engines, (int32_t)sim->n_clients_max, o->n_services };
+    bool has_mixed = false;
     route_config_init(&config);
     if (o->router_config)
         config = *o->router_config;
     CHECK(o->n_engines < SIM_NO_ENGINE);
-    *door = (struct sim_door){ .router = o->router ? o->router : route_find("least"),
-                               .wake_ns = TIME_NEVER };
+    for (int32_t e = 0; e < o->n_engines && o->engines != NULL; e++) {
+        sim->has_roles = sim->has_roles || o->engines[e].role != SIM_MIXED;
+        has_mixed = has_mixed || o->engines[e].role == SIM_MIXED;
+    }
+    *door = (struct sim_door){ .router = o->router ? o->router : route_find("least") };
     door->requests = mem_take(sizeof *door->requests * sim->n_clients_max);
     door->nodes = mem_take(sizeof *door->nodes * sim->n_clients_max);
     door->choices = mem_take(sizeof *door->choices * sim->n_clients_max);
-    door->engines = mem_take(sizeof *door->engines * (size_t)o->n_engines);
     if (o->checks_steps)
         door->marks = mem_take(sim->n_clients_max);
-    route_held_init(&door->held, door->requests, door->services, door->nodes);
-    door->state = mem_take(door->router->state_bytes(&limits));
-    door->scratch =
-        mem_take(door->router->scratch_bytes ? door->router->scratch_bytes(&limits) : 0);
-    open_services(sim);
-    door->router->open(door->state, &limits, &config);
-    open_engines(sim);
+    sim->decode_door.wake_ns = TIME_NEVER;
+    if (sim->has_roles)
+        open_second(sim, config);
+    if (sim->has_roles && !has_mixed)
+        config.phase = ROUTE_PHASE_PREFILL;
+    open_door(sim, door, &config);
+}
+
+static void close_door(struct sim_door *door)
+{
+    mem_give(door->engines);
+    mem_give(door->state);
+    mem_give(door->scratch);
 }
 
 void sim_door_close(struct sim *sim)
 {
+    close_door(&sim->door);
+    close_door(&sim->decode_door);
     mem_give(sim->door.requests);
     mem_give(sim->door.nodes);
     mem_give(sim->door.choices);
-    mem_give(sim->door.engines);
     mem_give(sim->door.marks);
-    mem_give(sim->door.state);
-    mem_give(sim->door.scratch);
 }
 
 /* ---- Coming and going. ---- */
 
-void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_t why)
+static void hold(struct sim *sim, struct sim_door *door, uint32_t index,
+                 const struct route_event *event)
+{
+    sim->clients[index].engine = SIM_NO_ENGINE;
+    route_held_add(&door->held, index);
+    tell(sim, door, event);
+    sim->report->n_held_max = max_i64(sim->report->n_held_max,
+                                      (int64_t)sim->door.held.n + (int64_t)sim->decode_door.held.n);
+    door->is_dirty = true;
+}
+
+/* It is over for the first router: its KV goes on to where it decodes. */
+static void hand_over(struct sim *sim, uint32_t index, uint16_t engine)
+{
+    const struct sim_options *o = sim->options;
+    struct sim_client *client = &sim->clients[index];
+    const struct request *r = &sim->door.requests[index];
+    int64_t rate = o->kv_bytes_per_s > 0 ? o->kv_bytes_per_s : KV_BYTES_PER_S_USUAL;
+    client->engine = SIM_NO_ENGINE;
+    client->is_on_its_way = true;
+    client->n_kv = r->n_tokens - 1; /* the last token's is computed when it is read */
+    int64_t n_bytes = client->n_kv * o->services[r->service].bytes_per_token;
+    int64_t ns = (int64_t)((double)n_bytes / (double)rate * 1e9);
+    tell(sim, &sim->door,
+         &(struct route_event){
+             .what = ROUTE_ENDED, .engine = engine, .why = SERVICE_LEASE_OVER, .slot = index });
+    sim->door.is_dirty = true;
+    sim->report->n_handed++;
+    sim->report->handed_bytes += n_bytes;
+    sim_events_add(&sim->events, &(struct sim_event){ .time_ns = sim->clock_ns + ns,
+                                                      .sequence = r->id,
+                                                      .what = r->id,
+                                                      .kind = SIM_HANDOVER });
+}
+
+void sim_door_come(struct sim *sim, uint64_t id)
+{
+    uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
+    struct sim_client *client = &sim->clients[index];
+    if (!client->is_live || !client->is_on_its_way || sim->door.requests[index].id != id)
+        return; /* its client has left */
+    client->is_on_its_way = false;
+    client->is_decoding = true;
+    hold(sim, &sim->decode_door, index,
+         &(struct route_event){ .what = ROUTE_ARRIVED, .slot = index });
+    sim_door_send(sim);
+}
+
+static void come_back(struct sim *sim, uint32_t index, uint8_t why)
 {
     struct sim_client *client = &sim->clients[index];
-    uint16_t engine = what == ROUTE_RETURNED ? client->engine : 0;
-    if (what == ROUTE_RETURNED) {
-        sim->door.engines[engine].n_sent--;
-        sim_scaled_left(sim, engine);
-        sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
-    } else {
-        sim_scaled_arrived(sim, sim->door.requests[index].service);
-        if (sim->replacing != NULL)
-            sim_replan_arrived(sim->replacing, sim, index);
+    uint16_t engine = client->engine;
+    struct sim_door *door = sim_door_of(sim, engine);
+    door->engines[engine].n_sent--;
+    sim_scaled_left(sim, engine);
+    sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
+    if (why == SERVICE_LEASE_OVER && sim->has_roles &&
+        sim->options->engines[engine].role == SIM_PREFILL) {
+        hand_over(sim, index, engine);
+        return;
     }
-    client->engine = SIM_NO_ENGINE;
-    route_held_add(&sim->door.held, index);
-    tell(sim, &(struct route_event){ .what = what, .engine = engine, .why = why, .slot = index });
-    sim->report->n_held_max = max_i64(sim->report->n_held_max, sim->door.held.n);
-    sim->door.is_dirty = true;
+    if (why != SERVICE_FULL)
+        client->n_kv = 0; /* it lay there */
+    hold(sim, door, index,
+         &(struct route_event){
+             .what = ROUTE_RETURNED, .engine = engine, .why = why, .slot = index });
+}
+
+void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_t why)
+{
+    if (what == ROUTE_RETURNED) {
+        come_back(sim, index, why);
+        return;
+    }
+    sim_scaled_arrived(sim, sim->door.requests[index].service);
+    if (sim->replacing != NULL)
+        sim_replan_arrived(sim->replacing, sim, index);
+    hold(sim, &sim->door, index, &(struct route_event){ .what = what, .why = why, .slot = index });
 }
 
 void sim_door_changed(struct sim *sim, uint16_t engine)
 {
-    tell(sim, &(struct route_event){ .what = ROUTE_ENGINE, .engine = engine });
-    sim->door.is_dirty = true;
+    struct sim_door *door = sim_door_of(sim, engine);
+    tell(sim, door, &(struct route_event){ .what = ROUTE_ENGINE, .engine = engine });
+    door->is_dirty = true;
 }
 
 void sim_door_gone(struct sim *sim, uint32_t index)
 {
-    route_held_remove(&sim->door.held, index);
-    tell(sim, &(struct route_event){ .what = ROUTE_GONE, .why = SERVICE_CANCELLED, .slot = index });
-    sim->door.is_dirty = true;
+    struct sim_door *door = sim->clients[index].is_decoding ? &sim->decode_door : &sim->door;
+    route_held_remove(&door->held, index);
+    tell(sim, door,
+         &(struct route_event){ .what = ROUTE_GONE, .why = SERVICE_CANCELLED, .slot = index });
+    door->is_dirty = true;
 }
 
 void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
 {
     uint16_t engine = sim->clients[index].engine;
-    struct route_service *service = &sim->door.services[sim->door.requests[index].service];
+    struct sim_door *door = sim_door_of(sim, engine);
+    struct route_service *service = &door->services[sim->door.requests[index].service];
     const struct request *r = &sim->door.requests[index];
     bool is_first = service->n_output_mean <= 0;
     double rate = is_first ? 1 : 0.05;
     service->n_output_mean += rate * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
     service->n_prompt_mean += rate * ((double)r->n_prompt - service->n_prompt_mean);
-    sim->door.engines[engine].n_sent--;
+    door->engines[engine].n_sent--;
     sim_scaled_left(sim, engine);
-    tell(sim,
+    tell(sim, door,
          &(struct route_event){ .what = ROUTE_ENDED, .engine = engine, .why = why, .slot = index });
-    sim->door.is_dirty = true;
+    door->is_dirty = true;
 }
 
 /* All tokens that the request will ever have, drawn as its workload says; NULL without a prefix
@@ -159,38 +262,41 @@ static const struct request_body *body_of(struct sim *sim, uint32_t index,
     return body;
 }
 
-static void send_choice(struct sim *sim, const struct route_choice *choice)
+static void send_choice(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
+    struct sim_client *client = &sim->clients[choice->slot];
     struct request request = sim->door.requests[choice->slot];
     if (sim->fetches)
         mem_fetch(e->spans, e->n_spans);
-    route_held_remove(&sim->door.held, choice->slot);
+    route_held_remove(&door->held, choice->slot);
     request.cohort = choice->cohort;
     request.n_cohort = choice->n_cohort;
     request.n_lease = choice->n_lease;
+    if (sim->has_roles && sim->options->engines[choice->engine].role == SIM_PREFILL)
+        request.n_lease = 1; /* the first token, and home */
+    request.n_host = client->n_kv;
     if (sim->options->has_soft_deadlines)
         request.deadline_ns = TIME_NEVER;
-    sim->clients[choice->slot].engine = choice->engine;
+    client->engine = choice->engine;
     sim->report->n_forced += choice->is_forced;
-    sim->door.engines[choice->engine].n_sent++;
+    door->engines[choice->engine].n_sent++;
     CHECK(engine_submit(e->engine, &request, body_of(sim, choice->slot, &request), sim->clock_ns));
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
-    tell(sim, &(struct route_event){ .what = ROUTE_SENT,
-                                     .engine = choice->engine,
-                                     .slot = choice->slot,
-                                     .choice = choice });
+    tell(
+        sim, door,
+        &(struct route_event){
+            .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice });
 }
 
-void sim_door_send(struct sim *sim)
+static void send_all(struct sim *sim, struct sim_door *door)
 {
-    struct sim_door *door = &sim->door;
     if (!door->is_dirty && door->wake_ns > sim->clock_ns)
         return;
     door->is_dirty = false;
     door->wake_ns = TIME_NEVER;
     while (door->held.n > 0) {
-        const struct route_view view = door_view(sim);
+        const struct route_view view = door_view(sim, door);
         struct route_plan plan = { .choices = door->choices,
                                    .n_choices_max = (int32_t)sim->n_clients_max,
                                    .scratch = door->scratch };
@@ -199,11 +305,18 @@ void sim_door_send(struct sim *sim)
             sim->report->wrong =
                 route_check(&view, &plan, door->marks, (int32_t)sim->n_clients_max);
         for (int32_t i = 0; i < plan.n_choices; i++)
-            send_choice(sim, &door->choices[i]);
+            send_choice(sim, door, &door->choices[i]);
         if (plan.n_choices > 0)
             continue;
         door->wake_ns = plan.wake_ns;
-        tell(sim, &(struct route_event){ .what = ROUTE_ASKED });
+        tell(sim, door, &(struct route_event){ .what = ROUTE_ASKED });
         return;
     }
+}
+
+void sim_door_send(struct sim *sim)
+{
+    send_all(sim, &sim->door);
+    if (sim->has_roles)
+        send_all(sim, &sim->decode_door);
 }

@@ -97,11 +97,15 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         lanes[i] = o->lanes[i];
     if (o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0)
         share_device(o, own, e->exec, lanes);
-    if (o->swap_bytes_per_s > 0)
+    bool decodes = own != NULL && own->role == SIM_DECODE;
+    if (decodes) /* KV has come over the wire already */
+        sim_model_exec_set_copies(e->exec, INT64_C(1) << 60);
+    else if (o->swap_bytes_per_s > 0)
         sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
     e->engine = engine_open(&(struct engine_options){
-        .swap_bytes = o->swap_bytes,
-        .swap_bytes_per_s = o->swap_bytes_per_s,
+        /* Where KV that has come waits until it is asked for; nobody gives way to it. */
+        .swap_bytes = decodes ? own->memory_bytes : o->swap_bytes,
+        .swap_bytes_per_s = decodes ? 1 : o->swap_bytes_per_s,
         .id = (uint16_t)index,
         .memory_bytes = memory_bytes,
         .kv_bytes_max = pool_bytes(o, e, memory_bytes),

@@ -13,7 +13,7 @@ static int32_t n_devices_of(const struct sim *sim, int32_t e)
 
 static void set_open(struct sim *sim, int32_t e, bool is_open)
 {
-    sim->door.engines[e].is_open = is_open;
+    sim_door_of(sim, (uint32_t)e)->engines[e].is_open = is_open;
     sim_door_changed(sim, (uint16_t)e);
 }
 
@@ -52,7 +52,7 @@ static void leave(struct sim *sim, int32_t e)
     set_open(sim, e, false);
     s->states[e] = SIM_SCALED_LEAVING;
     s->n_leaving++;
-    if (sim->door.engines[e].n_sent == 0)
+    if (sim_door_of(sim, (uint32_t)e)->engines[e].n_sent == 0)
         turn_off(sim, e);
 }
 
@@ -77,12 +77,17 @@ static int32_t first_of(const struct sim *sim, const struct sim_scaled_pool *poo
     return -1;
 }
 
-static int32_t emptiest(const struct sim *sim, const struct sim_scaled_pool *pool)
+static int32_t n_sent(struct sim *sim, int32_t e)
+{
+    return sim_door_of(sim, (uint32_t)e)->engines[e].n_sent;
+}
+
+static int32_t emptiest(struct sim *sim, const struct sim_scaled_pool *pool)
 {
     int32_t best = -1;
     for (int32_t e = pool->first; e < pool->first + pool->n; e++)
         if (sim->scaled.states[e] == SIM_SCALED_ON &&
-            (best < 0 || sim->door.engines[e].n_sent <= sim->door.engines[best].n_sent))
+            (best < 0 || n_sent(sim, e) <= n_sent(sim, best)))
             best = e;
     return best;
 }
@@ -191,7 +196,7 @@ void sim_scaled_left(struct sim *sim, uint16_t engine)
 {
     struct sim_scaled *s = &sim->scaled;
     if (s->n_leaving > 0 && s->states[engine] == SIM_SCALED_LEAVING &&
-        sim->door.engines[engine].n_sent == 0)
+        sim_door_of(sim, engine)->engines[engine].n_sent == 0)
         turn_off(sim, engine);
 }
 

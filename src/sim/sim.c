@@ -217,7 +217,8 @@ static void cancel(struct sim *sim, uint64_t id)
     client->is_cancelled = true;
     if (client->engine == SIM_NO_ENGINE) {
         struct service_event event = { .what = SERVICE_ENDED, .why = SERVICE_CANCELLED };
-        sim_door_gone(sim, index);
+        if (!client->is_on_its_way)
+            sim_door_gone(sim, index);
         go(sim, client, &event);
         return;
     }
@@ -251,15 +252,16 @@ static bool advance(struct sim *sim)
     bool is_moving = false;
     int64_t replace_ns =
         sim->replacing == NULL ? TIME_NEVER : sim_replan_wake_ns(sim->replacing, &is_moving);
-    const struct sim_event *cancelled = sim_events_first(&sim->events);
+    const struct sim_event *event = sim_events_first(&sim->events);
     uint32_t engine = sim_wakes_first(&sim->wakes);
     next.time_ns = sim->wakes.wake_ns[engine];
-    if (cancelled != NULL && sim_events_is_before(cancelled, &next))
-        next = *cancelled;
+    if (event != NULL && sim_events_is_before(event, &next))
+        next = *event;
     if (sim->has_ask && sim->ask.arrived_ns <= next.time_ns)
         next = (struct sim_event){ .time_ns = sim->ask.arrived_ns, .kind = SIM_ARRIVAL };
-    if (sim->door.wake_ns < next.time_ns)
-        next = (struct sim_event){ .time_ns = sim->door.wake_ns, .kind = SIM_ROUTE };
+    int64_t route_ns = min_i64(sim->door.wake_ns, sim->decode_door.wake_ns);
+    if (route_ns < next.time_ns)
+        next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
     if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving)
         return false; /* no worker that comes would find what the others left */
     if (sim->scaled.wake_ns < next.time_ns)
@@ -279,6 +281,9 @@ static bool advance(struct sim *sim)
     } else if (next.kind == SIM_CANCEL) {
         sim_events_remove_first(&sim->events);
         cancel(sim, next.what);
+    } else if (next.kind == SIM_HANDOVER) {
+        sim_events_remove_first(&sim->events);
+        sim_door_come(sim, next.what);
     } else if (next.kind == SIM_ROUTE) {
         sim_door_send(sim);
     } else if (next.kind == SIM_SCALE) {

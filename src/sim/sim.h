@@ -39,6 +39,8 @@ struct sim_service {
     int64_t bytes_per_token, weights_bytes, activation_bytes;
     int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
 };
+/* What an engine does with a request: all of it; its prompt and first token; all after that. */
+enum sim_role { SIM_MIXED, SIM_PREFILL, SIM_DECODE };
 struct sim_engine_spec { /* an engine that is not like the others */
     uint64_t services;   /* bit per service that it has; a request goes to one that has its own */
     int64_t memory_bytes;
@@ -47,6 +49,7 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
     /* (n_services) the truth on this engine where step_ps is not NULL; NULL = perfs */
     const struct perf_truth *truths;
+    uint8_t role; /* enum sim_role */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
      * always there. */
     const struct scale_config *scale;
@@ -68,7 +71,11 @@ struct sim_options {
     const struct schedule_config *config;     /* NULL = the defaults; n_rounds_max 1 = no holds */
     const struct route_policy *router;        /* NULL = least */
     const struct route_config *router_config; /* NULL = the defaults */
-    struct service_slo slo;                   /* of every service, for routers that look at it */
+    /* Of the door before engines that only decode: NULL = the same router, with the phase of its
+     * config set (ALGORITHMS.md section 3.9). */
+    const struct route_policy *decode_router;
+    int64_t kv_bytes_per_s; /* from prefill to decode engines; 0 = 25 GB/s */
+    struct service_slo slo; /* of every service, for routers that look at it */
     const struct sim_workload *workload;
     int64_t until_ns; /* the run ends here, be it finished or not; 0 = with the last request */
     /* Of output lengths; NULL: the workload's own predictions stand, whose hint is a guess. */
@@ -105,12 +112,13 @@ struct sim_service_report {
 struct sim_report {
     const char *policy, *router;
     uint64_t seed, n_requests;
-    int64_t end_ns;               /* when the last request was over */
-    int64_t n_rounds, busy_ps;    /* batches computed, lane time */
-    int64_t n_held_max;           /* at the door */
-    int64_t device_ns;            /* that engines were there, by device */
-    int64_t engine_ns;            /* the same by engine, where models move */
-    int64_t n_started, n_stopped; /* workers of scaled pools */
+    int64_t end_ns;                 /* when the last request was over */
+    int64_t n_rounds, busy_ps;      /* batches computed, lane time */
+    int64_t n_held_max;             /* at the door */
+    int64_t n_handed, handed_bytes; /* requests from prefill to decode engines, with their KV */
+    int64_t device_ns;              /* that engines were there, by device */
+    int64_t engine_ns;              /* the same by engine, where models move */
+    int64_t n_started, n_stopped;   /* workers of scaled pools */
     /* Requests sent by the router although it expects a target to be missed. */
     int64_t n_forced;
     int64_t n_static_batches, n_static_seats, n_static_early; /* as in core/report.h */

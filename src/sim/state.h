@@ -19,6 +19,9 @@ struct sim_client {
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
     int32_t n_pad, n_invalid;     /* of all its lives, as all below */
     int32_t n_batches, n_batch_rows, n_swapped, n_early;
+    int32_t n_kv;              /* positions whose KV comes along to a decode engine */
+    bool is_decoding;          /* it waits at the door before those, or is in one */
+    bool is_on_its_way;        /* between the two */
     int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
     bool is_live, is_cancelled;
 };
@@ -40,6 +43,7 @@ struct sim_door { /* what a gateway is in the cluster: the router and what it se
     struct route_service services[LIMIT_SERVICES];
     void *state, *scratch;
     struct route_choice *choices;
+    bool is_second; /* before engines that only decode */
     uint8_t *marks; /* of route_check; NULL: plans are not checked */
     bool is_dirty;  /* something happened since the router was asked */
     int64_t wake_ns;
@@ -55,7 +59,7 @@ struct sim {
     int64_t unit_bytes;
     bool (*emit)(void *self, const struct service_event *event, const void *payload);
     struct sim_wakes wakes;
-    struct sim_events events;   /* cancels */
+    struct sim_events events;   /* cancels, handovers */
     struct length_book lengths; /* without a predictor: nothing */
     struct sim_stream stream;
     struct sim_ask ask; /* the next to come */
@@ -65,10 +69,11 @@ struct sim {
     struct request_body *body; /* scratch, of n_tokens_max tokens */
     uint32_t *free_clients;
     uint32_t n_free_clients, n_clients_max;
-    struct sim_door door;
+    struct sim_door door, decode_door; /* the second only with roles */
+    bool has_roles;
     struct sim_scaled scaled;
     struct sim_replanning *replacing; /* NULL: models stay where they are */
-    bool is_cut;                     /* ended by until_ns */
+    bool is_cut;                      /* ended by until_ns */
     uint64_t n_over;
 };
 
@@ -102,6 +107,14 @@ void sim_door_changed(struct sim *sim, uint16_t engine); /* it was opened or clo
 void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 /* Asks the router and sends what it chose. */
 void sim_door_send(struct sim *sim);
+/* KV of a request has come to where it can decode. */
+void sim_door_come(struct sim *sim, uint64_t id);
+/* The door before an engine. */
+static inline struct sim_door *sim_door_of(struct sim *sim, uint32_t engine)
+{
+    return sim->has_roles && sim->options->engines[engine].role == SIM_DECODE ? &sim->decode_door
+                                                                              : &sim->door;
+}
 static inline struct request *sim_request(const struct sim *sim, const struct sim_client *client)
 {
     return &sim->door.requests[client - sim->clients];

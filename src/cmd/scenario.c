@@ -86,6 +86,8 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
             "who places the services on `nodes:`: default"),
         ROW("replace", "NAME=X", FLAGS_TEXTS, replace, 0, 0,
             "models move when that pays: on, or settings (repeatable); docs/SIMULATOR.md has them"),
+        ROW("kv-bandwidth", "BYTES", FLAGS_BYTES, kv_bytes_per_s, 1, 1e16,
+            "a second from engines of the role prefill to those that decode: 25 GB"),
         ROW("bus", NULL, FLAGS_SWITCH, has_bus, 0, 0,
             "with gateway, manager, node and bus between clients and engines: at most 16 engines"),
         ROW("faults", "NAME=X,...", FLAGS_TEXTS, faults, 0, 0,
@@ -153,6 +155,7 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
         ROW("tp", "", FLAGS_I64, tp, 1, 64, ""),
         ROW("memory", "", FLAGS_BYTES, memory_bytes, 1, 1e16, ""),
         ROW("services", "", FLAGS_TEXTS, services, 0, 0, ""),
+        ROW("role", "", FLAGS_TEXT, role, 0, 0, ""),
         ROW("scale", "", FLAGS_TEXTS, scale, 0, 0, ""),
     };
     memcpy(rows, all, sizeof(all));

@@ -37,6 +37,7 @@ struct scenario_group { /* equal engines */
     const char *device;
     int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
     struct flags_texts services;
+    const char *role;         /* mixed, prefill, decode; NULL: mixed */
     struct flags_texts scale; /* "k5=0.1": the group grows and shrinks, up to count; none: not */
 };
 struct scenario_node { /* equal machines of a cluster, for `shoal plan` */
@@ -55,7 +56,7 @@ struct scenario {
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
     const char *device, *preset, *policy, *router, *predictor, *slo_rule, *planner;
     const char *csv, *series, *trace, *html, *log_engine, *compare, *rates;
-    int64_t swap_bytes, swap_bytes_per_s;
+    int64_t swap_bytes, swap_bytes_per_s, kv_bytes_per_s;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;
     int64_t n_engines, tp, n_context, n_requests_max, n_seqs_max, n_batch_tokens_max, chunk_tokens,
         block_tokens, interval_ns;
@@ -82,7 +83,7 @@ enum status scenario_read(struct scenario *scenario, const char *path,
 void scenario_init(struct scenario *scenario); /* the defaults */
 
 /* The rows of each part, over that part's fields (scenario_yaml.c reads by them). */
-enum { SCENARIO_ROWS_MAX = 60 };
+enum { SCENARIO_ROWS_MAX = 64 };
 int scenario_rows(struct scenario *scenario, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_group_rows(struct scenario_group *group, struct flags_row rows[SCENARIO_ROWS_MAX]);
 int scenario_node_rows(struct scenario_node *node, struct flags_row rows[SCENARIO_ROWS_MAX]);

@@ -154,9 +154,10 @@ static enum status check_bus(const struct scenario *s, int32_t n_engines, struct
                          "--bus is one machine of at most %d engines, here are %d", LIMIT_ENGINES,
                          n_engines);
     for (int g = 0; g < s->n_groups; g++)
-        if (s->groups[g].scale.n > 0)
+        if (s->groups[g].scale.n > 0 || s->groups[g].role != NULL)
             return fault_set(fault, STATUS_UNSUPPORTED,
-                             "--bus is one machine: its engines do not come and go (scale)");
+                             "--bus is one machine: its engines do not come and go (scale), and "
+                             "have no role");
     return STATUS_OK;
 }
 
@@ -199,6 +200,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .until_ns = s->until_ns,
         .swap_bytes = s->swap_bytes,
         .swap_bytes_per_s = s->swap_bytes_per_s,
+        .kv_bytes_per_s = s->kv_bytes_per_s,
         .has_prefix_cache = s->has_prefix_cache,
         .checks_steps = s->checks,
         .has_soft_deadlines = s->has_soft_deadlines,

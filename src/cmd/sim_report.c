@@ -99,6 +99,9 @@ static void print_work(const struct sim_case *c, struct str *out)
         str_printf(out, "workers started %lld, stopped %lld; devices %.4g in the mean\n",
                    (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
     print_moves(&c->report.replace, out);
+    if (c->report.n_handed > 0)
+        str_printf(out, "handed over to decode engines: %lld requests with %.4g GB of KV\n",
+                   (long long)c->report.n_handed, (double)c->report.handed_bytes * 1e-9);
     if (work.n_forced + c->report.n_forced > 0)
         str_printf(out,
                    "forced: %lld batches for requests that starved, %lld requests sent to engines "
@@ -164,6 +167,10 @@ static void work_json(const struct sim_case *c, struct json_out *json)
     }
     json_out_key(json, "batches");
     json_out_i64(json, c->report.n_rounds);
+    json_out_key(json, "handed_requests");
+    json_out_i64(json, c->report.n_handed);
+    json_out_key(json, "handed_bytes");
+    json_out_i64(json, c->report.handed_bytes);
     json_out_key(json, "forced_batches");
     json_out_i64(json, work.n_forced);
     json_out_key(json, "forced_requests");

@@ -252,6 +252,36 @@ static const struct predict_device *device_named(const char *name, struct fault 
     return device;
 }
 
+static enum status set_role(struct sim_world *world, const struct scenario_group *group,
+                            struct fault *fault)
+{
+    static const char *const names[] = { "mixed", "prefill", "decode" };
+    size_t role = 0;
+    while (group->role != NULL && role < COUNT_OF(names) && strcmp(group->role, names[role]) != 0)
+        role++;
+    if (role == COUNT_OF(names))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "engines: a role is mixed, prefill or decode, not \"%.40s\"", group->role);
+    for (int64_t i = 1; i <= group->count; i++)
+        world->engines[world->n_engines - i].role = (uint8_t)role;
+    return STATUS_OK;
+}
+
+/* A prompt needs somebody who takes it, and what is prefilled somebody who goes on. */
+static enum status check_roles(const struct sim_world *world, uint64_t all, struct fault *fault)
+{
+    uint64_t masks[3] = { 0 };
+    for (int32_t e = 0; e < world->n_engines; e++)
+        masks[world->engines[e].role] |= world->engines[e].services;
+    if ((masks[SIM_MIXED] | masks[SIM_PREFILL]) != all)
+        return fault_set(fault, STATUS_BAD_INPUT, "engines: some services lie on none of them%s",
+                         masks[SIM_DECODE] != 0 ? " that takes prompts" : "");
+    if ((masks[SIM_PREFILL] & ~masks[SIM_DECODE]) != 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "engines: some services are prefilled and lie on none that decodes");
+    return STATUS_OK;
+}
+
 /* Engines as the scenario lists them. */
 static enum status open_groups(struct sim_world *world, const struct scenario *scenario,
                                struct fault *fault)
@@ -296,10 +326,10 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
                              g + 1, (double)needed * 0x1p-30, (double)memory * 0x1p-30);
         seen |= mask;
         add_engines(world, group->count, g, mask, memory, device);
+        if (set_role(world, group, fault) != STATUS_OK)
+            return STATUS_BAD_INPUT;
     }
-    if (seen != all)
-        return fault_set(fault, STATUS_BAD_INPUT, "engines: some services lie on none of them");
-    return STATUS_OK;
+    return check_roles(world, all, fault);
 }
 
 /* Seconds of engine time that a service asks for per second, in batches of 32. */
@@ -428,10 +458,12 @@ void sim_world_print(const struct sim_world *world, struct str *out)
             continue;
         }
         while (e + n < world->n_engines && world->engines[e + n].services == engine->services &&
-               world->engines[e + n].perfs == engine->perfs)
+               world->engines[e + n].perfs == engine->perfs &&
+               world->engines[e + n].role == engine->role)
             n++;
-        str_printf(out, "engines %d to %d, %.1f GiB each:", e, e + n - 1,
-                   (double)engine->memory_bytes * 0x1p-30);
+        static const char *const roles[] = { "", ", prefill", ", decode" };
+        str_printf(out, "engines %d to %d, %.1f GiB each%s:", e, e + n - 1,
+                   (double)engine->memory_bytes * 0x1p-30, roles[engine->role]);
         for (int32_t i = 0; i < world->workload.n_services; i++)
             if ((engine->services >> i & 1) != 0)
                 print_service(world, i, out);

@@ -156,7 +156,7 @@ void engine_queue_start(struct engine *e, uint32_t slot)
     CHECK(r->state == REQUEST_WAITING);
     running_of(e, r->service)[e->services[r->service].n_running++] = slot;
     leave_waiting(e, slot);
-    if (r->n_preempted == 0)
+    if (r->n_preempted == 0 && r->n_host == 0) /* what has come from elsewhere is no hit */
         r->n_cached = min_i32(r->n_computed, r->n_prompt);
     if (r->queue_us == 0)
         r->queue_us =

@@ -77,6 +77,31 @@ seed: 4
 
 
 @test
+def prompts_and_decodes_on_engines_of_their_own(shoal, models):
+    text = """workload: azure-conv:rate=8,model=llama-2-13b
+requests: 1500
+router: best-fit
+policy: fcfs
+engines:
+  - {count: 2, device: a100, role: prefill}
+  - {count: 3, device: a100, role: decode}
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = os.path.join(folder, "s.yaml"), os.path.join(folder, "t.yaml")
+        open(path, "w", encoding="utf-8").write(text)
+        open(other, "w", encoding="utf-8").write(text.replace("role: decode", "role: prefill"))
+        page, steps = as_json(shoal, path), as_json(shoal, path, "--each-step", "--checks")
+        slow = as_json(shoal, path, "--kv-bandwidth", "1e9")
+        assert "none that decodes" in sim(shoal, other, wants=1)
+        assert "no role" in sim(shoal, path, "--bus", wants=1)
+        assert ", prefill" in sim(shoal, path) and "handed over" in sim(shoal, path)
+    assert page["completed"] == 1500 and page["records_hash"] == steps["records_hash"]
+    assert page["handed_requests"] > 1400 and page["handed_bytes"] > 1e11
+    # 1.2 GB of KV in the mean: 1 s more of the way, and nothing else
+    assert 0.5 < (slow["mean_e2el_ms"] - page["mean_e2el_ms"]) / 1e3 < 3 and slow["mean_ttft_ms"] < 1.5 * page["mean_ttft_ms"]
+
+
+@test
 def sim_is_the_same_on_any_number_of_threads(shoal, models):
     args = [*CONV, "--compare", "default,seallm,fcfs,rr", "--seeds", "3", "--rates", "0.5,2"]
     one = sim(shoal, *args, "--threads", "1")

@@ -1,10 +1,12 @@
-"""A fortnight of ServeGen's three models under `default`: pools of a fixed size, and pools that follow the rate.
+"""A fortnight of ServeGen's three models under `default`: with and without scaling, with and without re-placement.
 
-usage: fortnight.py SHOAL [DAYS [RATE]]
+usage: fortnight.py SHOAL [DAYS [RATE [DEVICES]]]
 
 First the fewest workers of each model for 99% within five solo times are found by simulation at three rates (an hour
 each), which gives Equation 7's line; then the days are simulated with workers for the highest rate seen, and with pools that
-scale by the line, for three cold starts. Everything is seeded: the figures are the same on every machine.
+scale by the line, for three cold starts. Then the planner `default` places the models on one machine of DEVICES H100s, on the
+first 5,000 requests, and they stay there; or they move when that pays. Everything is seeded: the figures are the same on
+every machine.
 """
 import json
 import os
@@ -15,17 +17,26 @@ import time
 
 SHOAL = sys.argv[1]
 DAYS = float(sys.argv[2]) if len(sys.argv) > 2 else 14
-RATE = float(sys.argv[3]) if len(sys.argv) > 3 else 20
+RATE = float(sys.argv[3]) if len(sys.argv) > 3 else 4
+DEVICES = int(sys.argv[4]) if len(sys.argv) > 4 else 6
 MODELS = {"m-large": 4, "m-mid": 1, "m-small": 1}  # devices of a worker
 TARGET, MOST = 0.99, 24
 
 
 def sim(rate, hours, counts, scale=None):
-    groups = ""
+    groups = "engines:\n"
     for name, tp in MODELS.items():
         own = ", scale: [%s]" % scale[name] if scale else ""
         groups += "  - {count: %d, device: h100, tp: %d, services: %s%s}\n" % (counts[name], tp, name, own)
-    text = "workload: servegen3:rate=%g\nduration: %gh\ncontext: 131072\nslo: seallm-solo:5\nengines:\n%s" % (rate, hours, groups)
+    return run(rate, hours, groups)
+
+
+def placed(rate, hours, replace):
+    return run(rate, hours, "nodes: [{count: 1, device: h100, devices: %d}]\nreplace: [%s]\n" % (DEVICES, replace))
+
+
+def run(rate, hours, engines):
+    text = "workload: servegen3:rate=%g\nduration: %gh\ncontext: 131072\nslo: seallm-solo:5\n%s" % (rate, hours, engines)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s.yaml")
         with open(path, "w", encoding="utf-8") as file:
@@ -60,9 +71,15 @@ def line(points):
 
 def show(label, page, seconds):
     own = services(page)
-    print("%-34s %7.2f devices  %s  mean %6.3f s  started %5d  %5.0f s" % (
+    print("%-34s %7.2f devices  %s  mean %6.3f s  NL %.4f  started %5d  %5.0f s" % (
         label, page["devices_mean"], "  ".join("%s %.2f%%" % (n, 100 * own[n]["slo_attainment"]) for n in MODELS),
-        page["mean_e2el_ms"] / 1e3, page["workers_started"], seconds), flush=True)
+        page["mean_e2el_ms"] / 1e3, page["normalized_latency"], page["workers_started"], seconds), flush=True)
+    if "plans" in page:
+        print("    %d plans: %d moves, %d the same, %d without gain, %d not worth it, %d with less room; %.0f GB loaded, %d requests"
+              " sent back, services nowhere for %.0f s; a move's gain: promised %.2f%% of NL, got %.2f%%" % (
+                  page["plans"], page["moves"], page["plans_same"], page["plans_without_gain"], page["plans_not_worth"],
+                  page["plans_with_less_room"], page["loaded_bytes"] / 1e9, page["returned_requests"], page["unavailable_s"],
+                  100 * page["promised_latency"], 100 * page["got_latency"]), flush=True)
 
 
 def main():
@@ -83,6 +100,10 @@ def main():
         own = {name: scale[name] + ", " + more for name in MODELS} if more else None
         show(label, sim(RATE, 24 * DAYS, counts, own), time.time() - begin)
 
+    for label, replace in (("placed on the first hour", "off"), ("placed, models move", "on")):
+        begin = time.time()
+        page = placed(RATE, 24 * DAYS, replace)
+        show(label, page, time.time() - begin)
 
 if __name__ == "__main__":
     main()

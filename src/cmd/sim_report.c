@@ -191,6 +191,7 @@ static void moves_json(const struct sim_replan_report *r, struct json_out *json)
         { "plans_without_gain", (double)r->n_verdicts[REPLACE_NO_GAIN] },
         { "plans_not_worth", (double)r->n_verdicts[REPLACE_NOT_WORTH] },
         { "plans_with_less_room", (double)r->n_worse },
+        { "plans_asked_by_kv", (double)r->n_alarms },
         { "loaded_bytes", (double)r->loaded_bytes },
         { "fetched_bytes", (double)r->fetched_bytes },
         { "returned_requests", (double)r->n_returned },

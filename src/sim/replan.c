@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "place/align.h"
 #include "place/check.h"
+#include "place/watch.h"
 #include "sim/judge.h"
 #include "sim/moves.h"
 #include <string.h>
@@ -27,7 +28,10 @@ struct sim_replanning {
     uint64_t *on_host;                    /* (n_nodes) weights that lie in a node's memory */
     int64_t begin_ns, interval_ns;        /* of the interval that runs */
     int64_t move_ns;                      /* the next plan is installed then; TIME_NEVER */
-    bool is_fresh; /* the last plan was installed: is its gain as promised? */
+    struct watch watch;
+    int64_t kv_bytes; /* that all who are there will have in the end */
+    int64_t alarm_ns; /* KV has asked for a plan; TIME_NEVER: not */
+    bool is_fresh;    /* the last plan was installed: is its gain as promised? */
 };
 
 /* ---- Settings. ---- */
@@ -50,6 +54,7 @@ static const struct settings_row rows[] = {
     ROW("plan_ns", plan_ns, MILLISECONDS, 0, 1e9),
     ROW("n_window", n_window, COUNT, 1, 1 << 20),
     ROW("effort", effort, NUMBER, 0, 1000),
+    ROW("watches_kv", watches_kv, FLAG, 0, 1),
 };
 #undef ROW
 
@@ -133,7 +138,8 @@ struct sim_replanning *sim_replan_open(struct sim *sim)
     *r = (struct sim_replanning){ .options = o,
                                   .foretold = o->foretold,
                                   .interval_ns = o->settings.config.first_ns,
-                                  .move_ns = TIME_NEVER };
+                                  .move_ns = TIME_NEVER,
+                                  .alarm_ns = TIME_NEVER };
     r->monitored = mem_take(n_services * sizeof(*r->monitored));
     r->ring = mem_take((size_t)o->settings.n_window * sizeof(*r->ring));
     r->measured = mem_take(n_services * sizeof(*r->measured));
@@ -148,6 +154,7 @@ struct sim_replanning *sim_replan_open(struct sim *sim)
     sim_moves_open(&r->moves, sim, problem, &r->plan);
     r->moves.config = &o->settings.config;
     r->moves.links = &o->settings.links;
+    watch_planned(&r->watch, &(struct watch_seen){ .now_ns = 0 });
     begin_interval(r, sim);
     return r;
 }
@@ -172,6 +179,22 @@ static struct place_request *in_ring(struct sim_replanning *r, uint64_t number)
     return &r->ring[number % (uint64_t)r->options->settings.n_window];
 }
 
+/* UELLM's third reason to plan anew: KV is over its reserve for a while (place/watch.h). */
+static void watch_kv(struct sim_replanning *r, const struct sim *sim, const struct request *request,
+                     int64_t sign)
+{
+    const struct watch_config config = { WATCH_OVER_NS };
+    const struct sim_client *client = &sim->clients[request - sim->door.requests];
+    struct watch_seen seen = { .now_ns = sim->clock_ns };
+    r->kv_bytes += sign * (request->n_prompt + client->n_first_predicted) *
+                   sim->options->services[request->service].bytes_per_token;
+    for (int32_t g = 0; g < r->plan.n_groups; g++)
+        seen.kv_reserve_bytes += place_group_kv_bytes(r->options->problem, &r->plan.groups[g]);
+    seen.kv_bytes = r->kv_bytes;
+    if (watch_saw(&r->watch, &config, &seen) == WATCH_KV && r->alarm_ns == TIME_NEVER)
+        r->alarm_ns = sim->clock_ns;
+}
+
 void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_t index)
 {
     const struct request *request = &sim->door.requests[index];
@@ -180,6 +203,8 @@ void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_
     *in_ring(r, number) = (struct place_request){ request->arrived_ns, request->service,
                                                   request->n_prompt, N_OUTPUT_UNKNOWN };
     r->n_arrived = number + 1;
+    if (r->options->settings.watches_kv)
+        watch_kv(r, sim, request, 1);
 }
 
 void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
@@ -203,6 +228,8 @@ void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
                              .why = (uint8_t)metrics_record_why_of(why) };
     if (number + (uint64_t)o->settings.n_window >= r->n_arrived)
         in_ring(r, number)->n_output = max_i32(n_output, 1);
+    if (o->settings.watches_kv)
+        watch_kv(r, sim, request, -1);
     if (why == SERVICE_CANCELLED)
         return; /* its client's own decision */
     monitor_ended(&r->monitor, s,
@@ -530,6 +557,9 @@ static void plan_interval(struct sim_replanning *r, struct sim *sim)
         r->measured[s].perfs = r->options->problem->services[s].perfs;
     close_desk(desk);
     mem_give(desk);
+    sim->report->replace.n_alarms += r->alarm_ns != TIME_NEVER;
+    r->alarm_ns = TIME_NEVER;
+    watch_planned(&r->watch, &(struct watch_seen){ .now_ns = sim->clock_ns });
     begin_interval(r, sim);
 }
 
@@ -539,7 +569,11 @@ static void plan_interval(struct sim_replanning *r, struct sim *sim)
 static int64_t next_plan_ns(const struct sim_replanning *r)
 {
     bool is_busy = r->moves.is_moving || r->move_ns != TIME_NEVER;
-    return r->options->settings.is_off || is_busy ? TIME_NEVER : r->begin_ns + r->interval_ns;
+    int64_t next_ns = r->begin_ns + r->interval_ns;
+    if (r->alarm_ns != TIME_NEVER)
+        next_ns = min_i64(next_ns,
+                          max_i64(r->alarm_ns, r->begin_ns + r->options->settings.config.least_ns));
+    return r->options->settings.is_off || is_busy ? TIME_NEVER : next_ns;
 }
 
 int64_t sim_replan_wake_ns(const struct sim_replanning *r, bool *is_moving)

@@ -27,6 +27,8 @@ struct sim_replan_settings {
     int64_t plan_ns;  /* from the end of a window until its plan is known: 3 s */
     int32_t n_window; /* requests of a window at most: SIM_REPLAN_WINDOW */
     double effort;    /* of the planner: 1 */
+    bool watches_kv;  /* place/watch.h: KV that is wanted for 30 s and is not there asks for a
+                         plan before the interval is over, least_ns after the last: false */
     bool is_off;      /* the first plan stays */
 };
 /* 24 GB/s from host to a device, 3 GB/s from disk, 25 GB/s between devices. */
@@ -57,6 +59,7 @@ void sim_replan_engines(const struct place_problem *problem, const struct place_
 struct sim_replan_report {
     int64_t n_plans, n_moves; /* planned anew, and installed */
     int64_t n_verdicts[4];    /* enum replace_verdict */
+    int64_t n_alarms;         /* of the plans: those that KV asked for */
     int64_t n_worse;          /* of the plans: those that leave out a service */
     int64_t n_returned;       /* requests that a move sent back to the door */
     int64_t loaded_bytes, fetched_bytes;

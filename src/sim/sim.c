@@ -251,7 +251,9 @@ static bool advance(struct sim *sim)
     struct sim_event next = { .time_ns = TIME_NEVER, .kind = SIM_STEP };
     bool is_moving = false;
     int64_t replace_ns =
-        sim->replacing == NULL ? TIME_NEVER : sim_replan_wake_ns(sim->replacing, &is_moving);
+        sim->replacing == NULL
+            ? TIME_NEVER
+            : max_i64(sim->clock_ns, sim_replan_wake_ns(sim->replacing, &is_moving));
     const struct sim_event *event = sim_events_first(&sim->events);
     uint32_t engine = sim_wakes_first(&sim->wakes);
     next.time_ns = sim->wakes.wake_ns[engine];

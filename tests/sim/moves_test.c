@@ -142,11 +142,28 @@ static void test_by_hand(void **state)
     small_close(&world.small);
 }
 
+/* The plan is known after the next one was due: that waits. */
+static void test_a_move_may_outlast_the_interval(void **state)
+{
+    struct world world;
+    struct sim_report report;
+    struct heard heard = { .n = 0 };
+    (void)state;
+    open_world(&world);
+    world.replace.settings.plan_ns = 150 * S;
+    world.replace.settings.config.first_ns = world.replace.settings.config.most_ns = 100 * S;
+    simulate(&world, &heard, &report);
+    assert_true(heard.n == 800 && report.replace.n_moves == 1 && report.replace.n_plans > 3);
+    sim_report_free(&report);
+    small_close(&world.small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_a_move_may_outlast_the_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

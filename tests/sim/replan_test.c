@@ -176,6 +176,26 @@ static void test_where_there_is_nothing_to_gain(void **state)
     small_close(&swap.small);
 }
 
+/* The queue's KV outgrows the pools long before the interval is over. */
+static void test_kv_asks_for_a_plan(void **state)
+{
+    struct swap swap;
+    (void)state;
+    open_swap(&swap, 1, 1200);
+    for (int s = 0; s < 2; s++) /* a request takes 1.8 GB, three devices leave 200 */
+        swap.services[s].bytes_per_token = swap.small.services[s].kv_bytes_per_token = 9000000;
+    swap.replace.settings.config.first_ns = 2000 * S; /* the interval ends 800 s after the swap */
+    struct result late = run(&swap);
+    swap.replace.settings.watches_kv = true;
+    struct result watched = run(&swap);
+    printf("end to end %.2f s, watched %.2f s: %lld plans of %lld asked for by KV\n", late.e2e_s,
+           watched.e2e_s, (long long)watched.moves.n_alarms, (long long)watched.moves.n_plans);
+    assert_int_equal(late.moves.n_alarms, 0);
+    assert_true(watched.moves.n_alarms > 0 && watched.moves.n_moves > 0);
+    assert_true(watched.e2e_s < late.e2e_s);
+    small_close(&swap.small);
+}
+
 static void test_the_same_twice_and_without_holds(void **state)
 {
     struct swap swap;
@@ -252,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_popularity_changes_and_moving_pays),
         cmocka_unit_test(test_a_move_that_costs_more_than_it_gains),
         cmocka_unit_test(test_where_there_is_nothing_to_gain),
+        cmocka_unit_test(test_kv_asks_for_a_plan),
         cmocka_unit_test(test_the_same_twice_and_without_holds),
         cmocka_unit_test(test_no_router_loses_anything),
         cmocka_unit_test(test_settings),

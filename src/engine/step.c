@@ -372,7 +372,8 @@ static void plan(struct engine *e)
         if (!e->options.policy->reads_late)
             engine_steady_settle_all(e);
         e->options.policy->plan(e->policy_state, &e->view, p);
-        engine_log_plan(e, p);
+        if (e->options.log != NULL)
+            engine_log_plan(e, p);
         if (e->options.planned != NULL && !e->options.planned(e->options.planned_self, p))
             return;
         verify(e, p);
@@ -456,17 +457,22 @@ int64_t engine_step(struct engine *e, int64_t now_ns)
 {
     struct engine_exec_done done;
     CHECK(now_ns >= e->view.now_ns);
-    engine_log_step(e, now_ns);
+    bool has_log = e->options.log != NULL;
+    if (has_log)
+        engine_log_step(e, now_ns);
     e->view.now_ns = now_ns;
     fetch(e);
     engine_stats_tick(e, now_ns);
-    engine_say_backlog(e);
+    if (e->n_backlog > 0)
+        engine_say_backlog(e);
     while (e->n_flights > 0 && e->options.exec.poll(e->options.exec.self, &done)) {
-        engine_log_done(e, &done);
+        if (has_log)
+            engine_log_done(e, &done);
         engine_commit(e, &done);
     }
     look_at_time(e);
-    engine_room_press(e);
+    if (e->wanted_sum > 0 || e->is_pool_shrunk)
+        engine_room_press(e);
     plan(e);
     return next_wake_ns(e);
 }

@@ -373,6 +373,8 @@ static void cut(void *self, uint16_t index)
 static struct lane *first_lane(struct sim_model_exec *x)
 {
     struct lane *first = NULL;
+    if (x->n_lanes == 1)
+        return x->lanes[0].n_polled < x->lanes[0].n_batches ? &x->lanes[0] : NULL;
     for (int i = 0; i < x->n_lanes; i++) {
         struct lane *lane = &x->lanes[i];
         if (lane->n_polled < lane->n_batches &&

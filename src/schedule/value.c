@@ -6,6 +6,7 @@
 
 #define HEAVIER    1.5   /* bytes times time: who is so much heavier keeps room for the lighter */
 #define RATE_LEAST 0.001 /* a second: who was never asked for */
+enum { BATCH = 16 };     /* requests, to see whether batches pay */
 
 double schedule_value_length_s(const struct schedule_service *service)
 {
@@ -24,14 +25,37 @@ void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns)
     sums->looked_ns = now_ns;
 }
 
+/* How much longer a step of the service takes for each further request: 0 to 1 times a step of one,
+ * looked at with BATCH of them. */
+static double each_further(const struct schedule_service *s)
+{
+    int64_t context = max_i64((int64_t)(s->n_prompt_mean + s->n_output_mean / 2), 1);
+    int64_t one_ps = perf_decode_span_ps(&s->perf, 1, context, 1);
+    int64_t all_ps = perf_decode_span_ps(&s->perf, BATCH, BATCH * context, 1);
+    if (one_ps <= 0 || all_ps <= one_ps)
+        return 0;
+    double further = ((double)all_ps / (double)one_ps - 1) / (BATCH - 1);
+    return further < 1 ? further : 1;
+}
+
+/* How little batches pay: 0, to 1 where they save half of the time or less. */
+static double how_little(double further)
+{
+    return further < 0.5 ? 2 * further : 1;
+}
+
 double schedule_value_few(const struct schedule_config *config, const struct schedule_view *view)
 {
-    double n = 0;
+    double n = 0, little = 0;
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         const struct schedule_service *s = &view->services[schedule_busy(view, k)];
         n += (double)s->n_running + (double)s->n_waiting;
+        little += how_little(each_further(s));
     }
-    return n <= config->value_few ? 1 : config->value_few / n;
+    if (n <= config->value_few)
+        return 1;
+    little /= (double)schedule_n_busy(view);
+    return little > config->value_few / n ? little : config->value_few / n;
 }
 
 /* Waiting requests that could start now. */
@@ -63,18 +87,22 @@ double schedule_value_index(const struct schedule_config *config, const struct s
 {
     const struct schedule_service *s = &view->services[service];
     double length = schedule_value_length_s(s);
+    double further = each_further(s), little = how_little(further);
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
     double h_slow2 = sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg;
-    double sum = sums->h + added(config, sums->h, h_slow2);
+    double sum = sums->h + (1 - little) * added(config, sums->h, h_slow2), n_all = sums->n;
     if (waited_ns >= 0 && s->n_waiting > 0) {
         double x = config->value_age * length;
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
-        double h = n_startable(config, view, service, here->lightest) * num_sqrt(length / x);
-        sum += h + added(config, h, h * slow * slow);
+        double n = n_startable(config, view, service, here->lightest);
+        double h = n * num_sqrt(length / x);
+        sum += h + (1 - little) * added(config, h, h * slow * slow);
+        n_all += n;
     }
     double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
     double by_rate = num_pow(rate, config->value_rate * (1 - here->few));
-    return sum / (num_pow(length, 1.5 + 0.5 * here->few) * by_rate);
+    double longer = n_all > 1 ? 1 + little * further * (n_all - 1) : 1;
+    return sum / (num_pow(length, 1.5 + 0.5 * here->few) * by_rate * longer);
 }
 
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,

@@ -13,7 +13,10 @@
  * requests (1 / L-hat^2) and Kleinrock's square root for models that are always busy, where the
  * parts of the device that give the least normalized latency go by sqrt(rate) and not by L-hat.
  * While fewer requests are here than value_few, the rule is the greedy one; of n requests,
- * value_few / n of the way to it.
+ * value_few / n of the way to it. Where batches do not pay (a core computes 16 requests in nearly
+ * 16 times the time of one; a GPU in hardly more than that of one), all of this turns, as far as
+ * they do not, to the greedy rule for single requests: L-hat^2, slowness not counted, and the sum
+ * divided by how much longer a step takes of all than of one.
  *
  * Side by side on several lanes nobody is kept from computing for long, and it is the size of
  * batches that counts: a job (a model's prompts, or its decodes) is worth its requests times the

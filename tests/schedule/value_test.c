@@ -90,6 +90,31 @@ static void slowness_adds_so_much_at_most(void **state)
     assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
 
+/* A step of 16 takes 16 times a step of one: neither slowness nor the rate counts, L-hat does
+ * squared, and two requests are worth no more a step than one. */
+static void where_batches_do_not_pay(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct schedule_value sums = { .length_s = 4 };
+    open_desk(&desk);
+    desk.services[0].solo_ns = 4 * TIME_NS_PER_S;
+    desk.services[0].rate_per_s = 9;
+    desk.services[0].n_running = 12;
+    desk.services[0].perf = (struct perf){
+        .c2_ps = { 1000000000, 1000000000 }, .b_switch = 64, .prefill_scale = 1, .decode_scale = 1
+    };
+    desk.services[1].perf = desk.services[0].perf;
+    double few = schedule_value_few(&desk.config, &desk.view);
+    assert_true(distance(few, 1) < 1e-9);
+    struct schedule_value_here here = { .few = few };
+    for (int n = 1; n <= 2; n++) {
+        schedule_value_add(&sums, &desk.config, 2000 * INT64_C(1000000000), -9 * TIME_NS_PER_S, 1);
+        double index = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, &here);
+        assert_true(distance(index, 1 / num_sqrt(0.6) / 16) < 1e-9);
+    }
+}
+
 /* What was summed at one moment is what would be summed at a later one, from the same requests. */
 static void time_passes_as_if_summed_anew(void **state)
 {
@@ -210,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_request_by_hand),
         cmocka_unit_test(slowness_adds_so_much_at_most),
+        cmocka_unit_test(where_batches_do_not_pay),
         cmocka_unit_test(time_passes_as_if_summed_anew),
         cmocka_unit_test(who_waits_counts_while_there_is_room),
         cmocka_unit_test(what_a_job_gathered),

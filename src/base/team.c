@@ -76,6 +76,7 @@ struct member {
     _Alignas(
         64) _Atomic int32_t kernel_id; /* of its thread: the caller's changes with the caller */
     _Atomic uint32_t n_reached;        /* barriers and ends of team_run, ever */
+    int64_t on_core_ns; /* of its last run; the caller reads it when the member has ended */
 };
 
 struct team {
@@ -188,7 +189,9 @@ static void *member_main(void *arg)
         word_wait(&team->generation, seen, TIME_NEVER);
         if (team->is_closing)
             return NULL;
+        int64_t begin_ns = team->shrink.is_on ? time_thread_cpu_ns() : 0;
         team->f(team->arg, member->rank, team->n);
+        member->on_core_ns = team->shrink.is_on ? time_thread_cpu_ns() - begin_ns : 0;
         reach(team, member->rank);
         if (atomic_fetch_sub(&team->n_left.value, 1) == 1)
             word_wake(&team->n_left);
@@ -270,11 +273,12 @@ static void run_all(struct team *team, void (*f)(void *arg, int rank, int n), vo
 
 /* ---- Shrinking. ----
  *
- * A run of all that took more than SHRINK_RATIO times as long as one member would need for all of
- * it (its own time on a core, times n) was starved. After SHRINK_RUNS such runs the caller works
- * alone for a while, then tries again with all; as long as that is starved too, the while doubles.
- */
-enum { SHRINK_RATIO = 4, SHRINK_RUNS = 3, ALONE_MIN = 16, ALONE_MAX = 256 };
+ * One member alone needs about the time that all together had a core for: what they compute does
+ * not depend on their number. A run of all that took a quarter longer was starved: others keep a
+ * core, and whoever sits there holds up the rest at each barrier. After SHRINK_RUNS such runs the
+ * caller works alone for a while, on whichever core is free, then tries again with all; as long as
+ * that is starved too, the while doubles. */
+enum { SHRINK_RUNS = 3, ALONE_MIN = 16, ALONE_MAX = 256 };
 
 void team_let_shrink(struct team *team)
 {
@@ -284,7 +288,7 @@ void team_let_shrink(struct team *team)
 static void note_run(struct team *team, int64_t wall_ns, int64_t on_core_ns)
 {
     struct shrink *s = &team->shrink;
-    bool is_starved = wall_ns > TIME_NS_PER_MS && wall_ns / SHRINK_RATIO / team->n > on_core_ns;
+    bool is_starved = wall_ns > TIME_NS_PER_MS && wall_ns - wall_ns / 5 > on_core_ns;
     s->n_starved = is_starved ? s->n_starved + 1 : 0;
     if (!is_starved) {
         s->n_alone = 0;
@@ -320,8 +324,12 @@ void team_run(struct team *team, void (*f)(void *arg, int rank, int n), void *ar
     int64_t begin_ns = time_now_ns();
     int64_t on_core_ns = team->shrink.is_on ? time_thread_cpu_ns() : 0;
     run_all(team, f, arg);
-    if (team->shrink.is_on)
-        note_run(team, time_now_ns() - begin_ns, time_thread_cpu_ns() - on_core_ns);
+    if (!team->shrink.is_on)
+        return;
+    on_core_ns = time_thread_cpu_ns() - on_core_ns;
+    for (int rank = 1; rank < team->n; rank++)
+        on_core_ns += team->members[rank].on_core_ns;
+    note_run(team, time_now_ns() - begin_ns, on_core_ns);
 }
 
 void team_barrier(struct team *team, int rank)

@@ -56,6 +56,8 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
         ROW("preset", "NAME", FLAGS_TEXT, preset, 0, 0, "policies of a paper: default"),
         ROW("policy", "NAME", FLAGS_TEXT, policy, 0, 0, "scheduler of the engines"),
         ROW("router", "NAME", FLAGS_TEXT, router, 0, 0, "which engine gets a request"),
+        ROW("router-groups", "N", FLAGS_I64, n_router_groups, 1, 4096,
+            "engines and requests are dealt out to so many routers: 1"),
         ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0,
             "of output lengths: the preset's, else oracle"),
         ROW("thresholds", "NAME=X", FLAGS_TEXTS, thresholds, 0, 0,

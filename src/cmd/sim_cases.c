@@ -161,6 +161,33 @@ static enum status check_bus(const struct scenario *s, int32_t n_engines, struct
     return STATUS_OK;
 }
 
+/* Every group has to have every service. */
+static enum status check_groups(const struct scenario *s, const struct sim_world *world,
+                                struct fault *fault)
+{
+    int32_t n = (int32_t)s->n_router_groups;
+    bool is_whole = s->n_nodes == 0 && !s->has_bus && s->faults.n == 0;
+    for (int32_t e = 0; e < world->n_engines && is_whole; e++)
+        is_whole = world->engines[e].role == SIM_MIXED;
+    if (!is_whole)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "--router-groups: not with --bus, nodes or engines that have a role");
+    uint64_t all = world->workload.n_services == LIMIT_SERVICES
+                       ? UINT64_MAX
+                       : (UINT64_C(1) << world->workload.n_services) - 1;
+    for (int32_t k = 0; k < n; k++) {
+        uint64_t mask = 0;
+        for (int32_t e = k; e < world->n_engines; e += n)
+            mask |= world->engines[e].services;
+        if ((mask & all) != all)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "--router-groups: engines are dealt out in turn, and group %d of %d "
+                             "has not every service",
+                             k + 1, n);
+    }
+    return STATUS_OK;
+}
+
 static enum status run_one(struct sim_case *c, struct sim_options *options, struct fault *fault)
 {
     struct recording recording;
@@ -201,6 +228,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         .swap_bytes = s->swap_bytes,
         .swap_bytes_per_s = s->swap_bytes_per_s,
         .kv_bytes_per_s = s->kv_bytes_per_s,
+        .n_router_groups = (int32_t)s->n_router_groups,
         .has_prefix_cache = s->has_prefix_cache,
         .checks_steps = s->checks,
         .has_soft_deadlines = s->has_soft_deadlines,
@@ -215,6 +243,8 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         options.faults = &faults;
     if (status == STATUS_OK && options.faults != NULL)
         status = check_bus(s, options.n_engines, fault);
+    if (status == STATUS_OK && s->n_router_groups > 1)
+        status = check_groups(s, world, fault);
     if (status == STATUS_OK && s->n_nodes > 0) {
         placed = mem_take(sizeof(*placed));
         const struct sim_placed_ask where = { s, ask, c->rule };

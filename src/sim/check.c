@@ -44,11 +44,10 @@ void sim_check_end(struct sim *sim)
         if (!engine_is_idle(sim->engines[i].engine))
             wrong(sim, "an engine that holds requests after the last was over");
         sim_check_step(sim, &sim->engines[i]);
-        if (sim->door.engines[i].n_sent != 0 ||
-            (sim->has_roles && sim->decode_door.engines[i].n_sent != 0))
+        if (sim_door_of(sim, (uint32_t)i)->engines[i].n_sent != 0)
             wrong(sim, "a request that was sent and never came back");
     }
-    if (sim->n_over != sim->stream.next || sim->door.held.n != 0 || sim->decode_door.held.n != 0 ||
+    if (sim->n_over != sim->stream.next || sim_door_n_held(sim) != 0 ||
         sim->n_free_clients != sim->n_clients_max)
         wrong(sim, "a request that was lost");
 }

@@ -88,6 +88,21 @@ static void open_second(struct sim *sim, struct route_config config)
     open_door(sim, door, &config);
 }
 
+/* The same for the groups beside the first. */
+static void open_groups(struct sim *sim, const struct route_config *config)
+{
+    if (sim->n_groups > 1)
+        sim->more_doors = mem_take((sim->n_groups - 1) * sizeof(*sim->more_doors));
+    for (uint32_t k = 0; k + 1 < sim->n_groups; k++) {
+        sim->more_doors[k] = (struct sim_door){ .router = sim->door.router,
+                                                .requests = sim->door.requests,
+                                                .nodes = sim->door.nodes,
+                                                .choices = sim->door.choices,
+                                                .marks = sim->door.marks };
+        open_door(sim, &sim->more_doors[k], config);
+    }
+}
+
 void sim_door_open(struct sim *sim)
 {
     const struct sim_options *o = sim->options;
@@ -109,11 +124,14 @@ void sim_door_open(struct sim *sim)
     if (o->checks_steps)
         door->marks = mem_take(sim->n_clients_max);
     sim->decode_door.wake_ns = TIME_NEVER;
+    sim->n_groups = (uint32_t)max_i32(o->n_router_groups, 1);
+    CHECK(sim->n_groups == 1 || (!sim->has_roles && o->replace == NULL));
     if (sim->has_roles)
         open_second(sim, config);
     if (sim->has_roles && !has_mixed)
         config.phase = ROUTE_PHASE_PREFILL;
     open_door(sim, door, &config);
+    open_groups(sim, &config);
 }
 
 static void close_door(struct sim_door *door)
@@ -127,6 +145,9 @@ void sim_door_close(struct sim *sim)
 {
     close_door(&sim->door);
     close_door(&sim->decode_door);
+    for (uint32_t k = 0; k + 1 < sim->n_groups; k++)
+        close_door(&sim->more_doors[k]);
+    mem_give(sim->more_doors);
     mem_give(sim->door.requests);
     mem_give(sim->door.nodes);
     mem_give(sim->door.choices);
@@ -135,14 +156,35 @@ void sim_door_close(struct sim *sim)
 
 /* ---- Coming and going. ---- */
 
+int64_t sim_door_n_held(struct sim *sim)
+{
+    int64_t n = (int64_t)sim->door.held.n + (int64_t)sim->decode_door.held.n;
+    for (uint32_t k = 0; k + 1 < sim->n_groups; k++)
+        n += (int64_t)sim->more_doors[k].held.n;
+    return n;
+}
+
+int64_t sim_door_wake_ns(struct sim *sim)
+{
+    int64_t wake_ns = min_i64(sim->door.wake_ns, sim->decode_door.wake_ns);
+    for (uint32_t k = 0; k + 1 < sim->n_groups; k++)
+        wake_ns = min_i64(wake_ns, sim->more_doors[k].wake_ns);
+    return wake_ns;
+}
+
+/* The door that a request came to. */
+static struct sim_door *first_door(struct sim *sim, uint32_t index)
+{
+    return sim_door_group(sim, sim->door.requests[index].id >> SIM_LIVE_BITS);
+}
+
 static void hold(struct sim *sim, struct sim_door *door, uint32_t index,
                  const struct route_event *event)
 {
     sim->clients[index].engine = SIM_NO_ENGINE;
     route_held_add(&door->held, index);
     tell(sim, door, event);
-    sim->report->n_held_max = max_i64(sim->report->n_held_max,
-                                      (int64_t)sim->door.held.n + (int64_t)sim->decode_door.held.n);
+    sim->report->n_held_max = max_i64(sim->report->n_held_max, sim_door_n_held(sim));
     door->is_dirty = true;
 }
 
@@ -212,7 +254,8 @@ void sim_door_hold(struct sim *sim, uint32_t index, enum route_what what, uint8_
     sim_scaled_arrived(sim, sim->door.requests[index].service);
     if (sim->replacing != NULL)
         sim_replan_arrived(sim->replacing, sim, index);
-    hold(sim, &sim->door, index, &(struct route_event){ .what = what, .why = why, .slot = index });
+    hold(sim, first_door(sim, index), index,
+         &(struct route_event){ .what = what, .why = why, .slot = index });
 }
 
 void sim_door_changed(struct sim *sim, uint16_t engine)
@@ -224,7 +267,8 @@ void sim_door_changed(struct sim *sim, uint16_t engine)
 
 void sim_door_gone(struct sim *sim, uint32_t index)
 {
-    struct sim_door *door = sim->clients[index].is_decoding ? &sim->decode_door : &sim->door;
+    struct sim_door *door =
+        sim->clients[index].is_decoding ? &sim->decode_door : first_door(sim, index);
     route_held_remove(&door->held, index);
     tell(sim, door,
          &(struct route_event){ .what = ROUTE_GONE, .why = SERVICE_CANCELLED, .slot = index });
@@ -319,4 +363,6 @@ void sim_door_send(struct sim *sim)
     send_all(sim, &sim->door);
     if (sim->has_roles)
         send_all(sim, &sim->decode_door);
+    for (uint32_t k = 0; k + 1 < sim->n_groups; k++)
+        send_all(sim, &sim->more_doors[k]);
 }

@@ -261,7 +261,7 @@ static bool advance(struct sim *sim)
         next = *event;
     if (sim->has_ask && sim->ask.arrived_ns <= next.time_ns)
         next = (struct sim_event){ .time_ns = sim->ask.arrived_ns, .kind = SIM_ARRIVAL };
-    int64_t route_ns = min_i64(sim->door.wake_ns, sim->decode_door.wake_ns);
+    int64_t route_ns = sim_door_wake_ns(sim);
     if (route_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
     if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving)

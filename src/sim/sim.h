@@ -71,6 +71,9 @@ struct sim_options {
     const struct schedule_config *config;     /* NULL = the defaults; n_rounds_max 1 = no holds */
     const struct route_policy *router;        /* NULL = least */
     const struct route_config *router_config; /* NULL = the defaults */
+    /* Aladdin's distributed groups (appendix A): engines are dealt out, and requests in turn, each
+     * group has a router of its own. 0 = 1; not with roles or re-placement. */
+    int32_t n_router_groups;
     /* Of the door before engines that only decode: NULL = the same router, with the phase of its
      * config set (ALGORITHMS.md section 3.9). */
     const struct route_policy *decode_router;

@@ -71,6 +71,8 @@ struct sim {
     uint32_t n_free_clients, n_clients_max;
     struct sim_door door, decode_door; /* the second only with roles */
     bool has_roles;
+    struct sim_door *more_doors; /* (n_groups - 1) of the further groups of engines */
+    uint32_t n_groups;           /* at least 1 */
     struct sim_scaled scaled;
     struct sim_replanning *replacing; /* NULL: models stay where they are */
     bool is_cut;                      /* ended by until_ns */
@@ -107,11 +109,20 @@ void sim_door_changed(struct sim *sim, uint16_t engine); /* it was opened or clo
 void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 /* Asks the router and sends what it chose. */
 void sim_door_send(struct sim *sim);
+int64_t sim_door_wake_ns(struct sim *sim); /* when a router wants to be asked */
+int64_t sim_door_n_held(struct sim *sim);
 /* KV of a request has come to where it can decode. */
 void sim_door_come(struct sim *sim, uint64_t id);
-/* The door before an engine. */
+/* The door of the group that the number falls to; the door before an engine. */
+static inline struct sim_door *sim_door_group(struct sim *sim, uint64_t number)
+{
+    uint64_t k = number % sim->n_groups;
+    return k == 0 ? &sim->door : &sim->more_doors[k - 1];
+}
 static inline struct sim_door *sim_door_of(struct sim *sim, uint32_t engine)
 {
+    if (sim->n_groups > 1)
+        return sim_door_group(sim, engine);
     return sim->has_roles && sim->options->engines[engine].role == SIM_DECODE ? &sim->decode_door
                                                                               : &sim->door;
 }

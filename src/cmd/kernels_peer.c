@@ -143,7 +143,7 @@ static enum status visit_bench(const struct kernels_visit *v, struct fault *faul
     const struct kernels_options *o = v->options;
     str_init(&words);
     str_init(&out);
-    str_printf(&words, "-t %d -r 2 -o json -p %d -n %d", v->n_threads, o->has_prefill ? 512 : 0,
+    str_printf(&words, "-t %d -r 1 -o json -p %d -n %d", v->n_threads, o->has_prefill ? 512 : 0,
                o->n_generated);
     if (o->n_depth > 0 && !v->peer->is_ik)
         str_printf(&words, " -d 0,%d", o->n_depth);

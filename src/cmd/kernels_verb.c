@@ -10,6 +10,7 @@
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
 #include <stdio.h>
+#include <string.h>
 
 enum { MODELS_MAX = 16 };
 
@@ -18,7 +19,8 @@ struct verb_options {
     int64_t n_rounds, n_threads, n_generated, n_depth, n_batch, n_tries;
     double others_max;
     bool is_json, no_attention, no_prefill, all_variants;
-    const char *html, *out;
+    const char *html, *out, *variants;
+    bool runs_variant[KERNELS_VARIANTS];
 };
 
 struct run {
@@ -29,6 +31,27 @@ struct run {
     struct kernels_model models[MODELS_MAX];
     int n_models;
 };
+
+/* The list of --variants; false with the sentence printed. */
+static bool parse_variants(struct verb_options *o)
+{
+    static const char *const names[KERNELS_VARIANTS] = { "plain", "flash", "repacked",
+                                                         "flash+repacked" };
+    const char *at = o->variants != NULL ? o->variants : "plain,flash,repacked,flash+repacked";
+    while (*at != '\0') {
+        size_t n = strcspn(at, ",");
+        int i = 0;
+        while (i < KERNELS_VARIANTS && !(strlen(names[i]) == n && strncmp(at, names[i], n) == 0))
+            i++;
+        if (i == KERNELS_VARIANTS) {
+            fprintf(stderr, "shoal: --variants: there is no \"%.*s\"\n", (int)n, at);
+            return false;
+        }
+        o->runs_variant[i] = true;
+        at += n + (at[n] == ',');
+    }
+    return true;
+}
 
 static bool parse(struct run *run, int argc, char **argv)
 {
@@ -54,6 +77,9 @@ static bool parse(struct run *run, int argc, char **argv)
         { "all-variants", NULL, FLAGS_SWITCH, &o->all_variants, 0, 0,
           "every round runs all flags of a peer, not only those that won a row in the first",
           NULL },
+        { "variants", "A,B", FLAGS_TEXT, &o->variants, 0, 0,
+          "which flags of a peer to try: plain, flash, repacked, flash+repacked; all of them",
+          NULL },
         { "others", "CORES", FLAGS_F64, &o->others_max, 0, 256,
           "wait for a second in which others use no more, before each round: 0.06", NULL },
         { "tries", "N", FLAGS_I64, &o->n_tries, 0, 1000, "seconds to wait at most: 20", NULL },
@@ -77,7 +103,7 @@ static bool parse(struct run *run, int argc, char **argv)
     *o = (struct verb_options){
         .n_rounds = 3, .n_generated = 64, .n_batch = 32, .n_tries = 20, .others_max = 0.06
     };
-    if (!flags_parse(&flags, argc, argv, plain, &n_plain))
+    if (!flags_parse(&flags, argc, argv, plain, &n_plain) || !parse_variants(o))
         return false;
     if (o->models.n <= MODELS_MAX && o->peers.n <= KERNELS_PEERS)
         return true;
@@ -101,6 +127,8 @@ static void wait_for_quiet(const struct verb_options *o)
 static bool is_wanted(const struct run *run, const struct kernels_model *model, int peer,
                       int variant, int round)
 {
+    if (!run->options.runs_variant[variant])
+        return false;
     if (round == 0 || run->options.all_variants)
         return true;
     for (int i = 0; i < model->n_rows; i++) {

@@ -114,7 +114,8 @@ def peers_take_turns_and_the_best_flags_count():
 @test
 def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
-                           ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"])):
+                           ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),
+                           ("there is no \"fast\"", ["--variants", "flash,fast"])):
         done = kernels("--tries", "0", *args)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("Try ")]
         assert 0 < done.returncode < 128 and len(lines) == 1 and sentence in lines[0], (args, done.stderr)

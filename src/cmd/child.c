@@ -87,14 +87,14 @@ static enum status judge(pid_t pid, const char *name, bool is_over, int64_t time
 }
 
 enum status cmd_child_run(const char *const *argv, int64_t timeout_ns, struct str *out,
-                          struct fault *fault)
+                          struct str *errors, struct fault *fault)
 {
     int ends[PIPES][2];
-    struct str errors;
+    struct str said;
     for (int i = 0; i < PIPES; i++)
         if (pipe2(ends[i], O_CLOEXEC) != 0)
             return fault_set(fault, STATUS_IO, "can't make a pipe: %s", strerror(errno));
-    str_init(&errors);
+    str_init(&said);
     pid_t pid = fork();
     if (pid == 0)
         become(argv, ends[OUT][1], ends[ERRORS][1]);
@@ -104,13 +104,15 @@ enum status cmd_child_run(const char *const *argv, int64_t timeout_ns, struct st
     if (pid < 0)
         status = fault_set(fault, STATUS_IO, "can't start %s: %s", argv[0], strerror(errno));
     if (pid > 0) {
-        struct str *const texts[PIPES] = { out, &errors };
+        struct str *const texts[PIPES] = { out, &said };
         bool is_over = read_all((const int[]){ ends[OUT][0], ends[ERRORS][0] },
                                 time_now_ns() + timeout_ns, texts);
-        status = judge(pid, argv[0], is_over, timeout_ns, &errors, fault);
+        status = judge(pid, argv[0], is_over, timeout_ns, &said, fault);
     }
     close(ends[OUT][0]);
     close(ends[ERRORS][0]);
-    str_free(&errors);
+    if (errors != NULL)
+        str_add(errors, said.at, said.n);
+    str_free(&said);
     return status;
 }

@@ -26,7 +26,7 @@ enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path, s
     if (strlen(path) + sizeof("batched-") > sizeof(peer->bench))
         return fault_set(fault, STATUS_TOO_LARGE, "the peer's path is too long");
     str_init(&text);
-    enum status status = cmd_child_run(argv, CHILD_NS, &text, fault);
+    enum status status = cmd_child_run(argv, CHILD_NS, &text, NULL, fault);
     if (status == STATUS_OK && (text.n == 0 || strstr(text.at, "--n-prompt") == NULL))
         status = fault_set(fault, STATUS_BAD_INPUT, "%s is not a llama-bench", path);
     if (status == STATUS_OK) {
@@ -113,7 +113,7 @@ double cmd_kernels_peer_batched_rate(const char *text, int32_t n_sequences)
 
 /* Runs "program words flags", words split at spaces. */
 static enum status run(const char *program, const char *model, const struct str *words,
-                       struct str *out, struct fault *fault)
+                       struct str *out, struct str *errors, struct fault *fault)
 {
     static char copies[WORDS_MAX][WORD_BYTES];
     const char *argv[WORDS_MAX + 4] = { program, "-m", model };
@@ -125,7 +125,7 @@ static enum status run(const char *program, const char *model, const struct str 
         at += length + strspn(at + length, " ");
     }
     argv[3 + n] = NULL;
-    return cmd_child_run(argv, CHILD_NS, out, fault);
+    return cmd_child_run(argv, CHILD_NS, out, errors, fault);
 }
 
 static void note(const struct kernels_visit *v, struct kernels_row *row, double rate,
@@ -150,7 +150,7 @@ static enum status visit_bench(const struct kernels_visit *v, struct fault *faul
     str_add_char(&words, ' ');
     cmd_kernels_peer_flags(v->peer, v->variant, false, &words);
     struct busy before = cmd_busy_now();
-    enum status status = run(v->peer->bench, v->model->path, &words, &out, fault);
+    enum status status = run(v->peer->bench, v->model->path, &words, &out, NULL, fault);
     for (int i = 0; i < v->model->n_rows && status == STATUS_OK; i++) {
         struct kernels_row *row = &v->model->rows[i];
         bool is_prefill = row->point.kind == KERNELS_PREFILL;
@@ -182,7 +182,7 @@ static enum status visit_batched(const struct kernels_visit *v, struct fault *fa
                n_each * n_most, BEHIND, v->options->n_generated, n_most > 8 ? "8,32" : "8");
     cmd_kernels_peer_flags(v->peer, v->variant, true, &words);
     struct busy before = cmd_busy_now();
-    enum status status = run(v->peer->batched, v->model->path, &words, &out, fault);
+    enum status status = run(v->peer->batched, v->model->path, &words, &out, &out, fault);
     for (int i = 0; i < v->model->n_rows && status == STATUS_OK; i++) {
         struct kernels_row *row = &v->model->rows[i];
         if (row->point.n_sequences > 1)

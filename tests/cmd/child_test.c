@@ -8,7 +8,7 @@
 static enum status sh(const char *script, int64_t timeout_ns, struct str *out, struct fault *fault)
 {
     const char *const argv[] = { "sh", "-c", script, NULL };
-    return cmd_child_run(argv, timeout_ns, out, fault);
+    return cmd_child_run(argv, timeout_ns, out, NULL, fault);
 }
 
 static void what_it_prints_comes_back(void **state)
@@ -20,6 +20,10 @@ static void what_it_prints_comes_back(void **state)
     assert_int_equal(sh("echo one; echo noise >&2; echo two", TIME_NS_PER_S * 60, &out, &fault),
                      STATUS_OK);
     assert_string_equal(out.at, "one\ntwo\n");
+    const char *const argv[] = { "sh", "-c", "echo one; echo noise >&2", NULL };
+    str_clear(&out); /* both in one text, where that is wanted */
+    assert_int_equal(cmd_child_run(argv, TIME_NS_PER_S * 60, &out, &out, &fault), STATUS_OK);
+    assert_string_equal(out.at, "one\nnoise\n");
     str_clear(&out); /* more than a pipe holds, on both outputs at once */
     assert_int_equal(sh("i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890123456;"
                         "echo 0123456789012345678901234567890123456 >&2; i=$((i+1)); done",
@@ -40,7 +44,7 @@ static void what_is_wrong_is_said(void **state)
     assert_int_equal(sh("kill -9 $$", TIME_NS_PER_S * 60, &out, &fault), STATUS_IO);
     assert_int_equal(sh("sleep 100", TIME_NS_PER_MS * 200, &out, &fault), STATUS_CANCELLED);
     const char *const nobody[] = { "/nowhere/nobody", NULL };
-    assert_int_equal(cmd_child_run(nobody, TIME_NS_PER_S * 60, &out, &fault), STATUS_IO);
+    assert_int_equal(cmd_child_run(nobody, TIME_NS_PER_S * 60, &out, NULL, &fault), STATUS_IO);
     assert_true(strstr(fault.text, "no such program") != NULL);
     str_free(&out);
 }

@@ -52,7 +52,7 @@ struct kernels_meter; /* a model in memory, ready to be timed */
 struct kernels_options {
     int32_t n_generated; /* a decode's row stands for so many tokens behind its prompt */
     int32_t n_depth;     /* a further decode behind so many tokens; 0 = none */
-    int32_t n_batch_max; /* largest decode batch */
+    int32_t n_batch_max; /* largest batch */
     bool has_prefill, has_attention;
 };
 /* Loads the model on the machine's cores and lists its points and limits in `model`. */
@@ -64,7 +64,8 @@ void cmd_kernels_meter_close(struct kernels_meter *meter);
 /* Times each row once: the median of some passes. */
 void cmd_kernels_meter_round(struct kernels_meter *meter, struct kernels_model *model, int round);
 /* Attention alone, for rows of model->attentions: once, with limits at its own footprints. */
-void cmd_kernels_meter_attention(struct kernels_meter *meter, struct kernels_model *model);
+void cmd_kernels_meter_attention(struct kernels_meter *meter, const struct kernels_options *options,
+                                 struct kernels_model *model);
 
 /* ---- Peers. ---- */
 

@@ -328,11 +328,12 @@ static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
     mem_give(a);
 }
 
-void cmd_kernels_meter_attention(struct kernels_meter *m, struct kernels_model *model)
+void cmd_kernels_meter_attention(struct kernels_meter *m, const struct kernels_options *options,
+                                 struct kernels_model *model)
 {
     static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 8, 32 };
     for (size_t c = 0; c < COUNT_OF(contexts); c++)
-        for (size_t b = 0; b < COUNT_OF(batches); b++) {
+        for (size_t b = 0; b < COUNT_OF(batches) && batches[b] <= options->n_batch_max; b++) {
             struct kernels_row *row = &model->attentions[model->n_attentions++];
             *row = (struct kernels_row){ .point = { KERNELS_ATTENTION, batches[b], 1,
                                                     contexts[c] - 1 } };

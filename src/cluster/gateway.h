@@ -38,6 +38,8 @@ const struct engine_report *cluster_gateway_reports(const struct cluster_gateway
                                                     int *n_engines);
 /* What the length predictor learned, and how well it did. */
 const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *gateway);
+/* Requests that the router sent although it expects them to miss a target. */
+int64_t cluster_gateway_n_forced(const struct cluster_gateway *gateway);
 /* Something changed since the last step: step soon. */
 bool cluster_gateway_is_dirty(const struct cluster_gateway *gateway);
 uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway);

@@ -196,6 +196,7 @@ static bool send_chosen(struct cluster_gateway *g)
             continue;
         if (!send_entry(g, choice->slot, choice))
             return false;
+        g->n_forced += choice->is_forced;
         const struct route_event event = {
             .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice
         };

@@ -58,6 +58,7 @@ struct cluster_gateway {
     void *router_state, *scratch;
     struct route_choice *choices; /* the plan, of which n_choices_sent went out */
     int32_t n_choices, n_choices_sent;
+    int64_t n_forced;                          /* of all that were sent */
     struct control_ask asks[GATEWAY_ASKS_MAX]; /* LIST and HEALTH, answered from the mirror */
     int n_asks;
     struct control_answer answers[GATEWAY_ASKS_MAX]; /* that came from the manager */

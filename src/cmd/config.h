@@ -35,7 +35,8 @@ struct config_model {
 struct config {
     const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
         *tls_cert, *tls_key;
-    const char *preset, *policy, *router, *predictor, *kv_type, *log_level, *log_engine, *trace;
+    const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
+        *trace;
     const char *devices[LIMIT_ENGINES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */

@@ -97,6 +97,10 @@ static enum status check_policies(const struct config *config, struct fault *fau
     if (config->router && !route_find(config->router))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "there is no router \"%.60s\"; see shoal serve --help", config->router);
+    enum kv_kind kind;
+    if (config->kv && !kv_kind_find(config->kv, &kind))
+        return fault_set(fault, STATUS_BAD_INPUT, "there is no KV pool \"%.60s\"; there are: %s",
+                         config->kv, kv_kind_names());
     struct schedule_config thresholds;
     schedule_config_init(&thresholds);
     for (int i = 0; i < config->n_thresholds; i++)

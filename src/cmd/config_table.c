@@ -42,6 +42,9 @@ static const struct config_key global_keys[] = {
       "of the router, name=value, as docs/POLICIES.md lists them" },
     { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
       "output lengths: conditional, mean, quantile:0.9, bucket:2048, none" },
+    { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0,
+      "KV pool: merged (blocks of all layers), head-wise (a unit for each head of each layer), "
+      "private (a part for each model); absent: the preset's" },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0, "type of cached keys and values: f16, f32" },
     { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error" },
     { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines as JSON" },

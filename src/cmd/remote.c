@@ -104,6 +104,7 @@ static void print_model(const json_t *model)
                text_at(json_object_get(part, "status"), "value"), text_at(part, "device"),
                mib(memory, "weights_bytes"), mib(memory, "activation_bytes"),
                mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"));
+        printf(" %6.1f%% %6.2f", 100 * number_at(part, "kv_share"), number_at(part, "kv_r"));
         for (size_t k = 0; k < COUNT_OF(counts); k++)
             printf(" %7.0f", number_at(part, counts[k].key));
         printf("\n");
@@ -116,6 +117,7 @@ static void print_table(const json_t *root)
     json_t *row;
     printf("%-24s %-10s %-8s %9s %9s %9s %9s", "NAME", "STATUS", "DEVICE", "WEIGHTS", "ACTIV", "KV",
            "KV CACHED");
+    printf(" %7s %6s", "KV PART", "R");
     for (i = 0; i < COUNT_OF(counts); i++)
         printf(" %7s", counts[i].title);
     printf("\n");
@@ -123,9 +125,11 @@ static void print_table(const json_t *root)
         print_model(row);
     printf("\n");
     json_array_foreach(json_object_get(root, "engines"), i, row)
-        printf("%s (engine %d): of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free%s\n",
+        printf("%s (engine %d): of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free, block "
+               "tables of %.0f bytes%s\n",
                text_at(row, "device"), (int)number_at(row, "engine"), mib(row, "memory_bytes"),
                mib(row, "kv_pool_bytes"), mib(row, "kv_free_bytes"),
+               number_at(row, "kv_table_bytes"),
                json_is_false(json_object_get(row, "healthy")) ? "; it is not healthy" : "");
 }
 
@@ -134,7 +138,8 @@ int verbs_ps(int argc, char **argv)
     struct remote remote;
     struct str answer;
     if (!parse(&remote,
-               "Prints the models of a running server: memory in MiB, requests, and what was "
+               "Prints the models of a running server: memory in MiB, its part of the KV that all "
+               "models hold and R, that part over its due (1 is fair); requests, and what was "
                "preempted, swapped, longer than predicted, padded and computed in vain.",
                false, argc, argv))
         return 2;

@@ -29,7 +29,7 @@ struct run { /* a key and its seeds */
 };
 struct repro {
     const struct repro_claim *claim;
-    const char *folder, *swap;
+    const char *folder, *swap, *kv;
     char swaps[SWAPS_MAX][2][64];
     int n_swaps;
     bool is_quick, is_json;
@@ -102,6 +102,8 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
         run->scenario.router = slash + 1;
     }
     struct score_rule rule;
+    if (repro->kv != NULL)
+        run->scenario.kv = repro->kv;
     if (status == STATUS_OK)
         status = sim_cases_rule(run->scenario.slo_rule, &rule, fault);
     for (int i = 0; i < repro->n_seeds; i++)
@@ -439,6 +441,8 @@ int verbs_repro(int argc, char **argv)
         { "seeds", "N", FLAGS_I64, &repro.n_seeds, 1, 1000, "runs of each setting: 3", NULL },
         { "quick", NULL, FLAGS_SWITCH, &repro.is_quick, 0, 0, "shorter runs", NULL },
         { "swap", "A,B", FLAGS_TEXT, &repro.swap, 0, 0, "run policy A for B and B for A", NULL },
+        { "kv", "KIND", FLAGS_TEXT, &repro.kv, 0, 0,
+          "KV pools of every run, merged, head-wise or private: the presets'", NULL },
         { "json", NULL, FLAGS_SWITCH, &repro.is_json, 0, 0, "print JSON, a line a claim", NULL },
     };
     const struct flags flags = { "Reruns the papers' claims; without a name it lists them.",

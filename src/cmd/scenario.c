@@ -60,6 +60,8 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
             "engines and requests are dealt out to so many routers: 1"),
         ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0,
             "of output lengths: the preset's, else oracle"),
+        ROW("kv", "KIND", FLAGS_TEXT, kv, 0, 0,
+            "of the engines' pools, merged, head-wise or private: the preset's"),
         ROW("thresholds", "NAME=X", FLAGS_TEXTS, thresholds, 0, 0,
             "of the scheduler (repeatable), as docs/POLICIES.md lists them"),
         ROW("router-thresholds", "NAME=X", FLAGS_TEXTS, router_thresholds, 0, 0,

@@ -54,7 +54,7 @@ struct scenario {
     struct flags_texts replace;  /* models move, as sim/replan.h reads it; none: they stay */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
-    const char *device, *preset, *policy, *router, *predictor, *slo_rule, *planner;
+    const char *device, *preset, *policy, *router, *predictor, *kv, *slo_rule, *planner;
     const char *csv, *series, *trace, *html, *log_engine, *compare, *rates;
     int64_t swap_bytes, swap_bytes_per_s, kv_bytes_per_s;
     int64_t seed, n_requests, duration_ns, until_ns, n_seeds, n_threads;

@@ -109,6 +109,10 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
         status = set_thresholds(scenario, preset, choice, fault);
     options->config = &choice->schedule;
     options->router_config = &choice->route;
+    options->kv = preset != NULL ? preset->kv : KV_MERGED;
+    if (status == STATUS_OK && scenario->kv != NULL && !kv_kind_find(scenario->kv, &options->kv))
+        status = fault_set(fault, STATUS_NOT_FOUND, "there is no KV pool \"%.60s\"; there are: %s",
+                           scenario->kv, kv_kind_names());
     const char *predictor = at != NULL                                    ? at + 1
                             : scenario->predictor != NULL                 ? scenario->predictor
                             : preset != NULL && preset->predictor != NULL ? preset->predictor
@@ -193,6 +197,8 @@ static enum status run_one(struct sim_case *c, struct sim_options *options, stru
     struct recording recording;
     c->predictor = options->predictor->name;
     c->n_lanes = options->n_lanes;
+    c->kv = options->kv;
+    c->unit_bytes = sim_layouts(options, c->layouts);
     enum status status = open_recording(c, &recording, options, fault);
     if (status == STATUS_OK)
         sim_run(options, &c->report);

@@ -1,6 +1,7 @@
 /* Prints simulations. */
 #include "cmd/sim_report.h"
 
+#include "cmd/sim_kv.h"
 #include "cmd/sim_peak.h"
 #include "metrics/interval.h"
 #include "metrics/score_print.h"
@@ -138,6 +139,7 @@ void sim_report_one(const struct sim_case *c, struct str *out)
     metrics_score_print_table(&sheet, out);
     metrics_score_print_attainment(&sheet, out);
     print_work(c, out);
+    sim_kv_print(c, out);
     str_printf(out, "records %016llx\n", (unsigned long long)c->hash);
 }
 
@@ -250,6 +252,7 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     work_json(c, json);
     moves_json(&c->report.replace, json);
     bus_json(&c->report.bus, json);
+    sim_kv_json(c, json);
     json_out_key(json, "held_max");
     json_out_i64(json, c->report.n_held_max);
     json_out_key(json, "records_hash");

@@ -152,6 +152,7 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     if (m != NULL) {
         s->weights_bytes = predict_model_weights_bytes(m);
         s->bytes_per_token = predict_model_kv_bytes_per_token(m);
+        s->n_heads = m->n_layers * m->n_kv_heads;
         s->activation_bytes = s->weights_bytes / 16;
     }
     if (open_profile(world, scenario, i, fault) != STATUS_OK)
@@ -163,8 +164,10 @@ static enum status open_service(struct sim_world *world, const struct scenario *
         s->weights_bytes = own->weights_bytes > 0 ? own->weights_bytes : s->weights_bytes;
         s->activation_bytes =
             own->activation_bytes > 0 ? own->activation_bytes : s->activation_bytes;
-        if (own->kv_bytes_per_token > 0)
+        if (own->kv_bytes_per_token > 0) {
             s->bytes_per_token = own->kv_bytes_per_token;
+            s->n_heads = 0;
+        }
         s->kv_bytes_min = own->kv_bytes_min;
         s->kv_bytes_max = own->kv_bytes_max;
         slo.ttft_ns = own->slo.ttft_ns > 0 ? own->slo.ttft_ns : slo.ttft_ns;

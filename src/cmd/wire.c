@@ -12,10 +12,11 @@
 #include "cmd/lengths.h"
 #include "cmd/model_card.h"
 #include "cmd/presets.h"
-#include "predict/profile.h"
 #include "cmd/recorders.h"
 #include "cpu/cpu.h"
+#include "metrics/print.h"
 #include "place/residency.h"
+#include "predict/profile.h"
 #include "run/unit.h"
 #include "weights/weights.h"
 #include <string.h>
@@ -42,6 +43,7 @@ struct house {
     int64_t need_bytes[LIMIT_SERVICES];
     int n_services;
     int32_t n_tokens_max;
+    enum kv_kind kv_kind;
     int64_t unit_bytes;
     enum dtype kv_dtype;
     struct schedule_config schedule;
@@ -162,7 +164,7 @@ static enum status open_profile(struct house *house, int s, const struct weights
 static enum status open_models(struct house *house, struct fault *fault)
 {
     const struct config *config = &house->config;
-    int64_t bytes_per_token[LIMIT_SERVICES];
+    struct kv_shape shapes[LIMIT_SERVICES];
     for (int s = 0; s < house->config.n_models; s++) {
         const struct config_model *model = &house->config.models[s];
         struct weights *weights;
@@ -174,8 +176,9 @@ static enum status open_models(struct house *house, struct fault *fault)
         if (status == STATUS_OK) {
             describe_service(house, s);
             describe_api_model(house, s);
-            bytes_per_token[s] =
-                model_spec_kv_bytes_per_token(&house->cards[s].spec, house->kv_dtype);
+            const struct model_spec *spec = &house->cards[s].spec;
+            shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, house->kv_dtype),
+                                           spec->n_layers * spec->n_kv_heads };
             house->need_bytes[s] =
                 run_model_packed_bytes(weights, &house->engines[0].device) +
                 run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
@@ -188,10 +191,10 @@ static enum status open_models(struct house *house, struct fault *fault)
             return status;
     }
     double waste;
-    house->unit_bytes = kv_choose_layout(house->n_services, bytes_per_token, UNIT_BYTES_MAX,
-                                         house->layouts, &waste);
-    log_line(LOG_DEBUG, "serve", "merged blocks of %lld KiB waste at most %.1f%%",
-             (long long)house->unit_bytes >> 10, waste * 100.0);
+    house->unit_bytes = kv_choose(house->kv_kind, house->n_services, shapes, UNIT_BYTES_MAX,
+                                  house->layouts, &waste);
+    log_line(LOG_DEBUG, "serve", "KV pool: %s, units of %lld bytes waste at most %.1f%%",
+             kv_kind_name(house->kv_kind), (long long)house->unit_bytes, waste * 100.0);
     return STATUS_OK;
 }
 
@@ -278,6 +281,7 @@ static void open_unit(struct house *house, int e)
                               .n_services = house->n_services,
                               .services = house->services,
                               .layouts = house->layouts,
+                              .kv_kind = house->kv_kind,
                               .kv_unit_bytes = house->unit_bytes,
                               .kv_bytes_max = config->kv_bytes,
                               .has_prefix_cache = config->has_prefix_cache,
@@ -418,6 +422,8 @@ static void choose_policies(struct house *house)
     CHECK(preset); /* config_check has seen to the names */
     house->policy = schedule_find(config->policy ? config->policy : preset->policy);
     house->router = route_find(config->router ? config->router : preset->router);
+    house->kv_kind = preset->kv;
+    CHECK(!config->kv || kv_kind_find(config->kv, &house->kv_kind));
     const char *usual = preset->predictor ? preset->predictor : "conditional";
     length_config_init(&house->lengths);
     house->predictor = length_parse(config->predictor ? config->predictor : usual, &house->lengths);
@@ -501,6 +507,11 @@ void wire_metrics(void *self, struct str *out)
     for (int s = 0; s < house->n_services; s++)
         names[s] = house->services[s].name;
     cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
+    metrics_print_name(out, "shoal_router_forced_total",
+                       "Requests sent to an engine although they are expected to miss a target.",
+                       "counter");
+    str_printf(out, "shoal_router_forced_total %lld\n",
+               (long long)cluster_gateway_n_forced(house->gateway));
 }
 
 void wire_close(struct house *house)

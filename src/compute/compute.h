@@ -78,7 +78,8 @@ struct compute_program {
 
 /* Where a model's keys and values lie. A block of n_tokens positions is contiguous over all layers:
  * (layer, K or V, kv_head, token, head_dim). block id b = unit * blocks_per_unit + index:
- * address = base + unit * unit_bytes + index * block_bytes. */
+ * address = base + unit * unit_bytes + index * block_bytes.
+ * By head: a block is n_layers * n_kv_heads units of (K or V, token, head_dim), each anywhere. */
 struct compute_kv {
     unsigned char *base;
     uint64_t unit_bytes, block_bytes;
@@ -86,6 +87,7 @@ struct compute_kv {
     int32_t block_tokens;
     enum dtype dtype; /* F16 or F32 */
     int32_t n_layers, n_kv_heads, head_dim;
+    bool is_by_head;
 };
 static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint32_t block)
 {
@@ -105,8 +107,26 @@ static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, i
 struct compute_sequence {
     int32_t first_row, n_rows; /* its rows of this pass, consecutive positions */
     int32_t n_before;          /* positions computed before: row first_row has position n_before */
-    const uint32_t *blocks;    /* block table covering n_before + n_rows positions */
+    /* Block table covering n_before + n_rows positions; by head (n_layers, n_kv_heads, stride)
+     * units, the first of each row covering them. */
+    const uint32_t *blocks;
+    uint32_t stride;
 };
+/* The rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) in the k-th block of
+ * a sequence. */
+static inline unsigned char *compute_kv_rows(const struct compute_kv *kv,
+                                             const struct compute_sequence *sequence, int32_t k,
+                                             int layer, int part, int head)
+{
+    if (!kv->is_by_head)
+        return compute_kv_block(kv, sequence->blocks[k]) + compute_kv_offset(kv, layer, part, head);
+    size_t row = (size_t)layer * (size_t)kv->n_kv_heads + (size_t)head;
+    size_t part_bytes =
+        (size_t)kv->block_tokens * (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
+    return kv->base +
+           (uint64_t)sequence->blocks[row * sequence->stride + (size_t)k] * kv->unit_bytes +
+           (size_t)part * part_bytes;
+}
 struct compute_pass {
     int32_t n_rows;
     const int32_t *ids;       /* (n_rows) token ids, checked against the vocabulary by the caller */

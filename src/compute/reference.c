@@ -239,9 +239,8 @@ static unsigned char *kv_at(const struct state *s, const struct compute_sequence
                             int layer, int part, int head, int32_t position, int32_t d)
 {
     const struct compute_kv *kv = &s->pass->kv;
-    uint32_t block = sequence->blocks[position / kv->block_tokens];
     size_t at = (size_t)(position % kv->block_tokens) * (size_t)kv->head_dim + (size_t)d;
-    return compute_kv_block(kv, block) + compute_kv_offset(kv, layer, part, head) +
+    return compute_kv_rows(kv, sequence, position / kv->block_tokens, layer, part, head) +
            at * (kv->dtype == DTYPE_F32 ? 4 : 2);
 }
 

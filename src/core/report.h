@@ -18,6 +18,11 @@ struct service_report {
     int32_t n_waiting, n_running;
     int64_t weights_bytes, activation_bytes, kv_used_bytes, kv_cached_bytes;
     int64_t kv_bytes_per_token; /* as allocated, padding of the merged block included */
+    int64_t kv_held_bytes;      /* of the pool's units: what quotas count */
+    int64_t kv_quota_bytes;     /* the policy's; 0 = it has none */
+    double kv_share;            /* its part of what all models hold; 0 = nobody holds any */
+    double kv_r; /* R: that part over what is its due by rate, mean length and bytes a token; 0 =
+                    it has no due */
     int64_t n_prefix_queries, n_prefix_hits; /* tokens looked up and found */
     int64_t n_preempted;
     int64_t n_swapped; /* of them those whose blocks went to the host pool and were not dropped */
@@ -39,6 +44,7 @@ struct engine_report {
     int64_t n_steps;          /* batches committed: health watches that it moves */
     int64_t step_ns, host_ns; /* summed: wall time of batches; engine's own time between them */
     int64_t memory_bytes, kv_pool_bytes, kv_free_bytes;
+    int64_t kv_table_bytes; /* of the block tables of all requests */
     int32_t n_requests, n_requests_max;
     int32_t n_services;
     struct service_report services[LIMIT_SERVICES];

@@ -101,10 +101,10 @@ static void store_row(const struct cpu_pass *p, const struct compute_op *op,
     const struct compute_kv *kv = &p->pass->kv;
     const float *x = cpu_pass_row(p, part == 0 ? op->src : op->src2, sequence->first_row + r);
     int32_t position = sequence->n_before + r;
-    unsigned char *block = compute_kv_block(kv, sequence->blocks[position / kv->block_tokens]);
     size_t at = (size_t)(position % kv->block_tokens) * (size_t)kv->head_dim;
     for (int32_t head = 0; head < kv->n_kv_heads; head++, x += kv->head_dim) {
-        unsigned char *to = block + compute_kv_offset(kv, op->layer, part, head);
+        unsigned char *to =
+            compute_kv_rows(kv, sequence, position / kv->block_tokens, op->layer, part, head);
         if (kv->dtype == DTYPE_F32)
             memcpy(to + at * 4, x, (size_t)kv->head_dim * 4);
         else

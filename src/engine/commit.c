@@ -381,6 +381,16 @@ static void commit_steady(struct engine *e, struct engine_flight *flight,
     flight->n_steady = 0;
 }
 
+/* Batches of each request, where lanes run side by side: see look in queue.c. */
+static void count_seen(struct engine *e, const struct batch *batch, int32_t n_steps)
+{
+    uint32_t n_rows = (uint32_t)(max_i32(batch->n_seats, batch->n_items) * n_steps);
+    for (int32_t i = 0; i < batch->n_items && e->seen != NULL && e->options.n_lanes > 1; i++) {
+        e->seen[batch->items[i].slot].n_batches += (uint32_t)n_steps;
+        e->seen[batch->items[i].slot].n_rows += n_rows;
+    }
+}
+
 void engine_commit(struct engine *e, const struct engine_exec_done *done)
 {
     struct engine_flight *flight = engine_commit_flight(e, done->batch);
@@ -416,6 +426,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         is_alike ? all_alike(e->scratch, batch->n_items, done->n_steps) : e->scratch->n_new;
     const int32_t *n_computed = is_alike ? n_new : e->scratch->n_computed;
     count(e, batch, done);
+    count_seen(e, batch, done->n_steps);
     count_pads(e, flight, done, n_new, n_computed);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, n_computed);

@@ -20,7 +20,9 @@ static int64_t pad_units(const struct engine_options *o)
     for (int i = 0; i < o->n_services && o->pad_tokens > 0 && !o->is_virtual; i++) {
         const struct kv_layout *layout = &o->layouts[i];
         int64_t n_blocks = o->n_lanes * (3 + kv_blocks_for(o->pad_tokens, layout->block_tokens));
-        n_units = max_i64(n_units, div_up_i64(n_blocks, layout->blocks_per_unit));
+        n_units = max_i64(n_units, layout->units_per_block > 1
+                                       ? n_blocks * layout->units_per_block
+                                       : div_up_i64(n_blocks, layout->blocks_per_unit));
     }
     return n_units;
 }
@@ -37,8 +39,10 @@ static void open_pool(struct engine *e)
                                                    e->specs[i].kv_bytes_max };
     int64_t pool_bytes = o->kv_bytes_max > 0 ? o->kv_bytes_max : o->memory_bytes;
     pool_bytes = min_i64(pool_bytes, o->memory_bytes);
+    pool_bytes = min_i64(pool_bytes, kv_bytes_most(o->kv_kind, o->kv_unit_bytes));
     ledger_init(&e->ledger, o->memory_bytes);
     e->kv = kv_open(&(struct kv_options){
+        .kind = o->kv_kind,
         .pool_bytes_max = pool_bytes,
         .pool_bytes = pool_bytes,
         .unit_bytes = o->kv_unit_bytes,
@@ -137,8 +141,7 @@ static void open_services(struct engine *e)
         e->services[i].running = e->running + i * n_requests;
         e->services[i].tpot_ns = min_i64(e->specs[i].slo.tpot_ns, LIMIT_TPOT_MS * TIME_NS_PER_MS);
         e->services[i].kv_bytes_per_token =
-            e->options.kv_unit_bytes /
-            ((int64_t)e->options.layouts[i].blocks_per_unit * e->options.layouts[i].block_tokens);
+            kv_token_bytes(&e->options.layouts[i], e->options.kv_unit_bytes);
     }
 }
 

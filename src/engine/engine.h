@@ -33,6 +33,7 @@ struct engine_options {
     int64_t swap_bytes_per_s; /* between device and host, until measured; 0 = 4 GiB/s */
     int32_t pad_tokens; /* of padded batches: room for so many pads and rows of members that ended,
                            a pass and lane; out of memory_bytes. 0 = there are no padded batches */
+    enum kv_kind kv_kind;
     int64_t kv_unit_bytes, kv_bytes_max; /* kv_bytes_max: --kv-bytes; 0 = all that weights leave */
     bool has_prefix_cache;
     bool is_virtual;                /* the simulator: no KV memory */

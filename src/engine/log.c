@@ -161,6 +161,7 @@ void engine_log_opened(const struct engine *e)
     opened.id = o->id;
     opened.has_prefix_cache = o->has_prefix_cache;
     opened.is_virtual = o->is_virtual;
+    opened.kv_kind = o->kv_kind;
     engine_log_add(o->log, &opened, sizeof(opened));
     engine_log_add(o->log, e->specs, (size_t)o->n_services * sizeof(*e->specs));
     for (int i = 0; i < o->n_services; i++)

@@ -17,7 +17,7 @@
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 2, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 3, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */
@@ -44,6 +44,7 @@ struct engine_log_opened {
     int32_t n_tokens_max, n_lanes, n_services;
     uint16_t id;
     uint8_t has_prefix_cache, is_virtual;
+    uint32_t kv_kind, unused; /* enum kv_kind */
 };
 _Static_assert(sizeof(struct engine_log_opened) % 8 == 0, "what follows is aligned");
 struct engine_log_word {

@@ -112,10 +112,11 @@ static void leave_waiting(struct engine *e, uint32_t slot)
     forget_hit(e, slot);
 }
 
-/* Notes what its service has computed as it begins, and adds what came since as it stops. */
+/* Notes what its service has computed as it begins, and adds what came since as it stops. With
+ * several lanes others of its service may run beside it: engine_commit counts its own batches. */
 static void look(struct engine *e, uint32_t slot, bool begins)
 {
-    if (e->seen == NULL)
+    if (e->seen == NULL || e->options.n_lanes > 1)
         return;
     struct engine_seen *seen = &e->seen[slot];
     const struct engine_stats *stats = &e->stats[e->requests[slot].service];

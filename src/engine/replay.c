@@ -256,6 +256,7 @@ static void set_options(struct replay *p, const struct engine_log_opened *o)
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = o->n_lanes,
         .n_services = o->n_services,
+        .kv_kind = (enum kv_kind)o->kv_kind,
         .kv_unit_bytes = o->kv_unit_bytes,
         .kv_bytes_max = o->kv_bytes_max,
         .swap_bytes = o->swap_bytes,

@@ -9,15 +9,18 @@
 #define BYTES_MAX (INT64_C(1) << 50) /* of anything that a log counts in bytes */
 #define PS_MAX    (INT64_C(1) << 50)
 #define NS_MAX    (INT64_C(1) << 42) /* of a threshold: more than an hour */
-#define UNITS_MAX (INT64_C(1) << 24)
 
 bool engine_replay_check_bytes(int64_t n)
 {
     return n >= 0 && n <= BYTES_MAX;
 }
 
-static const char *check_layout(const struct kv_layout *layout, int64_t unit_bytes)
+static const char *check_layout(const struct kv_layout *layout, uint32_t kind, int64_t unit_bytes)
 {
+    if (layout->units_per_block < 0 || layout->units_per_block > KV_BLOCK_UNITS_MAX ||
+        (kind == KV_HEADS ? layout->blocks_per_unit != 1 : layout->units_per_block > 1))
+        return "units and blocks that this kind of pool has not";
+    unit_bytes *= max_i32(layout->units_per_block, 1);
     if (layout->bytes_per_token <= 0 || layout->bytes_per_token > unit_bytes ||
         layout->block_tokens <= 0 || layout->block_tokens > LIMIT_CONTEXT ||
         layout->blocks_per_unit <= 0 || layout->blocks_per_unit > KV_UNIT_BLOCKS_MAX ||
@@ -43,8 +46,8 @@ const char *engine_replay_check_opened(const struct engine_log_opened *o)
     if (!engine_replay_check_bytes(o->memory_bytes) ||
         !engine_replay_check_bytes(o->kv_bytes_max) || !engine_replay_check_bytes(o->swap_bytes) ||
         !engine_replay_check_bytes(o->swap_bytes_per_s) || o->kv_unit_bytes <= 0 ||
-        !engine_replay_check_bytes(o->kv_unit_bytes) ||
-        o->memory_bytes / o->kv_unit_bytes > UNITS_MAX ||
+        !engine_replay_check_bytes(o->kv_unit_bytes) || o->kv_kind >= KV_KINDS ||
+        o->memory_bytes > kv_bytes_most((enum kv_kind)o->kv_kind, o->kv_unit_bytes) ||
         (!o->is_virtual && (o->body_bytes < 4096 || o->body_bytes > INT64_C(1) << 36)))
         return "bytes out of range";
     return NULL;
@@ -110,6 +113,8 @@ int64_t engine_replay_check_memory(const struct engine_log_opened *o,
         stride = max_i64(stride, layouts[i].blocks_per_unit);
     }
     int64_t n_units = o->memory_bytes / o->kv_unit_bytes + 1;
+    if (o->is_virtual && !o->has_prefix_cache && stride == 1)
+        n_units = 1; /* that pool only counts */
     int64_t per_request = 1024 + 4 * o->n_services + 4 * n_blocks;
     if (!o->is_virtual)
         per_request += 4 * (int64_t)sizeof(struct token_logprobs);
@@ -123,7 +128,7 @@ const char *engine_replay_check_services(const struct engine_log_opened *o,
                                          const struct kv_layout *layouts)
 {
     for (int32_t i = 0; i < o->n_services; i++) {
-        const char *problem = check_layout(&layouts[i], o->kv_unit_bytes);
+        const char *problem = check_layout(&layouts[i], o->kv_kind, o->kv_unit_bytes);
         if (problem != NULL)
             return problem;
         if (specs[i].name[LIMIT_NAME_BYTES - 1] != '\0' ||

@@ -1,6 +1,7 @@
 /* What an engine tells of itself, and whether all of it agrees. */
 #include "engine/state.h"
 #include "engine/steady.h"
+#include "schedule/quota.h"
 
 #include <string.h>
 
@@ -24,8 +25,7 @@ static void report_service(const struct engine *e, int service, struct service_r
         .activation_bytes = e->ledger.activation_bytes[service],
         .kv_used_bytes = kv.n_blocks_used * layout->block_bytes,
         .kv_cached_bytes = kv.n_blocks_cached * layout->block_bytes,
-        .kv_bytes_per_token =
-            kv_unit_bytes(e->kv) / ((int64_t)layout->blocks_per_unit * layout->block_tokens),
+        .kv_bytes_per_token = kv_token_bytes(layout, kv_unit_bytes(e->kv)),
         .n_prefix_queries = kv.n_queries,
         .n_prefix_hits = kv.n_hits,
         .n_preempted = e->stats[service].n_preempted,
@@ -46,8 +46,30 @@ static void report_service(const struct engine *e, int service, struct service_r
     };
 }
 
+/* Who holds which part of the pool, and which would be his (MuxServe, section 3.3). */
+static void report_shares(const struct engine *e, struct engine_report *report)
+{
+    struct schedule_report own = { .n_services = 0 };
+    double dues[LIMIT_SERVICES];
+    int64_t unit_bytes = kv_unit_bytes(e->kv), n_units = 0;
+    schedule_quota_shares(&e->view, dues);
+    if (e->options.policy->report != NULL)
+        e->options.policy->report(e->policy_state, &e->view, &own);
+    for (int i = 0; i < e->options.n_services; i++)
+        n_units += e->view.kv->services[i].n_units;
+    for (int i = 0; i < e->options.n_services; i++) {
+        struct service_report *to = &report->services[i];
+        int64_t n_own = e->view.kv->services[i].n_units;
+        to->kv_held_bytes = n_own * unit_bytes;
+        to->kv_quota_bytes = own.services[i].n_units_quota * unit_bytes;
+        to->kv_share = n_units > 0 ? (double)n_own / (double)n_units : 0;
+        to->kv_r = dues[i] > 0 ? to->kv_share / dues[i] : 0;
+    }
+}
+
 void engine_report(const struct engine *e, struct engine_report *report, int64_t now_ns)
 {
+    int64_t most;
     engine_steady_settle_all((struct engine *)(uintptr_t)e); /* nothing that is shown changes */
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
@@ -59,11 +81,13 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     report->memory_bytes = e->ledger.total_bytes;
     report->kv_pool_bytes = kv_open_bytes(e->kv);
     report->kv_free_bytes = kv_budget(e->kv)->n_units_free * kv_unit_bytes(e->kv);
+    report->kv_table_bytes = kv_table_bytes(e->kv, &most);
     report->n_requests = (int32_t)(e->options.n_requests_max - e->n_free_slots);
     report->n_requests_max = (int32_t)e->options.n_requests_max;
     report->n_services = e->options.n_services;
     for (int service = 0; service < e->options.n_services; service++)
         report_service(e, service, &report->services[service]);
+    report_shares(e, report);
 }
 
 void engine_policy_report(const struct engine *e, struct schedule_report *report)

@@ -57,29 +57,26 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
     }
 }
 
-static bool fits(const struct request *request, const struct kv_budget *budget)
+static bool fits(const struct engine *e, const struct request *request, int64_t n_units)
 {
-    int32_t block_tokens = budget->services[request->service].block_tokens;
+    int32_t block_tokens = kv_layout(e->kv, request->service)->block_tokens;
     int64_t n_blocks = kv_blocks_for(request->n_tokens_max - 1, block_tokens);
-    return n_blocks <= kv_budget_most_blocks(budget, request->service);
+    return n_blocks <= kv_most_blocks(e->kv, request->service, n_units);
 }
 
 bool engine_room_fits(const struct engine *e, const struct request *request)
 {
-    return fits(request, kv_budget(e->kv));
+    return fits(e, request, kv_budget(e->kv)->n_units_open);
 }
 
 bool engine_room_may_fit(const struct engine *e, const struct request *request)
 {
-    struct kv_budget budget;
-    kv_budget_copy(&budget, kv_budget(e->kv));
     int service = request->service;
     int64_t bytes = e->ledger.total_bytes - e->ledger.weights_bytes[service] -
                     e->ledger.activation_bytes[service];
     if (e->options.kv_bytes_max > 0)
         bytes = min_i64(bytes, e->options.kv_bytes_max);
-    budget.n_units_open = max_i64(budget.n_units_open, bytes / kv_unit_bytes(e->kv));
-    return fits(request, &budget);
+    return fits(e, request, max_i64(kv_budget(e->kv)->n_units_open, bytes / kv_unit_bytes(e->kv)));
 }
 
 /* Those that the smaller pool can never hold go home: another engine may have room. */

@@ -48,9 +48,8 @@ static const void *payload_of(struct engine *e, const struct engine_own *own, co
 static void tell_seen(const struct engine *e, uint32_t slot, struct service_event *event)
 {
     const struct engine_seen *seen = &e->seen[slot];
-    bool is_exact = e->options.n_lanes == 1; /* else others of its service may run beside it */
-    event->n_batches = is_exact ? (int32_t)seen->n_batches : 0;
-    event->n_batch_rows = is_exact ? (int32_t)min_i64(seen->n_rows, INT32_MAX) : 0;
+    event->n_batches = (int32_t)min_i64(seen->n_batches, INT32_MAX);
+    event->n_batch_rows = (int32_t)min_i64(seen->n_rows, INT32_MAX);
     event->n_swapped = seen->n_swapped;
     event->n_early = seen->n_early;
 }

@@ -22,11 +22,25 @@ static void take_units(struct kv_budget *budget, struct kv_budget_service *s, in
     s->n_units += n;
 }
 
+/* Of a head-wise pool: units wherever they are. */
+static bool take_heads(struct kv_budget *budget, int service, int64_t n_units)
+{
+    struct kv_budget_service *s = &budget->services[service];
+    if (n_units > kv_budget_units(budget, service))
+        return false;
+    int64_t n_idle = budget->n_units_free - budget->n_units_cached;
+    take_units(budget, s, n_units);
+    budget->n_units_cached -= max_i64(0, n_units - n_idle);
+    return true;
+}
+
 bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks)
 {
     CHECK(service >= 0 && service < budget->n_services && n_blocks >= 0);
     struct kv_budget_service *s = &budget->services[service];
     int64_t per_unit = s->blocks_per_unit;
+    if (s->units_per_block > 1)
+        return take_heads(budget, service, n_blocks * s->units_per_block);
     if (per_unit == 1 && budget->n_units_cached == 0 && s->n_blocks_cached == 0) {
         if (n_blocks > kv_budget_units(budget, service))
             return false;
@@ -61,7 +75,7 @@ int64_t kv_budget_idle_blocks(const struct kv_budget *budget, int service)
 {
     const struct kv_budget_service *s = &budget->services[service];
     int64_t idle = budget->n_units_free - budget->n_units_cached;
-    return s->n_blocks_free + min_i64(idle, kv_budget_units(budget, service)) * s->blocks_per_unit;
+    return s->n_blocks_free + kv_blocks_in(s, min_i64(idle, kv_budget_units(budget, service)));
 }
 
 int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service)
@@ -72,5 +86,5 @@ int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service)
             n_units -= budget->services[i].n_units_min;
     const struct kv_budget_service *s = &budget->services[service];
     n_units = max_i64(n_units, min_i64(s->n_units_min, budget->n_units_open));
-    return max_i64(0, min_i64(n_units, s->n_units_max)) * s->blocks_per_unit;
+    return kv_blocks_in(s, max_i64(0, min_i64(n_units, s->n_units_max)));
 }

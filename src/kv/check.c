@@ -126,6 +126,8 @@ bool kv_is_sound(const struct kv *kv)
 {
     if (kv->is_counted)
         return kv_count_is_sound(kv);
+    if (kv->is_by_head)
+        return kv_heads_are_sound(kv);
     uint32_t *n_refs = mem_take((size_t)kv->n_units_max * kv->stride * sizeof(*n_refs));
     struct kv_budget counts = { 0 };
     struct kv_stats stats[LIMIT_SERVICES] = { 0 };

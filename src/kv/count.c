@@ -1,4 +1,4 @@
-/* A pool that only counts: a virtual one in which every unit is one block and nothing is ever
+/* A pool that only counts: a virtual one in which no two blocks share a unit and nothing is ever
  * cached.
  *
  * No two of its blocks can be told apart by anything that a plan or a report says, so a service
@@ -9,16 +9,18 @@
 
 void kv_count_put(struct kv *kv, int service, int64_t n)
 {
-    int64_t n_closed = min_i64(n, kv->n_units_closing);
-    CHECK(n <= kv->budget.services[service].n_units);
-    kv_pool_add_units(kv, service, -n);
+    int64_t n_units = n * kv->services[service].layout.units_per_block;
+    int64_t n_closed = min_i64(n_units, kv->n_units_closing);
+    CHECK(n_units <= kv->budget.services[service].n_units);
+    kv_pool_add_units(kv, service, -n_units);
+    kv_pool_add_entries(kv, service, -n);
     kv->services[service].stats.n_blocks_used -= n;
-    kv->budget.n_units_free += n - n_closed;
+    kv->budget.n_units_free += n_units - n_closed;
     kv->n_units_closing -= (uint32_t)n_closed;
     kv->n_units_closed += (uint32_t)n_closed;
 }
 
-int64_t kv_count_grow(struct kv *kv, int64_t n_units)
+void kv_count_grow(struct kv *kv, int64_t n_units)
 {
     int64_t n_kept = min_i64(kv->n_units_closing, kv->n_units_max - kv->n_units_target);
     kv->n_units_closing -= (uint32_t)n_kept;
@@ -26,9 +28,6 @@ int64_t kv_count_grow(struct kv *kv, int64_t n_units)
     int64_t n_opened = min_i64(max_i64(n_units, 0), kv->n_units_max - kv->n_units_target);
     kv->n_units_target += (uint32_t)n_opened;
     kv->budget.n_units_free += n_opened;
-    kv->budget.n_units_open = kv->n_units_target;
-    kv->n_units_closed = 0;
-    return n_opened;
 }
 
 void kv_count_shrink(struct kv *kv, int64_t n_units)
@@ -52,9 +51,10 @@ bool kv_count_is_sound(const struct kv *kv)
     }
     for (int i = 0; i < budget->n_services; i++) {
         const struct kv_budget_service *s = &budget->services[i];
+        int64_t n_units = held[i] * kv->services[i].layout.units_per_block;
         owed += max_i64(0, s->n_units_min - s->n_units);
-        n_held += held[i];
-        if (s->n_units != held[i] || s->n_blocks_free != 0 || s->n_blocks_cached != 0 ||
+        n_held += n_units;
+        if (s->n_units != n_units || s->n_blocks_free != 0 || s->n_blocks_cached != 0 ||
             kv->services[i].stats.n_blocks_used != held[i])
             return false;
     }

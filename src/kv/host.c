@@ -87,15 +87,22 @@ void kv_host_copy(const struct kv *kv, int service, uint32_t slot, bool is_out)
     const struct kv_layout *layout = &kv->services[service].layout;
     int32_t n_blocks;
     const uint32_t *blocks = kv_table(kv, slot, &n_blocks);
-    uint32_t page = host->held[slot].first;
+    uint32_t page = host->held[slot].first, stride;
+    const uint32_t *heads = kv_table_heads(kv, slot, &stride);
+    int64_t n_parts = layout->units_per_block, part_bytes = layout->block_bytes / n_parts;
     int64_t per_page = blocks_per_page(kv, service), per_unit = layout->blocks_per_unit;
     CHECK(host->held[slot].n_blocks <= (uint32_t)n_blocks && kv->base != NULL);
     for (int64_t i = 0; i < host->held[slot].n_blocks; i++) {
         unsigned char *there =
             host->base + page * host->page_bytes + i % per_page * layout->block_bytes;
-        unsigned char *here = kv->base + blocks[i] / per_unit * kv->options.unit_bytes +
-                              blocks[i] % per_unit * layout->block_bytes;
-        memcpy(is_out ? there : here, is_out ? here : there, (size_t)layout->block_bytes);
+        for (int64_t k = 0; k < n_parts; k++) {
+            unsigned char *here = kv->base + blocks[i] / per_unit * kv->options.unit_bytes +
+                                  blocks[i] % per_unit * layout->block_bytes;
+            if (heads != NULL)
+                here = kv->base + heads[k * stride + i] * kv->options.unit_bytes;
+            memcpy(is_out ? there : here, is_out ? here : there, (size_t)part_bytes);
+            there += part_bytes;
+        }
         if (i % per_page == per_page - 1)
             page = host->next[page];
     }

@@ -1,4 +1,5 @@
-/* The pool's face: memory, block tables, reservation, growing and shrinking. */
+/* The pool's face: memory, block tables, reservation, growing and shrinking. What tells one kind of
+ * pool from another below it: pool.c (merged), heads.c (head-wise), count.c (either, counted). */
 #include "kv/kv.h"
 #include "base/mem.h"
 #include "kv/pool.h"
@@ -44,14 +45,20 @@ static void open_service(struct kv *kv, int i, const struct kv_service_options *
     const struct kv_layout *layout = &options->layout;
     CHECK(layout->blocks_per_unit > 0 && layout->blocks_per_unit <= KV_UNIT_BLOCKS_MAX);
     CHECK(layout->block_tokens > 0);
-    CHECK(layout->block_bytes * layout->blocks_per_unit <= kv->options.unit_bytes);
     service->layout = *layout;
+    service->layout.units_per_block = max_i32(layout->units_per_block, 1);
+    CHECK(layout->units_per_block <= KV_BLOCK_UNITS_MAX &&
+          (kv->is_by_head ? layout->blocks_per_unit == 1 : layout->units_per_block <= 1));
+    CHECK(layout->block_bytes * layout->blocks_per_unit <=
+          kv->options.unit_bytes * service->layout.units_per_block);
     service->oldest = service->newest = KV_NONE;
     int64_t unit_bytes = kv->options.unit_bytes;
     int64_t most = quota_units(options->bytes_max, unit_bytes, false);
+    service->n_units_most = most;
     kv->budget.services[i] = (struct kv_budget_service){
         .block_tokens = layout->block_tokens,
         .blocks_per_unit = layout->blocks_per_unit,
+        .units_per_block = service->layout.units_per_block,
         .n_units_min = min_i64(quota_units(options->bytes_min, unit_bytes, true), most),
         .n_units_max = most,
     };
@@ -62,7 +69,7 @@ static void open_service(struct kv *kv, int i, const struct kv_service_options *
 static void open_bits(struct kv *kv)
 {
     size_t n_bytes = kv_bits_bytes(kv->n_units_max), n = 1;
-    if (kv->is_counted)
+    if (kv->is_counted || kv->is_by_head)
         return;
     for (int i = 0; i < kv->options.n_services; i++)
         n += (size_t)kv->services[i].layout.blocks_per_unit;
@@ -96,12 +103,17 @@ static void open_tables(struct kv *kv)
 
 static void open_units(struct kv *kv)
 {
-    size_t n_blocks = (size_t)kv->n_units_max * kv->stride;
+    int32_t per_block = KV_BLOCK_UNITS_MAX;
+    for (int i = 0; i < kv->options.n_services; i++)
+        per_block = min_i32(per_block, kv->services[i].layout.units_per_block);
+    kv->heads.n_blocks_max = kv->n_units_max / (uint32_t)per_block;
+    size_t n_blocks =
+        kv->is_by_head ? kv->heads.n_blocks_max : (size_t)kv->n_units_max * kv->stride;
     size_t n_index = n_blocks < INDEX_BLOCKS_MAX ? n_blocks : INDEX_BLOCKS_MAX;
     kv->is_counted = kv->options.may_count && kv->options.is_virtual &&
                      !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
-    if (!kv->is_counted)
+    if (!kv->is_counted && !kv->is_by_head)
         kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
     if (kv->options.has_prefix_cache)
         kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
@@ -113,9 +125,10 @@ struct kv *kv_open(const struct kv_options *options)
 {
     CHECK(options->n_services > 0 && options->n_services <= LIMIT_SERVICES);
     CHECK(options->unit_bytes > 0 && options->pool_bytes <= options->pool_bytes_max);
-    CHECK(options->pool_bytes_max / options->unit_bytes <= 1 << 24);
+    CHECK(options->pool_bytes_max <= kv_bytes_most(options->kind, options->unit_bytes));
     struct kv *kv = mem_take(sizeof(*kv));
     kv->options = *options;
+    kv->is_by_head = options->kind == KV_HEADS;
     kv->options.services = NULL;
     kv->budget.n_services = options->n_services;
     kv->services = mem_take((size_t)options->n_services * sizeof(*kv->services));
@@ -125,6 +138,8 @@ struct kv *kv_open(const struct kv_options *options)
     kv->range_bytes = kv->n_units_max * options->unit_bytes;
     open_units(kv);
     open_tables(kv);
+    if (kv->is_by_head && !kv->is_counted)
+        kv_heads_open(kv);
     kv_host_open(kv);
     if (!options->is_virtual)
         kv->base = kv_range_take(kv->range_bytes + options->n_pad_units * options->unit_bytes);
@@ -143,6 +158,7 @@ void kv_close(struct kv *kv)
     if (kv->table_blocks != NULL)
         munmap(kv->table_blocks, (size_t)max_i64(kv->table_bytes, 1));
     kv_host_close(kv);
+    kv_heads_close(kv);
     map_free(&kv->index);
     mem_give(kv->bits_memory);
     mem_give(kv->sizes);
@@ -156,9 +172,14 @@ void kv_close(struct kv *kv)
 
 int64_t kv_pads(const struct kv *kv, int service, uint32_t *first)
 {
-    int64_t n_per_unit = kv->services[service].layout.blocks_per_unit;
-    *first = (uint32_t)(kv->n_units_max * n_per_unit);
-    return kv->base != NULL ? kv->options.n_pad_units * n_per_unit : 0;
+    const struct kv_budget_service *s = &kv->budget.services[service];
+    *first = kv->n_units_max * (uint32_t)s->blocks_per_unit;
+    return kv->base != NULL ? kv_blocks_in(s, kv->options.n_pad_units) : 0;
+}
+
+enum kv_kind kv_kind(const struct kv *kv)
+{
+    return kv->options.kind;
 }
 
 unsigned char *kv_base(const struct kv *kv)
@@ -199,6 +220,33 @@ const int32_t *kv_table_sizes(const struct kv *kv)
     return kv->sizes;
 }
 
+const uint32_t *kv_table_heads(const struct kv *kv, uint32_t slot, uint32_t *stride)
+{
+    CHECK(slot < kv->options.n_requests_max);
+    *stride = kv->table_stride;
+    return kv->heads.tables == NULL
+               ? NULL
+               : kv->heads.tables + (size_t)slot * kv->heads.n_heads_max * kv->table_stride;
+}
+
+int64_t kv_table_bytes(const struct kv *kv, int64_t *most)
+{
+    *most = kv->n_entries_most * (int64_t)sizeof(uint32_t);
+    return kv->n_entries * (int64_t)sizeof(uint32_t);
+}
+
+void kv_pool_add_entries(struct kv *kv, int service, int64_t n_blocks)
+{
+    kv->n_entries += n_blocks * kv->services[service].layout.units_per_block;
+    kv->n_entries_most = max_i64(kv->n_entries_most, kv->n_entries);
+}
+
+bool kv_pool_is_closing(const struct kv *kv, uint32_t index)
+{
+    return kv->is_by_head ? kv_heads_is_closing(kv, index)
+                          : kv->units[index / kv->stride].is_closing;
+}
+
 /* ---- Reservation. ---- */
 
 static void extend(struct kv *kv, int service, uint32_t slot, int64_t n_blocks)
@@ -209,8 +257,15 @@ static void extend(struct kv *kv, int service, uint32_t slot, int64_t n_blocks)
     CHECK(n_blocks <= kv->table_stride);
     CHECK(kv->sizes[slot] == 0 || kv->owners[slot] == service);
     kv->owners[slot] = (uint16_t)service;
-    if (!kv->is_counted)
-        kv_pool_take(kv, service, table_of(kv, slot) + kv->sizes[slot], (uint32_t)n);
+    uint32_t *ids = kv->is_counted ? NULL : table_of(kv, slot) + kv->sizes[slot];
+    if (kv->is_by_head && ids != NULL) {
+        kv_heads_take(kv, service, ids, (uint32_t)n);
+        kv_heads_name(kv, slot, kv->sizes[slot], n_blocks);
+    } else if (ids != NULL) {
+        kv_pool_take(kv, service, ids, (uint32_t)n);
+    }
+    if (ids != NULL)
+        kv_pool_add_entries(kv, service, n);
     kv->sizes[slot] = (int32_t)n_blocks;
 }
 
@@ -255,10 +310,14 @@ static int64_t blocks_lacking(const struct kv *kv, const struct kv_need *need, i
                : kv_blocks_for(need->n_tokens, block_tokens) - kv->sizes[need->slot];
 }
 
-static bool counts_agree(const struct kv_budget *a, const struct kv_budget *b, int service)
+/* A head-wise pool evicts whole blocks: maybe a few units more than were lacking. */
+static bool counts_agree(const struct kv *kv, const struct kv_budget *a, int service)
 {
+    const struct kv_budget *b = &kv->budget;
     const struct kv_budget_service *s = &a->services[service], *t = &b->services[service];
-    return a->n_units_free == b->n_units_free && a->n_units_cached == b->n_units_cached &&
+    return a->n_units_free == b->n_units_free &&
+           (a->n_units_cached == b->n_units_cached ||
+            (kv->is_by_head && b->n_units_cached < a->n_units_cached)) &&
            a->n_units_owed == b->n_units_owed && s->n_units == t->n_units &&
            s->n_blocks_free == t->n_blocks_free && s->n_blocks_cached == t->n_blocks_cached;
 }
@@ -306,8 +365,10 @@ bool kv_reserve_beside(struct kv *kv, int service, const struct kv_need *needs, 
         kv_budget_copy(&after, &kv->budget);
     if (!kv_budget_take(budget, service, n))
         return false;
-    if (kv->is_counted)
+    if (kv->is_counted) {
         kv->services[service].stats.n_blocks_used += n;
+        kv_pool_add_entries(kv, service, n);
+    }
     for (int i = 0; i < n_needs; i++) {
         bool is_ahead = needs[i].n_first != 0 && !kv->is_counted;
         int32_t n_tokens =
@@ -316,7 +377,7 @@ bool kv_reserve_beside(struct kv *kv, int service, const struct kv_need *needs, 
     }
     if (is_hold && !kv->is_counted)
         extend_by_round(kv, service, needs, n_needs);
-    CHECK(counts_agree(budget, &kv->budget, service));
+    CHECK(counts_agree(kv, budget, service));
     return true;
 }
 
@@ -327,8 +388,13 @@ static void shorten(struct kv *kv, uint32_t slot, int64_t n_blocks)
     if (n <= 0)
         return;
     kv->sizes[slot] = (int32_t)n_blocks;
-    if (kv->is_counted)
+    if (kv->is_counted) {
         kv_count_put(kv, kv->owners[slot], n);
+        return;
+    }
+    kv_pool_add_entries(kv, kv->owners[slot], -n);
+    if (kv->is_by_head)
+        kv_heads_put_all(kv, table_of(kv, slot) + n_blocks, (uint32_t)n);
     else
         kv_pool_put_all(kv, kv->owners[slot], table_of(kv, slot) + n_blocks, (uint32_t)n);
 }
@@ -357,6 +423,11 @@ int64_t kv_open_bytes(const struct kv *kv)
     return ((int64_t)kv->n_units_target + kv->n_units_closing) * kv->options.unit_bytes;
 }
 
+static bool is_closed(const struct kv *kv, uint32_t u)
+{
+    return (kv->is_by_head ? kv->heads.states[u] : kv->units[u].state) == KV_UNIT_CLOSED;
+}
+
 /* Hands back what lies between the units that are still held. */
 static void forget_closed(const struct kv *kv)
 {
@@ -365,7 +436,7 @@ static void forget_closed(const struct kv *kv)
     if (kv->base == NULL)
         return;
     for (uint32_t u = from; left > 0; u++) {
-        if (kv->units[u].state == KV_UNIT_CLOSED)
+        if (is_closed(kv, u))
             continue;
         range_forget(kv, from * unit_bytes, u * unit_bytes);
         from = u + 1;
@@ -374,11 +445,8 @@ static void forget_closed(const struct kv *kv)
     range_forget(kv, from * unit_bytes, kv->range_bytes);
 }
 
-int64_t kv_grow(struct kv *kv, int64_t n_bytes)
+static void open_some(struct kv *kv, int64_t n_opens)
 {
-    int64_t before = kv_open_bytes(kv), n_opens = n_bytes / kv->options.unit_bytes;
-    if (kv->is_counted)
-        return kv_count_grow(kv, n_opens) * kv->options.unit_bytes;
     for (uint32_t u = kv->n_units_target; u < kv->n_units_max; u = ++kv->n_units_target) {
         if (kv->units[u].state != KV_UNIT_CLOSED)
             kv_pool_keep_unit(kv, u);
@@ -387,7 +455,51 @@ int64_t kv_grow(struct kv *kv, int64_t n_bytes)
         else
             break;
     }
+}
+
+/* Of a private pool: everybody's part of what is open, at most what the operator allows. */
+static void cut_parts(const struct kv *kv, struct kv_budget *budget)
+{
+    int64_t sum = 0;
+    budget->n_units_owed = 0;
+    for (int i = 0; i < budget->n_services; i++)
+        sum += kv->services[i].layout.bytes_per_token;
+    for (int i = 0; i < budget->n_services; i++) {
+        struct kv_budget_service *s = &budget->services[i];
+        int64_t part = kv->services[i].layout.bytes_per_token;
+        int64_t n_units = budget->n_units_open * part / sum;
+        s->n_units_min = s->n_units_max = min_i64(n_units, kv->services[i].n_units_most);
+        budget->n_units_owed += max_i64(0, s->n_units_min - s->n_units);
+    }
+}
+
+static void tell_budget(struct kv *kv)
+{
     kv->budget.n_units_open = kv->n_units_target;
+    if (kv->options.kind == KV_PRIVATE)
+        cut_parts(kv, &kv->budget);
+}
+
+int64_t kv_most_blocks(const struct kv *kv, int service, int64_t n_units_open)
+{
+    struct kv_budget budget;
+    kv_budget_copy(&budget, &kv->budget);
+    budget.n_units_open = n_units_open;
+    if (kv->options.kind == KV_PRIVATE)
+        cut_parts(kv, &budget);
+    return kv_budget_most_blocks(&budget, service);
+}
+
+int64_t kv_grow(struct kv *kv, int64_t n_bytes)
+{
+    int64_t before = kv_open_bytes(kv), n_opens = n_bytes / kv->options.unit_bytes;
+    if (kv->is_counted)
+        kv_count_grow(kv, n_opens);
+    else if (kv->is_by_head)
+        kv_heads_grow(kv, n_opens);
+    else
+        open_some(kv, n_opens);
+    tell_budget(kv);
     if (kv->n_units_closed > 0)
         forget_closed(kv);
     kv->n_units_closed = 0;
@@ -400,9 +512,11 @@ int64_t kv_shrink(struct kv *kv, int64_t n_bytes)
     int64_t n = div_up_i64(max_i64(n_bytes, 0), unit_bytes) - kv->n_units_closing;
     if (kv->is_counted)
         kv_count_shrink(kv, n);
-    for (; n > 0 && kv->n_units_target > 0 && !kv->is_counted; n--)
+    else if (kv->is_by_head)
+        kv_heads_shrink(kv, n);
+    for (; n > 0 && kv->n_units_target > 0 && kv->units != NULL; n--)
         kv_pool_close_unit(kv, --kv->n_units_target);
-    kv->budget.n_units_open = kv->n_units_target;
+    tell_budget(kv);
     int64_t closed = kv->n_units_closed * unit_bytes;
     kv->n_units_closed = 0;
     if (closed > 0)
@@ -419,7 +533,7 @@ uint32_t kv_busy_closing(const struct kv *kv)
             return slot; /* whatever it gives back closes */
         for (int32_t i = 0; i < kv->sizes[slot] && !kv->is_counted; i++) {
             uint32_t index = kv_pool_index(kv, kv->owners[slot], table_of(kv, slot)[i]);
-            if (kv->units[index / kv->stride].is_closing)
+            if (kv_pool_is_closing(kv, index))
                 return slot;
         }
     }

@@ -1,42 +1,35 @@
-/* The unified KV pool: one range of memory shared by all services of an engine (SeaLLM,
- * section 4.4).
+/* The KV pool: one range of memory shared by all services of an engine.
  *
- * Memory is cut into merged blocks ("units") of equal size; a unit belongs to one service, which
- * cuts it into blocks_per_unit blocks of block_tokens tokens (kv/shape.c chooses both to waste the
- * least). A block is named by unit * blocks_per_unit + index. Invariant: every unit is in exactly
- * one of {closed, free, owned by a service}; every block of an owned unit is exactly one of {free,
- * referenced n >= 1 times, cached (in the prefix index, referenced by nobody)}. The pool is part of
- * the ledger's bytes: it grows and shrinks by units at its end as weights leave and come. It
- * enforces the operator's min and max per service and nothing adaptive: quotas are policy
- * arithmetic. One thread owns it. */
+ * Memory is cut into units of equal size. There are three kinds of pool:
+ *  - merged (SeaLLM, section 4.4): a unit is a merged block; it belongs to one service, which cuts
+ *    it into blocks_per_unit blocks of block_tokens tokens (kv/shape.c chooses both to waste the
+ *    least). A block is named by unit * blocks_per_unit + index.
+ *  - head-wise (MuxServe, sections 3.3 and 3.4): a unit holds the keys and values of one head of
+ *    one layer. A block takes units_per_block of them, one for each head of each layer, wherever
+ *    they are free; any unit serves any service. A block is named by a number, and a request has a
+ *    table of units for every head of every layer beside its table of blocks.
+ *  - private: as merged, but each service has a fixed part of the pool for itself, in proportion to
+ *    its bytes per token, so that all parts hold equally many tokens. What several engines with a
+ *    cache each would have.
+ * Invariant: every unit is in exactly one of {closed, free, owned by a service}; every block of an
+ * owned unit is exactly one of {free, referenced n >= 1 times, cached (in the prefix index,
+ * referenced by nobody)}. The pool is part of the ledger's bytes: it grows and shrinks by units at
+ * its end as weights leave and come. It enforces the operator's min and max per service and nothing
+ * adaptive: quotas are policy arithmetic. One thread owns it. */
 #pragma once
 #include "base/mem.h"
 #include "core/request.h"
 #include "core/dtype.h"
+#include "kv/kind.h"
 #include <string.h>
 
 struct kv;
-enum { KV_UNIT_BLOCKS_MAX = 64 };
-
-/* How a service cuts its units. */
-struct kv_layout {
-    int64_t bytes_per_token; /* of the model, all layers */
-    int32_t block_tokens;
-    int32_t blocks_per_unit;
-    int64_t block_bytes; /* block_tokens * bytes_per_token */
-};
-/* Chooses the unit and each service's cut so that the worst waste is least (ALGORITHMS D-10):
- * block_tokens in {8, 16, 32}, at most KV_UNIT_BLOCKS_MAX blocks a unit, unit <= unit_bytes_max
- * unless one block of 8 tokens of the largest model needs more. Returns the unit's bytes, a
- * multiple of 64; *waste is the worst fraction lost. */
-int64_t kv_choose_layout(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes_max,
-                         struct kv_layout *layouts, double *waste);
-
 struct kv_service_options {
     struct kv_layout layout;
     int64_t bytes_min, bytes_max; /* guaranteed / at most; 0 = none */
 };
 struct kv_options {
+    enum kv_kind kind;
     int64_t pool_bytes_max; /* address range: the pool never grows beyond */
     int64_t pool_bytes;     /* open at start */
     int64_t unit_bytes;
@@ -45,7 +38,7 @@ struct kv_options {
     uint32_t n_requests_max;
     int32_t n_tokens_max; /* of one request: sizes the block tables */
     bool is_virtual;      /* no memory behind it */
-    bool may_count;       /* the simulator: where a block is all of a unit and none is ever found
+    bool may_count;       /* the simulator: where no two blocks share a unit and none is ever found
                              again nothing tells one block from another. Such a pool only counts,
                              and what is given back first closes first */
     bool has_prefix_cache;
@@ -56,7 +49,7 @@ struct kv_options {
 /* Takes all memory that it will ever need; what no unit holds is never touched. */
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
-
+enum kv_kind kv_kind(const struct kv *kv);
 unsigned char *kv_base(const struct kv *kv);
 int64_t kv_unit_bytes(const struct kv *kv);
 const struct kv_layout *kv_layout(const struct kv *kv, int service);
@@ -65,9 +58,16 @@ const struct kv_layout *kv_layout(const struct kv *kv, int service);
 const uint32_t *kv_table(const struct kv *kv, uint32_t slot, int32_t *n_blocks);
 /* Blocks in the table of every slot (n_requests_max), kept up to date. */
 const int32_t *kv_table_sizes(const struct kv *kv);
+/* Of a head-wise pool with memory the units of those blocks, (layers * KV heads, *stride): what
+ * attention reads. NULL for any other pool. */
+const uint32_t *kv_table_heads(const struct kv *kv, uint32_t slot, uint32_t *stride);
+/* Bytes of the tables that requests hold: what a device that is told them at every step is sent;
+ * now, and the most there have been. */
+int64_t kv_table_bytes(const struct kv *kv, int64_t *most);
 
 /* Blocks behind the pool, of the service's shape, for what is computed and thrown away (pads of a
- * padded batch): *first is the first one's id. None in the simulator. */
+ * padded batch): *first is the first one's id, in a head-wise pool its first unit; the units of a
+ * block, and the blocks, follow each other. None in the simulator. */
 int64_t kv_pads(const struct kv *kv, int service, uint32_t *first);
 
 /* ---- The host tier: the KV of requests that gave way, until they come back. ---- */
@@ -92,6 +92,7 @@ struct kv_budget {
         int64_t n_blocks_cached; /* in units that it keeps anyway: evicted when nothing is free */
         int64_t n_units;         /* owned, those that are only cached not counted */
         int64_t n_units_min, n_units_max;
+        int32_t units_per_block; /* of a head-wise pool; else 0 or 1 */
     } services[LIMIT_SERVICES];
 };
 /* Kept up to date with every operation: reading it costs nothing. */
@@ -112,9 +113,26 @@ int64_t kv_budget_idle_blocks(const struct kv_budget *budget, int service);
 /* The most blocks that the service could ever hold at once, were the pool as it is now empty:
  * a request that needs more can never run. */
 int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service);
+/* The same with n_units_open units: what the pool could become. */
+int64_t kv_most_blocks(const struct kv *kv, int service, int64_t n_units_open);
 static inline int64_t kv_blocks_for(int64_t n_tokens, int32_t block_tokens)
 {
     return (n_tokens + block_tokens - 1) / block_tokens;
+}
+/* Units that so many blocks take, those of a last one that is not full included. */
+static inline int64_t kv_units_for(const struct kv_budget_service *s, int64_t n_blocks)
+{
+    return s->units_per_block > 1 ? n_blocks * s->units_per_block
+                                  : div_up_i64(n_blocks, s->blocks_per_unit);
+}
+/* Whole units that so many blocks fill, and whole blocks that so many units hold. */
+static inline int64_t kv_units_in(const struct kv_budget_service *s, int64_t n_blocks)
+{
+    return s->units_per_block > 1 ? n_blocks * s->units_per_block : n_blocks / s->blocks_per_unit;
+}
+static inline int64_t kv_blocks_in(const struct kv_budget_service *s, int64_t n_units)
+{
+    return s->units_per_block > 1 ? n_units / s->units_per_block : n_units * s->blocks_per_unit;
 }
 
 /* ---- What the engine does. ---- */

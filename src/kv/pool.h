@@ -43,6 +43,7 @@ struct kv_chain {
 struct kv_service {
     struct kv_layout layout;
     struct kv_stats stats;
+    int64_t n_units_most;                       /* the operator's */
     struct kv_bits partial[KV_UNIT_BLOCKS_MAX]; /* ACTIVE units with n free blocks, by n */
     uint64_t partial_counts;                    /* bit n: partial[n] has members */
     uint32_t oldest, newest; /* cached blocks in its ACTIVE units, least recently used first */
@@ -57,6 +58,22 @@ struct kv_host {
     uint32_t *next;            /* (n_pages) */
     struct kv_host_held *held; /* (n_requests_max) */
 };
+/* A head-wise pool: see heads.c. */
+struct kv_heads {
+    uint32_t *next;      /* (n_units_max) the unit that follows: in the free list or in its block */
+    uint32_t *before;    /* (n_units_max) of a free one: the free one before it */
+    uint8_t *states;     /* (n_units_max) enum kv_unit_state, never CACHED */
+    uint32_t first_free; /* unit; KV_NONE: none */
+    uint32_t *first_units; /* (n_blocks_max) by block: its unit of the first head */
+    uint16_t *services;    /* (n_blocks_max) by block */
+    uint32_t *free_blocks; /* (n_blocks_max) numbers that name no block: a stack */
+    uint32_t n_blocks_max; /* were all of them of the model with the fewest heads */
+    uint32_t n_free_blocks;
+    uint32_t oldest, newest; /* cached blocks of all services */
+    uint32_t n_heads_max;    /* of all services */
+    uint32_t *tables;        /* (n_requests_max, n_heads_max, table_stride); NULL without memory */
+    int64_t table_bytes;
+};
 struct kv {
     struct kv_options options;   /* .services is not kept */
     struct kv_service *services; /* (n_services) */
@@ -69,7 +86,9 @@ struct kv {
     uint32_t n_units_closed; /* since kv_shrink last told */
     uint32_t stride;         /* blocks of a unit in `blocks` */
     bool is_counted;         /* no block can be told from another: see count.c */
-    struct kv_unit *units;   /* NULL when counted */
+    bool is_by_head;         /* and unless it is counted, `heads` says all of units and blocks */
+    struct kv_heads heads;
+    struct kv_unit *units;   /* NULL when counted or head-wise */
     struct kv_block *blocks; /* NULL without a prefix cache: a block is free or has one owner */
     struct kv_bits free;     /* FREE units */
     uint32_t oldest_unit, newest_unit; /* CACHED units */
@@ -78,6 +97,7 @@ struct kv {
     struct kv_chain *chains;           /* by slot; NULL without a prefix cache */
     uint32_t *table_blocks;            /* (n_requests_max, table_stride); NULL when counted */
     int64_t table_bytes;
+    int64_t n_entries, n_entries_most; /* of all requests' tables */
     uint32_t table_stride;
     struct map index; /* low half of a published block's name -> block */
     void *bits_memory;
@@ -111,9 +131,26 @@ void kv_pool_put_all(struct kv *kv, int service, const uint32_t *ids, uint32_t n
 void kv_pool_add_units(struct kv *kv, int service, int64_t n);
 void kv_pool_evict(struct kv *kv, uint32_t index);
 void kv_pool_unpublish(struct kv *kv, uint32_t index); /* out of the index, whoever refers to it */
+/* Entries of n_blocks more (fewer) in the tables of the service's requests. */
+void kv_pool_add_entries(struct kv *kv, int service, int64_t n_blocks);
+/* Its units close as soon as nobody refers to it. */
+bool kv_pool_is_closing(const struct kv *kv, uint32_t index);
+/* heads.c: the same for a head-wise pool; a block's index is its number. */
+void kv_heads_open(struct kv *kv);
+void kv_heads_close(struct kv *kv);
+void kv_heads_take(struct kv *kv, int service, uint32_t *ids, uint32_t n);
+bool kv_heads_share(struct kv *kv, uint32_t block);
+void kv_heads_put_all(struct kv *kv, const uint32_t *ids, uint32_t n);
+/* The slot's table from block `at` to `end` names the units of these blocks. */
+void kv_heads_name(struct kv *kv, uint32_t slot, int64_t at, int64_t end);
+void kv_heads_grow(struct kv *kv, int64_t n_units);
+void kv_heads_shrink(struct kv *kv, int64_t n_units);
+void kv_heads_forget(struct kv *kv, int service);
+bool kv_heads_is_closing(const struct kv *kv, uint32_t block);
+bool kv_heads_are_sound(const struct kv *kv); /* with check.c's share */
 /* count.c: the same for a pool that only counts. */
 void kv_count_put(struct kv *kv, int service, int64_t n);
-int64_t kv_count_grow(struct kv *kv, int64_t n_units); /* units that were really opened */
+void kv_count_grow(struct kv *kv, int64_t n_units);
 void kv_count_shrink(struct kv *kv, int64_t n_units);
 bool kv_count_is_sound(const struct kv *kv);
 /* Units that the service may still take from the free ones. */

@@ -58,11 +58,14 @@ int32_t kv_match(struct kv *kv, const struct request *request, uint32_t slot, co
         struct hash128 name = next_name(chain->name, tokens + end - block_tokens, block_tokens);
         uint32_t index = find(kv, name);
         if (index == MAP_NONE || (uint32_t)kv->sizes[slot] == kv->table_stride ||
-            !kv_pool_share(kv, index))
+            !(kv->is_by_head ? kv_heads_share(kv, index) : kv_pool_share(kv, index)))
             break;
         blocks[kv->sizes[slot]++] = kv_pool_id(kv, request->service, index);
+        if (kv->is_by_head)
+            kv_heads_name(kv, slot, kv->sizes[slot] - 1, kv->sizes[slot]);
         chain->name = name;
     }
+    kv_pool_add_entries(kv, request->service, kv->sizes[slot]);
     chain->n_named = (uint32_t)kv->sizes[slot];
     int32_t n_found = kv->sizes[slot] * block_tokens;
     service->stats.n_queries += n_tokens;
@@ -89,8 +92,7 @@ void kv_publish(struct kv *kv, const struct request *request, uint32_t slot, con
         uint32_t index = kv_pool_index(kv, kv->owners[slot], blocks[chain->n_named++]);
         struct kv_block *block = &kv->blocks[index];
         if (block->is_published || map_find(&kv->index, chain->name.low) != MAP_NONE ||
-            kv->units[index / kv->stride].is_closing ||
-            !map_put(&kv->index, chain->name.low, index))
+            kv_pool_is_closing(kv, index) || !map_put(&kv->index, chain->name.low, index))
             continue; /* a twin is there already, or no room: this one stays private */
         block->name = chain->name;
         block->is_published = true;
@@ -101,7 +103,9 @@ void kv_forget(struct kv *kv, int service)
 {
     CHECK(service >= 0 && service < kv->options.n_services);
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
-    for (uint32_t u = 0; u < kv->n_units_max && kv->options.has_prefix_cache; u++) {
+    if (kv->is_by_head && kv->options.has_prefix_cache)
+        kv_heads_forget(kv, service);
+    for (uint32_t u = 0; u < kv->n_units_max && kv->blocks != NULL && !kv->is_by_head; u++) {
         struct kv_unit *unit = &kv->units[u];
         if (unit->service != service ||
             (unit->state != KV_UNIT_ACTIVE && unit->state != KV_UNIT_CACHED))

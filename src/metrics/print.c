@@ -56,6 +56,10 @@ static const struct field service_fields[] = {
       offsetof(struct service_report, activation_bytes), INT64, 0 },
     { "shoal_kv_used_bytes", "KV that requests hold.", "gauge",
       offsetof(struct service_report, kv_used_bytes), INT64, 0 },
+    { "shoal_kv_held_bytes", "Units of the KV pool that requests hold.", "gauge",
+      offsetof(struct service_report, kv_held_bytes), INT64, 0 },
+    { "shoal_kv_quota_bytes", "Bytes of the KV pool that the policy gives it; 0: it has no quotas.",
+      "gauge", offsetof(struct service_report, kv_quota_bytes), INT64, 0 },
     { "shoal_kv_cached_bytes", "KV kept for later prompts.", "gauge",
       offsetof(struct service_report, kv_cached_bytes), INT64, 0 },
     { "shoal_remaining_seconds", "Predicted work of all requests.", "gauge",
@@ -74,6 +78,8 @@ static const struct field engine_fields[] = {
       offsetof(struct engine_report, n_requests), INT32, 0 },
     { "shoal_engine_memory_bytes", "Memory of its device group.", "gauge",
       offsetof(struct engine_report, memory_bytes), INT64, 0 },
+    { "shoal_engine_kv_table_bytes", "Block tables of all requests.", "gauge",
+      offsetof(struct engine_report, kv_table_bytes), INT64, 0 },
     { "shoal_engine_kv_pool_bytes", "The KV pool.", "gauge",
       offsetof(struct engine_report, kv_pool_bytes), INT64, 0 },
     { "shoal_engine_kv_free_bytes", "Free in the KV pool.", "gauge",
@@ -126,6 +132,35 @@ static void print_pool(const struct engine_report *engines, int n_engines, int n
     }
 }
 
+/* By engine: a part of one pool says nothing of another. */
+static void print_shares(const struct engine_report *engines, int n_engines, int n_services,
+                         const char (*names)[LIMIT_NAME_BYTES], struct str *out)
+{
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+    } fields[] = {
+        { "shoal_kv_share", "Part of the KV that all models hold there.",
+          offsetof(struct service_report, kv_share) },
+        { "shoal_kv_r", "That part over the model's due (MuxServe's R): 1 is fair.",
+          offsetof(struct service_report, kv_r) },
+    };
+    for (size_t f = 0; f < COUNT_OF(fields); f++) {
+        metrics_print_name(out, fields[f].name, fields[f].help, "gauge");
+        for (int s = 0; s < n_services; s++)
+            for (int e = 0; e < n_engines; e++) {
+                double value;
+                if (s >= engines[e].n_services)
+                    continue;
+                memcpy(&value, (const char *)&engines[e].services[s] + fields[f].offset,
+                       sizeof(value));
+                str_add_text(out, fields[f].name);
+                metrics_print_label(out, '{', "model_name", names[s]);
+                str_printf(out, ",engine=\"%d\"} %.6g\n", engines[e].engine, value);
+            }
+    }
+}
+
 static void print_states(const struct engine_report *engines, int n_engines, int n_services,
                          const char (*names)[LIMIT_NAME_BYTES], struct str *out)
 {
@@ -161,6 +196,7 @@ void metrics_print_engines(const struct engine_report *engines, int n_engines, i
         }
     }
     print_pool(engines, n_engines, n_services, names, out);
+    print_shares(engines, n_engines, n_services, names, out);
     print_states(engines, n_engines, n_services, names, out);
     for (size_t f = 0; f < COUNT_OF(engine_fields); f++) {
         const struct field *field = &engine_fields[f];

@@ -18,6 +18,7 @@ struct work { /* a batch that is being computed */
     int32_t n_drawn;          /* rows of logits drawn by the passes before */
     int32_t block_tokens;
     uint32_t first_pad, n_pads, n_pads_used; /* blocks for pads; the first is only read */
+    uint32_t n_heads;                        /* rows of a table: of all heads of all layers, or 1 */
     size_t n_table;                          /* used of pad_table */
 };
 
@@ -27,6 +28,7 @@ static void begin_pass(struct work *w)
     const struct kv_layout *layout = kv_layout(lane->view->kv, w->batch->service);
     const struct model_spec *spec = weights_spec(w->model->weights);
     w->block_tokens = layout->block_tokens;
+    w->n_heads = (uint32_t)layout->units_per_block;
     w->n_pads_used = 1;
     w->n_table = 0;
     w->pass = (struct compute_pass){
@@ -43,7 +45,8 @@ static void begin_pass(struct work *w)
                 .dtype = lane->options.kv_dtype,
                 .n_layers = spec->n_layers,
                 .n_kv_heads = spec->n_kv_heads,
-                .head_dim = spec->head_dim },
+                .head_dim = spec->head_dim,
+                .is_by_head = kv_kind(lane->view->kv) == KV_HEADS },
     };
 }
 
@@ -92,12 +95,17 @@ static int32_t rows_left(struct work *w)
     return w->lane->options.n_rows_max - w->pass.n_rows;
 }
 
-static void add_rows(struct work *w, int32_t n_before, int32_t n_rows, const uint32_t *blocks,
+struct table { /* see struct compute_sequence */
+    const uint32_t *blocks;
+    uint32_t stride;
+};
+
+static void add_rows(struct work *w, int32_t n_before, int32_t n_rows, struct table table,
                      const int32_t *ids)
 {
     struct compute_pass *pass = &w->pass;
     w->lane->sequences[pass->n_sequences++] =
-        (struct compute_sequence){ pass->n_rows, n_rows, n_before, blocks };
+        (struct compute_sequence){ pass->n_rows, n_rows, n_before, table.blocks, table.stride };
     for (int32_t k = 0; k < n_rows; k++) {
         w->lane->ids[pass->n_rows + k] = ids != NULL ? ids[k] : 0;
         w->lane->positions[pass->n_rows + k] = n_before + k;
@@ -112,11 +120,13 @@ static void add_item(struct work *w, int32_t i)
     const struct request *request = &lane->view->requests[item->slot];
     const int32_t *tokens = engine_bodies_at(lane->view->bodies, request->body).tokens;
     int32_t n_blocks, n_end = request->n_computed + item->n_tokens;
-    const uint32_t *blocks = kv_table(lane->view->kv, item->slot, &n_blocks);
+    struct table table = { .blocks = kv_table(lane->view->kv, item->slot, &n_blocks) };
+    if (w->pass.kv.is_by_head)
+        table.blocks = kv_table_heads(lane->view->kv, item->slot, &table.stride);
     CHECK((int64_t)n_blocks * w->block_tokens >= n_end);
     for (int32_t n_before = request->n_computed; n_before < n_end;) {
         int32_t n_rows = min_i32(rows_left(w), n_end - n_before);
-        add_rows(w, n_before, n_rows, blocks, tokens + n_before);
+        add_rows(w, n_before, n_rows, table, tokens + n_before);
         n_before += n_rows;
     }
     if (n_end == request->n_tokens) {
@@ -129,20 +139,22 @@ static void add_item(struct work *w, int32_t i)
 
 /* A table for rows [n_before, n_end) of nobody's sequence: what they write is theirs alone, what
  * they read before is the block that is only read. NULL: too few blocks are left in this pass. */
-static const uint32_t *pad_blocks(struct work *w, int32_t n_before, int32_t n_end)
+static struct table pad_table(struct work *w, int32_t n_before, int32_t n_end)
 {
-    int32_t n_read = n_before / w->block_tokens;
-    int32_t n_own = (int32_t)kv_blocks_for(n_end, w->block_tokens) - n_read;
-    if (w->n_pads - w->n_pads_used < (uint32_t)n_own ||
-        w->n_table + (size_t)(n_read + n_own) > w->lane->n_pad_table_max)
-        return NULL;
+    uint32_t n_read = (uint32_t)(n_before / w->block_tokens);
+    uint32_t n = (uint32_t)kv_blocks_for(n_end, w->block_tokens);
+    if (w->n_pads - w->n_pads_used < n - n_read ||
+        w->n_table + (size_t)n * w->n_heads > w->lane->n_pad_table_max)
+        return (struct table){ .blocks = NULL };
     uint32_t *blocks = w->lane->pad_table + w->n_table;
-    w->n_table += (size_t)(n_read + n_own);
-    for (int32_t k = 0; k < n_read; k++)
-        blocks[k] = w->first_pad;
-    for (int32_t k = n_read; k < n_read + n_own; k++)
-        blocks[k] = w->first_pad + w->n_pads_used++;
-    return blocks;
+    w->n_table += (size_t)n * w->n_heads;
+    for (uint32_t head = 0; head < w->n_heads; head++)
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t pad = k < n_read ? 0 : w->n_pads_used + k - n_read;
+            blocks[head * n + k] = w->first_pad + pad * w->n_heads + head;
+        }
+    w->n_pads_used += n - n_read;
+    return (struct table){ blocks, n };
 }
 
 static void add_pads(struct work *w, int32_t n_before, int32_t n_rows)
@@ -151,13 +163,13 @@ static void add_pads(struct work *w, int32_t n_before, int32_t n_rows)
     w->lane->n_pad_rows += n_rows;
     while (n_before < n_end) {
         int32_t n = min_i32(min_i32(rows_left(w), n_end - n_before), w->block_tokens);
-        const uint32_t *blocks = pad_blocks(w, n_before, n_before + n);
-        if (blocks == NULL) { /* the pass before took them all */
+        struct table table = pad_table(w, n_before, n_before + n);
+        if (table.blocks == NULL) { /* the pass before took them all */
             CHECK(w->pass.n_sequences > 0);
             run_pass(w);
             continue;
         }
-        add_rows(w, n_before, n, blocks, NULL);
+        add_rows(w, n_before, n, table, NULL);
         n_before += n;
     }
 }
@@ -167,7 +179,7 @@ static void make_pads(struct work *w)
 {
     struct run_lane *lane = w->lane;
     int32_t n_lanes = lane->options.device->n_lanes;
-    size_t n_most = (size_t)(w->batch->pad_to / w->block_tokens + 3);
+    size_t n_most = (size_t)(w->batch->pad_to / w->block_tokens + 3) * w->n_heads;
     size_t n = n_most * (size_t)max_i32(w->batch->n_seats, 1);
     n = n < n_most + (1u << 20) ? n : n_most + (1u << 20);
     if (n > lane->n_pad_table_max) {
@@ -178,7 +190,7 @@ static void make_pads(struct work *w)
     }
     int64_t n_pads = kv_pads(lane->view->kv, w->batch->service, &w->first_pad) / n_lanes;
     w->n_pads = (uint32_t)n_pads;
-    w->first_pad += w->n_pads * (uint32_t)lane->index;
+    w->first_pad += w->n_pads * (uint32_t)lane->index * w->n_heads;
     CHECK(w->n_pads >= 3); /* the one that is only read, and a row's two */
 }
 

@@ -40,7 +40,7 @@ void schedule_quota_shares(const struct schedule_view *view, double *shares)
 static int64_t units_for(const struct schedule_view *view, int service, int64_t n_tokens)
 {
     const struct kv_budget_service *b = &view->kv->services[service];
-    return div_up_i64(kv_blocks_for(n_tokens, b->block_tokens), b->blocks_per_unit);
+    return kv_units_for(b, kv_blocks_for(n_tokens, b->block_tokens));
 }
 
 /* What a service must be able to hold: a mean request, and the one that waits first. */

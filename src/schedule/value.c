@@ -65,7 +65,7 @@ static double n_startable(const struct schedule_config *config, const struct sch
     const struct schedule_service *s = &view->services[service];
     const struct kv_budget_service *b = &view->kv->services[service];
     int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service, lightest);
-    double n_blocks = (double)(max_i64(n_units, 0) * b->blocks_per_unit + b->n_blocks_free);
+    double n_blocks = (double)(kv_blocks_in(b, max_i64(n_units, 0)) + b->n_blocks_free);
     double each = (s->n_prompt_mean + s->n_output_mean / 2) / max_i32(b->block_tokens, 1) + 1;
     int64_t n_seats = max_i64((int64_t)config->n_seqs_max - s->n_running, 0);
     double n = (double)min_i64(s->n_waiting, n_seats);

@@ -102,11 +102,11 @@ static int64_t worth(const struct schedule_fill *fill, int service, uint32_t slo
     int64_t n = fill->view->n_table_blocks[slot];
     if (victim == service)
         return n;
-    int32_t per_unit = fill->view->kv->services[victim].blocks_per_unit; /* whole units only */
-    int64_t before = n_given[victim] / per_unit;
+    const struct kv_budget_service *his = &fill->view->kv->services[victim];
+    const struct kv_budget_service *own = &fill->view->kv->services[service];
+    int64_t before = kv_blocks_in(own, kv_units_in(his, n_given[victim])); /* whole units only */
     n_given[victim] += n;
-    return (n_given[victim] / per_unit - before) *
-           fill->view->kv->services[service].blocks_per_unit;
+    return kv_blocks_in(own, kv_units_in(his, n_given[victim])) - before;
 }
 
 enum { LOOKS_MAX = 32 }; /* at all running requests of one service, for one victim each */
@@ -205,7 +205,7 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
                            schedule_may_go may_go)
 {
     const struct kv_budget_service *own = &fill->view->kv->services[service];
-    int64_t n_units = own->n_units + div_up_i64(n_blocks, own->blocks_per_unit);
+    int64_t n_units = own->n_units + kv_units_for(own, n_blocks);
     struct search search = { .keep = keep,
                              .service = service,
                              .others_help = n_units <= own->n_units_max,

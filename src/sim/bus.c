@@ -333,6 +333,7 @@ static void check_end(struct sim_bus *bus)
     if (sim->n_over != sim->stream.next || sim->n_free_clients != sim->n_clients_max ||
         cluster_gateway_n_requests(bus->gateway) != 0)
         wrong(bus, "a request that was lost");
+    sim->report->n_forced = cluster_gateway_n_forced(bus->gateway);
     if (!cluster_gateway_is_sound(bus->gateway))
         wrong(bus, "a gateway that is not sound");
     for (int32_t e = 0; e < sim->options->n_engines; e++)

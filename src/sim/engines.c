@@ -116,6 +116,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .n_services = o->n_services,
         .services = specs,
         .layouts = sim->layouts,
+        .kv_kind = o->kv,
         .kv_unit_bytes = sim->unit_bytes,
         .is_virtual = true,
         .has_prefix_cache = o->has_prefix_cache,
@@ -162,23 +163,22 @@ bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
     return true;
 }
 
-/* How the engines cut their pools. Returns the bytes of a unit. */
-static int64_t choose_layouts(const struct sim_options *o, struct kv_layout *layouts)
+int64_t sim_layouts(const struct sim_options *o, struct kv_layout *layouts)
 {
-    int64_t bytes_per_token[LIMIT_SERVICES], unit_bytes = 0;
+    struct kv_shape shapes[LIMIT_SERVICES];
+    int64_t unit_bytes = 0;
     double waste;
     for (int32_t i = 0; i < o->n_services; i++)
-        bytes_per_token[i] = o->services[i].bytes_per_token;
-    if (o->block_tokens == 0)
-        return kv_choose_layout(o->n_services, bytes_per_token, SIM_UNIT_BYTES_MAX, layouts,
-                                &waste);
+        shapes[i] = (struct kv_shape){ o->services[i].bytes_per_token, o->services[i].n_heads };
+    if (o->block_tokens == 0 || o->kv == KV_HEADS)
+        return kv_choose(o->kv, o->n_services, shapes, SIM_UNIT_BYTES_MAX, layouts, &waste);
     for (int32_t i = 0; i < o->n_services; i++)
-        unit_bytes = max_i64(unit_bytes, bytes_per_token[i] * o->block_tokens);
+        unit_bytes = max_i64(unit_bytes, shapes[i].bytes_per_token * o->block_tokens);
     for (int32_t i = 0; i < o->n_services; i++) {
-        int64_t block_bytes = bytes_per_token[i] * o->block_tokens;
+        int64_t block_bytes = shapes[i].bytes_per_token * o->block_tokens;
         int64_t n_blocks = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
-        layouts[i] = (struct kv_layout){ bytes_per_token[i], o->block_tokens, (int32_t)n_blocks,
-                                         block_bytes };
+        layouts[i] = (struct kv_layout){ shapes[i].bytes_per_token, o->block_tokens,
+                                         (int32_t)n_blocks, block_bytes };
     }
     return unit_bytes;
 }
@@ -187,7 +187,7 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
                                                     const void *payload))
 {
     sim->emit = emit;
-    sim->unit_bytes = choose_layouts(sim->options, sim->layouts);
+    sim->unit_bytes = sim_layouts(sim->options, sim->layouts);
     sim->scratch = engine_scratch_open(sim->options->n_requests_max);
     sim->fetches = sim->options->n_engines >= MANY_ENGINES;
     sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));

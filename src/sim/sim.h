@@ -37,6 +37,7 @@ struct sim_service {
         *truth; /* NULL = perf; borrowed. Engines with perfs of their own: those, but see below */
     const struct sim_cores *cores; /* NULL: a share of a device takes what tables say; borrowed */
     int64_t bytes_per_token, weights_bytes, activation_bytes;
+    int32_t n_heads; /* layers * KV heads, for a head-wise pool; 0 = of 512 bytes a token each */
     int64_t kv_bytes_min, kv_bytes_max; /* 0 = none */
 };
 /* What an engine does with a request: all of it; its prompt and first token; all after that. */
@@ -65,8 +66,9 @@ struct sim_options {
     uint32_t n_live_max;                  /* requests in the simulation at once; 0 = 65,536 */
     int64_t swap_bytes, swap_bytes_per_s; /* of an engine's host pool; the link, 0 = 4 GiB/s */
     int32_t n_tokens_max;
-    int32_t
-        block_tokens; /* of every service's KV blocks; 0 = what wastes least (kv_choose_layout) */
+    enum kv_kind kv;      /* of every engine's pool */
+    int32_t block_tokens; /* of every service's KV blocks; 0 = what wastes least (kv_choose_layout);
+                             a head-wise pool has its own */
     const struct schedule_policy *policy;
     const struct schedule_config *config;     /* NULL = the defaults; n_rounds_max 1 = no holds */
     const struct route_policy *router;        /* NULL = least */
@@ -101,6 +103,9 @@ struct sim_options {
     void (*take)(void *self, const struct record *record);
     void *take_self;
 };
+
+/* How its engines cut their pools: the bytes of a unit; layouts: (n_services). */
+int64_t sim_layouts(const struct sim_options *options, struct kv_layout *layouts);
 
 struct sim_service_report {
     int64_t n_requests, n_ended[SERVICE_WHY_N];

@@ -462,10 +462,37 @@ static void test_what_is_outrun_is_predicted_anew(void **state)
     mem_give(w);
 }
 
+/* Every second one is sent although it is said to miss a target. */
+static void force_some(const void *state, const struct route_view *view, struct route_plan *plan)
+{
+    route_find("least")->plan(state, view, plan);
+    for (int32_t i = 0; i < plan->n_choices; i++)
+        plan->choices[i].is_forced = view->requests[plan->choices[i].slot].id % 2 == 0;
+}
+
+static void test_forced_ones_are_counted(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    struct route_policy forcing = *route_find("least");
+    forcing.plan = force_some;
+    router = &forcing;
+    open_world(w, 4, 1 << 20);
+    router = NULL;
+    for (int e = 0; e < N_ENGINES; e++)
+        w->engines[e].p_return = 0; /* what comes home is sent again, and counted again */
+    for (int i = 0; i < 20; i++)
+        play(w, i, 10);
+    assert_int_equal(cluster_gateway_n_forced(w->gateway), 10);
+    close_world(w);
+    mem_give(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_lost_or_repeated),
+        cmocka_unit_test(test_forced_ones_are_counted),
         cmocka_unit_test(test_a_small_bus_only_slows),
         cmocka_unit_test(test_health_of_silent_engines),
         cmocka_unit_test(test_a_broken_model_is_told),

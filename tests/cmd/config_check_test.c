@@ -36,6 +36,9 @@ static void config_check_knows_policies(void **state)
           "lease_tokens is a whole number from 1 to 1.04858e+06, not \"0\"");
     check("policy: x\n", "there is no policy \"x\"; see shoal serve --help");
     check("router: x\n", "there is no router \"x\"; see shoal serve --help");
+    check("kv: x\n", "there is no KV pool \"x\"; there are: merged, head-wise, private");
+    check("kv: head-wise\n", NULL);
+    check("slo: {tpot_ms: 3600000}\n", NULL); /* an hour */
     check("predictor: x\n", "there is no predictor \"x\"; see shoal serve --help");
     check("predictor: quantile:2\n",
           "there is no predictor \"quantile:2\"; see shoal serve --help");

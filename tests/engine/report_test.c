@@ -1,6 +1,7 @@
 /* The report says what is, and the self-check sees what is broken. */
 #include "../test.h"
 #include "engine/state.h"
+#include "schedule/quota.h"
 #include "world.h"
 
 static void open_busy(struct world *w)
@@ -32,6 +33,46 @@ static void says_what_is(void **state)
     world_finish(&w);
     engine_report(w.engine, &r, w.clock_ns);
     assert_true(r.n_requests == 0 && r.services[0].kv_used_bytes == 0);
+    world_close(&w);
+}
+
+/* Shares of the pool, and R: shares over what is due by rate, mean length and bytes a token. */
+static void says_whose_the_pool_is(void **state)
+{
+    static struct engine_report r;
+    struct world_options o;
+    struct world w;
+    (void)state;
+    world_options_init(&o);
+    o.n_services = 2;
+    o.policy = schedule_find("adbs");
+    world_open(&w, &o);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(world_submit(
+            &w,
+            &(struct world_ask){ .index = i, .service = i == 3, .n_prompt = 50, .n_new = 200 }));
+    world_run(&w, 9000000);
+    engine_report(w.engine, &r, w.clock_ns);
+    double sum = 0, dues[LIMIT_SERVICES];
+    int64_t n_held = 0, n_quota = 0;
+    schedule_quota_shares(&w.engine->view, dues);
+    for (int i = 0; i < 2; i++) {
+        const struct service_report *s = &r.services[i];
+        assert_true(s->kv_held_bytes >= s->kv_used_bytes && s->kv_used_bytes > 0);
+        assert_true(s->kv_r * dues[i] > s->kv_share - 1e-9 &&
+                    s->kv_r * dues[i] < s->kv_share + 1e-9);
+        sum += s->kv_share;
+        n_held += s->kv_held_bytes;
+        n_quota += s->kv_quota_bytes;
+    }
+    assert_true(sum > 1 - 1e-9 && sum < 1 + 1e-9);
+    assert_int_equal(n_held, r.kv_pool_bytes - r.kv_free_bytes);
+    assert_int_equal(n_quota, r.kv_pool_bytes);
+    assert_true(r.services[0].kv_share > 0.6 && r.services[0].kv_share < 0.9);
+    assert_true(r.kv_table_bytes >= 4 * 4 * 50 / 32);
+    world_finish(&w);
+    engine_report(w.engine, &r, w.clock_ns);
+    assert_true(r.services[0].kv_share == 0 && r.services[0].kv_r == 0 && r.kv_table_bytes == 0);
     world_close(&w);
 }
 
@@ -73,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_is),
+        cmocka_unit_test(says_whose_the_pool_is),
         cmocka_unit_test(sees_what_is_broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

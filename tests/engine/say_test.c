@@ -73,12 +73,47 @@ static void lives_do_not_mix(void **state)
     world_close(&w);
 }
 
+/* Requests tell how many batches they were in and how many shared them, whether all of a service's
+ * come one after the other or lanes run side by side. */
+static void batches_are_told_with_lanes_too(void **state)
+{
+    int32_t told[2][4][2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct world w;
+        struct world_options o;
+        world_options_init(&o);
+        o.n_services = 2;
+        o.n_rounds_max = 1;
+        o.n_lanes = 1 + i;
+        world_open(&w, &o);
+        for (uint32_t k = 0; k < 4; k++)
+            assert_true(world_submit(&w, &(struct world_ask){ .index = k,
+                                                              .service = (uint16_t)(k % 2),
+                                                              .n_prompt = 9,
+                                                              .n_new = 6 + (int32_t)k }));
+        world_finish(&w);
+        for (uint32_t k = 0; k < 4; k++) {
+            told[i][k][0] = w.requests[k].n_batches;
+            told[i][k][1] = w.requests[k].n_batch_rows;
+        }
+        world_close(&w);
+    }
+    for (uint32_t k = 0; k < 4; k++) { /* a prompt and its decodes, two of a service together */
+        assert_int_equal(told[0][k][0], 6 + k);
+        assert_int_equal(told[1][k][0], 6 + k);
+        assert_int_equal(told[1][k][1], k < 2 ? 2 * (6 + k) : 2 * (4 + k) + 2);
+        assert_int_equal(told[1][k][1], told[0][k][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost_on_deaf_ears),
         cmocka_unit_test(a_refusal_that_cannot_be_said_is_not_taken),
         cmocka_unit_test(lives_do_not_mix),
+        cmocka_unit_test(batches_are_told_with_lanes_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,8 @@ static bool hear(void *self, const struct service_event *event, const void *payl
         snprintf(q->text, sizeof(q->text), "%.*s", event->n_bytes, (const char *)payload);
     q->n_cached = event->n_cached;
     q->n_preempted += event->n_preempted;
+    q->n_batches = event->n_batches;
+    q->n_batch_rows = event->n_batch_rows;
     w->n_preempted += event->n_preempted;
     w->n_hits += event->n_cached > 0;
     w->n_hit_tokens += event->n_cached;

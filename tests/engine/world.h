@@ -28,6 +28,7 @@ struct world_request {
     uint8_t what, why; /* of the last event; it is over when that is ENDED */
     char text[256];    /* of FAILED */
     int32_t n_events, n_cached, n_preempted, n_logprobs;
+    int32_t n_batches, n_batch_rows; /* as its last event says */
     int64_t ended_ns;
 };
 struct world {

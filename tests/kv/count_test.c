@@ -5,16 +5,22 @@
 
 enum { N_SLOTS = 24, N_TOKENS = 400, UNIT_BYTES = 640, N_UNITS = 120 };
 
-static struct kv *open_pool(bool is_virtual)
+static struct kv *open_pool(enum kv_kind kind, bool is_virtual)
 {
-    /* One block a unit each, of 8 and of 16 tokens; the second has a floor and a ceiling. */
-    const struct kv_service_options services[2] = {
+    /* One block a unit each, of 8 and of 16 tokens; the second has a floor and a ceiling. Head-wise
+     * a block is three units or two. */
+    struct kv_service_options services[2] = {
         { .layout = { 80, 8, 1, 640 } },
         { .layout = { 40, 16, 1, 640 },
           .bytes_min = 10 * UNIT_BYTES,
           .bytes_max = 70 * UNIT_BYTES },
     };
-    return kv_open(&(struct kv_options){ .pool_bytes_max = N_UNITS * UNIT_BYTES,
+    if (kind == KV_HEADS) {
+        services[0].layout = (struct kv_layout){ 240, 8, 1, 1920, 3 };
+        services[1].layout = (struct kv_layout){ 80, 16, 1, 1280, 2 };
+    }
+    return kv_open(&(struct kv_options){ .kind = kind,
+                                         .pool_bytes_max = N_UNITS * UNIT_BYTES,
                                          .pool_bytes = N_UNITS * UNIT_BYTES / 2,
                                          .unit_bytes = UNIT_BYTES,
                                          .n_services = 2,
@@ -41,18 +47,20 @@ static void assert_same(const struct kv *a, const struct kv *b)
         kv_stats(b, service, &t);
         assert_memory_equal(&s, &t, sizeof(s));
     }
+    int64_t most_a, most_b;
     assert_int_equal(kv_open_bytes(a), kv_open_bytes(b));
+    assert_int_equal(kv_table_bytes(a, &most_a), kv_table_bytes(b, &most_b));
+    assert_int_equal(most_a, most_b);
     assert_int_equal(kv_is_idle(a), kv_is_idle(b));
     assert_true(kv_is_sound(a));
     assert_true(kv_is_sound(b));
 }
 
-static void counts_what_the_other_names(void **state)
+static void run_both(enum kv_kind kind)
 {
     struct rng rng;
-    struct kv *counted = open_pool(true), *named = open_pool(false);
+    struct kv *counted = open_pool(kind, true), *named = open_pool(kind, false);
     int32_t n_tokens[N_SLOTS] = { 0 }, n_refused = 0;
-    (void)state;
     assert_true(counted->is_counted && !named->is_counted);
     rng_init(&rng, test_seed(1), 0);
     for (int i = 0; i < 20000; i++) {
@@ -97,11 +105,29 @@ static void counts_what_the_other_names(void **state)
     kv_close(named);
 }
 
+static void counts_what_the_other_names(void **state)
+{
+    (void)state;
+    run_both(KV_MERGED);
+}
+
+static void counts_heads(void **state)
+{
+    (void)state;
+    run_both(KV_HEADS);
+}
+
+static void counts_parts(void **state)
+{
+    (void)state;
+    run_both(KV_PRIVATE);
+}
+
 /* What is given back first closes; what is closing is taken back first. */
 static void closes_as_blocks_return(void **state)
 {
     (void)state;
-    struct kv *kv = open_pool(true);
+    struct kv *kv = open_pool(KV_MERGED, true);
     struct kv_need need = { 3, 8 * 40, 0 };
     assert_true(kv_reserve(kv, 0, &need, 1)); /* 40 of 60 units; 10 are owed to the other */
     assert_int_equal(kv_shrink(kv, 30 * UNIT_BYTES), 20 * UNIT_BYTES);
@@ -126,6 +152,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_what_the_other_names),
+        cmocka_unit_test(counts_heads),
+        cmocka_unit_test(counts_parts),
         cmocka_unit_test(closes_as_blocks_return),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* The host tier: what is copied out comes back the same, its room is bounded and never lost. */
+/* The host tier: what is copied out comes back the same, its room is bounded and never lost. Of
+ * merged blocks and of head-wise ones. */
 #include "../test.h"
 #include "base/rng.h"
 #include "kv/kv.h"
@@ -10,16 +11,18 @@ enum { N_SLOTS = 12, N_TOKENS_MAX = 100, N_SERVICES = 2, HOST_BYTES = 12000 };
 static struct kv *kv;
 static struct kv_layout layouts[N_SERVICES];
 
-static void open_pool(void)
+static void open_pool(enum kv_kind kind)
 {
-    const int64_t bytes_per_token[N_SERVICES] = { 16, 40 };
+    const struct kv_shape shapes[N_SERVICES] = { { 16, 2 }, { 40, 5 } };
     struct kv_service_options services[N_SERVICES];
     double waste;
-    int64_t unit = kv_choose_layout(N_SERVICES, bytes_per_token, 2048, layouts, &waste);
+    int64_t unit = kv_choose(kind, N_SERVICES, shapes, 2048, layouts, &waste);
+    int64_t n_units = kind == KV_HEADS ? 1000 : 100;
     for (int i = 0; i < N_SERVICES; i++)
         services[i] = (struct kv_service_options){ .layout = layouts[i] };
-    kv = kv_open(&(struct kv_options){ .pool_bytes_max = 100 * unit,
-                                       .pool_bytes = 100 * unit,
+    kv = kv_open(&(struct kv_options){ .kind = kind,
+                                       .pool_bytes_max = n_units * unit,
+                                       .pool_bytes = n_units * unit,
                                        .unit_bytes = unit,
                                        .n_services = N_SERVICES,
                                        .services = services,
@@ -29,14 +32,19 @@ static void open_pool(void)
 }
 
 /* Byte k of the slot's block, as filled by its owner. */
-static unsigned char *block_at(int service, uint32_t slot, int32_t i)
+static unsigned char *byte_at(int service, uint32_t slot, int32_t i, int64_t k)
 {
     int32_t n_blocks;
-    uint32_t id = kv_table(kv, slot, &n_blocks)[i], per_unit;
+    uint32_t id = kv_table(kv, slot, &n_blocks)[i], per_unit, stride;
+    const uint32_t *heads = kv_table_heads(kv, slot, &stride);
     per_unit = (uint32_t)layouts[service].blocks_per_unit;
     assert_true(i < n_blocks);
+    if (heads != NULL) {
+        int64_t part = layouts[service].block_bytes / layouts[service].units_per_block;
+        return kv_base(kv) + heads[k / part * stride + i] * kv_unit_bytes(kv) + k % part;
+    }
     return kv_base(kv) + id / per_unit * kv_unit_bytes(kv) +
-           id % per_unit * layouts[service].block_bytes;
+           id % per_unit * layouts[service].block_bytes + k;
 }
 
 static void fill(int service, uint32_t slot, int32_t n_tokens, bool is_check, int seed)
@@ -46,9 +54,9 @@ static void fill(int service, uint32_t slot, int32_t n_tokens, bool is_check, in
         for (int64_t k = 0; k < layouts[service].block_bytes; k++) {
             unsigned char value = (unsigned char)rng_at((uint64_t)seed, (uint64_t)i, (uint64_t)k);
             if (is_check)
-                assert_int_equal(block_at(service, slot, i)[k], value);
+                assert_int_equal(*byte_at(service, slot, i, k), value);
             else
-                block_at(service, slot, i)[k] = value;
+                *byte_at(service, slot, i, k) = value;
         }
 }
 
@@ -58,13 +66,12 @@ static void take(int service, uint32_t slot, int32_t n_tokens)
     assert_true(kv_reserve(kv, service, &need, 1));
 }
 
-static void what_goes_out_comes_back(void **state)
+static void go_and_come(enum kv_kind kind)
 {
     struct rng rng;
     int32_t n_tokens[N_SLOTS] = { 0 };
     int seeds[N_SLOTS], n_out = 0, n_full = 0;
-    (void)state;
-    open_pool();
+    open_pool(kind);
     rng_init(&rng, test_seed(3), 0);
     int64_t all = kv_host_free_bytes(kv);
     assert_true(all > 0 && all <= HOST_BYTES);
@@ -105,8 +112,21 @@ static void what_goes_out_comes_back(void **state)
     kv_close(kv);
 }
 
+static void what_goes_out_comes_back(void **state)
+{
+    (void)state;
+    go_and_come(KV_MERGED);
+}
+
+static void so_does_what_is_scattered(void **state)
+{
+    (void)state;
+    go_and_come(KV_HEADS);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_goes_out_comes_back) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(what_goes_out_comes_back),
+                                        cmocka_unit_test(so_does_what_is_scattered) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
-/* A small pool for the tests of this room: two services with different cuts of 1 KiB units. */
+/* A small pool for the tests of this room: two services with different cuts of 1 KiB units. With
+ * pool_is_by_head they have 4 and 5 heads instead, of as many bytes, and 16 units are what else one
+ * is. */
 #pragma once
 #include "kv/kv.h"
 
@@ -9,14 +11,24 @@ static const struct kv_layout pool_layouts[2] = {
     { .bytes_per_token = 20, .block_tokens = 16, .blocks_per_unit = 3, .block_bytes = 320 },
 };
 
+enum { POOL_HEAD_BYTES = 64 };
+static const struct kv_layout pool_heads[2] = { { 32, 8, 1, 256, 4 }, { 20, 16, 1, 320, 5 } };
+static bool pool_is_by_head;
+
+static inline const struct kv_layout *pool_layout(int service)
+{
+    return pool_is_by_head ? &pool_heads[service] : &pool_layouts[service];
+}
+
 static struct kv *pool_open(int64_t n_units, int64_t n_units_max, bool has_prefix_cache)
 {
-    struct kv_service_options services[2] = { { .layout = pool_layouts[0] },
-                                              { .layout = pool_layouts[1] } };
+    struct kv_service_options services[2] = { { .layout = *pool_layout(0) },
+                                              { .layout = *pool_layout(1) } };
     struct kv_options options = {
+        .kind = pool_is_by_head ? KV_HEADS : KV_MERGED,
         .pool_bytes_max = n_units_max * POOL_UNIT_BYTES,
         .pool_bytes = n_units * POOL_UNIT_BYTES,
-        .unit_bytes = POOL_UNIT_BYTES,
+        .unit_bytes = pool_is_by_head ? POOL_HEAD_BYTES : POOL_UNIT_BYTES,
         .n_services = 2,
         .services = services,
         .n_requests_max = POOL_SLOTS,

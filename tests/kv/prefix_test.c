@@ -1,4 +1,5 @@
-/* Prefix reuse: who may share, what may be offered, what is evicted first. */
+/* Prefix reuse: who may share, what may be offered, what is evicted first. In a pool of merged
+ * blocks and in a head-wise one. */
 #include "test.h"
 #include "pool_fixture.h"
 
@@ -130,22 +131,23 @@ static void fresh_memory_goes_before_what_is_cached(void **state)
     struct kv *kv = pool_open(4, 4, true);
     struct request a = request_of(0, 1, 0);
     serve(kv, &a, 0, 32);
-    assert_true(pool_reserve(kv, 1, 1, 16 * 9)); /* the other three units */
+    assert_true(pool_reserve(kv, 1, 1, 16 * 9)); /* what else there is, about */
     assert_int_equal(found(kv, &a, 64), 32);
     assert_true(pool_reserve(kv, 1, 2, 16));
-    assert_int_equal(found(kv, &a, 64), 0);
+    assert_int_equal(found(kv, &a, 64), pool_is_by_head ? 24 : 0); /* a block less, or a unit */
     kv_close(kv);
 }
 
 static void a_hit_respects_the_quota(void **state)
 {
     (void)state;
-    struct kv_service_options services[2] = { { .layout = pool_layouts[0] },
-                                              { .layout = pool_layouts[1] } };
+    struct kv_service_options services[2] = { { .layout = *pool_layout(0) },
+                                              { .layout = *pool_layout(1) } };
     services[0].bytes_max = 2 * POOL_UNIT_BYTES;
-    struct kv_options options = { .pool_bytes_max = 8 * POOL_UNIT_BYTES,
+    struct kv_options options = { .kind = pool_is_by_head ? KV_HEADS : KV_MERGED,
+                                  .pool_bytes_max = 8 * POOL_UNIT_BYTES,
                                   .pool_bytes = 8 * POOL_UNIT_BYTES,
-                                  .unit_bytes = POOL_UNIT_BYTES,
+                                  .unit_bytes = pool_is_by_head ? POOL_HEAD_BYTES : POOL_UNIT_BYTES,
                                   .n_services = 2,
                                   .services = services,
                                   .n_requests_max = POOL_SLOTS,
@@ -157,7 +159,7 @@ static void a_hit_respects_the_quota(void **state)
     serve(kv, &other, 0, 64); /* four cached units: only those in use count */
     assert_true(pool_reserve(kv, 0, 1, 32));
     assert_int_equal(kv_match(kv, &r, 2, tokens, 64), 32);
-    assert_int_equal(kv_budget(kv)->services[0].n_units, 2);
+    assert_int_equal(kv_budget(kv)->services[0].n_units, pool_is_by_head ? 32 : 2);
     assert_false(pool_reserve(kv, 0, 2, 40));
     assert_true(kv_is_sound(kv));
     kv_close(kv);
@@ -194,5 +196,7 @@ int main(void)
         cmocka_unit_test(a_hit_respects_the_quota),
         cmocka_unit_test(forgets_a_service),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int n_failed = cmocka_run_group_tests_name("merged", tests, NULL, NULL);
+    pool_is_by_head = true;
+    return n_failed + cmocka_run_group_tests_name("head-wise", tests, NULL, NULL);
 }

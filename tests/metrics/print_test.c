@@ -27,6 +27,9 @@ static void test_two_engines(void **state)
                                                           .n_running = 3,
                                                           .n_waiting = 2,
                                                           .n_prefix_hits = 40,
+                                                          .kv_share = 0.25,
+                                                          .kv_r = 0.5,
+                                                          .kv_quota_bytes = 600,
                                                           .kv_bytes_per_token = 10 };
     }
     engines[0].services[1].status = SERVICE_LOADING;
@@ -44,6 +47,12 @@ static void test_two_engines(void **state)
     expect(&out, "shoal_model_status{model_name=\"a\",engine=\"1\",status=\"loaded\"} 1\n"
                  "shoal_model_status{model_name=\"b\",engine=\"0\",status=\"loading\"} 1\n");
     expect(&out, "shoal_engine_healthy{engine=\"0\"} 1\nshoal_engine_healthy{engine=\"1\"} 0\n");
+    expect(&out, "shoal_kv_quota_bytes{model_name=\"a\"} 1200\n");
+    expect(&out, "shoal_kv_share{model_name=\"a\",engine=\"0\"} 0.25\n"
+                 "shoal_kv_share{model_name=\"a\",engine=\"1\"} 0.25\n"
+                 "shoal_kv_share{model_name=\"b\",engine=\"0\"} 0\n# HELP");
+    expect(&out, "shoal_kv_r{model_name=\"a\",engine=\"1\"} 0.5\n");
+    expect(&out, "shoal_engine_kv_table_bytes{engine=\"0\"} 0\n");
     expect(&out, "shoal_engine_step_seconds_total{engine=\"0\"} 1.5\n");
     str_free(&out);
 }

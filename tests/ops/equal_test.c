@@ -1,5 +1,5 @@
 /* The same bits, whatever runs them: reference, generic, AVX2 and AVX-512, any number of threads,
- * any batch, any cut into passes, any block size. */
+ * any batch, any cut into passes, any block size, merged blocks and head-wise ones. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -166,10 +166,14 @@ static void check_sample(struct sample *sample, enum cpu_isa isa)
     }
     float *got = mem_take(toy_logits_count(toy) * sizeof(float));
     static const int32_t block_tokens[] = { 16, 1, 7, 64 };
-    for (int n = 1; n <= sample->n_threads_max; n++) {
-        struct compute_backend *backend = open_cpu(isa, n);
+    for (int n = 1; n <= sample->n_threads_max + 1; n++) {
+        bool is_by_head = n > sample->n_threads_max; /* with the most threads again */
+        struct compute_backend *backend = open_cpu(isa, n - is_by_head);
         struct toy_model model;
-        toy_load(&model, toy, backend, block_tokens[n % 4]);
+        if (is_by_head)
+            toy_load_heads(&model, toy, backend, block_tokens[(size_t)(sample - samples) % 4]);
+        else
+            toy_load(&model, toy, backend, block_tokens[n % 4]);
         memset(got, 0xFF, toy_logits_count(toy) * sizeof(float));
         run_mixed(&model, sample->n_sequences, sample->n_rows, &rng, got);
         check_equal(toy, sample->n_sequences, sample->n_rows, sample->want, got, backend->name);
@@ -199,6 +203,27 @@ static void avx2_equals_the_reference(void **state)
     check_all(CPU_ISA_AVX2);
 }
 
+/* The reference over a head-wise cache. */
+static void the_reference_equals_itself(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_samples; i += 3) {
+        struct sample *sample = &samples[i];
+        struct toy *toy = &sample->toy;
+        float *got = mem_take(toy_logits_count(toy) * sizeof(float));
+        struct compute_backend *backend = compute_reference_open();
+        struct toy_model model;
+        struct rng rng;
+        rng_init(&rng, seed, (uint64_t)i);
+        toy_load_heads(&model, toy, backend, 7);
+        run_mixed(&model, sample->n_sequences, sample->n_rows, &rng, got);
+        check_equal(toy, sample->n_sequences, sample->n_rows, sample->want, got, "reference");
+        toy_unload(&model);
+        backend->close(backend->self);
+        mem_give(got);
+    }
+}
+
 static void avx512_equals_the_reference(void **state)
 {
     (void)state;
@@ -213,6 +238,7 @@ int main(void)
         cmocka_unit_test(generic_equals_the_reference),
         cmocka_unit_test(avx2_equals_the_reference),
         cmocka_unit_test(avx512_equals_the_reference),
+        cmocka_unit_test(the_reference_equals_itself),
     };
     seed = test_seed(11);
     list_samples();

@@ -209,8 +209,8 @@ void toy_free(struct toy *toy)
     mem_give(toy->frequencies);
 }
 
-/* Shuffled blocks, in units of 3 that are not side by side. */
-static void make_cache(struct toy_model *model, int32_t block_tokens)
+/* Shuffled blocks, in units of 3 that are not side by side; by head shuffled units. */
+static void make_cache(struct toy_model *model, int32_t block_tokens, bool is_by_head)
 {
     const struct toy_options *o = &model->toy->options;
     struct compute_kv *kv = &model->kv;
@@ -219,12 +219,16 @@ static void make_cache(struct toy_model *model, int32_t block_tokens)
                                .dtype = o->kv_dtype,
                                .n_layers = o->n_layers,
                                .n_kv_heads = o->n_kv_heads,
-                               .head_dim = o->head_dim };
+                               .head_dim = o->head_dim,
+                               .is_by_head = is_by_head };
     kv->block_bytes = compute_kv_offset(kv, o->n_layers, 0, 0);
-    kv->unit_bytes = align_up_u64(kv->block_bytes * 3 + 64, 64);
+    model->n_heads = is_by_head ? o->n_layers * o->n_kv_heads : 1;
+    if (is_by_head)
+        kv->block_bytes /= (uint64_t)model->n_heads;
+    kv->unit_bytes = align_up_u64(kv->block_bytes * (is_by_head ? 1 : 3) + 64, 64);
     model->blocks_per_sequence = (int32_t)div_up_i64(o->n_positions, block_tokens);
-    uint32_t n = (uint32_t)model->blocks_per_sequence * TOY_SEQUENCES_MAX;
-    size_t n_bytes = (size_t)(n / 3 + 1) * kv->unit_bytes;
+    uint32_t n = (uint32_t)(model->blocks_per_sequence * model->n_heads) * TOY_SEQUENCES_MAX;
+    size_t n_bytes = (size_t)(is_by_head ? n : n / 3 + 1) * kv->unit_bytes;
     kv->base = mem_take(n_bytes);
     memset(kv->base, 0xFF, n_bytes);
     model->blocks = mem_take(n * sizeof(*model->blocks));
@@ -237,8 +241,8 @@ static void make_cache(struct toy_model *model, int32_t block_tokens)
     }
 }
 
-void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
-              int32_t block_tokens)
+static void load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+                 int32_t block_tokens, bool is_by_head)
 {
     const struct toy_options *o = &toy->options;
     *model = (struct toy_model){ .toy = toy, .backend = backend };
@@ -262,7 +266,19 @@ void toy_load(struct toy_model *model, const struct toy *toy, struct compute_bac
                                                .n_vocabulary = o->n_vocabulary,
                                                .inverse_frequencies = toy->frequencies };
     model->program.weights = model->weights;
-    make_cache(model, block_tokens);
+    make_cache(model, block_tokens, is_by_head);
+}
+
+void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+              int32_t block_tokens)
+{
+    load(model, toy, backend, block_tokens, false);
+}
+
+void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+                    int32_t block_tokens)
+{
+    load(model, toy, backend, block_tokens, true);
 }
 
 void toy_unload(struct toy_model *model)
@@ -296,9 +312,10 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
     int32_t *positions = ids + n_rows, *logit_rows = positions + n_rows;
     float *out = mem_take((size_t)n_rows * (size_t)n_vocabulary * sizeof(float));
     for (int i = 0; i < n_items; i++) {
+        int32_t table = items[i].sequence * model->n_heads * model->blocks_per_sequence;
         sequences[i] = (struct compute_sequence){ row, items[i].n_rows, items[i].n_before,
-                                                  model->blocks + items[i].sequence *
-                                                                      model->blocks_per_sequence };
+                                                  model->blocks + table,
+                                                  (uint32_t)model->blocks_per_sequence };
         for (int32_t r = 0; r < items[i].n_rows; r++, row++) {
             positions[row] = items[i].n_before + r;
             ids[row] = toy_token(toy, items[i].sequence, positions[row]);

@@ -38,11 +38,15 @@ struct toy_model { /* loaded by a backend, with a cache for TOY_SEQUENCES_MAX se
     struct compute_program program;
     struct compute_weight *weights[TOY_WEIGHTS_MAX];
     struct compute_kv kv;
-    uint32_t *blocks; /* (TOY_SEQUENCES_MAX, blocks_per_sequence) */
+    uint32_t *blocks; /* (TOY_SEQUENCES_MAX, n_heads, blocks_per_sequence) */
     int32_t blocks_per_sequence;
+    int32_t n_heads; /* of the tables: of all layers, or 1 */
 };
 void toy_load(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
               int32_t block_tokens);
+/* With a head-wise cache. */
+void toy_load_heads(struct toy_model *model, const struct toy *toy, struct compute_backend *backend,
+                    int32_t block_tokens);
 void toy_unload(struct toy_model *model); /* the backend stays open */
 
 struct toy_item { /* rows of one sequence in a pass */

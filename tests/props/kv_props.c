@@ -1,5 +1,5 @@
-/* The pool against a naive model: random requests of several services and tenants come, grow, hit
- * prefixes, publish, leave, while the pool grows, shrinks and forgets.
+/* The pool of each kind against a naive model: random requests of several services and tenants
+ * come, grow, hit prefixes, publish, leave, while the pool grows, shrinks and forgets.
  *
  * The model knows what every byte should say: a computed position writes a mark of (service,
  * tenant, all tokens up to it) into its place in the pool's memory, and whoever reads a position
@@ -23,12 +23,34 @@ struct model {
         int32_t n_computed, n_covered;
     } guests[N_SLOTS];
     int64_t n_reserved, n_refused, n_hit, n_offered;
+    enum kv_kind kind;
+    const struct kv_layout *layouts;
 };
 
-static const struct kv_layout layouts[N_SERVICES] = {
+static const struct kv_layout merged[N_SERVICES] = {
     { .bytes_per_token = 64, .block_tokens = 8, .blocks_per_unit = 9, .block_bytes = 512 },
     { .bytes_per_token = 40, .block_tokens = 16, .blocks_per_unit = 7, .block_bytes = 640 },
     { .bytes_per_token = 300, .block_tokens = 8, .blocks_per_unit = 2, .block_bytes = 2400 },
+};
+
+/* Of units of 16 tokens of the second's head: 480 bytes. The others' fit less well. */
+enum { HEAD_BYTES = 480 };
+static const struct kv_layout heads[N_SERVICES] = {
+    { .bytes_per_token = 64,
+      .block_tokens = 8,
+      .blocks_per_unit = 1,
+      .block_bytes = 512,
+      .units_per_block = 2 },
+    { .bytes_per_token = 90,
+      .block_tokens = 16,
+      .blocks_per_unit = 1,
+      .block_bytes = 1440,
+      .units_per_block = 3 },
+    { .bytes_per_token = 300,
+      .block_tokens = 8,
+      .blocks_per_unit = 1,
+      .block_bytes = 2400,
+      .units_per_block = 7 },
 };
 
 /* Streams of one family share their first tokens, so prefixes meet and part. */
@@ -45,13 +67,21 @@ static uint64_t mark_of(const struct guest *guest, int32_t position)
     return hash_fast(guest->tokens, n, who).low;
 }
 
-static unsigned char *place_of(const struct model *model, uint32_t slot, int32_t position)
+/* Of a head-wise pool: in the unit of this head. */
+static unsigned char *place_of(const struct model *model, uint32_t slot, int32_t position,
+                               int32_t head)
 {
     int32_t n_blocks;
+    uint32_t stride;
     const uint32_t *blocks = kv_table(model->kv, slot, &n_blocks);
+    const uint32_t *units = kv_table_heads(model->kv, slot, &stride);
     const struct kv_layout *l = kv_layout(model->kv, model->guests[slot].request.service);
     int32_t block = position / l->block_tokens;
     assert_true(block < n_blocks);
+    assert_true((units != NULL) == (model->kind == KV_HEADS));
+    if (units != NULL)
+        return kv_base(model->kv) + units[(uint32_t)head * stride + (uint32_t)block] * HEAD_BYTES +
+               position % l->block_tokens * (l->bytes_per_token / l->units_per_block);
     uint32_t per_unit = (uint32_t)l->blocks_per_unit;
     return kv_base(model->kv) + blocks[block] / per_unit * UNIT_BYTES +
            blocks[block] % per_unit * l->block_bytes +
@@ -61,18 +91,22 @@ static unsigned char *place_of(const struct model *model, uint32_t slot, int32_t
 static void compute(struct model *model, uint32_t slot, int32_t to)
 {
     struct guest *guest = &model->guests[slot];
+    int32_t n_heads = kv_layout(model->kv, guest->request.service)->units_per_block;
     for (; guest->n_computed < to; guest->n_computed++) {
         uint64_t mark = mark_of(guest, guest->n_computed);
-        memcpy(place_of(model, slot, guest->n_computed), &mark, sizeof(mark));
+        for (int32_t head = 0; head < n_heads; head++, mark++)
+            memcpy(place_of(model, slot, guest->n_computed, head), &mark, sizeof(mark));
     }
 }
 
 static void read_back(const struct model *model, uint32_t slot)
 {
     const struct guest *guest = &model->guests[slot];
+    int32_t n_heads = kv_layout(model->kv, guest->request.service)->units_per_block;
     for (int32_t i = 0; i < guest->n_computed; i += 1 + (i & 3)) {
         uint64_t mark = mark_of(guest, i);
-        assert_memory_equal(place_of(model, slot, i), &mark, sizeof(mark));
+        for (int32_t head = 0; head < n_heads; head++, mark++)
+            assert_memory_equal(place_of(model, slot, i, head), &mark, sizeof(mark));
     }
 }
 
@@ -90,10 +124,11 @@ static bool reserve(struct model *model, uint32_t slot, int32_t n_tokens)
     int service = guest->request.service;
     int32_t n_have;
     (void)kv_table(model->kv, slot, &n_have);
-    int64_t lacks = kv_blocks_for(n_tokens, layouts[service].block_tokens) - n_have;
+    int64_t lacks = kv_blocks_for(n_tokens, model->layouts[service].block_tokens) - n_have;
     struct kv_budget budget = *kv_budget(model->kv);
+    int64_t n_before = budget.services[service].n_units;
     const struct kv_budget_service *s = &budget.services[service];
-    int64_t n_units = div_up_i64(max_i64(0, lacks - s->n_blocks_free), s->blocks_per_unit);
+    int64_t n_units = kv_units_for(s, max_i64(0, lacks - s->n_blocks_free));
     /* Unless the pool shrank too far for its floors. */
     bool floors_hold = budget.n_units_free >= budget.n_units_owed;
     bool is_owed = s->n_units + n_units <= s->n_units_min && floors_hold;
@@ -101,11 +136,17 @@ static bool reserve(struct model *model, uint32_t slot, int32_t n_tokens)
     struct kv_need need = { slot, n_tokens, 0 };
     bool is_reserved = kv_reserve(model->kv, service, &need, 1);
     assert_int_equal(is_promised, is_reserved);
+    if (is_reserved && model->kind == KV_HEADS) { /* whole blocks are evicted */
+        assert_true(budget.n_units_cached >= kv_budget(model->kv)->n_units_cached);
+        budget.n_units_cached = kv_budget(model->kv)->n_units_cached;
+    }
     if (is_reserved)
         assert_memory_equal(&budget, kv_budget(model->kv), sizeof(budget));
     assert_true(is_reserved || !is_owed);
     assert_true(!floors_hold || budget.n_units_free >= budget.n_units_owed);
-    assert_true(kv_budget(model->kv)->services[service].n_units <= s->n_units_max);
+    /* A part that became smaller is left as requests end. */
+    int64_t n_now = kv_budget(model->kv)->services[service].n_units;
+    assert_true(n_now <= n_before || n_now <= s->n_units_max);
     model->n_reserved += is_reserved;
     model->n_refused += !is_reserved;
     return is_reserved;
@@ -171,22 +212,26 @@ static void act(struct model *model)
         leave(model, busy);
 }
 
-static void agrees_with_the_model(void **state)
+static void check_kind(enum kv_kind kind)
 {
-    (void)state;
     struct model *model = mem_take(sizeof(*model));
     uint64_t seed = test_seed(1);
+    int64_t unit_bytes = kind == KV_HEADS ? HEAD_BYTES : UNIT_BYTES,
+            scale = UNIT_BYTES / unit_bytes;
+    model->kind = kind;
+    model->layouts = kind == KV_HEADS ? heads : merged;
     for (int round = 0; round < 20; round++) {
         rng_init(&model->rng, seed, (uint64_t)round);
         struct kv_service_options services[N_SERVICES];
         for (int i = 0; i < N_SERVICES; i++)
-            services[i] = (struct kv_service_options){ .layout = layouts[i] };
+            services[i] = (struct kv_service_options){ .layout = model->layouts[i] };
         services[0].bytes_min = round % 2 * 7 * UNIT_BYTES;
         services[1].bytes_min = round % 3 * 5 * UNIT_BYTES - round % 3;
         services[1].bytes_max = round % 5 == 0 ? 20 * UNIT_BYTES : 0;
-        struct kv_options options = { .pool_bytes_max = 60 * UNIT_BYTES,
-                                      .pool_bytes = 40 * UNIT_BYTES,
-                                      .unit_bytes = UNIT_BYTES,
+        struct kv_options options = { .kind = kind,
+                                      .pool_bytes_max = 60 * scale * unit_bytes,
+                                      .pool_bytes = 40 * scale * unit_bytes,
+                                      .unit_bytes = unit_bytes,
                                       .n_services = N_SERVICES,
                                       .services = services,
                                       .n_requests_max = N_SLOTS,
@@ -205,15 +250,35 @@ static void agrees_with_the_model(void **state)
         assert_true(kv_is_idle(model->kv) && kv_is_sound(model->kv));
         kv_close(model->kv);
     }
-    print_message("reserved %lld, refused %lld, hits %lld, offers %lld\n",
+    print_message("%s: reserved %lld, refused %lld, hits %lld, offers %lld\n", kv_kind_name(kind),
                   (long long)model->n_reserved, (long long)model->n_refused,
                   (long long)model->n_hit, (long long)model->n_offered);
     assert_true(model->n_refused > 100 && model->n_hit > 1000);
     mem_give(model);
 }
 
+static void agrees_with_the_model(void **state)
+{
+    (void)state;
+    check_kind(KV_MERGED);
+}
+
+static void agrees_by_head(void **state)
+{
+    (void)state;
+    check_kind(KV_HEADS);
+}
+
+static void agrees_in_parts(void **state)
+{
+    (void)state;
+    check_kind(KV_PRIVATE);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(agrees_with_the_model) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(agrees_with_the_model),
+                                        cmocka_unit_test(agrees_by_head),
+                                        cmocka_unit_test(agrees_in_parts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

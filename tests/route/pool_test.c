@@ -348,14 +348,60 @@ static void test_random_lives(void **state)
     }
 }
 
+/* Keys at their extremes: the largest weights, deadlines as far away and as long over as there are,
+ * predictions of a whole context. What does not fit is cut, and the order stays. */
+static void test_keys_at_their_extremes(void **state)
+{
+    (void)state;
+    static const char *const routers[] = { "slo-odbs", "slo-dbs", "slo-dp", "odbs" };
+    for (size_t k = 0; k < COUNT_OF(routers); k++) {
+        struct fault fault;
+        struct world *w = world_new(1, 1, 256);
+        w->services[0].perf = linear;
+        w->config.n_odbs_batch = 1;
+        assert_int_equal(route_config_set(&w->config, "slo_weight=1e6", &fault), STATUS_OK);
+        assert_int_equal(route_config_set(&w->config, "length_weight=1e6", &fault), STATUS_OK);
+        assert_int_equal(route_config_set(&w->config, "slo_weight=1000001", &fault),
+                         STATUS_BAD_INPUT);
+        world_open(w, routers[k]);
+        w->view.now_ns = TIME_NS_PER_S;
+        static const int64_t deadlines_ns[] = { INT64_MAX - 1, INT64_C(4000000000000000000),
+                                                2 * TIME_NS_PER_S, -INT64_C(4000000000000000000) };
+        for (int i = 0; i < 4; i++) {
+            uint32_t slot = world_arrive(w, 0, 10, LIMIT_CONTEXT);
+            w->requests[slot].deadline_ns = deadlines_ns[i];
+        }
+        int place[4], n = 0;
+        while (n < 4) {
+            world_plan(w);
+            assert_true(w->plan.n_choices > 0);
+            struct route_choice choice = w->choices[0];
+            place[choice.slot] = n++;
+            world_sent(w, &choice);
+            world_end(w, choice.slot);
+        }
+        if (strcmp(routers[k], "odbs") != 0) /* that one does not look at deadlines */
+            assert_true(place[2] < place[1] && place[2] < place[0]);
+        if (strcmp(routers[k], "slo-dp") != 0) /* and that one puts late ones last */
+            assert_true(place[3] < place[0] || strcmp(routers[k], "odbs") == 0);
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interval),       cmocka_unit_test(test_interval_follows_the_load),
-        cmocka_unit_test(test_offload),        cmocka_unit_test(test_slices_come_back),
-        cmocka_unit_test(test_sent_in_pieces), cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_idle),           cmocka_unit_test(test_s3_doubles),
-        cmocka_unit_test(test_lpt_bound),      cmocka_unit_test(test_random_lives),
+        cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_interval_follows_the_load),
+        cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_slices_come_back),
+        cmocka_unit_test(test_sent_in_pieces),
+        cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_s3_doubles),
+        cmocka_unit_test(test_keys_at_their_extremes),
+        cmocka_unit_test(test_lpt_bound),
+        cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,28 @@ static void test_step(void **state)
     world_close(b->w);
 }
 
+/* Targets per token of an hour and beyond: an hour is what counts, and times a whole context it
+ * still fits. */
+static void test_an_hour_a_token(void **state)
+{
+    (void)state;
+    static const int64_t targets[] = { LIMIT_TPOT_MS * TIME_NS_PER_MS, INT64_MAX };
+    int64_t slack_ns[2];
+    for (int i = 0; i < 2; i++) {
+        struct bench *b = bench_new();
+        b->w->services[0].slo.tpot_ns = targets[i];
+        b->w->config.ttft_ns = TIME_NS_PER_S * 1000;
+        uint32_t slot = running(b, 1, LIMIT_CONTEXT, LIMIT_CONTEXT - 1, b->w->view.now_ns);
+        assert_true(route_worker_takes(&b->fit, 0, slot));
+        route_worker_add(&b->fit, 0, slot);
+        slack_ns[i] = b->workers[0].slack_ns;
+        assert_true(slack_ns[i] > 0);
+        assert_true(route_worker_takes(&b->fit, 0, world_arrive(b->w, 0, 100, 10)));
+        world_close(b->w);
+    }
+    assert_int_equal(slack_ns[0], slack_ns[1]);
+}
+
 /* (c): prompts of 100 and 200 tokens: 35 ms; the step in flight of one that decodes with 1000
  * tokens: 12 ms; it waited 3 ms. */
 static void test_first_token(void **state)
@@ -178,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_an_hour_a_token),
         cmocka_unit_test(test_first_token),
         cmocka_unit_test(test_stall),
         cmocka_unit_test(test_memory_against_steps),

@@ -1,7 +1,7 @@
-/* The same tokens, whatever happened, on the real executor: two real models share a pool too small
- * for their requests, while prompts are chunked, requests preempted and resumed, prefixes shared,
- * requests cancelled. Every answer must be, token for token, what the model says when it is asked
- * alone, with the same seed. */
+/* The same tokens, whatever happened, on the real executor: two real models share a pool (of merged
+ * blocks or head-wise) too small for their requests, while prompts are chunked, requests preempted
+ * and resumed, prefixes shared, requests cancelled. Every answer must be, token for token, what the
+ * model says when it is asked alone, with the same seed. */
 #include "duress.h"
 #include "passes.h"
 #include "test.h"
@@ -103,12 +103,12 @@ static void open_trace(struct mix *mix)
     assert_int_equal(metrics_trace_open(&mix->trace, mix->trace_path, 1 << 28, &fault), STATUS_OK);
 }
 
-static void open_mix(struct mix *mix, const struct schedule_policy *policy, int64_t pool_bytes,
-                     struct compute_backend *(*backend)(void))
+static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum kv_kind kind,
+                     int64_t pool_bytes, struct compute_backend *(*backend)(void))
 {
     static const struct schedule_lane lanes[] = { { 1, 6 }, { 0.5F, 1 }, { 0.5F, 1 } };
     bool has_lanes = policy == &duress_policy;
-    int64_t bytes_per_token[N_MODELS];
+    struct kv_shape shapes[N_MODELS];
     double waste;
     memset(mix, 0, sizeof *mix);
     mix->asked = mem_take(sizeof *mix->asked * N_REQUESTS);
@@ -128,11 +128,13 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, int6
         assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
         assert_int_equal(run_model_open(&mix->models[i], weights, &mix->device, NULL, &fault),
                          STATUS_OK);
-        bytes_per_token[i] = model_spec_kv_bytes_per_token(weights_spec(weights), DTYPE_F16);
+        const struct model_spec *spec = weights_spec(weights);
+        shapes[i] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, DTYPE_F16),
+                                       spec->n_layers * spec->n_kv_heads };
         mix->services[i].n_context_max = N_TOKENS_MAX;
         snprintf(mix->services[i].name, sizeof mix->services[i].name, "%s", paths[i]);
     }
-    int64_t unit = kv_choose_layout(N_MODELS, bytes_per_token, 1 << 13, mix->layouts, &waste);
+    int64_t unit = kv_choose(kind, N_MODELS, shapes, 1 << 13, mix->layouts, &waste);
     const struct run_lane_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS, DTYPE_F16 };
     mix->executor = run_executor_open(&executor);
     schedule_config_init(&mix->schedule);
@@ -152,6 +154,7 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, int6
         .n_services = N_MODELS,
         .services = mix->services,
         .layouts = mix->layouts,
+        .kv_kind = kind,
         .kv_unit_bytes = unit,
         .kv_bytes_max = pool_bytes,
         .has_prefix_cache = true,
@@ -306,14 +309,15 @@ static void look_at_reports(struct mix *mix, struct tally *tally)
     mem_give(report);
 }
 
-static void run_mix(const struct schedule_policy *policy, uint64_t seed, int64_t pool_bytes,
-                    struct compute_backend *(*backend)(void), struct tally *tally)
+static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uint64_t seed,
+                    int64_t pool_bytes, struct compute_backend *(*backend)(void),
+                    struct tally *tally)
 {
     struct mix *mix = mem_take(sizeof *mix);
     struct run_sampler sampler;
     struct rng rng;
     int n_asked = 0, n_cancelled = 0;
-    open_mix(mix, policy, pool_bytes, backend);
+    open_mix(mix, policy, kind, pool_bytes, backend);
     struct engine_exec exec = run_executor_exec(mix->executor);
     rng_init(&rng, seed, 0);
     while (mix->n_over < N_REQUESTS) {
@@ -338,7 +342,8 @@ static void run_mix(const struct schedule_policy *policy, uint64_t seed, int64_t
         tally->n_hits += asked->n_cached > 0;
     }
     run_sampler_free(&sampler);
-    printf("%s: %d requests, %d cancelled\n", policy->name, N_REQUESTS, n_cancelled);
+    printf("%s, %s: %d requests, %d cancelled\n", policy->name, kv_kind_name(kind), N_REQUESTS,
+           n_cancelled);
     look_at_reports(mix, tally);
     metrics_trace_close(mix->trace);
     if (mix->trace != NULL) {
@@ -360,11 +365,13 @@ static struct compute_backend *open_cpu(void)
 static void test_same_tokens(void **state)
 {
     static const char *const policies[] = { "fcfs", "rr", "db-literal", "db-turn", "db-share" };
+    static const enum kv_kind kinds[] = { KV_MERGED, KV_HEADS, KV_MERGED, KV_PRIVATE, KV_HEADS };
     struct tally t = { 0 };
     uint64_t seed = test_seed(21);
     (void)state;
     for (size_t i = 0; i < COUNT_OF(policies); i++)
-        run_mix(schedule_find(policies[i]), seed + i, 56 << 10, open_cpu, &t);
+        run_mix(schedule_find(policies[i]), kinds[i], seed + i,
+                kinds[i] == KV_PRIVATE ? 112 << 10 : 56 << 10, open_cpu, &t);
     printf("%lld preemptions, %lld chunked prompts, %lld prefix hits\n", (long long)t.n_preempted,
            (long long)t.n_chunked, (long long)t.n_hits);
     assert_true(t.n_preempted >= 1000);
@@ -373,11 +380,10 @@ static void test_same_tokens(void **state)
 }
 
 /* Lanes side by side, pads, members that ended, swapping: the same tokens. */
-static void test_same_tokens_under_duress(void **state)
+static void check_duress(enum kv_kind kind)
 {
     struct tally t = { 0 };
-    (void)state;
-    run_mix(&duress_policy, test_seed(41), 56 << 10, open_cpu, &t);
+    run_mix(&duress_policy, kind, test_seed(41), 56 << 10, open_cpu, &t);
     printf("%lld preemptions, %lld of them to the host, %lld pads, %lld invalid tokens, %lld pairs "
            "of a prefill and another model's decode at once\n",
            (long long)t.n_preempted, (long long)t.n_swapped, (long long)t.n_pads,
@@ -387,9 +393,22 @@ static void test_same_tokens_under_duress(void **state)
     assert_true(t.n_side_by_side >= 100);
 }
 
+static void test_same_tokens_under_duress(void **state)
+{
+    (void)state;
+    check_duress(KV_MERGED);
+}
+
+static void test_same_tokens_by_head_under_duress(void **state)
+{
+    (void)state;
+    check_duress(KV_HEADS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_tokens),
-                                        cmocka_unit_test(test_same_tokens_under_duress) };
+                                        cmocka_unit_test(test_same_tokens_under_duress),
+                                        cmocka_unit_test(test_same_tokens_by_head_under_duress) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,8 +136,35 @@ static void lists_say_what_a_look_says(void **state)
     }
 }
 
+/* An hour a token and a whole context generated: the key fits, and the order is that of due
+ * times. */
+static void an_hour_a_token(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof(*w));
+    world_open(w, DB_SHARE, 1);
+    w->service.tpot_ns = LIMIT_TPOT_MS * TIME_NS_PER_MS;
+    static const int32_t n_generated[] = { LIMIT_CONTEXT - 1, LIMIT_CONTEXT - 2, 1 };
+    static const int64_t first_ns[] = { 1, INT64_C(1) << 60, INT64_C(1) << 60 };
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        w->requests[slot] = (struct request){ .state = REQUEST_RUNNING,
+                                              .n_prompt = 1,
+                                              .n_tokens = 1 + n_generated[slot],
+                                              .first_ns = first_ns[slot] };
+        w->running[w->service.n_running++] = slot;
+        schedule_db_first_start(w->db, &w->view, slot);
+    }
+    const struct db_firsts *list = &w->db->services->first[DB_TIGHTEST];
+    assert_int_equal(list->n, 3);
+    assert_true(list->at[0].slot == 2 && list->at[1].slot == 0 && list->at[2].slot == 1);
+    assert_true(list->at[2].key == (INT64_C(1) << 60) + w->service.tpot_ns * (LIMIT_CONTEXT - 3));
+    mem_give(w->db);
+    mem_give(w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists_say_what_a_look_says) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists_say_what_a_look_says),
+                                        cmocka_unit_test(an_hour_a_token) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,74 @@
+/* The kinds of pool by name, and how each is cut. */
+#include "kv/kind.h"
+
+#include "core/limits.h"
+#include <string.h>
+
+enum { HEAD_TOKENS = 16, HEAD_TOKENS_STEP = 8, HEAD_TOKENS_MAX = 64, UNIT_ALIGN = 64 };
+enum { HEAD_BYTES = 512 }; /* keys and values of 128 dims in 16 bits */
+
+static const char *const names[KV_KINDS] = { "merged", "head-wise", "private" };
+
+const char *kv_kind_name(enum kv_kind kind)
+{
+    CHECK(kind >= 0 && kind < KV_KINDS);
+    return names[kind];
+}
+
+bool kv_kind_find(const char *name, enum kv_kind *kind)
+{
+    for (int i = 0; i < KV_KINDS; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (enum kv_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *kv_kind_names(void)
+{
+    return "merged, head-wise, private";
+}
+
+static int64_t heads_of(const struct kv_shape *shape)
+{
+    int64_t n = shape->n_heads > 0 ? shape->n_heads : shape->bytes_per_token / HEAD_BYTES;
+    return max_i64(1, min_i64(n, KV_BLOCK_UNITS_MAX));
+}
+
+int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv_layout *layouts,
+                        double *waste)
+{
+    CHECK(n_services > 0 && n_services <= LIMIT_SERVICES);
+    int64_t unit_bytes = 0;
+    *waste = 0;
+    for (int i = 0; i < n_services; i++) {
+        int64_t head_bytes = div_up_i64(shapes[i].bytes_per_token, heads_of(&shapes[i]));
+        CHECK(head_bytes > 0);
+        unit_bytes = max_i64(unit_bytes, HEAD_TOKENS * head_bytes);
+    }
+    unit_bytes = (int64_t)align_up_u64((uint64_t)unit_bytes, UNIT_ALIGN);
+    for (int i = 0; i < n_services; i++) {
+        int64_t n_heads = heads_of(&shapes[i]), bytes = shapes[i].bytes_per_token;
+        int64_t n_tokens = unit_bytes / div_up_i64(bytes, n_heads);
+        n_tokens = min_i64(n_tokens / HEAD_TOKENS_STEP * HEAD_TOKENS_STEP, HEAD_TOKENS_MAX);
+        layouts[i] =
+            (struct kv_layout){ bytes, (int32_t)n_tokens, 1, n_tokens * bytes, (int32_t)n_heads };
+        double lost = 1 - (double)(n_tokens * bytes) / (double)(unit_bytes * n_heads);
+        *waste = lost > *waste ? lost : *waste;
+    }
+    return unit_bytes;
+}
+
+int64_t kv_choose(enum kv_kind kind, int n_services, const struct kv_shape *shapes,
+                  int64_t unit_bytes_max, struct kv_layout *layouts, double *waste)
+{
+    int64_t bytes_per_token[LIMIT_SERVICES];
+    if (kind == KV_HEADS)
+        return kv_choose_heads(n_services, shapes, layouts, waste);
+    CHECK(n_services > 0 && n_services <= LIMIT_SERVICES);
+    for (int i = 0; i < n_services; i++)
+        bytes_per_token[i] = shapes[i].bytes_per_token;
+    return kv_choose_layout(n_services, bytes_per_token, unit_bytes_max, layouts, waste);
+}

@@ -29,13 +29,15 @@ NESTING_MAX = 4
 
 MAY_USE_IF = {"src/base/base.h", "src/cpu/isa.c", "src/cmd/wire.c"}
 FLAT_ROOMS = {"base", "core"}  # their names drop the room
-MORE_PREFIXES = {  # what a header of base offers beside its own name
+MORE_PREFIXES = {  # what a header offers beside its own name
     "base/arena.c": ["pile"],
     "base/half.c": ["bf16"],
     "base/status.c": ["fault"],
     "base/str.c": ["view", "utf8", "parse"],
     "base/team.c": ["thread", "lock"],
     "cmd/main.c": ["main"],
+    "kv/kind.c": ["kv_choose"],
+    "kv/shape.c": ["kv_choose"],
 }
 DECIDING_ROOMS = ("kv", "predict", "schedule", "route", "place", "engine", "cluster", "sim")
 

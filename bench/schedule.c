@@ -317,9 +317,9 @@ static void open_engine(const struct schedule_policy *timed, const struct schedu
 {
     const struct setting *setting = b->setting;
     int n = setting->n_busy + setting->n_idle;
-    struct kv_layout layouts[LIMIT_SERVICES];
+    struct kv_layout layouts[KV_SERVICES_MAX];
     struct service_spec *specs = mem_take((size_t)n * sizeof(*specs));
-    int64_t bytes[LIMIT_SERVICES], unit;
+    int64_t bytes[KV_SERVICES_MAX], unit;
     double waste;
     for (int i = 0; i < n; i++) {
         bytes[i] = i % 2 == 0 ? 524288 : 819200;
@@ -462,7 +462,7 @@ static void print_head(void)
 
 static void measure_idle(const struct setting *all, int n)
 {
-    static const int n_idle[] = { 0, 20, LIMIT_SERVICES - N_BUSY };
+    static const int n_idle[] = { 0, 60, 1000 };
     printf("\nmean decision, us, of %d busy services among idle ones, and its ratio to none\n",
            N_BUSY);
     printf("policy     ");
@@ -505,7 +505,7 @@ int main(int argc, char **argv)
             (struct setting){ "default", schedule_find("value"), 0, true, N_BUSY, 0 };
     print_head();
     for (int i = 0; i < n_settings; i++) {
-        static const int n_busy[] = { N_BUSY, LIMIT_SERVICES };
+        static const int n_busy[] = { N_BUSY, 64, 128 };
         for (size_t k = 0; k < COUNT_OF(n_busy); k++) {
             struct setting setting = settings[i];
             setting.n_busy = n_busy[k];

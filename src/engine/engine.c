@@ -33,7 +33,7 @@ static void open_pool(struct engine *e)
     int64_t n_pad_units = pad_units(o);
     e->options.memory_bytes =
         max_i64(o->memory_bytes - n_pad_units * o->kv_unit_bytes, o->kv_unit_bytes);
-    struct kv_service_options services[LIMIT_SERVICES];
+    struct kv_service_options services[KV_SERVICES_MAX];
     for (int i = 0; i < o->n_services; i++)
         services[i] = (struct kv_service_options){ o->layouts[i], e->specs[i].kv_bytes_min,
                                                    e->specs[i].kv_bytes_max };
@@ -173,7 +173,7 @@ static void open_policy(struct engine *e)
 
 struct engine *engine_open(const struct engine_options *options)
 {
-    CHECK(options->n_services > 0 && options->n_services <= LIMIT_SERVICES);
+    CHECK(options->n_services > 0 && options->n_services <= KV_SERVICES_MAX);
     CHECK(options->n_lanes > 0 && options->n_lanes <= LIMIT_LANES && options->n_requests_max > 0);
     struct engine *e = mem_take(sizeof(*e));
     e->options = *options;

@@ -187,7 +187,7 @@ void engine_queue_preempt(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
     CHECK(slot < e->options.n_requests_max && r->batch == 0);
-    CHECK(!e->own[slot].is_steady || (e->steady_in_flight >> r->service & 1) == 0);
+    CHECK(!e->own[slot].is_steady || e->steady[r->service].n_ahead == 0);
     CHECK(r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING);
     bool was_running = r->state == REQUEST_RUNNING;
     if (was_running) {
@@ -235,7 +235,7 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
     CHECK(r->batch == 0);
-    CHECK(!own->is_steady || (e->steady_in_flight >> r->service & 1) == 0);
+    CHECK(!own->is_steady || e->steady[r->service].n_ahead == 0);
     tell_policy(e, SCHEDULE_GONE, slot);
     if (r->state == REQUEST_RUNNING && why != SERVICE_CRASHED)
         engine_queue_publish(e, slot);

@@ -71,6 +71,7 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
 {
     int64_t most;
     engine_steady_settle_all((struct engine *)(uintptr_t)e); /* nothing that is shown changes */
+    CHECK(e->options.n_services <= LIMIT_SERVICES);
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;

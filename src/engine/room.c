@@ -152,6 +152,7 @@ void engine_room_open(struct engine *e, int service, const struct perf *perf)
           e->room_state[service] == ENGINE_ROOM_NONE);
     e->room_state[service] = ENGINE_ROOM_OPEN;
     e->services[service].is_open = true;
+    e->view.n_changes++;
     e->services[service].weights_bytes = e->ledger.weights_bytes[service];
     engine_stats_init(e, service, perf);
 }
@@ -173,6 +174,7 @@ bool engine_room_close(struct engine *e, int service)
     uint8_t *state = &e->room_state[service];
     if (*state == ENGINE_ROOM_OPEN) {
         e->services[service].is_open = false;
+        e->view.n_changes++;
         *state = ENGINE_ROOM_CLOSING;
         return_all(e, service);
     }

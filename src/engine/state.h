@@ -92,9 +92,9 @@ struct engine {
     struct service_spec *specs; /* (n_services) */
     uint8_t *room_state;        /* (n_services) enum engine_room_state */
     struct ledger ledger;
-    int64_t wanted_bytes[LIMIT_SERVICES]; /* of models that wait for room */
-    struct engine_scratch *own_scratch;   /* NULL: it is lent */
-    unsigned char *payload;               /* scratch of say: tokens with logprobs */
+    int64_t wanted_bytes[KV_SERVICES_MAX]; /* of models that wait for room */
+    struct engine_scratch *own_scratch;    /* NULL: it is lent */
+    unsigned char *payload;                /* scratch of say: tokens with logprobs */
 
     struct engine_options options;
     struct schedule_plan plan;
@@ -103,9 +103,8 @@ struct engine {
     struct schedule_view view;
     void *policy_state;
     struct schedule_service *services; /* (n_services) what the view shows */
-    uint16_t busy[LIMIT_SERVICES];     /* what the view shows */
+    uint16_t busy[KV_SERVICES_MAX];    /* what the view shows */
     struct schedule_steady *steady;    /* (n_services); NULL: steps are looked at one by one */
-    uint64_t steady_in_flight;         /* bit per service */
     struct engine_stats *stats;        /* (n_services) */
     struct engine_queue *queues;       /* (n_services) */
     uint32_t *running;                 /* (n_services, n_requests_max) */

@@ -34,6 +34,7 @@ void engine_stats_init(struct engine *e, int service, const struct perf *perf)
 {
     e->services[service].perf = *perf;
     show(e, service);
+    e->view.n_changes++;
 }
 
 void engine_stats_arrived(struct engine *e, const struct request *request)
@@ -79,6 +80,8 @@ void engine_stats_tick(struct engine *e, int64_t now_ns)
             n_arrived = 0;
         }
         stats->n_arrived_tick = 0;
+        if ((rate > 0) != (stats->rate_per_s > 0))
+            e->view.n_changes++;
         e->services[service].rate_per_s = stats->rate_per_s = rate;
     }
 }

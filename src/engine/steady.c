@@ -92,8 +92,8 @@ void engine_steady_settle(struct engine *e, int service)
 
 void engine_steady_settle_all(struct engine *e)
 {
-    for (int i = 0; i < e->options.n_services && e->steady != NULL; i++)
-        engine_steady_settle(e, i);
+    for (int32_t i = 0; i < e->view.n_busy && e->steady != NULL; i++)
+        engine_steady_settle(e, e->busy[i]);
 }
 
 void engine_steady_show(struct engine *e)
@@ -201,7 +201,7 @@ void engine_steady_join(struct engine *e, uint32_t slot)
     if (s == NULL || !s->is_whole || e->own[slot].is_steady || r->state != REQUEST_RUNNING ||
         r->n_tokens - r->n_computed != 1 || e->own[slot].ends_what != 0)
         return;
-    if ((e->steady_in_flight >> r->service & 1) != 0)
+    if (s->n_ahead > 0)
         engine_steady_pin(e, r->service);
     else if (!is_steady(e, slot) || s->n == e->n_steady_max)
         engine_steady_dissolve(e, r->service);
@@ -290,7 +290,6 @@ void engine_steady_take_off(struct engine *e, const struct engine_flight *flight
 {
     int service = flight->batch.service;
     e->steady[service].n_ahead = flight->n_rounds;
-    e->steady_in_flight |= UINT64_C(1) << service;
 }
 
 /* Rounds that the plan's one batch, all of the steady requests, may hold; 0: look at it closer. */
@@ -376,7 +375,6 @@ void engine_steady_pin(struct engine *e, int service)
             settle_one(e, s, service, i);
             e->requests[s->items[i].slot].batch = batch->id;
         }
-        e->steady_in_flight &= ~(UINT64_C(1) << service);
         flight->n_steady = batch->n_steady = flight->n_quiet = 0;
         forget(e, s);
         return;
@@ -414,7 +412,6 @@ void engine_steady_advance(struct engine *e, const struct engine_flight *flight,
     int service = flight->batch.service;
     struct schedule_steady *s = &e->steady[service];
     CHECK(s->n == flight->n_steady && n_steps <= schedule_steady_left(s));
-    e->steady_in_flight &= ~(UINT64_C(1) << service);
     s->n_ahead = 0;
     if (n_steps < flight->n_rounds)
         trim(e, service, flight->n_rounds, n_steps);

@@ -41,10 +41,12 @@ static void start_flight(struct engine *e, struct engine_flight *flight, uint8_t
 
 int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
 {
-    struct engine_flight *flights[LIMIT_SERVICES] = { NULL };
+    struct engine_flight *flights[KV_SERVICES_MAX];
     struct batch begun[LIMIT_BATCHES];
     int32_t lane = free_lane(e);
     int n_begun = 0;
+    for (int32_t i = 0; i < e->view.n_busy; i++)
+        flights[e->busy[i]] = NULL;
     for (int32_t i = 0; i < plan->n_preempts; i++) {
         uint32_t slot = plan->preempts[i];
         struct request *r = &e->requests[slot];
@@ -65,9 +67,9 @@ int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
         r->batch = flight->batch.id;
         e->view.n_in_flight++;
     }
-    for (int service = 0; service < e->options.n_services; service++)
-        if (flights[service] != NULL)
-            begun[n_begun++] = flights[service]->batch;
+    for (int32_t i = 0; i < e->view.n_busy; i++)
+        if (flights[e->busy[i]] != NULL)
+            begun[n_begun++] = flights[e->busy[i]]->batch;
     if (n_begun == 0)
         return 0;
     e->lanes[lane] = (struct engine_lane){ .n_flights = n_begun, .until_ns = TIME_NEVER };

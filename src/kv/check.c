@@ -130,7 +130,7 @@ bool kv_is_sound(const struct kv *kv)
         return kv_heads_are_sound(kv);
     uint32_t *n_refs = mem_take((size_t)kv->n_units_max * kv->stride * sizeof(*n_refs));
     struct kv_budget counts = { 0 };
-    struct kv_stats stats[LIMIT_SERVICES] = { 0 };
+    struct kv_stats stats[KV_SERVICES_MAX] = { 0 };
     bool is_sound = count_references(kv, n_refs);
     uint32_t n_closing = 0;
     for (uint32_t u = 0; is_sound && u < kv->n_units_max; u++) {

@@ -123,7 +123,7 @@ static void open_units(struct kv *kv)
 
 struct kv *kv_open(const struct kv_options *options)
 {
-    CHECK(options->n_services > 0 && options->n_services <= LIMIT_SERVICES);
+    CHECK(options->n_services > 0 && options->n_services <= KV_SERVICES_MAX);
     CHECK(options->unit_bytes > 0 && options->pool_bytes <= options->pool_bytes_max);
     CHECK(options->pool_bytes_max <= kv_bytes_most(options->kind, options->unit_bytes));
     struct kv *kv = mem_take(sizeof(*kv));

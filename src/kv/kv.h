@@ -21,6 +21,7 @@
 #include "core/request.h"
 #include "core/dtype.h"
 #include "kv/kind.h"
+#include "kv/ledger.h"
 #include <string.h>
 
 struct kv;
@@ -93,7 +94,7 @@ struct kv_budget {
         int64_t n_units;         /* owned, those that are only cached not counted */
         int64_t n_units_min, n_units_max;
         int32_t units_per_block; /* of a head-wise pool; else 0 or 1 */
-    } services[LIMIT_SERVICES];
+    } services[KV_SERVICES_MAX];
 };
 /* Kept up to date with every operation: reading it costs nothing. */
 const struct kv_budget *kv_budget(const struct kv *kv);

@@ -16,7 +16,7 @@ int64_t ledger_free_bytes(const struct ledger *ledger)
 bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,
                        int64_t activation_bytes)
 {
-    CHECK(service >= 0 && service < LIMIT_SERVICES);
+    CHECK(service >= 0 && service < KV_SERVICES_MAX);
     CHECK(weights_bytes >= 0 && activation_bytes >= 0);
     CHECK(ledger->weights_bytes[service] == 0 && ledger->activation_bytes[service] == 0);
     int64_t free_bytes = ledger_free_bytes(ledger);
@@ -30,7 +30,7 @@ bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes
 
 void ledger_put_model(struct ledger *ledger, int service)
 {
-    CHECK(service >= 0 && service < LIMIT_SERVICES);
+    CHECK(service >= 0 && service < KV_SERVICES_MAX);
     ledger->models_bytes -= ledger->weights_bytes[service] + ledger->activation_bytes[service];
     ledger->weights_bytes[service] = 0;
     ledger->activation_bytes[service] = 0;

@@ -6,10 +6,12 @@
 #pragma once
 #include "core/limits.h"
 
+enum { KV_SERVICES_MAX = 1024 }; /* that one pool, and so its engine and scheduler, tells apart */
+
 struct ledger {
     int64_t total_bytes, pool_bytes;
     int64_t models_bytes; /* sum of the two below */
-    int64_t weights_bytes[LIMIT_SERVICES], activation_bytes[LIMIT_SERVICES];
+    int64_t weights_bytes[KV_SERVICES_MAX], activation_bytes[KV_SERVICES_MAX];
 };
 void ledger_init(struct ledger *ledger, int64_t total_bytes);
 int64_t ledger_free_bytes(const struct ledger *ledger); /* promised to nobody */

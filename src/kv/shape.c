@@ -57,7 +57,7 @@ static int64_t candidate(int64_t bytes_per_token, int32_t choice, int64_t n_bloc
 static int64_t search(int n_services, const int64_t *bytes_per_token, const int64_t bounds[2],
                       double waste_max, double *waste)
 {
-    struct kv_layout scratch[LIMIT_SERVICES];
+    struct kv_layout scratch[KV_SERVICES_MAX];
     int64_t best = 0;
     *waste = 2;
     for (int i = 0; i < n_services; i++) {
@@ -81,7 +81,7 @@ static int64_t search(int n_services, const int64_t *bytes_per_token, const int6
 int64_t kv_choose_layout(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes_max,
                          struct kv_layout *layouts, double *waste)
 {
-    CHECK(n_services > 0 && n_services <= LIMIT_SERVICES);
+    CHECK(n_services > 0 && n_services <= KV_SERVICES_MAX);
     int64_t bounds[2] = { 0, unit_bytes_max };
     for (int i = 0; i < n_services; i++) {
         CHECK(bytes_per_token[i] > 0);

@@ -270,7 +270,7 @@ static enum schedule_filled serve_best(struct schedule_fill *fill, const struct 
                                        unsigned parts)
 {
     const struct schedule_view *view = fill->view;
-    struct schedule_pick picks[2 * LIMIT_SERVICES];
+    struct schedule_pick picks[2 * KV_SERVICES_MAX];
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
         for (int n = make_picks(db, view, parts, pass, picks); n > 0; n--) {
             if (db->variant == DB_SHARE)

@@ -89,9 +89,9 @@ struct db_due {
 /* value: what is in flight, and since when, where lanes share the device. */
 struct db_flights {
     uint16_t lanes_of_prompts; /* bit per lane that computes prompts */
-    bool is_decoding[LIMIT_SERVICES];
+    bool is_decoding[KV_SERVICES_MAX];
     /* Its last batch of decodes, of prompts; of decodes when nobody is left: the last end. */
-    int64_t begun_ns[2][LIMIT_SERVICES];
+    int64_t begun_ns[2][KV_SERVICES_MAX];
 };
 struct db {
     struct schedule_config config;
@@ -107,6 +107,9 @@ struct db {
     struct db_slot *slots;
     int64_t *first_ns; /* (n_requests_max) of those that ran: when their first token came, or 0 */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
+    double *weights;                /* (n_services) value: what schedule_value_weight says */
+    double lightest;                /* of them */
+    uint32_t n_changes;             /* the view's, of when all were looked at */
     struct schedule_lease *by_slot; /* (n_requests_max) */
     struct schedule_leases leases;
     struct schedule_quota quota;
@@ -162,6 +165,8 @@ static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct 
 /* Value of serving this service next, on one lane. */
 double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
                                bool may_start, const struct schedule_value_here *here);
+/* schedule_value_lightest, known from the events where the view counts what else changes it. */
+double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
 

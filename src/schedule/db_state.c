@@ -23,7 +23,7 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
            aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
            4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
-           aligned(n * sizeof(int64_t)) + 64;
+           aligned(n * sizeof(int64_t)) + aligned(n_services * sizeof(double)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -54,6 +54,8 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     db->by_slot = (void *)at;
     at += aligned(n * sizeof(struct schedule_lease));
     db->first_ns = (void *)at;
+    at += aligned(n * sizeof(*db->first_ns));
+    db->weights = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
         tree_init(&db->services[i].unserved);
@@ -299,7 +301,8 @@ static void leave(struct db *db, const struct schedule_view *view, uint32_t slot
 static void raise_idle(struct db *db, const struct schedule_view *view, int64_t now_ns)
 {
     int64_t before_ns = now_ns - db->config.mlfq_ns_idle;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t n = 0; n < schedule_n_busy(view); n++) {
+        int i = schedule_busy(view, n);
         const struct schedule_service *s = &view->services[i];
         uint32_t slot;
         while ((slot = tree_first(&db->services[i].unserved)) != TREE_NONE &&
@@ -329,6 +332,43 @@ double schedule_db_state_value(const struct db *db, const struct schedule_view *
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
     int64_t waited_ns = may_start ? (int64_t)(now_sum - own->waiting_ns_sum) : -1;
     return schedule_value_index(&db->config, view, service, &own->running, waited_ns, here);
+}
+
+static double least(const double *weights, int32_t n)
+{
+    double lightest = weights[0];
+    for (int32_t i = 1; i < n; i++)
+        lightest = weights[i] < lightest ? weights[i] : lightest;
+    return lightest;
+}
+
+/* A request that ends changes its service's weight; all else that does is counted by the view. */
+static void note_weight(struct db *db, const struct schedule_view *view, int service)
+{
+    double before = db->weights[service];
+    if (view->n_changes == 0)
+        return;
+    if (db->n_changes != view->n_changes) {
+        db->n_changes = view->n_changes;
+        for (int i = 0; i < view->n_services; i++)
+            db->weights[i] = schedule_value_weight(&view->services[i]);
+        db->lightest = least(db->weights, view->n_services);
+        return;
+    }
+    double weight = db->weights[service] = schedule_value_weight(&view->services[service]);
+    if (weight <= db->lightest)
+        db->lightest = weight;
+    else if (before <= db->lightest)
+        db->lightest = least(db->weights, view->n_services);
+}
+
+double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view)
+{
+    if (view->n_changes == 0 || db->n_changes != view->n_changes)
+        return schedule_value_lightest(view);
+    VERIFY(!(db->lightest < schedule_value_lightest(view)) &&
+           !(db->lightest > schedule_value_lightest(view)));
+    return db->lightest;
 }
 
 /* ---- Starvation. ---- */
@@ -383,7 +423,8 @@ static void find_late(struct db *db, const struct schedule_view *view, int64_t n
     if (now_ns <= db->next_late_ns)
         return;
     db->next_late_ns = INT64_MAX;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         struct tree *in_time = &db->services[i].in_time;
         uint32_t slot;
         while ((slot = tree_first(in_time)) != TREE_NONE && db->in_time_nodes[slot].key < now_ns) {
@@ -420,8 +461,8 @@ static void cut_for_pool(struct db *db, const struct schedule_view *view)
 
 static void share_out(struct db *db, const struct schedule_view *view, int64_t now_ns)
 {
-    struct share_load loads[LIMIT_SERVICES];
-    double phi[LIMIT_SERVICES];
+    struct share_load loads[KV_SERVICES_MAX];
+    double phi[KV_SERVICES_MAX];
     for (int i = 0; i < view->n_services; i++) {
         loads[i] = schedule_share_load(&view->services[i]);
         if (!view->services[i].is_open)
@@ -630,6 +671,8 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         break;
     }
     note_due(db, view, service);
+    if (db->variant == DB_VALUE)
+        note_weight(db, view, service);
     if (db->variant == DB_SHARE && db->config.has_leases)
         schedule_lease_saw(&db->leases, db->by_slot, &db->config, view, event);
     if (db->variant == DB_SHARE && db->config.has_soft_quotas)

@@ -32,7 +32,7 @@ struct mux {
         bool is_busy, is_prefill;
         uint16_t service;
     } lanes[LIMIT_LANES];
-    bool is_decoding[LIMIT_SERVICES];
+    bool is_decoding[KV_SERVICES_MAX];
     struct schedule_newest *newest; /* (n_services_max) */
     struct schedule_newest *oldest; /* (n_services_max), mux-fcfs alone */
     struct schedule_newest lists[]; /* both */
@@ -121,7 +121,7 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
 struct asked {
     int32_t turn; /* whose it is, where services take turns */
     int n;
-    struct schedule_pick services[LIMIT_SERVICES]; /* mux-fcfs: a heap, the earliest on top */
+    struct schedule_pick services[KV_SERVICES_MAX]; /* mux-fcfs: a heap, the earliest on top */
 };
 
 static void list_services(const struct mux *mux, const struct schedule_view *view, bool prompts,

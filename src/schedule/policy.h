@@ -57,6 +57,9 @@ struct schedule_view {
      * costs nothing to have many. NULL: not known, see busy.h. */
     const uint16_t *busy;
     int32_t n_busy;
+    /* Grows when a service opens or closes and when one is first asked for, which no event tells;
+     * 0: not counted. */
+    uint32_t n_changes;
     const struct request
         *requests; /* by slot; request.batch != 0: in flight, not to be planned or preempted */
     const struct kv_budget *kv;
@@ -115,7 +118,7 @@ struct schedule_report {
         int64_t n_units_quota, n_units_used; /* of the pool; quotas sum to n_units_open */
         double r;                            /* R(m): part of the used units / entitlement */
         double phi;                          /* cap on its share of device time */
-    } services[LIMIT_SERVICES];
+    } services[KV_SERVICES_MAX];
 };
 struct schedule_policy {
     const char *name, *summary;

@@ -74,7 +74,7 @@ static void make_sum(struct schedule_quota *quota, const struct schedule_view *v
 
 static void set(struct schedule_quota *quota, const struct schedule_view *view)
 {
-    double shares[LIMIT_SERVICES];
+    double shares[KV_SERVICES_MAX];
     int64_t n_floors = 0;
     schedule_quota_shares(view, shares);
     quota->n_units_pool = view->kv->n_units_open;
@@ -111,7 +111,7 @@ static int64_t wanted(const struct schedule_view *view, int service, int64_t use
 }
 
 struct trade {
-    int64_t offer[LIMIT_SERVICES], ask[LIMIT_SERVICES], sum_offer, sum_ask;
+    int64_t offer[KV_SERVICES_MAX], ask[KV_SERVICES_MAX], sum_offer, sum_ask;
 };
 
 static void offer_and_ask(const struct schedule_quota *quota, const struct schedule_view *view,
@@ -160,7 +160,7 @@ void schedule_quota_adapt(struct schedule_quota *quota, const struct schedule_vi
     int64_t give = min_i64(trade.sum_offer, trade.sum_ask), left = give;
     if (give == 0)
         return;
-    int64_t n_given = 0, lost[LIMIT_SERVICES];
+    int64_t n_given = 0, lost[KV_SERVICES_MAX];
     for (int i = 0; i < view->n_services; i++) {
         lost[i] = trade.offer[i] * give / trade.sum_offer;
         n_given += lost[i];
@@ -189,7 +189,7 @@ void schedule_quota_adapt(struct schedule_quota *quota, const struct schedule_vi
 static void end_period(struct schedule_quota *quota, const struct schedule_view *view,
                        const struct schedule_config *config)
 {
-    int64_t used[LIMIT_SERVICES];
+    int64_t used[KV_SERVICES_MAX];
     double rates = 0;
     for (int i = 0; i < view->n_services; i++) {
         rates += view->services[i].rate_per_s;
@@ -257,7 +257,7 @@ int64_t schedule_quota_most(const struct schedule_quota *quota, const struct sch
 void schedule_quota_report(const struct schedule_quota *quota, const struct schedule_view *view,
                            struct schedule_report *report)
 {
-    double shares[LIMIT_SERVICES];
+    double shares[KV_SERVICES_MAX];
     int64_t n_used = 0;
     schedule_quota_shares(view, shares);
     report->n_services = view->n_services;

@@ -9,10 +9,10 @@
 
 struct schedule_quota {
     int64_t n_units_pool; /* what the quotas sum to; 0 = none are set yet */
-    int64_t n_units[LIMIT_SERVICES];
+    int64_t n_units[KV_SERVICES_MAX];
     int64_t next_ns, next_sample_ns;
-    int64_t n_samples, sampled[LIMIT_SERVICES]; /* units in use, summed over this period */
-    bool is_by_rates;                           /* were rates known when they were set? */
+    int64_t n_samples, sampled[KV_SERVICES_MAX]; /* units in use, summed over this period */
+    bool is_by_rates;                            /* were rates known when they were set? */
     int64_t n_changes;
 };
 /* Parts of the pool by D-12, summing to 1 over the open services; equal rates when none is known.

@@ -102,7 +102,7 @@ static int sort_by_length(const struct share_load *loads, int n, int *order)
 
 bool schedule_share_solve(const struct share_load *loads, int n, double *phi)
 {
-    int order[LIMIT_SERVICES];
+    int order[KV_SERVICES_MAX];
     int n_busy = sort_by_length(loads, n, order);
     double total = 0, shorter = 0;
     for (int i = 0; i < n; i++)

@@ -21,6 +21,7 @@
 #include "base/tree.h"
 #include "schedule/fill.h"
 #include "schedule/policies.h"
+#include <string.h>
 
 enum { STATIC_ROUNDS_MAX = 1024 }; /* of one plan: then the same batch goes on */
 
@@ -96,7 +97,8 @@ static void choose_first_come(const struct batcher *b, const struct schedule_vie
                               struct choice *choice)
 {
     int best = -1;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         uint32_t slot = s->is_open ? s->first_waiting : SCHEDULE_NONE;
         while (b->has_cohorts && slot != SCHEDULE_NONE && view->requests[slot].cohort != 0)
@@ -196,11 +198,14 @@ static int64_t blocks_of(const struct schedule_view *view, uint32_t slot, int32_
 static bool fits(const struct schedule_view *view, const uint32_t *slots, int32_t n,
                  int32_t n_rounds)
 {
-    struct kv_budget budget = *view->kv;
+    int service = view->requests[slots[0]].service;
+    struct kv_budget budget;
     int64_t n_blocks = 0;
+    memcpy(&budget, view->kv, offsetof(struct kv_budget, services));
+    budget.services[service] = view->kv->services[service];
     for (int32_t i = 0; i < n; i++)
         n_blocks += blocks_of(view, slots[i], n_rounds);
-    return kv_budget_take(&budget, view->requests[slots[0]].service, n_blocks);
+    return kv_budget_take(&budget, service, n_blocks);
 }
 
 static int32_t rounds_of(const struct schedule_view *view, const uint32_t *slots, int32_t n)
@@ -252,8 +257,8 @@ static void leave_behind(const struct schedule_view *view, struct choice *choice
 
 static bool is_anybody_running(const struct schedule_view *view)
 {
-    for (int i = 0; i < view->n_services; i++)
-        if (view->services[i].n_running > 0)
+    for (int32_t k = 0; k < schedule_n_busy(view); k++)
+        if (view->services[schedule_busy(view, k)].n_running > 0)
             return true;
     return false;
 }

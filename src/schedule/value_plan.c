@@ -66,9 +66,9 @@ static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsi
 static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const struct db *db,
                                               unsigned parts)
 {
-    struct schedule_pick jobs[LIMIT_SERVICES];
+    struct schedule_pick jobs[KV_SERVICES_MAX];
     const struct schedule_value_here here = { schedule_value_few(&db->config, fill->view),
-                                              schedule_value_lightest(fill->view) };
+                                              schedule_db_state_lightest(db, fill->view) };
     for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
         int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, here.lightest);

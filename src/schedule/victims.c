@@ -166,9 +166,9 @@ static void find_next(const struct schedule_fill *fill, const struct search *sea
  * service. False: there are too many. */
 static bool preempt_known(struct schedule_fill *fill, struct search search, int64_t n_blocks)
 {
-    int64_t n_given[LIMIT_SERVICES], n_freed = 0;
+    int64_t n_given[KV_SERVICES_MAX], n_freed = 0;
     int32_t n_busy = schedule_n_busy(fill->view);
-    struct cursor cursors[LIMIT_SERVICES];
+    struct cursor cursors[KV_SERVICES_MAX];
     struct schedule_plan *plan = fill->plan;
     int n_looks = 0;
     for (int32_t k = 0; k < n_busy; k++) {
@@ -212,12 +212,14 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
                              .may_go = may_go,
                              .before = SCHEDULE_NONE };
     struct schedule_plan *plan = fill->plan;
-    int64_t n_given[LIMIT_SERVICES] = { 0 }; /* blocks of all victims of a service */
+    int64_t n_given[KV_SERVICES_MAX]; /* blocks of all victims of a service */
     int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
     if (fill->order->nth_last != NULL && preempt_known(fill, search, n_blocks))
         return plan->n_preempts > 0;
     plan->n_preempts = 0;
+    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++)
+        n_given[schedule_busy(fill->view, k)] = 0;
     while (n_freed < n_blocks && find_worst(fill, &search)) {
         for (int i = 0; i < search.n_worst && n_freed < n_blocks; i++) {
             uint32_t slot = search.worst[i];

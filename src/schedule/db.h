@@ -130,13 +130,10 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
                            const struct schedule_event *event);
 /* mlfq: device time that a request may have at its level before it sinks. */
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
-/* schedule_db_remaining_ps of a request that has n_left tokens to draw, when that has no short
- * form.
- */
+/* schedule_db_remaining_ps with n_left tokens to draw, when that has no short form. */
 int64_t schedule_db_state_remaining_ps(const struct schedule_view *view, const struct request *r,
                                        int64_t n_left);
-/* What the request still needs when it runs alone, by its predicted length or its model's mean: the
- * T' of the paper's equation 7. */
+/* What the request still needs alone, by its predicted length or its model's mean. */
 static inline int64_t schedule_db_remaining_ps(const struct db *db,
                                                const struct schedule_view *view,
                                                const struct request *r)
@@ -194,8 +191,7 @@ bool schedule_db_first_is_sound(struct db *db, const struct schedule_view *view,
 /* Serves who starves longest; *parts: what may run beside or instead when he waits for blocks. */
 enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
                                                unsigned *parts);
-/* The longest stall that everybody with a target per token absorbs out of the time that he saved.
- */
+/* The longest stall that everybody with a target per token absorbs out of what he saved. */
 int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_view *view);
 
 /* ---- value_plan.c. ---- */

@@ -432,7 +432,7 @@ bool kv_heads_are_sound(const struct kv *kv)
     uint32_t *n_refs = mem_take((kv->heads.n_blocks_max + 1) * sizeof(*n_refs));
     uint8_t *is_seen = mem_take(kv->n_units_max + 1);
     struct kv_budget counts = { 0 };
-    struct kv_stats stats[LIMIT_SERVICES] = { 0 };
+    struct kv_stats stats[KV_SERVICES_MAX] = { 0 };
     bool is_sound = true;
     int64_t owed = 0;
     for (uint32_t slot = 0; is_sound && slot < kv->options.n_requests_max; slot++)

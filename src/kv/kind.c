@@ -40,7 +40,7 @@ static int64_t heads_of(const struct kv_shape *shape)
 int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv_layout *layouts,
                         double *waste)
 {
-    CHECK(n_services > 0 && n_services <= LIMIT_SERVICES);
+    CHECK(n_services > 0 && n_services <= KV_SERVICES_MAX);
     int64_t unit_bytes = 0;
     *waste = 0;
     for (int i = 0; i < n_services; i++) {
@@ -64,10 +64,10 @@ int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv
 int64_t kv_choose(enum kv_kind kind, int n_services, const struct kv_shape *shapes,
                   int64_t unit_bytes_max, struct kv_layout *layouts, double *waste)
 {
-    int64_t bytes_per_token[LIMIT_SERVICES];
+    int64_t bytes_per_token[KV_SERVICES_MAX];
     if (kind == KV_HEADS)
         return kv_choose_heads(n_services, shapes, layouts, waste);
-    CHECK(n_services > 0 && n_services <= LIMIT_SERVICES);
+    CHECK(n_services > 0 && n_services <= KV_SERVICES_MAX);
     for (int i = 0; i < n_services; i++)
         bytes_per_token[i] = shapes[i].bytes_per_token;
     return kv_choose_layout(n_services, bytes_per_token, unit_bytes_max, layouts, waste);

@@ -85,7 +85,8 @@ static void slowness_adds_so_much_at_most(void **state)
     desk.config.value_cap = 5;
     desk.services[0].n_waiting = 1;
     int64_t waited_ns = 36000 * TIME_NS_PER_S;
-    double waits = schedule_value_index(&desk.config, &desk.view, 0, &none, waited_ns, 0);
+    const struct schedule_value_here here = { 0, schedule_value_lightest(&desk.view) };
+    double waits = schedule_value_index(&desk.config, &desk.view, 0, &none, waited_ns, &here);
     assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
 

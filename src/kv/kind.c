@@ -2,6 +2,7 @@
 #include "kv/kind.h"
 
 #include "core/limits.h"
+#include "kv/ledger.h"
 #include <string.h>
 
 enum { HEAD_TOKENS = 16, HEAD_TOKENS_STEP = 8, HEAD_TOKENS_MAX = 64, UNIT_ALIGN = 64 };

@@ -9,8 +9,7 @@
  *    they are free; any unit serves any service. A block is named by a number, and a request has a
  *    table of units for every head of every layer beside its table of blocks.
  *  - private: as merged, but each service has a fixed part of the pool for itself, in proportion to
- *    its bytes per token, so that all parts hold equally many tokens. What several engines with a
- *    cache each would have.
+ *    its bytes per token: all parts hold equally many tokens, as caches of one's own would.
  * Invariant: every unit is in exactly one of {closed, free, owned by a service}; every block of an
  * owned unit is exactly one of {free, referenced n >= 1 times, cached (in the prefix index,
  * referenced by nobody)}. The pool is part of the ledger's bytes: it grows and shrinks by units at

@@ -57,7 +57,9 @@ static int64_t body_bytes(const struct sim_options *o)
 }
 
 /* What the weights leave of the memory: no model ever leaves, so what does not fit in there never
- * will. On the bus models may come and go: no bound. */
+ * will. On the bus and by re-placement models come and go, and where not all fit together: no
+ * bound.
+ */
 static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *e,
                           int64_t memory_bytes)
 {
@@ -65,7 +67,7 @@ static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *
     for (int32_t i = 0; i < o->n_services; i++)
         if ((e->services >> i & 1) != 0)
             left -= o->services[i].weights_bytes + o->services[i].activation_bytes;
-    return o->faults == NULL ? max_i64(left, 1) : 0;
+    return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
 
 void sim_engines_open_one(struct sim *sim, int32_t index)

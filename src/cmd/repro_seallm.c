@@ -272,8 +272,9 @@ static enum status fig7(struct repro *repro, struct fault *fault)
 
 static enum status table2(struct repro *repro, struct fault *fault)
 {
-    const struct repro_sweep sweep = { "rate",  { 20 }, 1,   repro_is_quick(repro) ? 60 : 600,
-                                       setting, 0,      NULL };
+    const struct repro_sweep sweep = { "rate",  { 20 }, 1,    repro_is_quick(repro) ? 60 : 600,
+                                       setting, "a800", NULL, 0,
+                                       NULL };
     const struct repro_system *const all[] = { &sea, &alpa, &vllm, &mux, &mux_one };
     static const char *const papers[] = { "1.65", "11.20", "13.03", "19.55", "-" };
     double x[COUNT_OF(all)];
@@ -345,8 +346,9 @@ static double attained_at(const struct repro *repro, const struct repro_system *
 static enum status fig10(struct repro *repro, struct fault *fault)
 {
     static const double scales[] = { 1, 2, 3, 5, 7, 10, 15, 20 };
-    const struct repro_sweep sweep = { "rate",  { 20 }, 1,   repro_is_quick(repro) ? 60 : 600,
-                                       setting, 0,      NULL };
+    const struct repro_sweep sweep = { "rate",  { 20 }, 1,    repro_is_quick(repro) ? 60 : 600,
+                                       setting, "a800", NULL, 0,
+                                       NULL };
     const struct repro_system *const all[] = { &sea, &vllm, &alpa, &mux, &mux_one, &ours };
     enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)

@@ -295,9 +295,9 @@ static enum status fig14(struct repro *repro, struct fault *fault)
 
 const struct repro_claim repro_seallm_placed[] = {
     { "seallm-fig3", "SeaLLM, Figure 3", "an iteration's time by tensor parallelism", fig3 },
-    { "seallm-fig6-planned", "SeaLLM, Figure 6", "as seallm-fig6, each with its own planner",
+    { "seallm-fig6p", "SeaLLM, Figure 6", "as seallm-fig6, each with its own planner",
       fig6 },
-    { "seallm-fig8-p", "SeaLLM, Figure 8", "its placement replaced by dedicated devices (-P)",
+    { "seallm-fig8p", "SeaLLM, Figure 8", "its placement replaced by dedicated devices (-P)",
       fig8 },
     { "seallm-fig11", "SeaLLM, Figure 11", "the same load on 64 to 16 devices", fig11 },
     { "seallm-fig14", "SeaLLM, Figure 14", "time that planning takes", fig14 },

@@ -49,7 +49,7 @@ def columns_of_ps(server):
     code, out, err = server.verb("ps")
     assert code == 0, err
     lines = out.splitlines()
-    titles = lines[0].replace("KV CACHED", "KV-CACHED").split()
+    titles = lines[0].replace("KV CACHED", "KV-CACHED").replace("KV PART", "KV-PART").split()
     rows = [dict(zip(titles, line.split())) for line in lines[1:lines.index("")]]
     assert rows and all(len(row) == len(titles) for row in rows), out
     return {title: sum(float(row[title]) for row in rows) for title in COLUMNS}

@@ -384,11 +384,13 @@ static void check_duress(enum kv_kind kind)
 {
     struct tally t = { 0 };
     run_mix(&duress_policy, kind, test_seed(41), 56 << 10, open_cpu, &t);
-    printf("%lld preemptions, %lld of them to the host, %lld pads, %lld invalid tokens, %lld pairs "
-           "of a prefill and another model's decode at once\n",
-           (long long)t.n_preempted, (long long)t.n_swapped, (long long)t.n_pads,
-           (long long)t.n_invalid, (long long)t.n_side_by_side);
-    assert_true(t.n_preempted >= 100 && t.n_hits >= 100 && t.n_swapped >= 100);
+    printf("%lld preemptions, %lld of them to the host, %lld prefix hits, %lld pads, %lld invalid "
+           "tokens, %lld pairs of a prefill and another model's decode at once\n",
+           (long long)t.n_preempted, (long long)t.n_swapped, (long long)t.n_hits,
+           (long long)t.n_pads, (long long)t.n_invalid, (long long)t.n_side_by_side);
+    assert_true(t.n_preempted >= 100 && t.n_swapped >= 100);
+    assert_true(t.n_hits >=
+                (kind == KV_MERGED ? 100 : 10)); /* longer blocks are found less often */
     assert_true(t.n_pads >= 1000 && t.n_invalid >= 1000);
     assert_true(t.n_side_by_side >= 100);
 }

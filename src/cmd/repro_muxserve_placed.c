@@ -152,29 +152,12 @@ static enum status fig5(struct repro *repro, struct fault *fault)
     static const struct repro_system *const all[] = { &spatial, &temporal, &mux, &ours };
     static const struct {
         double alpha;
-        const char *word, *words[5];
-    } rows[] = {
-        { 0.7,
-          "a0.7-x",
-          { "alpha 0.7: MuxServe serves more than spatial", "than temporal",
-            "attainment over spatial", "over temporal", "NL, our default : MuxServe" } },
-        { 0.9,
-          "a0.9-x",
-          { "alpha 0.9: MuxServe serves more than spatial", "than temporal",
-            "attainment over spatial", "over temporal", "NL, our default : MuxServe" } },
-        { 1.3,
-          "a1.3-x",
-          { "alpha 1.3: MuxServe serves more than spatial", "than temporal",
-            "attainment over spatial", "over temporal", "NL, our default : MuxServe" } },
-        { 1.7,
-          "a1.7-x",
-          { "alpha 1.7: MuxServe serves more than spatial", "than temporal",
-            "attainment over spatial", "over temporal", "NL, our default : MuxServe" } },
-        { 2.1,
-          "a2.1-x",
-          { "alpha 2.1: MuxServe serves more than spatial", "than temporal",
-            "attainment over spatial", "over temporal", "NL, our default : MuxServe" } },
-    };
+        const char *word, *name;
+    } rows[] = { { 0.7, "a0.7-x", "alpha 0.7" },
+                 { 0.9, "a0.9-x", "alpha 0.9" },
+                 { 1.3, "a1.3-x", "alpha 1.3" },
+                 { 1.7, "a1.7-x", "alpha 1.7" },
+                 { 2.1, "a2.1-x", "alpha 2.1" } };
     for (size_t r = 0; r < COUNT_OF(rows); r++) {
         const struct repro_sweep sweep = power_sweep(repro, rows[r].alpha, rows[r].word);
         if (repro_is_quick(repro) && r != 1 && r != 4)
@@ -182,19 +165,22 @@ static enum status fig5(struct repro *repro, struct fault *fault)
         enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
         if (status != STATUS_OK)
             return status;
+        repro_note(repro, rows[r].name, "-", "by scale of the rates 20 k^-alpha:");
         show_throughput(repro, &sweep, all, COUNT_OF(all));
         repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
                          (struct repro_shown){ repro_attained, 100, "% within 8 times solo" });
-        judge_throughput(repro, &sweep, &mux, &spatial, rows[r].words[0], "up to 1.8x");
-        judge_throughput(repro, &sweep, &mux, &temporal, rows[r].words[1], "up to 1.8x");
+        judge_throughput(repro, &sweep, &mux, &spatial, "MuxServe serves more than spatial",
+                         "up to 1.8x");
+        judge_throughput(repro, &sweep, &mux, &temporal, "MuxServe serves more than temporal",
+                         "up to 1.8x");
         repro_sweep_judge(repro, &sweep,
                           (struct repro_duel){ &mux, &spatial, repro_attained, true },
-                          rows[r].words[2], "up to 2.9x within 99%");
+                          "attainment over spatial", "up to 2.9x within 99%");
         repro_sweep_judge(repro, &sweep,
                           (struct repro_duel){ &mux, &temporal, repro_attained, true },
-                          rows[r].words[3], "higher");
+                          "attainment over temporal", "higher");
         repro_sweep_judge(repro, &sweep, (struct repro_duel){ &ours, &mux, repro_nl, false },
-                          rows[r].words[4], "-");
+                          "NL, our default : MuxServe", "-");
     }
     differs_in_setting(repro);
     return STATUS_OK;

@@ -67,6 +67,35 @@ static struct repro_sweep rates_of(const struct repro *repro)
     };
 }
 
+static enum status run_and_show(struct repro *repro, const struct repro_sweep *sweep,
+                                const struct repro_system *const *all, size_t n,
+                                struct fault *fault)
+{
+    enum status status = repro_sweep_run(repro, sweep, all, n, fault);
+    if (status != STATUS_OK)
+        return status;
+    repro_sweep_show(repro, sweep, all, n,
+                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
+    repro_sweep_show(repro, sweep, all, n,
+                     (struct repro_shown){ repro_attained, 100, "% within 5 times solo" });
+    return STATUS_OK;
+}
+
+static void judge_ours(struct repro *repro, const struct repro_sweep *sweep)
+{
+    static const struct {
+        const struct repro_system *rival;
+        const char *what;
+    } rows[] = { { &vllm, "NL, our default : vLLM" },
+                 { &alpa, "NL, our default : AlpaServe" },
+                 { &mux, "NL, our default : MuxServe" },
+                 { &sea, "NL, our default : SeaLLM" } };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        repro_sweep_judge(repro, sweep,
+                          (struct repro_duel){ &ours, rows[i].rival, repro_nl, false },
+                          rows[i].what, "-");
+}
+
 static void judge_promise(struct repro *repro, const struct repro_sweep *sweep)
 {
     double top_nl = 0, low_slo = 1, last = 0;
@@ -99,26 +128,15 @@ static enum status fig6(struct repro *repro, struct fault *fault)
     };
     static repro_figure *const figures[] = { repro_nl, repro_p99, repro_attained };
     const struct repro_sweep sweep = rates_of(repro);
-    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+    enum status status = run_and_show(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
-                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
-    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
-                     (struct repro_shown){ repro_attained, 100, "% within 5 times solo" });
     for (int f = 0; f < 3; f++)
         for (int i = 0; i < 3; i++)
             repro_sweep_judge(repro, &sweep,
                               (struct repro_duel){ &sea, all[i], figures[f], f == 2 }, words[f][i],
                               papers[f][i]);
-    for (int i = 0; i < 4; i++) {
-        static const char *const ahead[] = { "NL, our default : vLLM",
-                                             "NL, our default : AlpaServe",
-                                             "NL, our default : MuxServe",
-                                             "NL, our default : SeaLLM" };
-        repro_sweep_judge(repro, &sweep, (struct repro_duel){ &ours, all[i], repro_nl, false },
-                          ahead[i], "-");
-    }
+    judge_ours(repro, &sweep);
     judge_promise(repro, &sweep);
     differs_in_setting(repro);
     return STATUS_OK;
@@ -128,13 +146,9 @@ static enum status fig8(struct repro *repro, struct fault *fault)
 {
     static const struct repro_system *const all[] = { &sea, &sea_p };
     const struct repro_sweep sweep = rates_of(repro);
-    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+    enum status status = run_and_show(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
-                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
-    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
-                     (struct repro_shown){ repro_attained, 100, "% within 5 times solo" });
     repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &sea_p, repro_nl, false },
                       "NL, SeaLLM : -P", "as vLLM");
     repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, &sea_p, repro_attained, true },
@@ -163,24 +177,13 @@ static enum status fig11(struct repro *repro, struct fault *fault)
         sweep.at[1] = 2;
         sweep.n = 2;
     }
-    enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
+    enum status status = run_and_show(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
-    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
-                     (struct repro_shown){ repro_nl, 1, "normalized latency" });
-    repro_sweep_show(repro, &sweep, all, COUNT_OF(all),
-                     (struct repro_shown){ repro_attained, 100, "% within 5 times solo" });
     for (int i = 0; i < 3; i++)
         repro_sweep_judge(repro, &sweep, (struct repro_duel){ &sea, all[i], repro_nl, false },
                           words[i], "lower, most where it is dense");
-    for (int i = 0; i < 4; i++) {
-        static const char *const ahead[] = { "NL, our default : vLLM",
-                                             "NL, our default : AlpaServe",
-                                             "NL, our default : MuxServe",
-                                             "NL, our default : SeaLLM" };
-        repro_sweep_judge(repro, &sweep, (struct repro_duel){ &ours, all[i], repro_nl, false },
-                          ahead[i], "-");
-    }
+    judge_ours(repro, &sweep);
     bool is_placed = repro_sweep_has(repro, &sweep, &mux, sweep.n - 1);
     repro_judge(repro, !is_placed, "MuxServe finds no placement at density 2", "yes", "%s",
                 is_placed ? "it places all sixteen" : "it leaves services out");
@@ -295,8 +298,7 @@ static enum status fig14(struct repro *repro, struct fault *fault)
 
 const struct repro_claim repro_seallm_placed[] = {
     { "seallm-fig3", "SeaLLM, Figure 3", "an iteration's time by tensor parallelism", fig3 },
-    { "seallm-fig6p", "SeaLLM, Figure 6", "as seallm-fig6, each with its own planner",
-      fig6 },
+    { "seallm-fig6p", "SeaLLM, Figure 6", "as seallm-fig6, each with its own planner", fig6 },
     { "seallm-fig8p", "SeaLLM, Figure 8", "its placement replaced by dedicated devices (-P)",
       fig8 },
     { "seallm-fig11", "SeaLLM, Figure 11", "the same load on 64 to 16 devices", fig11 },

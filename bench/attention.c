@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cpu/cpu.h"
-#include "limits.h"
+#include "cpu/limits.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +36,8 @@ struct bench {
     struct compute_weight *embedding;
     int n_threads;
     int32_t block_tokens;
+    struct device_spec device;
+    struct cpu_limits_sizes sizes;
     double bandwidth, peak;
     unsigned char *cache;
     size_t n_filled; /* bytes of it */
@@ -139,7 +141,7 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
     kv.unit_bytes = kv.block_bytes = (uint64_t)(row_bytes * n_layers * b->block_tokens);
     deal_blocks(b, (uint32_t)(tokens / b->block_tokens * n_sets));
     fill(b, (size_t)(set_bytes * n_sets));
-    b->bandwidth = limits_read_bandwidth(b->n_threads);
+    b->bandwidth = cpu_limits_read(&b->device, b->n_threads, b->sizes.memory);
     double visible = 0, times[PASSES_MAX]; /* positions that rows see, one by one */
     for (int32_t r = 0; r < load->n_rows; r++)
         visible += (double)(load->context - r) * load->batch;
@@ -168,8 +170,11 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
 
 static void open_bench(struct bench *b)
 {
-    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = b->n_threads, .cores = { 0, 1 } };
-    b->backend = cpu_open(&device, CPU_ISA_N - 1);
+    b->device =
+        (struct device_spec){ .kind = DEVICE_CPU, .n_cores = b->n_threads, .cores = { 0, 1 } };
+    cpu_limits_sizes(b->n_threads, &b->sizes);
+    b->peak = cpu_limits_peak(&b->device, b->n_threads, CPU_LIMIT_FLOAT);
+    b->backend = cpu_open(&b->device, CPU_ISA_N - 1);
     size_t n_bytes = (size_t)CACHE_BYTES + (64 << 20);
     b->cache = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -210,7 +215,6 @@ int main(int argc, char **argv)
     struct bench b = { .n_threads = argc > 1 ? atoi(argv[1]) : 2,
                        .block_tokens = argc > 6 ? atoi(argv[6]) : 16 };
     CHECK(b.n_threads >= 1 && b.n_threads <= 2 && b.block_tokens >= 1);
-    b.peak = limits_float_peak() * b.n_threads;
     open_bench(&b);
     printf("%s, %d threads, blocks of %d, float FMA %.0f Gflop/s\n", b.backend->name, b.n_threads,
            b.block_tokens, b.peak * 1e-9);

@@ -63,7 +63,8 @@ static void passes_that_fit_are_measured(void **state)
     run_meter_close(meter);
 }
 
-/* With no time at all there is a model still; with some, one that costs more for more. */
+/* With no time at all there is a model still; with some, one that never costs less for more,
+ * whatever else this machine did meanwhile. */
 static void a_profile_is_always_usable(void **state)
 {
     (void)state;
@@ -71,11 +72,15 @@ static void a_profile_is_always_usable(void **state)
     for (size_t i = 0; i < COUNT_OF(budgets_ns); i++) {
         const struct run_profile_options options = { budgets_ns[i], 256, 32, DTYPE_F16 };
         const struct perf_load load = { .n_decodes = 1, .n_decode_context = 64 };
+        const struct perf_load longer = { .n_decodes = 2, .n_decode_context = 4096 };
+        const struct perf_load word = { .n_new = 1, .n_new_squared = 1 };
         const struct perf_load prompt = { .n_new = 4096, .n_new_squared = 4096 * 4096 };
         struct perf perf;
         run_profile(&model, &options, &perf);
         assert_true(perf_step_ps(&perf, &load) > 0);
-        assert_true(perf_step_ps(&perf, &prompt) > perf_step_ps(&perf, &load));
+        assert_true(perf_step_ps(&perf, &longer) >= perf_step_ps(&perf, &load));
+        assert_true(perf_step_ps(&perf, &word) > 0);
+        assert_true(perf_step_ps(&perf, &prompt) >= perf_step_ps(&perf, &word));
     }
 }
 

@@ -362,21 +362,28 @@ static struct compute_backend *open_cpu(void)
     return cpu_open(&device, cpu_isa_best());
 }
 
+static bool is_plenty(const struct tally *tally)
+{
+    return tally->n_preempted >= 1000 && tally->n_chunked >= 1000 && tally->n_hits >= 1000;
+}
+
+/* Who is preempted and what is found again depends on the clock: more is run until all of it has
+ * happened often. */
 static void test_same_tokens(void **state)
 {
+    enum { N_ROUNDS_MAX = 3 };
     static const char *const policies[] = { "fcfs", "rr", "db-literal", "db-turn", "db-share" };
     static const enum kv_kind kinds[] = { KV_MERGED, KV_HEADS, KV_MERGED, KV_PRIVATE, KV_HEADS };
     struct tally t = { 0 };
     uint64_t seed = test_seed(21);
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(policies); i++)
-        run_mix(schedule_find(policies[i]), kinds[i], seed + i,
-                kinds[i] == KV_PRIVATE ? 112 << 10 : 56 << 10, open_cpu, &t);
+    for (size_t i = 0, n = COUNT_OF(policies); i < n || (i < N_ROUNDS_MAX * n && !is_plenty(&t));
+         i++)
+        run_mix(schedule_find(policies[i % n]), kinds[i % n], seed + i,
+                kinds[i % n] == KV_PRIVATE ? 112 << 10 : 56 << 10, open_cpu, &t);
     printf("%lld preemptions, %lld chunked prompts, %lld prefix hits\n", (long long)t.n_preempted,
            (long long)t.n_chunked, (long long)t.n_hits);
-    assert_true(t.n_preempted >= 1000);
-    assert_true(t.n_chunked >= 1000);
-    assert_true(t.n_hits >= 1000);
+    assert_true(is_plenty(&t));
 }
 
 /* Lanes side by side, pads, members that ended, swapping: the same tokens. */

@@ -162,6 +162,11 @@ struct compute_backend {
      * not matter. Blocks until done, allocates nothing. */
     void (*run)(void *self, const struct compute_program *program, const struct compute_pass *pass,
                 void *workspace);
+    /* Runs work(arg, rank, n) on each of the n <= n_members members of the backend's team and
+     * blocks until all are done: what follows a pass and is worth sharing (drawing tokens). Must
+     * not overlap with run or pack either. */
+    int n_members;
+    void (*share)(void *self, void (*work)(void *arg, int rank, int n), void *arg);
     void (*close)(void *self);
 };
 

@@ -470,6 +470,12 @@ static void reference_close(void *self)
     mem_give(self);
 }
 
+static void reference_share(void *self, void (*work)(void *arg, int rank, int n), void *arg)
+{
+    (void)self;
+    work(arg, 0, 1);
+}
+
 struct compute_backend *compute_reference_open(void)
 {
     struct compute_backend *backend = mem_take(sizeof(*backend));
@@ -483,6 +489,8 @@ struct compute_backend *compute_reference_open(void)
         .packed_bytes = reference_packed_bytes,
         .workspace_bytes = reference_workspace_bytes,
         .run = reference_run,
+        .n_members = 1,
+        .share = reference_share,
         .close = reference_close,
     };
     return backend;

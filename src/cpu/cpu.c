@@ -61,6 +61,12 @@ static void backend_run(void *self, const struct compute_program *program,
     team_run(cpu->team, cpu_pass_work, &p);
 }
 
+static void backend_share(void *self, void (*work)(void *arg, int rank, int n), void *arg)
+{
+    struct cpu *cpu = self;
+    team_run(cpu->team, work, arg);
+}
+
 static void backend_close(void *self)
 {
     struct cpu *cpu = self;
@@ -86,6 +92,8 @@ struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa 
         .packed_bytes = backend_packed_bytes,
         .workspace_bytes = backend_workspace_bytes,
         .run = backend_run,
+        .n_members = team_size(cpu->team),
+        .share = backend_share,
         .close = backend_close,
     };
     return &cpu->face;

@@ -56,3 +56,13 @@ void run_device_run(struct run_device *device, int lane, const struct compute_pr
     backend->run(backend->self, program, pass, workspace);
     put(device, lane);
 }
+
+void run_device_share(struct run_device *device, int lane, void (*work)(void *arg, int rank, int n),
+                      void *arg)
+{
+    struct compute_backend *backend = device->lanes[lane].backend;
+    CHECK(lane < device->n_lanes);
+    take(device, lane);
+    backend->share(backend->self, work, arg);
+    put(device, lane);
+}

@@ -25,3 +25,6 @@ enum status run_device_pack(struct run_device *device, const struct tensor *tens
 /* Waits for lanes that share cores with this one. */
 void run_device_run(struct run_device *device, int lane, const struct compute_program *program,
                     const struct compute_pass *pass, void *workspace);
+/* Work of the same lane between passes, shared by its members: see compute_backend.share. */
+void run_device_share(struct run_device *device, int lane, void (*work)(void *arg, int rank, int n),
+                      void *arg);

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "engine/bodies.h"
 #include "kv/kv.h"
+#include <stdatomic.h>
 #include <string.h>
 
 enum { LANE_SEQUENCES_MAX = 2 * LIMIT_BATCH_ITEMS };
@@ -50,30 +51,56 @@ static void begin_pass(struct work *w)
     };
 }
 
-/* Draws a token for every request that caught up and writes it behind its known tokens. */
+/* Draws the token of a row of logits and writes it behind its request's known tokens. Rows are
+ * independent of each other. */
+static void draw_token(const struct work *w, struct run_sampler *sampler, int32_t row)
+{
+    const struct run_lane *lane = w->lane;
+    int32_t n_vocabulary = w->model->program.n_vocabulary, i = lane->item_of_logit[row];
+    const struct request *request = &lane->view->requests[w->batch->items[i].slot];
+    struct engine_body body = engine_bodies_at(lane->view->bodies, request->body);
+    struct token_logprobs *logprobs = NULL;
+    if (request->flags & REQUEST_WANTS_LOGPROBS) {
+        logprobs = &w->result->store[w->n_drawn + row];
+        w->result->logprobs[i] = logprobs;
+    }
+    const struct run_draw draw = { body.head, body.tokens, request->n_prompt, request->n_tokens };
+    CHECK(request->n_tokens < request->n_tokens_max);
+    body.tokens[request->n_tokens] = run_sampler_draw(
+        sampler, &draw, w->pass.logits + (int64_t)row * n_vocabulary, n_vocabulary, logprobs);
+    w->result->n_new[i] = 1;
+}
+
+struct drawing {
+    const struct work *work;
+    _Atomic int32_t next; /* row */
+};
+
+static void draw_rows(void *arg, int rank, int n)
+{
+    struct drawing *drawing = arg;
+    const struct work *w = drawing->work;
+    (void)n;
+    for (;;) {
+        int32_t row = atomic_fetch_add_explicit(&drawing->next, 1, memory_order_relaxed);
+        if (row >= w->pass.n_logit_rows)
+            return;
+        draw_token(w, &w->lane->samplers[rank], row);
+    }
+}
+
+/* Draws a token for every request that caught up. */
 static void draw_tokens(struct work *w)
 {
-    struct run_lane *lane = w->lane;
-    int32_t n_vocabulary = w->model->program.n_vocabulary;
-    for (int32_t row = 0; row < w->pass.n_logit_rows; row++) {
-        int32_t i = lane->item_of_logit[row];
-        const struct request *request = &lane->view->requests[w->batch->items[i].slot];
-        struct engine_body body = engine_bodies_at(lane->view->bodies, request->body);
-        struct token_logprobs *logprobs = NULL;
-        if (request->flags & REQUEST_WANTS_LOGPROBS) {
-            logprobs = &w->result->store[w->n_drawn];
-            w->result->logprobs[i] = logprobs;
+    struct drawing drawing = { .work = w };
+    if (w->pass.n_logit_rows > 1)
+        run_device_share(w->lane->options.device, w->lane->index, draw_rows, &drawing);
+    else
+        draw_rows(&drawing, 0, 1);
+    for (int32_t row = 0; row < w->pass.n_logit_rows; row++)
+        if (w->result->logprobs[w->lane->item_of_logit[row]])
             w->result->done.logprobs = w->result->logprobs;
-        }
-        const struct run_draw draw = { body.head, body.tokens, request->n_prompt,
-                                       request->n_tokens };
-        CHECK(request->n_tokens < request->n_tokens_max);
-        body.tokens[request->n_tokens] =
-            run_sampler_draw(&lane->sampler, &draw, w->pass.logits + (int64_t)row * n_vocabulary,
-                             n_vocabulary, logprobs);
-        w->result->n_new[i] = 1;
-        w->n_drawn++;
-    }
+    w->n_drawn += w->pass.n_logit_rows;
 }
 
 static void run_pass(struct work *w)
@@ -240,9 +267,12 @@ static void make_scratch(struct run_lane *lane, const struct run_model *model)
         lane->logits = mem_take(sizeof(float) * (size_t)floats);
         lane->logits_floats = floats;
     }
-    if (model->program.n_vocabulary > lane->sampler.n_vocabulary_max) {
-        run_sampler_free(&lane->sampler);
-        run_sampler_init(&lane->sampler, model->program.n_vocabulary);
+    for (int i = 0; i < lane->n_samplers; i++) {
+        struct run_sampler *sampler = &lane->samplers[i];
+        if (model->program.n_vocabulary <= sampler->n_vocabulary_max)
+            continue;
+        run_sampler_free(sampler);
+        run_sampler_init(sampler, model->program.n_vocabulary);
     }
 }
 
@@ -279,6 +309,8 @@ void run_lane_open(struct run_lane *lane, const struct run_lane_options *options
     lane->logit_rows = mem_take(sizeof *lane->logit_rows * n_logits);
     lane->item_of_logit = mem_take(sizeof *lane->item_of_logit * n_logits);
     lane->sequences = mem_take(sizeof *lane->sequences * LANE_SEQUENCES_MAX);
+    lane->n_samplers = options->device->lanes[index].backend->n_members;
+    lane->samplers = mem_take(sizeof *lane->samplers * (size_t)lane->n_samplers);
 }
 
 void run_lane_close(struct run_lane *lane)
@@ -291,5 +323,7 @@ void run_lane_close(struct run_lane *lane)
     mem_give(lane->logits);
     mem_give(lane->workspace);
     mem_give(lane->pad_table);
-    run_sampler_free(&lane->sampler);
+    for (int i = 0; i < lane->n_samplers; i++)
+        run_sampler_free(&lane->samplers[i]);
+    mem_give(lane->samplers);
 }

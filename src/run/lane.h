@@ -34,8 +34,9 @@ struct run_lane {
     int64_t logits_floats;
     void *workspace;
     size_t workspace_bytes;
-    struct run_sampler sampler;
-    uint32_t *pad_table; /* block tables of this pass's pads, one behind the other */
+    int n_samplers;
+    struct run_sampler *samplers; /* one per member of the lane's team */
+    uint32_t *pad_table;          /* block tables of this pass's pads, one behind the other */
     size_t n_pad_table_max;
     int64_t n_pad_rows; /* computed ever: pads, and rows of members that ended */
 };

@@ -7,6 +7,7 @@
 #pragma once
 #include "core/request.h"
 #include "core/service.h"
+#include "run/choice.h"
 
 struct run_sampler { /* scratch for one vocabulary size; memory taken once */
     int32_t n_vocabulary_max;
@@ -14,7 +15,7 @@ struct run_sampler { /* scratch for one vocabulary size; memory taken once */
     int32_t *counts; /* (n_vocabulary_max) occurrences, zero between calls */
     float *
         raw; /* (n_vocabulary_max) the row before the filters, where log probabilities are wanted */
-    struct sampler_candidate *candidates;
+    struct run_choice choice;
 };
 void run_sampler_init(struct run_sampler *sampler, int32_t n_vocabulary_max);
 void run_sampler_free(struct run_sampler *sampler);

@@ -1,0 +1,205 @@
+/* Candidates of a draw: their weights against the C library's exponential, and what is kept and
+ * picked against sorting all of them. */
+#include "test.h"
+
+#include "base/rng.h"
+#include "run/choice.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 1003 };
+
+struct scene {
+    struct run_choice choice;
+    float logits[N], best, temperature, min_p;
+    int32_t order[N], n_all; /* of the candidates: places, the highest first */
+    struct run_choice all;   /* before anything was left out */
+};
+
+/* What a row may be like: smooth, full of equals, peaked, with what no row should have. */
+static void fill(struct scene *s, int kind, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, (uint64_t)kind);
+    s->best = -INFINITY;
+    for (int i = 0; i < N; i++) {
+        double x = rng_normal(&rng);
+        s->logits[i] = (float)x;
+        if (kind == 1)
+            s->logits[i] = (float)(int)(2 * x);
+        if (kind == 2)
+            s->logits[i] = (float)(40 * x * x * x);
+        if (kind == 3 && rng_below(&rng, 4) == 0)
+            s->logits[i] = rng_below(&rng, 2) ? NAN : -INFINITY;
+        if (kind == 4)
+            s->logits[i] = x < 0 ? -0.0F : 0.0F;
+        s->best = s->logits[i] > s->best ? s->logits[i] : s->best;
+    }
+    s->temperature = 0.3F + 0.4F * (float)rng_below(&rng, 5);
+    s->min_p = rng_below(&rng, 3) == 0 ? 0.02F : 0.0F;
+}
+
+static const struct run_choice *sorted;
+static const float *sorted_logits;
+
+static int by_rank(const void *a, const void *b)
+{
+    int32_t x = sorted->ids[*(const int32_t *)a], y = sorted->ids[*(const int32_t *)b];
+    if (sorted_logits[x] != sorted_logits[y])
+        return sorted_logits[x] > sorted_logits[y] ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void weigh(struct scene *s)
+{
+    assert_true(s->logits[run_choice_best(s->logits, N)] == s->best);
+    run_choice_weigh(&s->choice, s->logits, N, s->best, s->temperature, s->min_p, 0);
+    s->all.n = s->n_all = s->choice.n;
+    for (int32_t i = 0; i < s->n_all; i++) {
+        s->all.ids[i] = s->choice.ids[i];
+        s->all.weights[i] = s->choice.weights[i];
+        s->order[i] = i;
+    }
+    sorted = &s->all;
+    sorted_logits = s->logits;
+    qsort(s->order, (size_t)s->n_all, sizeof(s->order[0]), by_rank);
+}
+
+/* The candidates that are left are the first n by rank, in order of id, with their weights. */
+static void expect_first(const struct scene *s, int32_t n)
+{
+    bool is_in[N] = { false };
+    int32_t at = 0;
+    assert_int_equal(s->choice.n, n);
+    for (int32_t i = 0; i < n; i++)
+        is_in[s->order[i]] = true;
+    for (int32_t i = 0; i < s->n_all; i++) {
+        if (!is_in[i])
+            continue;
+        assert_int_equal(s->choice.ids[at], s->all.ids[i]);
+        assert_true(s->choice.weights[at++] == s->all.weights[i]);
+    }
+}
+
+static void each(void (*check)(struct scene *, struct rng *))
+{
+    static struct scene s;
+    struct rng rng;
+    rng_init(&rng, test_seed(1), 9);
+    run_choice_init(&s.choice, N);
+    run_choice_init(&s.all, N);
+    for (uint64_t seed = 0; seed < 40; seed++)
+        for (int kind = 0; kind < 5; kind++) {
+            fill(&s, kind, seed);
+            weigh(&s);
+            check(&s, &rng);
+        }
+    run_choice_free(&s.choice);
+    run_choice_free(&s.all);
+}
+
+static void check_weights(struct scene *s, struct rng *rng)
+{
+    int32_t at = 0;
+    (void)rng;
+    for (int32_t i = 0; i < N; i++) {
+        double x = ((double)s->logits[i] - (double)s->best) / (double)s->temperature;
+        double wanted = exp(x), limit = s->min_p > 0 ? (double)s->min_p : exp(-20.5);
+        bool is_sure = fabs(wanted / limit - 1) > 1e-4;
+        bool is_in = at < s->choice.n && s->choice.ids[at] == i;
+        if (is_sure)
+            assert_int_equal(is_in, wanted > limit);
+        if (is_in)
+            assert_true(fabs((double)s->choice.weights[at++] - wanted * RUN_CHOICE_ONE) <=
+                        8e-6 * wanted * RUN_CHOICE_ONE + 1);
+    }
+    assert_int_equal(at, s->choice.n);
+}
+
+static void test_weights_are_exponentials(void **state)
+{
+    (void)state;
+    each(check_weights);
+}
+
+static void check_top(struct scene *s, struct rng *rng)
+{
+    int32_t k = 1 + (int32_t)rng_below(rng, rng_below(rng, 2) ? 50 : N + 100);
+    run_choice_weigh(&s->choice, s->logits, N, s->best, s->temperature, s->min_p, k);
+    expect_first(s, min_i32(k, s->n_all));
+}
+
+static void test_the_highest_are_kept(void **state)
+{
+    (void)state;
+    each(check_top);
+}
+
+/* Of the n highest. */
+static void expect_share(struct scene *s, int32_t n_highest, float share)
+{
+    double wanted = (double)share * (double)run_choice_total(&s->choice), sum = 0;
+    int32_t n = 0;
+    for (; n < n_highest && (n == 0 || sum < wanted); n++)
+        sum += (double)s->all.weights[s->order[n]]; /* exact: below 2^53 */
+    run_choice_keep_share(&s->choice, share);
+    expect_first(s, n);
+}
+
+static void check_share(struct scene *s, struct rng *rng)
+{
+    int32_t k = 1 + (int32_t)rng_below(rng, N);
+    expect_share(s, s->n_all, rng_below(rng, 8) == 0 ? 0.0F : (float)rng_unit(rng));
+    run_choice_weigh(&s->choice, s->logits, N, s->best, s->temperature, s->min_p, k);
+    expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng));
+}
+
+static void test_the_fewest_that_weigh_the_share_are_kept(void **state)
+{
+    (void)state;
+    each(check_share);
+}
+
+static void check_pick(struct scene *s, struct rng *rng)
+{
+    int64_t total = run_choice_total(&s->choice), below = 0;
+    double unit = rng_unit(rng);
+    int32_t id = run_choice_pick(&s->choice, unit), i = 0;
+    while (below + s->choice.weights[i] <= (int64_t)(unit * (double)total))
+        below += s->choice.weights[i++];
+    assert_int_equal(id, s->choice.ids[i]);
+    i = s->choice.n - 1; /* nothing lies above the last */
+    assert_int_equal(run_choice_pick(&s->choice, 1 - 0x1p-53), s->choice.ids[i]);
+    assert_int_equal(run_choice_pick(&s->choice, 0), s->choice.ids[0]);
+}
+
+static void test_the_pick_is_where_the_die_falls(void **state)
+{
+    (void)state;
+    each(check_pick);
+}
+
+static void test_next_to_no_temperature_leaves_none(void **state)
+{
+    static const float logits[3] = { 1, 2, 2 };
+    struct run_choice choice;
+    (void)state;
+    run_choice_init(&choice, 3);
+    run_choice_weigh(&choice, logits, 3, 2, 1e-42F, 0, 0);
+    assert_int_equal(choice.n, 0);
+    run_choice_weigh(&choice, logits, 3, 2, 1e-30F, 0, 0);
+    assert_int_equal(choice.n, 2);
+    run_choice_free(&choice);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_weights_are_exponentials),
+        cmocka_unit_test(test_the_highest_are_kept),
+        cmocka_unit_test(test_the_fewest_that_weigh_the_share_are_kept),
+        cmocka_unit_test(test_the_pick_is_where_the_die_falls),
+        cmocka_unit_test(test_next_to_no_temperature_leaves_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -259,16 +259,16 @@ static int32_t append_block(const struct run_choice *choice, int32_t n, const fl
 }
 
 void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n, float best,
-                      float temperature, float min_p, int32_t top_k)
+                      struct run_choice_how how)
 {
-    struct limit limit = { best, 1.0F / temperature, -NEGLIGIBLE, -__builtin_inff() };
+    struct limit limit = { best, 1.0F / how.temperature, -NEGLIGIBLE, -__builtin_inff() };
     CHECK(n <= choice->n_max);
-    if (min_p > 0.0F)
-        limit.distance = num_log((double)min_p) > (double)limit.distance
-                             ? (float)num_log((double)min_p)
-                             : limit.distance;
-    if (top_k > 0)
-        limit.logit = bound_of_top(choice, logits, n, top_k);
+    if (how.min_p > 0.0F) {
+        float log_min_p = (float)num_log((double)how.min_p);
+        limit.distance = log_min_p > limit.distance ? log_min_p : limit.distance;
+    }
+    if (how.top_k > 0)
+        limit.logit = bound_of_top(choice, logits, n, how.top_k);
     choice->n = 0;
     int32_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK)
@@ -279,10 +279,10 @@ void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n,
             block[j] = i + j < n ? logits[i + j] : __builtin_nanf("");
         choice->n = append_block(choice, choice->n, block, limit, i);
     }
-    if (top_k <= 0 || top_k >= choice->n)
+    if (how.top_k <= 0 || how.top_k >= choice->n)
         return;
     keep_until(choice,
-               find_end(choice->values, NULL, choice->n, top_k, choice->bins, choice->places));
+               find_end(choice->values, NULL, choice->n, how.top_k, choice->bins, choice->places));
 }
 
 /* ---- What the weights decide. ---- */

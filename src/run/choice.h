@@ -24,8 +24,12 @@ int32_t run_choice_best(const float *logits, int32_t n);
 /* Every logit that weighs more than 1.3e-9 and at least min_p of the best becomes a candidate, or
  * the top_k > 0 highest of these alone, of equals those with the lower ids. NaN never is one; none
  * may be left when best is infinite or the temperature is next to nothing. n <= n_max. */
+struct run_choice_how {
+    float temperature, min_p; /* > 0; 0 = off */
+    int32_t top_k;            /* 0 = off */
+};
 void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n, float best,
-                      float temperature, float min_p, int32_t top_k);
+                      struct run_choice_how how);
 int64_t run_choice_total(const struct run_choice *choice); /* of all weights */
 /* Keeps the fewest of the highest that weigh top_p of all, at least one. */
 void run_choice_keep_share(struct run_choice *choice, float top_p);

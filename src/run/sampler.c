@@ -27,7 +27,7 @@ void run_sampler_free(struct run_sampler *sampler)
 static double log_sum_exp(struct run_choice *choice, const float *logits, int32_t n)
 {
     float best = logits[run_choice_best(logits, n)];
-    run_choice_weigh(choice, logits, n, best, 1.0F, 0.0F, 0);
+    run_choice_weigh(choice, logits, n, best, (struct run_choice_how){ .temperature = 1 });
     int64_t total = run_choice_total(choice);
     return (double)best + (total > 0 ? num_log((double)total / RUN_CHOICE_ONE) : 0.0);
 }
@@ -122,7 +122,8 @@ static int32_t draw_one(struct run_sampler *sampler, const struct run_draw *draw
     int32_t best = run_choice_best(logits, n);
     if (!(s->temperature > 0.0F))
         return best;
-    run_choice_weigh(choice, logits, n, logits[best], s->temperature, s->min_p, s->top_k);
+    const struct run_choice_how how = { s->temperature, s->min_p, s->top_k };
+    run_choice_weigh(choice, logits, n, logits[best], how);
     if (choice->n == 0)
         return best;
     if (s->top_p < 1.0F)

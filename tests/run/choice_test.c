@@ -50,10 +50,15 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static struct run_choice_how how_of(const struct scene *s, int32_t top_k)
+{
+    return (struct run_choice_how){ s->temperature, s->min_p, top_k };
+}
+
 static void weigh(struct scene *s)
 {
     assert_true(s->logits[run_choice_best(s->logits, N)] == s->best);
-    run_choice_weigh(&s->choice, s->logits, N, s->best, s->temperature, s->min_p, 0);
+    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, 0));
     s->all.n = s->n_all = s->choice.n;
     for (int32_t i = 0; i < s->n_all; i++) {
         s->all.ids[i] = s->choice.ids[i];
@@ -125,7 +130,7 @@ static void test_weights_are_exponentials(void **state)
 static void check_top(struct scene *s, struct rng *rng)
 {
     int32_t k = 1 + (int32_t)rng_below(rng, rng_below(rng, 2) ? 50 : N + 100);
-    run_choice_weigh(&s->choice, s->logits, N, s->best, s->temperature, s->min_p, k);
+    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
     expect_first(s, min_i32(k, s->n_all));
 }
 
@@ -150,7 +155,7 @@ static void check_share(struct scene *s, struct rng *rng)
 {
     int32_t k = 1 + (int32_t)rng_below(rng, N);
     expect_share(s, s->n_all, rng_below(rng, 8) == 0 ? 0.0F : (float)rng_unit(rng));
-    run_choice_weigh(&s->choice, s->logits, N, s->best, s->temperature, s->min_p, k);
+    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
     expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng));
 }
 
@@ -185,9 +190,9 @@ static void test_next_to_no_temperature_leaves_none(void **state)
     struct run_choice choice;
     (void)state;
     run_choice_init(&choice, 3);
-    run_choice_weigh(&choice, logits, 3, 2, 1e-42F, 0, 0);
+    run_choice_weigh(&choice, logits, 3, 2, (struct run_choice_how){ 1e-42F });
     assert_int_equal(choice.n, 0);
-    run_choice_weigh(&choice, logits, 3, 2, 1e-30F, 0, 0);
+    run_choice_weigh(&choice, logits, 3, 2, (struct run_choice_how){ 1e-30F });
     assert_int_equal(choice.n, 2);
     run_choice_free(&choice);
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIVE_MAX = 65536, ROUNDS_MAX = 1000000 };
+enum { ROUNDS_MAX = 1000000 };
 #define REPORT_NS (100 * TIME_NS_PER_MS)
 
 static void wrong(struct sim_bus *bus, const char *what)
@@ -85,14 +85,8 @@ static void open_actors(struct sim_bus *bus)
 static void open_clients(struct sim *sim)
 {
     const struct sim_options *o = sim->options;
-    uint64_t n = o->n_live_max > 0 ? o->n_live_max : LIVE_MAX;
-    n = n < o->workload->n_requests ? n : o->workload->n_requests;
-    sim->n_clients_max = (uint32_t)(n > 0 ? n : 1);
-    sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim_clients_open(sim);
     sim->door.requests = mem_take(sim->n_clients_max * sizeof(*sim->door.requests));
-    sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
-    for (uint32_t i = sim->n_clients_max; i-- > 0;)
-        sim->free_clients[sim->n_free_clients++] = i;
     sim->body = mem_take(request_body_bytes((uint32_t)o->n_tokens_max, 0, 0));
 }
 

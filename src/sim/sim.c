@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-#define SIM_LIVE_MAX 65536
-
 /* ---- Opening. ---- */
 
 static bool emit(void *self, const struct service_event *event, const void *payload);
@@ -25,6 +23,19 @@ void sim_lengths_open(struct sim *sim)
         length_book_open(&sim->lengths, o->predictor, &config, o->n_services);
 }
 
+void sim_clients_open(struct sim *sim)
+{
+    const struct sim_options *o = sim->options;
+    uint64_t n = o->n_live_max > 0 ? o->n_live_max : SIM_LIVE_USUAL;
+    n = n < o->workload->n_requests ? n : o->workload->n_requests;
+    sim->n_clients_max = n > 0 ? (uint32_t)n : 1;
+    CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
+    sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
+    for (uint32_t i = sim->n_clients_max; i-- > 0;)
+        sim->free_clients[sim->n_free_clients++] = i;
+}
+
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
 {
     *sim = (struct sim){ .options = options, .report = report };
@@ -34,16 +45,11 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
         for (int32_t s = 0; s < options->n_services; s++)
             if (sim->engines[i].services >> s & 1)
                 CHECK(sim_engines_load(sim, i, s));
-    sim->n_clients_max = options->n_live_max > 0 ? options->n_live_max : SIM_LIVE_MAX;
-    CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
-    sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    sim_clients_open(sim);
     if (options->has_prefix_cache) {
         sim->asks = mem_take(sim->n_clients_max * sizeof(*sim->asks));
         sim->body = mem_take(request_body_bytes((uint32_t)options->n_tokens_max, 0, 0));
     }
-    sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
-    for (uint32_t i = sim->n_clients_max; i-- > 0;)
-        sim->free_clients[sim->n_free_clients++] = i;
     sim_door_open(sim);
     sim_scaled_open(sim);
     if (options->replace != NULL)

@@ -10,7 +10,7 @@
 #include "sim/sim.h"
 #include "sim/wakes.h"
 
-enum { SIM_LIVE_BITS = 20, SIM_NO_ENGINE = UINT16_MAX };
+enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
 
 /* A client, while it lives; its request as submitted last lies at its index in the door's table.
  * The request's id is number << SIM_LIVE_BITS | index. */
@@ -131,7 +131,8 @@ static inline struct request *sim_request(const struct sim *sim, const struct si
     return &sim->door.requests[client - sim->clients];
 }
 
-/* sim.c: a client's request, as it comes; what the length predictor sees. */
+/* sim.c: places for as many clients as there may be at once; a client's request, as it comes; what the length predictor sees. */
+void sim_clients_open(struct sim *sim);
 void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
                       struct request *out);
 void sim_lengths_open(struct sim *sim);

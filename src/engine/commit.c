@@ -3,6 +3,7 @@
 #include "engine/state.h"
 #include "engine/steady.h"
 #include "engine/swap.h"
+#include "engine/waits.h"
 
 #include "metrics/trace.h"
 
@@ -213,6 +214,7 @@ void engine_commit_land(struct engine *e, const struct engine_flight *flight)
         e->lane_is_busy[flight->batch.lane] = false;
         lane->until = 0;
         lane->until_ns = TIME_NEVER;
+        lane->is_hold = false;
     }
 }
 
@@ -406,6 +408,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     }
     if (done->is_failed)
         engine_steady_pin(e, batch->service);
+    engine_waits_note(e, flight, done);
     bool tells_all = has_marked(e, batch) || done->is_failed;
     e->n_to_tell = 0;
     for (int32_t i = 0; i < batch->n_items && done->is_failed; i++) {

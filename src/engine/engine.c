@@ -66,7 +66,7 @@ static void open_tables(struct engine *e)
     bool is_virtual = e->options.is_virtual;
     e->requests = mem_take(n * sizeof(*e->requests));
     e->own = mem_take(n * sizeof(*e->own));
-    if (!e->options.says_little)
+    if (!e->options.says_little || e->options.tells_waits)
         e->seen = mem_take(n * sizeof(*e->seen));
     e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
     e->deadline_nodes = mem_take(n * sizeof(*e->deadline_nodes));

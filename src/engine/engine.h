@@ -53,10 +53,16 @@ struct engine_options {
     /* TOKENS are said with the first and with the end (or return) of a request, all in between at
      * once: for a reader who looks at no others. Only where no logprobs are asked for. */
     bool says_little;
+    /* Then: what every event carries is a struct engine_waits, or nothing (it was refused). */
+    bool tells_waits;
     /* Everything that the engine says to whoever submits: called from engine_step, must copy. False
      * = no room: said again later. */
     bool (*emit)(void *self, const struct service_event *event, const void *payload);
     void *emit_self;
+};
+/* When its tokens came since it was submitted, as somebody would know who heard of each. */
+struct engine_waits {
+    int64_t first_ns, last_ns, gap_ns_max; /* 0: of none */
 };
 struct engine *engine_open(const struct engine_options *options);
 /* Memory that nothing outlives a call in, for engines of at most n_requests_max requests. */
@@ -92,6 +98,9 @@ void engine_drain(struct engine *engine); /* takes nothing new; what runs goes o
 
 int64_t engine_step(struct engine *engine,
                     int64_t now_ns); /* next wake, TIME_NEVER when only mail can help */
+/* Nothing will be looked at after this instant: what ended by then is committed, nothing begins,
+ * and who has tokens that were not said says them. */
+void engine_stop(struct engine *engine, int64_t now_ns);
 bool engine_is_idle(const struct engine *engine);
 /* Of the services only as many are written as there are. */
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);

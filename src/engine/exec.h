@@ -38,6 +38,12 @@ struct engine_exec {
                  struct engine_exec_done *done); /* pointers stay valid until the next poll */
     int (*wait_fd)(void *self);     /* readable when poll has news; -1 in the simulator */
     int64_t (*next_ns)(void *self); /* simulator: when poll will have news; TIME_NEVER otherwise */
+    /* Simulator, of the batch that poll told of last, before anything of its requests has changed:
+     * when its from-th round ended (from 1), and the longest time between the ends of two rounds
+     * since then. NULL: nobody knows. */
+    void (*rounds)(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns);
+    /* Simulator: rounds that have not ended by now are not done, nor told. NULL: it can't. */
+    void (*stop)(void *self, uint16_t lane);
 };
 
 /* ---- What n_rounds means, in one place for engine and executors. ----

@@ -59,13 +59,15 @@ static bool say_all(struct engine *e, uint32_t slot)
 {
     const struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
+    const void *payload = e->options.tells_waits ? &e->seen[slot].waits : NULL;
+    int32_t n_bytes = payload != NULL ? (int32_t)sizeof(struct engine_waits) : 0;
     if (own->n_said < r->n_tokens) {
         struct service_event event = event_of(e, r);
-        const void *payload = NULL;
+        event.n_bytes = n_bytes;
         event.what = SERVICE_TOKENS;
         event.position = own->n_said;
         event.n_tokens = r->n_tokens - own->n_said;
-        if (e->bodies)
+        if (e->bodies && payload == NULL)
             payload = payload_of(e, own, engine_bodies_at(e->bodies, r->body).tokens + own->n_said,
                                  &event);
         if (!emit(e, &event, payload))
@@ -82,7 +84,8 @@ static bool say_all(struct engine *e, uint32_t slot)
         tell_seen(e, slot, &event);
     event.what = own->last_what;
     event.why = own->last_why;
-    if (!emit(e, &event, NULL))
+    event.n_bytes = n_bytes;
+    if (!emit(e, &event, n_bytes > 0 ? payload : NULL))
         return false;
     engine_queue_put_slot(e, slot);
     return true;
@@ -115,6 +118,8 @@ bool engine_say_refusal(struct engine *e, const struct request *request, enum se
     struct service_event event = event_of(e, request);
     event.what = (uint8_t)what;
     event.why = (uint8_t)why;
+    if (e->options.tells_waits)
+        text = NULL;
     event.n_bytes = text != NULL ? (int32_t)strlen(text) : 0;
     return emit(e, &event, text);
 }

@@ -44,6 +44,7 @@ struct engine_own {
 struct engine_seen { /* its service's counts as it began to run, and what came since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
     int32_t n_swapped, n_early;
+    struct engine_waits waits;
 };
 
 struct engine_flight {        /* a batch that runs */
@@ -59,6 +60,7 @@ struct engine_flight {        /* a batch that runs */
 struct engine_lane {
     int n_flights;  /* batches not committed yet */
     unsigned until; /* of the hold that runs; 0 when it is one round or is cut already */
+    bool is_hold;   /* its rounds stand for so many single steps */
     int64_t until_ns;
 };
 
@@ -112,7 +114,7 @@ struct engine {
 
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
-    struct engine_seen *seen; /* NULL: it says little */
+    struct engine_seen *seen; /* NULL: it says little, and tells of no waits */
     struct tree_node *waiting_nodes, *deadline_nodes;
     const int32_t *n_table_blocks; /* kv's */
     struct tree deadlines;

@@ -8,6 +8,7 @@
  * In a pool that names its blocks the tables are always right; in one that counts they are late as
  * the records are, while the pool's own counts are not. */
 #include "engine/steady.h"
+#include "engine/waits.h"
 
 #include "base/mem.h"
 #include "kv/kv.h"
@@ -52,6 +53,8 @@ void engine_steady_open(struct engine *e)
         s->known = mem_take(n * sizeof(*s->known));
         s->ends = mem_take(n * sizeof(*s->ends));
         s->exceeds = mem_take(n * sizeof(*s->exceeds));
+        if (e->options.tells_waits)
+            s->gaps = mem_take(n * sizeof(*s->gaps));
         e->services[i].steady = s;
     }
 }
@@ -63,6 +66,7 @@ void engine_steady_close(struct engine *e)
         mem_give(e->steady[i].known);
         mem_give(e->steady[i].ends);
         mem_give(e->steady[i].exceeds);
+        mem_give(e->steady[i].gaps);
     }
     mem_give(e->steady);
 }
@@ -76,6 +80,11 @@ static void settle_one(struct engine *e, const struct schedule_steady *s, int se
     r->n_tokens = s->known[i] + s->n_rounds;
     r->n_computed = r->n_tokens - 1;
     r->served_ns = max_i64(r->served_ns, s->served_ns);
+    if (s->gaps != NULL) {
+        struct engine_waits *waits = &e->seen[slot].waits;
+        waits->last_ns = r->served_ns;
+        waits->gap_ns_max = max_i64(s->gaps[i], i < s->n_old ? s->gap_ns : 0);
+    }
     if (kv_is_counted(e->kv))
         kv_name(e->kv, service, slot, kv_blocks_for(r->n_computed + s->n_ahead, s->block_tokens));
 }
@@ -131,7 +140,8 @@ static void forget(struct engine *e, struct schedule_steady *s)
     for (int32_t i = 0; i < s->n; i++)
         e->own[s->items[i].slot].is_steady = false;
     memset(s->n_crossing, 0, sizeof(s->n_crossing));
-    s->n = s->n_rounds = s->phase = s->n_ahead = 0;
+    s->n = s->n_rounds = s->phase = s->n_ahead = s->n_old = 0;
+    s->gap_ns = 0;
     s->n_tokens = 0;
     s->first_end = s->first_exceed = INT32_MAX;
     s->most_known = INT32_MIN;
@@ -172,6 +182,31 @@ static void open_gap(int32_t *values, int32_t at, int32_t n)
     memmove(values + at + 1, values + at, (size_t)(n - at) * sizeof(*values));
 }
 
+/* What the old ones have waited together since the last time is written down for each. */
+static void note_gaps(struct schedule_steady *s)
+{
+    for (int32_t i = 0; i < s->n_old && s->gap_ns > 0; i++)
+        s->gaps[i] = max_i64(s->gaps[i], s->gap_ns);
+    s->gap_ns = 0;
+}
+
+/* All of them have tokens of n_steps rounds. Who came since the last time has not waited since
+ * then. */
+static void add_gaps(struct engine *e, struct schedule_steady *s, uint16_t lane, int32_t n_steps)
+{
+    struct engine_rounds rounds = engine_waits_rounds(e, lane, n_steps, 1);
+    s->gap_ns = s->n_old > 0 ? max_i64(s->gap_ns, rounds.first_ns - s->served_ns) : 0;
+    if (s->n_old < s->n)
+        note_gaps(s);
+    for (int32_t i = s->n_old; i < s->n; i++) {
+        const struct request *r = &e->requests[s->items[i].slot];
+        int64_t last_ns = max_i64(r->served_ns, s->served_ns);
+        s->gaps[i] = max_i64(s->gaps[i], rounds.first_ns - last_ns);
+    }
+    s->n_old = s->n;
+    s->gap_ns = max_i64(s->gap_ns, rounds.gap_ns);
+}
+
 static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, int32_t at)
 {
     const struct request *r = &e->requests[slot];
@@ -180,6 +215,12 @@ static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, i
     open_gap(s->known, at, s->n);
     open_gap(s->ends, at, s->n);
     open_gap(s->exceeds, at, s->n);
+    if (s->gaps != NULL) {
+        note_gaps(s);
+        memmove(s->gaps + at + 1, s->gaps + at, (size_t)(s->n - at) * sizeof(*s->gaps));
+        s->gaps[at] = e->seen[slot].waits.gap_ns_max;
+        s->n_old = min_i32(s->n_old, at);
+    }
     memmove(s->items + at + 1, s->items + at, (size_t)(s->n - at) * sizeof(*s->items));
     s->items[at] = (struct batch_item){ slot, 1, 0 };
     s->known[at] = r->n_tokens - s->n_rounds;
@@ -231,6 +272,10 @@ void engine_steady_leave(struct engine *e, uint32_t slot)
     close_gap(s->known, at, s->n);
     close_gap(s->ends, at, s->n);
     close_gap(s->exceeds, at, s->n);
+    if (s->gaps != NULL) {
+        memmove(s->gaps + at, s->gaps + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->gaps));
+        s->n_old -= at < s->n_old;
+    }
     memmove(s->items + at, s->items + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->items));
     s->n--;
     if (was_most)
@@ -341,6 +386,7 @@ bool engine_steady_begin(struct engine *e, const struct schedule_plan *plan)
         .n_flights = 1,
         .until = is_hold ? plan->until : 0,
         .until_ns = is_hold && (plan->until & UNTIL_TIME) != 0 ? plan->until_ns : TIME_NEVER,
+        .is_hold = is_hold,
     };
     e->lane_is_busy[0] = true;
     e->options.exec.begin(e->options.exec.self, batch, 1, n_rounds);
@@ -413,6 +459,8 @@ void engine_steady_advance(struct engine *e, const struct engine_flight *flight,
     struct schedule_steady *s = &e->steady[service];
     CHECK(s->n == flight->n_steady && n_steps <= schedule_steady_left(s));
     s->n_ahead = 0;
+    if (s->gaps != NULL)
+        add_gaps(e, s, flight->batch.lane, n_steps);
     if (n_steps < flight->n_rounds)
         trim(e, service, flight->n_rounds, n_steps);
     s->n_rounds += n_steps;

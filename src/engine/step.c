@@ -300,6 +300,7 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
         .n_flights = n_begun,
         .until = n_rounds > 1 ? plan->until : 0,
         .until_ns = n_rounds > 1 && (plan->until & UNTIL_TIME) ? plan->until_ns : TIME_NEVER,
+        .is_hold = n_rounds > 1 && plan->until != 0,
     };
     e->lane_is_busy[lane] = true;
     e->options.exec.begin(e->options.exec.self, begun, n_begun, n_rounds);
@@ -451,6 +452,22 @@ static void fetch(const struct engine *e)
         __builtin_prefetch(&e->requests[batch->items[i].slot], 1);
         __builtin_prefetch(&e->n_table_blocks[batch->items[i].slot], 1);
     }
+}
+
+void engine_stop(struct engine *e, int64_t now_ns)
+{
+    const struct engine_exec *exec = &e->options.exec;
+    struct engine_exec_done done;
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+        if (e->lanes[lane].is_hold && exec->stop != NULL)
+            exec->stop(exec->self, (uint16_t)lane);
+    while (e->n_flights > 0 && exec->poll(exec->self, &done))
+        engine_commit(e, &done);
+    engine_steady_settle_all(e);
+    for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++)
+        if (e->requests[slot].state == REQUEST_WAITING || e->requests[slot].state == REQUEST_RUNNING)
+            engine_say(e, slot);
 }
 
 int64_t engine_step(struct engine *e, int64_t now_ns)

@@ -28,6 +28,11 @@ struct schedule_steady {
     int32_t most_known;              /* the most of those; INT32_MIN: of nobody */
     int64_t n_tokens;                /* of all of them, known */
     int64_t served_ns;
+    /* The engine's own, where it tells of waits, else NULL: (n) the longest time of each between
+     * two tokens, and since somebody last came that of the first n_old of them. */
+    int64_t *gaps;
+    int64_t gap_ns;
+    int32_t n_old;
     int32_t n_ahead; /* rounds in flight, whose blocks are taken */
     int32_t block_tokens;
     int32_t phase;                               /* n_rounds modulo block_tokens */

@@ -83,8 +83,13 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     schedule_config_init(&config);
     if (o->config != NULL)
         config = *o->config;
-    if (o->router != NULL && o->router->sees_tokens)
-        config.n_rounds_max = 1; /* so that it sees the same with and without holds */
+    bool sees_tokens = o->router != NULL && o->router->sees_tokens;
+    bool says_little = o->faults == NULL && !sees_tokens;
+    bool has_shares = o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0;
+    /* So that a router sees the same with and without holds. And where lanes are in each other's
+     * way, nobody knows when the rounds of a hold ended, which records ask for. */
+    if (sees_tokens || (has_shares && o->take != NULL))
+        config.n_rounds_max = 1;
     for (int32_t i = 0; i < o->n_services; i++) {
         perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
         snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
@@ -93,11 +98,12 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     }
     e->sim = sim;
     e->index = (uint16_t)index;
+    e->tells_waits = says_little && o->take != NULL;
     e->services = own != NULL ? own->services : UINT64_MAX;
     e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
     for (int32_t i = 0; i < o->n_lanes && o->lanes != NULL; i++)
         lanes[i] = o->lanes[i];
-    if (o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0)
+    if (has_shares)
         share_device(o, own, e->exec, lanes);
     bool decodes = own != NULL && own->role == SIM_DECODE;
     if (decodes) /* KV has come over the wire already */
@@ -127,8 +133,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
-        .says_little =
-            o->take == NULL && o->faults == NULL && (o->router == NULL || !o->router->sees_tokens),
+        .says_little = says_little,
+        .tells_waits = e->tells_waits,
         .log = o->logs != NULL ? o->logs[index] : NULL,
         .trace = o->trace,
         .emit = sim->emit,

@@ -45,6 +45,8 @@ struct sim_model_exec {
     int64_t at_ps;                   /* the lanes' flows are of this time */
     int n_lanes;
     int64_t busy_ps;
+    struct lane *told;      /* the lane of the batch that was polled last, and which it is there */
+    int told_index;
     int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
     int32_t alike, n_alike; /* the first n_alike of them are `alike` */
     struct lane lanes[];
@@ -392,6 +394,8 @@ static bool poll(void *self, struct engine_exec_done *done)
     if (lane == NULL || ns_of(lane->runs[lane->n_polled].end_ps) > *x->clock_ns)
         return false;
     int index = lane->n_polled++;
+    x->told = lane;
+    x->told_index = index;
     const struct batch *batch = &lane->runs[index].batch;
     int64_t begin_ps =
         index > 0 && lane->n_rounds == 1 ? lane->runs[index - 1].end_ps : lane->begin_ps;
@@ -428,6 +432,65 @@ static int64_t next_ns(void *self)
 {
     const struct lane *lane = first_lane(self);
     return lane == NULL ? TIME_NEVER : ns_of(lane->runs[lane->n_polled].end_ps);
+}
+
+/* Later steps of decodes take no less than earlier ones, so what is longest by more than rounding
+ * is found from the end. */
+static void rounds_of_decodes(const struct sim_model_exec *x, const struct lane *lane, int32_t from,
+                              int64_t *gap_ns)
+{
+    bool is_linear = x->truths[lane->runs[0].batch.service].step_ps == NULL;
+    int64_t after_ps = lane->end_ps, before_ps;
+    for (int32_t round = lane->n_rounds - 1; round >= from; round--, after_ps = before_ps) {
+        before_ps = lane->begin_ps + span_ps(x, lane, round);
+        *gap_ns = max_i64(*gap_ns, ns_of(after_ps) - ns_of(before_ps));
+        if (is_linear && ns_of(after_ps - before_ps) <= *gap_ns)
+            return;
+    }
+}
+
+static void rounds(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns)
+{
+    const struct sim_model_exec *x = self;
+    const struct lane *lane = x->told;
+    int64_t at_ps = lane->begin_ps, last_ns = 0;
+    *gap_ns = 0;
+    CHECK(from >= 1 && from <= lane->n_rounds && (x->device == NULL || lane->is_alone));
+    if (lane->is_decode) {
+        *first_ns = ns_of(at_ps + span_ps(x, lane, from));
+        rounds_of_decodes(x, lane, from, gap_ns);
+        return;
+    }
+    for (int32_t round = 1; round <= lane->n_rounds; round++) {
+        int64_t end_ns = 0;
+        for (int i = 0; i < lane->n_batches; i++) {
+            at_ps += ps_of_round(x, lane, i, round - 1);
+            end_ns = i == x->told_index ? ns_of(at_ps) : end_ns;
+        }
+        if (round == from)
+            *first_ns = end_ns;
+        else if (round > from)
+            *gap_ns = max_i64(*gap_ns, end_ns - last_ns);
+        last_ns = end_ns;
+    }
+}
+
+static void stop_lane(void *self, uint16_t index)
+{
+    struct sim_model_exec *x = self;
+    struct lane *lane = &x->lanes[index];
+    int64_t now_ns = *x->clock_ns;
+    bool is_beside = x->device != NULL && !lane->is_alone;
+    if (lane->n_polled > 0 || lane->n_batches == 0 || ns_of(lane->end_ps) <= now_ns)
+        return;
+    int n = is_beside ? rounds_beside(x, lane, now_ns + 1) : rounds_until(x, lane, now_ns + 1);
+    lane->n_rounds = max_i32(n - 1, 1); /* that one is the first to end later */
+    if (n > 1 && is_beside)
+        predict_ends(x);
+    else if (n > 1)
+        set_ends(x, lane);
+    for (int b = 0; b < lane->n_batches && n <= 1; b++)
+        lane->runs[b].end_ps = lane->end_ps = INT64_MAX / 2;
 }
 
 struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
@@ -516,7 +579,8 @@ int sim_model_exec_spans(const struct sim_model_exec *x, struct mem_span spans[S
 
 struct engine_exec sim_model_exec_face(struct sim_model_exec *x)
 {
-    return (struct engine_exec){ x, attach, begin, cut, poll, wait_fd, next_ns };
+    return (struct engine_exec){ x,       attach,  begin,  cut,      poll,
+                                 wait_fd, next_ns, rounds, stop_lane };
 }
 
 void sim_model_exec_set_copies(struct sim_model_exec *x, int64_t bytes_per_s)
@@ -527,21 +591,8 @@ void sim_model_exec_set_copies(struct sim_model_exec *x, int64_t bytes_per_s)
 
 void sim_model_exec_stop(struct sim_model_exec *x)
 {
-    int64_t now_ns = *x->clock_ns;
-    for (int i = 0; i < x->n_lanes; i++) {
-        struct lane *lane = &x->lanes[i];
-        bool is_beside = x->device != NULL && !lane->is_alone;
-        if (lane->n_polled > 0 || lane->n_batches == 0 || ns_of(lane->end_ps) <= now_ns)
-            continue;
-        int n = is_beside ? rounds_beside(x, lane, now_ns + 1) : rounds_until(x, lane, now_ns + 1);
-        lane->n_rounds = max_i32(n - 1, 1); /* that one is the first to end later */
-        if (n > 1 && is_beside)
-            predict_ends(x);
-        else if (n > 1)
-            set_ends(x, lane);
-        for (int b = 0; b < lane->n_batches && n <= 1; b++)
-            lane->runs[b].end_ps = lane->end_ps = INT64_MAX / 2;
-    }
+    for (int i = 0; i < x->n_lanes; i++)
+        stop_lane(x, (uint16_t)i);
 }
 
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)

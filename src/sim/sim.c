@@ -124,6 +124,17 @@ static void predict_again(struct sim *sim, const struct sim_client *client)
     r->n_predicted = length_book_predict(&sim->lengths, &query, 0);
 }
 
+/* When its tokens came in this life, and how long after those of the last. */
+static void hear_waits(struct sim_client *client, const struct engine_waits *waits)
+{
+    if (waits->first_ns == 0)
+        return;
+    if (client->heard_ns > 0 && client->heard_ns < waits->first_ns)
+        client->gap_ns_max = max_i64(client->gap_ns_max, waits->first_ns - client->heard_ns);
+    client->gap_ns_max = max_i64(client->gap_ns_max, waits->gap_ns_max);
+    client->heard_ns = waits->last_ns;
+}
+
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct sim_engine *e = self;
@@ -131,15 +142,17 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
     struct request *r = sim_request(sim, client);
-    (void)payload;
     sim->report->n_events++;
     sim_check_event(sim, client, event);
+    if (e->tells_waits && payload != NULL)
+        hear_waits(client, payload);
     if (event->what == SERVICE_TOKENS) {
+        if (!e->tells_waits && r->first_ns > 0)
+            client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
         if (r->first_ns == 0)
             r->first_ns = sim->clock_ns;
-        else
-            client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
-        client->heard_ns = sim->clock_ns;
+        if (!e->tells_waits)
+            client->heard_ns = sim->clock_ns;
         r->n_tokens += event->n_tokens;
         if (sim->options->router != NULL && sim->options->router->sees_tokens)
             predict_again(sim, client); /* the others look when it comes back: as with holds */
@@ -315,6 +328,8 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     while (report->wrong == NULL && sim.n_over < sim.stream.next && advance(&sim)) {}
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
+    for (int32_t i = 0; i < options->n_engines && sim.is_cut; i++)
+        engine_stop(sim.engines[i].engine, sim.clock_ns);
     sim_report_unfinished(&sim);
     sim_scaled_end(&sim);
     if (sim.replacing != NULL)

@@ -31,6 +31,7 @@ struct sim_engine {
     uint64_t services; /* bit per service that it has */
     struct sim *sim;
     uint16_t index;
+    bool tells_waits; /* engine_options.tells_waits */
     int n_spans; /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };

@@ -398,6 +398,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
     struct engine_flight *flight = engine_commit_flight(e, done->batch);
     CHECK(flight != NULL && done->n_steps >= 1 && done->n_steps <= flight->n_rounds);
     struct batch *batch = &flight->batch;
+    e->ended_ns = done->end_ns;
     if (batch->kind != BATCH_COMPUTE) {
         engine_swap_commit(e, flight, done);
         return;

@@ -129,6 +129,7 @@ struct engine {
     int64_t wanted_sum;           /* of wanted_bytes */
     bool is_pool_shrunk;          /* for them; it grows again once nobody wants what is left */
     bool is_draining, is_healthy;
+    int64_t ended_ns;  /* the batch that is committed, or was last */
     bool has_exceeded; /* somebody in the batch that commits has */
     uint64_t n_emits;  /* calls of emit */
     uint32_t n_marked; /* requests in flight that their commit ends */

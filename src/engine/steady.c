@@ -73,6 +73,15 @@ void engine_steady_close(struct engine *e)
 
 /* ---- The records. ---- */
 
+/* Brings what its submitter is told up to date. The new ones have had no token here. */
+static void tell_gap(struct engine *e, const struct schedule_steady *s, int32_t i)
+{
+    struct engine_waits *waits = &e->seen[s->items[i].slot].waits;
+    waits->gap_ns_max = max_i64(s->gaps[i], i < s->n_old ? s->gap_ns : 0);
+    if (i < s->n_old)
+        waits->last_ns = s->last_ns;
+}
+
 static void settle_one(struct engine *e, const struct schedule_steady *s, int service, int32_t i)
 {
     uint32_t slot = s->items[i].slot;
@@ -80,11 +89,8 @@ static void settle_one(struct engine *e, const struct schedule_steady *s, int se
     r->n_tokens = s->known[i] + s->n_rounds;
     r->n_computed = r->n_tokens - 1;
     r->served_ns = max_i64(r->served_ns, s->served_ns);
-    if (s->gaps != NULL) {
-        struct engine_waits *waits = &e->seen[slot].waits;
-        waits->last_ns = r->served_ns;
-        waits->gap_ns_max = max_i64(s->gaps[i], i < s->n_old ? s->gap_ns : 0);
-    }
+    if (s->gaps != NULL)
+        tell_gap(e, s, i);
     if (kv_is_counted(e->kv))
         kv_name(e->kv, service, slot, kv_blocks_for(r->n_computed + s->n_ahead, s->block_tokens));
 }
@@ -195,16 +201,18 @@ static void note_gaps(struct schedule_steady *s)
 static void add_gaps(struct engine *e, struct schedule_steady *s, uint16_t lane, int32_t n_steps)
 {
     struct engine_rounds rounds = engine_waits_rounds(e, lane, n_steps, 1);
-    s->gap_ns = s->n_old > 0 ? max_i64(s->gap_ns, rounds.first_ns - s->served_ns) : 0;
+    s->gap_ns = s->n_old > 0 ? max_i64(s->gap_ns, rounds.first_ns - s->last_ns) : 0;
     if (s->n_old < s->n)
         note_gaps(s);
     for (int32_t i = s->n_old; i < s->n; i++) {
-        const struct request *r = &e->requests[s->items[i].slot];
-        int64_t last_ns = max_i64(r->served_ns, s->served_ns);
-        s->gaps[i] = max_i64(s->gaps[i], rounds.first_ns - last_ns);
+        struct engine_waits *waits = &e->seen[s->items[i].slot].waits;
+        if (waits->first_ns == 0)
+            waits->first_ns = waits->last_ns = rounds.first_ns;
+        s->gaps[i] = max_i64(s->gaps[i], rounds.first_ns - waits->last_ns);
     }
     s->n_old = s->n;
     s->gap_ns = max_i64(s->gap_ns, rounds.gap_ns);
+    s->last_ns = e->ended_ns;
 }
 
 static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, int32_t at)
@@ -217,6 +225,8 @@ static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, i
     open_gap(s->exceeds, at, s->n);
     if (s->gaps != NULL) {
         note_gaps(s);
+        for (int32_t i = at; i < s->n_old; i++)
+            tell_gap(e, s, i);
         memmove(s->gaps + at + 1, s->gaps + at, (size_t)(s->n - at) * sizeof(*s->gaps));
         s->gaps[at] = e->seen[slot].waits.gap_ns_max;
         s->n_old = min_i32(s->n_old, at);

@@ -458,15 +458,17 @@ void engine_stop(struct engine *e, int64_t now_ns)
 {
     const struct engine_exec *exec = &e->options.exec;
     struct engine_exec_done done;
-    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    CHECK(now_ns >= e->view.now_ns);
     for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
         if (e->lanes[lane].is_hold && exec->stop != NULL)
             exec->stop(exec->self, (uint16_t)lane);
+    e->view.now_ns = now_ns;
     while (e->n_flights > 0 && exec->poll(exec->self, &done))
         engine_commit(e, &done);
     engine_steady_settle_all(e);
     for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++)
-        if (e->requests[slot].state == REQUEST_WAITING || e->requests[slot].state == REQUEST_RUNNING)
+        if (e->requests[slot].state == REQUEST_WAITING ||
+            e->requests[slot].state == REQUEST_RUNNING)
             engine_say(e, slot);
 }
 

@@ -3,21 +3,21 @@
  * computes comes when it is over. */
 #include "engine/waits.h"
 
-static void note(struct engine_waits *waits, const struct engine_rounds *rounds, int64_t now_ns)
+static void note(struct engine_waits *waits, const struct engine_rounds *rounds, int64_t end_ns)
 {
     if (waits->first_ns == 0)
         waits->first_ns = rounds->first_ns;
     else
         waits->gap_ns_max = max_i64(waits->gap_ns_max, rounds->first_ns - waits->last_ns);
     waits->gap_ns_max = max_i64(waits->gap_ns_max, rounds->gap_ns);
-    waits->last_ns = now_ns;
+    waits->last_ns = end_ns;
 }
 
 struct engine_rounds engine_waits_rounds(const struct engine *e, uint16_t lane, int32_t n_steps,
                                          int32_t from)
 {
     const struct engine_exec *exec = &e->options.exec;
-    struct engine_rounds rounds = { e->view.now_ns, 0 };
+    struct engine_rounds rounds = { e->ended_ns, 0 };
     if (n_steps > 1 && from < n_steps && e->lanes[lane].is_hold && exec->rounds != NULL)
         exec->rounds(exec->self, from, &rounds.first_ns, &rounds.gap_ns);
     return rounds;
@@ -39,6 +39,6 @@ void engine_waits_note(struct engine *e, const struct engine_flight *flight,
             continue;
         if (from > 1)
             rounds = engine_waits_rounds(e, batch->lane, done->n_steps, from);
-        note(&e->seen[item->slot].waits, &rounds, e->view.now_ns);
+        note(&e->seen[item->slot].waits, &rounds, e->ended_ns);
     }
 }

@@ -79,6 +79,6 @@ enum status metrics_record_save(const struct record_set *set, const char *path,
                                 struct fault *fault) MUST_USE;
 enum status metrics_record_load(struct record_set *set, const char *path,
                                 struct fault *fault) MUST_USE;
-/* Of the records in the set's order: equal runs have equal hashes. gap_ns_max is left out: a
- * simulation with holds hears of several tokens at once. */
+/* Of the records in the set's order: equal runs have equal hashes. gap_ns_max is left out:
+ * a simulation with holds on a bus hears of several tokens at once. */
 uint64_t metrics_record_hash(const struct record_set *set);

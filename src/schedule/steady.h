@@ -29,9 +29,10 @@ struct schedule_steady {
     int64_t n_tokens;                /* of all of them, known */
     int64_t served_ns;
     /* The engine's own, where it tells of waits, else NULL: (n) the longest time of each between
-     * two tokens, and since somebody last came that of the first n_old of them. */
+     * two tokens, and since somebody last came that of the first n_old of them,
+     * whose last tokens came at last_ns. */
     int64_t *gaps;
-    int64_t gap_ns;
+    int64_t gap_ns, last_ns;
     int32_t n_old;
     int32_t n_ahead; /* rounds in flight, whose blocks are taken */
     int32_t block_tokens;

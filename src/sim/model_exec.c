@@ -45,7 +45,7 @@ struct sim_model_exec {
     int64_t at_ps;                   /* the lanes' flows are of this time */
     int n_lanes;
     int64_t busy_ps;
-    struct lane *told;      /* the lane of the batch that was polled last, and which it is there */
+    struct lane *told; /* the lane of the batch that was polled last, and which it is there */
     int told_index;
     int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
     int32_t alike, n_alike; /* the first n_alike of them are `alike` */
@@ -579,8 +579,7 @@ int sim_model_exec_spans(const struct sim_model_exec *x, struct mem_span spans[S
 
 struct engine_exec sim_model_exec_face(struct sim_model_exec *x)
 {
-    return (struct engine_exec){ x,       attach,  begin,  cut,      poll,
-                                 wait_fd, next_ns, rounds, stop_lane };
+    return (struct engine_exec){ x, attach, begin, cut, poll, wait_fd, next_ns, rounds, stop_lane };
 }
 
 void sim_model_exec_set_copies(struct sim_model_exec *x, int64_t bytes_per_s)

@@ -32,7 +32,7 @@ struct sim_engine {
     struct sim *sim;
     uint16_t index;
     bool tells_waits; /* engine_options.tells_waits */
-    int n_spans; /* what a step of it reads, asked for ahead */
+    int n_spans;      /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
 struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
@@ -132,7 +132,8 @@ static inline struct request *sim_request(const struct sim *sim, const struct si
     return &sim->door.requests[client - sim->clients];
 }
 
-/* sim.c: places for as many clients as there may be at once; a client's request, as it comes; what the length predictor sees. */
+/* sim.c: places for as many clients as there may be at once; a client's request, as it comes; what
+ * the length predictor sees. */
 void sim_clients_open(struct sim *sim);
 void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
                       struct request *out);

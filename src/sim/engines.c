@@ -70,6 +70,19 @@ static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *
     return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
 
+/* Without holds where a router must see the same with and without them, and where lanes are in each
+ * other's way: nobody knows then when the rounds of a hold ended, which records ask for. */
+static struct schedule_config config_of(const struct sim_options *o, bool has_shares)
+{
+    struct schedule_config config;
+    schedule_config_init(&config);
+    if (o->config != NULL)
+        config = *o->config;
+    if ((o->router != NULL && o->router->sees_tokens) || (has_shares && o->take != NULL))
+        config.n_rounds_max = 1;
+    return config;
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
@@ -79,17 +92,10 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
     int64_t memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes;
-    struct schedule_config config;
-    schedule_config_init(&config);
-    if (o->config != NULL)
-        config = *o->config;
     bool sees_tokens = o->router != NULL && o->router->sees_tokens;
     bool says_little = o->faults == NULL && !sees_tokens;
     bool has_shares = o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0;
-    /* So that a router sees the same with and without holds. And where lanes are in each other's
-     * way, nobody knows when the rounds of a hold ended, which records ask for. */
-    if (sees_tokens || (has_shares && o->take != NULL))
-        config.n_rounds_max = 1;
+    const struct schedule_config config = config_of(o, has_shares);
     for (int32_t i = 0; i < o->n_services; i++) {
         perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
         snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);

@@ -31,6 +31,12 @@ static uint64_t check_of(const unsigned char *head, const unsigned char *payload
     return n_bytes > 0 ? hash_fast(payload, n_bytes, check).low : check;
 }
 
+/* Its kind, and a check of the payload's size: a damaged size is not taken for the log's end. */
+static uint32_t first_word(uint32_t kind, uint32_t n_bytes)
+{
+    return kind | ((n_bytes + 1) * 0x9e3779b1u & 0xffff0000u);
+}
+
 /* ---- Writing. ---- */
 
 enum status engine_log_open(struct engine_log **out, const char *path, int64_t n_bytes_max,
@@ -94,7 +100,7 @@ static void put(struct engine_log *log, enum engine_log_kind kind, const unsigne
 {
     static const unsigned char zeros[8];
     unsigned char head[LOG_HEAD_BYTES];
-    const uint32_t words[2] = { kind, (uint32_t)n };
+    const uint32_t words[2] = { first_word(kind, (uint32_t)n), (uint32_t)n };
     memcpy(head, words, 8);
     log->check = check_of(head, payload, n, log->check);
     memcpy(head + 8, &log->check, 8);
@@ -288,16 +294,21 @@ enum engine_log_read engine_log_next(struct engine_log_reader *reader,
         return ENGINE_LOG_CUT;
     memcpy(words, head, 8);
     memcpy(&check, head + 8, 8);
-    if (words[0] >= ENGINE_LOG_KINDS || words[1] > ENGINE_LOG_RECORD_MAX)
+    uint32_t kind = words[0] & 0xffff;
+    if (kind >= ENGINE_LOG_KINDS || words[1] > ENGINE_LOG_RECORD_MAX ||
+        words[0] != first_word(kind, words[1]))
         return ENGINE_LOG_BROKEN;
     size_t n_padded = (size_t)align_up_u64(words[1], 8);
     if (n_left - LOG_HEAD_BYTES < n_padded)
         return ENGINE_LOG_CUT;
-    *record = (struct engine_log_record){ (enum engine_log_kind)words[0], head + LOG_HEAD_BYTES,
-                                          words[1] };
+    *record =
+        (struct engine_log_record){ (enum engine_log_kind)kind, head + LOG_HEAD_BYTES, words[1] };
     reader->check = check_of(head, record->payload, words[1], reader->check);
     if (reader->check != check)
         return ENGINE_LOG_BROKEN;
+    for (size_t i = words[1]; i < n_padded; i++)
+        if (record->payload[i] != 0)
+            return ENGINE_LOG_BROKEN;
     reader->next += LOG_HEAD_BYTES + n_padded;
     return ENGINE_LOG_RECORD;
 }

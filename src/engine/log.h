@@ -7,17 +7,18 @@
  *
  * Format, little-endian, as this build lays its records out (the sizes stand in the first one, and
  * another layout is refused): the file is a row of
- *   uint32 kind, uint32 n_bytes of the payload, uint64 check, payload, zeros up to 8 bytes.
- * check = XXH3 of kind, n_bytes and payload, seeded with the record's before: nothing can be lost,
- * moved or changed unseen. A log that its process could not finish ends with a whole record or in
- * the middle of one. */
+ *   uint16 kind, uint16 check of n_bytes, uint32 n_bytes of the payload, uint64 check, payload,
+ *   zeros up to 8 bytes.
+ * check = XXH3 of the first 8 bytes and the payload, seeded with the record's before: nothing can
+ * be lost, moved or changed unseen. A log that its process could not finish ends with a whole
+ * record or in the middle of one. */
 #pragma once
 #include "base/status.h"
 #include "core/service_spec.h"
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 3, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 4, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */

@@ -5,7 +5,11 @@
  * so the candidates are all k t b of all services: a few thousand, tried one by one. Of those that
  * waste nearly as little the smallest is taken. Merging one
  * 16-token block of each model, as is, would lose 36% of Llama-2-7B's memory beside 13B; the cut
- * found here, 12.5 MiB as 3 x 8 and 2 x 8 tokens, loses 4%. */
+ * found here, 12.5 MiB as 3 x 8 and 2 x 8 tokens, loses 4%.
+ *
+ * Blocks of 8 tokens are taken only where 16 and 32 waste too much: attention reads a block's rows
+ * of a head at once, and runs of 8 rows cost it about a sixth more than runs of 16
+ * (bench/kv.c). */
 #include "kv/kv.h"
 #include "kv/pool.h"
 
@@ -16,12 +20,12 @@ enum { UNIT_BYTES_ALIGN = 64 };         /* a cache line: blocks start on one */
 
 static const int32_t block_tokens_choices[] = { 8, 16, 32 };
 
-/* The best cut of a unit for one service; returns the fraction that it loses. Small blocks first:
- * the last block of each request is half empty on average. */
-static double cut(int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *out)
+/* The best cut of a unit for one service; returns the fraction that it loses. Small blocks first,
+ * from choice `first` on: the last block of each request is half empty on average. */
+static double cut(int first, int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout *out)
 {
     double best = 2;
-    for (size_t i = 0; i < COUNT_OF(block_tokens_choices); i++) {
+    for (int i = first; i < (int)COUNT_OF(block_tokens_choices); i++) {
         int32_t tokens = block_tokens_choices[i];
         int64_t block_bytes = tokens * bytes_per_token;
         int64_t n = min_i64(unit_bytes / block_bytes, KV_UNIT_BLOCKS_MAX);
@@ -34,12 +38,17 @@ static double cut(int64_t bytes_per_token, int64_t unit_bytes, struct kv_layout 
     return best;
 }
 
-static double cut_all(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes,
-                      struct kv_layout *layouts)
+struct ask {
+    int n_services;
+    const int64_t *bytes_per_token;
+    int first; /* of the choices of block_tokens */
+};
+
+static double cut_all(const struct ask *ask, int64_t unit_bytes, struct kv_layout *layouts)
 {
     double worst = 0;
-    for (int i = 0; i < n_services; i++) {
-        double waste = cut(bytes_per_token[i], unit_bytes, &layouts[i]);
+    for (int i = 0; i < ask->n_services; i++) {
+        double waste = cut(ask->first, ask->bytes_per_token[i], unit_bytes, &layouts[i]);
         if (waste > worst)
             worst = waste;
     }
@@ -54,20 +63,20 @@ static int64_t candidate(int64_t bytes_per_token, int32_t choice, int64_t n_bloc
 
 /* The smallest candidate within [min, max] that loses at most `waste_max`; with waste_max < 0 the
  * one that loses least. 0: there is none. */
-static int64_t search(int n_services, const int64_t *bytes_per_token, const int64_t bounds[2],
-                      double waste_max, double *waste)
+static int64_t search(const struct ask *ask, const int64_t bounds[2], double waste_max,
+                      double *waste)
 {
     struct kv_layout scratch[KV_SERVICES_MAX];
     int64_t best = 0;
     *waste = 2;
-    for (int i = 0; i < n_services; i++) {
-        for (int32_t j = 0; j < (int32_t)COUNT_OF(block_tokens_choices); j++) {
+    for (int i = 0; i < ask->n_services; i++) {
+        for (int32_t j = ask->first; j < (int32_t)COUNT_OF(block_tokens_choices); j++) {
             for (int64_t n = 1; n <= KV_UNIT_BLOCKS_MAX; n++) {
-                int64_t unit = candidate(bytes_per_token[i], j, n);
+                int64_t unit = candidate(ask->bytes_per_token[i], j, n);
                 if (unit < bounds[0] || unit > bounds[1] ||
                     (waste_max >= 0 && best != 0 && unit >= best))
                     continue;
-                double w = cut_all(n_services, bytes_per_token, unit, scratch);
+                double w = cut_all(ask, unit, scratch);
                 if (waste_max >= 0 ? w > waste_max : w >= *waste)
                     continue;
                 best = unit;
@@ -78,27 +87,39 @@ static int64_t search(int n_services, const int64_t *bytes_per_token, const int6
     return best;
 }
 
-int64_t kv_choose_layout(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes_max,
-                         struct kv_layout *layouts, double *waste)
+/* The unit for blocks of at least block_tokens_choices[first] tokens; 0: none holds one of each. */
+static int64_t choose(const struct ask *ask, int64_t unit_bytes_max, struct kv_layout *layouts,
+                      double *waste)
 {
-    CHECK(n_services > 0 && n_services <= KV_SERVICES_MAX);
     int64_t bounds[2] = { 0, unit_bytes_max };
-    for (int i = 0; i < n_services; i++) {
-        CHECK(bytes_per_token[i] > 0);
-        int64_t smallest = candidate(bytes_per_token[i], 0, 1);
+    for (int i = 0; i < ask->n_services; i++) {
+        CHECK(ask->bytes_per_token[i] > 0);
+        int64_t smallest = candidate(ask->bytes_per_token[i], ask->first, 1);
         bounds[0] = max_i64(bounds[0], smallest); /* every service must fit at least one block */
     }
     bounds[1] = max_i64(bounds[0], bounds[1]);
     int64_t wanted[2] = { max_i64(bounds[0], UNIT_BYTES_MIN), bounds[1] };
     double least, unused;
-    int64_t unit = search(n_services, bytes_per_token, wanted, -1, &least);
+    int64_t unit = search(ask, wanted, -1, &least);
     if (unit == 0) { /* so small a model that 64 blocks of 32 tokens stay below the floor */
         wanted[0] = bounds[0];
-        unit = search(n_services, bytes_per_token, wanted, -1, &least);
+        unit = search(ask, wanted, -1, &least);
     }
     CHECK(unit > 0);
     double enough = least + WASTE_SLACK > WASTE_FINE ? least + WASTE_SLACK : WASTE_FINE;
-    unit = search(n_services, bytes_per_token, wanted, enough, &unused);
-    *waste = cut_all(n_services, bytes_per_token, unit, layouts);
+    unit = search(ask, wanted, enough, &unused);
+    *waste = cut_all(ask, unit, layouts);
     return unit;
+}
+
+int64_t kv_choose_layout(int n_services, const int64_t *bytes_per_token, int64_t unit_bytes_max,
+                         struct kv_layout *layouts, double *waste)
+{
+    CHECK(n_services > 0 && n_services <= KV_SERVICES_MAX);
+    struct ask ask = { n_services, bytes_per_token, 1 };
+    int64_t unit = choose(&ask, unit_bytes_max, layouts, waste);
+    if (unit <= unit_bytes_max && *waste <= WASTE_FINE)
+        return unit;
+    ask.first = 0;
+    return choose(&ask, unit_bytes_max, layouts, waste);
 }

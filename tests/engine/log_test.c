@@ -80,10 +80,10 @@ static void records_come_back(void **state)
     mem_give(content);
 }
 
-/* A changed byte anywhere but in the zeros between records is found. */
+/* A changed byte anywhere is found, and not taken for the end of the log. */
 static void changes_are_found(void **state)
 {
-    size_t n, n_found = 0, n_tried = 0;
+    size_t n;
     int n_records;
     (void)state;
     write_records(40, 1 << 24);
@@ -96,14 +96,9 @@ static void changes_are_found(void **state)
         do
             read = engine_log_next(&reader, &record);
         while (read == ENGINE_LOG_RECORD);
-        n_tried++;
-        n_found += read != ENGINE_LOG_END;
+        assert_int_equal(read, ENGINE_LOG_BROKEN);
         content[at] ^= 0x10;
     }
-    size_t n_zeros = 0;
-    for (int i = 0; i < 40; i++)
-        n_zeros += (size_t)((8 - i % 8) % 8);
-    assert_int_equal(n_found, n_tried - n_zeros);
     assert_int_equal(read_all(content, n, &n_records), ENGINE_LOG_END);
     mem_give(content);
 }

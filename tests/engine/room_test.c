@@ -74,18 +74,18 @@ static void who_never_fits_any_more_goes_home(void **state)
     struct world w;
     struct engine_room room;
     (void)state;
-    open_closed(&w, 20000);
+    open_closed(&w, 40000);
     engine_open_service(w.engine, 0, &perf, 0);
     assert_true(world_submit(&w, &(struct world_ask){ .index = 0, .n_prompt = 100, .n_new = 150 }));
     assert_true(world_submit(&w, &(struct world_ask){ .index = 1, .n_prompt = 10, .n_new = 15 }));
     world_run(&w, 5500000);
-    while (!engine_make_room(w.engine, 1, 18000, 0, w.clock_ns, &room)) {
+    while (!engine_make_room(w.engine, 1, 36000, 0, w.clock_ns, &room)) {
         assert_false(room.never);
         w.wake_ns = w.clock_ns;
         world_run(&w, w.clock_ns + 1000000);
     }
     w.wake_ns = w.clock_ns;
-    world_run(&w, w.clock_ns + 2000000);
+    world_run(&w, w.clock_ns + 20000000);
     assert_true(w.requests[0].why == SERVICE_FULL && !w.requests[0].is_over);
     assert_true(
         world_submit_again(&w, 0)); /* still too small: it goes home again, it is not ended */
@@ -93,7 +93,7 @@ static void who_never_fits_any_more_goes_home(void **state)
     assert_true(
         engine_close_service(w.engine, 1, w.clock_ns)); /* the room comes back: now it runs */
     w.wake_ns = w.clock_ns;
-    world_run(&w, w.clock_ns + 2000000);
+    world_run(&w, w.clock_ns + 20000000);
     assert_true(world_submit_again(&w, 0));
     world_finish(&w);
     assert_true(w.requests[0].why == SERVICE_LENGTH);

@@ -9,7 +9,7 @@
 
 enum { HEAD_BYTES = 16, MEMORY_MAX = 64 << 20 };
 
-/* Puts the check of every whole record right. */
+/* Puts the checks of every whole record right. */
 static void mend(unsigned char *log, size_t n)
 {
     uint64_t check = 0;
@@ -18,6 +18,8 @@ static void mend(unsigned char *log, size_t n)
         memcpy(&n_bytes, log + at + 4, 4);
         if (n_bytes > n - at - HEAD_BYTES)
             return;
+        uint16_t size_check = (uint16_t)((n_bytes + 1) * 0x9e3779b1u >> 16);
+        memcpy(log + at + 2, &size_check, 2);
         check = hash_fast(log + at, 8, check).low;
         if (n_bytes > 0)
             check = hash_fast(log + at + HEAD_BYTES, n_bytes, check).low;

@@ -195,7 +195,7 @@ static void ask(struct mix *mix, struct rng *rng, int index)
     int service = (int)rng_below(rng, N_MODELS);
     int32_t n_vocabulary = passes_n_vocabulary(&mix->alone[service]);
     int32_t n_prompt = 1 + (int32_t)rng_below(rng, 70), n_new = 10 + (int32_t)rng_below(rng, 60);
-    uint64_t beginning = rng_below(rng, 4);
+    uint64_t beginning = rng_below(rng, 2);
     int32_t n_shared = (int32_t)rng_below(rng, (uint32_t)n_prompt + 1);
     asked->body = mem_take(request_body_bytes((uint32_t)n_prompt, 0, 0));
     *asked->body =
@@ -395,9 +395,8 @@ static void check_duress(enum kv_kind kind)
            "tokens, %lld pairs of a prefill and another model's decode at once\n",
            (long long)t.n_preempted, (long long)t.n_swapped, (long long)t.n_hits,
            (long long)t.n_pads, (long long)t.n_invalid, (long long)t.n_side_by_side);
-    assert_true(t.n_preempted >= 100 && t.n_swapped >= 100);
-    assert_true(t.n_hits >=
-                (kind == KV_MERGED ? 100 : 10)); /* longer blocks are found less often */
+    assert_true(t.n_preempted >= 100 && t.n_swapped >= 50);
+    assert_true(t.n_hits >= 50);
     assert_true(t.n_pads >= 1000 && t.n_invalid >= 1000);
     assert_true(t.n_side_by_side >= 100);
 }

@@ -71,6 +71,17 @@ static uint32_t next_waiting(const void *state, const struct schedule_view *view
     return tree_next(&db->services[view->requests[slot].service].waiting, db->key_nodes, slot);
 }
 
+static const struct schedule_booked *booked(const void *state, const struct schedule_view *view,
+                                            int service)
+{
+    const struct db *db = state;
+    const struct schedule_booked *known = &db->services[service].booked;
+    if (view->n_in_flight > 0)
+        return NULL;
+    VERIFY(known->n_blocks == schedule_booked_count(view, &db->config, service));
+    return known;
+}
+
 /* ---- Starvation. ---- */
 
 static bool may_starve(const struct schedule_view *view, const struct db_first *due)
@@ -323,6 +334,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .is_before = is_before,
                                     .nth_last = nth_last,
                                     .find_who_may = find_who_may,
+                                    .booked = booked,
                                     .spares_service = true };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);

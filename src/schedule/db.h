@@ -76,6 +76,7 @@ struct db_service {
     struct tree in_time;  /* value: waiting requests that are not late, by when they are */
     uint32_t n_running;   /* that it has heard of */
     uint32_t n_deadlines; /* of them those with a deadline */
+    struct schedule_booked booked;
     struct db_firsts first[DB_ORDERS]; /* of those that run */
     struct share_bucket bucket;
     struct db_price price;         /* when its last batch ended */
@@ -106,6 +107,7 @@ struct db {
     struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;
     int64_t *first_ns; /* (n_requests_max) of those that ran: when their first token came, or 0 */
+    uint32_t *booked;  /* (n_requests_max) what each adds to its service's booked */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
     double *weights;                /* (n_services) value: what schedule_value_weight says */
     double lightest;                /* of them */

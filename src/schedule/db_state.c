@@ -23,7 +23,8 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
            aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
            4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
-           aligned(n * sizeof(int64_t)) + aligned(n_services * sizeof(double)) + 64;
+           aligned(n * sizeof(int64_t)) + aligned(n * sizeof(uint32_t)) +
+           aligned(n_services * sizeof(double)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -55,6 +56,8 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     at += aligned(n * sizeof(struct schedule_lease));
     db->first_ns = (void *)at;
     at += aligned(n * sizeof(*db->first_ns));
+    db->booked = (void *)at;
+    at += aligned(n * sizeof(*db->booked));
     db->weights = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
@@ -63,6 +66,7 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
         tree_init(&db->services[i].in_time);
         db->services[i].waiting_ns_sum = 0;
         db->services[i].n_running = db->services[i].n_deadlines = 0;
+        db->services[i].booked = (struct schedule_booked){ 0 };
         db->services[i].price = (struct db_price){ .is_plain = false };
         db->services[i].running = (struct schedule_value){ 0 };
         schedule_db_first_init(db, &db->services[i]);
@@ -291,6 +295,7 @@ static void leave(struct db *db, const struct schedule_view *view, uint32_t slot
 {
     struct db_service *own = &db->services[view->requests[slot].service];
     own->n_running--;
+    schedule_booked_forget(&own->booked, &db->booked[slot]);
     if (db->variant == DB_VALUE)
         schedule_value_add(&own->running, &db->config, db->slots[slot].attained_ps,
                            db->slots[slot].arrived_ns, -1);
@@ -507,8 +512,10 @@ static void charge_all(struct db *db, const struct schedule_view *view,
                        const struct schedule_event *event)
 {
     const struct batch *batch = event->batch;
+    struct db_service *service = &db->services[batch->service];
     const struct db_price price = price_of(&view->services[batch->service]);
-    db->services[batch->service].price = price;
+    const int64_t block_tokens = view->kv->services[batch->service].block_tokens;
+    service->price = price;
     bool is_plain = db->variant != DB_MLFQ && !db->config.db_counts_wall && price.slope_ps >= 0 &&
                     price.slope_ps < INT32_MAX;
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -534,6 +541,8 @@ static void charge_all(struct db *db, const struct schedule_view *view,
             own->budget_ps = schedule_db_remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
         own->served_ns = r->served_ns;
+        schedule_booked_note(&service->booked, &db->booked[slot], r, view->n_table_blocks[slot],
+                             block_tokens, db->config.ahead_blocks);
     }
 }
 
@@ -619,6 +628,7 @@ static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_
     const struct request *r = &view->requests[slot];
     struct db_slot *own = &db->slots[slot];
     db->first_ns[slot] = 0;
+    db->booked[slot] = 0;
     *own = (struct db_slot){ .seq = ++db->seq, .arrived_ns = r->arrived_ns };
     own->has_deadline =
         (db->orders >> DB_URGENT & 1) != 0 && r->deadline_ns > 0 && r->deadline_ns != TIME_NEVER;

@@ -199,6 +199,13 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     return fill->nobody_catches_up;
 }
 
+/* Known without a look, or NULL. */
+static const struct schedule_booked *booked_of(const struct schedule_fill *fill, int service)
+{
+    const struct schedule_order *order = fill->order;
+    return order->booked != NULL ? order->booked(order->state, fill->view, service) : NULL;
+}
+
 /* One part of the service's running requests: the decodes, or those that catch up. */
 static void fill_running(struct schedule_fill *fill, int service, bool decodes, uint32_t must,
                          int32_t n_seats_kept)
@@ -209,7 +216,9 @@ static void fill_running(struct schedule_fill *fill, int service, bool decodes, 
         return;
     }
     const struct schedule_steady *steady = schedule_steady_of(fill->view, service);
-    if (steady != NULL && (uint32_t)steady->n == s->n_running)
+    const struct schedule_booked *booked = booked_of(fill, service);
+    if ((steady != NULL && (uint32_t)steady->n == s->n_running) ||
+        (booked != NULL && booked->n_catching_up == 0))
         return; /* nobody catches up */
     for (uint32_t i = 0; i < s->n_running && !fill->nobody_catches_up; i++) {
         const struct request *r = &fill->view->requests[s->running[i]];
@@ -242,8 +251,10 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
     const struct schedule_service *s = &view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_blocks = 0;
+    const struct schedule_booked *booked = booked_of(fill, service);
     if (order->books == NULL)
-        return schedule_booked_count(view, fill->config, service);
+        return booked != NULL ? booked->n_blocks
+                              : schedule_booked_count(view, fill->config, service);
     schedule_settle(view, service);
     for (uint32_t i = 0; i < s->n_running; i++) {
         if (i + FETCH_AHEAD < s->n_running)

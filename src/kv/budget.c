@@ -78,13 +78,15 @@ int64_t kv_budget_idle_blocks(const struct kv_budget *budget, int service)
     return s->n_blocks_free + kv_blocks_in(s, min_i64(idle, kv_budget_units(budget, service)));
 }
 
+int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open)
+{
+    const struct kv_budget_service *s = &budget->services[service];
+    int64_t n_units = n_units_open - (budget->n_units_floors - s->n_units_min);
+    n_units = max_i64(n_units, min_i64(s->n_units_min, n_units_open));
+    return kv_blocks_in(s, max_i64(0, min_i64(n_units, s->n_units_max)));
+}
+
 int64_t kv_budget_most_blocks(const struct kv_budget *budget, int service)
 {
-    int64_t n_units = budget->n_units_open;
-    for (int i = 0; i < budget->n_services; i++)
-        if (i != service)
-            n_units -= budget->services[i].n_units_min;
-    const struct kv_budget_service *s = &budget->services[service];
-    n_units = max_i64(n_units, min_i64(s->n_units_min, budget->n_units_open));
-    return kv_blocks_in(s, max_i64(0, min_i64(n_units, s->n_units_max)));
+    return kv_budget_most_of(budget, service, budget->n_units_open);
 }

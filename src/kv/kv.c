@@ -63,6 +63,7 @@ static void open_service(struct kv *kv, int i, const struct kv_service_options *
         .n_units_max = most,
     };
     kv->budget.n_units_owed += kv->budget.services[i].n_units_min;
+    kv->budget.n_units_floors += kv->budget.services[i].n_units_min;
     kv->stride = (uint32_t)max_i32((int32_t)kv->stride, layout->blocks_per_unit);
 }
 
@@ -461,7 +462,7 @@ static void open_some(struct kv *kv, int64_t n_opens)
 static void cut_parts(const struct kv *kv, struct kv_budget *budget)
 {
     int64_t sum = 0;
-    budget->n_units_owed = 0;
+    budget->n_units_owed = budget->n_units_floors = 0;
     for (int i = 0; i < budget->n_services; i++)
         sum += kv->services[i].layout.bytes_per_token;
     for (int i = 0; i < budget->n_services; i++) {
@@ -470,6 +471,7 @@ static void cut_parts(const struct kv *kv, struct kv_budget *budget)
         int64_t n_units = budget->n_units_open * part / sum;
         s->n_units_min = s->n_units_max = min_i64(n_units, kv->services[i].n_units_most);
         budget->n_units_owed += max_i64(0, s->n_units_min - s->n_units);
+        budget->n_units_floors += s->n_units_min;
     }
 }
 
@@ -483,10 +485,11 @@ static void tell_budget(struct kv *kv)
 int64_t kv_most_blocks(const struct kv *kv, int service, int64_t n_units_open)
 {
     struct kv_budget budget;
+    if (kv->options.kind != KV_PRIVATE)
+        return kv_budget_most_of(&kv->budget, service, n_units_open);
     kv_budget_copy(&budget, &kv->budget);
     budget.n_units_open = n_units_open;
-    if (kv->options.kind == KV_PRIVATE)
-        cut_parts(kv, &budget);
+    cut_parts(kv, &budget);
     return kv_budget_most_blocks(&budget, service);
 }
 

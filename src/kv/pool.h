@@ -155,6 +155,8 @@ void kv_count_shrink(struct kv *kv, int64_t n_units);
 bool kv_count_is_sound(const struct kv *kv);
 /* Units that the service may still take from the free ones. */
 int64_t kv_budget_units(const struct kv_budget *budget, int service);
+/* kv_budget_most_blocks with so many units. */
+int64_t kv_budget_most_of(const struct kv_budget *budget, int service, int64_t n_units_open);
 
 /* kv.c: address space that costs nothing until it is touched. */
 unsigned char *kv_range_take(int64_t n_bytes);

@@ -12,7 +12,7 @@ int64_t schedule_booked_count(const struct schedule_view *view,
  * with its own batches alone. True while none of the service is in flight. */
 struct schedule_booked {
     int64_t n_blocks;
-    int32_t n_catching_up; /* running requests that lack more than one token */
+    int32_t n_catching_up; /* running requests that lack more than one token; -1: not known */
 };
 
 /* Blocks for n_tokens positions beside the n_blocks that there are. */
@@ -27,17 +27,18 @@ static inline int64_t schedule_booked_beyond(int64_t n_tokens, int64_t n_blocks,
     return kv_blocks_for(n_tokens, (int32_t)block_tokens) - n_blocks;
 }
 /* A request has run: what it books from now on is noted in *own, which is 0 of those that never
- * ran. */
+ * ran. ahead_tokens: of the blocks that each books beyond its known tokens. */
 static inline void schedule_booked_note(struct schedule_booked *booked, uint32_t *own,
                                         const struct request *r, int64_t n_table_blocks,
-                                        int64_t block_tokens, int64_t ahead_blocks)
+                                        int64_t block_tokens, int64_t ahead_tokens)
 {
-    int64_t n_tokens = r->n_tokens + ahead_blocks * block_tokens;
-    int64_t n_blocks = schedule_booked_beyond(n_tokens, n_table_blocks, block_tokens);
-    bool catches_up = schedule_lacking(r) > 1;
-    booked->n_blocks += n_blocks - (int64_t)(*own >> 1);
-    booked->n_catching_up += catches_up - (int32_t)(*own & 1);
-    *own = (uint32_t)n_blocks << 1 | catches_up;
+    int64_t n = schedule_booked_beyond(r->n_tokens + ahead_tokens, n_table_blocks, block_tokens);
+    uint32_t now = (uint32_t)n << 1 | (schedule_lacking(r) > 1);
+    if (now == *own)
+        return;
+    booked->n_blocks += n - (int64_t)(*own >> 1);
+    booked->n_catching_up += (int32_t)(now & 1) - (int32_t)(*own & 1);
+    *own = now;
 }
 /* It ended or gave way. */
 static inline void schedule_booked_forget(struct schedule_booked *booked, uint32_t *own)

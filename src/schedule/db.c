@@ -277,20 +277,37 @@ static void guard(struct schedule_fill *fill, const struct db *db, int service)
             schedule_quota_most(&db->quota, fill->view, &db->config, service, &fill->n_units_kept);
 }
 
+enum { FAILS_MAX = 4 };
+
+/* After some have failed: of those that wait only they stay who would find room. The first goes. */
+static int keep_who_fits(struct schedule_fill *fill, struct schedule_pick *picks, int n)
+{
+    int n_kept = 0;
+    for (int i = 1; i < n; i++)
+        if (picks[i].parts != FILL_WAITING || schedule_fill_fits(fill, picks[i].slot))
+            picks[n_kept++] = picks[i];
+    schedule_picks_order(picks, n_kept);
+    return n_kept;
+}
+
 static enum schedule_filled serve_best(struct schedule_fill *fill, const struct db *db,
                                        unsigned parts)
 {
     const struct schedule_view *view = fill->view;
     struct schedule_pick picks[2 * KV_SERVICES_MAX];
     for (int pass = db->variant == DB_SHARE ? 0 : 1; pass < 2; pass++) {
-        for (int n = make_picks(db, view, parts, pass, picks); n > 0; n--) {
+        int n = make_picks(db, view, parts, pass, picks);
+        for (int n_failed = 1; n > 0; n_failed++) {
             if (db->variant == DB_SHARE)
                 guard(fill, db, picks[0].service);
             enum schedule_filled filled =
                 schedule_fill_serve(fill, picks[0].service, picks[0].parts, SCHEDULE_NONE);
             if (filled != FILLED_NOTHING)
                 return filled;
-            schedule_picks_drop(picks, n);
+            if (n_failed == FAILS_MAX && db_is_by_phase(db->variant))
+                n = keep_who_fits(fill, picks, n);
+            else
+                schedule_picks_drop(picks, n--);
         }
     }
     return FILLED_NOTHING;
@@ -346,7 +363,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         return;
     bool has_leases = db->variant == DB_SHARE && db->config.has_leases;
     if (has_leases)
-        order.books = books;
+        order.books = books, order.booked = NULL;
     if (has_leases && schedule_lease_yield(&db->leases, &fill, is_not_fresh))
         return;
     unsigned parts = FILL_ALL;

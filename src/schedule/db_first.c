@@ -154,10 +154,17 @@ INLINED bool offer_by(struct db *db, const struct schedule_view *view, enum db_o
     return true;
 }
 
-/* One request for the orders by what each batch changes. */
+/* One request for the orders by what each batch changes. Nearly all stand behind all ends. */
 INLINED void offer_all(struct db *db, const struct schedule_view *view, struct db_firsts *lists,
                        struct db_first *ends, uint32_t slot)
 {
+    const struct db_slot *own = &db->slots[slot];
+    if (own->key > ends[DB_BEST].key && -own->key > ends[DB_LAST].key &&
+        own->served_ns > ends[DB_OLDEST].key && -own->spent_ps > ends[DB_SPENT].key) {
+        lists[DB_BEST].is_all = lists[DB_LAST].is_all = false;
+        lists[DB_OLDEST].is_all = lists[DB_SPENT].is_all = false;
+        return;
+    }
     (void)offer_by(db, view, DB_BEST, lists, ends, slot);
     (void)offer_by(db, view, DB_LAST, lists, ends, slot);
     (void)offer_by(db, view, DB_OLDEST, lists, ends, slot);

@@ -515,9 +515,11 @@ static void charge_all(struct db *db, const struct schedule_view *view,
     struct db_service *service = &db->services[batch->service];
     const struct db_price price = price_of(&view->services[batch->service]);
     const int64_t block_tokens = view->kv->services[batch->service].block_tokens;
+    const int64_t ahead_tokens = db->config.ahead_blocks * block_tokens;
     service->price = price;
     bool is_plain = db->variant != DB_MLFQ && !db->config.db_counts_wall && price.slope_ps >= 0 &&
                     price.slope_ps < INT32_MAX;
+    bool is_exact = db->variant == DB_EXACT; /* what it needs is what counts, whatever it had */
     for (int32_t i = 0; i < batch->n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         struct db_slot *own = &db->slots[slot];
@@ -528,7 +530,8 @@ static void charge_all(struct db *db, const struct schedule_view *view,
         }
         int64_t step_ps = price.first_ps + price.slope_ps * (r->n_tokens - 1);
         if (is_plain && event->n_new[i] == 1 && event->n_computed[i] == 1 &&
-            r->n_computed > r->n_prompt && step_ps < own->budget_ps) { /* nearly always */
+            r->n_computed > r->n_prompt && (is_exact || step_ps < own->budget_ps)) {
+            /* Nearly always. */
             own->spent_ps += step_ps;
             own->attained_ps += step_ps;
             own->budget_ps -= step_ps;
@@ -537,12 +540,12 @@ static void charge_all(struct db *db, const struct schedule_view *view,
         } else {
             charge_item(db, view, event, i, &price);
         }
-        if (db->variant == DB_EXACT)
+        if (is_exact)
             own->budget_ps = schedule_db_remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
         own->served_ns = r->served_ns;
         schedule_booked_note(&service->booked, &db->booked[slot], r, view->n_table_blocks[slot],
-                             block_tokens, db->config.ahead_blocks);
+                             block_tokens, ahead_tokens);
     }
 }
 

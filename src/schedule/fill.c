@@ -252,9 +252,10 @@ static int64_t count_booked(const struct schedule_fill *fill, int service)
     const struct schedule_order *order = fill->order;
     int64_t n_blocks = 0;
     const struct schedule_booked *booked = booked_of(fill, service);
+    if (booked != NULL)
+        return booked->n_blocks;
     if (order->books == NULL)
-        return booked != NULL ? booked->n_blocks
-                              : schedule_booked_count(view, fill->config, service);
+        return schedule_booked_count(view, fill->config, service);
     schedule_settle(view, service);
     for (uint32_t i = 0; i < s->n_running; i++) {
         if (i + FETCH_AHEAD < s->n_running)

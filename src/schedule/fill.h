@@ -28,7 +28,7 @@ struct schedule_order {
      * not known. NULL: not known. */
     int (*find_who_may)(const void *state, const struct schedule_view *view, int service,
                         schedule_may_go may_go, uint32_t slots[FILL_KNOWN_MAX]);
-    /* What the service's running requests have booked by the thresholds; NULL: not known. */
+    /* What the service's running requests have booked in all; NULL: not known. */
     const struct schedule_booked *(*booked)(const void *state, const struct schedule_view *view,
                                             int service);
     bool spares_service; /* of one priority, victims come from other services first */

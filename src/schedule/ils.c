@@ -66,6 +66,16 @@ static int64_t books_nothing(const void *state, const struct schedule_view *view
     return r->state == REQUEST_RUNNING ? 0 : r->n_tokens;
 }
 
+static const struct schedule_booked *booked_nothing(const void *state,
+                                                    const struct schedule_view *view, int service)
+{
+    static const struct schedule_booked nothing = { 0, -1 };
+    (void)state;
+    (void)view;
+    (void)service;
+    return &nothing;
+}
+
 /* All that run go, when nothing can. */
 static void flush(struct schedule_plan *plan, const struct schedule_view *view)
 {
@@ -89,7 +99,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .first = schedule_fcfs_first,
                                     .next = schedule_fcfs_next,
                                     .is_before = schedule_fcfs_is_before,
-                                    .books = ils->is_fastgen ? books_nothing : books_all };
+                                    .books = ils->is_fastgen ? books_nothing : books_all,
+                                    .booked = ils->is_fastgen ? booked_nothing : NULL };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &ils->config, &order, plan);
     if (!schedule_lane_is_free(view, 0))
@@ -106,7 +117,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         enum schedule_filled filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
         if (filled == FILLED_BATCH) {
             if (ils->is_fastgen)
-                order.books = NULL; /* nobody starts in a hold */
+                order.books = NULL, order.booked = NULL; /* nobody starts in a hold */
             schedule_fill_hold(&fill, TIME_NEVER);
             return;
         }

@@ -109,7 +109,8 @@ static int64_t worth(const struct schedule_fill *fill, int service, uint32_t slo
     return kv_blocks_in(own, kv_units_in(his, n_given[victim])) - before;
 }
 
-enum { LOOKS_MAX = 32 }; /* at all running requests of one service, for one victim each */
+enum { LOOKS_MAX = 32 }; /* at all running requests of one service */
+enum { NEXT_MAX = 8 };   /* victims that such a look finds */
 
 struct cursor {    /* of a service */
     uint32_t n;    /* of the last ones that the order knows have been seen */
@@ -117,6 +118,8 @@ struct cursor {    /* of a service */
     bool is_over, is_unknown;
     int n_may; /* who may go, when that is known; -1 */
     uint32_t may[FILL_KNOWN_MAX];
+    int n_next, n_taken; /* a look finds several, worst first */
+    uint32_t next[NEXT_MAX];
 };
 
 static void open_cursor(const struct schedule_fill *fill, const struct search *search, int service,
@@ -126,6 +129,7 @@ static void open_cursor(const struct schedule_fill *fill, const struct search *s
     cursor->n = 0;
     cursor->last = SCHEDULE_NONE;
     cursor->n_may = -1;
+    cursor->n_next = cursor->n_taken = 0;
     if (order->find_who_may != NULL && search->may_go != NULL)
         cursor->n_may =
             order->find_who_may(order->state, fill->view, service, search->may_go, cursor->may);
@@ -133,31 +137,55 @@ static void open_cursor(const struct schedule_fill *fill, const struct search *s
     cursor->is_unknown = cursor->n_may >= 0;
 }
 
+/* Into the next few, if the slot is one of them. */
+static void keep_next(const struct schedule_fill *fill, const struct search *search,
+                      struct cursor *cursor, uint32_t slot)
+{
+    int i = cursor->n_next;
+    if (i == NEXT_MAX && is_before(fill, search, slot, cursor->next[--i]))
+        return;
+    cursor->n_next = i + 1;
+    for (; i > 0 && is_before(fill, search, cursor->next[i - 1], slot); i--)
+        cursor->next[i] = cursor->next[i - 1];
+    cursor->next[i] = slot;
+}
+
+/* By a look at all who may go, behind the one named last. */
+static void look_for_next(const struct schedule_fill *fill, const struct search *search,
+                          int service, struct cursor *cursor, uint32_t before)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    const uint32_t *slots = cursor->n_may >= 0 ? cursor->may : s->running;
+    uint32_t n = cursor->n_may >= 0 ? (uint32_t)cursor->n_may : s->n_running;
+    cursor->n_next = cursor->n_taken = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + FETCH_AHEAD < n)
+            __builtin_prefetch(&fill->view->requests[slots[i + FETCH_AHEAD]]);
+        if (is_victim(fill, search, slots[i]) &&
+            (before == SCHEDULE_NONE || is_before(fill, search, slots[i], before)))
+            keep_next(fill, search, cursor, slots[i]);
+    }
+}
+
 /* The next victim of the service: one that the order knows, else by a look at who may go. */
 static void find_next(const struct schedule_fill *fill, const struct search *search, int service,
                       struct cursor *cursor, int *n_looks)
 {
-    const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     uint32_t slot = SCHEDULE_NONE, before = cursor->last;
-    while (!cursor->is_unknown && cursor->n < s->n_running) {
+    while (!cursor->is_unknown && cursor->n < fill->view->services[service].n_running) {
         slot = order->nth_last(order->state, fill->view, service, cursor->n++);
         cursor->is_unknown = slot == SCHEDULE_NONE;
         if (slot != SCHEDULE_NONE && is_victim(fill, search, slot))
             break;
         slot = SCHEDULE_NONE;
     }
-    const uint32_t *slots = cursor->n_may >= 0 ? cursor->may : s->running;
-    uint32_t n = cursor->n_may >= 0 ? (uint32_t)cursor->n_may : s->n_running;
-    for (uint32_t i = 0; i < n && cursor->is_unknown; i++) {
-        if (i + FETCH_AHEAD < n)
-            __builtin_prefetch(&fill->view->requests[slots[i + FETCH_AHEAD]]);
-        if (is_victim(fill, search, slots[i]) &&
-            (before == SCHEDULE_NONE || is_before(fill, search, slots[i], before)) &&
-            (slot == SCHEDULE_NONE || is_before(fill, search, slot, slots[i])))
-            slot = slots[i];
+    if (cursor->is_unknown && cursor->n_taken == cursor->n_next) {
+        look_for_next(fill, search, service, cursor, before);
+        *n_looks += cursor->n_may < 0;
     }
-    *n_looks += cursor->is_unknown && cursor->n_may < 0;
+    if (cursor->is_unknown && cursor->n_taken < cursor->n_next)
+        slot = cursor->next[cursor->n_taken++];
     cursor->last = slot;
     cursor->is_over = slot == SCHEDULE_NONE;
 }

@@ -169,6 +169,7 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     int64_t block_tokens = fill->budget.services[service].block_tokens;
     struct batch_item *items = fill->batch->items + fill->batch->n_items;
     int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
+    int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
     bool is_all = true;
     const struct schedule_steady *steady = take_steady(fill, service, must, n_seats);
     if (steady != NULL) {
@@ -179,6 +180,8 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     for (uint32_t i = 0; i < s->n_running && n < n_seats; i++) {
         uint32_t slot = running[i];
         const struct request *r = &requests[slot];
+        if (i + FETCH_AHEAD < s->n_running)
+            __builtin_prefetch(&requests[running[i + FETCH_AHEAD]]);
         if (r->batch != 0 || slot == must)
             continue;
         if (schedule_lacking(r) != 1) {
@@ -187,8 +190,9 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
         }
         if (r->n_tokens > n_table_blocks[slot] * block_tokens) {
             int64_t n_blocks = blocks_for(fill, slot, r->n_tokens);
-            if (!kv_budget_take(&fill->budget, service, n_blocks)) {
+            if (n_blocks >= n_refused || !kv_budget_take(&fill->budget, service, n_blocks)) {
                 fill->n_blocks_short += n_blocks;
+                n_refused = min_i64(n_refused, n_blocks);
                 continue;
             }
         }

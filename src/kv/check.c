@@ -105,18 +105,20 @@ static bool counts_are_sound(const struct kv *kv, const struct kv_budget *counts
                              const struct kv_stats *stats)
 {
     const struct kv_budget *budget = &kv->budget;
-    int64_t owed = 0, published = 0;
+    int64_t owed = 0, floors = 0, published = 0;
     for (int i = 0; i < budget->n_services; i++) {
         const struct kv_budget_service *a = &budget->services[i], *b = &counts->services[i];
         const struct kv_stats *held = &kv->services[i].stats;
         owed += max_i64(0, a->n_units_min - a->n_units);
+        floors += a->n_units_min;
         if (a->n_blocks_free != b->n_blocks_free || a->n_blocks_cached != b->n_blocks_cached ||
             a->n_units != b->n_units || held->n_blocks_used != stats[i].n_blocks_used ||
             held->n_blocks_cached != stats[i].n_blocks_cached)
             return false;
         published += held->n_blocks_cached;
     }
-    return budget->n_units_owed == owed && budget->n_units_free == counts->n_units_free &&
+    return budget->n_units_owed == owed && budget->n_units_floors == floors &&
+           budget->n_units_free == counts->n_units_free &&
            budget->n_units_cached == counts->n_units_cached &&
            budget->n_units_open == kv->n_units_target && kv->index.n >= published &&
            kv->free.n_members == counts->n_units_free - counts->n_units_cached;

@@ -43,7 +43,7 @@ void kv_count_shrink(struct kv *kv, int64_t n_units)
 bool kv_count_is_sound(const struct kv *kv)
 {
     const struct kv_budget *budget = &kv->budget;
-    int64_t held[KV_SERVICES_MAX] = { 0 }, n_held = 0, owed = 0;
+    int64_t held[KV_SERVICES_MAX] = { 0 }, n_held = 0, owed = 0, floors = 0;
     for (uint32_t slot = 0; slot < kv->options.n_requests_max; slot++) {
         if (kv->sizes[slot] < 0 || kv->owners[slot] >= kv->options.n_services)
             return false;
@@ -53,12 +53,14 @@ bool kv_count_is_sound(const struct kv *kv)
         const struct kv_budget_service *s = &budget->services[i];
         int64_t n_units = held[i] * kv->services[i].layout.units_per_block;
         owed += max_i64(0, s->n_units_min - s->n_units);
+        floors += s->n_units_min;
         n_held += n_units;
         if (s->n_units != n_units || s->n_blocks_free != 0 || s->n_blocks_cached != 0 ||
             kv->services[i].stats.n_blocks_used != held[i])
             return false;
     }
-    return budget->n_units_owed == owed && budget->n_units_cached == 0 &&
-           budget->n_units_free >= 0 && budget->n_units_open == kv->n_units_target &&
+    return budget->n_units_owed == owed && budget->n_units_floors == floors &&
+           budget->n_units_cached == 0 && budget->n_units_free >= 0 &&
+           budget->n_units_open == kv->n_units_target &&
            budget->n_units_free + n_held == kv->n_units_target + kv->n_units_closing;
 }

@@ -434,7 +434,7 @@ bool kv_heads_are_sound(const struct kv *kv)
     struct kv_budget counts = { 0 };
     struct kv_stats stats[KV_SERVICES_MAX] = { 0 };
     bool is_sound = true;
-    int64_t owed = 0;
+    int64_t owed = 0, floors = 0;
     for (uint32_t slot = 0; is_sound && slot < kv->options.n_requests_max; slot++)
         is_sound = check_table(kv, slot, n_refs);
     for (uint32_t b = 0; is_sound && b < kv->heads.n_blocks_max; b++)
@@ -444,11 +444,13 @@ bool kv_heads_are_sound(const struct kv *kv)
         const struct kv_budget_service *s = &budget->services[i];
         const struct kv_stats *held = &kv->services[i].stats;
         owed += max_i64(0, s->n_units_min - s->n_units);
+        floors += s->n_units_min;
         is_sound = s->n_units == counts.services[i].n_units && s->n_blocks_free == 0 &&
                    s->n_blocks_cached == 0 && held->n_blocks_used == stats[i].n_blocks_used &&
                    held->n_blocks_cached == stats[i].n_blocks_cached;
     }
     mem_give(n_refs);
     mem_give(is_seen);
-    return is_sound && budget->n_units_owed == owed && budget->n_units_open == kv->n_units_target;
+    return is_sound && budget->n_units_owed == owed && budget->n_units_floors == floors &&
+           budget->n_units_open == kv->n_units_target;
 }

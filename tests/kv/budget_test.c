@@ -65,6 +65,18 @@ static void floors_outlive_a_pool_that_shrank(void **state)
     assert_int_equal(b.n_units_owed, 6);
 }
 
+static void what_others_are_guaranteed_is_out_of_reach(void **state)
+{
+    (void)state;
+    struct kv_budget b = two_services();
+    int64_t most = kv_budget_most_blocks(&b, 1);
+    b.services[0].n_units_min = b.n_units_floors = 3;
+    assert_int_equal(kv_budget_most_blocks(&b, 1), most - kv_blocks_in(&b.services[1], 3));
+    b.services[1].n_units_min = 2; /* one's own floor is not */
+    b.n_units_floors = 5;
+    assert_int_equal(kv_budget_most_blocks(&b, 1), most - kv_blocks_in(&b.services[1], 3));
+}
+
 static void evicts_last(void **state)
 {
     (void)state;
@@ -92,6 +104,7 @@ int main(void)
         cmocka_unit_test(a_floor_is_kept_for_its_service),
         cmocka_unit_test(a_ceiling_is_never_exceeded),
         cmocka_unit_test(floors_outlive_a_pool_that_shrank),
+        cmocka_unit_test(what_others_are_guaranteed_is_out_of_reach),
         cmocka_unit_test(evicts_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

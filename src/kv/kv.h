@@ -85,8 +85,7 @@ struct kv_budget {
     int64_t n_units_free;   /* free, or holding nothing but cached blocks */
     int64_t n_units_cached; /* of them those that hold cached blocks */
     int64_t n_units_open;   /* all units of the pool now, those that are closing not counted */
-    int64_t n_units_owed;   /* guaranteed to services that do not use them yet */
-    int64_t n_units_floors; /* guaranteed in all: the sum of n_units_min */
+    int64_t n_units_owed, n_units_floors; /* guaranteed: to services that do not use them; all */
     struct kv_budget_service {
         int32_t block_tokens, blocks_per_unit;
         int64_t n_blocks_free;   /* in units that it keeps anyway */

@@ -74,8 +74,7 @@ struct db_service {
     struct tree unserved; /* the same requests, by served_ns */
     struct tree urgent;   /* waiting requests with a deadline, by the last time to begin */
     struct tree in_time;  /* value: waiting requests that are not late, by when they are */
-    uint32_t n_running;   /* that it has heard of */
-    uint32_t n_deadlines; /* of them those with a deadline */
+    uint32_t n_running, n_deadlines; /* that it has heard of; of them those with a deadline */
     struct schedule_booked booked;
     struct db_firsts first[DB_ORDERS]; /* of those that run */
     struct share_bucket bucket;

@@ -191,6 +191,7 @@ static void write_score(struct json_out *json, const char *key, const struct pla
     json_out_open(json, '{');
     key_i64(json, "services_placed", score->n_placed);
     key_i64(json, "services_in_time", score->n_met);
+    key_f64(json, "way_to_target", score->reached);
     key_f64(json, "slo_attainment", score->attainment);
     key_f64(json, "normalized_latency", score->normalized);
     key_f64(json, "latency_s", score->latency_s);

@@ -15,11 +15,36 @@ static int order(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
+double place_judge_reached(const struct place_service_score *services, int32_t n, double attainment)
+{
+    double by_services = 0, by_requests = 0;
+    int64_t n_requests = 0;
+    bool do_all = true;
+    for (int32_t s = 0; s < n; s++) {
+        double asked = attainment * (double)services[s].n, met = (double)services[s].n_met;
+        double part = met >= asked ? 1 : met / asked;
+        do_all = do_all && met >= asked;
+        by_services += part / n;
+        by_requests += part * (double)services[s].n;
+        n_requests += services[s].n;
+    }
+    if (do_all)
+        return 1;
+    double reached = 0.5 * by_services + 0.5 * by_requests / (double)n_requests;
+    return reached < 0.9999 ? reached : 0.9999;
+}
+
+/* Whole hundredths; rounding in a sum does not lose one. */
+static int64_t hundredths(double reached)
+{
+    return (int64_t)num_floor(100 * reached + 1e-6);
+}
+
 int place_judge_compare(const struct place_score *a, const struct place_score *b)
 {
     int o = order(a->n_placed, b->n_placed);
     if (o == 0)
-        o = order(a->n_met, b->n_met);
+        o = order(hundredths(a->reached), hundredths(b->reached));
     if (o == 0)
         o = order(steps(a->attainment, 1000), steps(b->attainment, 1000));
     if (o == 0)
@@ -32,8 +57,10 @@ void place_judge_difference(const struct place_score *better, const struct place
 {
     if (better->n_placed != worse->n_placed)
         snprintf(text, n_bytes, "%d services placed against %d", better->n_placed, worse->n_placed);
-    else if (better->n_met != worse->n_met)
-        snprintf(text, n_bytes, "%d services in time against %d", better->n_met, worse->n_met);
+    else if (hundredths(better->reached) != hundredths(worse->reached))
+        snprintf(text, n_bytes,
+                 "services %.0f%% of the way to the attainment asked for against %.0f%%",
+                 num_floor(100 * better->reached + 1e-6), num_floor(100 * worse->reached + 1e-6));
     else if (steps(better->attainment, 1000) != steps(worse->attainment, 1000))
         snprintf(text, n_bytes, "attainment %.1f%% against %.1f%%", 100 * better->attainment,
                  100 * worse->attainment);

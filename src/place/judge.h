@@ -1,9 +1,16 @@
 /* What a plan is worth: the contract between planners and who can tell (the simulator, sim/judge.h,
  * handed in by cmd), and the order in which plans are better than one another.
  *
- * Scores are compared one after the other (ALGORITHMS.md 9.2, D-3): more services placed; more
- * services that reach the attainment asked for; attainment over all requests, in steps of a
- * thousandth; normalized latency, in steps of a hundredth; fewer devices. */
+ * Scores are compared one after the other (after ALGORITHMS.md 9.2): more services placed; how far
+ * services come towards the attainment asked for, in whole hundredths; attainment over all
+ * requests, in steps of a thousandth; normalized latency, in steps of a hundredth; fewer devices.
+ *
+ * SeaLLM's constraint, that every service reaches the attainment (Equation 5), decides before
+ * anything else as in D-3: only such a plan has come all of the way. Where no plan does, D-3 counts
+ * the services that do, and so gives up all of a service for the last requests of another: 36% of
+ * the requests in time could beat 88%. Here each service counts for as far as it comes, half by
+ * services, so that a small one is not given up for a large one, and half by requests, so that a
+ * large one is not given up for several small ones. */
 #pragma once
 #include "place/plan.h"
 
@@ -15,6 +22,7 @@ struct place_service_score {
 };
 struct place_score {
     int32_t n_placed, n_met, n_devices; /* services placed, services in time; devices used */
+    double reached;                     /* place_judge_reached */
     double attainment;                  /* requests in time over all */
     double normalized;                  /* mean of latency / L: NL */
     double latency_s, p99_s;            /* of all requests */
@@ -32,6 +40,10 @@ struct place_judge {
      * questions, so that a search may be bounded by it and still answer the same twice. */
     int64_t (*work)(const void *self);
 };
+/* How far services come towards an attainment, from 0 to 1: the part of it that one reaches, at
+ * most 1, as the mean of its means over services and over requests; 1 only when all reach it. */
+double place_judge_reached(const struct place_service_score *services, int32_t n,
+                           double attainment);
 /* Above 0: a is better than b; 0: neither is. */
 int place_judge_compare(const struct place_score *a, const struct place_score *b);
 /* What in the order above made the better one better: "attainment 93.1% against 90.2%". */

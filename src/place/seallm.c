@@ -4,7 +4,8 @@
  * more. Then, one copy at a time: simulate; a service's need is its requests that are late, plus
  * alpha times the normalized latency of those that were answered; the group that is asked least per
  * device takes the neediest service that fits it. Kept is the best plan on the way, not the full
- * one (D-2), by the order of judge.h (D-3). At most two services a group. */
+ * one (D-2), by D-3: services placed, services that reach the attainment, and then as in judge.h.
+ * At most two services a group. */
 #include "place/planners.h"
 #include "place/walk.h"
 
@@ -34,7 +35,13 @@ static int compare(const struct place_score *a, int32_t n_a, const struct place_
 {
     (void)n_a;
     (void)n_b;
-    return place_judge_compare(a, b);
+    if (a->n_placed != b->n_placed)
+        return a->n_placed > b->n_placed ? 1 : -1;
+    if (a->n_met != b->n_met)
+        return a->n_met > b->n_met ? 1 : -1;
+    struct place_score x = *a, y = *b;
+    x.reached = y.reached;
+    return place_judge_compare(&x, &y);
 }
 
 static void plan(const struct place_desk *desk, struct place_plan *plan)

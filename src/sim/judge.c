@@ -386,6 +386,8 @@ static void sum_up(const struct sim_judge *judge, const struct place_plan *plan,
     }
     for (int64_t i = 0; i < sum->n_latencies; i++)
         latency_s += (double)sum->latencies[i];
+    score->reached =
+        place_judge_reached(sum->services, problem->n_services, problem->limits.attainment);
     score->attainment = n > 0 ? (double)n_met / (double)n : 1;
     score->normalized = n > 0 ? normalized / (double)n : 0;
     score->latency_s = n > 0 ? latency_s / (double)n : 0;

@@ -8,10 +8,10 @@
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
 #include "cluster/node.h"
+#include "cmd/chosen.h"
 #include "cmd/lanes.h"
 #include "cmd/lengths.h"
 #include "cmd/model_card.h"
-#include "cmd/presets.h"
 #include "cmd/recorders.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
@@ -43,16 +43,9 @@ struct house {
     int64_t need_bytes[LIMIT_SERVICES];
     int n_services;
     int32_t n_tokens_max;
-    enum kv_kind kv_kind;
     int64_t unit_bytes;
-    enum dtype kv_dtype;
-    struct schedule_config schedule;
-    const struct schedule_policy *policy;
-    const struct route_policy *router;
-    const struct length_predictor *predictor;
-    struct length_config lengths;
+    struct chosen chosen;
     struct predict_profile profiles[LIMIT_SERVICES]; /* read from files; without groups: none */
-    struct route_config route;
     struct engine_place engines[LIMIT_ENGINES];
     int n_engines;
     struct recorders recorders;
@@ -177,8 +170,9 @@ static enum status open_models(struct house *house, struct fault *fault)
             describe_service(house, s);
             describe_api_model(house, s);
             const struct model_spec *spec = &house->cards[s].spec;
-            shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, house->kv_dtype),
-                                           spec->n_layers * spec->n_kv_heads };
+            shapes[s] =
+                (struct kv_shape){ model_spec_kv_bytes_per_token(spec, house->chosen.kv_dtype),
+                                   spec->n_layers * spec->n_kv_heads };
             house->need_bytes[s] =
                 run_model_packed_bytes(weights, &house->engines[0].device) +
                 run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
@@ -191,10 +185,10 @@ static enum status open_models(struct house *house, struct fault *fault)
             return status;
     }
     double waste;
-    house->unit_bytes = kv_choose(house->kv_kind, house->n_services, shapes, UNIT_BYTES_MAX,
+    house->unit_bytes = kv_choose(house->chosen.kv_kind, house->n_services, shapes, UNIT_BYTES_MAX,
                                   house->layouts, &waste);
     log_line(LOG_DEBUG, "serve", "KV pool: %s, units of %lld bytes waste at most %.1f%%",
-             kv_kind_name(house->kv_kind), (long long)house->unit_bytes, waste * 100.0);
+             kv_kind_name(house->chosen.kv_kind), (long long)house->unit_bytes, waste * 100.0);
     return STATUS_OK;
 }
 
@@ -207,7 +201,7 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(house->policy, true, &n_usual);
+    const char *const *usual = cmd_lanes_usual(house->chosen.policy, true, &n_usual);
     bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
     place->device_spec.memory_bytes = memory_bytes;
     enum status status =
@@ -277,16 +271,16 @@ static void open_unit(struct house *house, int e)
                               .n_lanes = place->lanes.n,
                               .lanes = place->lanes.shares,
                               .swap_bytes = config->swap_bytes,
-                              .pad_tokens = house->policy->pads_batches ? PAD_TOKENS : 0,
+                              .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
                               .services = house->services,
                               .layouts = house->layouts,
-                              .kv_kind = house->kv_kind,
+                              .kv_kind = house->chosen.kv_kind,
                               .kv_unit_bytes = house->unit_bytes,
                               .kv_bytes_max = config->kv_bytes,
                               .has_prefix_cache = config->has_prefix_cache,
-                              .policy = house->policy,
-                              .config = &house->schedule,
+                              .policy = house->chosen.policy,
+                              .config = &house->chosen.schedule,
                               .log = house->recorders.logs[e],
                               .trace = house->recorders.trace },
                   .report_ns = config->report_ns },
@@ -296,7 +290,7 @@ static void open_unit(struct house *house, int e)
         .perfs = perfs,
         .n_rows_max = n_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
-        .kv_dtype = house->kv_dtype,
+        .kv_dtype = house->chosen.kv_dtype,
         .profile_ns = config->profile_ns,
         .steady = (double)config->steady / 100,
     };
@@ -363,7 +357,7 @@ static void open_cluster(struct house *house)
         .n_services = house->n_services,
         .engines = engines,
         .report_ns = house->config.report_ns,
-        .fits = house->router->fits,
+        .fits = house->chosen.router->fits,
     };
     const struct cluster_manager_options manager = {
         .port = cluster_local_bus_port(house->bus, PORT_MANAGER),
@@ -383,10 +377,10 @@ static void open_cluster(struct house *house)
         .n_services = house->n_services,
         .services = house->services,
         .n_requests_max = (uint32_t)house->config.n_requests_max,
-        .router = house->router,
-        .router_config = &house->route,
-        .predictor = house->predictor,
-        .predictor_config = &house->lengths,
+        .router = house->chosen.router,
+        .router_config = &house->chosen.route,
+        .predictor = house->chosen.predictor,
+        .predictor_config = &house->chosen.lengths,
     };
     house->node = cluster_node_open(&node);
     house->manager = cluster_manager_open(&manager);
@@ -402,51 +396,6 @@ static void watch(struct house *house, int fd)
 
 /* ---- The face. ---- */
 
-/* What the executor was built for bounds every policy, and the batches that routers compose. */
-static void bound_batches(struct house *house)
-{
-    struct schedule_config *schedule = &house->schedule;
-    int32_t n_most = (int32_t)house->config.n_batch_max;
-    schedule->n_seqs_max = n_most;
-    schedule->static_n_seqs_max = min_i32(schedule->static_n_seqs_max, n_most);
-    schedule->ils_n_seqs_max = min_i32(schedule->ils_n_seqs_max, n_most);
-    schedule->fastgen_n_seqs_max = min_i32(schedule->fastgen_n_seqs_max, n_most);
-    house->route.n_batch = min_i32(house->route.n_batch, n_most);
-    house->route.n_odbs_batch = min_i32(house->route.n_odbs_batch, n_most);
-}
-
-static void choose_policies(struct house *house)
-{
-    const struct config *config = &house->config;
-    const struct preset *preset = presets_find(config->preset);
-    CHECK(preset); /* config_check has seen to the names */
-    house->policy = schedule_find(config->policy ? config->policy : preset->policy);
-    house->router = route_find(config->router ? config->router : preset->router);
-    house->kv_kind = preset->kv;
-    CHECK(!config->kv || kv_kind_find(config->kv, &house->kv_kind));
-    const char *usual = preset->predictor ? preset->predictor : "conditional";
-    length_config_init(&house->lengths);
-    house->predictor = length_parse(config->predictor ? config->predictor : usual, &house->lengths);
-    CHECK(house->policy && house->router && house->predictor);
-    route_config_init(&house->route);
-    for (int i = 0; preset->router_thresholds[i] != NULL; i++)
-        CHECK(route_config_set(&house->route, preset->router_thresholds[i], NULL) == STATUS_OK);
-    for (int i = 0; i < config->n_router_thresholds; i++)
-        CHECK(route_config_set(&house->route, config->router_thresholds[i], NULL) == STATUS_OK);
-    schedule_config_init(&house->schedule);
-    for (int i = 0; preset->thresholds[i] != NULL; i++)
-        CHECK(schedule_config_set(&house->schedule, preset->thresholds[i], NULL) == STATUS_OK);
-    for (int i = 0; i < config->n_thresholds; i++)
-        CHECK(schedule_config_set(&house->schedule, config->thresholds[i], NULL) == STATUS_OK);
-    bound_batches(house);
-    house->schedule.n_batch_tokens_max = (int32_t)config->n_batch_tokens_max;
-    house->schedule.chunk_tokens =
-        (int32_t)min_i64(config->chunk_tokens, config->n_batch_tokens_max);
-    house->schedule.n_rounds_max =
-        1; /* the real executor computes one: a hold would only book blocks early */
-    house->kv_dtype = strcmp(config->kv_type, "f32") == 0 ? DTYPE_F32 : DTYPE_F16;
-}
-
 enum status wire_open(struct house **out, const struct config *config, struct fault *fault)
 {
     struct house *house = mem_take(sizeof *house);
@@ -458,7 +407,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         status = fault_set(fault, STATUS_BAD_INPUT,
                            "no models: give --model NAME=PATH or a configuration");
     if (status == STATUS_OK) {
-        choose_policies(house);
+        chosen_of(config, &house->chosen);
         status = open_devices(house, fault);
     }
     if (status == STATUS_OK)

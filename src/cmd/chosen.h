@@ -1,0 +1,22 @@
+/* The policies that a configuration stands for: its preset's, with what it says instead. Who serves
+ * and who plans ask here alike. */
+#pragma once
+#include "cmd/config.h"
+#include "core/dtype.h"
+#include "kv/kv.h"
+#include "predict/length.h"
+#include "route/policy.h"
+#include "schedule/policy.h"
+
+struct chosen {
+    const struct schedule_policy *policy;
+    const struct route_policy *router;
+    const struct length_predictor *predictor;
+    struct schedule_config schedule;
+    struct route_config route;
+    struct length_config lengths;
+    enum kv_kind kv_kind;
+    enum dtype kv_dtype;
+};
+/* The configuration is checked: its names are known. */
+void chosen_of(const struct config *config, struct chosen *out);

@@ -44,7 +44,7 @@ void config_free(struct config *config)
 static void init_model(struct config_model *model, const char *name)
 {
     *model = (struct config_model){
-        .ttft_ms = -1, .tpot_ms = -1, .e2e_ms = -1, .keep_alive_ns = CONFIG_UNSET
+        .ttft_ms = -1, .tpot_ms = -1, .e2e_ms = -1, .keep_alive_ns = CONFIG_UNSET, .rate_per_s = -1
     };
     memcpy(model->name, name, strnlen(name, LIMIT_NAME_BYTES - 1));
 }

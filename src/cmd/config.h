@@ -26,17 +26,26 @@ struct config_model {
     int64_t ttft_ms, tpot_ms, e2e_ms; /* -1 = the global ones */
     int64_t kv_bytes_min, kv_bytes_max;
     int64_t keep_alive_ns; /* CONFIG_UNSET = the global one */
+    /* What a planner expects: requests a second, -1 = nobody said; mean lengths, 0 = 256. */
+    double rate_per_s;
+    int64_t n_prompt, n_output;
     bool is_pinned, is_preloaded;
     const char *devices[LIMIT_ENGINES];
     int n_devices; /* 0 = all */
 };
 #define CONFIG_UNSET INT64_MIN
+/* Of an engine that a planner has placed (serve_place.h); the file has none of it. */
+struct config_engine {
+    int64_t memory_bytes;                  /* 0 = as `memory` says */
+    int32_t share_percent[LIMIT_SERVICES]; /* of its cores, for decodes; 0 = no model has one */
+    int64_t kv_bytes[LIMIT_SERVICES];      /* quota; 0 = none */
+};
 
 struct config {
     const char *listen, *api_key, *admin_key, *api_key_file, *admin_key_file, *cors_origin,
         *tls_cert, *tls_key;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
-        *trace;
+        *trace, *planner, *placement;
     const char *devices[LIMIT_ENGINES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */
@@ -53,9 +62,10 @@ struct config {
         report_ns, steady;
     int64_t log_engine_bytes, swap_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
-    bool has_prefix_cache, is_strict, log_json;
+    bool has_prefix_cache, is_strict, log_json, is_partial;
     int n_models;
     struct config_model models[LIMIT_SERVICES];
+    struct config_engine engines[LIMIT_ENGINES];
     struct pile pile; /* owns the texts */
 };
 void config_init(struct config *config); /* the defaults */

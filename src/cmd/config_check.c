@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cmd/config.h"
 #include "cmd/presets.h"
+#include "place/planner.h"
 #include "predict/length.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
@@ -127,6 +128,16 @@ static enum status check_policies(const struct config *config, struct fault *fau
     return STATUS_OK;
 }
 
+static enum status check_planner(const struct config *config, struct fault *fault)
+{
+    const char *name = config->planner;
+    if (name != NULL && strcmp(name, "none") != 0 && place_planner_find(name) == NULL)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "there is no planner \"%.60s\"; there are: none, %s", name,
+                         place_planner_names());
+    return STATUS_OK;
+}
+
 enum status config_check(const struct config *config, struct fault *fault)
 {
     static const char *const levels[] = { "debug", "info", "warn", "error" };
@@ -143,6 +154,8 @@ enum status config_check(const struct config *config, struct fault *fault)
     if (!config->tls_cert != !config->tls_key)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
     enum status status = check_policies(config, fault);
+    if (status == STATUS_OK)
+        status = check_planner(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
     if (status == STATUS_OK)

@@ -10,9 +10,8 @@
 
 static void print_key(struct json_out *json, const struct config_key *key, const char *name)
 {
-    static const char *const types[] = {
-        "string", "boolean", "integer", "string", "string", "array"
-    };
+    static const char *const types[] = { "string", "boolean", "integer", "number",
+                                         "string", "string",  "array" };
     json_out_key(json, name);
     json_out_open(json, '{');
     json_out_key(json, "description");
@@ -35,7 +34,7 @@ static void print_key(struct json_out *json, const struct config_key *key, const
         json_out_key(json, "maxItems");
         json_out_i64(json, key->max);
     }
-    if (key->type == CONFIG_COUNT) {
+    if (key->type == CONFIG_COUNT || key->type == CONFIG_NUMBER) {
         json_out_key(json, "minimum");
         json_out_i64(json, key->min);
         json_out_key(json, "maximum");
@@ -142,12 +141,15 @@ static void add_default(struct str *out, const void *base, const struct config_k
 {
     const unsigned char *at = (const unsigned char *)base + key->offset;
     int64_t number = 0;
+    double real = 0;
     const char *text = NULL;
     bool is_set = false;
     if (key->type == CONFIG_TEXT)
         memcpy(&text, at, sizeof text);
     else if (key->type == CONFIG_BOOL)
         memcpy(&is_set, at, sizeof is_set);
+    else if (key->type == CONFIG_NUMBER)
+        memcpy(&real, at, sizeof real);
     else if (key->type != CONFIG_TEXTS)
         memcpy(&number, at, sizeof number);
     switch (key->type) {
@@ -159,6 +161,9 @@ static void add_default(struct str *out, const void *base, const struct config_k
         break;
     case CONFIG_COUNT:
         str_printf(out, "%lld", (long long)number);
+        break;
+    case CONFIG_NUMBER:
+        str_printf(out, "%g", real);
         break;
     case CONFIG_BYTES:
         add_bytes(out, number);
@@ -174,7 +179,7 @@ static void add_default(struct str *out, const void *base, const struct config_k
 static void print_rows(struct str *out, const struct config_key *keys, int n_keys,
                        const void *defaults)
 {
-    static const char *const types[] = { "text",  "true or false", "whole number",
+    static const char *const types[] = { "text",  "true or false", "whole number", "number",
                                          "bytes", "duration",      "list of texts" };
     str_printf(out, "| key | what | %s | meaning |\n|---|---|---|---|\n",
                defaults ? "default" : "range");
@@ -182,7 +187,7 @@ static void print_rows(struct str *out, const struct config_key *keys, int n_key
         str_printf(out, "| `%s` | %s | ", keys[i].name, types[keys[i].type]);
         if (defaults)
             add_default(out, defaults, &keys[i]);
-        else if (keys[i].type == CONFIG_COUNT)
+        else if (keys[i].type == CONFIG_COUNT || keys[i].type == CONFIG_NUMBER)
             str_printf(out, "%lld to %lld", (long long)keys[i].min, (long long)keys[i].max);
         str_printf(out, " | %s |\n", keys[i].help);
     }

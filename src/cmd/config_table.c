@@ -56,6 +56,13 @@ static const struct config_key global_keys[] = {
       "file for a Chrome trace of what each lane computed when" },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
       0, LIMIT_ENGINES, "one engine per device: cpu, cpu:0-1" },
+    { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
+      "who says which cores a model gets where devices does not: default, seallm, muxserve, "
+      "alpaserve, morphling, even, machine, greedy; none: one engine for all" },
+    { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
+      "a file of shoal plan --out: engines as it says, in the place of devices and planner" },
+    { "partial", CONFIG_BOOL, GLOBAL(is_partial), 0, 0,
+      "start also when a model to be loaded at start has more bytes than an engine" },
     { "lanes", CONFIG_TEXTS, offsetof(struct config, lanes), offsetof(struct config, n_lanes), 0,
       LIMIT_LANES - 1,
       "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's" },
@@ -122,6 +129,13 @@ static const struct config_key model_keys[] = {
       "bytes of the pool that are always its own" },
     { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,
       "bytes of the pool that it may use; 0: all" },
+    { "rate", CONFIG_NUMBER, MODEL(rate_per_s), 0, 1000000,
+      "requests a second that the planner expects; said of none: equal ones that keep the machine "
+      "half busy" },
+    { "prompt_tokens", CONFIG_COUNT, MODEL(n_prompt), 0, LIMIT_CONTEXT,
+      "mean length of a prompt that the planner expects; 0: 256" },
+    { "output_tokens", CONFIG_COUNT, MODEL(n_output), 0, LIMIT_CONTEXT,
+      "mean length of an answer that the planner expects; 0: 256" },
     { "keep_alive", CONFIG_DURATION, MODEL(keep_alive_ns), -DAY, 365 * DAY,
       "idle time before it leaves; negative: stays" },
     { "pinned", CONFIG_BOOL, MODEL(is_pinned), 0, 0, "never evicted" },
@@ -191,6 +205,18 @@ static enum status assign_number(int64_t *out, const struct config_key *key, con
     return STATUS_OK;
 }
 
+static enum status assign_f64(double *out, const struct config_key *key, const char *text,
+                              struct fault *fault)
+{
+    double value = 0;
+    if (!parse_f64(text, &value) || !(value >= (double)key->min && value <= (double)key->max))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s is \"%.60s\", expected a number from %lld to %lld", key->name, text,
+                         (long long)key->min, (long long)key->max);
+    *out = value;
+    return STATUS_OK;
+}
+
 static enum status assign_bool(bool *out, const struct config_key *key, const char *text,
                                struct fault *fault)
 {
@@ -223,6 +249,8 @@ enum status config_table_assign(struct pile *pile, void *base, const struct conf
             ((const char **)(void *)at)[(*n)++] = pile_text(pile, v, text.n);
     } else if (status == STATUS_OK && key->type == CONFIG_BOOL) {
         status = assign_bool((bool *)at, key, v, fault);
+    } else if (status == STATUS_OK && key->type == CONFIG_NUMBER) {
+        status = assign_f64((double *)(void *)at, key, v, fault);
     } else if (status == STATUS_OK) {
         status = assign_number((int64_t *)(void *)at, key, v, fault);
     }

@@ -6,6 +6,7 @@ enum config_type {
     CONFIG_TEXT,
     CONFIG_BOOL,
     CONFIG_COUNT,
+    CONFIG_NUMBER, /* double */
     CONFIG_BYTES,
     CONFIG_DURATION,
     CONFIG_TEXTS

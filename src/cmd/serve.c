@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "cmd/config_table.h"
 #include "cmd/options.h"
+#include "cmd/serve_place.h"
 #include "cmd/verbs.h"
 #include "cmd/wire.h"
 #include "metrics/metrics.h"
@@ -174,10 +175,18 @@ static void reload(void *self)
 
 static enum status serve(struct server *server, int *code, struct fault *fault)
 {
-    const struct config *config = &server->config;
+    struct config *placed = mem_take(sizeof *placed); /* where models lie is not reread */
     struct house *house;
     int n_models;
-    enum status status = wire_open(&house, config, fault);
+    *placed = server->config;
+    enum status status = config_check(placed, fault);
+    if (status == STATUS_OK)
+        status = serve_place(placed, fault);
+    server->config.pile = placed->pile; /* which has grown */
+    const struct config *config = &server->config;
+    if (status == STATUS_OK)
+        status = wire_open(&house, placed, fault);
+    mem_give(placed);
     if (status != STATUS_OK)
         return status;
     const struct api_model *models = wire_models(house, &n_models);

@@ -192,6 +192,30 @@ static enum status open_models(struct house *house, struct fault *fault)
     return STATUS_OK;
 }
 
+/* A model that is to be there at start and has more bytes than any engine that may serve it. */
+static enum status check_bytes(const struct house *house, struct fault *fault)
+{
+    for (int s = 0; s < house->n_services; s++) {
+        const struct service_spec *service = &house->services[s];
+        int64_t most = 0;
+        for (int e = 0; e < house->n_engines; e++)
+            if (service->engines == 0 || (service->engines >> e & 1) != 0)
+                most = max_i64(most, house->engines[e].device_spec.memory_bytes);
+        if (!service->is_loaded_at_start || house->need_bytes[s] <= most - house->unit_bytes)
+            continue;
+        enum status status =
+            fault_set(fault, STATUS_TOO_LARGE,
+                      "model %.80s is to be loaded at start and needs about %lld MiB; its engine "
+                      "has %lld MiB, %lld of them for KV (partial: true starts without it)",
+                      service->name, (long long)(house->need_bytes[s] >> 20),
+                      (long long)(most >> 20), (long long)(house->unit_bytes >> 20));
+        if (!house->config.is_partial)
+            return status;
+        log_line(LOG_WARN, "serve", "%s", fault->text);
+    }
+    return STATUS_OK;
+}
+
 /* ---- Engines. ---- */
 
 /* A policy that plans for lanes of its own gets its usual ones when nobody says otherwise. */
@@ -243,8 +267,10 @@ static enum status open_devices(struct house *house, struct fault *fault)
         return status;
     int64_t memory =
         config->memory_bytes > 0 ? config->memory_bytes : memory_bytes * 7 / 10 / config->n_devices;
-    for (int e = 0; e < config->n_devices && status == STATUS_OK; e++)
-        status = open_device(house, e, memory, fault);
+    for (int e = 0; e < config->n_devices && status == STATUS_OK; e++) {
+        int64_t own = config->engines[e].memory_bytes;
+        status = open_device(house, e, own > 0 ? own : memory, fault);
+    }
     return status;
 }
 
@@ -412,6 +438,8 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     }
     if (status == STATUS_OK)
         status = open_models(house, fault);
+    if (status == STATUS_OK)
+        status = check_bytes(house, fault);
     if (status == STATUS_OK)
         status = recorders_open(&house->recorders, config, house->n_engines, fault);
     if (status != STATUS_OK) {

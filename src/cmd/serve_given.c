@@ -1,0 +1,151 @@
+/* A placement from a file: the `engines:` of a scenario, on the cores of this machine. */
+#include "cmd/serve_place.h"
+
+#include "base/mem.h"
+#include "cmd/scenario.h"
+#include <string.h>
+
+/* Cores of one of a group's devices; 0: it is no device of cores. */
+static int32_t cores_of(const char *device)
+{
+    if (device == NULL)
+        return 0;
+    if (strcmp(device, "cpu-2c") == 0)
+        return 2;
+    return strncmp(device, "cpu", 3) == 0 ? 1 : 0;
+}
+
+static int find_model(const struct config *config, const char *name)
+{
+    for (int i = 0; i < config->n_models; i++)
+        if (strcmp(config->models[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static enum status add_services(const struct config *config, const struct scenario_group *group,
+                                struct serve_engine *engine, struct fault *fault)
+{
+    for (int i = 0; i < group->services.n; i++) {
+        int model = find_model(config, group->services.at[i]);
+        if (model < 0)
+            return fault_set(fault, STATUS_NOT_FOUND,
+                             "placement: this server has no model \"%.80s\"",
+                             group->services.at[i]);
+        engine->has[model] = true;
+    }
+    for (int i = 0; i < config->n_models && group->services.n == 0; i++)
+        engine->has[i] = true;
+    return STATUS_OK;
+}
+
+/* The next n cores, all in one socket where it has so many left. */
+static enum status take_cores(const struct serve_machine *machine, int32_t n, bool *is_taken,
+                              struct serve_engine *engine, struct fault *fault)
+{
+    struct device_spec *device = mem_take(sizeof(*device));
+    int32_t n_free = 0;
+    device->kind = DEVICE_CPU;
+    for (int32_t node = 0; node < machine->n_nodes && device->n_cores < n; node++) {
+        int32_t from = machine->first[machine->node_first[node]];
+        int32_t to = machine->first[machine->node_first[node + 1]], left = 0;
+        for (int32_t i = from; i < to; i++)
+            left += !is_taken[i];
+        n_free += left;
+        for (int32_t i = from; i < to && left >= n && device->n_cores < n; i++) {
+            if (!is_taken[i])
+                device->cores[device->n_cores++] = machine->cores[i];
+            is_taken[i] = true;
+        }
+    }
+    bool is_whole = device->n_cores == n;
+    if (is_whole)
+        device_print(device, engine->device, sizeof(engine->device));
+    mem_give(device);
+    return is_whole ? STATUS_OK
+                    : fault_set(fault, STATUS_TOO_LARGE,
+                                "placement: an engine of %d cores, and this machine of %d has %d "
+                                "left%s",
+                                n, machine->n_cores, n_free,
+                                n_free >= n ? ", in no socket so many" : "");
+}
+
+static enum status add_group(const struct config *config, const struct serve_machine *machine,
+                             const struct scenario *scenario, const struct scenario_group *group,
+                             bool *is_taken, struct serve_placement *out, struct fault *fault)
+{
+    const char *kind = group->device != NULL ? group->device : scenario->device;
+    int32_t n_cores = cores_of(kind) * (int32_t)group->tp;
+    if (n_cores == 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "placement: an engine runs on %.60s, and this machine has cores", kind);
+    for (int64_t i = 0; i < group->count; i++) {
+        if (out->n == LIMIT_ENGINES)
+            return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
+                             LIMIT_ENGINES);
+        struct serve_engine *engine = &out->engines[out->n++];
+        enum status status = take_cores(machine, n_cores, is_taken, engine, fault);
+        if (status == STATUS_OK)
+            status = add_services(config, group, engine, fault);
+        if (status != STATUS_OK)
+            return status;
+        engine->memory_bytes = (int64_t)((double)group->memory_bytes * scenario->memory_part);
+    }
+    return STATUS_OK;
+}
+
+/* Engines whose memory the file leaves open share what the others leave, by nothing but number. */
+static enum status divide_memory(const struct serve_machine *machine, struct serve_placement *out,
+                                 struct fault *fault)
+{
+    int64_t given = 0;
+    int n_open = 0;
+    for (int e = 0; e < out->n; e++) {
+        given += out->engines[e].memory_bytes;
+        n_open += out->engines[e].memory_bytes == 0;
+    }
+    if (given > machine->memory_bytes || (n_open > 0 && given == machine->memory_bytes))
+        return fault_set(fault, STATUS_TOO_LARGE,
+                         "placement: its engines want %lld MiB, and this server may have %lld MiB",
+                         (long long)(given >> 20), (long long)(machine->memory_bytes >> 20));
+    for (int e = 0; e < out->n; e++)
+        if (out->engines[e].memory_bytes == 0)
+            out->engines[e].memory_bytes = (machine->memory_bytes - given) / n_open;
+    return STATUS_OK;
+}
+
+enum status serve_place_given(const struct config *config, const struct serve_machine *machine,
+                              struct serve_placement *out, struct fault *fault)
+{
+    struct scenario *scenario = mem_take(sizeof(*scenario));
+    bool *is_taken = mem_take(DEVICE_CORES_MAX * sizeof(*is_taken));
+    enum status status = STATUS_OK;
+    *out = (struct serve_placement){ 0 };
+    scenario_init(scenario);
+    if (config->n_devices > 0 || config->n_lanes > 0)
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "placement: its engines are in the place of devices and lanes");
+    if (status == STATUS_OK)
+        status = scenario_read(scenario, config->placement, fault);
+    if (status == STATUS_OK && scenario->n_groups == 0)
+        status =
+            fault_set(fault, STATUS_BAD_INPUT,
+                      "%.120s has no `engines:`: shoal plan --out writes them", config->placement);
+    for (int g = 0; g < scenario->n_groups && status == STATUS_OK; g++)
+        status = add_group(config, machine, scenario, &scenario->groups[g], is_taken, out, fault);
+    for (int i = 0; i < config->n_models && status == STATUS_OK; i++) {
+        bool is_placed = false;
+        for (int e = 0; e < out->n; e++)
+            is_placed = is_placed || out->engines[e].has[i];
+        if (!is_placed)
+            status = fault_set(fault, STATUS_BAD_INPUT,
+                               "placement: the model %.80s is on none of its engines",
+                               config->models[i].name);
+    }
+    if (status == STATUS_OK)
+        status = divide_memory(machine, out, fault);
+    scenario_close(scenario);
+    mem_give(is_taken);
+    mem_give(scenario);
+    return status;
+}

@@ -40,7 +40,19 @@ static void begin(struct json_out *json, struct str *out)
 
 /* --- OpenAI --- */
 
-static void print_card(struct json_out *json, const struct api_model *model)
+/* What it may run on, loaded or not. */
+static void print_devices(const struct api *api, struct json_out *json,
+                          const struct api_model *model)
+{
+    json_out_key(json, "devices");
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < api->mirror.n_engines && api->options.devices != NULL; i++)
+        if (model->engines == 0 || (model->engines >> i & 1) != 0)
+            json_out_text(json, api->options.devices[i]);
+    json_out_close(json, ']');
+}
+
+static void print_card(const struct api *api, struct json_out *json, const struct api_model *model)
 {
     json_out_open(json, '{');
     key_text(json, "id", model->name);
@@ -54,6 +66,7 @@ static void print_card(struct json_out *json, const struct api_model *model)
     for (int i = 0; i < model->n_aliases; i++)
         json_out_text(json, model->aliases[i]);
     json_out_close(json, ']');
+    print_devices(api, json, model);
     json_out_close(json, '}');
 }
 
@@ -66,7 +79,7 @@ void api_models_list(struct api *api, struct api_http_exchange *x)
     json_out_key(&json, "data");
     json_out_open(&json, '[');
     for (int i = 0; i < api->options.n_models; i++)
-        print_card(&json, &api->options.models[i]);
+        print_card(api, &json, &api->options.models[i]);
     json_out_close(&json, ']');
     json_out_close(&json, '}');
     finish(x, &out);
@@ -91,7 +104,7 @@ void api_models_show(struct api *api, struct api_http_exchange *x)
     struct json_out json;
     str_init(&out);
     json_out_init(&json, &out);
-    print_card(&json, model);
+    print_card(api, &json, model);
     finish(x, &out);
 }
 
@@ -211,6 +224,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     key_text(json, "object", "model");
     key_text(json, "path", model->path);
     key_text(json, "format", model->format);
+    print_devices(api, json, model);
     print_status(json, &state);
     print_memory(json, &state);
     print_places(api, json, model);

@@ -24,7 +24,7 @@ static const int64_t RETRY_NS =
 struct place {      /* a service on an engine */
     uint8_t status; /* of the last report */
     bool is_asked_in, is_asked_out;
-    bool is_due_at_start;  /* to be loaded here as well, if that costs nobody his place */
+    bool is_due;           /* to be loaded here as well, if that costs nobody his place */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
     int64_t n_arrived;     /* requests that it ever got, by the last report */
     int64_t
@@ -324,6 +324,9 @@ static void take_loaded(struct cluster_manager *m, struct place *place, int serv
     } else {
         place->idle_since_ns = m->now_ns;
         place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
+        /* Who was placed on certain engines has copies on all of them. */
+        for (int e = 0; e < m->options.n_engines && m->services[service].engines != 0; e++)
+            m->places[e][service].is_due |= want->is_wanted && may_serve(m, e, service);
     }
     want->is_wanted = want->is_for_requests = false;
     answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
@@ -380,6 +383,7 @@ static void judge_unload(struct cluster_manager *m, struct ask *ask)
     } else {
         m->wants[service].is_wanted = false;
         for (int e = 0; e < m->options.n_engines; e++) {
+            m->places[e][service].is_due = false;
             if (is_in(&m->places[e][service]))
                 order_out(m, e, service, "asked");
         }
@@ -456,9 +460,10 @@ static int64_t unload_expired(struct cluster_manager *m)
     return wake;
 }
 
-/* Models that are loaded at start have one place each by now: then as many more as fit without
- * evicting, so that every engine that may serve one does. */
-static void fill_at_start(struct cluster_manager *m)
+/* Models that are wanted have one place each by now: then as many more as fit without evicting, of
+ * those that are loaded at start or placed on several engines, so that every engine that may serve
+ * one does. */
+static void fill(struct cluster_manager *m)
 {
     for (int s = 0; s < m->options.n_services; s++) {
         if (m->wants[s].is_wanted && !is_anywhere(m, s))
@@ -469,8 +474,8 @@ static void fill_at_start(struct cluster_manager *m)
             struct place *place = &m->places[e][s];
             struct residency_model residents[LIMIT_SERVICES];
             int64_t free_bytes;
-            bool is_due = place->is_due_at_start && !is_in(place);
-            place->is_due_at_start = false;
+            bool is_due = place->is_due && !is_in(place);
+            place->is_due = false;
             (void)list_residents(m, e, residents, &free_bytes);
             if (is_due && free_bytes >= m->need_bytes[s])
                 place->is_asked_in = post_order(m, MESSAGE_LOAD, e, s);
@@ -507,7 +512,7 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
         if (m->wants[s].is_wanted)
             wake = min_i64(wake, now_ns + RETRY_NS);
     }
-    fill_at_start(m);
+    fill(m);
     return min_i64(wake, judge_unloads(m));
 }
 
@@ -524,7 +529,7 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
         m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
         m->wants[s].until_ns = TIME_NEVER;
         for (int e = 0; e < options->n_engines; e++)
-            m->places[e][s].is_due_at_start = m->wants[s].is_wanted && may_serve(m, e, s);
+            m->places[e][s].is_due = m->wants[s].is_wanted && may_serve(m, e, s);
     }
     return m;
 }

@@ -67,8 +67,8 @@ static const struct config_key global_keys[] = {
       LIMIT_LANES - 1,
       "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's" },
     { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
-      "bytes of each engine for weights, activations and KV; 0: a fair part of 70% of the "
-      "machine's" },
+      "bytes of each engine for weights, activations and KV (of all, where a planner places); 0: a "
+      "fair part of 70% of the machine's" },
     { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
       "at most so many of them for KV; 0: what weights leave" },
     { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,

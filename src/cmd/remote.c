@@ -95,9 +95,13 @@ static void print_model(const json_t *model)
     size_t i;
     json_t *part;
     const json_t *parts = json_object_get(model, "engines");
-    if (json_array_size(parts) == 0)
-        printf("%-24s %-10s %-8s\n", text_at(model, "id"),
-               text_at(json_object_get(model, "status"), "value"), "-");
+    if (json_array_size(parts) == 0) {
+        printf("%-24s %-10s", text_at(model, "id"),
+               text_at(json_object_get(model, "status"), "value"));
+        json_array_foreach(json_object_get(model, "devices"), i, part)
+            printf("%s%s", i > 0 ? "," : " ", json_string_value(part));
+        printf("\n");
+    }
     json_array_foreach(parts, i, part) {
         const json_t *memory = json_object_get(part, "memory");
         printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f", text_at(model, "id"),

@@ -248,8 +248,8 @@ static enum status open_problem(struct problem_at_hand *at, struct fault *fault)
     struct run_device device;
     struct device_spec *spec = mem_take(sizeof(*spec));
     spec->kind = DEVICE_CPU;
-    spec->n_cores = 1;
-    spec->cores[0] = at->machine.cores[0];
+    spec->n_cores = at->machine.first[at->machine.node_first[1]]; /* more cores want more bytes */
+    memcpy(spec->cores, at->machine.cores, (size_t)spec->n_cores * sizeof(*spec->cores));
     run_device_open(&device, cpu_open(spec, cpu_isa_best()));
     enum status status = STATUS_OK;
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)
@@ -346,19 +346,20 @@ static void apart(const struct problem_at_hand *at, struct place_desk *desk,
     place_planner_find("even")->plan(desk, plan);
 }
 
-/* Of who finds no room beside the others, the first that no engine of the plan could take alone
- * although one of all cores could; -1: there is none. */
+/* The first for whom no engine of the plan has room beside its models although all cores together
+ * could hold it; -1: there is none. */
 static int32_t find_homeless(const struct problem_at_hand *at, const struct place_plan *plan)
 {
     const struct place_problem *p = &at->problem;
+    int64_t whole = 0;
+    for (int32_t n = 0; n < p->n_nodes; n++)
+        whole = max_i64(whole, p->kinds[p->nodes[n].kind].memory_bytes * p->nodes[n].n_devices);
     for (int32_t r = 0; r < plan->n_refused; r++) {
         int32_t service = plan->refused[r].service;
-        int64_t need = place_problem_model_bytes(p, service), most = 0, whole = 0;
-        for (int32_t g = 0; g < plan->n_groups; g++)
-            most = max_i64(most, place_group_memory(p, &plan->groups[g]));
-        for (int32_t n = 0; n < p->n_nodes; n++)
-            whole = max_i64(whole, p->kinds[p->nodes[n].kind].memory_bytes * p->nodes[n].n_devices);
-        if (need > most * 9 / 10 && need <= whole)
+        bool is_homeless = place_problem_model_bytes(p, service) <= whole;
+        for (int32_t g = 0; g < plan->n_groups && is_homeless; g++)
+            is_homeless = !place_group_takes(p, &plan->groups[g], service, PLACE_MEMBERS_MAX);
+        if (is_homeless)
             return service;
     }
     return -1;
@@ -455,8 +456,11 @@ static void decide(struct problem_at_hand *at, struct config *config)
                       NULL) == STATUS_OK);
     int32_t homeless = find_homeless(at, &plan);
     if (homeless >= 0 || plan.n_groups == 0) {
-        log_line(LOG_INFO, "serve", "one engine for all: %s needs the memory of all cores",
-                 homeless >= 0 ? config->models[homeless].name : "each model");
+        log_line(
+            LOG_INFO, "serve",
+            "one engine for all, on which models come and go as they are asked for: %s finds no "
+            "room beside the others",
+            homeless >= 0 ? config->models[homeless].name : "none");
     } else {
         struct place_score score = { 0 }, their = { 0 };
         const struct place_plan *const plans[] = { &plan, &other };
@@ -531,7 +535,6 @@ enum status serve_place(struct config *config, struct fault *fault)
     return status;
 }
 
-/* A model on several engines is loaded at start: requests alone would bring it to one. */
 void serve_place_apply(const struct serve_placement *placement, struct config *config)
 {
     const char *devices[LIMIT_ENGINES];
@@ -551,6 +554,5 @@ void serve_place_apply(const struct serve_placement *placement, struct config *c
         for (int e = 0; e < placement->n; e++)
             if (placement->engines[e].has[i])
                 model->devices[model->n_devices++] = devices[e];
-        model->is_preloaded = model->is_preloaded || model->n_devices > 1;
     }
 }

@@ -19,6 +19,7 @@
 #include "predict/profile.h"
 #include "run/unit.h"
 #include "weights/weights.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -125,6 +126,7 @@ static void describe_api_model(struct house *house, int s)
         .created_unix_s = time_unix_ns() / TIME_NS_PER_S,
         .path = model->path,
         .format = card->format,
+        .engines = house->services[s].engines,
     };
 }
 
@@ -205,10 +207,10 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
             continue;
         enum status status =
             fault_set(fault, STATUS_TOO_LARGE,
-                      "model %.80s is to be loaded at start and needs about %lld MiB; its engine "
-                      "has %lld MiB, %lld of them for KV (partial: true starts without it)",
-                      service->name, (long long)(house->need_bytes[s] >> 20),
-                      (long long)(most >> 20), (long long)(house->unit_bytes >> 20));
+                      "model %.80s is to be loaded at start and needs %.1f MiB; its engine has "
+                      "%.1f MiB, %.1f of them for KV (partial: true starts without it)",
+                      service->name, (double)house->need_bytes[s] * 0x1p-20, (double)most * 0x1p-20,
+                      (double)house->unit_bytes * 0x1p-20);
         if (!house->config.is_partial)
             return status;
         log_line(LOG_WARN, "serve", "%s", fault->text);
@@ -477,6 +479,31 @@ static void log_lengths(const struct house *house)
     }
 }
 
+/* Where models may be, and are. */
+static void print_places(const struct house *house, struct str *out)
+{
+    int n_engines;
+    const struct engine_report *reports = wire_reports(house, &n_engines);
+    metrics_print_name(out, "shoal_model_on_engine",
+                       "1 where it is loaded, 0 where it is placed and is not.", "gauge");
+    for (int s = 0; s < house->n_services; s++) {
+        for (int e = 0; e < house->n_engines; e++) {
+            uint32_t engines = house->services[s].engines;
+            if (engines != 0 && (engines >> e & 1) == 0)
+                continue;
+            char number[16];
+            snprintf(number, sizeof number, "%d", e);
+            str_add_text(out, "shoal_model_on_engine");
+            metrics_print_label(out, '{', "model", house->services[s].name);
+            metrics_print_label(out, ',', "engine", number);
+            metrics_print_label(out, ',', "device", house->device_names[e]);
+            str_printf(out, "} %d\n",
+                       e < n_engines && s < reports[e].n_services &&
+                           reports[e].services[s].status == SERVICE_LOADED);
+        }
+    }
+}
+
 void wire_metrics(void *self, struct str *out)
 {
     const struct house *house = self;
@@ -484,6 +511,7 @@ void wire_metrics(void *self, struct str *out)
     for (int s = 0; s < house->n_services; s++)
         names[s] = house->services[s].name;
     cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);
+    print_places(house, out);
     metrics_print_name(out, "shoal_router_forced_total",
                        "Requests sent to an engine although they are expected to miss a target.",
                        "counter");

@@ -101,9 +101,17 @@ double place_plan_cost(const struct place_plan *plan, const struct place_problem
     return cost;
 }
 
-static double gib(int64_t bytes)
+struct bytes { /* as text: "12.3 GiB", "4.5 MiB" */
+    char text[16];
+};
+static struct bytes said(int64_t n)
 {
-    return (double)bytes * 0x1p-30;
+    struct bytes bytes;
+    bool is_small = n < INT64_C(1) << 30;
+    double x = (double)n * (is_small ? 0x1p-20 : 0x1p-30);
+    snprintf(bytes.text, sizeof(bytes.text), "%.1f %s", x < 1e6 ? x : 1e6,
+             is_small ? "MiB" : "GiB");
+    return bytes;
 }
 
 /* Why it is nowhere: no node is large enough, or others have the room. */
@@ -123,9 +131,10 @@ static void refuse(struct place_plan *plan, const struct place_problem *problem,
     if (s->base_degree == 0) {
         floor_bytes = max_i64(floor_bytes, (int64_t)(problem->limits.kv_floor * (double)most));
         snprintf(refusal->why, sizeof(refusal->why),
-                 "%.1f GiB of weights, %.1f of activations and at least %.1f of KV are more than "
-                 "the largest group's %.1f GiB",
-                 gib(s->weights_bytes), gib(s->activation_bytes), gib(floor_bytes), gib(most));
+                 "%s of weights, %s of activations and at least %s of KV are more than the largest "
+                 "group's %s",
+                 said(s->weights_bytes).text, said(s->activation_bytes).text,
+                 said(floor_bytes).text, said(most).text);
         return;
     }
     for (int32_t i = 0; i < plan->n_groups; i++) {
@@ -135,18 +144,18 @@ static void refuse(struct place_plan *plan, const struct place_problem *problem,
         if (place_group_takes(problem, group, service, PLACE_MEMBERS_MAX)) {
             snprintf(
                 refusal->why, sizeof(refusal->why),
-                "needs %.1f GiB and KV: %d device%s of node %d have room, but with %d services "
-                "already as many as this planner puts together",
-                gib(need), group->n_devices, group->n_devices == 1 ? "" : "s", group->node,
+                "needs %s and KV: %d device%s of node %d have room, but with %d services already "
+                "as many as this planner puts together",
+                said(need).text, group->n_devices, group->n_devices == 1 ? "" : "s", group->node,
                 group->n_members);
             return;
         }
     }
     snprintf(refusal->why, sizeof(refusal->why),
-             "needs %.1f GiB and KV on %d device%s: no group has room, the emptiest has %.1f GiB "
-             "free of which %.0f%% are kept for KV",
-             gib(need), s->base_degree, s->base_degree > 1 ? "s" : "",
-             plan->n_groups > 0 ? gib(most) : 0.0, 100 * problem->limits.kv_floor);
+             "needs %s and KV on %d device%s: no group has room, the emptiest has %s free of which "
+             "%.0f%% are kept for KV",
+             said(need).text, s->base_degree, s->base_degree > 1 ? "s" : "",
+             said(plan->n_groups > 0 ? most : 0).text, 100 * problem->limits.kv_floor);
 }
 
 static int by_device(const void *a, const void *b)

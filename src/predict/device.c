@@ -24,6 +24,8 @@ static const struct predict_device devices[] = {
     { "rtx-4090", "NVIDIA GeForce RTX 4090 24 GB", 165e12, 1008e9, 32e9, 32e9, 24 * GIB, 4 },
     { "t4", "NVIDIA T4 16 GB, PCIe", 65e12, 320e9, 16e9, 16e9, 16 * GIB, 4 },
     { "l4", "NVIDIA L4 24 GB, PCIe", 121e12, 300e9, 32e9, 32e9, 24 * GIB, 4 },
+    { "cpu-avx2", "a core with AVX2: 168 Giga int8 operations, 21 GB/s", 168e9, 21e9, 21e9, 21e9,
+      4 * GIB, 16 },
     { "cpu-2c", "two cores with AVX-512 VNNI: 1.6 Tera int8 operations, 36 GB/s", 1.6e12, 36e9,
       36e9, 36e9, 8 * GIB, 1 },
 };

@@ -70,6 +70,15 @@ static void want(struct scene *s, int service)
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &head, sizeof head, NULL, 0));
 }
 
+static void ask(struct scene *s, uint64_t id, enum control_kind kind, int service)
+{
+    struct message_ask message = { .kind = (uint8_t)kind };
+    message.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof message);
+    message.head.id = id;
+    message.head.service = (uint16_t)service;
+    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
+}
+
 /* Reports, a step, and obedience: what is ordered happens at once. */
 static void step(struct scene *s, int64_t span_ns)
 {
@@ -117,6 +126,29 @@ static void test_loaded_at_start_on_every_engine(void **state)
     assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1);
     assert_true(s->n_loads[0][1] == 0 && s->n_loads[1][1] == 1);
     assert_true(s->n_loads[0][2] == 0 && s->n_loads[1][2] == 0);
+    close_scene(s);
+}
+
+/* Placed on both engines and loaded for requests: both have it. Placed anywhere: one is enough. */
+static void test_a_placed_model_is_on_all_its_engines(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    for (int i = 0; i < N_SERVICES; i++)
+        s->services[i].keep_alive_ns = -1;
+    s->services[1].engines = 3;
+    open_scene(s, 1000);
+    want(s, 0);
+    want(s, 1);
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_MS);
+    assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 1);
+    assert_true(s->n_loads[0][1] == 1 && s->n_loads[1][1] == 1);
+    ask(s, 7, CONTROL_UNLOAD, 1); /* it does not come back by itself */
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_MS);
+    assert_true(s->n_unloads[0][1] == 1 && s->n_unloads[1][1] == 1);
+    assert_true(s->n_loads[0][1] == 1 && s->n_loads[1][1] == 1);
     close_scene(s);
 }
 
@@ -256,15 +288,6 @@ static void test_a_failed_load_is_tried_again(void **state)
     }
     assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 2);
     close_scene(s);
-}
-
-static void ask(struct scene *s, uint64_t id, enum control_kind kind, int service)
-{
-    struct message_ask message = { .kind = (uint8_t)kind };
-    message.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof message);
-    message.head.id = id;
-    message.head.service = (uint16_t)service;
-    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
 }
 
 /* Takes the gateway's mail. Returns how many answers were in it; *sum is that of their ids. */
@@ -409,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loaded_at_start_on_every_engine),
+        cmocka_unit_test(test_a_placed_model_is_on_all_its_engines),
         cmocka_unit_test(test_copies_evict_nobody),
         cmocka_unit_test(test_short_requests_keep_it_alive),
         cmocka_unit_test(test_taking_turns),

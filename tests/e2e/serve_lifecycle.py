@@ -21,7 +21,7 @@ def config_of(models, *lines, **of_model):
 
 def need_mib(shoal, models):
     """What each model takes of the memory, from a server that has room for all, and the rest that the pool needs."""
-    with Shoal(shoal, models=paths(models)) as server:
+    with Shoal(shoal, "--planner", "none", models=paths(models)) as server:
         return {m["id"]: (m["memory"]["weights_bytes"] + m["memory"]["activation_bytes"]) / 2**20 for m in server.state()["data"]}
 
 
@@ -50,7 +50,7 @@ def lifecycle_one_fits_of_two(shoal, models):
     need = need_mib(shoal, models)
     memory = max(need.values()) + 6
     assert memory < sum(need.values()), need
-    config = config_of(paths(models), f"memory: {int(memory)}MiB", "keep_alive: 1h")
+    config = config_of(paths(models), f"memory: {int(memory)}MiB", "planner: none", "keep_alive: 1h")
     with Shoal(shoal, config=config, wait=None) as server:
         expected = {}
         for _ in range(3):
@@ -87,7 +87,7 @@ def lifecycle_busy_is_not_unloaded(shoal, models):
 def lifecycle_never_fits(shoal, models):
     need = need_mib(shoal, models)
     assert need["tale"] < need["cee"] - 1
-    config = config_of(paths(models), f"memory: {int(need['cee'] * 1.0)}MiB")
+    config = config_of(paths(models), f"memory: {int(need['cee'] * 1.0)}MiB", "planner: none")
     with Shoal(shoal, config=config, wait=None) as server:
         begin = time.monotonic()
         status, _, page = server.post("/v1/completions", body_of("cee", "if"))
@@ -101,7 +101,7 @@ def lifecycle_never_fits(shoal, models):
 
 @test
 def lifecycle_keep_alive(shoal, models):
-    config = config_of(paths(models), "keep_alive: 1500ms", cee=["pinned: true", "preload: true"])
+    config = config_of(paths(models), "keep_alive: 1500ms", "planner: none", cee=["pinned: true", "preload: true"])
     with Shoal(shoal, config=config, wait=None) as server:
         until(lambda: server.status("cee") == "loaded")
         # Short requests, which no report may see in the act, keep it as well.
@@ -119,7 +119,7 @@ def lifecycle_keep_alive(shoal, models):
 @test
 def lifecycle_progress(shoal, models):
     """A watcher hears of every change in order, however short a state is: a demo model loads in milliseconds."""
-    with Shoal(shoal, config=config_of(paths(models)), wait=None) as server:
+    with Shoal(shoal, config=config_of(paths(models), "planner: none"), wait=None) as server:
         watcher = Watcher(server)
         assert server.text("tale", "And he", 2)
         assert server.post("/models/unload", {"model": "tale"})[0] == 200

@@ -37,7 +37,7 @@ def record_replays_equal(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "engine.log")
         for policy in ("db-share", "fcfs"):
-            with Shoal(shoal, "--policy", policy, "--log-engine", log, "--kv-bytes", "4MiB", "--swap-bytes", "8MiB", "--max-batch", "8", "--chunk-tokens", "32", "--max-batch-tokens",
+            with Shoal(shoal, "--policy", policy, "--planner", "none", "--log-engine", log, "--kv-bytes", "4MiB", "--swap-bytes", "8MiB", "--max-batch", "8", "--chunk-tokens", "32", "--max-batch-tokens",
                        "64", models=paths(models)) as server:
                 burst(server, 30, 1)
                 until(server.is_clear)
@@ -115,7 +115,7 @@ def record_makes_a_profile(shoal, models):
 def record_another_policy_differs(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "engine.log")
-        with Shoal(shoal, "--policy", "fcfs", "--log-engine", log, "--max-batch", "2", models=paths(models)) as server:
+        with Shoal(shoal, "--policy", "fcfs", "--planner", "none", "--log-engine", log, "--max-batch", "2", models=paths(models)) as server:
             burst(server, 40, 2)
         code, out, _ = replay(shoal, log, "--policy", "db-turn")
         assert code == 1 and "differs" in out and "now planned:" in out, (code, out)

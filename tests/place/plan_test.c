@@ -40,8 +40,8 @@ static void who_fits_nowhere_is_told_why(void **state)
     assert_int_equal(plan.n_refused, 2);
     assert_non_null(strstr(plan.refused[0].why, "60.5 GiB"));
     assert_string_equal(plan.refused[1].why,
-                        "600.0 GiB of weights, 0.5 of activations and at least 32.0 of KV are "
-                        "more than the largest group's 160.0 GiB");
+                        "600.0 GiB of weights, 512.0 MiB of activations and at least 32.0 GiB "
+                        "of KV are more than the largest group's 160.0 GiB");
     assert_int_equal(place_check(&small.problem, &plan, 1, &fault), STATUS_OK);
     small_close(&small);
 }

@@ -1,0 +1,55 @@
+/* A configuration's policies: the preset's, with what it says instead, within what the executor was
+ * built for. */
+#include "../test.h"
+#include "cmd/chosen.h"
+#include <string.h>
+
+static struct chosen chosen_by(const char *text)
+{
+    static struct config config;
+    struct chosen chosen;
+    struct fault fault;
+    config_init(&config);
+    assert_int_equal(config_parse(&config, "c", text, strlen(text), &fault), STATUS_OK);
+    chosen_of(&config, &chosen);
+    config_free(&config);
+    return chosen;
+}
+
+static void presets_and_what_replaces_them(void **state)
+{
+    (void)state;
+    struct chosen usual = chosen_by(""), mux = chosen_by("preset: muxserve\n");
+    assert_string_equal(usual.policy->name, "value");
+    assert_true(usual.schedule.promotes_slack && usual.kv_kind == KV_MERGED);
+    assert_string_equal(mux.policy->name, "adbs");
+    assert_string_equal(mux.router->name, "static");
+    assert_int_equal(mux.kv_kind, KV_HEADS);
+    struct chosen own = chosen_by("preset: muxserve\npolicy: rr\nrouter: jsq\nkv: private\n"
+                                  "kv_type: f32\nthresholds: [starve_factor=7]\n");
+    assert_string_equal(own.policy->name, "rr");
+    assert_string_equal(own.router->name, "jsq");
+    assert_true(own.kv_kind == KV_PRIVATE && own.kv_dtype == DTYPE_F32);
+    assert_true(own.schedule.starve_factor > 6.9 && own.schedule.starve_factor < 7.1);
+}
+
+static void batches_are_bounded(void **state)
+{
+    (void)state;
+    struct chosen small = chosen_by("preset: scls\nmax_batch: 3\nmax_batch_tokens: 64\n"
+                                    "chunk_tokens: 100\n");
+    assert_int_equal(small.schedule.n_seqs_max, 3);
+    assert_int_equal(small.schedule.static_n_seqs_max, 3);
+    assert_int_equal(small.route.n_batch, 3);
+    assert_int_equal(small.schedule.chunk_tokens, 64);
+    assert_int_equal(small.schedule.n_rounds_max, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_and_what_replaces_them),
+        cmocka_unit_test(batches_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

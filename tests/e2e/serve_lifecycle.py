@@ -173,7 +173,7 @@ def lifecycle_bad_files(shoal, models):
 
 @test
 def lifecycle_verbs(shoal, models):
-    with Shoal(shoal, config=config_of(paths(models), "admin_key: open-sesame"), wait=None) as server:
+    with Shoal(shoal, "--planner", "none", config=config_of(paths(models), "admin_key: open-sesame"), wait=None) as server:
         key = ("--key", "open-sesame")
 
         def verb(*words):

@@ -96,8 +96,9 @@ def placed_apart_and_together(shoal, models):
 def placed_drains_both(shoal, models):
     if not has_cores():
         return
-    with Shoal(shoal, "--placement", file_of(folder_new(), BOTH), "--max-batch", "1", models=paths(models)) as server:
-        streams = [Stream(server, body_of(*ASKS[i % 2], 480, seed=i, n=20)) for i in range(8)]
+    with Shoal(shoal, "--placement", file_of(folder_new(), BOTH), "--max-batch", "1", "--drain", "200s", models=paths(models)) as server:
+        until(lambda: all(at == {0, 1} for at in places(server).values()))
+        streams = [Stream(server, body_of(*ASKS[i % 2], 480, seed=i, n=8)) for i in range(8)]
         until(lambda: sum(e["requests"] > 0 for e in server.state()["engines"]) == 2)
         server.signal(signal.SIGTERM)
         for stream in streams:
@@ -115,11 +116,14 @@ def placed_preempts_and_reuses(shoal, models):
     got = []
     for more in (("--planner", "none"), ("--placement", file_of(folder_new(), BOTH))):
         with Shoal(shoal, *small, *more, models=paths(models)) as server:
+            until(lambda: sum(len(at) for at in places(server).values()) == 2 * len(server.state()["engines"]))
             asks = [Later(server.text, "tale", prompt + str(i % 4), 200, temperature=0.7, seed=i) for i in range(16)]
             got.append([ask.result() for ask in asks])
+            for _ in range(3):  # at most two engines do not know it yet
+                last = server.complete("tale", prompt, 2)["usage"]["prompt_tokens_details"]["cached_tokens"]
+            assert last > 50, last
             preempted = sum(p["preempted"] for m in server.state()["data"] for p in m["engines"])
-            cached = sum(p["memory"]["kv_cached_bytes"] for m in server.state()["data"] for p in m["engines"])
-            assert preempted > 0 and cached >= 0, server.state()
+            assert preempted > 0, server.state()
     assert got[0] == got[1]
 
 

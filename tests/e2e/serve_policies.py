@@ -49,7 +49,7 @@ def policies_serve_a_burst(shoal, models):
 def policies_priority_goes_first(shoal, models):
     """Batches of one: what is urgent and came last ends before what waited longer."""
     for policy in ("db-share", "fcfs"):
-        with Shoal(shoal, "--max-batch", "1", "--policy", policy, models=paths(models)) as server:
+        with Shoal(shoal, "--planner", "none", "--max-batch", "1", "--policy", policy, models=paths(models)) as server:
             first = Stream(server, body_of("tale", "And he", 480, n=100)).begin()  # many seconds of work, one at a time
             normal = []
             for i in range(4):
@@ -108,7 +108,7 @@ def policies_full_queue(shoal, models):
 
 @test
 def policies_prefix_hits(shoal, models):
-    with Shoal(shoal, models=paths(models)) as server:
+    with Shoal(shoal, "--planner", "none", models=paths(models)) as server:
         for model, word in (("tale", "and the king said "), ("cee", "int x = 1; ")):
             pages = [server.complete(model, word * 40, 8) for _ in range(2)]
             cached = [page["usage"]["prompt_tokens_details"]["cached_tokens"] for page in pages]
@@ -127,7 +127,7 @@ def policies_tenants_share_no_prefix(shoal, models):
     config = "api_key: plain\nadmin_key: boss\ntenants: [ann=a1, bob=b1]\n" + "models:\n" + "".join(
         f"  {name}:\n    path: {path}\n    preload: true\n" for name, path in paths(models).items())
     prompt = "and the king said " * 40
-    with Shoal(shoal, config=config, wait=None) as server:
+    with Shoal(shoal, "--planner", "none", config=config, wait=None) as server:
         def ask(key):
             status, _, page = server.post("/v1/completions", body_of("tale", prompt, 8), {"Authorization": f"Bearer {key}"})
             return status, status == 200 and (page["choices"][0]["text"], page["usage"]["prompt_tokens_details"]["cached_tokens"])

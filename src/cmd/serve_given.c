@@ -39,10 +39,16 @@ static enum status add_services(const struct config *config, const struct scenar
     return STATUS_OK;
 }
 
+struct cores { /* of the machine, and those that engines have */
+    const struct serve_machine *machine;
+    bool is_taken[DEVICE_CORES_MAX];
+};
+
 /* The next n cores, all in one socket where it has so many left. */
-static enum status take_cores(const struct serve_machine *machine, int32_t n, bool *is_taken,
-                              struct serve_engine *engine, struct fault *fault)
+static enum status take_cores(struct cores *cores, int32_t n, struct serve_engine *engine,
+                              struct fault *fault)
 {
+    const struct serve_machine *machine = cores->machine;
     struct device_spec *device = mem_take(sizeof(*device));
     int32_t n_free = 0;
     device->kind = DEVICE_CPU;
@@ -50,12 +56,12 @@ static enum status take_cores(const struct serve_machine *machine, int32_t n, bo
         int32_t from = machine->first[machine->node_first[node]];
         int32_t to = machine->first[machine->node_first[node + 1]], left = 0;
         for (int32_t i = from; i < to; i++)
-            left += !is_taken[i];
+            left += !cores->is_taken[i];
         n_free += left;
         for (int32_t i = from; i < to && left >= n && device->n_cores < n; i++) {
-            if (!is_taken[i])
+            if (!cores->is_taken[i])
                 device->cores[device->n_cores++] = machine->cores[i];
-            is_taken[i] = true;
+            cores->is_taken[i] = true;
         }
     }
     bool is_whole = device->n_cores == n;
@@ -70,9 +76,9 @@ static enum status take_cores(const struct serve_machine *machine, int32_t n, bo
                                 n_free >= n ? ", in no socket so many" : "");
 }
 
-static enum status add_group(const struct config *config, const struct serve_machine *machine,
-                             const struct scenario *scenario, const struct scenario_group *group,
-                             bool *is_taken, struct serve_placement *out, struct fault *fault)
+static enum status add_group(const struct config *config, const struct scenario *scenario,
+                             const struct scenario_group *group, struct cores *cores,
+                             struct serve_placement *out, struct fault *fault)
 {
     const char *kind = group->device != NULL ? group->device : scenario->device;
     int32_t n_cores = cores_of(kind) * (int32_t)group->tp;
@@ -84,7 +90,7 @@ static enum status add_group(const struct config *config, const struct serve_mac
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
                              LIMIT_ENGINES);
         struct serve_engine *engine = &out->engines[out->n++];
-        enum status status = take_cores(machine, n_cores, is_taken, engine, fault);
+        enum status status = take_cores(cores, n_cores, engine, fault);
         if (status == STATUS_OK)
             status = add_services(config, group, engine, fault);
         if (status != STATUS_OK)
@@ -118,9 +124,10 @@ enum status serve_place_given(const struct config *config, const struct serve_ma
                               struct serve_placement *out, struct fault *fault)
 {
     struct scenario *scenario = mem_take(sizeof(*scenario));
-    bool *is_taken = mem_take(DEVICE_CORES_MAX * sizeof(*is_taken));
+    struct cores *cores = mem_take(sizeof(*cores));
     enum status status = STATUS_OK;
     *out = (struct serve_placement){ 0 };
+    cores->machine = machine;
     scenario_init(scenario);
     if (config->n_devices > 0 || config->n_lanes > 0)
         status = fault_set(fault, STATUS_BAD_INPUT,
@@ -132,7 +139,7 @@ enum status serve_place_given(const struct config *config, const struct serve_ma
             fault_set(fault, STATUS_BAD_INPUT,
                       "%.120s has no `engines:`: shoal plan --out writes them", config->placement);
     for (int g = 0; g < scenario->n_groups && status == STATUS_OK; g++)
-        status = add_group(config, machine, scenario, &scenario->groups[g], is_taken, out, fault);
+        status = add_group(config, scenario, &scenario->groups[g], cores, out, fault);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++) {
         bool is_placed = false;
         for (int e = 0; e < out->n; e++)
@@ -145,7 +152,7 @@ enum status serve_place_given(const struct config *config, const struct serve_ma
     if (status == STATUS_OK)
         status = divide_memory(machine, out, fault);
     scenario_close(scenario);
-    mem_give(is_taken);
+    mem_give(cores);
     mem_give(scenario);
     return status;
 }

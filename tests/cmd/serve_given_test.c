@@ -15,7 +15,7 @@ static void open_machine(const char *synthetic, int64_t memory_bytes)
     static struct cpu_topology topology;
     struct fault fault;
     assert_int_equal(cpu_topology_read(synthetic, &topology, &fault), STATUS_OK);
-    serve_machine_of(&topology, memory_bytes, &machine);
+    serve_machine_init(&topology, memory_bytes, &machine);
 }
 
 /* NULL: it is fine. */

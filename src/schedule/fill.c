@@ -298,8 +298,9 @@ static bool is_anybody_running(const struct schedule_fill *fill)
     return fill->batch != NULL && fill->batch->n_items > 0;
 }
 
-/* Would the blocks of a request that starts fit into the room, above the watermark? A request
- * starts only when all its known tokens fit, so that who started can go on. */
+/* Would the blocks of a request that starts fit into the room, above the watermark and what is kept
+ * for others? A request starts only when all its known tokens fit, so that who started can go on.
+ * Where nobody runs nothing is kept: whoever fits the pool starts, or it would wait for ever. */
 static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
 {
     if (!find_room(fill))
@@ -308,9 +309,8 @@ static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
     int service = fill->view->requests[slot].service;
     struct kv_budget_service before = room->services[service];
     int64_t n_free = room->n_units_free, n_cached = room->n_units_cached;
-    int64_t n_owed = room->n_units_owed, n_floor = 0;
-    if (is_anybody_running(fill))
-        n_floor = (int64_t)(fill->config->watermark * (double)room->n_units_open);
+    int64_t n_owed = room->n_units_owed;
+    int64_t n_floor = (int64_t)(fill->config->watermark * (double)room->n_units_open);
     int64_t n_blocks = blocks_for(fill, slot, books(fill, slot));
     if (fill->order->books != NULL)
         n_blocks = min_i64(n_blocks, kv_budget_most_blocks(fill->view->kv, service) -
@@ -318,9 +318,9 @@ static bool take_room(struct schedule_fill *fill, uint32_t slot, bool only_asks)
     n_blocks = max_i64(n_blocks, schedule_fill_lacks(fill->view, slot));
     if (!kv_budget_take(room, service, n_blocks))
         return false;
-    bool fits =
-        room->n_units_free >= n_floor && (room->services[service].n_units <= fill->n_units_most ||
-                                          room->n_units_free >= fill->n_units_kept);
+    bool is_kept = room->services[service].n_units <= fill->n_units_most ||
+                   room->n_units_free >= fill->n_units_kept;
+    bool fits = (room->n_units_free >= n_floor && is_kept) || !is_anybody_running(fill);
     if (fits && !only_asks)
         return true;
     room->services[service] = before;

@@ -238,19 +238,18 @@ static int simulate(void)
     config.n_seqs_max = 8;
     policy.plan = plan_wrongly;
     policy.reads_late = false;
-    const struct sim_options options = {
-        .n_engines = 1,
-        .n_lanes = N_LANES,
-        .lanes = lanes,
-        .n_services = 2,
-        .services = services,
-        .memory_bytes = 560000, /* the eight that run fit now, not to their end */
-        .n_requests_max = N_SLOTS,
-        .n_tokens_max = 2000,
-        .policy = &policy,
-        .config = &config,
-        .workload = &workload
-    };
+    const struct sim_options options = { .n_engines = 1,
+                                         .n_lanes = N_LANES,
+                                         .lanes = lanes,
+                                         .n_services = 2,
+                                         .services = services,
+                                         .memory_bytes =
+                                             350000, /* those who run fit now, not to their end */
+                                         .n_requests_max = N_SLOTS,
+                                         .n_tokens_max = 2000,
+                                         .policy = &policy,
+                                         .config = &config,
+                                         .workload = &workload };
     sim_run(&options, &report);
     bool is_right = report.wrong == NULL && n_plans >= 5;
     sim_report_free(&report);

@@ -4,8 +4,8 @@
  * A folder holds clients.csv (model,client,t0_s,rate_rps,cv,dist,p1,p2: a line a client and active
  * window of 600 s) and lengths.tsv (model, client, t0_s, field, n, then value:count ...: histograms
  * of windows of 6 h). A client's gaps keep one shape, the mean over its windows by rate; its
- * prompts and outputs are drawn apart, as ServeGen does; a client without lengths has those of all.
- */
+ * prompts and outputs are drawn apart, as ServeGen does; a client without lengths has those of all
+ * others, each weighing as much as it asks: how many of its lengths were published says nothing. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "sim/trace_read.h"
@@ -139,7 +139,6 @@ static enum status read_lengths(struct servegen *s, struct view line)
                                       sim_trace_read_word(value).text);
         if (tokens < 1 || count <= 0)
             continue;
-        add_bin(&s->pooled[which], (int32_t)tokens, count);
         if (at < CLIENTS_MAX)
             add_bin(&s->clients[at].lengths[which], (int32_t)tokens, count);
     }
@@ -152,6 +151,25 @@ static int compare_bins(const void *a, const void *b)
 {
     const struct bin *x = a, *y = b;
     return (x->value > y->value) - (x->value < y->value);
+}
+
+static bool has_lengths(const struct client *c)
+{
+    return c->lengths[0].n > 0 && c->lengths[1].n > 0;
+}
+
+/* The lengths of all clients that have some, by how much each asks. */
+static void pool_lengths(struct servegen *s, int which)
+{
+    for (uint32_t i = 0; i < s->n_clients; i++) {
+        const struct client *c = &s->clients[i];
+        const struct histogram *h = &c->lengths[which];
+        double total = 0;
+        for (size_t k = 0; k < h->n; k++)
+            total += h->bins[k].count;
+        for (size_t k = 0; k < h->n && has_lengths(c) && c->rate > 0; k++)
+            add_bin(&s->pooled[which], h->bins[k].value, h->bins[k].count / total * c->rate);
+    }
 }
 
 /* PAIRS lengths at even steps of the distribution. */
@@ -178,9 +196,8 @@ static const struct sim_pair *make_pairs(struct servegen *s, struct client *c)
     struct sim_pair *pairs = sim_workload_part_take(s->part, PAIRS * sizeof(*pairs));
     int32_t lengths[2][PAIRS];
     struct rng rng;
-    bool has_own = c->lengths[0].n > 0 && c->lengths[1].n > 0;
     for (int i = 0; i < 2; i++)
-        if (!spread(has_own ? &c->lengths[i] : &s->pooled[i], lengths[i]))
+        if (!spread(has_lengths(c) ? &c->lengths[i] : &s->pooled[i], lengths[i]))
             return NULL;
     rng_init(&rng, (uint64_t)c->id, 1);
     for (uint32_t i = PAIRS; i-- > 0;) {
@@ -281,6 +298,8 @@ enum status sim_workload_servegen(struct sim_workload_part *part)
         status = read_file(s, "clients.csv", true, read_client);
     if (status == STATUS_OK)
         status = read_file(s, "lengths.tsv", false, read_lengths);
+    for (int which = 0; which < 2 && status == STATUS_OK; which++)
+        pool_lengths(s, which);
     if (status == STATUS_OK)
         status = add_sources(s);
     for (uint32_t i = 0; i < s->n_clients; i++) {

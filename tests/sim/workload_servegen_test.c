@@ -73,6 +73,27 @@ static void each_client_is_a_source(void **state)
     assert_true(w.services[0].rate_per_s == 6 && w.services[0].profile->step_s == 60);
 }
 
+/* Of one client a thousand lengths are published, of the other, who asks nine times as much, one.
+ */
+static void who_has_no_lengths_asks_as_the_others_do(void **state)
+{
+    struct sim_expected expected;
+    (void)state;
+    write_file("clients.csv", "model,client,t0_s,rate_rps,cv,dist,p1,p2\n"
+                              "m,1,0,9,1,Gamma,1,1\n"
+                              "m,2,0,1,1,Gamma,1,1\n"
+                              "m,3,0,10,1,Gamma,1,1\n");
+    write_file("lengths.tsv", "m\t1\t0\tinput_tokens\t1\t100:1\n"
+                              "m\t1\t0\toutput_tokens\t1\t10:1\n"
+                              "m\t2\t0\tinput_tokens\t1000\t200:1000\n"
+                              "m\t2\t0\toutput_tokens\t1000\t20:1000\n");
+    if (parse(",clients=m,to=10m") != STATUS_OK)
+        fail_msg("%s", fault.text);
+    sim_workload_expect(&w, 0, &expected);
+    assert_true(expected.n_prompt > 109.5 && expected.n_prompt < 110.5);
+    assert_true(expected.n_output > 10.95 && expected.n_output < 11.05);
+}
+
 static void bad_lines_are_named(void **state)
 {
     static const struct {
@@ -104,19 +125,58 @@ static void bad_lines_are_named(void **state)
     assert_int_equal(parse(",clients=m,from=20m,to=20m"), STATUS_BAD_INPUT);
 }
 
-static void the_published_files_are_read(void **state)
+static bool unpack_published(void)
 {
     static const char *const names[] = { "clients.csv", "lengths.tsv" };
     char command[1200], path[512];
-    struct sim_expected expected;
-    (void)state;
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof(path), "%s/../shared/data/servegen/%s.xz", source_root, names[i]);
         if (!file_exists(path))
-            TEST_SKIP("no ../shared beside the repository");
+            return false;
         snprintf(command, sizeof(command), "xz -dc '%s' > %s/%s", path, folder, names[i]);
         assert_int_equal(system(command), 0);
     }
+    return true;
+}
+
+static bool is_near(double got, double want, double part)
+{
+    return got > want * (1 - part) && got < want * (1 + part);
+}
+
+/* The tables' six classes against every client's own rate and lengths, over the week that the
+ * tables are of. Their lengths are of both weeks: hence the distance. */
+static void the_tables_are_of_the_first_week(void **state)
+{
+    static const char *const models[] = { "m-large", "m-mid", "m-small" };
+    char text[64];
+    struct sim_expected own, table;
+    (void)state;
+    if (!unpack_published())
+        TEST_SKIP("no ../shared beside the repository");
+    for (size_t i = 0; i < COUNT_OF(models); i++) {
+        snprintf(text, sizeof(text), ",clients=%s,to=7d", models[i]);
+        if (parse(text) != STATUS_OK)
+            fail_msg("%s", fault.text);
+        sim_workload_expect(&w, 0, &own);
+        sim_workload_free(&w);
+        sim_workload_init(&w);
+        snprintf(text, sizeof(text), "servegen:rate=1,clients=%s", models[i]);
+        assert_int_equal(sim_workload_parse(&w, text, &fault), STATUS_OK);
+        sim_workload_expect(&w, 0, &table);
+        printf("%s: %.1f and %.1f tokens, of the tables %.1f and %.1f\n", models[i], own.n_prompt,
+               own.n_output, table.n_prompt, table.n_output);
+        assert_true(is_near(table.n_prompt, own.n_prompt, 0.08));
+        assert_true(is_near(table.n_output, own.n_output, 0.08));
+    }
+}
+
+static void the_published_files_are_read(void **state)
+{
+    struct sim_expected expected;
+    (void)state;
+    if (!unpack_published())
+        TEST_SKIP("no ../shared beside the repository");
     if (parse(",clients=deepseek-r1,to=24h") != STATUS_OK)
         fail_msg("%s", fault.text);
     sim_workload_expect(&w, 0, &expected);
@@ -125,8 +185,8 @@ static void the_published_files_are_read(void **state)
     /* 73 clients, 16.0 requests/s, means of 1,268 and 1,527 (counted over samples). */
     assert_int_equal(w.n_more + 1, 73);
     assert_true(expected.rate_per_s > 15.5 && expected.rate_per_s < 16.5);
-    assert_true(expected.n_prompt > 1268 * 0.85 && expected.n_prompt < 1268 * 1.15);
-    assert_true(expected.n_output > 1527 * 0.85 && expected.n_output < 1527 * 1.15);
+    assert_true(is_near(expected.n_prompt, 1268, 0.15));
+    assert_true(is_near(expected.n_output, 1527, 0.15));
 }
 
 static int begin(void **state)
@@ -152,7 +212,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_client_is_a_source),
+        cmocka_unit_test(who_has_no_lengths_asks_as_the_others_do),
         cmocka_unit_test(bad_lines_are_named),
+        cmocka_unit_test(the_tables_are_of_the_first_week),
         cmocka_unit_test(the_published_files_are_read),
     };
     if (argc > 1)

@@ -18,8 +18,8 @@
  * Prints microseconds: p50, p99 and the longest of N_STEPS steps, after N_WARM that fill the pool;
  * of each step the least of N_RUNS equal runs, since what others do on the machine is not the
  * policy's cost. `default` is value with the thresholds of the preset and targets per token and
- * deadlines on half of the services. The last table is the mean decision of 4 busy services among
- * idle ones, relative to no idle ones.
+ * deadlines on half of the services. The last table is the mean decision of 4 and of 128 busy
+ * services among idle ones, relative to no idle ones.
  *
  * usage: bench_schedule [--cold] [--singly] [--quick] [POLICY] */
 #include "base/mem.h"
@@ -420,18 +420,21 @@ static int compare(const void *x, const void *y)
     return (a > c) - (a < c);
 }
 
-/* Runs it; returns the mean decision in microseconds. */
-static double measure(const struct setting *setting, bool prints)
+static double mean_us(const struct times *times)
 {
-    struct times *times = mem_take(sizeof(*times));
     double sum = 0;
-    for (int i = 0; i < n_runs; i++)
-        run_once(setting, times);
     for (int i = 0; i < N_STEPS; i++)
         sum += (double)times->ns[DECISION][i];
-    if (prints)
-        printf("%-11s %5d %8d", setting->name, setting->chunk_tokens, setting->n_busy);
-    for (int p = 0; p < N_PARTS && prints; p++) {
+    return sum / N_STEPS / 1e3;
+}
+
+static void measure(const struct setting *setting)
+{
+    struct times *times = mem_take(sizeof(*times));
+    for (int i = 0; i < n_runs; i++)
+        run_once(setting, times);
+    printf("%-11s %5d %8d", setting->name, setting->chunk_tokens, setting->n_busy);
+    for (int p = 0; p < N_PARTS; p++) {
         qsort(times->ns[p], N_STEPS, sizeof(int64_t), compare);
         if (p >= DECISION)
             printf(" | %5.1f %5.1f %6.1f", (double)times->ns[p][N_STEPS / 2] / 1e3,
@@ -441,12 +444,10 @@ static double measure(const struct setting *setting, bool prints)
             printf(" | %5.1f %5.1f", (double)times->ns[p][N_STEPS / 2] / 1e3,
                    (double)times->ns[p][N_STEPS * 99 / 100] / 1e3);
     }
-    if (prints)
-        printf(" | %7.0f %8lld %08x\n", (double)times->n_items / N_STEPS,
-               (long long)times->n_preempts, (unsigned)times->plans);
+    printf(" | %7.0f %8lld %08x\n", (double)times->n_items / N_STEPS, (long long)times->n_preempts,
+           (unsigned)times->plans);
     fflush(stdout);
     mem_give(times);
-    return sum / N_STEPS / 1e3;
 }
 
 static void print_head(void)
@@ -460,27 +461,37 @@ static void print_head(void)
     printf(" | items/b preempts plans\n");
 }
 
+/* The runs of a row take turns, so that what else the machine does falls on all alike. */
 static void measure_idle(const struct setting *all, int n)
 {
-    static const int n_idle[] = { 0, 60, 1000 };
-    printf("\nmean decision, us, of %d busy services among idle ones, and its ratio to none\n",
-           N_BUSY);
+    static const struct {
+        int n_busy, n_idle;
+    } columns[] = { { N_BUSY, 0 }, { N_BUSY, 60 }, { N_BUSY, 1000 }, { 128, 0 }, { 128, 896 } };
+    struct times *times = mem_take(COUNT_OF(columns) * sizeof(*times));
+    printf("\nmean decision, us, of busy services among idle ones, and its ratio to none\n");
     printf("policy     ");
-    for (size_t k = 0; k < COUNT_OF(n_idle); k++)
-        printf(" | %4d idle  ratio", n_idle[k]);
+    for (size_t k = 0; k < COUNT_OF(columns); k++)
+        printf(" | %4d + %4d ratio", columns[k].n_busy, columns[k].n_idle);
     for (int i = 0; i < n; i++) {
-        double first = 0;
+        double none = 0;
+        memset(times, 0, COUNT_OF(columns) * sizeof(*times));
+        for (int run = 0; run < n_runs; run++)
+            for (size_t k = 0; k < COUNT_OF(columns); k++) {
+                struct setting setting = all[i];
+                setting.n_busy = columns[k].n_busy;
+                setting.n_idle = columns[k].n_idle;
+                run_once(&setting, &times[k]);
+            }
         printf("\n%-11s", all[i].name);
-        for (size_t k = 0; k < COUNT_OF(n_idle); k++) {
-            struct setting setting = all[i];
-            setting.n_busy = N_BUSY;
-            setting.n_idle = n_idle[k];
-            double mean = measure(&setting, false);
-            first = k == 0 ? mean : first;
-            printf(" | %9.2f %6.3f", mean, mean / first);
+        for (size_t k = 0; k < COUNT_OF(columns); k++) {
+            double mean = mean_us(&times[k]);
+            none = columns[k].n_idle == 0 ? mean : none;
+            printf(" | %11.2f %5.3f", mean, mean / none);
         }
+        fflush(stdout);
     }
     printf("\n");
+    mem_give(times);
 }
 
 int main(int argc, char **argv)
@@ -509,9 +520,9 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < COUNT_OF(n_busy); k++) {
             struct setting setting = settings[i];
             setting.n_busy = n_busy[k];
-            (void)measure(&setting, true);
+            measure(&setting);
             setting.chunk_tokens = 512;
-            (void)measure(&setting, true);
+            measure(&setting);
         }
     }
     if (n_runs > 1)

@@ -5,16 +5,7 @@
 
 static struct kv *some_pool(void)
 {
-    struct kv *kv = pool_open(6, 8, true);
-    static int32_t tokens[64];
-    struct request r = { .service = 0 };
-    assert_true(pool_reserve(kv, 0, 0, 40));
-    kv_publish(kv, &r, 0, tokens, 40);
-    kv_release(kv, 0);
-    assert_true(pool_reserve(kv, 0, 1, 12));
-    assert_true(pool_reserve(kv, 1, 2, 20));
-    assert_true(kv_is_sound(kv));
-    return kv;
+    return pool_fill(pool_open(6, 8, true));
 }
 
 static void notices_a_lost_reference(void **state)

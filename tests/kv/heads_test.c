@@ -117,24 +117,10 @@ static void evicts_whole_blocks(void **state)
     kv_close(kv);
 }
 
-static struct kv *some_pool(void)
-{
-    struct kv *kv = open_heads(6, 8, true);
-    static int32_t tokens[64];
-    struct request r = { .service = 0 };
-    assert_true(pool_reserve(kv, 0, 0, 40));
-    kv_publish(kv, &r, 0, tokens, 40);
-    kv_release(kv, 0);
-    assert_true(pool_reserve(kv, 0, 1, 12));
-    assert_true(pool_reserve(kv, 1, 2, 20));
-    assert_true(kv_is_sound(kv));
-    return kv;
-}
-
 static void notices_mistakes(void **state)
 {
     (void)state;
-    struct kv *kv = some_pool();
+    struct kv *kv = pool_fill(open_heads(6, 8, true));
     int32_t n;
     uint32_t stride, *entry = (uint32_t *)(uintptr_t)kv_table_heads(kv, 1, &stride);
     uint32_t block = kv_table(kv, 1, &n)[0], unit = kv->heads.first_units[block];

@@ -2,6 +2,7 @@
  * pool_is_by_head they have 4 and 5 heads instead, of as many bytes, and 16 units are what else one
  * is. */
 #pragma once
+#include "../test.h"
 #include "kv/kv.h"
 
 enum { POOL_UNIT_BYTES = 1024, POOL_SLOTS = 32, POOL_TOKENS = 512 };
@@ -43,4 +44,18 @@ static inline bool pool_reserve(struct kv *kv, int service, uint32_t slot, int32
 {
     struct kv_need need = { .slot = slot, .n_tokens = n_tokens };
     return kv_reserve(kv, service, &need, 1);
+}
+
+/* Something of everything: cached blocks of one service, a request of either. */
+static inline struct kv *pool_fill(struct kv *kv)
+{
+    static int32_t tokens[64];
+    struct request r = { .service = 0 };
+    assert_true(pool_reserve(kv, 0, 0, 40));
+    kv_publish(kv, &r, 0, tokens, 40);
+    kv_release(kv, 0);
+    assert_true(pool_reserve(kv, 0, 1, 12));
+    assert_true(pool_reserve(kv, 1, 2, 20));
+    assert_true(kv_is_sound(kv));
+    return kv;
 }

@@ -17,38 +17,11 @@ enum { COLUMNS = 1024, OUTPUTS = 50, ROWS = 13 };
 static void multiply(struct compute_backend *backend, const struct tensor *input,
                      const struct tensor *weight, float *logits)
 {
-    static const struct compute_op ops[] = {
-        { .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1 },
-        { .kind = COMPUTE_LOGITS, .weight = 1, .bias = -1, .weight2 = -1 },
-    };
-    static const int32_t widths[] = { COLUMNS };
-    static const bool is_logit_rows[] = { false };
-    int32_t ids[ROWS], positions[ROWS] = { 0 };
+    static const struct toy_product shape = { COLUMNS, OUTPUTS, ROWS };
     struct compute_weight *weights[2];
-    for (int32_t i = 0; i < ROWS; i++)
-        ids[i] = i;
     assert_int_equal(backend->pack(backend->self, input, &weights[0], NULL), STATUS_OK);
     assert_int_equal(backend->pack(backend->self, weight, &weights[1], NULL), STATUS_OK);
-    struct compute_program program = { .n_ops = 2,
-                                       .ops = ops,
-                                       .n_registers = 1,
-                                       .widths = widths,
-                                       .is_logit_rows = is_logit_rows,
-                                       .n_weights = 2,
-                                       .weights = weights,
-                                       .n_heads = 1,
-                                       .n_kv_heads = 1,
-                                       .head_dim = 16,
-                                       .n_vocabulary = OUTPUTS };
-    struct compute_pass pass = { .n_rows = ROWS,
-                                 .ids = ids,
-                                 .positions = positions,
-                                 .n_logit_rows = ROWS,
-                                 .logit_rows = ids,
-                                 .logits = logits };
-    void *workspace = mem_take(backend->workspace_bytes(backend->self, &program, ROWS, ROWS));
-    backend->run(backend->self, &program, &pass, workspace);
-    mem_give(workspace);
+    toy_multiply(backend, weights, &shape, ROWS, logits);
     backend->unpack(backend->self, weights[0]);
     backend->unpack(backend->self, weights[1]);
 }

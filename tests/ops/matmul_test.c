@@ -17,44 +17,7 @@ struct product {
     float want[DISTINCT * OUTPUTS]; /* the reference's, row by row */
 };
 
-/* logits (n_rows, OUTPUTS) = input rows 0, 1, .. DISTINCT - 1, 0, .. times weight. */
-static void multiply(struct compute_backend *backend, struct compute_weight *const weights[2],
-                     int32_t n_rows, float *logits)
-{
-    static const struct compute_op ops[] = {
-        { .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1 },
-        { .kind = COMPUTE_LOGITS, .weight = 1, .bias = -1, .weight2 = -1 },
-    };
-    static const int32_t widths[] = { COLUMNS };
-    static const bool is_logit_rows[] = { false };
-    int32_t ids[ROWS_MAX], rows[ROWS_MAX], positions[ROWS_MAX] = { 0 };
-    for (int32_t i = 0; i < n_rows; i++) {
-        rows[i] = i;
-        ids[i] = i % DISTINCT;
-    }
-    struct compute_program program = { .n_ops = 2,
-                                       .ops = ops,
-                                       .n_registers = 1,
-                                       .widths = widths,
-                                       .is_logit_rows = is_logit_rows,
-                                       .n_weights = 2,
-                                       .weights = weights,
-                                       .n_heads = 1,
-                                       .n_kv_heads = 1,
-                                       .head_dim = 16,
-                                       .n_vocabulary = OUTPUTS };
-    struct compute_pass pass = { .n_rows = n_rows,
-                                 .ids = ids,
-                                 .positions = positions,
-                                 .n_logit_rows = n_rows,
-                                 .logit_rows = rows,
-                                 .logits = logits };
-    size_t n_bytes = backend->workspace_bytes(backend->self, &program, n_rows, n_rows);
-    void *workspace = mem_take(n_bytes);
-    memset(workspace, 0xFF, n_bytes); /* NaN everywhere */
-    backend->run(backend->self, &program, &pass, workspace);
-    mem_give(workspace);
-}
+static const struct toy_product shape = { COLUMNS, OUTPUTS, DISTINCT };
 
 static void load(struct compute_backend *backend, const struct product *product,
                  struct compute_weight *weights[2])
@@ -75,7 +38,7 @@ static void check_rows(struct compute_backend *backend, const struct product *pr
 {
     float *got = mem_take((size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
     memset(got, 0xFF, (size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
-    multiply(backend, weights, n_rows, got);
+    toy_multiply(backend, weights, &shape, n_rows, got);
     for (int32_t row = 0; row < n_rows; row++)
         if (memcmp(got + row * OUTPUTS, product->want + row % DISTINCT * OUTPUTS,
                    OUTPUTS * sizeof(float)) != 0)
@@ -112,7 +75,7 @@ static void check_type(enum dtype dtype)
     struct compute_backend *reference = compute_reference_open();
     struct compute_weight *weights[2];
     load(reference, &product, weights);
-    multiply(reference, weights, DISTINCT, product.want);
+    toy_multiply(reference, weights, &shape, DISTINCT, product.want);
     unload(reference, weights);
     reference->close(reference);
     for (int isa = 0; isa <= (int)cpu_isa_best(); isa++)

@@ -347,3 +347,46 @@ void toy_run(struct toy_model *model, const struct toy_item *items, int n_items,
     mem_give(out);
     mem_give(ids);
 }
+
+/* ---- A product alone. ---- */
+
+void toy_multiply(struct compute_backend *backend, struct compute_weight *const weights[2],
+                  const struct toy_product *product, int32_t n_rows, float *logits)
+{
+    static const struct compute_op ops[] = {
+        { .kind = COMPUTE_EMBED, .weight = 0, .bias = -1, .weight2 = -1, .scale = 1 },
+        { .kind = COMPUTE_LOGITS, .weight = 1, .bias = -1, .weight2 = -1 },
+    };
+    static const bool is_logit_rows[] = { false };
+    size_t n = (size_t)n_rows * sizeof(int32_t);
+    int32_t *ids = mem_take(n), *rows = mem_take(n), *positions = mem_take(n);
+    for (int32_t i = 0; i < n_rows; i++) {
+        rows[i] = i;
+        ids[i] = i % product->n_distinct;
+    }
+    struct compute_program program = { .n_ops = 2,
+                                       .ops = ops,
+                                       .n_registers = 1,
+                                       .widths = &product->n_columns,
+                                       .is_logit_rows = is_logit_rows,
+                                       .n_weights = 2,
+                                       .weights = weights,
+                                       .n_heads = 1,
+                                       .n_kv_heads = 1,
+                                       .head_dim = 16,
+                                       .n_vocabulary = product->n_outputs };
+    struct compute_pass pass = { .n_rows = n_rows,
+                                 .ids = ids,
+                                 .positions = positions,
+                                 .n_logit_rows = n_rows,
+                                 .logit_rows = rows,
+                                 .logits = logits };
+    size_t n_bytes = backend->workspace_bytes(backend->self, &program, n_rows, n_rows);
+    void *workspace = mem_take(n_bytes);
+    memset(workspace, 0xFF, n_bytes); /* NaN everywhere */
+    backend->run(backend->self, &program, &pass, workspace);
+    mem_give(workspace);
+    mem_give(ids);
+    mem_give(rows);
+    mem_give(positions);
+}

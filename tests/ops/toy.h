@@ -58,3 +58,10 @@ struct toy_item { /* rows of one sequence in a pass */
 void toy_run(struct toy_model *model, const struct toy_item *items, int n_items, float *logits);
 int32_t toy_token(const struct toy *toy, int sequence, int32_t position);
 size_t toy_logits_count(const struct toy *toy); /* floats of the array above */
+/* A product alone: logits (n_rows, n_outputs) = the input's rows 0, 1, .. n_distinct - 1, 0, ..
+ * times the weight; both packed by the backend, (n_distinct, n_columns), (n_outputs, n_columns). */
+struct toy_product {
+    int32_t n_columns, n_outputs, n_distinct;
+};
+void toy_multiply(struct compute_backend *backend, struct compute_weight *const weights[2],
+                  const struct toy_product *product, int32_t n_rows, float *logits);

@@ -94,9 +94,52 @@ static void steady_requests_need_no_count(void **state)
     }
 }
 
+/* Requests that run, end and give way in any order: what is kept is what a look at all finds. */
+static void what_is_kept_is_what_a_look_finds(void **state)
+{
+    struct world w;
+    struct schedule_booked booked = { 0 };
+    uint32_t own[N_SLOTS] = { 0 };
+    int32_t n_most = 0;
+    (void)state;
+    world_open(&w, 7);
+    for (int k = 0; k < N_SLOTS; k++)
+        (void)add(&w, 1 + (int32_t)rng_below(&w.rng, 60), 0);
+    uint32_t slots[N_SLOTS];
+    memcpy(slots, w.running, sizeof(slots));
+    w.service.n_running = 0;
+    for (int i = 0; i < 4000; i++) {
+        uint32_t slot = slots[rng_below(&w.rng, N_SLOTS)], at = 0;
+        struct request *r = &w.requests[slot];
+        int32_t n_catching_up = 0;
+        while (at < w.service.n_running && w.running[at] != slot)
+            at++;
+        bool leaves = at < w.service.n_running && rng_below(&w.rng, 4) == 0;
+        if (at == w.service.n_running)
+            w.running[w.service.n_running++] = slot;
+        r->n_tokens += (int32_t)rng_below(&w.rng, 3);
+        r->n_computed =
+            r->n_tokens - 1 - (int32_t)rng_below(&w.rng, 2) * min_i32(r->n_tokens - 1, 5);
+        w.n_table_blocks[slot] = (r->n_computed + BLOCK - 1) / BLOCK;
+        schedule_booked_note(&booked, &own[slot], r, w.n_table_blocks[slot], BLOCK,
+                             w.config.ahead_blocks * BLOCK);
+        if (leaves) {
+            w.running[at] = w.running[--w.service.n_running];
+            schedule_booked_forget(&booked, &own[slot]);
+        }
+        for (uint32_t n = 0; n < w.service.n_running; n++)
+            n_catching_up += schedule_lacking(&w.requests[w.running[n]]) > 1;
+        assert_int_equal(booked.n_blocks, schedule_booked_count(&w.view, &w.config, 0));
+        assert_int_equal(booked.n_catching_up, n_catching_up);
+        n_most = max_i32(n_most, n_catching_up);
+    }
+    assert_true(n_most > 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(what_each_lacks_is_summed),
+                                        cmocka_unit_test(what_is_kept_is_what_a_look_finds),
                                         cmocka_unit_test(steady_requests_need_no_count) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Attention over the paged cache, in place: tiles of up to 16 queries share each read of keys and
- * values.
+ * values. Merged blocks and head-wise units (MuxServe's layout) differ in where a run of rows lies
+ * (find_blocks), and in nothing else.
  *
  * A tile is a few rows of one sequence times the query heads of one KV head; a single row takes a
  * few KV heads, whose rows lie side by side in a block. It walks pieces at absolute multiples of
@@ -17,12 +18,13 @@
 #include <string.h>
 
 enum {
-    TILES_PER_MEMBER = 4,  /* below that a tile is shared */
-    CHUNKS_PER_MEMBER = 8, /* wished for then */
-    CHUNK_PIECES_MAX = 4,  /* computed before they are merged */
-    KV_HEADS_MAX = 4,      /* of a tile with a single row: longer runs of memory */
-    AHEAD = 2,             /* runs: what is read that much later is fetched */
-    TURN_SPINS = 1 << 14,  /* looks before the core is offered to others */
+    TILES_PER_MEMBER = 4,               /* below that a tile is shared */
+    CHUNKS_PER_MEMBER = 8,              /* wished for then */
+    CHUNK_PIECES_MAX = 4,               /* computed before they are merged */
+    KV_HEADS_MAX = 4,                   /* of a tile with a single row: longer runs of memory */
+    AHEAD = 2,                          /* runs: what is read that much later is fetched */
+    BLOCKS_MAX = CPU_PIECE + 1 + AHEAD, /* that hold a piece, and some behind it */
+    TURN_SPINS = 1 << 14,               /* looks before the core is offered to others */
 };
 
 /* What a tile has merged so far. */
@@ -55,6 +57,11 @@ struct work { /* on one tile */
     struct piece pieces[CHUNK_PIECES_MAX];
     struct cpu_merged *own, *merged; /* own: of this member, for tiles that are not shared */
     float *queries, *probabilities, *scratch;
+    /* Where the keys of each KV head lie, for the blocks from first_block on that hold the piece
+     * and what comes soon after it; the values lie so much behind them. */
+    const unsigned char *blocks[KV_HEADS_MAX][BLOCKS_MAX];
+    size_t values_behind, row_bytes;
+    int32_t first_block, n_blocks, n_table; /* of the piece, and of the table */
 };
 
 /* The number of a query: KV head by KV head, then row by row. */
@@ -100,30 +107,38 @@ void cpu_attention_reset(const struct cpu_pass *p)
 
 enum part { KEYS, VALUES };
 
-/* Where the row of a position lies, for KV head `head` of the tile. */
-static const unsigned char *row_at(const struct work *w, enum part part, int32_t head, int32_t t)
+/* The table of blocks for the piece at base. */
+static void find_blocks(struct work *w, int32_t base)
 {
     const struct compute_kv *kv = &w->p->pass->kv;
-    size_t row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
-    const unsigned char *block =
-        compute_kv_block(kv, w->tile.sequence->blocks[t / kv->block_tokens]);
-    return block + compute_kv_offset(kv, w->op->layer, (int)part, w->tile.kv_head + head) +
-           (size_t)(t % kv->block_tokens) * row_bytes;
+    const struct compute_sequence *sequence = w->tile.sequence;
+    int32_t last = w->last[w->tile.n_rows - 1], n_tokens = kv->block_tokens;
+    w->row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
+    w->first_block = base / n_tokens;
+    w->n_blocks = min_i32(base + CPU_PIECE - 1, last) / n_tokens - w->first_block + 1;
+    w->n_table = min_i32(w->n_blocks + AHEAD, last / n_tokens - w->first_block + 1);
+    size_t head_bytes = (size_t)n_tokens * w->row_bytes;
+    w->values_behind = head_bytes * (size_t)(kv->is_by_head ? 1 : kv->n_kv_heads);
+    for (int32_t head = 0; head < w->tile.n_kv; head++)
+        for (int32_t k = 0; k < w->n_table; k++)
+            w->blocks[head][k] = kv->is_by_head || head == 0
+                                     ? compute_kv_rows(kv, sequence, w->first_block + k,
+                                                       w->op->layer, KEYS, w->tile.kv_head + head)
+                                     : w->blocks[0][k] + (size_t)head * head_bytes;
 }
 
-/* What is read AHEAD runs after position t of KV head `head` in [from, to]: behind the keys of a
- * piece come its values, behind these the keys of the next piece. */
-static const unsigned char *ahead_of(const struct work *w, enum part part, int32_t from, int32_t to,
-                                     int32_t head, int32_t t)
+/* What is read AHEAD runs after block k of KV head `head`: behind the keys of a piece come its
+ * values, behind these the keys of the next piece. */
+static const unsigned char *ahead_of(const struct work *w, enum part part, int32_t head, int32_t k)
 {
-    int32_t last = w->last[w->tile.n_rows - 1];
-    int32_t run = head + AHEAD, then = t + run / w->tile.n_kv * w->p->pass->kv.block_tokens;
-    int32_t then_head = run % w->tile.n_kv;
-    if (then <= to)
-        return row_at(w, part, then_head, then);
+    int32_t n_kv = w->tile.n_kv;
+    for (head += AHEAD; head >= n_kv; head -= n_kv)
+        k++;
+    if (k < w->n_blocks)
+        return w->blocks[head][k] + (part == VALUES ? w->values_behind : 0);
     if (part == KEYS)
-        return row_at(w, VALUES, then_head, min_i32(from + then - to - 1, to));
-    return row_at(w, KEYS, then_head, min_i32(then, last));
+        return w->blocks[head][min_i32(k - w->n_blocks, w->n_blocks - 1)] + w->values_behind;
+    return w->blocks[head][min_i32(k, w->n_table - 1)];
 }
 
 /* Calls the kernel on every run of positions [from, to] that lie side by side, for rows
@@ -138,17 +153,20 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
                            .stride = w->stride,
                            .n_queries = n * w->tile.n_heads,
                            .scratch = w->scratch };
-    for (int32_t t = from; t <= to; t += run.n) {
-        run.n = min_i32(kv->block_tokens - t % kv->block_tokens, to - t + 1);
+    int32_t k = from / kv->block_tokens - w->first_block, in_block = from % kv->block_tokens;
+    for (int32_t t = from; t <= to; t += run.n, k++, in_block = 0) {
+        run.n = min_i32(kv->block_tokens - in_block, to - t + 1);
         for (int32_t head = 0; head < w->tile.n_kv; head++) {
             int32_t query = query_of(&w->tile, head, row, 0);
-            run.rows = row_at(w, part, head, t);
-            run.ahead = ahead_of(w, part, from, to, head, t);
+            run.rows = w->blocks[head][k] + (size_t)in_block * w->row_bytes;
+            run.ahead = ahead_of(w, part, head, k);
             run.probabilities = w->probabilities + query * CPU_PIECE + t % CPU_PIECE;
-            if (part == KEYS)
+            if (part == KEYS) {
                 kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
-            else
+            } else {
+                run.rows += w->values_behind;
                 kernels->mix(&run, out + query * w->stride);
+            }
         }
     }
 }
@@ -188,7 +206,7 @@ static void weigh_row(const struct work *w, int32_t base, struct piece *piece, i
     }
 }
 
-static void attend_piece(const struct work *w, int32_t base, struct piece *piece)
+static void attend_piece(struct work *w, int32_t base, struct piece *piece)
 {
     int32_t n_rows = w->tile.n_rows, end = base + CPU_PIECE - 1;
     int32_t a = n_rows, b = -1;
@@ -201,6 +219,7 @@ static void attend_piece(const struct work *w, int32_t base, struct piece *piece
     piece->b = b;
     if (b < a)
         return;
+    find_blocks(w, base);
     for_runs(w, KEYS, max_i32(w->first[a], base), min_i32(w->last[b], end), a, b - a + 1, NULL);
     for (int32_t r = a; r <= b; r++)
         weigh_row(w, base, piece, r);
@@ -403,23 +422,27 @@ static void attend_item(struct work *w, const struct plan *plan, const struct cu
     attend_chunk(w, first_tile + tile, &chunk, op_index);
 }
 
-static struct work work_of(const struct cpu_pass *p, const struct compute_op *op, int rank)
+/* All but the tile; the table of blocks is left as it is. */
+static void begin_work(struct work *w, const struct cpu_pass *p, const struct compute_op *op,
+                       int rank)
 {
-    struct work w = { .p = p, .op = op, .stride = stride_of(p->program) };
-    w.own = (struct cpu_merged *)(void *)cpu_pass_scratch(p, rank);
-    w.queries = cpu_pass_scratch(p, rank) + merged_bytes(p->program) / sizeof(float);
-    float *next = w.queries + CPU_QUERIES * w.stride;
-    for (int i = 0; i < CHUNK_PIECES_MAX; i++, next += CPU_QUERIES * w.stride)
-        w.pieces[i].out = next;
-    w.scratch = next;
-    w.probabilities = w.scratch + CPU_RUN_ROWS * w.stride;
-    return w;
+    w->p = p;
+    w->op = op;
+    w->stride = stride_of(p->program);
+    w->own = (struct cpu_merged *)(void *)cpu_pass_scratch(p, rank);
+    w->queries = cpu_pass_scratch(p, rank) + merged_bytes(p->program) / sizeof(float);
+    float *next = w->queries + CPU_QUERIES * w->stride;
+    for (int i = 0; i < CHUNK_PIECES_MAX; i++, next += CPU_QUERIES * w->stride)
+        w->pieces[i].out = next;
+    w->scratch = next;
+    w->probabilities = w->scratch + CPU_RUN_ROWS * w->stride;
 }
 
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
 {
     struct plan plan = make_plan(p);
-    struct work w = work_of(p, op, rank);
+    struct work w;
+    begin_work(&w, p, op, rank);
     int32_t item = cpu_pass_next(p, op_index);
     int32_t first_item = 0, first_tile = 0; /* of this sequence */
     for (int32_t i = 0; i < p->pass->n_sequences; i++) {

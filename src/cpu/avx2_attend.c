@@ -110,17 +110,13 @@ INLINE __m256 fold_two_by_four(const __m256 x[4], const __m256 y[4])
     return _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xDD));
 }
 
-/* Up to four scores; what lies behind them in the row is not touched. */
+/* The first n of four scores, n > 0; what lies behind them in the row is not touched. */
 INLINE void put_scores(float *to, __m128 four, int32_t n)
 {
-    if (n == 4) {
+    if (n >= 4)
         _mm_storeu_ps(to, four);
-        return;
-    }
-    float each[4];
-    _mm_storeu_ps(each, four);
-    for (int32_t j = 0; j < n; j++)
-        to[j] = each[j];
+    else
+        _mm_maskstore_ps(to, _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3)), four);
 }
 
 /* A value that is used more than once stays in its register: left alone, the compiler loads it for
@@ -207,27 +203,48 @@ INLINE void scores_many(const struct cpu_run *run, const float *queries, float s
     }
 }
 
+/* 8 partial sums each of one query's products with the four keys from `key` on: all 16 sums of
+ * each are under way at once. */
+INLINE void dots_halves(const float *query, const int32_t stride, const uint16_t *const keys[4],
+                        struct ahead *ahead, __m256 eight[4])
+{
+    __m256 low[4], high[4];
+    for (int j = 0; j < 4; j++)
+        low[j] = high[j] = _mm256_setzero_ps();
+    for (int32_t d = 0; d < stride; d += 16) {
+        __m256 x = kept(_mm256_loadu_ps(query + d)), y = kept(_mm256_loadu_ps(query + d + 8));
+        for (int j = 0; j < 4; j++) {
+            low[j] = _mm256_fmadd_ps(load_half(keys[j] + d), x, low[j]);
+            high[j] = _mm256_fmadd_ps(load_half(keys[j] + d + 8), y, high[j]);
+        }
+        if (d % 64 == 0)
+            fetch(ahead);
+    }
+    for (int j = 0; j < 4; j++)
+        eight[j] = _mm256_add_ps(low[j], high[j]);
+}
+
 /* A single query against keys of halves, head_dim == stride: nothing goes through memory. */
 INLINE void scores_single(const struct cpu_run *run, const float *query, float scale,
                           const int32_t stride)
 {
     const uint16_t *rows = (const uint16_t *)(const void *)run->rows;
-    struct ahead ahead = ahead_of(run, 0, run->n, run->n);
-    for (int32_t t = 0; t < run->n; t += 4) {
-        int32_t m = min_i32(run->n - t, 4);
-        __m256 eight[4];
-        for (int32_t j = 0; j < 4; j++) {
-            const uint16_t *key = rows + (size_t)(t + (j < m ? j : 0)) * (size_t)stride;
-            __m256 low = _mm256_setzero_ps(), high = low;
-            fetch(&ahead);
-            for (int32_t d = 0; d < stride; d += 16) {
-                low = _mm256_fmadd_ps(load_half(key + d), _mm256_loadu_ps(query + d), low);
-                high =
-                    _mm256_fmadd_ps(load_half(key + d + 8), _mm256_loadu_ps(query + d + 8), high);
-            }
-            eight[j] = _mm256_add_ps(low, high);
+    struct ahead ahead = ahead_of(run, 0, run->n, (run->n + 3) / 4 * ((stride + 63) / 64));
+    for (int32_t t = 0; t < run->n; t += 8) {
+        const uint16_t *keys[8];
+        __m256 first[4], second[4];
+        for (int32_t j = 0; j < 8; j++)
+            keys[j] = rows + (size_t)min_i32(t + j, run->n - 1) * (size_t)stride;
+        dots_halves(query, stride, keys, &ahead, first);
+        if (run->n - t > 4) {
+            dots_halves(query, stride, keys + 4, &ahead, second);
+            __m256 dots = _mm256_mul_ps(fold_two_by_four(first, second), _mm256_set1_ps(scale));
+            put_scores(run->probabilities + t, _mm256_castps256_ps128(dots), 4);
+            put_scores(run->probabilities + t + 4, _mm256_extractf128_ps(dots, 1), run->n - t - 4);
+        } else {
+            put_scores(run->probabilities + t, _mm_mul_ps(fold_four(first), _mm_set1_ps(scale)),
+                       run->n - t);
         }
-        put_scores(run->probabilities + t, _mm_mul_ps(fold_four(eight), _mm_set1_ps(scale)), m);
     }
 }
 

@@ -154,10 +154,7 @@ void cpu_pass_work(void *arg, int rank, int n)
         } else if (op->kind == COMPUTE_ATTEND) {
             TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT),
                   WRITES(SHARED_TILES, SPLIT));
-            if (m.p->pass->kv.is_by_head)
-                cpu_attention_heads(m.p, op, i, rank);
-            else
-                cpu_attention(m.p, op, i, rank);
+            cpu_attention(m.p, op, i, rank);
         } else {
             by_rows(&m, op);
         }
@@ -178,7 +175,6 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     CHECK(program->n_registers <= CPU_REGISTERS_MAX);
     *out = (struct cpu_layout){ .n_bytes = 0 };
     int64_t quantized = 0, scratch = cpu_attention_scratch(program);
-    scratch = max_i64(scratch, cpu_attention_heads_scratch(program));
     for (int i = 0; i < program->n_registers; i++) {
         int64_t rows = program->is_logit_rows[i] ? n_logit_rows : n_rows;
         int64_t stride = cpu_pass_stride(program, i);

@@ -94,16 +94,13 @@ void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
 void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share);
 
-/* matmul.c, attention.c and attention_heads.c: items taken one by one by whoever is free. */
+/* matmul.c and attention.c: items taken one by one by whoever is free. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 size_t cpu_matmul_scratch(void); /* bytes that a member needs */
 bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_op *op);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
-void cpu_attention_heads(const struct cpu_pass *p, const struct compute_op *op, int op_index,
-                         int rank);
 /* Floats of scratch that a member needs for attention. */
 int64_t cpu_attention_scratch(const struct compute_program *program);
-int64_t cpu_attention_heads_scratch(const struct compute_program *program);
 /* Bytes of the tiles that members share, and what must be done to them before a pass. */
 int64_t cpu_attention_shared(const struct compute_program *program, int n_members);
 void cpu_attention_reset(const struct cpu_pass *p);

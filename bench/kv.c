@@ -5,7 +5,8 @@
  * the measured ones, which grew side by side: what tables name lies where it falls. The private
  * cache is a pool of this model alone, of blocks of 16 tokens. Attention alone and whole steps, for
  * several depths and batches; of each pair of runs the ratio to the private cache, its median and
- * quartiles. Keys and values are read again only when SET_BYTES of others were read between.
+ * the interval that holds it with 95%. Keys and values are read again only when SET_BYTES of others
+ * were read between.
  *
  * bench_kv MODEL [threads [seconds of each row]] */
 #include "base/mem.h"
@@ -14,6 +15,7 @@
 #include "cpu/cpu.h"
 #include "kv/kv.h"
 #include "run/model.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,9 +163,11 @@ static void measure(struct bench *b, bool is_whole, int32_t batch, int32_t conte
         for (int i = 0; i < n; i++)
             ratios[i] = b->pools[k].s[i] / b->pools[0].s[i];
         qsort(ratios, (size_t)n, sizeof(*ratios), by_value);
+        double half = 0.98 / sqrt((double)n); /* of the median's 95% interval, in ranks */
         printf(" %s %+6.2f%% (%+.2f to %+.2f) |", b->pools[k].name,
-               100 * (quantile(ratios, n, 0.5) - 1), 100 * (quantile(ratios, n, 0.25) - 1),
-               100 * (quantile(ratios, n, 0.75) - 1));
+               100 * (quantile(ratios, n, 0.5) - 1),
+               100 * (quantile(ratios, n, fmax(0.5 - half, 0)) - 1),
+               100 * (quantile(ratios, n, fmin(0.5 + half, 1)) - 1));
     }
     qsort(b->pools[0].s, (size_t)n, sizeof(double), by_value);
     printf(" private %9.4f ms, %d pairs\n", 1e3 * quantile(b->pools[0].s, n, 0.5), n);
@@ -224,8 +228,8 @@ int main(int argc, char **argv)
     b.pools[0] = (struct pool){ .name = "private", .kind = KV_PRIVATE };
     b.pools[1] = (struct pool){ .name = "merged", .kind = KV_MERGED };
     b.pools[2] = (struct pool){ .name = "head-wise", .kind = KV_HEADS };
-    printf("%s, %d threads, %s: time over that of a private cache, median (quartiles)\n", argv[1],
-           device.n_cores, backend->name);
+    printf("%s, %d threads, %s: time over that of a private cache, median (95%% interval)\n",
+           argv[1], device.n_cores, backend->name);
     for (size_t c = 0; c < COUNT_OF(contexts); c++)
         for (size_t n = 0; n < COUNT_OF(batches); n++)
             measure_load(&b, batches[n], contexts[c]);

@@ -206,7 +206,7 @@ def run_trace(o):
         with open(preset, "w") as file:
             file.write("[*]\nnp = 8\nc = 8192\nt = 2\n" + "".join(f"[{name}]\nmodel = {path}\n" for name, path in models.items()))
         print(HEADER)
-        for name in ("shoal", "router", "router, passive"):
+        for name in o.only or ("shoal", "router", "router, passive"):
             port = free_port()
             line = ours(o.shoal, port, models, o.memory) if name == "shoal" else \
                 [o.peer, "--models-preset", preset, "--host", "127.0.0.1", "--port", str(port)]
@@ -228,6 +228,7 @@ def main():
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--memory", default="3GiB")
     parser.add_argument("--all", action="store_true", help="all settings in every round")
+    parser.add_argument("--only", action="append", help="trace: this server alone (shoal; router; router, passive)")
     parser.add_argument("--thorough", action="store_true", help="every combination of settings")
     o = parser.parse_args()
     if o.mode == "trace" and o.large is None:

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cpu/cpu.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,12 @@ int main(int argc, char **argv)
     printf("%s: ms a pass behind itself: A %.3f, B %.3f; behind the other: A %.3f, B %.3f\n",
            backend->name, median(times[1], n_rounds), median(times[3], n_rounds),
            median(times[0], n_rounds), median(times[2], n_rounds));
-    printf("in turn / alone, median of %d rounds: %.4f (quartiles %.4f, %.4f)\n", n_rounds, ratio,
-           ratios[n_rounds / 4], ratios[n_rounds * 3 / 4]);
+    int half = (int)(0.98 * sqrt((double)n_rounds)); /* of the median's 95% interval, in ranks */
+    printf(
+        "in turn / alone, median of %d rounds: %.4f (95%%: %.4f to %.4f; quartiles %.4f, %.4f)\n",
+        n_rounds, ratio, ratios[max_i32(n_rounds / 2 - half, 0)],
+        ratios[min_i32(n_rounds / 2 + half, n_rounds - 1)], ratios[n_rounds / 4],
+        ratios[n_rounds * 3 / 4]);
     for (int i = 0; i <= LAYERS; i++) {
         backend->unpack(backend->self, a.weights[i]);
         backend->unpack(backend->self, b.weights[i]);

@@ -9,8 +9,12 @@
 #include "place/ground.h"
 #include "place/improve.h"
 #include "place/planners.h"
+#include "place/samples.h"
+#include "place/spread.h"
+#include <stdlib.h>
+#include <stdio.h>
 
-enum { STARTS_MAX = PLACE_DEGREES + 4, JUDGED = 4, BEAM_NODES = 4 };
+enum { STARTS_MAX = 2 * PLACE_DEGREES + 8, JUDGED = 16, SCREENED = 3, DEAR = 8, RACED = 3, BEAM_NODES = 4 };
 /* Of the judge, in the climb: a third of a second of two cores for 32 devices. */
 static const double work_per_device = 8000;
 struct start {
@@ -19,6 +23,7 @@ struct start {
     double cost;
 };
 struct screen {
+    struct place_samples *samples;
     const struct place_desk *desk;
     const struct place_problem *problem;
     struct place_board board;
@@ -116,20 +121,55 @@ static void keep_cheapest(struct screen *screen)
             screen->starts[at] = screen->starts[at - 1];
         screen->starts[at] = start;
     }
-    screen->n = min_i32(screen->n, JUDGED);
+    screen->n = min_i32(screen->n, SCREENED);
+}
+
+/* What the estimate thinks far worse than the best is not worth a simulation. */
+static void drop_dear(struct screen *screen)
+{
+    double least = cheapest(screen, screen->n, NULL)->cost;
+    int32_t n = 0;
+    for (int32_t i = 0; i < screen->n; i++)
+        if (screen->starts[i].cost <= DEAR * least)
+            screen->starts[n++] = screen->starts[i];
+    screen->n = n;
+}
+
+/* Plans of the planners that cost next to nothing: so none of them is better. */
+static void add_rivals(struct screen *screen)
+{
+    static const struct place_planner *const rivals[] = { &place_machine, &place_greedy,
+                                                          &place_muxserve };
+    for (size_t i = 0; i < COUNT_OF(rivals); i++) {
+        struct start *start = add_start(screen);
+        rivals[i]->plan(screen->desk, &start->plan);
+        start->plan.n_refused = 0;
+        place_board_show(&screen->board, &start->plan);
+        start->cost = screen->board.cost;
+    }
+    int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
+    screen->board.n_members_max = 2;
+    for (int32_t n = 1; n <= most; n *= 2) {
+        struct start *start = add_start(screen);
+        place_spread(&screen->board, &start->plan, n, screen->desk->pile);
+        start->cost = screen->board.cost;
+    }
+    screen->board.n_members_max = own;
 }
 
 /* Scores them, the best one first. */
 static void judge_all(struct screen *screen)
 {
-    const struct place_desk *desk = screen->desk;
     const struct place_plan *plans[JUDGED];
     struct place_score scores[JUDGED];
     for (int32_t i = 0; i < screen->n; i++) {
         plans[i] = &screen->starts[i].plan;
         scores[i] = screen->starts[i].score;
     }
-    desk->judge->score(desk->judge->self, plans, screen->n, &screen->problem->window, scores);
+    place_samples_race(screen->samples, plans, screen->n, RACED, scores);
+    if (getenv("SHOW"))
+        for (int32_t i = 0; i < screen->n; i++)
+            fprintf(stderr, "start %d: %d groups, cost %.4f, placed %d met %d %.4f %.4f\n", i, plans[i]->n_groups, screen->starts[i].cost, scores[i].n_placed, scores[i].n_met, scores[i].attainment, scores[i].normalized);
     for (int32_t i = 0; i < screen->n; i++) {
         struct start start = screen->starts[i];
         int32_t at = i;
@@ -152,12 +192,20 @@ static void search(struct screen *screen, int32_t n_members_max)
     if (next != NULL)
         vary(screen, next);
     keep_cheapest(screen);
+    add_rivals(screen);
+    drop_dear(screen);
     judge_all(screen);
 }
 
-static void plan(const struct place_desk *desk, struct place_plan *plan)
+static void plan(const struct place_desk *asked, struct place_plan *plan)
 {
-    struct screen screen = { .desk = desk, .problem = desk->problem };
+    struct place_samples samples;
+    place_samples_open(&samples, asked);
+    const struct place_judge judge = place_samples_face(&samples);
+    struct place_desk own = *asked;
+    own.judge = &judge;
+    const struct place_desk *desk = &own;
+    struct screen screen = { .samples = &samples, .desk = desk, .problem = desk->problem };
     int32_t n_members = desk->problem->limits.n_members_max, n_placeable = 0;
     for (int32_t s = 0; s < desk->problem->n_services; s++)
         n_placeable += desk->problem->services[s].base_degree > 0;
@@ -167,14 +215,20 @@ static void plan(const struct place_desk *desk, struct place_plan *plan)
         search(&screen, n_members);
     }
     struct start *best = &screen.starts[0];
+    if (getenv("SHOW"))
+        fprintf(stderr, "judged: work %lld\n", (long long)judge.work(judge.self));
+    for (int32_t g = 0; g < best->plan.n_groups; g++)
+        n_members = max_i32(n_members, best->plan.groups[g].n_members);
     if (desk->second != NULL && screen.n > 1) {
         place_plan_copy(desk->second, &screen.starts[1].plan);
         place_plan_finish(desk->second, desk->problem);
     }
     const struct place_improve improve = { desk, "default", n_members,
                                            (int64_t)(desk->effort * work_per_device *
-                                                     (double)desk->problem->n_devices) };
+                                                     (double)desk->problem->n_devices), &samples };
     place_improve(&improve, &best->plan, &best->score);
+    if (getenv("SHOW"))
+        fprintf(stderr, "climbed: work %lld\n", (long long)judge.work(judge.self));
     place_plan_copy(plan, &best->plan);
     place_plan_finish(plan, desk->problem);
 }

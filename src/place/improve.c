@@ -5,7 +5,7 @@
 #include "place/board.h"
 #include <string.h>
 
-enum { MOVES = 9, ADDS = 3, PARTINGS = 2 };
+enum { MOVES = 9, ADDS = 3, PARTINGS = 2, KEPT = 3 };
 struct climb {
     const struct place_improve *how;
     const struct place_problem *problem;
@@ -216,8 +216,7 @@ static bool take_best(struct climb *climb)
         plans[i] = &climb->moves[i];
     if (climb->n_moves == 0)
         return false;
-    desk->judge->score(desk->judge->self, plans, climb->n_moves, &climb->problem->window,
-                       climb->scores);
+    place_samples_race(climb->how->samples, plans, climb->n_moves, KEPT, climb->scores);
     place_tell(desk, climb->how->planner, min_i64(work_of(climb), climb->how->work_max - 1),
                climb->how->work_max);
     for (int32_t i = 0; i < climb->n_moves; i++)

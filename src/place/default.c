@@ -4,27 +4,37 @@
  * Screen: for every degree the nodes are cut as SeaLLM cuts them, and services are laid on them one
  * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in
  * every way, one node after the other, and filled again; what the estimate likes better stays.
- * Judge: all of these, and `even`. Climb: place_improve from the best on. */
+ * Rivals: SeaLLM's search at every degree with the estimate in the place of the simulator
+ * (spread.h), and the plans of the planners that cost next to nothing: the estimate has favourites,
+ * and what it knows little about the simulator shall see.
+ * Judge: all of these that are not plainly worse. Climb: place_improve from the best on. Both on
+ * samples of the window (samples.h), not on the window alone. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
 #include "place/planners.h"
 #include "place/samples.h"
 #include "place/spread.h"
-#include <stdlib.h>
-#include <stdio.h>
 
-enum { STARTS_MAX = 2 * PLACE_DEGREES + 8, JUDGED = 16, SCREENED = 3, DEAR = 8, RACED = 3, BEAM_NODES = 4 };
+enum {
+    STARTS_MAX = 2 * PLACE_DEGREES + 8,
+    SCREENED = 3, /* of the screen and the beam */
+    RACED = 3,    /* judged on all samples, of all that are judged on one */
+    BEAM_NODES = 4,
+    SPREAD_MEMBERS = 2, /* SeaLLM's */
+};
+/* Costs of so many times the least are not worth a simulation. */
+static const double dear = 8;
 /* Of the judge, in the climb: a third of a second of two cores for 32 devices. */
 static const double work_per_device = 8000;
 struct start {
     struct place_plan plan;
     struct place_score score;
-    double cost;
+    double cost, judged; /* by the estimate, in the samples */
 };
 struct screen {
+    const struct place_desk *desk; /* its judge is of samples */
     struct place_samples *samples;
-    const struct place_desk *desk;
     const struct place_problem *problem;
     struct place_board board;
     struct start starts[STARTS_MAX];
@@ -124,18 +134,16 @@ static void keep_cheapest(struct screen *screen)
     screen->n = min_i32(screen->n, SCREENED);
 }
 
-/* What the estimate thinks far worse than the best is not worth a simulation. */
 static void drop_dear(struct screen *screen)
 {
     double least = cheapest(screen, screen->n, NULL)->cost;
     int32_t n = 0;
     for (int32_t i = 0; i < screen->n; i++)
-        if (screen->starts[i].cost <= DEAR * least)
+        if (screen->starts[i].cost <= dear * least)
             screen->starts[n++] = screen->starts[i];
     screen->n = n;
 }
 
-/* Plans of the planners that cost next to nothing: so none of them is better. */
 static void add_rivals(struct screen *screen)
 {
     static const struct place_planner *const rivals[] = { &place_machine, &place_greedy,
@@ -148,7 +156,7 @@ static void add_rivals(struct screen *screen)
         start->cost = screen->board.cost;
     }
     int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
-    screen->board.n_members_max = 2;
+    screen->board.n_members_max = SPREAD_MEMBERS;
     for (int32_t n = 1; n <= most; n *= 2) {
         struct start *start = add_start(screen);
         place_spread(&screen->board, &start->plan, n, screen->desk->pile);
@@ -157,24 +165,23 @@ static void add_rivals(struct screen *screen)
     screen->board.n_members_max = own;
 }
 
-/* Scores them, the best one first. */
+/* Scores them, the best one first; those that have lost the race come last. */
 static void judge_all(struct screen *screen)
 {
-    const struct place_plan *plans[JUDGED];
-    struct place_score scores[JUDGED];
+    const struct place_plan *plans[STARTS_MAX];
+    struct place_score scores[STARTS_MAX];
+    double costs[STARTS_MAX];
     for (int32_t i = 0; i < screen->n; i++) {
         plans[i] = &screen->starts[i].plan;
         scores[i] = screen->starts[i].score;
     }
-    place_samples_race(screen->samples, plans, screen->n, RACED, scores);
-    if (getenv("SHOW"))
-        for (int32_t i = 0; i < screen->n; i++)
-            fprintf(stderr, "start %d: %d groups, cost %.4f, placed %d met %d %.4f %.4f\n", i, plans[i]->n_groups, screen->starts[i].cost, scores[i].n_placed, scores[i].n_met, scores[i].attainment, scores[i].normalized);
+    place_samples_race(screen->samples, plans, screen->n, RACED, scores, costs);
     for (int32_t i = 0; i < screen->n; i++) {
         struct start start = screen->starts[i];
         int32_t at = i;
         start.score = scores[i];
-        for (; at > 0 && place_judge_compare(&start.score, &screen->starts[at - 1].score) > 0; at--)
+        start.judged = costs[i];
+        for (; at > 0 && screen->starts[at - 1].judged > start.judged; at--)
             screen->starts[at] = screen->starts[at - 1];
         screen->starts[at] = start;
     }
@@ -197,15 +204,47 @@ static void search(struct screen *screen, int32_t n_members_max)
     judge_all(screen);
 }
 
+/* The climb may crowd groups as far as the best start does. */
+static void climb(struct screen *screen, int32_t n_members)
+{
+    const struct place_desk *desk = screen->desk;
+    struct start *best = &screen->starts[0];
+    for (int32_t g = 0; g < best->plan.n_groups; g++)
+        n_members = max_i32(n_members, best->plan.groups[g].n_members);
+    double work = desk->effort * work_per_device * (double)desk->problem->n_devices;
+    const struct place_improve improve = { .desk = desk,
+                                           .planner = "default",
+                                           .n_members_max = n_members,
+                                           .work_max = (int64_t)work,
+                                           .samples = screen->samples };
+    place_improve(&improve, &best->plan, &best->score, &best->judged);
+}
+
+/* The problem with rates as they are expected, for the estimate. */
+static void expect(const struct place_samples *samples, struct place_problem *problem)
+{
+    const struct place_desk *desk = samples->desk;
+    size_t n = (size_t)desk->problem->n_services;
+    *problem = *desk->problem;
+    problem->services = pile_take(desk->pile, n * sizeof(*problem->services));
+    for (size_t s = 0; s < n; s++) {
+        problem->services[s] = desk->problem->services[s];
+        problem->services[s].rate_per_s *= samples->scales[s];
+    }
+}
+
 static void plan(const struct place_desk *asked, struct place_plan *plan)
 {
     struct place_samples samples;
+    struct place_problem expected;
     place_samples_open(&samples, asked);
     const struct place_judge judge = place_samples_face(&samples);
     struct place_desk own = *asked;
+    expect(&samples, &expected);
+    own.problem = &expected;
     own.judge = &judge;
     const struct place_desk *desk = &own;
-    struct screen screen = { .samples = &samples, .desk = desk, .problem = desk->problem };
+    struct screen screen = { .desk = desk, .samples = &samples, .problem = desk->problem };
     int32_t n_members = desk->problem->limits.n_members_max, n_placeable = 0;
     for (int32_t s = 0; s < desk->problem->n_services; s++)
         n_placeable += desk->problem->services[s].base_degree > 0;
@@ -214,22 +253,12 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
         n_members = min_i32(2 * n_members, PLACE_MEMBERS_MAX); /* crowded is better than nowhere */
         search(&screen, n_members);
     }
-    struct start *best = &screen.starts[0];
-    if (getenv("SHOW"))
-        fprintf(stderr, "judged: work %lld\n", (long long)judge.work(judge.self));
-    for (int32_t g = 0; g < best->plan.n_groups; g++)
-        n_members = max_i32(n_members, best->plan.groups[g].n_members);
     if (desk->second != NULL && screen.n > 1) {
         place_plan_copy(desk->second, &screen.starts[1].plan);
         place_plan_finish(desk->second, desk->problem);
     }
-    const struct place_improve improve = { desk, "default", n_members,
-                                           (int64_t)(desk->effort * work_per_device *
-                                                     (double)desk->problem->n_devices), &samples };
-    place_improve(&improve, &best->plan, &best->score);
-    if (getenv("SHOW"))
-        fprintf(stderr, "climbed: work %lld\n", (long long)judge.work(judge.self));
-    place_plan_copy(plan, &best->plan);
+    climb(&screen, n_members);
+    place_plan_copy(plan, &screen.starts[0].plan);
     place_plan_finish(plan, desk->problem);
 }
 

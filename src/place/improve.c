@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { MOVES = 9, ADDS = 3, PARTINGS = 2, KEPT = 3 };
+static const double cost_least = 1e-4; /* that a move must gain */
 struct climb {
     const struct place_improve *how;
     const struct place_problem *problem;
@@ -14,6 +15,7 @@ struct climb {
     struct place_score *score;
     struct place_plan moves[MOVES];
     struct place_score scores[MOVES];
+    double *cost, costs[MOVES];
     int32_t n_moves;
     int64_t begun;  /* the judge's work before */
     bool *is_stuck; /* (n_services) nothing helped it since the plan changed last */
@@ -216,12 +218,12 @@ static bool take_best(struct climb *climb)
         plans[i] = &climb->moves[i];
     if (climb->n_moves == 0)
         return false;
-    place_samples_race(climb->how->samples, plans, climb->n_moves, KEPT, climb->scores);
+    place_samples_race(climb->how->samples, plans, climb->n_moves, KEPT, climb->scores,
+                       climb->costs);
     place_tell(desk, climb->how->planner, min_i64(work_of(climb), climb->how->work_max - 1),
                climb->how->work_max);
     for (int32_t i = 0; i < climb->n_moves; i++)
-        if (place_judge_compare(&climb->scores[i], best < 0 ? climb->score : &climb->scores[best]) >
-            0)
+        if (climb->costs[i] < (best < 0 ? *climb->cost : climb->costs[best]) - cost_least)
             best = i;
     if (best < 0)
         return false;
@@ -229,18 +231,21 @@ static bool take_best(struct climb *climb)
     place_plan_copy(climb->plan, &climb->moves[best]);
     memcpy(services, climb->scores[best].services,
            (size_t)climb->problem->n_services * sizeof(*services));
+    *climb->cost = climb->costs[best];
     *climb->score = climb->scores[best];
     climb->score->services = services;
     return true;
 }
 
 void place_improve(const struct place_improve *improve, struct place_plan *plan,
-                   struct place_score *score)
+                   struct place_score *score, double *cost)
 {
     const struct place_desk *desk = improve->desk;
     const struct place_problem *problem = desk->problem;
     size_t n = (size_t)problem->n_services;
-    struct climb climb = { .how = improve, .problem = problem, .plan = plan, .score = score };
+    struct climb climb = {
+        .how = improve, .problem = problem, .plan = plan, .score = score, .cost = cost
+    };
     climb.begun = desk->judge->work(desk->judge->self);
     climb.is_stuck = pile_take(desk->pile, n * sizeof(*climb.is_stuck));
     for (int i = 0; i < MOVES; i++) {

@@ -1,16 +1,17 @@
 /* Block bootstrap, service by service, and sums of scores. */
 #include "place/samples.h"
 
+#include "base/num.h"
 #include "base/rng.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* How much quicker each sample is played. */
-static double paces[PLACE_SAMPLES_MAX] = { 1, 1.2, 1.5, 1.2 };
-static int n_samples = 3;
-/* Of a window with fewer requests there is nothing to draw. */
-enum { REQUESTS_LEAST = 64 };
+static const double paces[PLACE_SAMPLES] = { 1, 1.2, 1, 1.2, 1, 1.2 };
+static const double drift_max = 1.5, factor_max = 6;
+/* Of equals the plan with fewer devices. */
+static const double missed_weight = 0.25, left_out_weight = 1e3, device_weight = 1e-3;
+enum { FIRST = 2 }; /* samples that a race begins with */
 
 static int by_arrival(const void *a, const void *b)
 {
@@ -24,77 +25,162 @@ static int by_arrival(const void *a, const void *b)
     return (x->n_output > y->n_output) - (x->n_output < y->n_output);
 }
 
+/* ---- How rates drift. ---- */
+
+/* Requests of each service in the two halves of the window. counts: (2, n_services) */
+static void count_halves(const struct place_problem *problem, double *counts)
+{
+    const struct place_window *window = &problem->window;
+    for (int32_t i = 0; i < window->n; i++) {
+        const struct place_request *r = &window->requests[i];
+        bool is_late = r->arrived_ns >= window->span_ns / 2;
+        counts[is_late ? problem->n_services + r->service : r->service]++;
+    }
+}
+
+/* The variance of the logarithm of a service's rate from one half to the next, beyond what Poisson
+ * arrivals have. */
+static double drift_of(const double *counts, int32_t n_services)
+{
+    double sum = 0;
+    int32_t n = 0;
+    for (int32_t s = 0; s < n_services; s++) {
+        double a = counts[s] + 0.5, b = counts[n_services + s] + 0.5;
+        double log_ratio = num_log(a / b);
+        if (a + b < 4)
+            continue; /* chance alone */
+        sum += (log_ratio * log_ratio - 1 / a - 1 / b) / 2;
+        n++;
+    }
+    double drift = n > 0 ? sum / n : 0;
+    return drift < 0 ? 0 : drift > drift_max ? drift_max : drift;
+}
+
+/* Where rates are the others' and where they are their own. */
+static void shrink(struct place_samples *samples, const double *counts, int32_t n_services)
+{
+    double mean = 0, square = 0, all = 0, shrunk = 0;
+    for (int32_t s = 0; s < n_services; s++) {
+        double log_n = num_log(counts[s] + counts[n_services + s] + 0.5);
+        mean += log_n / n_services;
+        square += log_n * log_n / n_services;
+    }
+    double spread = square - mean * mean, drift = samples->drift / 2; /* of the whole window */
+    double own = drift <= 0 ? 1 : spread > drift ? (spread - drift) / spread : 0;
+    samples->own = own;
+    for (int32_t s = 0; s < n_services; s++) {
+        double n = counts[s] + counts[n_services + s];
+        samples->scales[s] = num_exp((own - 1) * (num_log(n + 0.5) - mean));
+        all += n;
+        shrunk += n * samples->scales[s];
+    }
+    for (int32_t s = 0; s < n_services && shrunk > 0; s++)
+        samples->scales[s] *= all / shrunk; /* all together are as many as they were */
+}
+
+static void measure(struct place_samples *samples)
+{
+    const struct place_desk *desk = samples->desk;
+    size_t n = (size_t)desk->problem->n_services;
+    double *counts = pile_take(desk->pile, 2 * n * sizeof(*counts));
+    count_halves(desk->problem, counts);
+    samples->drift = drift_of(counts, desk->problem->n_services);
+    shrink(samples, counts, desk->problem->n_services);
+}
+
+/* ---- Samples. ---- */
+
 static int32_t block_of(const struct place_window *window, int64_t arrived_ns)
 {
     return (int32_t)((double)arrived_ns / (double)window->span_ns * PLACE_SAMPLE_BLOCKS);
 }
 
-/* The block of the window that a service has in the place of `block`. */
-static int32_t drawn(const struct place_samples *samples, int32_t sample, int32_t service,
-                     int32_t block)
+/* What one service draws for one sample. */
+struct draws {
+    int32_t counts[PLACE_SAMPLE_BLOCKS][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
+};
+static void draw_blocks(const struct place_samples *samples, int32_t sample, int32_t service,
+                        struct draws *draws)
 {
-    uint64_t at = (uint64_t)service * PLACE_SAMPLE_BLOCKS + (uint64_t)block;
-    if (sample == 0)
-        return PLACE_SAMPLE_BLOCKS - samples->n_blocks + block;
-    return (int32_t)(rng_at(samples->desk->seed, (uint64_t)sample, at) >> 32) &
-           (PLACE_SAMPLE_BLOCKS - 1);
+    struct rng rng;
+    /* The next window's own drift, and what this one's leaves unknown. */
+    double variance = samples->drift / 2 * (1 + samples->own);
+    memset(draws, 0, sizeof(*draws));
+    rng_init(&rng, samples->desk->seed, (uint64_t)sample << 32 | (uint64_t)service);
+    double factor =
+        samples->scales[service] * num_exp(num_sqrt(variance) * rng_normal(&rng) - variance / 2);
+    factor = factor < factor_max ? factor : factor_max;
+    for (int32_t to = 0; to < samples->n_blocks; to++) {
+        if (sample == 0) {
+            draws->counts[to][PLACE_SAMPLE_BLOCKS - samples->n_blocks + to] = 1;
+            continue;
+        }
+        for (double left = factor; left > 0; left -= 1) { /* a part of one: so often it is one */
+            uint32_t from = rng_below(&rng, PLACE_SAMPLE_BLOCKS);
+            draws->counts[to][from] += rng_unit(&rng) < left;
+        }
+    }
 }
 
-/* Into `out`, unless that is NULL. Returns how many. */
-static int32_t copy(const struct place_samples *samples, int32_t sample, struct place_request *out)
+/* Into `out`, unless that is NULL. draws: (n_services). Returns how many. */
+static int32_t copy(const struct place_samples *samples, const struct draws *draws, double pace,
+                    struct place_request *out)
 {
     const struct place_window *window = &samples->desk->problem->window;
     int64_t block_ns = window->span_ns / PLACE_SAMPLE_BLOCKS;
     int32_t n = 0;
     for (int32_t i = 0; i < window->n; i++) {
         const struct place_request *r = &window->requests[i];
-        int32_t block = block_of(window, r->arrived_ns);
-        for (int32_t b = 0; b < samples->n_blocks; b++) {
-            if (drawn(samples, sample, r->service, b) != block)
-                continue;
-            int64_t at_ns = max_i64(r->arrived_ns + (b - block) * block_ns, 0);
-            if (out != NULL) {
+        int32_t from = block_of(window, r->arrived_ns);
+        for (int32_t to = 0; to < samples->n_blocks; to++) {
+            int64_t at_ns = max_i64(r->arrived_ns + (to - from) * block_ns, 0);
+            for (int32_t k = 0; k < draws[r->service].counts[to][from]; k++, n++) {
+                if (out == NULL)
+                    continue;
                 out[n] = *r;
-                out[n].arrived_ns = (int64_t)((double)at_ns / paces[sample]);
+                out[n].arrived_ns = (int64_t)((double)at_ns / pace);
             }
-            n++;
         }
     }
     return n;
 }
 
-static void draw(struct place_samples *samples, int32_t sample)
+static void draw(struct place_samples *samples, int32_t sample, struct draws *draws)
 {
-    struct place_window *out = &samples->windows[sample];
-    int32_t n = copy(samples, sample, NULL);
+    const struct place_desk *desk = samples->desk;
+    for (int32_t s = 0; s < desk->problem->n_services; s++)
+        draw_blocks(samples, sample, s, &draws[s]);
+    double pace = paces[sample];
+    int32_t n = copy(samples, draws, pace, NULL);
     struct place_request *requests =
-        pile_take(samples->desk->pile, (size_t)max_i32(n, 1) * sizeof(*requests));
-    (void)copy(samples, sample, requests);
+        pile_take(desk->pile, (size_t)max_i32(n, 1) * sizeof(*requests));
+    (void)copy(samples, draws, pace, requests);
     qsort(requests, (size_t)n, sizeof(*requests), by_arrival);
-    double span = (double)samples->desk->problem->window.span_ns * samples->n_blocks;
-    int64_t span_ns = (int64_t)(span / (PLACE_SAMPLE_BLOCKS * paces[sample])) + 1;
+    double span = (double)desk->problem->window.span_ns * samples->n_blocks;
+    int64_t span_ns = (int64_t)(span / (PLACE_SAMPLE_BLOCKS * pace)) + 1;
     if (n > 0)
         span_ns = max_i64(span_ns, requests[n - 1].arrived_ns + 1);
-    *out = (struct place_window){ requests, n, span_ns };
+    samples->windows[sample] = (struct place_window){ requests, n, span_ns };
 }
 
 void place_samples_open(struct place_samples *samples, const struct place_desk *desk)
 {
-    int usual = getenv("USUAL") ? atoi(getenv("USUAL")) : PLACE_SAMPLE_USUAL;
-    if (getenv("SAMPLES")) {
-        n_samples = atoi(getenv("SAMPLES"));
-        sscanf(getenv("PACES"), "%lf,%lf,%lf", &paces[1], &paces[2], &paces[3]);
-    }
     const struct place_window *window = &desk->problem->window;
+    size_t n_services = (size_t)desk->problem->n_services;
     *samples = (struct place_samples){ .desk = desk, .n = 1, .n_blocks = PLACE_SAMPLE_BLOCKS };
     samples->windows[0] = *window;
-    if (window->n < REQUESTS_LEAST || window->span_ns < PLACE_SAMPLE_BLOCKS)
+    samples->scales = pile_take(desk->pile, n_services * sizeof(*samples->scales));
+    for (size_t s = 0; s < n_services; s++)
+        samples->scales[s] = 1;
+    if (window->n < PLACE_SAMPLE_LEAST || window->span_ns < PLACE_SAMPLE_BLOCKS)
         return;
-    double blocks = PLACE_SAMPLE_BLOCKS * usual * desk->effort / window->n + 0.5;
+    double blocks = PLACE_SAMPLE_BLOCKS * PLACE_SAMPLE_USUAL * desk->effort / window->n + 0.5;
     if (blocks < PLACE_SAMPLE_BLOCKS)
         samples->n_blocks = max_i32((int32_t)blocks, 1);
-    for (samples->n = samples->n_blocks == PLACE_SAMPLE_BLOCKS; samples->n < n_samples; samples->n++)
-        draw(samples, samples->n);
+    measure(samples);
+    struct draws *draws = pile_take(desk->pile, n_services * sizeof(*draws));
+    for (samples->n = 0; samples->n < PLACE_SAMPLES; samples->n++)
+        draw(samples, samples->n, draws);
 }
 
 /* ---- Scores. ---- */
@@ -123,6 +209,14 @@ static void add(struct place_service_score *to, const struct place_service_score
     }
 }
 
+static double cost_of(const struct place_problem *problem, const struct place_score *score)
+{
+    double n = problem->n_services, normalized = score->normalized;
+    return num_log(normalized > 1e-9 ? normalized : 1e-9) + (1 - score->attainment) +
+           missed_weight * (1 - score->n_met / n) + left_out_weight * (n - score->n_placed) +
+           device_weight * score->n_devices / problem->n_devices;
+}
+
 static void sum_up(const struct place_samples *samples, struct place_score *score)
 {
     const struct place_problem *problem = samples->desk->problem;
@@ -140,59 +234,72 @@ static void sum_up(const struct place_samples *samples, struct place_score *scor
     score->normalized = n > 0 ? score->normalized / (double)n : 0;
 }
 
-/* Those of the other windows added to the scores of the one. */
-static void score_others(struct place_samples *samples, const struct place_plan *const *plans,
-                         int n, int32_t but, struct place_score *scores)
+/* Scores of samples [from, to) added up; costs, unless NULL, too. */
+static void add_samples(struct place_samples *samples, const struct place_plan *const *plans, int n,
+                        int32_t from, int32_t to, struct place_score *scores, double *costs)
 {
-    const struct place_judge *judge = samples->desk->judge;
+    const struct place_desk *desk = samples->desk;
+    const struct place_judge *judge = desk->judge;
+    size_t n_services = (size_t)desk->problem->n_services;
     reserve(samples, n);
-    for (int32_t k = 0; k < samples->n; k++) {
-        if (k == but)
-            continue;
+    for (int32_t k = from; k < to && n > 0; k++) {
         judge->score(judge->self, plans, n, &samples->windows[k], samples->scores);
-        for (int i = 0; i < n; i++)
-            add(scores[i].services, samples->scores[i].services, samples->desk->problem->n_services);
+        for (int i = 0; i < n; i++) {
+            const struct place_score *own = &samples->scores[i];
+            struct place_service_score *services = scores[i].services;
+            if (k == 0) {
+                scores[i] = *own;
+                scores[i].services = services;
+                memcpy(services, own->services, n_services * sizeof(*services));
+            } else {
+                add(services, own->services, desk->problem->n_services);
+            }
+            if (costs != NULL)
+                costs[i] += cost_of(desk->problem, own) / samples->n;
+        }
     }
-    for (int i = 0; i < n && samples->n > 1; i++)
-        sum_up(samples, &scores[i]);
 }
 
 static void score(void *self, const struct place_plan *const *plans, int n,
                   const struct place_window *window, struct place_score *scores)
 {
     struct place_samples *samples = self;
-    const struct place_judge *judge = samples->desk->judge;
     (void)window;
-    judge->score(judge->self, plans, n, &samples->windows[0], scores);
-    score_others(samples, plans, n, 0, scores);
+    add_samples(samples, plans, n, 0, samples->n, scores, NULL);
+    for (int i = 0; i < n; i++)
+        sum_up(samples, &scores[i]);
 }
 
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
-                        int n_kept, struct place_score *scores)
+                        int n_kept, struct place_score *scores, double *costs)
 {
-    const struct place_judge *judge = samples->desk->judge;
     const struct place_plan *kept[PLACE_RACE_MAX];
     struct place_score kept_scores[PLACE_RACE_MAX];
-    int32_t first = samples->n > 1, at[PLACE_RACE_MAX], n_own = 0;
+    double kept_costs[PLACE_RACE_MAX];
+    int32_t n_first = min_i32(samples->n, FIRST), at[PLACE_RACE_MAX], n_own = 0;
     CHECK(n <= PLACE_RACE_MAX);
-    judge->score(judge->self, plans, n, &samples->windows[first], scores);
+    for (int i = 0; i < n; i++)
+        costs[i] = 0;
+    add_samples(samples, plans, n, 0, n_first, scores, costs);
     for (int i = 0; i < n; i++) {
         int n_better = 0;
-        for (int k = 0; k < n; k++) {
-            int order = k == i ? 0 : place_judge_compare(&scores[k], &scores[i]);
-            n_better += order > 0 || (order == 0 && k < i);
-        }
+        for (int k = 0; k < n; k++)
+            n_better += costs[k] < costs[i] || (costs[k] == costs[i] && k < i);
         if (n_better >= n_kept)
             continue;
         at[n_own] = i;
         kept[n_own] = plans[i];
+        kept_costs[n_own] = costs[i];
         kept_scores[n_own++] = scores[i];
     }
+    add_samples(samples, kept, n_own, n_first, samples->n, kept_scores, kept_costs);
     for (int i = 0; i < n; i++)
-        scores[i].n_placed = -1;
-    score_others(samples, kept, n_own, first, kept_scores);
-    for (int i = 0; i < n_own; i++)
+        costs[i] = PLACE_COST_LOST;
+    for (int i = 0; i < n_own; i++) {
+        sum_up(samples, &kept_scores[i]);
         scores[at[i]] = kept_scores[i];
+        costs[at[i]] = kept_costs[i];
+    }
 }
 
 static int64_t work(const void *self)

@@ -1,28 +1,46 @@
 /* The window that was seen, and others that might have been: what a plan is judged on that is to
  * serve requests which nobody has seen yet.
  *
- * A sample is the window cut into SAMPLE_BLOCKS spans, of which every service draws as many, with
- * repeats and apart from the others: its own bursts stay as they are, what comes together with what
- * does not, and rates vary as far as the window shows that they do (a block bootstrap). All of a
- * sample is played quicker by a factor, so that a plan at the edge of what it can serve is seen to
- * be there. The same seed gives the same samples. */
+ * A sample is made of spans of the window, PLACE_SAMPLE_BLOCKS of which are all of it. Every
+ * service draws its own, with repeats: its bursts stay as they are, what comes together with what
+ * does not (a block bootstrap). Services whose rates drift more than chance explains draw more or
+ * fewer of them: how far the two halves of the window differ, over all services, says how far
+ * (drift, the variance of the logarithm of a rate), and as far as rates are drift, those that are
+ * far from the others' are expected nearer to them (scales; James and Stein). Half of the samples
+ * are played quicker, so that a plan at the edge of what it can serve is seen to be there. Of a
+ * long window a sample has as many spans as hold about PLACE_SAMPLE_USUAL requests; the first has
+ * the window's last ones, as they were. The same seed gives the same samples.
+ *
+ * What a plan costs is its mean over samples of log NL + (1 - attainment) + a quarter of the part
+ * of the services that miss the target, so that a percent of any of them is as dear in a sample
+ * that is overloaded as in one that is not; services that it leaves out come before all. */
 #pragma once
 #include "place/planner.h"
 
-enum { PLACE_SAMPLES_MAX = 4, PLACE_SAMPLE_BLOCKS = 8, PLACE_SAMPLE_USUAL = 1200, PLACE_RACE_MAX = 32 };
+enum {
+    PLACE_SAMPLES = 6,
+    PLACE_SAMPLE_BLOCKS = 16,
+    PLACE_SAMPLE_USUAL = 1000, /* times the desk's effort */
+    PLACE_SAMPLE_LEAST = 64,   /* a window of fewer requests is all that there is */
+    PLACE_RACE_MAX = 32,
+};
 struct place_samples {
     const struct place_desk *desk;
-    struct place_window windows[PLACE_SAMPLES_MAX]; /* the first is the problem's own */
-    int32_t n, n_blocks; /* of a sample */
+    struct place_window windows[PLACE_SAMPLES];
+    int32_t n, n_blocks;        /* of a sample */
+    double drift, own;          /* own: the part of the rates' differences that is no drift */
+    double *scales;             /* (n_services) of the rates that were seen */
     struct place_score *scores; /* (n_scores) what one window gave, with services */
     int32_t n_scores;
 };
-/* Takes what it needs from the desk's pile. */
+/* Takes what it needs from the desk's pile. The desk is lent. */
 void place_samples_open(struct place_samples *samples, const struct place_desk *desk);
-/* A judge whose scores are of all windows together, whichever window it is asked for: every request
- * of every sample counts once. latency_s and p99_s are the first window's. */
+/* A judge whose scores are of all samples together, whichever window it is asked for: every request
+ * of every sample counts once. latency_s and p99_s are the first sample's. Scores that it is given
+ * have services. For planners that choose by themselves. */
 struct place_judge place_samples_face(struct place_samples *samples);
-/* The same for the n_kept of the plans that are best in one sample; the others' scores say that
- * they place fewer than none, which is worse than all. */
+/* The same scores, and costs, of the n_kept plans that are cheapest in the first two samples; the
+ * others cost PLACE_COST_LOST, and their scores are of nothing. n: at most PLACE_RACE_MAX. */
+#define PLACE_COST_LOST 1e300
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
-                        int n_kept, struct place_score *scores);
+                        int n_kept, struct place_score *scores, double *costs);

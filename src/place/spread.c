@@ -2,12 +2,15 @@
 #include "place/spread.h"
 
 #include "place/ground.h"
-#include "place/planners.h"
+
+/* Above every cost by the estimate: of those that lie nowhere, who needs the most devices first,
+ * then whoever is asked most. */
+static const double nowhere = 1e15, per_device = 1e12;
 
 struct spread {
     struct place_board *board;
-    double *needs, *loads; /* (n_services), (groups) */
-    int32_t *services, *groups;
+    double *needs, *loads; /* (n_services), (n_devices) of groups */
+    bool *is_closed;       /* (n_devices) the group takes nobody else */
 };
 
 /* Requests per second and device; of equals, more free memory is less. */
@@ -23,58 +26,84 @@ static double load_of(const struct place_board *board, const struct place_group 
     return rate / group->n_devices - 1e-9 * free / (double)place_group_memory(problem, group);
 }
 
-/* Those without a copy first, of them whoever needs the most devices, then by their rate. */
-static double need_of(const struct place_board *board, int32_t service)
+/* The neediest service that the group takes; -1: none. While somebody lies nowhere, of them. */
+static int32_t neediest(const struct spread *spread, int32_t group, bool is_first)
 {
-    const struct place_service *s = &board->problem->services[service];
-    if (board->weights[service] > 0)
-        return place_board_service(board, service);
-    return s->base_degree > 0 ? 1e12 * s->base_degree + s->rate_per_s : -1;
+    const struct place_board *board = spread->board;
+    int32_t best = -1;
+    for (int32_t s = 0; s < board->problem->n_services; s++)
+        if ((!is_first || spread->needs[s] >= nowhere) &&
+            (best < 0 || spread->needs[s] > spread->needs[best]) &&
+            place_group_takes(board->problem, &board->plan->groups[group], s, board->n_members_max))
+            best = s;
+    return best;
 }
 
-static bool add_one(struct spread *spread)
+static void add(struct spread *spread, int32_t group, int32_t service)
 {
     struct place_board *board = spread->board;
-    int32_t n_services = board->problem->n_services, n_groups = board->plan->n_groups;
-    for (int32_t s = 0; s < n_services; s++)
-        spread->needs[s] = need_of(board, s);
-    for (int32_t g = 0; g < n_groups; g++)
-        spread->loads[g] = -load_of(board, &board->plan->groups[g]);
-    place_planners_sort(spread->needs, n_services, spread->services);
-    place_planners_sort(spread->loads, n_groups, spread->groups);
-    bool is_first = spread->needs[spread->services[0]] >= 1e12; /* somebody lies nowhere */
-    for (int32_t i = 0; i < n_groups; i++) {
-        int32_t g = spread->groups[i];
-        for (int32_t k = 0; k < n_services; k++) {
-            int32_t s = spread->services[k];
-            if ((is_first && spread->needs[s] < 1e12) ||
-                !place_group_takes(board->problem, &board->plan->groups[g], s,
-                                   board->n_members_max))
-                continue;
-            place_board_add(board, g, s);
-            return true;
-        }
+    const struct place_group *to = &board->plan->groups[group];
+    place_board_add(board, group, service);
+    for (int32_t m = 0; m < to->n_members; m++)
+        spread->needs[to->members[m].service] = place_board_service(board, to->members[m].service);
+    for (int32_t g = 0; g < board->plan->n_groups; g++)
+        if (place_group_has(&board->plan->groups[g], service))
+            spread->loads[g] = load_of(board, &board->plan->groups[g]);
+}
+
+/* False: no group takes anybody. */
+static bool add_one(struct spread *spread, bool is_first)
+{
+    const struct place_plan *plan = spread->board->plan;
+    for (;;) {
+        int32_t least = -1;
+        for (int32_t g = 0; g < plan->n_groups; g++)
+            if (!spread->is_closed[g] && (least < 0 || spread->loads[g] < spread->loads[least]))
+                least = g;
+        if (least < 0)
+            return false;
+        int32_t service = neediest(spread, least, is_first);
+        spread->is_closed[least] = service < 0;
+        if (service < 0)
+            continue;
+        add(spread, least, service);
+        return true;
     }
-    return false;
+}
+
+static void open_all(struct spread *spread)
+{
+    const struct place_board *board = spread->board;
+    for (int32_t g = 0; g < board->plan->n_groups; g++) {
+        spread->is_closed[g] = false;
+        spread->loads[g] = load_of(board, &board->plan->groups[g]);
+    }
 }
 
 void place_spread(struct place_board *board, struct place_plan *plan, int32_t n_devices,
                   struct pile *pile)
 {
-    size_t n_services = (size_t)board->problem->n_services;
-    size_t n_all = (size_t)board->problem->n_devices;
+    const struct place_problem *problem = board->problem;
+    size_t n_services = (size_t)problem->n_services, n = (size_t)problem->n_devices;
     struct spread spread = { .board = board,
                              .needs = pile_take(pile, n_services * sizeof(double)),
-                             .loads = pile_take(pile, n_all * sizeof(double)),
-                             .services = pile_take(pile, n_services * sizeof(int32_t)),
-                             .groups = pile_take(pile, n_all * sizeof(int32_t)) };
+                             .loads = pile_take(pile, n * sizeof(double)),
+                             .is_closed = pile_take(pile, n * sizeof(bool)) };
     struct place_plan best;
-    place_plan_init(&best, board->problem, pile);
-    (void)place_ground_cut(plan, board->problem, n_devices, board->n_members_max, pile);
+    place_plan_init(&best, problem, pile);
+    (void)place_ground_cut(plan, problem, n_devices, board->n_members_max, pile);
     place_board_show(board, plan);
+    for (int32_t s = 0; s < problem->n_services; s++)
+        spread.needs[s] = problem->services[s].base_degree > 0
+                              ? nowhere + per_device * problem->services[s].base_degree +
+                                    problem->services[s].rate_per_s
+                              : 0;
+    open_all(&spread);
+    while (add_one(&spread, true)) {}
+    open_all(&spread);
     place_plan_copy(&best, plan);
     double cost = board->cost;
-    while (add_one(&spread)) {
+    while (add_one(&spread, false)) {
         if (board->cost >= cost)
             continue;
         place_plan_copy(&best, plan);

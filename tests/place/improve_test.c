@@ -25,9 +25,13 @@ static void a_bad_plan_gets_better(void **state)
     judged.face.score(judged.face.self, plans, 1, &small.problem.window, &score);
     const struct place_desk desk = { &small.problem, &judged.face, &small.pile, 1, 1,
                                      NULL,           NULL,         NULL };
-    const struct place_improve improve = { &desk, "test", 3, 1000000 };
+    struct place_samples samples = { .desk = &desk, .n = 1 };
+    samples.windows[0] = small.problem.window; /* as it was, alone */
+    const struct place_improve improve = { &desk, "test", 3, 1000000, &samples };
     int64_t begun = judged.face.work(judged.face.self);
-    place_improve(&improve, &plan, &score);
+    double cost;
+    place_samples_race(&samples, plans, 1, 1, &score, &cost);
+    place_improve(&improve, &plan, &score, &cost);
     assert_true(place_judge_compare(&score, &before) > 0);
     assert_true(judged.face.work(judged.face.self) > begun);
     struct place_score after = judged_score(&judged, &plan);
@@ -58,8 +62,10 @@ static void without_a_budget_it_stays(void **state)
     place_plan_copy(&before, &plan);
     const struct place_desk desk = { &small.problem, &judged.face, &small.pile, 1, 1,
                                      NULL,           NULL,         NULL };
-    const struct place_improve improve = { &desk, "test", 3, 0 };
-    place_improve(&improve, &plan, &score);
+    struct place_samples samples = { .desk = &desk, .n = 1 };
+    const struct place_improve improve = { &desk, "test", 3, 0, &samples };
+    double cost = 0;
+    place_improve(&improve, &plan, &score, &cost);
     assert_true(place_plan_equal(&plan, &before));
     judged_close(&judged);
     small_close(&small);

@@ -17,7 +17,7 @@
 #include "place/spread.h"
 
 enum {
-    STARTS_MAX = 2 * PLACE_DEGREES + 8,
+    STARTS_MAX = 3 * PLACE_DEGREES + 8,
     SCREENED = 3, /* of the screen and the beam */
     RACED = 3,    /* judged on all samples, of all that are judged on one */
     BEAM_NODES = 4,
@@ -25,8 +25,8 @@ enum {
 };
 /* Costs of so many times the least are not worth a simulation. */
 static const double dear = 8;
-/* Of the judge, in the climb: a third of a second of two cores for 32 devices. */
-static const double work_per_device = 8000;
+/* Of the judge, in the climb: a quarter of a second of two cores for 32 devices. */
+static const double work_per_device = 6000;
 struct start {
     struct place_plan plan;
     struct place_score score;
@@ -158,9 +158,11 @@ static void add_rivals(struct screen *screen)
     int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
     screen->board.n_members_max = SPREAD_MEMBERS;
     for (int32_t n = 1; n <= most; n *= 2) {
-        struct start *start = add_start(screen);
-        place_spread(&screen->board, &start->plan, n, screen->desk->pile);
-        start->cost = screen->board.cost;
+        struct start *full = add_start(screen), *cheap = add_start(screen);
+        place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
+                     screen->desk->pile);
+        full->cost = screen->board.cost;
+        screen->n -= place_plan_equal(&full->plan, &cheap->plan);
     }
     screen->board.n_members_max = own;
 }
@@ -220,28 +222,12 @@ static void climb(struct screen *screen, int32_t n_members)
     place_improve(&improve, &best->plan, &best->score, &best->judged);
 }
 
-/* The problem with rates as they are expected, for the estimate. */
-static void expect(const struct place_samples *samples, struct place_problem *problem)
-{
-    const struct place_desk *desk = samples->desk;
-    size_t n = (size_t)desk->problem->n_services;
-    *problem = *desk->problem;
-    problem->services = pile_take(desk->pile, n * sizeof(*problem->services));
-    for (size_t s = 0; s < n; s++) {
-        problem->services[s] = desk->problem->services[s];
-        problem->services[s].rate_per_s *= samples->scales[s];
-    }
-}
-
 static void plan(const struct place_desk *asked, struct place_plan *plan)
 {
     struct place_samples samples;
-    struct place_problem expected;
     place_samples_open(&samples, asked);
     const struct place_judge judge = place_samples_face(&samples);
     struct place_desk own = *asked;
-    expect(&samples, &expected);
-    own.problem = &expected;
     own.judge = &judge;
     const struct place_desk *desk = &own;
     struct screen screen = { .desk = desk, .samples = &samples, .problem = desk->problem };

@@ -5,7 +5,7 @@
 #include "place/board.h"
 #include <string.h>
 
-enum { MOVES = 9, ADDS = 3, PARTINGS = 2, KEPT = 3 };
+enum { MOVES = 9, ADDS = 3, PARTINGS = 2, KEPT = 2 };
 static const double cost_least = 1e-4; /* that a move must gain */
 struct climb {
     const struct place_improve *how;

@@ -7,11 +7,10 @@
 #include <string.h>
 
 /* How much quicker each sample is played. */
-static const double paces[PLACE_SAMPLES] = { 1, 1.2, 1, 1.2, 1, 1.2 };
-static const double drift_max = 1.5, factor_max = 6;
+static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 };
+static const double drift_max = 0.7, factor_max = 4;
 /* Of equals the plan with fewer devices. */
 static const double missed_weight = 0.25, left_out_weight = 1e3, device_weight = 1e-3;
-enum { FIRST = 2 }; /* samples that a race begins with */
 
 static int by_arrival(const void *a, const void *b)
 {
@@ -56,28 +55,6 @@ static double drift_of(const double *counts, int32_t n_services)
     return drift < 0 ? 0 : drift > drift_max ? drift_max : drift;
 }
 
-/* Where rates are the others' and where they are their own. */
-static void shrink(struct place_samples *samples, const double *counts, int32_t n_services)
-{
-    double mean = 0, square = 0, all = 0, shrunk = 0;
-    for (int32_t s = 0; s < n_services; s++) {
-        double log_n = num_log(counts[s] + counts[n_services + s] + 0.5);
-        mean += log_n / n_services;
-        square += log_n * log_n / n_services;
-    }
-    double spread = square - mean * mean, drift = samples->drift / 2; /* of the whole window */
-    double own = drift <= 0 ? 1 : spread > drift ? (spread - drift) / spread : 0;
-    samples->own = own;
-    for (int32_t s = 0; s < n_services; s++) {
-        double n = counts[s] + counts[n_services + s];
-        samples->scales[s] = num_exp((own - 1) * (num_log(n + 0.5) - mean));
-        all += n;
-        shrunk += n * samples->scales[s];
-    }
-    for (int32_t s = 0; s < n_services && shrunk > 0; s++)
-        samples->scales[s] *= all / shrunk; /* all together are as many as they were */
-}
-
 static void measure(struct place_samples *samples)
 {
     const struct place_desk *desk = samples->desk;
@@ -85,7 +62,6 @@ static void measure(struct place_samples *samples)
     double *counts = pile_take(desk->pile, 2 * n * sizeof(*counts));
     count_halves(desk->problem, counts);
     samples->drift = drift_of(counts, desk->problem->n_services);
-    shrink(samples, counts, desk->problem->n_services);
 }
 
 /* ---- Samples. ---- */
@@ -103,12 +79,13 @@ static void draw_blocks(const struct place_samples *samples, int32_t sample, int
                         struct draws *draws)
 {
     struct rng rng;
-    /* The next window's own drift, and what this one's leaves unknown. */
-    double variance = samples->drift / 2 * (1 + samples->own);
+    double deviation = num_sqrt(samples->drift), z;
     memset(draws, 0, sizeof(*draws));
-    rng_init(&rng, samples->desk->seed, (uint64_t)sample << 32 | (uint64_t)service);
-    double factor =
-        samples->scales[service] * num_exp(num_sqrt(variance) * rng_normal(&rng) - variance / 2);
+    rng_init(&rng, samples->desk->seed, (uint64_t)((sample + 1) / 2) << 32 | (uint64_t)service);
+    z = rng_normal(&rng) * (sample % 2 == 0 ? -1 : 1);
+    rng_init(&rng, samples->desk->seed,
+             (uint64_t)(sample + PLACE_SAMPLES) << 32 | (uint64_t)service);
+    double factor = num_exp(deviation * z - samples->drift / 2);
     factor = factor < factor_max ? factor : factor_max;
     for (int32_t to = 0; to < samples->n_blocks; to++) {
         if (sample == 0) {
@@ -169,9 +146,6 @@ void place_samples_open(struct place_samples *samples, const struct place_desk *
     size_t n_services = (size_t)desk->problem->n_services;
     *samples = (struct place_samples){ .desk = desk, .n = 1, .n_blocks = PLACE_SAMPLE_BLOCKS };
     samples->windows[0] = *window;
-    samples->scales = pile_take(desk->pile, n_services * sizeof(*samples->scales));
-    for (size_t s = 0; s < n_services; s++)
-        samples->scales[s] = 1;
     if (window->n < PLACE_SAMPLE_LEAST || window->span_ns < PLACE_SAMPLE_BLOCKS)
         return;
     double blocks = PLACE_SAMPLE_BLOCKS * PLACE_SAMPLE_USUAL * desk->effort / window->n + 0.5;
@@ -276,7 +250,7 @@ void place_samples_race(struct place_samples *samples, const struct place_plan *
     const struct place_plan *kept[PLACE_RACE_MAX];
     struct place_score kept_scores[PLACE_RACE_MAX];
     double kept_costs[PLACE_RACE_MAX];
-    int32_t n_first = min_i32(samples->n, FIRST), at[PLACE_RACE_MAX], n_own = 0;
+    int32_t n_first = 1, at[PLACE_RACE_MAX], n_own = 0;
     CHECK(n <= PLACE_RACE_MAX);
     for (int i = 0; i < n; i++)
         costs[i] = 0;

@@ -3,13 +3,13 @@
  *
  * A sample is made of spans of the window, PLACE_SAMPLE_BLOCKS of which are all of it. Every
  * service draws its own, with repeats: its bursts stay as they are, what comes together with what
- * does not (a block bootstrap). Services whose rates drift more than chance explains draw more or
+ * does not (a block bootstrap). Where rates drift more than chance explains, services draw more or
  * fewer of them: how far the two halves of the window differ, over all services, says how far
- * (drift, the variance of the logarithm of a rate), and as far as rates are drift, those that are
- * far from the others' are expected nearer to them (scales; James and Stein). Half of the samples
- * are played quicker, so that a plan at the edge of what it can serve is seen to be there. Of a
- * long window a sample has as many spans as hold about PLACE_SAMPLE_USUAL requests; the first has
- * the window's last ones, as they were. The same seed gives the same samples.
+ * (drift, the variance of the logarithm of a rate). Samples come in pairs: who is asked more in one
+ * is asked less in the other. Some are played quicker, so that a plan at the edge of what it can
+ * serve is seen to be there. Of a long window a sample has as many spans as hold about
+ * PLACE_SAMPLE_USUAL requests; the first has the window's last ones, as they were. The same seed
+ * gives the same samples.
  *
  * What a plan costs is its mean over samples of log NL + (1 - attainment) + a quarter of the part
  * of the services that miss the target, so that a percent of any of them is as dear in a sample
@@ -18,7 +18,7 @@
 #include "place/planner.h"
 
 enum {
-    PLACE_SAMPLES = 6,
+    PLACE_SAMPLES = 5,
     PLACE_SAMPLE_BLOCKS = 16,
     PLACE_SAMPLE_USUAL = 1000, /* times the desk's effort */
     PLACE_SAMPLE_LEAST = 64,   /* a window of fewer requests is all that there is */
@@ -27,9 +27,8 @@ enum {
 struct place_samples {
     const struct place_desk *desk;
     struct place_window windows[PLACE_SAMPLES];
-    int32_t n, n_blocks;        /* of a sample */
-    double drift, own;          /* own: the part of the rates' differences that is no drift */
-    double *scales;             /* (n_services) of the rates that were seen */
+    int32_t n, n_blocks; /* of a sample */
+    double drift;
     struct place_score *scores; /* (n_scores) what one window gave, with services */
     int32_t n_scores;
 };
@@ -39,7 +38,7 @@ void place_samples_open(struct place_samples *samples, const struct place_desk *
  * of every sample counts once. latency_s and p99_s are the first sample's. Scores that it is given
  * have services. For planners that choose by themselves. */
 struct place_judge place_samples_face(struct place_samples *samples);
-/* The same scores, and costs, of the n_kept plans that are cheapest in the first two samples; the
+/* The same scores, and costs, of the n_kept plans that are cheapest in the first sample; the
  * others cost PLACE_COST_LOST, and their scores are of nothing. n: at most PLACE_RACE_MAX. */
 #define PLACE_COST_LOST 1e300
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,

@@ -3,8 +3,8 @@
 
 #include "place/ground.h"
 
-/* Above every cost by the estimate: of those that lie nowhere, who needs the most devices first,
- * then whoever is asked most. */
+/* Above every rate: of those that lie nowhere, who needs the most devices first, then whoever is
+ * asked most. */
 static const double nowhere = 1e15, per_device = 1e12;
 
 struct spread {
@@ -42,10 +42,8 @@ static int32_t neediest(const struct spread *spread, int32_t group, bool is_firs
 static void add(struct spread *spread, int32_t group, int32_t service)
 {
     struct place_board *board = spread->board;
-    const struct place_group *to = &board->plan->groups[group];
     place_board_add(board, group, service);
-    for (int32_t m = 0; m < to->n_members; m++)
-        spread->needs[to->members[m].service] = place_board_service(board, to->members[m].service);
+    spread->needs[service] = board->problem->services[service].rate_per_s;
     for (int32_t g = 0; g < board->plan->n_groups; g++)
         if (place_group_has(&board->plan->groups[g], service))
             spread->loads[g] = load_of(board, &board->plan->groups[g]);
@@ -80,8 +78,8 @@ static void open_all(struct spread *spread)
     }
 }
 
-void place_spread(struct place_board *board, struct place_plan *plan, int32_t n_devices,
-                  struct pile *pile)
+void place_spread(struct place_board *board, struct place_plan *plan, struct place_plan *cheapest,
+                  double *cost, int32_t n_devices, struct pile *pile)
 {
     const struct place_problem *problem = board->problem;
     size_t n_services = (size_t)problem->n_services, n = (size_t)problem->n_devices;
@@ -89,8 +87,6 @@ void place_spread(struct place_board *board, struct place_plan *plan, int32_t n_
                              .needs = pile_take(pile, n_services * sizeof(double)),
                              .loads = pile_take(pile, n * sizeof(double)),
                              .is_closed = pile_take(pile, n * sizeof(bool)) };
-    struct place_plan best;
-    place_plan_init(&best, problem, pile);
     (void)place_ground_cut(plan, problem, n_devices, board->n_members_max, pile);
     place_board_show(board, plan);
     for (int32_t s = 0; s < problem->n_services; s++)
@@ -101,14 +97,12 @@ void place_spread(struct place_board *board, struct place_plan *plan, int32_t n_
     open_all(&spread);
     while (add_one(&spread, true)) {}
     open_all(&spread);
-    place_plan_copy(&best, plan);
-    double cost = board->cost;
+    place_plan_copy(cheapest, plan);
+    *cost = board->cost;
     while (add_one(&spread, false)) {
-        if (board->cost >= cost)
+        if (board->cost >= *cost)
             continue;
-        place_plan_copy(&best, plan);
-        cost = board->cost;
+        place_plan_copy(cheapest, plan);
+        *cost = board->cost;
     }
-    place_plan_copy(plan, &best);
-    place_board_show(board, plan);
 }

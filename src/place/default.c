@@ -201,7 +201,8 @@ static void search(struct screen *screen, int32_t n_members_max)
     if (next != NULL)
         vary(screen, next);
     keep_cheapest(screen);
-    add_rivals(screen);
+    if (n_members_max > 1) /* a limit of one says that nobody shares */
+        add_rivals(screen);
     drop_dear(screen);
     judge_all(screen);
 }
@@ -229,6 +230,8 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
     const struct place_judge judge = place_samples_face(&samples);
     struct place_desk own = *asked;
     own.judge = &judge;
+    if (asked->judge->begin != NULL)
+        asked->judge->begin(asked->judge->self);
     const struct place_desk *desk = &own;
     struct screen screen = { .desk = desk, .samples = &samples, .problem = desk->problem };
     int32_t n_members = desk->problem->limits.n_members_max, n_placeable = 0;

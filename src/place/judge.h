@@ -39,6 +39,9 @@ struct place_judge {
     /* How much it has done so far, in a unit of its own (steps of engines): the same for the same
      * questions, so that a search may be bounded by it and still answer the same twice. */
     int64_t (*work)(const void *self);
+    /* A search begins: what it asks counts as work again, though the answer may be remembered, so
+     * that it is bounded alike whatever was asked before. May be NULL. */
+    void (*begin)(void *self);
 };
 /* How far services come towards an attainment, from 0 to 1: the part of it that one reaches, at
  * most 1, as the mean of its means over services and over requests; 1 only when all reach it. */

@@ -208,15 +208,18 @@ static void sum_up(const struct place_samples *samples, struct place_score *scor
     score->normalized = n > 0 ? score->normalized / (double)n : 0;
 }
 
-/* Scores of samples [from, to) added up; costs, unless NULL, too. */
+struct range { /* of samples */
+    int32_t from, to;
+};
+/* Their scores added up; costs, unless NULL, too. */
 static void add_samples(struct place_samples *samples, const struct place_plan *const *plans, int n,
-                        int32_t from, int32_t to, struct place_score *scores, double *costs)
+                        struct range range, struct place_score *scores, double *costs)
 {
     const struct place_desk *desk = samples->desk;
     const struct place_judge *judge = desk->judge;
     size_t n_services = (size_t)desk->problem->n_services;
     reserve(samples, n);
-    for (int32_t k = from; k < to && n > 0; k++) {
+    for (int32_t k = range.from; k < range.to && n > 0; k++) {
         judge->score(judge->self, plans, n, &samples->windows[k], samples->scores);
         for (int i = 0; i < n; i++) {
             const struct place_score *own = &samples->scores[i];
@@ -239,7 +242,7 @@ static void score(void *self, const struct place_plan *const *plans, int n,
 {
     struct place_samples *samples = self;
     (void)window;
-    add_samples(samples, plans, n, 0, samples->n, scores, NULL);
+    add_samples(samples, plans, n, (struct range){ 0, samples->n }, scores, NULL);
     for (int i = 0; i < n; i++)
         sum_up(samples, &scores[i]);
 }
@@ -250,11 +253,11 @@ void place_samples_race(struct place_samples *samples, const struct place_plan *
     const struct place_plan *kept[PLACE_RACE_MAX];
     struct place_score kept_scores[PLACE_RACE_MAX];
     double kept_costs[PLACE_RACE_MAX];
-    int32_t n_first = 1, at[PLACE_RACE_MAX], n_own = 0;
+    int32_t at[PLACE_RACE_MAX], n_own = 0;
     CHECK(n <= PLACE_RACE_MAX);
     for (int i = 0; i < n; i++)
         costs[i] = 0;
-    add_samples(samples, plans, n, 0, n_first, scores, costs);
+    add_samples(samples, plans, n, (struct range){ 0, 1 }, scores, costs);
     for (int i = 0; i < n; i++) {
         int n_better = 0;
         for (int k = 0; k < n; k++)
@@ -266,7 +269,7 @@ void place_samples_race(struct place_samples *samples, const struct place_plan *
         kept_costs[n_own] = costs[i];
         kept_scores[n_own++] = scores[i];
     }
-    add_samples(samples, kept, n_own, n_first, samples->n, kept_scores, kept_costs);
+    add_samples(samples, kept, n_own, (struct range){ 1, samples->n }, kept_scores, kept_costs);
     for (int i = 0; i < n; i++)
         costs[i] = PLACE_COST_LOST;
     for (int i = 0; i < n_own; i++) {

@@ -23,7 +23,7 @@ struct sim_judge {
     struct map known; /* hash of a part: where it is */
     struct judge_part **parts;
     uint32_t n_parts;
-    int64_t n_latencies;
+    int64_t n_latencies, search;
     /* Of the window asked about last: requests of each service, by their place in it. */
     struct hash128 window_hash;
     const struct place_window *window;
@@ -418,6 +418,9 @@ static struct judge_part **find_parts(struct sim_judge *judge,
             *part = remember(judge, *part, &is_known);
             judge->work.n_parts++;
             judge->work.n_known += is_known;
+            if (is_known && (*part)->search != judge->search)
+                judge->work.n_steps += (*part)->n_steps;
+            (*part)->search = judge->search;
             if (!is_known)
                 (*jobs)[(*n_jobs)++] = (struct job){ .judge = judge, .part = *part };
         }
@@ -469,7 +472,13 @@ static int64_t work_so_far(const void *self)
     return judge->work.n_steps;
 }
 
+static void begin(void *self)
+{
+    struct sim_judge *judge = self;
+    judge->search++;
+}
+
 struct place_judge sim_judge_face(struct sim_judge *judge)
 {
-    return (struct place_judge){ judge, score, work_so_far };
+    return (struct place_judge){ judge, score, work_so_far, begin };
 }

@@ -22,6 +22,7 @@ struct judge_part {
     float *latencies;                   /* (n_latencies) s, of all requests */
     int32_t n_latencies;
     int64_t n_steps; /* that its engines took */
+    int64_t search;  /* that asked for it last */
 };
 /* The parts of a plan for a window, new; out: (the plan's n_groups). Returns how many. */
 int32_t judge_parts_of(const struct place_problem *problem, const struct place_plan *plan,

@@ -68,7 +68,7 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
         db->services[i].n_running = db->services[i].n_deadlines = 0;
         db->services[i].booked = (struct schedule_booked){ 0 };
         db->services[i].price = (struct db_price){ .is_plain = false };
-        db->services[i].running = (struct schedule_value){ 0 };
+        schedule_value_open(&db->services[i].running, config);
         schedule_db_first_init(db, &db->services[i]);
         db->dues[i].running = db->dues[i].waiting = nobody;
         schedule_share_init(&db->services[i].bucket, config->share_ns_depth);
@@ -226,15 +226,18 @@ static int64_t late_from_ns(const struct db *db, const struct schedule_view *vie
 
 /* ---- Orders. ---- */
 
-/* Who is late goes behind all who are not. */
+/* Of those that wait. With value the one goes first who lacks least, by his prompt and his
+ * predicted length; who is late goes behind all who are not. */
 static int64_t key_of(const struct db *db, const struct schedule_view *view, uint32_t slot)
 {
     const struct db_slot *own = &db->slots[slot];
     int16_t priority = view->requests[slot].priority;
     if (db->variant != DB_VALUE)
         return schedule_db_key(db->variant, own, priority);
-    int64_t budget = min_i64(own->budget_ps / 1000, DB_KEY_BUDGET_MAX / 2);
-    return priority * (DB_KEY_BUDGET_MAX + 1) + budget + (own->is_late ? DB_KEY_BUDGET_MAX / 2 : 0);
+    int64_t rest_ns = schedule_db_remaining_ps(db, view, &view->requests[slot]) / 1000;
+    rest_ns = min_i64(rest_ns, DB_KEY_BUDGET_MAX / 2);
+    return priority * (DB_KEY_BUDGET_MAX + 1) + rest_ns +
+           (own->is_late ? DB_KEY_BUDGET_MAX / 2 : 0);
 }
 
 static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
@@ -279,13 +282,13 @@ static void stop_waiting(struct db *db, const struct schedule_view *view, uint32
 static void sum_value(struct db *db, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
-    struct schedule_value sums = { .looked_ns = view->now_ns,
-                                   .length_s = schedule_value_length_s(s) };
+    struct schedule_value sums = db->services[service].running;
+    schedule_value_look(&sums, &db->config, s, view->now_ns);
     for (uint32_t i = 0; i < s->n_running; i++) {
         const struct db_slot *own = &db->slots[s->running[i]];
         if (i + FETCH_AHEAD < s->n_running)
             __builtin_prefetch(&db->slots[s->running[i + FETCH_AHEAD]]);
-        schedule_value_add(&sums, &db->config, own->attained_ps, own->arrived_ns, 1);
+        schedule_value_add(&sums, own->attained_ps, own->arrived_ns, 1);
     }
     db->services[service].running = sums;
 }
@@ -297,8 +300,8 @@ static void leave(struct db *db, const struct schedule_view *view, uint32_t slot
     own->n_running--;
     schedule_booked_forget(&own->booked, &db->booked[slot]);
     if (db->variant == DB_VALUE)
-        schedule_value_add(&own->running, &db->config, db->slots[slot].attained_ps,
-                           db->slots[slot].arrived_ns, -1);
+        schedule_value_add(&own->running, db->slots[slot].attained_ps, db->slots[slot].arrived_ns,
+                           -1);
     schedule_db_first_leave(db, view, slot);
 }
 
@@ -337,6 +340,25 @@ double schedule_db_state_value(const struct db *db, const struct schedule_view *
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
     int64_t waited_ns = may_start ? (int64_t)(now_sum - own->waiting_ns_sum) : -1;
     return schedule_value_index(&db->config, view, service, &own->running, waited_ns, here);
+}
+
+double schedule_db_state_few(const struct db *db, const struct schedule_view *view)
+{
+    double n = 0, little = 0;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
+        n += (double)view->services[i].n_running + (double)view->services[i].n_waiting;
+        little += db->services[i].running.little;
+    }
+    return schedule_value_few(&db->config, n, little / max_i32(schedule_n_busy(view), 1));
+}
+
+int32_t schedule_db_state_seqs_most(const struct db *db, const struct schedule_view *view,
+                                    int service)
+{
+    const struct schedule_service *s = &view->services[service];
+    return schedule_value_seqs_most(&db->config, &db->services[service].running,
+                                    (double)s->n_running + (double)s->n_waiting);
 }
 
 static double least(const double *weights, int32_t n)
@@ -495,7 +517,7 @@ static void take_out(struct db *db, const struct schedule_view *view, const stru
     schedule_value_rebase(sums, view->now_ns);
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct db_slot *own = &db->slots[batch->items[i].slot];
-        schedule_value_add(sums, &db->config, own->attained_ps, own->arrived_ns, -1);
+        schedule_value_add(sums, own->attained_ps, own->arrived_ns, -1);
     }
 }
 
@@ -504,7 +526,7 @@ static void put_back(struct db *db, const struct batch *batch)
     struct schedule_value *sums = &db->services[batch->service].running;
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct db_slot *own = &db->slots[batch->items[i].slot];
-        schedule_value_add(sums, &db->config, own->attained_ps, own->arrived_ns, 1);
+        schedule_value_add(sums, own->attained_ps, own->arrived_ns, 1);
     }
 }
 
@@ -619,10 +641,9 @@ static void saw_started(struct db *db, const struct schedule_view *view,
         if (db->variant != DB_VALUE)
             continue;
         if (sums->n == 0)
-            *sums = (struct schedule_value){ .length_s = schedule_value_length_s(
-                                                 &view->services[batch->service]) };
+            schedule_value_look(sums, &db->config, &view->services[batch->service], view->now_ns);
         schedule_value_rebase(sums, view->now_ns);
-        schedule_value_add(sums, &db->config, own->attained_ps, own->arrived_ns, 1);
+        schedule_value_add(sums, own->attained_ps, own->arrived_ns, 1);
     }
 }
 
@@ -633,6 +654,9 @@ static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_
     db->first_ns[slot] = 0;
     db->booked[slot] = 0;
     *own = (struct db_slot){ .seq = ++db->seq, .arrived_ns = r->arrived_ns };
+    if (db->variant == DB_VALUE && db->services[r->service].running.n == 0)
+        schedule_value_look(&db->services[r->service].running, &db->config,
+                            &view->services[r->service], view->now_ns);
     own->has_deadline =
         (db->orders >> DB_URGENT & 1) != 0 && r->deadline_ns > 0 && r->deadline_ns != TIME_NEVER;
     if (db->variant == DB_MLFQ)
@@ -672,6 +696,10 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         wait(db, view, slot);
         break;
     case SCHEDULE_GONE:
+        if (db->variant == DB_VALUE &&
+            view->requests[slot].n_tokens > view->requests[slot].n_prompt)
+            schedule_value_ended(&db->services[service].running, &db->config,
+                                 db->slots[slot].attained_ps);
         if (db->slots[slot].is_waiting)
             stop_waiting(db, view, slot);
         else

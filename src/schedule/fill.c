@@ -51,6 +51,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->is_patient = fill->counts_decodes = fill->names_nobody = false;
     fill->n_units_most = INT64_MAX;
     fill->n_units_kept = 0;
+    fill->n_seqs_most = config->n_seqs_max;
     fill->n_rounds_most = INT32_MAX;
     fill->prefill_ps_most = INT64_MAX;
 }
@@ -358,7 +359,7 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
     uint32_t slot = order->first(order->state, fill->view, service);
-    while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->config->n_seqs_max) {
+    while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most) {
         if (slot != must) {
             if (!add_waiting(fill, slot))
                 return; /* in order: nobody overtakes who does not fit */

@@ -57,6 +57,7 @@ struct schedule_fill {
     /* Quota: those who start bring the service to n_units_most at most, or leave n_units_kept free
      * (INT64_MAX: no borrowing). */
     int64_t n_units_most, n_units_kept;
+    int32_t n_seqs_most;     /* of the service that run when another starts */
     int64_t prefill_ps_most; /* prompts of one batch take at most so long alone */
     int32_t n_rounds_most;   /* of a hold, beside the thresholds' */
     struct kv_budget budget; /* less what the batches take */

@@ -4,9 +4,12 @@
 #include "schedule/busy.h"
 #include <float.h>
 
-#define HEAVIER    1.5   /* bytes times time: who is so much heavier keeps room for the lighter */
-#define RATE_LEAST 0.001 /* a second: who was never asked for */
-enum { BATCH = 16 };     /* requests, to see whether batches pay */
+#define HEAVIER          1.5 /* bytes times time: who is so much heavier keeps room for the lighter */
+#define RATE_LEAST       0.001 /* a second: who was never asked for */
+#define YOUNG_LEAST      0.001
+#define YOUNG_STEP       6.0 /* over how many have ended */
+#define YOUNG_STEP_LEAST 0.3
+enum { BATCH = 16 }; /* requests, to see whether batches pay */
 
 double schedule_value_length_s(const struct schedule_service *service)
 {
@@ -17,6 +20,48 @@ double schedule_value_length_s(const struct schedule_service *service)
     return (double)max_i64(perf_solo_ps(&service->perf, n_in, n_out), 1) * 1e-12;
 }
 
+void schedule_value_open(struct schedule_value *sums, const struct schedule_config *config)
+{
+    *sums = (struct schedule_value){ .young = config->value_age, .length_s = 1 };
+}
+
+void schedule_value_look(struct schedule_value *sums, const struct schedule_config *config,
+                         const struct schedule_service *service, int64_t now_ns)
+{
+    int64_t context = max_i64((int64_t)(service->n_prompt_mean + service->n_output_mean / 2), 1);
+    double one = (double)perf_decode_span_ps(&service->perf, 1, context, 1);
+    double all = (double)perf_decode_span_ps(&service->perf, BATCH, BATCH * context, 1);
+    double b = all > one ? (all - one) / (BATCH - 1) : 0;
+    double rate = service->rate_per_s > RATE_LEAST ? service->rate_per_s : RATE_LEAST;
+    double length_s = schedule_value_length_s(service), young = sums->young;
+    double further = one > 0 && b < one ? b / one : one > 0;
+    *sums = (struct schedule_value){
+        .looked_ns = now_ns,
+        .n_ended = sums->n_ended,
+        .young = young,
+        .length_s = length_s,
+        .young_s = young * length_s,
+        .log_length = num_log(length_s),
+        .log_rate = config->value_rate > 0 ? num_log(rate) : 0,
+        .further = further,
+        .little = further < 0.5 ? 2 * further : 1, /* 1: they save half of the time or less */
+        .a_by_b = b > 0 ? (one > b ? one - b : 0) / b : DBL_MAX,
+    };
+}
+
+/* The logarithm of the quantile goes up or down by each that ends, in smaller and smaller steps
+ * (Robbins and Monro), and never in steps so small that it could not follow. */
+void schedule_value_ended(struct schedule_value *sums, const struct schedule_config *config,
+                          int64_t attained_ps)
+{
+    double x = (double)attained_ps * 1e-12 / sums->length_s;
+    double step = YOUNG_STEP / (sums->n_ended + 3);
+    step = step > YOUNG_STEP_LEAST ? step : YOUNG_STEP_LEAST;
+    sums->n_ended += sums->n_ended < INT32_MAX - 3;
+    sums->young *= num_exp(step * (config->value_young - (x < sums->young)));
+    sums->young = sums->young < YOUNG_LEAST ? YOUNG_LEAST : sums->young < 1 ? sums->young : 1;
+}
+
 void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns)
 {
     double dt = (double)(now_ns - sums->looked_ns) * 1e-9;
@@ -25,50 +70,33 @@ void schedule_value_rebase(struct schedule_value *sums, int64_t now_ns)
     sums->looked_ns = now_ns;
 }
 
-/* How much longer a step of the service takes for each further request: 0 to 1 times a step of one,
- * looked at with BATCH of them. */
-static double each_further(const struct schedule_service *s)
+double schedule_value_few(const struct schedule_config *config, double n, double little)
 {
-    int64_t context = max_i64((int64_t)(s->n_prompt_mean + s->n_output_mean / 2), 1);
-    int64_t one_ps = perf_decode_span_ps(&s->perf, 1, context, 1);
-    int64_t all_ps = perf_decode_span_ps(&s->perf, BATCH, BATCH * context, 1);
-    if (one_ps <= 0 || all_ps <= one_ps)
-        return 0;
-    double further = ((double)all_ps / (double)one_ps - 1) / (BATCH - 1);
-    return further < 1 ? further : 1;
+    double few = n > config->value_few ? config->value_few / n : 1;
+    return little > few ? little : few;
 }
 
-/* How little batches pay: 0, to 1 where they save half of the time or less. */
-static double how_little(double further)
+int32_t schedule_value_seqs_most(const struct schedule_config *config,
+                                 const struct schedule_value *sums, double n)
 {
-    return further < 0.5 ? 2 * further : 1;
-}
-
-double schedule_value_few(const struct schedule_config *config, const struct schedule_view *view)
-{
-    double n = 0, little = 0;
-    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
-        const struct schedule_service *s = &view->services[schedule_busy(view, k)];
-        n += (double)s->n_running + (double)s->n_waiting;
-        little += how_little(each_further(s));
-    }
-    if (n <= config->value_few)
-        return 1;
-    little /= (double)schedule_n_busy(view);
-    return little > config->value_few / n ? little : config->value_few / n;
+    double most = config->value_batch * num_sqrt(n * sums->a_by_b) + 0.5;
+    if (config->value_batch <= 0 || most >= (double)config->n_seqs_max)
+        return config->n_seqs_max;
+    return most < 1 ? 1 : (int32_t)most;
 }
 
 /* Waiting requests that could start now. */
 static double n_startable(const struct schedule_config *config, const struct schedule_view *view,
-                          int service, double lightest)
+                          int service, const struct schedule_value *sums, double lightest)
 {
     const struct schedule_service *s = &view->services[service];
     const struct kv_budget_service *b = &view->kv->services[service];
     int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service, lightest);
     double n_blocks = (double)(kv_blocks_in(b, max_i64(n_units, 0)) + b->n_blocks_free);
     double each = (s->n_prompt_mean + s->n_output_mean / 2) / max_i32(b->block_tokens, 1) + 1;
-    int64_t n_seats = max_i64((int64_t)config->n_seqs_max - s->n_running, 0);
-    double n = (double)min_i64(s->n_waiting, n_seats);
+    int64_t n_most =
+        schedule_value_seqs_most(config, sums, (double)s->n_running + (double)s->n_waiting);
+    double n = (double)min_i64(s->n_waiting, max_i64(n_most - s->n_running, 0));
     return n * each > n_blocks ? n_blocks / each : n;
 }
 
@@ -76,9 +104,11 @@ static double n_startable(const struct schedule_config *config, const struct sch
 static double added(const struct schedule_config *config, double h, double h_slow2)
 {
     double most = config->value_cap * config->value_cap * h;
+    double half = config->value_slow * config->value_slow * h;
     if (most <= 0 || h_slow2 <= 0)
         return 0;
-    return config->value_slow * h_slow2 * most / (h_slow2 + most);
+    double u = h_slow2 / half;
+    return most * (u < 1e6 ? u * u / (1 + u * u) : 1);
 }
 
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
@@ -86,23 +116,20 @@ double schedule_value_index(const struct schedule_config *config, const struct s
                             const struct schedule_value_here *here)
 {
     const struct schedule_service *s = &view->services[service];
-    double length = schedule_value_length_s(s);
-    double further = each_further(s), little = how_little(further);
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
     double h_slow2 = sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg;
-    double sum = sums->h + (1 - little) * added(config, sums->h, h_slow2), n_all = sums->n;
+    double sum = sums->h + (1 - sums->little) * added(config, sums->h, h_slow2), n_all = sums->n;
     if (waited_ns >= 0 && s->n_waiting > 0) {
-        double x = config->value_age * length;
-        double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / x;
-        double n = n_startable(config, view, service, here->lightest);
-        double h = n * num_sqrt(length / x);
-        sum += h + (1 - little) * added(config, h, h * slow * slow);
+        double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / sums->young_s;
+        double n = n_startable(config, view, service, sums, here->lightest);
+        double h = sums->little + (1 - sums->little) * num_sqrt(1 / sums->young);
+        sum += n * (h + (1 - sums->little) * added(config, h, h * slow * slow));
         n_all += n;
     }
-    double rate = s->rate_per_s > RATE_LEAST ? s->rate_per_s : RATE_LEAST;
-    double by_rate = num_pow(rate, config->value_rate * (1 - here->few));
-    double longer = n_all > 1 ? 1 + little * further * (n_all - 1) : 1;
-    return sum / (num_pow(length, 1.5 + 0.5 * here->few) * by_rate * longer);
+    double longer = n_all > 1 ? 1 + sums->little * sums->further * (n_all - 1) : 1;
+    return sum / longer *
+           num_exp(-(1.5 + 0.5 * here->few) * sums->log_length -
+                   config->value_rate * (1 - here->few) * sums->log_rate);
 }
 
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,

@@ -67,13 +67,14 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
                                               unsigned parts)
 {
     struct schedule_pick jobs[KV_SERVICES_MAX];
-    const struct schedule_value_here here = { schedule_value_few(&db->config, fill->view),
+    const struct schedule_value_here here = { schedule_db_state_few(db, fill->view),
                                               schedule_db_state_lightest(db, fill->view) };
     for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
         int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, here.lightest);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
+        fill->n_seqs_most = schedule_db_state_seqs_most(db, fill->view, service);
         enum schedule_filled filled = schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
         if (filled != FILLED_NOTHING)
             return filled;

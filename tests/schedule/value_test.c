@@ -7,6 +7,8 @@
 #include "schedule/value.h"
 #include <float.h>
 
+#define PS_PER_MS INT64_C(1000000000)
+
 struct desk { /* two services and their pool */
     struct schedule_config config;
     struct schedule_service services[2];
@@ -39,36 +41,44 @@ static double distance(double a, double b)
     return a > b ? a - b : b - a;
 }
 
+/* The service as it is now, with nobody running. */
+static struct schedule_value look(const struct desk *desk, int service)
+{
+    struct schedule_value sums;
+    schedule_value_open(&sums, &desk->config);
+    schedule_value_look(&sums, &desk->config, &desk->services[service], 0);
+    return sums;
+}
+
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
     const struct schedule_value_here here = { 0, schedule_value_lightest(&desk->view) };
     return schedule_value_index(&desk->config, &desk->view, service, sums, -1, &here);
 }
 
-/* By hand: L-hat 1 s, half of it done, here for 3 s: x = 0.6, h = 1 / sqrt(0.6), slow = 5,
- * of which half counts where 5 is the cap. */
+/* By hand: L-hat 1 s, half of it done, here for 2 s: x = 0.5, h = 1 / sqrt(0.5), slow = 4, at which
+ * half of what slowness can add is added. */
 static void one_request_by_hand(void **state)
 {
     (void)state;
     struct desk desk;
-    struct schedule_value sums = { .length_s = 1 };
     open_desk(&desk);
-    schedule_value_add(&sums, &desk.config, 500 * INT64_C(1000000000), -3 * TIME_NS_PER_S, 1);
-    assert_true(distance(index_of(&desk, 0, &sums), 13.5 / num_sqrt(0.6)) < 1e-9);
+    struct schedule_value sums = look(&desk, 0);
+    schedule_value_add(&sums, 500 * PS_PER_MS, -2 * TIME_NS_PER_S, 1);
+    assert_true(distance(index_of(&desk, 0, &sums), 13.5 / num_sqrt(0.5)) < 1e-9);
     desk.services[0].solo_ns = 4 * TIME_NS_PER_S; /* divides by 4 sqrt 4 */
     desk.services[0].rate_per_s = 9;              /* and by sqrt 9 */
-    assert_true(distance(index_of(&desk, 0, &sums), 13.5 / num_sqrt(0.6) / 24) < 1e-9);
+    sums = look(&desk, 0);
+    schedule_value_add(&sums, 2000 * PS_PER_MS, -8 * TIME_NS_PER_S, 1);
+    assert_true(distance(index_of(&desk, 0, &sums), 13.5 / num_sqrt(0.5) / 24) < 1e-9);
     /* Six of twelve here: half of the way to L-hat^2, a quarter of the rate's part left. */
-    desk.services[0].n_waiting = 9;
-    desk.services[1].n_running = 3;
-    double few = schedule_value_few(&desk.config, &desk.view);
+    double few = schedule_value_few(&desk.config, 12, 0);
     assert_true(few == 0.5);
     const struct schedule_value_here here = { few, DBL_MAX };
     double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, &here);
-    assert_true(distance(half, 13.5 / num_sqrt(0.6) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
+    assert_true(distance(half, 13.5 / num_sqrt(0.5) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
                 1e-9);
-    desk.services[0].n_waiting = 3;
-    assert_true(schedule_value_few(&desk.config, &desk.view) == 1);
+    assert_true(schedule_value_few(&desk.config, 6, 0) == 1);
 }
 
 /* However late: at most 1 + value_cap^2, of those that run as of those that wait. */
@@ -76,12 +86,12 @@ static void slowness_adds_so_much_at_most(void **state)
 {
     (void)state;
     struct desk desk;
-    struct schedule_value sums = { .length_s = 1 }, none = { 0 };
     open_desk(&desk);
-    schedule_value_add(&sums, &desk.config, 500 * INT64_C(1000000000), -36000 * TIME_NS_PER_S, 1);
-    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.6)) < 1e-6);
+    struct schedule_value sums = look(&desk, 0), none = sums;
+    schedule_value_add(&sums, 500 * PS_PER_MS, -36000 * TIME_NS_PER_S, 1);
+    assert_true(distance(index_of(&desk, 0, &sums), 26 / num_sqrt(0.5)) < 1e-6);
     desk.config.value_cap = 0;
-    assert_true(distance(index_of(&desk, 0, &sums), 1 / num_sqrt(0.6)) < 1e-9);
+    assert_true(distance(index_of(&desk, 0, &sums), 1 / num_sqrt(0.5)) < 1e-9);
     desk.config.value_cap = 5;
     desk.services[0].n_waiting = 1;
     int64_t waited_ns = 36000 * TIME_NS_PER_S;
@@ -90,29 +100,107 @@ static void slowness_adds_so_much_at_most(void **state)
     assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
 
-/* A step of 16 takes 16 times a step of one: neither slowness nor the rate counts, L-hat does
- * squared, and two requests are worth no more a step than one. */
+/* A request that has done less than young counts as if it had done that. */
+static void the_young_are_alike(void **state)
+{
+    (void)state;
+    struct desk desk;
+    open_desk(&desk);
+    struct schedule_value fresh = look(&desk, 0), begun = fresh;
+    schedule_value_add(&fresh, 0, -TIME_NS_PER_S, 1);
+    schedule_value_add(&begun, 99 * PS_PER_MS, -TIME_NS_PER_S, 1);
+    assert_true(distance(index_of(&desk, 0, &fresh), index_of(&desk, 0, &begun)) < 1e-9);
+}
+
+/* Young becomes what a fifth of the requests stay below: of lengths even between 0 and 2, 0.4; and
+ * what it was when they change. */
+static void young_is_learned(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct rng rng;
+    open_desk(&desk);
+    struct schedule_value sums = look(&desk, 0);
+    rng_init(&rng, test_seed(3), 0);
+    for (int round = 1; round <= 2; round++) {
+        double mean = 0;
+        for (int i = 0; i < 4000; i++) {
+            schedule_value_ended(&sums, &desk.config,
+                                 (int64_t)rng_below(&rng, 2000) * round * PS_PER_MS);
+            mean += i < 2000 ? 0 : sums.young / 2000;
+        }
+        assert_true(distance(mean, 0.4 * round) < 0.1 * round);
+    }
+    for (int i = 0; i < 1000; i++)
+        schedule_value_ended(&sums, &desk.config, 0);
+    assert_true(sums.young > 0 && sums.young < 0.01);
+    for (int i = 0; i < 1000; i++)
+        schedule_value_ended(&sums, &desk.config, INT64_MAX);
+    assert_true(sums.young == 1);
+}
+
+/* A step takes a + b k. */
+static struct perf line(int64_t a_ps, int64_t b_ps)
+{
+    return (struct perf){ .c3_ps = { a_ps, a_ps },
+                          .c2_ps = { b_ps, b_ps },
+                          .b_switch = 64,
+                          .prefill_scale = 1,
+                          .decode_scale = 1 };
+}
+
+/* A step of 16 takes 16 times a step of one: neither slowness nor the rate nor the work done
+ * counts, L-hat does squared, and two requests are worth no more a step than one. */
 static void where_batches_do_not_pay(void **state)
 {
     (void)state;
     struct desk desk;
-    struct schedule_value sums = { .length_s = 4 };
     open_desk(&desk);
     desk.services[0].solo_ns = 4 * TIME_NS_PER_S;
     desk.services[0].rate_per_s = 9;
-    desk.services[0].n_running = 12;
-    desk.services[0].perf = (struct perf){
-        .c2_ps = { 1000000000, 1000000000 }, .b_switch = 64, .prefill_scale = 1, .decode_scale = 1
-    };
-    desk.services[1].perf = desk.services[0].perf;
-    double few = schedule_value_few(&desk.config, &desk.view);
+    desk.services[0].perf = line(0, 1000000000);
+    struct schedule_value sums = look(&desk, 0);
+    double few = schedule_value_few(&desk.config, 12, sums.little);
     assert_true(distance(few, 1) < 1e-9);
     struct schedule_value_here here = { .few = few };
     for (int n = 1; n <= 2; n++) {
-        schedule_value_add(&sums, &desk.config, 2000 * INT64_C(1000000000), -9 * TIME_NS_PER_S, 1);
+        schedule_value_add(&sums, 2000 * n * PS_PER_MS, -9 * TIME_NS_PER_S, 1);
         double index = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, &here);
-        assert_true(distance(index, 1 / num_sqrt(0.6) / 16) < 1e-9);
+        assert_true(distance(index, 1.0 / 16) < 1e-9);
     }
+}
+
+/* The batches that let n like requests of so many steps end soonest on average, by trying all. */
+static int best_batch(int n, int64_t a, int64_t b)
+{
+    int best = 1;
+    double best_mean = DBL_MAX;
+    for (int k = 1; k <= n; k++) {
+        double mean = (double)(a + b * k) * ((double)n / k + 1);
+        if (mean < best_mean)
+            best = k;
+        best_mean = mean < best_mean ? mean : best_mean;
+    }
+    return best;
+}
+
+static void as_many_run_together_as_end_soonest(void **state)
+{
+    (void)state;
+    struct desk desk;
+    open_desk(&desk);
+    for (int ratio = 0; ratio <= 1000; ratio = 2 * ratio + 1) {
+        desk.services[0].perf = line(ratio * INT64_C(1000000), 1000000);
+        struct schedule_value sums = look(&desk, 0);
+        for (int n = 1; n <= 200; n += 7) {
+            int most = schedule_value_seqs_most(&desk.config, &sums, n);
+            int best = best_batch(n, ratio, 1);
+            assert_true(best < n ? most - best <= 1 && best - most <= 1 : most >= best);
+        }
+    }
+    desk.services[0].perf = line(1000000, 0); /* a batch costs nothing more */
+    struct schedule_value sums = look(&desk, 0);
+    assert_int_equal(schedule_value_seqs_most(&desk.config, &sums, 1), desk.config.n_seqs_max);
 }
 
 /* What was summed at one moment is what would be summed at a later one, from the same requests. */
@@ -125,16 +213,16 @@ static void time_passes_as_if_summed_anew(void **state)
         struct desk desk;
         open_desk(&desk);
         int64_t later_ns = rng_below(&rng, 10000) * TIME_NS_PER_MS;
-        struct schedule_value early = { .length_s = 1 };
-        struct schedule_value late = { .looked_ns = later_ns, .length_s = 1 };
+        struct schedule_value early = look(&desk, 0), late = early;
+        late.looked_ns = later_ns;
         for (int i = 0; i < 50; i++) {
             int64_t done_ps = rng_below(&rng, 2000) * INT64_C(1000000000);
             int64_t age_ns = rng_below(&rng, 20000) * TIME_NS_PER_MS;
             int64_t left_ps = rng_below(&rng, 2000) * INT64_C(1000000000);
-            schedule_value_add(&early, &desk.config, done_ps, -age_ns, 1);
-            schedule_value_add(&late, &desk.config, done_ps, -age_ns, 1);
-            schedule_value_add(&late, &desk.config, left_ps, -age_ns, 1); /* and leaves */
-            schedule_value_add(&late, &desk.config, left_ps, -age_ns, -1);
+            schedule_value_add(&early, done_ps, -age_ns, 1);
+            schedule_value_add(&late, done_ps, -age_ns, 1);
+            schedule_value_add(&late, left_ps, -age_ns, 1); /* and leaves */
+            schedule_value_add(&late, left_ps, -age_ns, -1);
         }
         desk.view.now_ns = later_ns;
         double a = index_of(&desk, 0, &early), b = index_of(&desk, 0, &late);
@@ -147,8 +235,8 @@ static void who_waits_counts_while_there_is_room(void **state)
 {
     (void)state;
     struct desk desk;
-    struct schedule_value none = { 0 };
     open_desk(&desk);
+    struct schedule_value none = look(&desk, 0);
     const struct schedule_value_here alone = { 0, DBL_MAX };
     desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
     double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, &alone);
@@ -188,6 +276,36 @@ static void the_heavy_keep_room_for_the_light(void **state)
     assert_int_equal(kept(&desk, 1), 0);
     desk.services[1].rate_per_s = 0; /* nobody to keep it for */
     assert_int_equal(kept(&desk, 0), 0);
+}
+
+/* On a core, where a step of k takes k times as long, one runs at a time: of three that come at
+ * once the one of the shortest prompt first. */
+static void the_shortest_goes_first(void **state)
+{
+    (void)state;
+    struct loop loop;
+    struct loop_options options = { .policy = schedule_find("value"),
+                                    .n_services = 1,
+                                    .unit_bytes = 1 << 16,
+                                    .pool_bytes = 100 << 16,
+                                    .n_requests_max = 20 };
+    schedule_config_init(&options.config);
+    options.services[0] = (struct loop_service){ .perf = line(0, 10 * PS_PER_MS),
+                                                 .bytes_per_token = 64,
+                                                 .solo_ns = 100 * TIME_NS_PER_MS,
+                                                 .rate_per_s = 1,
+                                                 .n_prompt_mean = 10,
+                                                 .n_output_mean = 10 };
+    options.services[0].perf.k1_ps = PS_PER_MS;
+    loop_open(&loop, &options);
+    (void)loop_add(&loop, 0, 0, 30, 2);
+    (void)loop_add(&loop, 0, 0, 20, 2);
+    (void)loop_add(&loop, 0, 0, 10, 2);
+    loop_run(&loop);
+    assert_int_equal(loop.results[2].end_ns, 20 * TIME_NS_PER_MS);
+    assert_int_equal(loop.results[1].end_ns, 50 * TIME_NS_PER_MS);
+    assert_int_equal(loop.results[0].end_ns, 90 * TIME_NS_PER_MS);
+    loop_close(&loop);
 }
 
 /* One at a time, 100 ms each alone: of six that come at once the first five end within five times
@@ -235,6 +353,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_request_by_hand),
         cmocka_unit_test(slowness_adds_so_much_at_most),
+        cmocka_unit_test(the_young_are_alike),
+        cmocka_unit_test(young_is_learned),
+        cmocka_unit_test(as_many_run_together_as_end_soonest),
+        cmocka_unit_test(the_shortest_goes_first),
         cmocka_unit_test(where_batches_do_not_pay),
         cmocka_unit_test(time_passes_as_if_summed_anew),
         cmocka_unit_test(who_waits_counts_while_there_is_room),

@@ -160,13 +160,6 @@ static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct 
         return INT64_MAX;
     return r->deadline_ns - schedule_db_remaining_ps(db, view, r) / 1000;
 }
-/* Value of serving this service next, on one lane. */
-double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
-                               bool may_start, const struct schedule_value_here *here);
-/* schedule_value_few and schedule_value_seqs_most, of what it knows of the services. */
-double schedule_db_state_few(const struct db *db, const struct schedule_view *view);
-int32_t schedule_db_state_seqs_most(const struct db *db, const struct schedule_view *view,
-                                    int service);
 /* schedule_value_lightest, known from the events where the view counts what else changes it. */
 double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view);
 /* A fresh budget B of the service. */

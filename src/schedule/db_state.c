@@ -333,34 +333,6 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
     }
 }
 
-double schedule_db_state_value(const struct db *db, const struct schedule_view *view, int service,
-                               bool may_start, const struct schedule_value_here *here)
-{
-    const struct db_service *own = &db->services[service];
-    uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
-    int64_t waited_ns = may_start ? (int64_t)(now_sum - own->waiting_ns_sum) : -1;
-    return schedule_value_index(&db->config, view, service, &own->running, waited_ns, here);
-}
-
-double schedule_db_state_few(const struct db *db, const struct schedule_view *view)
-{
-    double n = 0, little = 0;
-    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
-        int i = schedule_busy(view, k);
-        n += (double)view->services[i].n_running + (double)view->services[i].n_waiting;
-        little += db->services[i].running.little;
-    }
-    return schedule_value_few(&db->config, n, little / max_i32(schedule_n_busy(view), 1));
-}
-
-int32_t schedule_db_state_seqs_most(const struct db *db, const struct schedule_view *view,
-                                    int service)
-{
-    const struct schedule_service *s = &view->services[service];
-    return schedule_value_seqs_most(&db->config, &db->services[service].running,
-                                    (double)s->n_running + (double)s->n_waiting);
-}
-
 static double least(const double *weights, int32_t n)
 {
     double lightest = weights[0];

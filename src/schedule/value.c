@@ -1,13 +1,16 @@
 /* The index of the policy `value`. See value.h. */
 #include "schedule/value.h"
 #include "base/num.h"
-#include "schedule/busy.h"
 #include <float.h>
 
-#define HEAVIER          1.5 /* bytes times time: who is so much heavier keeps room for the lighter */
-#define RATE_LEAST       0.001 /* a second: who was never asked for */
+/* Bytes times time: who is so much heavier keeps room for the lighter. */
+#define HEAVIER 1.5
+/* A second: who was never asked for. */
+#define RATE_LEAST 0.001
+/* Young is no less; its logarithm moves by steps of YOUNG_STEP over how many have ended, or of the
+ * least. */
 #define YOUNG_LEAST      0.001
-#define YOUNG_STEP       6.0 /* over how many have ended */
+#define YOUNG_STEP       6.0
 #define YOUNG_STEP_LEAST 0.3
 enum { BATCH = 16 }; /* requests, to see whether batches pay */
 

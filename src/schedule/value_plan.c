@@ -15,6 +15,34 @@ enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 
 /* ---- Whom to serve. ---- */
 
+/* The worth of a model's turn on one lane. */
+static double worth_of(const struct db *db, const struct schedule_view *view, int service,
+                       bool may_start, const struct schedule_value_here *here)
+{
+    const struct db_service *own = &db->services[service];
+    uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
+    int64_t waited_ns = may_start ? (int64_t)(now_sum - own->waiting_ns_sum) : -1;
+    return schedule_value_index(&db->config, view, service, &own->running, waited_ns, here);
+}
+
+static double how_few(const struct db *db, const struct schedule_view *view)
+{
+    double n = 0, little = 0;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
+        n += (double)view->services[i].n_running + (double)view->services[i].n_waiting;
+        little += db->services[i].running.little;
+    }
+    return schedule_value_few(&db->config, n, little / max_i32(schedule_n_busy(view), 1));
+}
+
+static int32_t seqs_most(const struct db *db, const struct schedule_view *view, int service)
+{
+    const struct schedule_service *s = &view->services[service];
+    return schedule_value_seqs_most(&db->config, &db->services[service].running,
+                                    (double)s->n_running + (double)s->n_waiting);
+}
+
 /* The worth of a job on one of several lanes. */
 static double gathered(const struct db *db, const struct schedule_view *view, int service,
                        bool decodes)
@@ -54,7 +82,7 @@ static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsi
         if (!s->is_open || (!waits && !runs) || is_planned(fill, i, decodes))
             continue;
         double value = fill->lane > 0 ? gathered(db, view, i, decodes)
-                                      : schedule_db_state_value(db, view, i, may_start, here);
+                                      : worth_of(db, view, i, may_start, here);
         jobs[n++] = (struct schedule_pick){ .key = schedule_pick_key(-value),
                                             .tie = (uint64_t)i,
                                             .service = (uint16_t)i };
@@ -67,14 +95,14 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
                                               unsigned parts)
 {
     struct schedule_pick jobs[KV_SERVICES_MAX];
-    const struct schedule_value_here here = { schedule_db_state_few(db, fill->view),
+    const struct schedule_value_here here = { how_few(db, fill->view),
                                               schedule_db_state_lightest(db, fill->view) };
     for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
         int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, here.lightest);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
-        fill->n_seqs_most = schedule_db_state_seqs_most(db, fill->view, service);
+        fill->n_seqs_most = seqs_most(db, fill->view, service);
         enum schedule_filled filled = schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
         if (filled != FILLED_NOTHING)
             return filled;

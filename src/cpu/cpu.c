@@ -10,13 +10,14 @@ struct cpu {
     struct compute_backend face;
     struct cpu_kernels kernels;
     struct team *team;
+    struct cpu_store *store;
 };
 
 static enum status backend_pack(void *self, const struct tensor *tensor,
                                 struct compute_weight **out, struct fault *fault)
 {
     struct cpu *cpu = self;
-    return cpu_pack(cpu->team, tensor, out, fault);
+    return cpu_pack(cpu->team, cpu->store, tensor, out, fault);
 }
 
 static void backend_unpack(void *self, struct compute_weight *weight)
@@ -71,6 +72,7 @@ static void backend_close(void *self)
 {
     struct cpu *cpu = self;
     team_close(cpu->team);
+    cpu_store_close(cpu->store);
     mem_give(cpu);
 }
 
@@ -81,6 +83,7 @@ struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa 
     struct cpu *cpu = mem_take(sizeof(*cpu));
     cpu_isa_kernels(isa_max < best ? isa_max : best, &cpu->kernels);
     cpu->team = team_open(device->n_cores, device->cores, true);
+    cpu->store = cpu_store_open();
     team_let_shrink(cpu->team); /* no sum depends on how many share the work */
     cpu->face = (struct compute_backend){
         .self = cpu,

@@ -5,9 +5,6 @@
 #include "compute/quant.h"
 #include "cpu/pack_words.h"
 #include <string.h>
-#include <sys/mman.h>
-
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 struct cpu_form cpu_pack_form(enum dtype dtype)
 {
@@ -181,16 +178,6 @@ static void pack_share(void *arg, int rank, int n)
         (is_integer ? pack_integers : pack_floats)(job, (int32_t)panel);
 }
 
-/* Asks for huge pages under what lies whole inside: fewer misses of the translation buffer. */
-static void prefer_huge_pages(unsigned char *p, size_t n_bytes)
-{
-    size_t head = (size_t)(align_up_u64((uintptr_t)p, HUGE_PAGE_BYTES) - (uintptr_t)p);
-    if (n_bytes < head + HUGE_PAGE_BYTES)
-        return;
-    size_t inside = (n_bytes - head) & ~(HUGE_PAGE_BYTES - 1);
-    (void)madvise(p + head, inside, MADV_HUGEPAGE); /* a wish */
-}
-
 static size_t panel_bytes_of(const struct tensor *tensor)
 {
     size_t columns = (size_t)tensor->n_columns;
@@ -208,8 +195,8 @@ size_t cpu_pack_bytes(const struct tensor *tensor)
     return (size_t)div_up_i64(tensor->n_rows, CPU_PANEL) * panel_bytes_of(tensor);
 }
 
-enum status cpu_pack(struct team *team, const struct tensor *tensor, struct compute_weight **out,
-                     struct fault *fault)
+enum status cpu_pack(struct team *team, struct cpu_store *store, const struct tensor *tensor,
+                     struct compute_weight **out, struct fault *fault)
 {
     const struct dtype_info *info = dtype_info(tensor->dtype);
     if (tensor->n_rows < 1 || tensor->n_columns < 1 || tensor->n_columns % info->n_block != 0)
@@ -229,13 +216,13 @@ enum status cpu_pack(struct team *team, const struct tensor *tensor, struct comp
     weight->panel_bytes = panel_bytes_of(tensor);
     weight->n_panels = (int32_t)div_up_i64(tensor->n_rows, CPU_PANEL);
     weight->n_bytes = cpu_pack_bytes(tensor);
-    weight->panels = mem_try(weight->n_bytes);
+    weight->stored = cpu_store_take(store, weight->n_bytes);
+    weight->panels = weight->stored.at;
     if (weight->panels == NULL) {
         mem_give(weight);
         return fault_set(fault, STATUS_TOO_LARGE, "no memory for a packed matrix of %d x %d",
                          tensor->n_rows, tensor->n_columns);
     }
-    prefer_huge_pages(weight->panels, weight->n_bytes);
     struct job job = { tensor, weight };
     team_run(team, pack_share, &job);
     return STATUS_OK;
@@ -245,7 +232,7 @@ void cpu_pack_free(struct compute_weight *weight)
 {
     if (weight == NULL)
         return;
-    mem_give(weight->panels);
+    cpu_store_give(&weight->stored);
     mem_give(weight->vector);
     mem_give(weight);
 }

@@ -16,6 +16,7 @@
 #pragma once
 #include "base/team.h"
 #include "compute/compute.h"
+#include "cpu/store.h"
 
 enum { CPU_PANEL = 16 };
 
@@ -62,13 +63,14 @@ struct compute_weight {
     int32_t n_rows, n_columns, n_panels;
     size_t panel_bytes, n_bytes;
     unsigned char *panels; /* (n_panels, panel_bytes), NULL for a vector: */
+    struct cpu_stored stored; /* what the panels lie in */
     float *vector;         /* n_rows == 1: (n_columns), 16 floats allocated at least */
 };
 
-/* Packs with all members of the team. */
+/* Packs with all members of the team, into memory of the store. */
 size_t cpu_pack_bytes(const struct tensor *tensor);
-enum status cpu_pack(struct team *team, const struct tensor *tensor, struct compute_weight **out,
-                     struct fault *fault) MUST_USE;
+enum status cpu_pack(struct team *team, struct cpu_store *store, const struct tensor *tensor,
+                     struct compute_weight **out, struct fault *fault) MUST_USE;
 void cpu_pack_free(struct compute_weight *weight);
 /* Reads one row back as floats: the dequantized values exactly. */
 void cpu_pack_row(const struct compute_weight *weight, int32_t row, float *out);

@@ -21,7 +21,31 @@
 /* A loop that leaves no loop, so that arrays become registers. */
 #define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
-enum { PREFETCH_BYTES = 4096, R_MAX = 6 }; /* ahead, measured by bench/kernels */
+enum { PREFETCH_BYTES = 1536, R_MAX = 6 }; /* ahead, measured by bench/kernels */
+
+/* What a group of rows fetches of the tile's `ahead` while it computes. */
+struct fetch {
+    const unsigned char *at;
+    int32_t n_lines; /* per step */
+};
+
+INLINE void fetch_step(struct fetch *f)
+{
+    for (int32_t i = 0; i < f->n_lines; i++, f->at += 64)
+        _mm_prefetch((const char *)f->at, _MM_HINT_T1);
+}
+
+/* Group i of n: its part of what lies ahead for this panel, over n_steps. */
+INLINE struct fetch fetch_of(const struct cpu_tile *tile, int32_t panel, int32_t i, int32_t n,
+                             int32_t n_steps)
+{
+    if (tile->ahead == NULL)
+        return (struct fetch){ tile->panels, 0 };
+    size_t n_lines = tile->ahead_bytes / 64 / (size_t)n + 1;
+    return (struct fetch){ tile->ahead + (size_t)panel * tile->ahead_stride +
+                               (size_t)i * n_lines * 64,
+                           (int32_t)((n_lines + (size_t)n_steps - 1) / (size_t)n_steps) };
+}
 
 /* The compiler would first make all products and keep them in memory, and add them up later. */
 #define NOW(value) __asm__ volatile("" : "+x"(value))
@@ -78,8 +102,8 @@ INLINE void float_step(const struct cpu_tile *tile, const unsigned char *w, cons
 }
 
 /* R rows against P panels: R * P * 2 independent sums, at most 12. */
-INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
-                       const int R, const int P)
+INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct fetch fetch,
+                       enum dtype dtype, const int R, const int P)
 {
     const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
@@ -91,9 +115,11 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
         EACH(int p = 0; p < P; p++)
             start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
     int32_t k = 0;
-    for (; k + 4 <= tile->n_columns; k += 4, x += 4, w += 4 * CPU_PANEL * n_bytes)
+    for (; k + 4 <= tile->n_columns; k += 4, x += 4, w += 4 * CPU_PANEL * n_bytes) {
+        fetch_step(&fetch);
         EACH(int i = 0; i < 4; i++)
             float_step(tile, w, x, i, ahead, dtype, R, P, acc);
+    }
     for (; k < tile->n_columns; k++, x++, w += CPU_PANEL * n_bytes)
         float_step(tile, w, x, 0, ahead, dtype, R, P, acc);
     EACH(int r = 0; r < R; r++)
@@ -101,43 +127,76 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
             stop(acc[r][p], out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);
 }
 
-/* All panels of the tile against the R rows from `row` on, P panels at a time. */
-INLINE void float_panels(const struct cpu_tile *tile, int32_t row, enum dtype dtype, const int R,
-                         const int P)
+/* All panels of the tile against its R rows, P panels at a time. */
+INLINE void float_panels(const struct cpu_tile *tile, enum dtype dtype, const int R, const int P)
 {
+    const struct fetch none = { tile->panels, 0 };
     int32_t panel = 0;
     for (; panel + P <= tile->n_panels; panel += P)
-        float_rows(tile, row, panel, dtype, R, P);
+        float_rows(tile, 0, panel, none, dtype, R, P);
     for (; panel < tile->n_panels; panel++)
-        float_rows(tile, row, panel, dtype, R, 1);
+        float_rows(tile, 0, panel, none, dtype, R, 1);
 }
 
-/* Rows go in groups as even as can be. */
-INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
+/* Rows in groups as even as can be: a panel stays in the first-level cache while all pass. */
+INLINE void float_groups(const struct cpu_tile *tile, enum dtype dtype)
 {
     int32_t n_groups = (tile->n_rows + R_MAX - 1) / R_MAX;
-    for (int32_t i = 0; i < n_groups; i++) {
-        int32_t row = tile->n_rows * i / n_groups;
-        switch (tile->n_rows * (i + 1) / n_groups - row) {
-        case 1:
-            float_panels(tile, row, dtype, 1, 4);
-            break;
-        case 2:
-            float_panels(tile, row, dtype, 2, 2);
-            break;
-        case 3:
-            float_panels(tile, row, dtype, 3, 2);
-            break;
-        case 4:
-            float_panels(tile, row, dtype, 4, 1);
-            break;
-        case 5:
-            float_panels(tile, row, dtype, 5, 1);
-            break;
-        default:
-            float_panels(tile, row, dtype, 6, 1);
+    int32_t n_steps = max_i32(tile->n_columns / 4, 1);
+    for (int32_t panel = 0; panel < tile->n_panels; panel++)
+        for (int32_t i = 0; i < n_groups; i++) {
+            int32_t row = tile->n_rows * i / n_groups;
+            struct fetch fetch = fetch_of(tile, panel, i, n_groups, n_steps);
+            switch (tile->n_rows * (i + 1) / n_groups - row) {
+            case 3:
+                float_rows(tile, row, panel, fetch, dtype, 3, 1);
+                break;
+            case 4:
+                float_rows(tile, row, panel, fetch, dtype, 4, 1);
+                break;
+            case 5:
+                float_rows(tile, row, panel, fetch, dtype, 5, 1);
+                break;
+            default:
+                float_rows(tile, row, panel, fetch, dtype, 6, 1);
+            }
         }
+}
+
+INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
+{
+    switch (tile->n_rows) {
+    case 1:
+        float_panels(tile, dtype, 1, 4);
+        break;
+    case 2:
+        float_panels(tile, dtype, 2, 2);
+        break;
+    case 3:
+        float_panels(tile, dtype, 3, 2);
+        break;
+    default:
+        float_groups(tile, dtype);
     }
+}
+
+/* Columns of a panel as F32. */
+INLINE void widen_float(enum dtype dtype, const unsigned char *panel, int32_t n_columns,
+                        unsigned char *wide)
+{
+    for (size_t i = 0; i < (size_t)n_columns * CPU_PANEL; i += 8, wide += 32) {
+        if (i % 32 == 0)
+            _mm_prefetch((const char *)panel + 2 * i + PREFETCH_BYTES, _MM_HINT_T0);
+        _mm256_storeu_ps((float *)(void *)wide, load_floats(dtype, panel, i));
+    }
+}
+static void widen_f16(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
+{
+    widen_float(DTYPE_F16, panel, n_columns, wide);
+}
+static void widen_bf16(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
+{
+    widen_float(DTYPE_BF16, panel, n_columns, wide);
 }
 
 static void matmul_f32(const struct cpu_tile *tile)
@@ -311,7 +370,7 @@ INLINE struct factors sub_factors(struct cpu_form form, const struct factors *un
 }
 
 INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
-                         struct cpu_form form, const int R)
+                         struct fetch fetch, struct cpu_form form, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
@@ -327,6 +386,7 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
+            fetch_step(&fetch);
             EACH(int line = 0; line < cpu_form_weights(form); line += 64)
                 _mm_prefetch((const char *)w + ahead + line, _MM_HINT_T0);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
@@ -343,8 +403,8 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
 }
 
 /* The same of a panel that is wide. */
-INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
-                      const int R)
+INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct fetch fetch,
+                      struct cpu_form form, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
@@ -356,6 +416,7 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
     }
     form.n_bits = 8;
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
+        fetch_step(&fetch);
         EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
             struct factors factors;
             EACH(int half = 0; half < 2; half++) {
@@ -373,6 +434,69 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
     }
     EACH(int r = 0; r < R; r++)
         stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
+}
+
+/* Q8_0's wide form: q * w = (q ^ s) * |w| + |w| where w is negative and s all ones, so that the
+ * sign costs one vpxor with what lies in memory, and the sum of those |w| starts the sum. A pair of
+ * products is -2 * 128 * 128 at least: it just fits. */
+INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
+                             struct fetch fetch, const int R)
+{
+    const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+    float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
+    const size_t stride = tile->block_stride;
+    const struct cpu_block *x = tile->blocks + (size_t)row * stride;
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256 acc[R_MAX][2];
+    EACH(int r = 0; r < R; r++)
+        start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
+    for (int32_t k = 0; k < tile->n_columns; k += 32, p += 1152, x++) {
+        __m256i sums[R_MAX][2];
+        fetch_step(&fetch);
+        EACH(int i = 0; i < 16; i++) {
+            const int half = i % 2;
+            __m256i size = load_bytes(p + 128 + 64 * i), sign = load_bytes(p + 160 + 64 * i);
+            __m256i before = load_bytes(p + 64 + 32 * half);
+            EACH(int r = 0; r < R; r++) {
+                __m256i q = _mm256_xor_si256(sign, four(x[(size_t)r * stride].q + i / 2 * 4));
+                __m256i fours = _mm256_madd_epi16(_mm256_maddubs_epi16(size, q), ones);
+                sums[r][half] = _mm256_add_epi32(i < 2 ? before : sums[r][half], fours);
+                NOW(sums[r][half]);
+            }
+        }
+        EACH(int half = 0; half < 2; half++) {
+            __m256 scale = _mm256_loadu_ps((const float *)(const void *)p + 8 * half);
+            EACH(int r = 0; r < R; r++)
+                acc[r][half] = _mm256_fmadd_ps(
+                    _mm256_cvtepi32_ps(sums[r][half]),
+                    _mm256_mul_ps(scale, _mm256_broadcast_ss(&x[(size_t)r * stride].scale)),
+                    acc[r][half]);
+        }
+    }
+    EACH(int r = 0; r < R; r++)
+        stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
+}
+
+static void widen_q8_0(const unsigned char *p, int32_t n_columns, unsigned char *to)
+{
+    const __m256i ones = _mm256_set1_epi16(1), none = _mm256_setzero_si256();
+    for (int32_t k = 0; k < n_columns; k += 32, p += 544, to += 1152) {
+        __m256i before[2] = { none, none };
+        EACH(int line = 0; line < 544; line += 64)
+            _mm_prefetch((const char *)p + PREFETCH_BYTES + line, _MM_HINT_T0);
+        EACH(int i = 0; i < 16; i++) {
+            __m256i bytes = load_bytes(p + 32 + 32 * i), size = _mm256_abs_epi8(bytes);
+            __m256i sign = _mm256_cmpgt_epi8(none, bytes);
+            _mm256_storeu_si256((void *)(to + 128 + 64 * i), size);
+            _mm256_storeu_si256((void *)(to + 160 + 64 * i), sign);
+            __m256i pairs = _mm256_maddubs_epi16(_mm256_and_si256(size, sign), _mm256_set1_epi8(1));
+            before[i % 2] = _mm256_add_epi32(before[i % 2], _mm256_madd_epi16(pairs, ones));
+        }
+        EACH(int half = 0; half < 2; half++) {
+            _mm256_storeu_ps((float *)(void *)to + 8 * half, load_half(p + 16 * half));
+            _mm256_storeu_si256((void *)(to + 64 + 32 * half), before[half]);
+        }
+    }
 }
 
 INLINE void widen(struct cpu_form form, const unsigned char *p, int32_t n_columns,
@@ -408,13 +532,16 @@ INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form, co
         for (int32_t i = 0; i < n_groups; i++) {
             int32_t row = tile->n_rows * i / n_groups;
             int32_t n = tile->n_rows * (i + 1) / n_groups - row;
+            struct fetch fetch = fetch_of(tile, panel, i, n_groups, tile->n_columns / 32);
             EACH(int r = 1; r <= R_MAX; r++) {
                 if (r > r_max || r != n)
                     continue;
-                if (is_wide)
-                    wide_rows(tile, row, panel, form, r);
+                if (is_wide && form.value_max < 0)
+                    wide_signed_rows(tile, row, panel, fetch, r);
+                else if (is_wide)
+                    wide_rows(tile, row, panel, fetch, form, r);
                 else
-                    integer_rows(tile, row, panel, form, r);
+                    integer_rows(tile, row, panel, fetch, form, r);
             }
         }
 }
@@ -443,6 +570,10 @@ MATMUL(q3_k, CPU_FORM_Q3_K, 4)
 MATMUL(q4_k, CPU_FORM_Q4_K, 5)
 MATMUL(q5_k, CPU_FORM_Q5_K, 4)
 MATMUL(q6_k, CPU_FORM_Q6_K, 3)
+static void wide_q8_0(const struct cpu_tile *tile)
+{
+    matmul_integer(tile, CPU_FORM_Q8_0, true, 4);
+}
 MATMUL_WIDE(q4_0, CPU_FORM_Q4_0, 4)
 MATMUL_WIDE(q4_1, CPU_FORM_Q4_1, 4)
 MATMUL_WIDE(q2_k, CPU_FORM_Q2_K, 4)
@@ -505,11 +636,13 @@ const struct cpu_kernels cpu_avx2_matmul = {
         [DTYPE_Q6_K] = matmul_q6_k,
     },
     .widen = {
+        [DTYPE_F16] = widen_f16,   [DTYPE_BF16] = widen_bf16, [DTYPE_Q8_0] = widen_q8_0,
         [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q2_K] = widen_q2_k,
         [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
         [DTYPE_Q6_K] = widen_q6_k,
     },
     .matmul_wide = {
+        [DTYPE_F16] = matmul_f32,  [DTYPE_BF16] = matmul_f32, [DTYPE_Q8_0] = wide_q8_0,
         [DTYPE_Q4_0] = wide_q4_0, [DTYPE_Q4_1] = wide_q4_1, [DTYPE_Q2_K] = wide_q2_k,
         [DTYPE_Q3_K] = wide_q3_k, [DTYPE_Q4_K] = wide_q4_k, [DTYPE_Q5_K] = wide_q5_k,
         [DTYPE_Q6_K] = wide_q6_k,

@@ -38,14 +38,26 @@ struct cpu_tile {
     const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
     size_t block_stride;
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
+    /* What will be multiplied next, n_panels pieces of ahead_bytes: fetched, not computed with.
+     * NULL: unknown. */
+    const unsigned char *ahead;
+    size_t ahead_stride, ahead_bytes;
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
- *   per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a byte per value
- * | bytes as in pack.h's weights of 8 bits, scales and minimums multiplied out. */
-/* 24 times n_columns at most. */
-static inline size_t cpu_wide_bytes(struct cpu_form form, int32_t n_columns)
+ *   float types   a panel of F32
+ *   Q8_0          per block | 16 float scales | 16 int32: the sum of |w| over negative w | per 4 k,
+ *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
+ *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
+ *                 byte per value | bytes as in pack.h's weights of 8 bits; scales and minimums are
+ *                 multiplied out. */
+static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
+    if (!dtype_info(dtype)->is_integer)
+        return (size_t)n_columns * CPU_PANEL * sizeof(float);
+    if (dtype == DTYPE_Q8_0)
+        return (size_t)n_columns / 32 * 1152;
+    struct cpu_form form = cpu_pack_form(dtype);
     return (size_t)(n_columns / form.n_sub) *
            ((form.has_minimum ? 128u : 64u) + 16u * (size_t)form.n_sub);
 }

@@ -62,9 +62,9 @@ struct compute_weight {
     enum dtype dtype;
     int32_t n_rows, n_columns, n_panels;
     size_t panel_bytes, n_bytes;
-    unsigned char *panels; /* (n_panels, panel_bytes), NULL for a vector: */
+    unsigned char *panels;    /* (n_panels, panel_bytes), NULL for a vector: */
     struct cpu_stored stored; /* what the panels lie in */
-    float *vector;         /* n_rows == 1: (n_columns), 16 floats allocated at least */
+    float *vector;            /* n_rows == 1: (n_columns), 16 floats allocated at least */
 };
 
 /* Packs with all members of the team, into memory of the store. */

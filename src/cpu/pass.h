@@ -36,9 +36,11 @@ static inline int32_t cpu_pass_rows(const struct cpu_pass *p, int reg)
 {
     return p->program->is_logit_rows[reg] ? p->pass->n_logit_rows : p->pass->n_rows;
 }
+/* Floats from a row to the next: an odd number of cache lines, so that rows side by side do not
+ * compete for the same places of a cache. */
 static inline int32_t cpu_pass_stride(const struct compute_program *program, int reg)
 {
-    return (program->widths[reg] + 15) & ~15;
+    return ((program->widths[reg] + 15) / 16 | 1) * 16;
 }
 static inline float *cpu_pass_row(const struct cpu_pass *p, int reg, int32_t row)
 {

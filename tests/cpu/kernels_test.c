@@ -87,7 +87,7 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
                      bool is_wide)
 {
     enum { FIRST = 256 };
-    static unsigned char wide[CPU_TILE_PANELS * FIRST * 24];
+    static unsigned char wide[CPU_TILE_PANELS * FIRST * 64];
     const unsigned char *panels = tile.panels;
     for (int32_t k = 0; k < COLUMNS; k += FIRST) {
         size_t from = tile.panel_bytes * (size_t)k / COLUMNS;
@@ -100,7 +100,7 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
         if (is_wide) {
             part.panels = wide;
             part.panel_bytes = sizeof(wide) / CPU_TILE_PANELS;
-            assert_true(cpu_wide_bytes(cpu_pack_form(dtype), FIRST) <= part.panel_bytes);
+            assert_true(cpu_wide_bytes(dtype, FIRST) <= part.panel_bytes);
             for (int32_t i = 0; i < tile.n_panels; i++)
                 kernels->widen[dtype](panels + (size_t)i * tile.panel_bytes + from, FIRST,
                                       wide + (size_t)i * part.panel_bytes);

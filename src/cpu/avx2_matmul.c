@@ -21,31 +21,8 @@
 /* A loop that leaves no loop, so that arrays become registers. */
 #define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
-enum { PREFETCH_BYTES = 1536, R_MAX = 6 }; /* ahead, measured by bench/kernels */
-
-/* What a group of rows fetches of the tile's `ahead` while it computes. */
-struct fetch {
-    const unsigned char *at;
-    int32_t n_lines; /* per step */
-};
-
-INLINE void fetch_step(struct fetch *f)
-{
-    for (int32_t i = 0; i < f->n_lines; i++, f->at += 64)
-        _mm_prefetch((const char *)f->at, _MM_HINT_T1);
-}
-
-/* Group i of n: its part of what lies ahead for this panel, over n_steps. */
-INLINE struct fetch fetch_of(const struct cpu_tile *tile, int32_t panel, int32_t i, int32_t n,
-                             int32_t n_steps)
-{
-    if (tile->ahead == NULL)
-        return (struct fetch){ tile->panels, 0 };
-    size_t n_lines = tile->ahead_bytes / 64 / (size_t)n + 1;
-    return (struct fetch){ tile->ahead + (size_t)panel * tile->ahead_stride +
-                               (size_t)i * n_lines * 64,
-                           (int32_t)((n_lines + (size_t)n_steps - 1) / (size_t)n_steps) };
-}
+/* Bytes ahead, measured by bench/kernels: one or two rows leave memory no time, more do. */
+enum { PREFETCH_FEW_BYTES = 1536, PREFETCH_BYTES = 4096, R_MAX = 6 };
 
 /* The compiler would first make all products and keep them in memory, and add them up later. */
 #define NOW(value) __asm__ volatile("" : "+x"(value))
@@ -102,21 +79,24 @@ INLINE void float_step(const struct cpu_tile *tile, const unsigned char *w, cons
 }
 
 /* R rows against P panels: R * P * 2 independent sums, at most 12. */
-INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct fetch fetch,
-                       enum dtype dtype, const int R, const int P)
+INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
+                       const int R, const int P)
 {
     const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     const float *x = tile->x + (size_t)row * tile->x_stride;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
-    size_t ahead = row == 0 ? PREFETCH_BYTES : 0; /* later rows find them in a cache */
+    size_t ahead = row > 0 ? 0 : R <= 2 ? PREFETCH_FEW_BYTES : PREFETCH_BYTES;
+    /* The rows that come next, while the first panel meets these. */
+    size_t rows_ahead = panel == 0 ? (size_t)R * tile->x_stride : 0;
     __m256 acc[R_MAX][4][2];
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
     int32_t k = 0;
     for (; k + 4 <= tile->n_columns; k += 4, x += 4, w += 4 * CPU_PANEL * n_bytes) {
-        fetch_step(&fetch);
+        EACH(int r = 0; r < R; r++)
+            _mm_prefetch((const char *)(x + (size_t)r * tile->x_stride + rows_ahead), _MM_HINT_T0);
         EACH(int i = 0; i < 4; i++)
             float_step(tile, w, x, i, ahead, dtype, R, P, acc);
     }
@@ -130,35 +110,32 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
 /* All panels of the tile against its R rows, P panels at a time. */
 INLINE void float_panels(const struct cpu_tile *tile, enum dtype dtype, const int R, const int P)
 {
-    const struct fetch none = { tile->panels, 0 };
     int32_t panel = 0;
     for (; panel + P <= tile->n_panels; panel += P)
-        float_rows(tile, 0, panel, none, dtype, R, P);
+        float_rows(tile, 0, panel, dtype, R, P);
     for (; panel < tile->n_panels; panel++)
-        float_rows(tile, 0, panel, none, dtype, R, 1);
+        float_rows(tile, 0, panel, dtype, R, 1);
 }
 
 /* Rows in groups as even as can be: a panel stays in the first-level cache while all pass. */
 INLINE void float_groups(const struct cpu_tile *tile, enum dtype dtype)
 {
     int32_t n_groups = (tile->n_rows + R_MAX - 1) / R_MAX;
-    int32_t n_steps = max_i32(tile->n_columns / 4, 1);
     for (int32_t panel = 0; panel < tile->n_panels; panel++)
         for (int32_t i = 0; i < n_groups; i++) {
             int32_t row = tile->n_rows * i / n_groups;
-            struct fetch fetch = fetch_of(tile, panel, i, n_groups, n_steps);
             switch (tile->n_rows * (i + 1) / n_groups - row) {
             case 3:
-                float_rows(tile, row, panel, fetch, dtype, 3, 1);
+                float_rows(tile, row, panel, dtype, 3, 1);
                 break;
             case 4:
-                float_rows(tile, row, panel, fetch, dtype, 4, 1);
+                float_rows(tile, row, panel, dtype, 4, 1);
                 break;
             case 5:
-                float_rows(tile, row, panel, fetch, dtype, 5, 1);
+                float_rows(tile, row, panel, dtype, 5, 1);
                 break;
             default:
-                float_rows(tile, row, panel, fetch, dtype, 6, 1);
+                float_rows(tile, row, panel, dtype, 6, 1);
             }
         }
 }
@@ -370,11 +347,11 @@ INLINE struct factors sub_factors(struct cpu_form form, const struct factors *un
 }
 
 INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
-                         struct fetch fetch, struct cpu_form form, const int R)
+                         struct cpu_form form, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
-    size_t ahead = row == 0 ? PREFETCH_BYTES : 0; /* later rows find them in a cache */
+    size_t ahead = row > 0 ? 0 : R <= 2 ? PREFETCH_FEW_BYTES : PREFETCH_BYTES;
     const struct cpu_block *x[R_MAX];
     __m256 acc[R_MAX][2];
     EACH(int r = 0; r < R; r++) {
@@ -386,7 +363,6 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            fetch_step(&fetch);
             EACH(int line = 0; line < cpu_form_weights(form); line += 64)
                 _mm_prefetch((const char *)w + ahead + line, _MM_HINT_T0);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
@@ -403,8 +379,8 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
 }
 
 /* The same of a panel that is wide. */
-INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct fetch fetch,
-                      struct cpu_form form, const int R)
+INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
+                      const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
@@ -415,8 +391,10 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
         start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
     }
     form.n_bits = 8;
+    size_t rows_ahead = panel == 0 ? (size_t)R * tile->block_stride : 0;
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
-        fetch_step(&fetch);
+        EACH(int r = 0; r < R; r++)
+            _mm_prefetch((const char *)(x[r] + rows_ahead), _MM_HINT_T0);
         EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
             struct factors factors;
             EACH(int half = 0; half < 2; half++) {
@@ -439,20 +417,21 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
 /* Q8_0's wide form: q * w = (q ^ s) * |w| + |w| where w is negative and s all ones, so that the
  * sign costs one vpxor with what lies in memory, and the sum of those |w| starts the sum. A pair of
  * products is -2 * 128 * 128 at least: it just fits. */
-INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
-                             struct fetch fetch, const int R)
+INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
     const size_t stride = tile->block_stride;
     const struct cpu_block *x = tile->blocks + (size_t)row * stride;
     const __m256i ones = _mm256_set1_epi16(1);
+    size_t rows_ahead = panel == 0 ? (size_t)R * stride : 0;
     __m256 acc[R_MAX][2];
     EACH(int r = 0; r < R; r++)
         start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
     for (int32_t k = 0; k < tile->n_columns; k += 32, p += 1152, x++) {
         __m256i sums[R_MAX][2];
-        fetch_step(&fetch);
+        EACH(int r = 0; r < R; r++)
+            _mm_prefetch((const char *)(x + (size_t)r * stride + rows_ahead), _MM_HINT_T0);
         EACH(int i = 0; i < 16; i++) {
             const int half = i % 2;
             __m256i size = load_bytes(p + 128 + 64 * i), sign = load_bytes(p + 160 + 64 * i);
@@ -532,16 +511,15 @@ INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form, co
         for (int32_t i = 0; i < n_groups; i++) {
             int32_t row = tile->n_rows * i / n_groups;
             int32_t n = tile->n_rows * (i + 1) / n_groups - row;
-            struct fetch fetch = fetch_of(tile, panel, i, n_groups, tile->n_columns / 32);
             EACH(int r = 1; r <= R_MAX; r++) {
                 if (r > r_max || r != n)
                     continue;
                 if (is_wide && form.value_max < 0)
-                    wide_signed_rows(tile, row, panel, fetch, r);
+                    wide_signed_rows(tile, row, panel, r);
                 else if (is_wide)
-                    wide_rows(tile, row, panel, fetch, form, r);
+                    wide_rows(tile, row, panel, form, r);
                 else
-                    integer_rows(tile, row, panel, fetch, form, r);
+                    integer_rows(tile, row, panel, form, r);
             }
         }
 }

@@ -38,10 +38,6 @@ struct cpu_tile {
     const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
     size_t block_stride;
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
-    /* What will be multiplied next, n_panels pieces of ahead_bytes: fetched, not computed with.
-     * NULL: unknown. */
-    const unsigned char *ahead;
-    size_t ahead_stride, ahead_bytes;
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:

@@ -11,10 +11,11 @@
 
 enum {
     FEW_ROWS = 12,
-    SWEEP_ROWS = 512,           /* whose sums wait */
-    CHUNK_COLUMNS = 1024,       /* at most; chunks are multiples of every unit */
-    CHUNK_BYTES_MAX = 24 << 10, /* of a wide panel: it and a few rows stay in the first cache */
-    AHEAD_ROWS_MAX = 64,        /* more are so much arithmetic that reading does not matter */
+    MANY_ROWS = CPU_TILE_ROWS,
+    SWEEP_ROWS = 512,      /* whose sums wait */
+    CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
+    CHUNK_FLOATS = 512,
+    CHUNK_BYTES_MAX = 36 << 10, /* of a wide panel, the widest */
     ITEM_BYTES_MAX = 192 << 10, /* panels of few rows stay in the second-level cache */
     ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
     OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
@@ -81,8 +82,6 @@ struct item { /* panels against rows [first_row, first_row + n_rows) */
     const struct compute_op *op;
     const struct compute_weight *weight;
     int32_t first_panel, n_panels, first_row, n_rows;
-    int32_t next_panel;  /* that this member multiplies afterwards, -1: unknown */
-    int32_t chunk;       /* columns at a time */
     float *sums;         /* (n_rows, OUT_COLUMNS) */
     unsigned char *wide; /* (CPU_TILE_PANELS, CHUNK_BYTES_MAX) */
 };
@@ -93,35 +92,22 @@ static size_t panel_offset(const struct compute_weight *weight, int32_t k)
     return weight->panel_bytes * (size_t)k / (size_t)weight->n_columns;
 }
 
-/* Columns at a time: a panel in the form in which it is multiplied stays in a cache. */
-static int32_t chunk_of(const struct cpu_pass *p, const struct compute_weight *weight,
-                        int32_t n_rows)
-{
-    if (n_rows <= FEW_ROWS)
-        return weight->n_columns;
-    int32_t n = CHUNK_COLUMNS;
-    while (p->kernels->widen[weight->dtype] != NULL &&
-           cpu_wide_bytes(weight->dtype, n) > CHUNK_BYTES_MAX)
-        n /= 2;
-    return n;
-}
-
-/* What the member multiplies behind columns [k, k + n): those that follow, or the next item's
- * first. */
-static void look_ahead(const struct item *item, int32_t k, int32_t n, struct cpu_tile *tile)
+/* Types of few bits gain early; the others, whose wide form is larger, with many rows. */
+static bool is_wide(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
-    int32_t panel = item->first_panel;
-    k += n;
-    if (k >= weight->n_columns) {
-        panel = item->next_panel;
-        k = 0;
-    }
-    if (panel < 0)
-        return;
-    tile->ahead = weight->panels + (size_t)panel * weight->panel_bytes + panel_offset(weight, k);
-    tile->ahead_stride = weight->panel_bytes;
-    tile->ahead_bytes = panel_offset(weight, min_i32(item->chunk, weight->n_columns - k));
+    bool is_small = dtype_info(weight->dtype)->is_integer && weight->dtype != DTYPE_Q8_0;
+    return item->p->kernels->widen[weight->dtype] != NULL &&
+           item->n_rows > (is_small ? FEW_ROWS : MANY_ROWS);
+}
+
+/* Columns at a time. */
+static int32_t chunk_of(const struct item *item)
+{
+    const struct compute_weight *weight = item->weight;
+    if (item->n_rows <= FEW_ROWS)
+        return weight->n_columns;
+    return dtype_info(weight->dtype)->is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
 
 /* Columns [k, k + n) of the item's panels against its rows, added to its sums. */
@@ -139,7 +125,8 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
                              .is_continued = k > 0,
                              .x_stride = (size_t)cpu_pass_stride(item->p->program, item->op->src),
                              .block_stride = (size_t)weight->n_columns / 32 };
-    if (item->n_rows > FEW_ROWS && kernels->widen[weight->dtype] != NULL) {
+    if (is_wide(item)) {
+        CHECK(cpu_wide_bytes(weight->dtype, n) <= CHUNK_BYTES_MAX);
         for (int32_t i = 0; i < item->n_panels; i++)
             kernels->widen[weight->dtype](panels + (size_t)i * weight->panel_bytes, n,
                                           item->wide + i * CHUNK_BYTES_MAX);
@@ -152,8 +139,6 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
         tile.x = cpu_pass_row(item->p, item->op->src, item->first_row + row) + k;
         tile.blocks = cpu_pass_blocks(item->p, weight->n_columns, item->first_row + row) + k / 32;
         tile.out = item->sums + row * OUT_COLUMNS;
-        if (row + CPU_TILE_ROWS >= item->n_rows)
-            look_ahead(item, k, n, &tile);
         multiply(&tile);
     }
 }
@@ -161,8 +146,9 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
 static void multiply_item(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
-    for (int32_t k = 0; k < weight->n_columns; k += item->chunk)
-        multiply_chunk(item, k, min_i32(item->chunk, weight->n_columns - k));
+    int32_t chunk = chunk_of(item);
+    for (int32_t k = 0; k < weight->n_columns; k += chunk)
+        multiply_chunk(item, k, min_i32(chunk, weight->n_columns - k));
     int32_t first = item->first_panel * CPU_PANEL;
     int32_t n_outputs = min_i32(item->n_panels * CPU_PANEL, weight->n_rows - first);
     for (int32_t row = 0; row < item->n_rows; row++)
@@ -187,20 +173,15 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
                          .wide = scratch + SUMS_BYTES };
     int32_t n_rows = cpu_pass_rows(p, op->src);
     int32_t per = panels_per_item(weight, n_rows, team_size(p->team));
-    bool looks_ahead = n_rows <= AHEAD_ROWS_MAX;
-    int64_t next = (int64_t)cpu_pass_next(p, op_index) * per;
-    while (next < weight->n_panels) {
-        item.first_panel = (int32_t)next;
+    for (;;) {
+        int64_t first = (int64_t)cpu_pass_next(p, op_index) * per;
+        if (first >= weight->n_panels)
+            return;
+        item.first_panel = (int32_t)first;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
-        if (looks_ahead)
-            next = (int64_t)cpu_pass_next(p, op_index) * per;
-        item.next_panel = looks_ahead && next < weight->n_panels ? (int32_t)next : -1;
         for (item.first_row = 0; item.first_row < n_rows; item.first_row += SWEEP_ROWS) {
             item.n_rows = min_i32(SWEEP_ROWS, n_rows - item.first_row);
-            item.chunk = chunk_of(p, weight, item.n_rows);
             multiply_item(&item);
         }
-        if (!looks_ahead)
-            next = (int64_t)cpu_pass_next(p, op_index) * per;
     }
 }

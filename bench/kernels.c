@@ -108,7 +108,7 @@ static void measure_shape(struct bench *b, enum dtype dtype, int32_t n_outputs, 
     for (int i = 0; i < ROUNDS; i++) {
         double peak = cpu_limits_peak(&b->device, b->device.n_cores, limit_of(dtype));
         double bandwidth = cpu_limits_read(&b->device, b->device.n_cores, sizes.memory);
-        double s = time_pass(b, n_outputs, n_rows, TIMES_MAX);
+        double s = time_pass(b, n_outputs, n_rows, n_rows > 64 ? TIMES_MAX : 1);
         double by_bytes = bytes / bandwidth, by_ops = ops / peak;
         rates[i] = (n_rows == 1 ? bytes : ops) / s * 1e-9;
         parts[i] = (by_bytes > by_ops ? by_bytes : by_ops) / s;

@@ -87,16 +87,12 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
     const float *x = tile->x + (size_t)row * tile->x_stride;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
     size_t ahead = row > 0 ? 0 : R <= 2 ? PREFETCH_FEW_BYTES : PREFETCH_BYTES;
-    /* The rows that come next, while the first panel meets these. */
-    size_t rows_ahead = panel == 0 ? (size_t)R * tile->x_stride : 0;
     __m256 acc[R_MAX][4][2];
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
     int32_t k = 0;
     for (; k + 4 <= tile->n_columns; k += 4, x += 4, w += 4 * CPU_PANEL * n_bytes) {
-        EACH(int r = 0; r < R; r++)
-            _mm_prefetch((const char *)(x + (size_t)r * tile->x_stride + rows_ahead), _MM_HINT_T0);
         EACH(int i = 0; i < 4; i++)
             float_step(tile, w, x, i, ahead, dtype, R, P, acc);
     }
@@ -155,25 +151,6 @@ INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
     default:
         float_groups(tile, dtype);
     }
-}
-
-/* Columns of a panel as F32. */
-INLINE void widen_float(enum dtype dtype, const unsigned char *panel, int32_t n_columns,
-                        unsigned char *wide)
-{
-    for (size_t i = 0; i < (size_t)n_columns * CPU_PANEL; i += 8, wide += 32) {
-        if (i % 32 == 0)
-            _mm_prefetch((const char *)panel + 2 * i + PREFETCH_BYTES, _MM_HINT_T0);
-        _mm256_storeu_ps((float *)(void *)wide, load_floats(dtype, panel, i));
-    }
-}
-static void widen_f16(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
-{
-    widen_float(DTYPE_F16, panel, n_columns, wide);
-}
-static void widen_bf16(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
-{
-    widen_float(DTYPE_BF16, panel, n_columns, wide);
 }
 
 static void matmul_f32(const struct cpu_tile *tile)
@@ -391,10 +368,7 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
         start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
     }
     form.n_bits = 8;
-    size_t rows_ahead = panel == 0 ? (size_t)R * tile->block_stride : 0;
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
-        EACH(int r = 0; r < R; r++)
-            _mm_prefetch((const char *)(x[r] + rows_ahead), _MM_HINT_T0);
         EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
             struct factors factors;
             EACH(int half = 0; half < 2; half++) {
@@ -424,14 +398,11 @@ INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t p
     const size_t stride = tile->block_stride;
     const struct cpu_block *x = tile->blocks + (size_t)row * stride;
     const __m256i ones = _mm256_set1_epi16(1);
-    size_t rows_ahead = panel == 0 ? (size_t)R * stride : 0;
     __m256 acc[R_MAX][2];
     EACH(int r = 0; r < R; r++)
         start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
     for (int32_t k = 0; k < tile->n_columns; k += 32, p += 1152, x++) {
         __m256i sums[R_MAX][2];
-        EACH(int r = 0; r < R; r++)
-            _mm_prefetch((const char *)(x + (size_t)r * stride + rows_ahead), _MM_HINT_T0);
         EACH(int i = 0; i < 16; i++) {
             const int half = i % 2;
             __m256i size = load_bytes(p + 128 + 64 * i), sign = load_bytes(p + 160 + 64 * i);
@@ -614,13 +585,13 @@ const struct cpu_kernels cpu_avx2_matmul = {
         [DTYPE_Q6_K] = matmul_q6_k,
     },
     .widen = {
-        [DTYPE_F16] = widen_f16,   [DTYPE_BF16] = widen_bf16, [DTYPE_Q8_0] = widen_q8_0,
+ [DTYPE_Q8_0] = widen_q8_0,
         [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q2_K] = widen_q2_k,
         [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
         [DTYPE_Q6_K] = widen_q6_k,
     },
     .matmul_wide = {
-        [DTYPE_F16] = matmul_f32,  [DTYPE_BF16] = matmul_f32, [DTYPE_Q8_0] = wide_q8_0,
+ [DTYPE_Q8_0] = wide_q8_0,
         [DTYPE_Q4_0] = wide_q4_0, [DTYPE_Q4_1] = wide_q4_1, [DTYPE_Q2_K] = wide_q2_k,
         [DTYPE_Q3_K] = wide_q3_k, [DTYPE_Q4_K] = wide_q4_k, [DTYPE_Q5_K] = wide_q5_k,
         [DTYPE_Q6_K] = wide_q6_k,

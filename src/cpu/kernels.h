@@ -40,8 +40,7 @@ struct cpu_tile {
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
 };
 
-/* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
- *   float types   a panel of F32
+/* Columns of a panel of integers in the form that is quickest to multiply, for tiles of many rows:
  *   Q8_0          per block | 16 float scales | 16 int32: the sum of |w| over negative w | per 4 k,
  *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
@@ -49,8 +48,6 @@ struct cpu_tile {
  *                 multiplied out. */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
-    if (!dtype_info(dtype)->is_integer)
-        return (size_t)n_columns * CPU_PANEL * sizeof(float);
     if (dtype == DTYPE_Q8_0)
         return (size_t)n_columns / 32 * 1152;
     struct cpu_form form = cpu_pack_form(dtype);

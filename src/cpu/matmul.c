@@ -92,13 +92,12 @@ static size_t panel_offset(const struct compute_weight *weight, int32_t k)
     return weight->panel_bytes * (size_t)k / (size_t)weight->n_columns;
 }
 
-/* Types of few bits gain early; the others, whose wide form is larger, with many rows. */
+/* Types of few bits gain early; Q8_0, whose wide form is twice as large, with many rows. */
 static bool is_wide(const struct item *item)
 {
-    const struct compute_weight *weight = item->weight;
-    bool is_small = dtype_info(weight->dtype)->is_integer && weight->dtype != DTYPE_Q8_0;
-    return item->p->kernels->widen[weight->dtype] != NULL &&
-           item->n_rows > (is_small ? FEW_ROWS : MANY_ROWS);
+    enum dtype dtype = item->weight->dtype;
+    return item->p->kernels->widen[dtype] != NULL &&
+           item->n_rows > (dtype == DTYPE_Q8_0 ? MANY_ROWS : FEW_ROWS);
 }
 
 /* Columns at a time. */

@@ -155,6 +155,7 @@ def run_streams(o):
     settings = [(t, p, fa, b) for t, p, fa, b in itertools.product((2, 1), (False, True), ("on", "off"), (2048, 256))]
     if not o.thorough:
         settings = [(2, False, "on", 2048), (2, False, "off", 2048), (2, True, "on", 2048), (2, True, "off", 2048), (1, False, "on", 2048), (2, False, "on", 256)]
+    settings = settings[:o.settings]
     rates, our_rows, their_rows = {}, [], []
     print(HEADER)
     for round_ in range(o.rounds):
@@ -224,7 +225,7 @@ def main():
     parser.add_argument("peer", type=os.path.abspath)
     parser.add_argument("model")
     parser.add_argument("large", nargs="?")
-    for name, value in (("streams", 8), ("prompt", 128), ("answer", 128), ("requests", 24), ("rounds", 2), ("seconds", 60)):
+    for name, value in (("streams", 8), ("prompt", 128), ("answer", 128), ("requests", 24), ("rounds", 2), ("settings", 99), ("seconds", 60)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--memory", default="3GiB")
     parser.add_argument("--all", action="store_true", help="all settings in every round")

@@ -6,7 +6,10 @@
  * one behind the other. The median over the rounds of (behind the other) / (behind itself) is
  * immune to the machine's drift.
  *
- * switch [rounds] */
+ * What the caches keep of a model between two passes of its own is not switching: the wider the
+ * models, the less that is.
+ *
+ * switch [rounds [width]] */
 #include "base/mem.h"
 #include "base/time.h"
 #include "cpu/cpu.h"
@@ -104,8 +107,9 @@ int main(int argc, char **argv)
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
     struct compute_backend *backend = cpu_open(&device, CPU_ISA_N - 1);
     struct model a, b;
-    open_model(&a, backend, DTYPE_Q8_0, 3072, 4);
-    open_model(&b, backend, DTYPE_Q4_0, 3072, 1);
+    int32_t width = argc > 2 ? min_i32(max_i32(atoi(argv[2]), 256), 8192) / 256 * 256 : 3072;
+    open_model(&a, backend, DTYPE_Q8_0, width, 4);
+    open_model(&b, backend, DTYPE_Q4_0, width, 1);
     size_t n_bytes = backend->workspace_bytes(backend->self, &a.program, 64, 0) +
                      backend->workspace_bytes(backend->self, &b.program, 64, 0);
     void *workspace = mem_take(n_bytes);

@@ -36,6 +36,8 @@ struct setting {
     const char *policy;
     bool holds, is_list;             /* is_list: all of them come at once */
     const struct sim_faults *faults; /* of the bus; NULL: there is none */
+    const char *router;              /* NULL: least */
+    int32_t n_threads;
 };
 
 static void run(const struct setting *s)
@@ -59,6 +61,8 @@ static void run(const struct setting *s)
         .block_tokens = 16,
         .policy = schedule_find(s->policy),
         .config = &config,
+        .router = s->router != NULL ? route_find(s->router) : NULL,
+        .n_threads = s->n_threads,
         .workload = &workload,
         .faults = s->faults,
     };
@@ -203,10 +207,11 @@ int main(int argc, char **argv)
     } parts[] = { { "memory", memory }, /* first: the peak is the process's */
                   { "speed", speed },   { "policies", policies }, { "bus", bus },
                   { "big", big },       { "truth", truth } };
-    if (argc == 7 && strcmp(argv[1], "run") == 0 && schedule_find(argv[5]) != NULL) {
+    if (argc >= 7 && strcmp(argv[1], "run") == 0 && schedule_find(argv[5]) != NULL) {
         run(&(struct setting){ strtoull(argv[2], NULL, 10), (int32_t)strtol(argv[3], NULL, 10),
                                strtod(argv[4], NULL), argv[5], strcmp(argv[6], "holds") == 0, false,
-                               NULL });
+                               NULL, argc > 7 ? argv[7] : NULL,
+                               argc > 8 ? (int32_t)strtol(argv[8], NULL, 10) : 1 });
         return 0;
     }
     puts("how measured: processor time of the one thread that simulates, opening and closing "

@@ -341,10 +341,11 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     {                                                                                              \
         open_row(state, limits, config, &(row));                                                   \
     }
-#define POLICY(id, text, sees, what)                                                               \
+#define POLICY(id, text, sees, blind, what)                                                               \
     const struct route_policy route_spread_##id = { .name = text,                                  \
                                                     .summary = what,                               \
                                                     .sees_tokens = sees,                           \
+                                                    .is_blind = blind,                             \
                                                     .state_bytes = state_bytes,                    \
                                                     .open = id##_open,                             \
                                                     .plan = plan,                                  \
@@ -359,13 +360,13 @@ ROW(p2c, of_two)
 ROW(token_jsq, by_tokens)
 ROW(static, mapped)
 ROW(least_finish, earliest)
-POLICY(least, "least", false, "the engine with the fewest requests (SeaLLM's dispatcher)");
-POLICY(jsq, "jsq", false,
+POLICY(least, "least", false, false, "the engine with the fewest requests (SeaLLM's dispatcher)");
+POLICY(jsq, "jsq", false, false,
        "join the shortest queue, waiting and running counted: the same as least");
-POLICY(rr, "rr", false, "engines in turn");
-POLICY(so, "so", false, "engines in turn, home again after a slice (SCLS's ladder)");
-POLICY(random, "random", false, "any engine, seeded");
-POLICY(p2c, "p2c", true, "of two engines at random the one with less predicted to generate");
-POLICY(token_jsq, "token-jsq", false, "the engine with the fewest pending tokens (Splitwise)");
-POLICY(static, "static", false, "a fixed engine per model (MuxServe)");
-POLICY(least_finish, "least-finish", true, "the engine where it is predicted to finish first");
+POLICY(rr, "rr", false, true, "engines in turn");
+POLICY(so, "so", false, false, "engines in turn, home again after a slice (SCLS's ladder)");
+POLICY(random, "random", false, true, "any engine, seeded");
+POLICY(p2c, "p2c", true, false, "of two engines at random the one with less predicted to generate");
+POLICY(token_jsq, "token-jsq", false, false, "the engine with the fewest pending tokens (Splitwise)");
+POLICY(static, "static", false, false, "a fixed engine per model (MuxServe)");
+POLICY(least_finish, "least-finish", true, false, "the engine where it is predicted to finish first");

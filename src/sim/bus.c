@@ -168,7 +168,7 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
     struct request *r = sim_request(sim, client);
-    sim_check_event(sim, client, event);
+    sim_check_event(sim, client, event, sim->clock_ns);
     if (sim->report->wrong != NULL)
         return;
     if (event->what != SERVICE_TOKENS) {

@@ -63,7 +63,6 @@ bool sim_bus_engine_emit(void *self, const struct service_event *event, const vo
     struct sim_bus_engine *e = &bus->engines[engine->index];
     if (!ring_put(e->events, event, sizeof(*event), payload, (size_t)event->n_bytes))
         return false;
-    bus->sim.report->n_events++;
     if (event->what == SERVICE_TOKENS) {
         uint32_t at = map_find(&e->by_id, event->id);
         if (at != MAP_NONE)

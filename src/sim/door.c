@@ -130,6 +130,9 @@ void sim_door_open(struct sim *sim)
         open_second(sim, config);
     if (sim->has_roles && !has_mixed)
         config.phase = ROUTE_PHASE_PREFILL;
+    door->n_sent_max = (int32_t)o->n_requests_max;
+    if (config.n_inflight_max > 0)
+        door->n_sent_max = min_i32(door->n_sent_max, config.n_inflight_max);
     open_door(sim, door, &config);
     open_groups(sim, &config);
 }
@@ -306,31 +309,66 @@ static const struct request_body *body_of(struct sim *sim, uint32_t index,
     return body;
 }
 
+/* What the router chose is on its way. */
+static void book(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
+{
+    route_held_remove(&door->held, choice->slot);
+    sim->clients[choice->slot].engine = choice->engine;
+    sim->report->n_forced += choice->is_forced;
+    door->engines[choice->engine].n_sent++;
+}
+
+static void tell_sent(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
+{
+    tell(
+        sim, door,
+        &(struct route_event){
+            .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice });
+}
+
+uint16_t sim_door_deal(struct sim *sim, uint32_t index)
+{
+    struct sim_door *door = &sim->door;
+    sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
+    const struct route_view view = door_view(sim, door);
+    struct route_plan plan = { .choices = door->choices,
+                               .n_choices_max = (int32_t)sim->n_clients_max,
+                               .scratch = door->scratch };
+    door->router->plan(door->state, &view, &plan);
+    const struct route_choice *choice = door->choices;
+    CHECK(plan.n_choices == 1 && choice->slot == index);
+    CHECK(choice->n_lease == 0 && choice->n_cohort == 0 && choice->cohort == 0);
+    book(sim, door, choice);
+    tell_sent(sim, door, choice);
+    return choice->engine;
+}
+
+void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
+{
+    struct request request = sim->door.requests[index];
+    if (sim->options->has_soft_deadlines)
+        request.deadline_ns = TIME_NEVER;
+    CHECK(engine_submit(sim->engines[sim->clients[index].engine].engine, &request, NULL, now_ns));
+}
+
 static void send_choice(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
-    struct sim_client *client = &sim->clients[choice->slot];
     struct request request = sim->door.requests[choice->slot];
     if (sim->fetches)
         mem_fetch(e->spans, e->n_spans);
-    route_held_remove(&door->held, choice->slot);
+    book(sim, door, choice);
     request.cohort = choice->cohort;
     request.n_cohort = choice->n_cohort;
     request.n_lease = choice->n_lease;
     if (sim->has_roles && sim->options->engines[choice->engine].role == SIM_PREFILL)
         request.n_lease = 1; /* the first token, and home */
-    request.n_host = client->n_kv;
+    request.n_host = sim->clients[choice->slot].n_kv;
     if (sim->options->has_soft_deadlines)
         request.deadline_ns = TIME_NEVER;
-    client->engine = choice->engine;
-    sim->report->n_forced += choice->is_forced;
-    door->engines[choice->engine].n_sent++;
     CHECK(engine_submit(e->engine, &request, body_of(sim, choice->slot, &request), sim->clock_ns));
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
-    tell(
-        sim, door,
-        &(struct route_event){
-            .what = ROUTE_SENT, .engine = choice->engine, .slot = choice->slot, .choice = choice });
+    tell_sent(sim, door, choice);
 }
 
 static void send_all(struct sim *sim, struct sim_door *door)

@@ -104,9 +104,10 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     }
     e->sim = sim;
     e->index = (uint16_t)index;
+    e->clock_ns = sim->windows != NULL ? sim_windows_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL;
     e->services = own != NULL ? own->services : UINT64_MAX;
-    e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, &sim->clock_ns);
+    e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, e->clock_ns);
     for (int32_t i = 0; i < o->n_lanes && o->lanes != NULL; i++)
         lanes[i] = o->lanes[i];
     if (has_shares)
@@ -135,7 +136,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .is_virtual = true,
         .has_prefix_cache = o->has_prefix_cache,
         .body_bytes = o->has_prefix_cache || o->faults != NULL ? body_bytes(o) : 0,
-        .scratch = sim->scratch,
+        .scratch = sim->windows != NULL ? sim_windows_scratch(sim->windows, e->index)
+                                        : sim->scratch,
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),
@@ -202,7 +204,8 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
 {
     sim->emit = emit;
     sim->unit_bytes = sim_layouts(sim->options, sim->layouts);
-    sim->scratch = engine_scratch_open(sim->options->n_requests_max);
+    if (sim->windows == NULL)
+        sim->scratch = engine_scratch_open(sim->options->n_requests_max);
     sim->fetches = sim->options->n_engines >= MANY_ENGINES;
     sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));
     for (int32_t i = 0; i < sim->options->n_engines; i++)

@@ -40,6 +40,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
 {
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
+    sim->windows = sim_windows_open(sim);
     sim_engines_open(sim, emit);
     for (int32_t i = 0; i < options->n_engines; i++)
         for (int32_t s = 0; s < options->n_services; s++)
@@ -64,6 +65,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
 static void sim_close(struct sim *sim)
 {
     sim_engines_close(sim);
+    sim_windows_close(sim->windows);
     mem_give(sim->clients);
     mem_give(sim->free_clients);
     mem_give(sim->asks);
@@ -135,6 +137,14 @@ static void hear_waits(struct sim_client *client, const struct engine_waits *wai
     client->heard_ns = waits->last_ns;
 }
 
+void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event)
+{
+    struct sim_client *client = &sim->clients[index];
+    sim_lengths_observe(sim, client, event);
+    sim_door_ended(sim, index, event->why);
+    go(sim, client, event);
+}
+
 static bool emit(void *self, const struct service_event *event, const void *payload)
 {
     struct sim_engine *e = self;
@@ -142,17 +152,17 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
     struct request *r = sim_request(sim, client);
-    sim->report->n_events++;
-    sim_check_event(sim, client, event);
+    int64_t now_ns = *e->clock_ns;
+    sim_check_event(sim, client, event, now_ns);
     if (e->tells_waits && payload != NULL)
         hear_waits(client, payload);
     if (event->what == SERVICE_TOKENS) {
         if (!e->tells_waits && r->first_ns > 0)
-            client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
+            client->gap_ns_max = max_i64(client->gap_ns_max, now_ns - client->heard_ns);
         if (r->first_ns == 0)
-            r->first_ns = sim->clock_ns;
+            r->first_ns = now_ns;
         if (!e->tells_waits)
-            client->heard_ns = sim->clock_ns;
+            client->heard_ns = now_ns;
         r->n_tokens += event->n_tokens;
         if (sim->options->router != NULL && sim->options->router->sees_tokens)
             predict_again(sim, client); /* the others look when it comes back: as with holds */
@@ -164,10 +174,10 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     client->n_batch_rows += event->n_batch_rows;
     client->n_swapped += event->n_swapped;
     client->n_early += event->n_early;
+    if (sim_windows_keep(sim, e, event))
+        return true;
     if (event->what == SERVICE_ENDED) {
-        sim_lengths_observe(sim, client, event);
-        sim_door_ended(sim, index, event->why);
-        go(sim, client, event);
+        sim_client_over(sim, index, event);
         return true;
     }
     r->epoch++;
@@ -207,7 +217,7 @@ void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t
     };
 }
 
-static void arrive(struct sim *sim, const struct sim_ask *ask)
+uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask)
 {
     CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
     uint32_t index = sim->free_clients[--sim->n_free_clients];
@@ -223,6 +233,12 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
                                                           .sequence = ask->number,
                                                           .what = r->id,
                                                           .kind = SIM_CANCEL });
+    return index;
+}
+
+static void arrive(struct sim *sim, const struct sim_ask *ask)
+{
+    uint32_t index = sim_client_come(sim, ask);
     sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
     sim_door_send(sim);
 }
@@ -292,10 +308,14 @@ static bool advance(struct sim *sim)
     if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
         sim->clock_ns = sim->options->until_ns;
         sim->is_cut = true;
+        if (sim->windows != NULL)
+            sim_windows_set_clocks(sim->windows, sim->clock_ns);
         return false;
     }
     CHECK(next.time_ns >= sim->clock_ns);
     sim->clock_ns = next.time_ns;
+    if (sim->windows != NULL)
+        sim_windows_set_clocks(sim->windows, sim->clock_ns);
     if (next.kind == SIM_ARRIVAL) {
         arrive(sim, &sim->ask);
         sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
@@ -325,7 +345,8 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
         return;
     }
     sim_open(&sim, options, report);
-    while (report->wrong == NULL && sim.n_over < sim.stream.next && advance(&sim)) {}
+    while (report->wrong == NULL && sim.n_over < sim.stream.next &&
+           (sim_windows_pass(&sim) || advance(&sim))) {}
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
     for (int32_t i = 0; i < options->n_engines && sim.is_cut; i++)

@@ -9,6 +9,7 @@
 #include "sim/scaled.h"
 #include "sim/sim.h"
 #include "sim/wakes.h"
+#include "sim/window.h"
 
 enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
 
@@ -31,6 +32,7 @@ struct sim_engine {
     uint64_t services; /* bit per service that it has */
     struct sim *sim;
     uint16_t index;
+    int64_t *clock_ns; /* its executor's */
     bool tells_waits; /* engine_options.tells_waits */
     int n_spans;      /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
@@ -46,6 +48,7 @@ struct sim_door { /* what a gateway is in the cluster: the router and what it se
     struct route_choice *choices;
     bool is_second; /* before engines that only decode */
     uint8_t *marks; /* of route_check; NULL: plans are not checked */
+    int32_t n_sent_max; /* of an engine */
     bool is_dirty;  /* something happened since the router was asked */
     int64_t wake_ns;
 };
@@ -75,6 +78,7 @@ struct sim {
     struct sim_door *more_doors; /* (n_groups - 1) of the further groups of engines */
     uint32_t n_groups;           /* at least 1 */
     struct sim_scaled scaled;
+    struct sim_windows *windows;      /* NULL: it has none */
     struct sim_replanning *replacing; /* NULL: models stay where they are */
     bool is_cut;                      /* ended by until_ns */
     uint64_t n_over;
@@ -95,7 +99,7 @@ void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to 
 
 /* check.c: what must hold. Each notes the first thing that does not in report->wrong. */
 void sim_check_event(struct sim *sim, const struct sim_client *client,
-                     const struct service_event *event);
+                     const struct service_event *event, int64_t now_ns);
 void sim_check_step(struct sim *sim, const struct sim_engine *engine);
 void sim_check_end(struct sim *sim);
 
@@ -112,6 +116,10 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why);
 void sim_door_send(struct sim *sim);
 int64_t sim_door_wake_ns(struct sim *sim); /* when a router wants to be asked */
 int64_t sim_door_n_held(struct sim *sim);
+/* In a window (window.h): the engine that the request which has just come is sent to; and later, on
+ * any thread, it comes there. */
+uint16_t sim_door_deal(struct sim *sim, uint32_t index);
+void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns);
 /* KV of a request has come to where it can decode. */
 void sim_door_come(struct sim *sim, uint64_t id);
 /* The door of the group that the number falls to; the door before an engine. */
@@ -132,7 +140,10 @@ static inline struct request *sim_request(const struct sim *sim, const struct si
     return &sim->door.requests[client - sim->clients];
 }
 
-/* sim.c: places for as many clients as there may be at once; a client's request, as it comes; what
+/* sim.c: a client that comes, and one whose request ended at its engine. */
+uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask);
+void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event);
+/* Places for as many clients as there may be at once; a client's request, as it comes; what
  * the length predictor sees. */
 void sim_clients_open(struct sim *sim);
 void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,

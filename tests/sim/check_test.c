@@ -14,7 +14,7 @@ static const char *verdict(const struct service_event *event)
     struct sim sim = {
         .report = &report, .clock_ns = 100, .clients = &client, .door.requests = &request
     };
-    sim_check_event(&sim, &client, event);
+    sim_check_event(&sim, &client, event, sim.clock_ns);
     return report.wrong;
 }
 

@@ -2,8 +2,8 @@
  * lengths, full semantics (door and router, engines, block-level KV, holds).
  *
  * usage: sim [speed] [policies] [bus] [big] [memory] [truth], default all of them; or
- *        sim run REQUESTS ENGINES RATE POLICY MODE    one line; RATE: requests/s an engine; MODE:
- *        holds, or steps (the policy plans every step) */
+ *        sim run REQUESTS ENGINES RATE POLICY MODE [ROUTER [THREADS]]    one line; RATE: requests/s
+ *        an engine; MODE: holds, or steps (the policy plans every step) */
 #include "base/num.h"
 #include "base/time.h"
 #include "sim/many.h"
@@ -71,12 +71,14 @@ static void run(const struct setting *s)
     sim_run(&options, &report);
     cpu_ns = time_thread_cpu_ns() - cpu_ns;
     double wall_s = (double)(time_now_ns() - begin_ns) * 1e-9, n = (double)report.n_requests;
-    printf("%-11s %-5s %4d engines %4.1f/s %8.0f requests: %8.0f requests/s a core, %5.0f ns a "
-           "step; %5.1f steps, %6.1f batches a request; %6.2f s, wall %6.2f s; %s\n",
-           s->policy, s->holds ? "holds" : "steps", s->n_engines, s->rate_per_s, n,
-           n / (double)cpu_ns * 1e9, (double)cpu_ns / (double)report.n_steps,
-           (double)report.n_steps / n, (double)report.n_rounds / n, (double)cpu_ns * 1e-9, wall_s,
-           report.wrong != NULL ? report.wrong : "sound");
+    printf(
+        "%-11s %-6s %-5s %4d engines %4.1f/s %8.0f requests: %8.0f requests/s a core, %5.0f ns a "
+        "step; %5.1f steps, %6.1f batches a request; %6.2f s, wall %6.2f s; %s\n",
+        s->policy, options.router != NULL ? options.router->name : "least",
+        s->holds ? "holds" : "steps", s->n_engines, s->rate_per_s, n, n / (double)cpu_ns * 1e9,
+        (double)cpu_ns / (double)report.n_steps, (double)report.n_steps / n,
+        (double)report.n_rounds / n, (double)cpu_ns * 1e-9, wall_s,
+        report.wrong != NULL ? report.wrong : "sound");
     fflush(stdout);
     sim_report_free(&report);
 }
@@ -86,11 +88,13 @@ static void run(const struct setting *s)
 static void speed(void)
 {
     static const double rates[] = { 0.1, 0.3, 1, 2, 3 };
+    static const char *const routers[] = { "least", "rr" };
     puts("speed: one core, 32 engines, by load (saturation is at about 3 requests/s an engine)");
-    for (int holds = 1; holds >= 0; holds--)
-        for (size_t i = 0; i < COUNT_OF(rates); i++)
-            run(&(struct setting){ holds ? 400000 : 100000, 32, rates[i], "fcfs", holds, false,
-                                   NULL });
+    for (size_t k = 0; k < COUNT_OF(routers); k++)
+        for (int holds = 1; holds >= 0; holds--)
+            for (size_t i = 0; i < COUNT_OF(rates); i++)
+                run(&(struct setting){ holds ? 400000 : 100000, 32, rates[i], "fcfs", holds, false,
+                                       NULL, routers[k], 1 });
 }
 
 static void policies(void)
@@ -105,8 +109,18 @@ static void policies(void)
 
 static void big(void)
 {
-    puts("big: one hour of 3,000 requests/s on 1,000 engines, one core");
-    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false, NULL });
+    puts(
+        "big: one hour of 3,000 requests/s on 1,000 engines; engines in turn, on one thread and on "
+        "two (a core's figure is then the first thread's); then least");
+    for (int32_t n_threads = 1; n_threads <= 2; n_threads++)
+        run(&(struct setting){ .n_requests = 10800000,
+                               .n_engines = 1000,
+                               .rate_per_s = 3,
+                               .policy = "fcfs",
+                               .holds = true,
+                               .router = "rr",
+                               .n_threads = n_threads });
+    run(&(struct setting){ 10800000, 1000, 3, "fcfs", true, false, NULL, NULL, 1 });
 }
 
 /* Gateway, manager, node and messages; then with all that may go wrong. A machine has 16 engines.

@@ -7,6 +7,7 @@ void route_held_init(struct route_held *held, struct request *requests,
                      struct route_service *services, struct tree_node *nodes)
 {
     *held = (struct route_held){ .requests = requests, .services = services, .nodes = nodes };
+    held->alone = ROUTE_NONE;
     for (int s = 0; s < LIMIT_SERVICES; s++)
         tree_init(&held->trees[s]);
 }
@@ -23,12 +24,36 @@ static uint64_t tie_of(const struct request *r)
     return (uint64_t)(r->arrived_ns % NS_PER_US) << 54 | (r->id & ((UINT64_C(1) << 54) - 1));
 }
 
+static void insert(struct route_held *held, uint32_t slot)
+{
+    const struct request *r = &held->requests[slot];
+    tree_insert(&held->trees[r->service], held->nodes, slot, key_of(r), tie_of(r));
+}
+
+/* Most that come are sent at once: a tree of one is none. */
+static void add_alone(struct route_held *held, uint32_t slot)
+{
+    struct request *r = &held->requests[slot];
+    struct route_service *service = &held->services[r->service];
+    r->next = r->prev = ROUTE_NONE;
+    service->first_held = service->last_held = held->alone = slot;
+    service->n_held = held->n = 1;
+    held->services_held = UINT64_C(1) << r->service;
+}
+
 void route_held_add(struct route_held *held, uint32_t slot)
 {
     struct request *r = &held->requests[slot];
     struct route_service *service = &held->services[r->service];
     struct tree *tree = &held->trees[r->service];
-    tree_insert(tree, held->nodes, slot, key_of(r), tie_of(r));
+    if (held->n == 0) {
+        add_alone(held, slot);
+        return;
+    }
+    if (held->alone != ROUTE_NONE)
+        insert(held, held->alone);
+    held->alone = ROUTE_NONE;
+    insert(held, slot);
     uint32_t next = tree_next(tree, held->nodes, slot);
     uint32_t prev = next != TREE_NONE ? held->requests[next].prev
                     : tree->n > 1     ? service->last_held
@@ -53,7 +78,10 @@ void route_held_remove(struct route_held *held, uint32_t slot)
     struct request *r = &held->requests[slot];
     struct route_service *service = &held->services[r->service];
     struct tree *tree = &held->trees[r->service];
-    tree_remove(tree, held->nodes, slot);
+    if (held->alone == slot)
+        held->alone = ROUTE_NONE;
+    else
+        tree_remove(tree, held->nodes, slot);
     if (r->next != ROUTE_NONE)
         held->requests[r->next].prev = r->prev;
     else

@@ -12,6 +12,7 @@ struct route_held {
     struct tree trees[LIMIT_SERVICES];
     uint64_t services_held;
     uint32_t n;
+    uint32_t alone; /* nobody else is held, and it stands in no tree; or ROUTE_NONE */
 };
 /* The arrays stay the host's. */
 void route_held_init(struct route_held *held, struct request *requests,

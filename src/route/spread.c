@@ -341,7 +341,7 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     {                                                                                              \
         open_row(state, limits, config, &(row));                                                   \
     }
-#define POLICY(id, text, sees, blind, what)                                                               \
+#define POLICY(id, text, sees, blind, what)                                                        \
     const struct route_policy route_spread_##id = { .name = text,                                  \
                                                     .summary = what,                               \
                                                     .sees_tokens = sees,                           \
@@ -367,6 +367,8 @@ POLICY(rr, "rr", false, true, "engines in turn");
 POLICY(so, "so", false, false, "engines in turn, home again after a slice (SCLS's ladder)");
 POLICY(random, "random", false, true, "any engine, seeded");
 POLICY(p2c, "p2c", true, false, "of two engines at random the one with less predicted to generate");
-POLICY(token_jsq, "token-jsq", false, false, "the engine with the fewest pending tokens (Splitwise)");
+POLICY(token_jsq, "token-jsq", false, false,
+       "the engine with the fewest pending tokens (Splitwise)");
 POLICY(static, "static", false, false, "a fixed engine per model (MuxServe)");
-POLICY(least_finish, "least-finish", true, false, "the engine where it is predicted to finish first");
+POLICY(least_finish, "least-finish", true, false,
+       "the engine where it is predicted to finish first");

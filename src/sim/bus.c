@@ -139,6 +139,7 @@ static void close_all(struct sim_bus *bus)
     sim_events_free(&sim->events);
     sim_workload_end(&sim->stream);
     mem_give(sim->clients);
+    mem_give(sim->told);
     mem_give(sim->door.requests);
     mem_give(sim->free_clients);
     mem_give(sim->body);
@@ -180,9 +181,7 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
         wrong(bus, "tokens that are not the request's");
     if (r->first_ns == 0)
         r->first_ns = sim->clock_ns;
-    else
-        client->gap_ns_max = max_i64(client->gap_ns_max, sim->clock_ns - client->heard_ns);
-    client->heard_ns = sim->clock_ns;
+    sim_tell_tokens(sim, client, sim->clock_ns);
     r->n_tokens += event->n_tokens;
 }
 
@@ -194,6 +193,8 @@ static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
     struct sim_client *client = &sim->clients[index];
     struct request *r = sim_request(sim, client);
     *client = (struct sim_client){ .is_live = true, .engine = SIM_NO_ENGINE };
+    if (sim->told != NULL)
+        sim->told[index] = (struct sim_told){ 0 };
     sim_request_make(sim, ask, index, r);
     client->n_first_predicted = r->n_predicted;
     bus->clients[index] = (struct sim_bus_client){ .n_slices = 0 };

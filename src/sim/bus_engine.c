@@ -47,13 +47,7 @@ static void add_counts(struct sim_bus *bus, const struct service_event *event)
     struct sim_bus_client *own = sim_bus_client_of(bus, event->id);
     if (own == NULL || own->epoch != event->epoch)
         return;
-    struct sim_client *client = &bus->sim.clients[own - bus->clients];
-    client->n_pad += event->n_pad;
-    client->n_invalid += event->n_invalid;
-    client->n_batches += event->n_batches;
-    client->n_batch_rows += event->n_batch_rows;
-    client->n_swapped += event->n_swapped;
-    client->n_early += event->n_early;
+    sim_tell(&bus->sim, &bus->sim.clients[own - bus->clients], event);
 }
 
 bool sim_bus_engine_emit(void *self, const struct service_event *event, const void *payload)

@@ -70,15 +70,14 @@ static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *
     return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
 
-/* Without holds where a router must see the same with and without them, and where lanes are in each
- * other's way: nobody knows then when the rounds of a hold ended, which records ask for. */
-static struct schedule_config config_of(const struct sim_options *o, bool has_shares)
+/* Without holds where a router must see the same with and without them. */
+static struct schedule_config config_of(const struct sim_options *o)
 {
     struct schedule_config config;
     schedule_config_init(&config);
     if (o->config != NULL)
         config = *o->config;
-    if ((o->router != NULL && o->router->sees_tokens) || (has_shares && o->take != NULL))
+    if (o->router != NULL && o->router->sees_tokens)
         config.n_rounds_max = 1;
     return config;
 }
@@ -95,7 +94,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool sees_tokens = o->router != NULL && o->router->sees_tokens;
     bool says_little = o->faults == NULL && !sees_tokens;
     bool has_shares = o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0;
-    const struct schedule_config config = config_of(o, has_shares);
+    const struct schedule_config config = config_of(o);
     for (int32_t i = 0; i < o->n_services; i++) {
         perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
         snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
@@ -104,7 +103,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     }
     e->sim = sim;
     e->index = (uint16_t)index;
-    e->clock_ns = sim->windows != NULL ? sim_windows_clock(sim->windows, e->index) : &sim->clock_ns;
+    e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL;
     e->services = own != NULL ? own->services : UINT64_MAX;
     e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, e->clock_ns);
@@ -136,8 +135,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .is_virtual = true,
         .has_prefix_cache = o->has_prefix_cache,
         .body_bytes = o->has_prefix_cache || o->faults != NULL ? body_bytes(o) : 0,
-        .scratch = sim->windows != NULL ? sim_windows_scratch(sim->windows, e->index)
-                                        : sim->scratch,
+        .scratch = sim->windows != NULL ? sim_window_scratch(sim->windows, e->index) : sim->scratch,
         .policy = o->policy,
         .config = &config,
         .exec = sim_model_exec_face(e->exec),

@@ -15,7 +15,8 @@ struct flow { /* where a lane is in its run: in this batch of this round */
     bool is_on;
     int32_t round;
     int index;
-    int64_t left_ps; /* of the step, were it alone on its share */
+    int64_t left_ps;                   /* of the step, were it alone on its share */
+    int64_t first_ps, last_ps, gap_ns; /* rounds of its last batch: ends, and the longest between */
     struct perf_job job;
 };
 struct lane {
@@ -233,6 +234,10 @@ static void end_step(const struct sim_model_exec *x, struct lane *lane, struct f
     if (notes && flow->round == lane->n_rounds - 1)
         lane->runs[flow->index].end_ps = lane->end_ps = at_ps;
     if (++flow->index == lane->n_batches) {
+        if (flow->round > 0)
+            flow->gap_ns = max_i64(flow->gap_ns, ns_of(at_ps) - ns_of(flow->last_ps));
+        flow->first_ps = flow->round == 0 ? at_ps : flow->first_ps;
+        flow->last_ps = at_ps;
         flow->index = 0;
         flow->is_on = ++flow->round < lane->n_rounds;
     }
@@ -449,13 +454,31 @@ static void rounds_of_decodes(const struct sim_model_exec *x, const struct lane 
     }
 }
 
+/* A lane that was not alone all the time: what its flow comes by until the end. Only a lane's one
+ * batch, of decodes, is held. */
+static void rounds_beside_others(struct sim_model_exec *x, const struct lane *lane, int32_t from,
+                                 int64_t *first_ns, int64_t *gap_ns)
+{
+    struct flow flows[LIMIT_LANES];
+    int64_t at_ps = x->at_ps;
+    CHECK(from == 1 && lane->n_batches == 1);
+    copy_flows(x, flows);
+    run_side_by_side(x, flows, &at_ps, lane->end_ps, false);
+    *first_ns = ns_of(flows[lane - x->lanes].first_ps);
+    *gap_ns = flows[lane - x->lanes].gap_ns;
+}
+
 static void rounds(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns)
 {
-    const struct sim_model_exec *x = self;
+    struct sim_model_exec *x = self;
     const struct lane *lane = x->told;
     int64_t at_ps = lane->begin_ps, last_ns = 0;
     *gap_ns = 0;
-    CHECK(from >= 1 && from <= lane->n_rounds && (x->device == NULL || lane->is_alone));
+    CHECK(from >= 1 && from <= lane->n_rounds);
+    if (x->device != NULL && !lane->is_alone) {
+        rounds_beside_others(x, lane, from, first_ns, gap_ns);
+        return;
+    }
     if (lane->is_decode) {
         *first_ns = ns_of(at_ps + span_ps(x, lane, from));
         rounds_of_decodes(x, lane, from, gap_ns);

@@ -31,6 +31,8 @@ void sim_clients_open(struct sim *sim)
     sim->n_clients_max = n > 0 ? (uint32_t)n : 1;
     CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
+    if (o->take != NULL)
+        sim->told = mem_take(sim->n_clients_max * sizeof(*sim->told));
     sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
     for (uint32_t i = sim->n_clients_max; i-- > 0;)
         sim->free_clients[sim->n_free_clients++] = i;
@@ -40,7 +42,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
 {
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
-    sim->windows = sim_windows_open(sim);
+    sim->windows = sim_window_open(sim);
     sim_engines_open(sim, emit);
     for (int32_t i = 0; i < options->n_engines; i++)
         for (int32_t s = 0; s < options->n_services; s++)
@@ -65,8 +67,9 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
 static void sim_close(struct sim *sim)
 {
     sim_engines_close(sim);
-    sim_windows_close(sim->windows);
+    sim_window_close(sim->windows);
     mem_give(sim->clients);
+    mem_give(sim->told);
     mem_give(sim->free_clients);
     mem_give(sim->asks);
     mem_give(sim->body);
@@ -127,14 +130,38 @@ static void predict_again(struct sim *sim, const struct sim_client *client)
 }
 
 /* When its tokens came in this life, and how long after those of the last. */
-static void hear_waits(struct sim_client *client, const struct engine_waits *waits)
+static void hear_waits(struct sim_told *told, const struct engine_waits *waits)
 {
     if (waits->first_ns == 0)
         return;
-    if (client->heard_ns > 0 && client->heard_ns < waits->first_ns)
-        client->gap_ns_max = max_i64(client->gap_ns_max, waits->first_ns - client->heard_ns);
-    client->gap_ns_max = max_i64(client->gap_ns_max, waits->gap_ns_max);
-    client->heard_ns = waits->last_ns;
+    if (told->heard_ns > 0 && told->heard_ns < waits->first_ns)
+        told->gap_ns_max = max_i64(told->gap_ns_max, waits->first_ns - told->heard_ns);
+    told->gap_ns_max = max_i64(told->gap_ns_max, waits->gap_ns_max);
+    told->heard_ns = waits->last_ns;
+}
+
+void sim_tell(struct sim *sim, const struct sim_client *client, const struct service_event *event)
+{
+    struct sim_told *told = sim_told(sim, client);
+    if (told == NULL)
+        return;
+    told->n_pad += event->n_pad;
+    told->n_invalid += event->n_invalid;
+    told->n_batches += event->n_batches;
+    told->n_batch_rows += event->n_batch_rows;
+    told->n_swapped += event->n_swapped;
+    told->n_early += event->n_early;
+}
+
+/* Tokens, of an engine that says all. */
+void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t now_ns)
+{
+    struct sim_told *told = sim_told(sim, client);
+    if (told == NULL)
+        return;
+    if (told->heard_ns > 0)
+        told->gap_ns_max = max_i64(told->gap_ns_max, now_ns - told->heard_ns);
+    told->heard_ns = now_ns;
 }
 
 void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event)
@@ -155,26 +182,19 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     int64_t now_ns = *e->clock_ns;
     sim_check_event(sim, client, event, now_ns);
     if (e->tells_waits && payload != NULL)
-        hear_waits(client, payload);
+        hear_waits(sim_told(sim, client), payload);
     if (event->what == SERVICE_TOKENS) {
-        if (!e->tells_waits && r->first_ns > 0)
-            client->gap_ns_max = max_i64(client->gap_ns_max, now_ns - client->heard_ns);
+        if (!e->tells_waits)
+            sim_tell_tokens(sim, client, now_ns);
         if (r->first_ns == 0)
             r->first_ns = now_ns;
-        if (!e->tells_waits)
-            client->heard_ns = now_ns;
         r->n_tokens += event->n_tokens;
         if (sim->options->router != NULL && sim->options->router->sees_tokens)
             predict_again(sim, client); /* the others look when it comes back: as with holds */
         return true;
     }
-    client->n_pad += event->n_pad;
-    client->n_invalid += event->n_invalid;
-    client->n_batches += event->n_batches;
-    client->n_batch_rows += event->n_batch_rows;
-    client->n_swapped += event->n_swapped;
-    client->n_early += event->n_early;
-    if (sim_windows_keep(sim, e, event))
+    sim_tell(sim, client, event);
+    if (sim_window_keep(sim, e, event))
         return true;
     if (event->what == SERVICE_ENDED) {
         sim_client_over(sim, index, event);
@@ -223,6 +243,8 @@ uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask)
     uint32_t index = sim->free_clients[--sim->n_free_clients];
     struct sim_client *client = &sim->clients[index];
     *client = (struct sim_client){ .is_live = true };
+    if (sim->told != NULL)
+        sim->told[index] = (struct sim_told){ 0 };
     struct request *r = sim_request(sim, client);
     sim_request_make(sim, ask, index, r);
     client->n_first_predicted = r->n_predicted;
@@ -309,13 +331,13 @@ static bool advance(struct sim *sim)
         sim->clock_ns = sim->options->until_ns;
         sim->is_cut = true;
         if (sim->windows != NULL)
-            sim_windows_set_clocks(sim->windows, sim->clock_ns);
+            sim_window_set_clocks(sim->windows, sim->clock_ns);
         return false;
     }
     CHECK(next.time_ns >= sim->clock_ns);
     sim->clock_ns = next.time_ns;
     if (sim->windows != NULL)
-        sim_windows_set_clocks(sim->windows, sim->clock_ns);
+        sim_window_set_clocks(sim->windows, sim->clock_ns);
     if (next.kind == SIM_ARRIVAL) {
         arrive(sim, &sim->ask);
         sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
@@ -346,7 +368,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     }
     sim_open(&sim, options, report);
     while (report->wrong == NULL && sim.n_over < sim.stream.next &&
-           (sim_windows_pass(&sim) || advance(&sim))) {}
+           (sim_window_pass(&sim) || advance(&sim))) {}
     if (report->wrong == NULL && !sim.is_cut)
         sim_check_end(&sim);
     for (int32_t i = 0; i < options->n_engines && sim.is_cut; i++)

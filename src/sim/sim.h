@@ -136,7 +136,7 @@ struct sim_report {
     int32_t n_services;
     struct sim_service_report *services;
     /* How hard it was, not what happened: differs with and without holds. */
-    int64_t n_steps;
+    int64_t n_steps, n_windows;
     struct sim_faults_report bus; /* where there is one */
     struct sim_replan_report replace;
     const char *wrong; /* NULL, or the first invariant that did not hold: the run ended there */

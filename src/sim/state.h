@@ -17,14 +17,15 @@ enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
  * The request's id is number << SIM_LIVE_BITS | index. */
 struct sim_client {
     uint16_t engine;
-    int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
-    int32_t n_pad, n_invalid;     /* of all its lives, as all below */
-    int32_t n_batches, n_batch_rows, n_swapped, n_early;
-    int32_t n_kv;              /* positions whose KV comes along to a decode engine */
-    bool is_decoding;          /* it waits at the door before those, or is in one */
-    bool is_on_its_way;        /* between the two */
-    int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
+    bool is_decoding;   /* it waits at the door before engines that decode, or is in one */
+    bool is_on_its_way; /* between the two */
     bool is_live, is_cancelled;
+    int32_t n_kv;              /* positions whose KV comes along to a decode engine */
+    int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
+};
+struct sim_told {                 /* what its record says of all its lives */
+    int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
+    int32_t n_pad, n_invalid, n_batches, n_batch_rows, n_swapped, n_early;
 };
 struct sim_engine {
     struct engine *engine;
@@ -33,8 +34,8 @@ struct sim_engine {
     struct sim *sim;
     uint16_t index;
     int64_t *clock_ns; /* its executor's */
-    bool tells_waits; /* engine_options.tells_waits */
-    int n_spans;      /* what a step of it reads, asked for ahead */
+    bool tells_waits;  /* engine_options.tells_waits */
+    int n_spans;       /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
 struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
@@ -46,10 +47,10 @@ struct sim_door { /* what a gateway is in the cluster: the router and what it se
     struct route_service services[LIMIT_SERVICES];
     void *state, *scratch;
     struct route_choice *choices;
-    bool is_second; /* before engines that only decode */
-    uint8_t *marks; /* of route_check; NULL: plans are not checked */
+    bool is_second;     /* before engines that only decode */
+    uint8_t *marks;     /* of route_check; NULL: plans are not checked */
     int32_t n_sent_max; /* of an engine */
-    bool is_dirty;  /* something happened since the router was asked */
+    bool is_dirty;      /* something happened since the router was asked */
     int64_t wake_ns;
 };
 struct sim {
@@ -69,6 +70,7 @@ struct sim {
     struct sim_ask ask; /* the next to come */
     bool has_ask;
     struct sim_client *clients;
+    struct sim_told *told;     /* (n_clients_max) NULL: nobody takes records */
     struct sim_ask *asks;      /* (n_clients_max) for the prefix cache; NULL: none */
     struct request_body *body; /* scratch, of n_tokens_max tokens */
     uint32_t *free_clients;
@@ -140,7 +142,15 @@ static inline struct request *sim_request(const struct sim *sim, const struct si
     return &sim->door.requests[client - sim->clients];
 }
 
-/* sim.c: a client that comes, and one whose request ended at its engine. */
+/* sim.c: adds what the last event of a life says, or tokens, to what is told of the client. */
+void sim_tell(struct sim *sim, const struct sim_client *client, const struct service_event *event);
+void sim_tell_tokens(struct sim *sim, const struct sim_client *client, int64_t now_ns);
+static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_client *client)
+{
+    return sim->told != NULL ? &sim->told[client - sim->clients] : NULL;
+}
+
+/* A client that comes, and one whose request ended at its engine. */
 uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask);
 void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event);
 /* Places for as many clients as there may be at once; a client's request, as it comes; what

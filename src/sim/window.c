@@ -5,10 +5,9 @@
 #include "base/team.h"
 #include "base/time.h"
 #include "sim/state.h"
-#include <stdlib.h>
 
 /* A window is long enough that an engine's state is fetched once for many requests. */
-enum { ASKS_AN_ENGINE = 32, ASKS_MAX = 32768, ASKS_MIN = 256, PAUSE = 4, THREADS_MAX = 64 };
+enum { ASKS_AN_ENGINE = 64, ASKS_MAX = 65536, ASKS_MIN = 256, PAUSE = 4, THREADS_MAX = 64 };
 
 struct ended { /* a request, in the window */
     uint32_t index;
@@ -17,7 +16,7 @@ struct ended { /* a request, in the window */
 struct order { /* by time; at one instant requests that come, by number, then engines, by index */
     int64_t time_ns;
     uint64_t tie;
-    uint32_t at;
+    uint32_t at, bucket;
 };
 struct shard { /* engines that one thread steps */
     _Alignas(64) int64_t clock_ns;
@@ -25,7 +24,8 @@ struct shard { /* engines that one thread steps */
     int32_t first, end;
     bool submits; /* what ends now ends because it came */
     struct ended *ended;
-    struct order *orders;
+    struct order *orders, *sorted;
+    uint32_t *counts; /* (n_ended_max + 1) of the buckets */
     uint32_t n_ended, n_ended_max;
     int64_t n_steps;
 };
@@ -64,7 +64,7 @@ static struct shard *shard_of(struct sim_windows *w, uint32_t engine)
     return &w->shards[(uint64_t)engine * (uint64_t)w->n_shards / (uint64_t)w->n_engines];
 }
 
-struct sim_windows *sim_windows_open(const struct sim *sim)
+struct sim_windows *sim_window_open(const struct sim *sim)
 {
     const struct sim_options *o = sim->options;
     if (!is_possible(o))
@@ -89,7 +89,7 @@ struct sim_windows *sim_windows_open(const struct sim *sim)
     return w;
 }
 
-void sim_windows_close(struct sim_windows *w)
+void sim_window_close(struct sim_windows *w)
 {
     if (w == NULL)
         return;
@@ -99,23 +99,25 @@ void sim_windows_close(struct sim_windows *w)
         engine_scratch_close(w->shards[i].scratch);
         mem_give(w->shards[i].ended);
         mem_give(w->shards[i].orders);
+        mem_give(w->shards[i].sorted);
+        mem_give(w->shards[i].counts);
     }
     mem_give(w->shards);
     mem_give(w->dealt);
     mem_give(w);
 }
 
-int64_t *sim_windows_clock(struct sim_windows *w, uint32_t engine)
+int64_t *sim_window_clock(struct sim_windows *w, uint32_t engine)
 {
     return &shard_of(w, engine)->clock_ns;
 }
 
-struct engine_scratch *sim_windows_scratch(struct sim_windows *w, uint32_t engine)
+struct engine_scratch *sim_window_scratch(struct sim_windows *w, uint32_t engine)
 {
     return shard_of(w, engine)->scratch;
 }
 
-void sim_windows_set_clocks(struct sim_windows *w, int64_t clock_ns)
+void sim_window_set_clocks(struct sim_windows *w, int64_t clock_ns)
 {
     for (int32_t i = 0; i < w->n_shards; i++)
         w->shards[i].clock_ns = clock_ns;
@@ -175,7 +177,7 @@ static uint32_t deal(struct sim *sim, struct sim_windows *w)
 
 /* ---- The engines' parts. ---- */
 
-bool sim_windows_keep(struct sim *sim, struct sim_engine *engine, const struct service_event *event)
+bool sim_window_keep(struct sim *sim, struct sim_engine *engine, const struct service_event *event)
 {
     struct sim_windows *w = sim->windows;
     if (w == NULL || w->sim == NULL || event->what == SERVICE_TOKENS)
@@ -188,15 +190,19 @@ bool sim_windows_keep(struct sim *sim, struct sim_engine *engine, const struct s
             mem_grow(shard->ended, n * sizeof(*shard->ended), n_more * sizeof(*shard->ended));
         shard->orders =
             mem_grow(shard->orders, n * sizeof(*shard->orders), n_more * sizeof(*shard->orders));
+        mem_give(shard->sorted);
+        mem_give(shard->counts);
+        shard->sorted = mem_take(n_more * sizeof(*shard->sorted));
+        shard->counts = mem_take((n_more + 1) * sizeof(*shard->counts));
         shard->n_ended_max = (uint32_t)n_more;
     }
     uint32_t at = shard->n_ended++;
     uint64_t by_engine = UINT64_C(1) << 63 | engine->index;
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     shard->ended[at] = (struct ended){ index, *event };
-    shard->orders[at] = (struct order){
-        shard->clock_ns, shard->submits ? event->id >> SIM_LIVE_BITS : by_engine, at
-    };
+    shard->orders[at] =
+        (struct order){ shard->clock_ns, shard->submits ? event->id >> SIM_LIVE_BITS : by_engine,
+                        at, 0 };
     return true;
 }
 
@@ -227,14 +233,44 @@ static void go_through(struct sim *sim, struct shard *shard, uint32_t index)
     dealt->wake_ns = wake_ns;
 }
 
-static int by_time(const void *a, const void *b)
+static bool is_before(const struct order *a, const struct order *b)
 {
-    const struct order *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    if (x->tie != y->tie)
-        return x->tie < y->tie ? -1 : 1;
-    return x->at < y->at ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns;
+    return a->tie != b->tie ? a->tie < b->tie : a->at < b->at;
+}
+
+/* Ends are spread over the window's time nearly evenly: as many buckets as there are put nearly
+ * each where it belongs. */
+static void sort(struct shard *s)
+{
+    uint32_t n = s->n_ended;
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    for (uint32_t i = 0; i < n; i++) {
+        first_ns = min_i64(first_ns, s->orders[i].time_ns);
+        last_ns = max_i64(last_ns, s->orders[i].time_ns);
+        s->counts[i] = 0;
+    }
+    double buckets_a_ns = n > 0 ? (double)n / ((double)(last_ns - first_ns) + 1) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double bucket = (double)(s->orders[i].time_ns - first_ns) * buckets_a_ns;
+        s->orders[i].bucket = bucket < n ? (uint32_t)bucket : n - 1;
+        s->counts[s->orders[i].bucket]++;
+    }
+    for (uint32_t i = 0, sum = 0; i < n; i++) {
+        uint32_t count = s->counts[i];
+        s->counts[i] = sum;
+        sum += count;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        s->sorted[s->counts[s->orders[i].bucket]++] = s->orders[i];
+    for (uint32_t i = 1; i < n; i++) {
+        struct order order = s->sorted[i];
+        uint32_t at = i;
+        for (; at > 0 && is_before(&order, &s->sorted[at - 1]); at--)
+            s->sorted[at] = s->sorted[at - 1];
+        s->sorted[at] = order;
+    }
 }
 
 static void run_shard(void *arg, int rank, int n)
@@ -247,8 +283,7 @@ static void run_shard(void *arg, int rank, int n)
                 mem_fetch(sim->engines[e + 1].spans, sim->engines[e + 1].n_spans);
             go_through(sim, shard, (uint32_t)e);
         }
-        if (shard->n_ended > 1)
-            qsort(shard->orders, shard->n_ended, sizeof(*shard->orders), by_time);
+        sort(shard);
     }
 }
 
@@ -263,23 +298,22 @@ static void tell(struct sim *sim, struct sim_windows *w)
         for (int32_t i = 0; i < w->n_shards; i++) {
             const struct shard *s = &w->shards[i];
             if (at[i] < s->n_ended &&
-                (first < 0 ||
-                 by_time(&s->orders[at[i]], &w->shards[first].orders[at[first]]) < 0))
+                (first < 0 || is_before(&s->sorted[at[i]], &w->shards[first].sorted[at[first]])))
                 first = i;
         }
         if (first < 0)
             return;
         const struct shard *s = &w->shards[first];
-        const struct order *order = &s->orders[at[first]++];
+        const struct order *order = &s->sorted[at[first]++];
         const struct ended *ended = &s->ended[order->at];
         if (at[first] + 4 < s->n_ended)
-            __builtin_prefetch(&s->ended[s->orders[at[first] + 4].at]);
+            __builtin_prefetch(&s->ended[s->sorted[at[first] + 4].at]);
         sim->clock_ns = order->time_ns;
         sim_client_over(sim, ended->index, &ended->event);
     }
 }
 
-bool sim_windows_pass(struct sim *sim)
+bool sim_window_pass(struct sim *sim)
 {
     struct sim_windows *w = sim->windows;
     if (w == NULL || w->is_impossible)
@@ -302,6 +336,7 @@ bool sim_windows_pass(struct sim *sim)
     w->sim = NULL;
     tell(sim, w);
     sim->clock_ns = max_i64(sim->clock_ns, end_ns);
+    sim->report->n_windows++;
     for (int32_t i = 0; i < w->n_shards; i++) {
         sim->report->n_steps += w->shards[i].n_steps;
         w->shards[i].n_steps = 0;

@@ -14,14 +14,13 @@ struct service_event;
 struct sim_windows;
 
 /* Before the engines are opened. NULL: this simulation has none. */
-struct sim_windows *sim_windows_open(const struct sim *sim);
-void sim_windows_close(struct sim_windows *windows);
+struct sim_windows *sim_window_open(const struct sim *sim);
+void sim_window_close(struct sim_windows *windows);
 /* The clock that this engine's executor reads, and the scratch that its thread lends it. */
-int64_t *sim_windows_clock(struct sim_windows *windows, uint32_t engine);
-struct engine_scratch *sim_windows_scratch(struct sim_windows *windows, uint32_t engine);
-void sim_windows_set_clocks(struct sim_windows *windows, int64_t clock_ns);
+int64_t *sim_window_clock(struct sim_windows *windows, uint32_t engine);
+struct engine_scratch *sim_window_scratch(struct sim_windows *windows, uint32_t engine);
+void sim_window_set_clocks(struct sim_windows *windows, int64_t clock_ns);
 /* The next window passes. False: there is none now, the next thing happens by itself. */
-bool sim_windows_pass(struct sim *sim);
+bool sim_window_pass(struct sim *sim);
 /* An engine's event in a window is told later. False: it is none, or no window is open. */
-bool sim_windows_keep(struct sim *sim, struct sim_engine *engine,
-                      const struct service_event *event);
+bool sim_window_keep(struct sim *sim, struct sim_engine *engine, const struct service_event *event);

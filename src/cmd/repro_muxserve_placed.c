@@ -140,11 +140,20 @@ static void of_power(const struct repro_sweep *sweep, double at, struct str *yam
 
 static struct repro_sweep power_sweep(const struct repro *repro, double alpha, const char *word)
 {
-    if (repro_is_quick(repro))
-        return (struct repro_sweep){ word,   { 1, 2.5 }, 2,     60,  of_power,
-                                     "a100", four_nodes, alpha, NULL };
-    return (struct repro_sweep){ word,   { 1, 1.5, 2, 2.5 }, 4,     240, of_power,
-                                 "a100", four_nodes,         alpha, NULL };
+    struct repro_sweep sweep = { .word = word,
+                                 .at = { 1, 1.5, 2, 2.5 },
+                                 .n = 4,
+                                 .duration_s = 240,
+                                 .setting = of_power,
+                                 .device = "a100",
+                                 .n_nodes = four_nodes,
+                                 .rate = alpha };
+    if (repro_is_quick(repro)) {
+        sweep.at[1] = 2.5;
+        sweep.n = 2;
+        sweep.duration_s = 60;
+    }
+    return sweep;
 }
 
 static enum status fig5(struct repro *repro, struct fault *fault)
@@ -231,8 +240,14 @@ static enum status fig6(struct repro *repro, struct fault *fault)
     double share[COUNT_OF(alphas)];
     for (size_t a = 0; a < COUNT_OF(alphas); a++) {
         char key[REPRO_KEY_MAX];
-        const struct repro_sweep sweep = { "alpha", { alphas[a] }, 1,         60,  of_power,
-                                           "a100",  four_nodes,    alphas[a], NULL };
+        const struct repro_sweep sweep = { .word = "alpha",
+                                           .at = { alphas[a] },
+                                           .n = 1,
+                                           .duration_s = 60,
+                                           .setting = of_power,
+                                           .device = "a100",
+                                           .n_nodes = four_nodes,
+                                           .rate = alphas[a] };
         static const struct repro_system *const one[] = { &spatial };
         double rates[LIMIT_SERVICES], top = 0, all = 0;
         enum status status = repro_sweep_run(repro, &sweep, one, 1, fault);
@@ -276,12 +291,18 @@ static void of_chats(const struct repro_sweep *sweep, double at, struct str *yam
 static enum status fig7(struct repro *repro, struct fault *fault)
 {
     static const struct repro_system *const all[] = { &spatial_chats, &temporal, &mux, &ours };
-    struct repro_sweep sweep = {
-        "mean-rate", { 3, 4.8, 7.1, 9.5, 11.9 }, 5, 240, of_chats, "a100", four_nodes, 0, NULL
-    };
-    if (repro_is_quick(repro))
-        sweep = (struct repro_sweep){ "mean-rate", { 3, 9.5 }, 2, 60,  of_chats,
-                                      "a100",      four_nodes, 0, NULL };
+    struct repro_sweep sweep = { .word = "mean-rate",
+                                 .at = { 3, 4.8, 7.1, 9.5, 11.9 },
+                                 .n = 5,
+                                 .duration_s = 240,
+                                 .setting = of_chats,
+                                 .device = "a100",
+                                 .n_nodes = four_nodes };
+    if (repro_is_quick(repro)) {
+        sweep.at[1] = 9.5;
+        sweep.n = 2;
+        sweep.duration_s = 60;
+    }
     enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;
@@ -343,10 +364,14 @@ static enum status fig8(struct repro *repro, struct fault *fault)
     };
     int seconds = repro_is_quick(repro) ? 60 : 240;
     for (int i = 0; i < 2; i++) {
-        const struct repro_sweep sweep = {
-            i == 0 ? "8-x" : "16-x", { 1, 2, 3 },     3,   seconds, of_small, "a100",
-            one_or_two_nodes,        i == 0 ? 8 : 16, NULL
-        };
+        const struct repro_sweep sweep = { .word = i == 0 ? "8-x" : "16-x",
+                                           .at = { 1, 2, 3 },
+                                           .n = 3,
+                                           .duration_s = seconds,
+                                           .setting = of_small,
+                                           .device = "a100",
+                                           .n_nodes = one_or_two_nodes,
+                                           .rate = i == 0 ? 8 : 16 };
         enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
         if (status != STATUS_OK)
             return status;
@@ -386,11 +411,13 @@ static enum status fig10(struct repro *repro, struct fault *fault)
                                      compute = { "compute", "adbs", split, four, NULL },
                                      both = { "compute-and-memory", "adbs", "", four, NULL };
     static const struct repro_system *const all[] = { &none, &compute, &both };
-    const struct repro_sweep sweep = { "alpha", { 0.7, 0.9, 1.3, 1.7, 2.1 },
-                                       5,       repro_is_quick(repro) ? 60 : 240,
-                                       of_four, "a100",
-                                       NULL,    1,
-                                       NULL };
+    const struct repro_sweep sweep = { .word = "alpha",
+                                       .at = { 0.7, 0.9, 1.3, 1.7, 2.1 },
+                                       .n = 5,
+                                       .duration_s = repro_is_quick(repro) ? 60 : 240,
+                                       .setting = of_four,
+                                       .device = "a100",
+                                       .rate = 1 };
     enum status status = repro_sweep_run(repro, &sweep, all, COUNT_OF(all), fault);
     if (status != STATUS_OK)
         return status;

@@ -397,11 +397,19 @@ static enum status best_along(struct repro *repro, const struct repro_sweep *swe
 
 static enum status fig12(struct repro *repro, struct fault *fault)
 {
-    struct repro_sweep sweep = {
-        "run", { 1, 4, 16, 64 }, 4, 300, setting, "a800", NULL, 10, "run"
-    };
-    if (repro_is_quick(repro))
-        sweep = (struct repro_sweep){ "run", { 1, 16 }, 2, 60, setting, "a800", NULL, 10, "run" };
+    struct repro_sweep sweep = { .word = "run",
+                                 .at = { 1, 4, 16, 64 },
+                                 .n = 4,
+                                 .duration_s = 300,
+                                 .setting = setting,
+                                 .device = "a800",
+                                 .rate = 10,
+                                 .field = "run" };
+    if (repro_is_quick(repro)) {
+        sweep.at[1] = 16;
+        sweep.n = 2;
+        sweep.duration_s = 60;
+    }
     enum status status = best_along(repro, &sweep, fault);
     if (status != STATUS_OK)
         return status;
@@ -418,10 +426,14 @@ static enum status fig12(struct repro *repro, struct fault *fault)
 
 static enum status fig13(struct repro *repro, struct fault *fault)
 {
-    struct repro_sweep sweep = {
-        "noise", { 0, 1, 2, 4, 8, 16 },        6, 300, setting, "a800", NULL,
-        2,       "total-max=4096,length-noise"
-    };
+    struct repro_sweep sweep = { .word = "noise",
+                                 .at = { 0, 1, 2, 4, 8, 16 },
+                                 .n = 6,
+                                 .duration_s = 300,
+                                 .setting = setting,
+                                 .device = "a800",
+                                 .rate = 2,
+                                 .field = "total-max=4096,length-noise" };
     if (repro_is_quick(repro)) {
         sweep.at[1] = 4;
         sweep.n = 2;

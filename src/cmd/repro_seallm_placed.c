@@ -59,12 +59,20 @@ static void differs_in_setting(struct repro *repro)
 
 static struct repro_sweep rates_of(const struct repro *repro)
 {
-    if (repro_is_quick(repro))
-        return (
-            struct repro_sweep){ "rate", { 5, 20 }, 2, 60, of_rate, "a800", four_nodes, 0, NULL };
-    return (struct repro_sweep){
-        "rate", { 2, 5, 10, 20, 30, 40, 50 }, 7, 120, of_rate, "a800", four_nodes, 0, NULL
-    };
+    struct repro_sweep sweep = { .word = "rate",
+                                 .at = { 2, 5, 10, 20, 30, 40, 50 },
+                                 .n = 7,
+                                 .duration_s = 120,
+                                 .setting = of_rate,
+                                 .device = "a800",
+                                 .n_nodes = four_nodes };
+    if (repro_is_quick(repro)) {
+        sweep.at[0] = 5;
+        sweep.at[1] = 20;
+        sweep.n = 2;
+        sweep.duration_s = 60;
+    }
+    return sweep;
 }
 
 static enum status run_and_show(struct repro *repro, const struct repro_sweep *sweep,
@@ -164,15 +172,14 @@ static enum status fig11(struct repro *repro, struct fault *fault)
     static const struct repro_system *const all[] = { &vllm, &alpa, &mux, &sea, &ours };
     static const char *const words[] = { "NL, SeaLLM : vLLM", "NL, SeaLLM : AlpaServe",
                                          "NL, SeaLLM : MuxServe" };
-    struct repro_sweep sweep = { "density",
-                                 { 0.5, 2.0 / 3, 1, 2 },
-                                 4,
-                                 repro_is_quick(repro) ? 60 : 300,
-                                 of_density,
-                                 "a800",
-                                 nodes_of_density,
-                                 10,
-                                 NULL };
+    struct repro_sweep sweep = { .word = "density",
+                                 .at = { 0.5, 2.0 / 3, 1, 2 },
+                                 .n = 4,
+                                 .duration_s = repro_is_quick(repro) ? 60 : 300,
+                                 .setting = of_density,
+                                 .device = "a800",
+                                 .n_nodes = nodes_of_density,
+                                 .rate = 10 };
     if (repro_is_quick(repro)) {
         sweep.at[1] = 2;
         sweep.n = 2;

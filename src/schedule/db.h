@@ -34,8 +34,8 @@ struct db_slot {
     uint64_t seq;        /* of arrival here: ties; mlfq: of joining its level */
     int64_t attained_ps; /* work done in all, as if alone: value */
     int64_t key;         /* of a running request: schedule_db_key */
-    int64_t arrived_ns, served_ns; /* the request's: one line says all that orders ask */
-    uint32_t ran_in;               /* a batch, by db.n_batches; 0 = none */
+    int64_t arrived_ns;  /* the request's: one line says all that orders ask */
+    uint32_t ran_in, booked; /* a batch, by db.n_batches, or 0; what it adds to its service's */
     uint8_t level;
     bool is_waiting, is_late, has_deadline;
 };
@@ -105,8 +105,8 @@ struct db {
     struct db_service *services; /* into this same block, as all that follow */
     struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;
-    int64_t *first_ns; /* (n_requests_max) of those that ran: when their first token came, or 0 */
-    uint32_t *booked;  /* (n_requests_max) what each adds to its service's booked */
+    int64_t *first_ns;  /* (n_requests_max) of those that ran: when their first token came, or 0 */
+    int64_t *served_ns; /* (n_requests_max) of running ones; apart, since all are looked at */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
     double *weights;                /* (n_services) value: what schedule_value_weight says */
     double lightest;                /* of them */

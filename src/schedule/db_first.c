@@ -30,7 +30,7 @@ INLINED bool key_by(struct db *db, const struct schedule_view *view, enum db_ord
         first->seq = ~own->seq;
         return true;
     case DB_OLDEST:
-        first->key = own->served_ns;
+        first->key = db->served_ns[slot];
         return true;
     case DB_SPENT:
         first->key = -own->spent_ps;
@@ -123,6 +123,29 @@ INLINED void look_by(struct db *db, const struct schedule_view *view, int servic
     db->services[service].first[order] = list;
 }
 
+/* As look_by: nearly all are passed over by their key alone. */
+static void look_for_oldest(struct db *db, const struct schedule_view *view, int service,
+                            uint32_t gone)
+{
+    const struct schedule_service *s = &view->services[service];
+    struct db_firsts list = { .n = 0, .is_all = true };
+    int64_t most = INT64_MAX; /* whoever is beyond it does not get into the full list */
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        uint32_t slot = s->running[i];
+        int64_t key = db->served_ns[slot];
+        if (slot == gone)
+            continue;
+        if (key > most) {
+            list.is_all = false;
+            continue;
+        }
+        struct db_first first = { key, db->slots[slot].seq, slot };
+        take(&list, &first);
+        most = list.n == DB_FIRST_MAX ? list.at[DB_FIRST_MAX - 1].key : INT64_MAX;
+    }
+    db->services[service].first[DB_OLDEST] = list;
+}
+
 /* Beyond this nobody gets into a full list. */
 static inline struct db_first end_of(const struct db_firsts *list)
 {
@@ -160,7 +183,7 @@ INLINED void offer_all(struct db *db, const struct schedule_view *view, struct d
 {
     const struct db_slot *own = &db->slots[slot];
     if (own->key > ends[DB_BEST].key && -own->key > ends[DB_LAST].key &&
-        own->served_ns > ends[DB_OLDEST].key && -own->spent_ps > ends[DB_SPENT].key) {
+        db->served_ns[slot] > ends[DB_OLDEST].key && -own->spent_ps > ends[DB_SPENT].key) {
         lists[DB_BEST].is_all = lists[DB_LAST].is_all = false;
         lists[DB_OLDEST].is_all = lists[DB_SPENT].is_all = false;
         return;
@@ -234,7 +257,7 @@ static void look(struct db *db, const struct schedule_view *view, int service, u
     if ((orders & 1U << DB_LAST) != 0)
         look_by(db, view, service, DB_LAST, gone);
     if ((orders & 1U << DB_OLDEST) != 0)
-        look_by(db, view, service, DB_OLDEST, gone);
+        look_for_oldest(db, view, service, gone);
     if ((orders & 1U << DB_SPENT) != 0)
         look_by(db, view, service, DB_SPENT, gone);
     if ((orders & 1U << DB_URGENT) != 0)
@@ -265,7 +288,7 @@ static void note_key(struct db *db, const struct schedule_view *view, uint32_t s
 {
     struct db_slot *own = &db->slots[slot];
     own->key = schedule_db_key(db->variant, own, view->requests[slot].priority);
-    own->served_ns = view->requests[slot].served_ns;
+    db->served_ns[slot] = view->requests[slot].served_ns;
 }
 
 void schedule_db_first_look(struct db *db, const struct schedule_view *view, int service)

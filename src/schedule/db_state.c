@@ -23,8 +23,7 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
            aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
            4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
-           aligned(n * sizeof(int64_t)) + aligned(n * sizeof(uint32_t)) +
-           aligned(n_services * sizeof(double)) + 64;
+           2 * aligned(n * sizeof(int64_t)) + aligned(n_services * sizeof(double)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -56,8 +55,8 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     at += aligned(n * sizeof(struct schedule_lease));
     db->first_ns = (void *)at;
     at += aligned(n * sizeof(*db->first_ns));
-    db->booked = (void *)at;
-    at += aligned(n * sizeof(*db->booked));
+    db->served_ns = (void *)at;
+    at += aligned(n * sizeof(*db->served_ns));
     db->weights = (void *)at;
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
@@ -298,7 +297,7 @@ static void leave(struct db *db, const struct schedule_view *view, uint32_t slot
 {
     struct db_service *own = &db->services[view->requests[slot].service];
     own->n_running--;
-    schedule_booked_forget(&own->booked, &db->booked[slot]);
+    schedule_booked_forget(&own->booked, &db->slots[slot].booked);
     if (db->variant == DB_VALUE)
         schedule_value_add(&own->running, db->slots[slot].attained_ps, db->slots[slot].arrived_ns,
                            -1);
@@ -537,8 +536,8 @@ static void charge_all(struct db *db, const struct schedule_view *view,
         if (is_exact)
             own->budget_ps = schedule_db_remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
-        own->served_ns = r->served_ns;
-        schedule_booked_note(&service->booked, &db->booked[slot], r, view->n_table_blocks[slot],
+        db->served_ns[slot] = r->served_ns;
+        schedule_booked_note(&service->booked, &own->booked, r, view->n_table_blocks[slot],
                              block_tokens, ahead_tokens);
     }
 }
@@ -624,7 +623,6 @@ static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_
     const struct request *r = &view->requests[slot];
     struct db_slot *own = &db->slots[slot];
     db->first_ns[slot] = 0;
-    db->booked[slot] = 0;
     *own = (struct db_slot){ .seq = ++db->seq, .arrived_ns = r->arrived_ns };
     if (db->variant == DB_VALUE && db->services[r->service].running.n == 0)
         schedule_value_look(&db->services[r->service].running, &db->config,

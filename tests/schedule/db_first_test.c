@@ -90,7 +90,7 @@ static void run(struct world *w)
         own->budget_ps += draw(w, 10) * 1000 - 7000;
         own->level = (uint8_t)draw(w, 4);
         own->key = schedule_db_key(w->db->variant, own, r->priority);
-        own->served_ns = r->served_ns = w->view.now_ns;
+        w->db->served_ns[w->running[i]] = r->served_ns = w->view.now_ns;
     }
     if (batch.n_items > 0)
         schedule_db_first_ran(w->db, &w->view, &batch);
@@ -102,7 +102,7 @@ static void check_firsts(struct world *w)
     struct db_first oldest = { INT64_MAX, UINT64_MAX, SCHEDULE_NONE }, last = oldest;
     for (uint32_t i = 0; i < w->service.n_running; i++) {
         const struct db_slot *own = &w->db->slots[w->running[i]];
-        struct db_first a = { own->served_ns, own->seq, w->running[i] };
+        struct db_first a = { w->db->served_ns[w->running[i]], own->seq, w->running[i] };
         struct db_first b = { -own->key, ~own->seq, w->running[i] };
         oldest = schedule_db_first_is_before(&a, &oldest) ? a : oldest;
         last = schedule_db_first_is_before(&b, &last) ? b : last;

@@ -88,7 +88,9 @@ static bool is_same_engine(const struct place_problem *p, const struct place_gro
     bool is_same = place_group_kind(p, a) == place_group_kind(p, b) &&
                    a->n_devices == b->n_devices && a->n_members == b->n_members;
     for (int32_t m = 0; m < a->n_members && is_same; m++)
-        is_same = a->members[m].service == b->members[m].service;
+        is_same = a->members[m].service == b->members[m].service &&
+                  a->members[m].share_percent == b->members[m].share_percent &&
+                  a->members[m].kv_bytes == b->members[m].kv_bytes;
     return is_same;
 }
 
@@ -102,6 +104,27 @@ static int32_t n_kinds_of_engines(const struct place_problem *p, const struct pl
         n += k == g;
     }
     return n;
+}
+
+/* , shares: ["chat=40"] of members that have one; or quotas. */
+static void add_parts(struct str *out, const struct place_problem *p,
+                      const struct place_group *group, bool of_quotas)
+{
+    bool is_first = true;
+    for (int32_t m = 0; m < group->n_members; m++) {
+        const struct place_member *member = &group->members[m];
+        struct str text;
+        if (of_quotas ? member->kv_bytes == 0 : member->share_percent >= 100)
+            continue;
+        str_init(&text);
+        str_printf(&text, "%s=%lld", p->services[member->service].name,
+                   (long long)(of_quotas ? member->kv_bytes : member->share_percent));
+        str_add_text(out, !is_first ? ", " : of_quotas ? ", quotas: [" : ", shares: [");
+        add_quoted(out, text.at);
+        str_free(&text);
+        is_first = false;
+    }
+    str_add_text(out, is_first ? "" : "]");
 }
 
 static void add_engines(struct str *out, const struct plan_problem *of,
@@ -126,7 +149,10 @@ static void add_engines(struct str *out, const struct plan_problem *of,
             str_add_text(out, m > 0 ? ", " : "");
             add_quoted(out, p->services[group->members[m].service].name);
         }
-        str_add_text(out, "]}\n");
+        str_add_char(out, ']');
+        add_parts(out, p, group, false);
+        add_parts(out, p, group, true);
+        str_add_text(out, "}\n");
     }
 }
 

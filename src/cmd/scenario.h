@@ -37,7 +37,8 @@ struct scenario_group { /* equal engines */
     const char *device;
     int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
     struct flags_texts services;
-    const char *role;         /* mixed, prefill, decode; NULL: mixed */
+    const char *role;                  /* mixed, prefill, decode; NULL: mixed */
+    struct flags_texts shares, quotas; /* "chat=40": percent for its decodes; bytes of the pool */
     struct flags_texts scale; /* "k5=0.1": the group grows and shrinks, up to count; none: not */
 };
 struct scenario_node { /* equal machines of a cluster, for `shoal plan` */

@@ -240,6 +240,7 @@ static void add_engines(struct sim_world *world, int64_t count, int group, uint6
             .bytes_per_s = device->bytes_per_s * (double)n_devices,
             .perfs = world->perfs[group],
             .truths = world->truths,
+            .parts = world->parts[group],
             .scale = world->is_scaled[group] ? &world->scales[group] : NULL,
         };
     world->n_devices += count * n_devices;
@@ -285,6 +286,37 @@ static enum status check_roles(const struct sim_world *world, uint64_t all, stru
     return STATUS_OK;
 }
 
+/* "chat=40": shares in percent, or quotas in bytes, of the services of a group. */
+static enum status set_parts(const struct sim_world *world, const struct flags_texts *texts,
+                             bool of_quotas, uint64_t services, struct sim_engine_part *parts,
+                             struct fault *fault)
+{
+    for (int i = 0; i < texts->n; i++) {
+        const char *text = texts->at[i], *sign = strrchr(text, '=');
+        int32_t service = 0;
+        int64_t value = 0;
+        size_t n = sign != NULL ? (size_t)(sign - text) : 0;
+        while (service < world->workload.n_services &&
+               ((services >> service & 1) == 0 ||
+                strncmp(world->services[service].name, text, n) != 0 ||
+                world->services[service].name[n] != '\0'))
+            service++;
+        bool is_number = sign != NULL &&
+                         (of_quotas ? parse_bytes(sign + 1, &value) : parse_i64(sign + 1, &value));
+        if (!is_number || service == world->workload.n_services || value < 1 ||
+            (!of_quotas && value > 100))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "engines: %s: \"%.80s\" is not a service of the group and %s",
+                             of_quotas ? "quotas" : "shares", text,
+                             of_quotas ? "bytes, as chat=2GiB" : "1 to 100, as chat=40");
+        if (of_quotas)
+            parts[service].kv_bytes = value;
+        else
+            parts[service].share_percent = (int32_t)value;
+    }
+    return STATUS_OK;
+}
+
 /* Engines as the scenario lists them. */
 static enum status open_groups(struct sim_world *world, const struct scenario *scenario,
                                struct fault *fault)
@@ -303,6 +335,9 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         if (status != STATUS_OK)
             return status;
         mask = group->services.n > 0 ? mask : all;
+        status = set_parts(world, &group->shares, false, mask, world->parts[g], fault);
+        if (status == STATUS_OK)
+            status = set_parts(world, &group->quotas, true, mask, world->parts[g], fault);
         scale_config_init(&world->scales[g]);
         world->is_scaled[g] = group->scale.n > 0;
         for (int i = 0; i < group->scale.n && status == STATUS_OK; i++)
@@ -411,6 +446,7 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
 {
     enum status status = sim_world_open_services(world, scenario, ask, fault);
     world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
+    world->parts = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->parts));
     if (status != STATUS_OK)
         return status;
     for (int i = 0; i < scenario->n_services; i++) {
@@ -438,6 +474,7 @@ void sim_world_close(struct sim_world *world)
     }
     mem_give(world->engines);
     mem_give(world->perfs);
+    mem_give(world->parts);
 }
 
 static void print_service(const struct sim_world *world, int32_t i, struct str *out)

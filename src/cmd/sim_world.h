@@ -22,7 +22,8 @@ struct sim_world {
     double rates_per_s[LIMIT_SERVICES]; /* offered */
     struct sim_engine_spec *engines;    /* (n_engines) */
     int32_t n_engines, n_groups;
-    struct perf (*perfs)[LIMIT_SERVICES]; /* by group */
+    struct perf (*perfs)[LIMIT_SERVICES];            /* by group */
+    struct sim_engine_part (*parts)[LIMIT_SERVICES]; /* by group */
     int64_t group_devices[SCENARIO_GROUPS_MAX];
     struct scale_config scales[SCENARIO_GROUPS_MAX]; /* of the groups that have one */
     bool is_scaled[SCENARIO_GROUPS_MAX];

@@ -16,4 +16,7 @@ struct service_spec {
     int32_t n_held_max;  /* requests held while it loads */
     int64_t hold_ns_max; /* how long */
     uint32_t engines;    /* bit per engine that may serve it */
+    /* What a placement gave it of this engine; 0 = it says nothing. */
+    int32_t share_percent;  /* of the device, for its decodes: policies that use shares */
+    int64_t kv_quota_bytes; /* of the pool, where schedulers with quotas begin; relative */
 };

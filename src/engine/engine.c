@@ -140,6 +140,8 @@ static void open_services(struct engine *e)
         e->services[i].first_waiting = SCHEDULE_NONE;
         e->services[i].running = e->running + i * n_requests;
         e->services[i].tpot_ns = min_i64(e->specs[i].slo.tpot_ns, LIMIT_TPOT_MS * TIME_NS_PER_MS);
+        e->services[i].share = (float)e->specs[i].share_percent / 100;
+        e->services[i].kv_quota_bytes = e->specs[i].kv_quota_bytes;
         e->services[i].kv_bytes_per_token =
             kv_token_bytes(&e->options.layouts[i], e->options.kv_unit_bytes);
     }

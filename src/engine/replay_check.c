@@ -133,7 +133,9 @@ const char *engine_replay_check_services(const struct engine_log_opened *o,
             return problem;
         if (specs[i].name[LIMIT_NAME_BYTES - 1] != '\0' ||
             !engine_replay_check_bytes(specs[i].kv_bytes_min) ||
-            !engine_replay_check_bytes(specs[i].kv_bytes_max) || specs[i].n_context_max < 0)
+            !engine_replay_check_bytes(specs[i].kv_bytes_max) ||
+            !engine_replay_check_bytes(specs[i].kv_quota_bytes) || specs[i].share_percent < 0 ||
+            specs[i].share_percent > 100 || specs[i].n_context_max < 0)
             return "a service that can't be";
     }
     return NULL;

@@ -392,6 +392,23 @@ static void try_all(struct mux *mux)
     place_tell(mux->desk, "muxserve", n_tried, n_tried);
 }
 
+/* KV of a unit by what its services ask of it (D-12). */
+static void set_quotas(const struct place_problem *problem, struct place_plan *plan)
+{
+    for (int32_t g = 0; g < plan->n_groups; g++) {
+        struct place_group *group = &plan->groups[g];
+        double asked[PLACE_MEMBERS_MAX], sum = 0;
+        double pool = (double)place_group_kv_bytes(problem, group);
+        for (int32_t m = 0; m < group->n_members; m++) {
+            const struct place_service *s = &problem->services[group->members[m].service];
+            asked[m] = s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token;
+            sum += asked[m];
+        }
+        for (int32_t m = 0; m < group->n_members && sum > 0 && group->n_members > 1; m++)
+            group->members[m].kv_bytes = (int64_t)num_floor(0.999999 * pool * asked[m] / sum);
+    }
+}
+
 static void plan(const struct place_desk *desk, struct place_plan *plan)
 {
     const struct place_problem *problem = desk->problem;
@@ -423,6 +440,7 @@ static void plan(const struct place_desk *desk, struct place_plan *plan)
     if (mux.best_n_placed >= 0)
         place_plan_copy(plan, &mux.best);
     place_plan_finish(plan, problem);
+    set_quotas(problem, plan);
 }
 
 const struct place_planner place_muxserve = {

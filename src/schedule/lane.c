@@ -1,6 +1,31 @@
 /* What a share of the device does to speed, and whether copying beats computing again. */
 #include "schedule/policy.h"
 
+int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
+                                 struct schedule_lane *lanes)
+{
+    int32_t n = 1;
+    float least = 1;
+    lanes[0] = (struct schedule_lane){ .share = 1 };
+    for (int i = 0; i < n_services && n < LIMIT_LANES - 1; i++) {
+        if (share_percent[i] < 1 || share_percent[i] >= 100)
+            continue;
+        lanes[n] = (struct schedule_lane){ .share = (float)share_percent[i] / 100 };
+        least = lanes[n].share < least ? lanes[n].share : least;
+        n++;
+    }
+    if (n == 1)
+        return 0;
+    float left = 1.2F - least;
+    lanes[n++] = (struct schedule_lane){ .share = left < 1 ? left : 0.99F };
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < n; k++)
+            if (i != k &&
+                (i == 0 || k == 0 || lanes[i].share + lanes[k].share > SCHEDULE_SHARES_MAX))
+                lanes[i].conflicts |= (uint16_t)(1U << k);
+    return n;
+}
+
 struct perf schedule_lane_perf(const struct schedule_service *service,
                                const struct schedule_lane *lane)
 {

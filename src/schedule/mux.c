@@ -11,6 +11,9 @@
  * one lane the two kinds alternate on it, prompts first. With more, a job that is alone takes the
  * whole device; else prompts take the largest free lane and decodes the smallest.
  *
+ * A service that a placement gave a share decodes on a free lane of at least that share, the
+ * smallest such, and waits for one; lanes that run together have 120% of the device at most.
+ *
  * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule); among
  * models turns bound it: each gets its batch once a round. */
 #include "schedule/newest.h"
@@ -88,13 +91,35 @@ static uint32_t nth_last(const void *state, const struct schedule_view *view, in
 static bool is_available(const struct schedule_plan *plan, const struct schedule_view *view,
                          int32_t lane)
 {
+    float sum = view->lanes[lane].share;
     if (!schedule_lane_is_free(view, lane))
         return false;
-    for (int32_t i = 0; i < plan->n_batches; i++)
+    for (int32_t i = 0; i < plan->n_batches; i++) {
         if (plan->batches[i].lane == lane ||
             (view->lanes[lane].conflicts >> plan->batches[i].lane & 1) != 0)
             return false;
-    return true;
+        sum += view->lanes[plan->batches[i].lane].share;
+    }
+    for (int32_t i = 0; i < view->n_lanes; i++)
+        sum += view->lane_is_busy[i] ? view->lanes[i].share : 0;
+    return sum <= SCHEDULE_SHARES_MAX;
+}
+
+/* For decodes of a service with a share: the smallest free lane of at least that, or of at least
+ * the largest where none is so large. -1: none is free. */
+static int32_t lane_of_share(const struct schedule_plan *plan, const struct schedule_view *view,
+                             float wanted)
+{
+    float most = 0;
+    int32_t best = -1;
+    for (int32_t i = 1; i < view->n_lanes; i++)
+        most = view->lanes[i].share > most ? view->lanes[i].share : most;
+    wanted = wanted < most ? wanted : most;
+    for (int32_t i = 1; i < view->n_lanes; i++)
+        if (view->lanes[i].share >= wanted - 0.001F && is_available(plan, view, i) &&
+            (best < 0 || view->lanes[i].share < view->lanes[best].share))
+            best = i;
+    return best;
 }
 
 /* The largest free part of the device for prompts, the smallest for decodes; all of it when there
@@ -225,6 +250,11 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
             break;
         if (view->services[service].n_running == 0 || mux->is_decoding[service])
             continue;
+        float share = view->services[service].share;
+        if (share > 0 && lane > 0)
+            lane = lane_of_share(fill->plan, view, share);
+        if (lane < 0)
+            continue;
         unsigned parts =
             mux->n_prefills == 0 && fill->plan->n_batches == 0 ? FILL_RUNNING : FILL_DECODES;
         if (launch(fill, mux, service, parts, lane) == FILLED_PREEMPTS)
@@ -346,6 +376,7 @@ const struct schedule_policy schedule_mux_adbs = {
     .name = "adbs",
     .summary = "prompts in turn within adaptive KV quotas, decodes in turn beside them (MuxServe)",
     .n_lanes_wanted = 2,
+    .uses_shares = true,
     .state_bytes = state_bytes,
     .open = open_adbs,
     .plan = plan,
@@ -356,6 +387,7 @@ const struct schedule_policy schedule_mux_rr = {
     .name = "mux-rr",
     .summary = "adbs without quotas",
     .n_lanes_wanted = 2,
+    .uses_shares = true,
     .state_bytes = state_bytes,
     .open = open_rr,
     .plan = plan,
@@ -365,6 +397,7 @@ const struct schedule_policy schedule_mux_fcfs = {
     .name = "mux-fcfs",
     .summary = "adbs without quotas, first come first served in the place of turns",
     .n_lanes_wanted = 2,
+    .uses_shares = true,
     .state_bytes = state_bytes,
     .open = open_fcfs,
     .plan = plan,

@@ -39,6 +39,8 @@ struct schedule_service {
     int64_t tpot_ns;            /* target per token, 0 = none */
     int64_t kv_bytes_per_token; /* as allocated; 0 = unknown */
     int64_t weights_bytes;      /* 0 = unknown */
+    float share;                /* of the device that a placement gave its decodes; 0 = none */
+    int64_t kv_quota_bytes;     /* of the pool, by a placement; 0 = none */
 };
 /* A share of the device that the executor built beforehand. Lane 0 is all of it. */
 struct schedule_lane {
@@ -131,6 +133,7 @@ struct schedule_policy {
                    struct schedule_report *report); /* NULL: nothing to tell */
     int n_lanes_wanted;  /* equal shares of the device beside lane 0 that it plans for; 0 = none */
     bool wants_no_cores; /* lanes of cores, which are no faster side by side, it does not use */
+    bool uses_shares;    /* a service with a share decodes on a lane of that size */
     bool pads_batches;   /* its batches may have pad_to: the executor needs room for pads */
     /* Records of steady requests (steady.h) may be late when it is called: it settles what it reads
      * of them. What schedule/fill reads, fill settles. */
@@ -145,6 +148,8 @@ const struct schedule_policy *const *schedule_all(int *n);
  * policy lets happen only when no request holds blocks as running (the engine then gives back what
  * waiting requests hold, or fails what can never fit). */
 const char *schedule_check(const struct schedule_view *view, const struct schedule_plan *plan);
+/* Of a device may be promised twice, so that lanes sum to 120% (MuxServe). */
+#define SCHEDULE_SHARES_MAX 1.2001F
 /* May a batch start on this lane now? */
 static inline bool schedule_lane_is_free(const struct schedule_view *view, int32_t lane)
 {
@@ -175,6 +180,12 @@ static inline int32_t schedule_lacking(const struct request *request)
 {
     return request->n_tokens - max_i32(request->n_computed, request->n_host);
 }
+/* Lanes for services with shares in percent, 1 to 99 (others have none): the whole device; one of
+ * each of the first LIMIT_LANES - 2 shares, for decodes; the largest that MuxServe's 120 points
+ * leave beside the smallest of them, for prompts. Two that are more together do not run side by
+ * side. lanes: (LIMIT_LANES). Returns how many, 0 when nobody has a share. */
+int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
+                                 struct schedule_lane *lanes);
 /* The service's model as fast as it is on this lane (perf_at_share): on a part of GPUs as MuxServe
  * measured for the model nearest in bytes, on a part of cores inverse to the share. */
 struct perf schedule_lane_perf(const struct schedule_service *service,

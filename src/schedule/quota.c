@@ -15,9 +15,10 @@ static double mean_length(const struct schedule_service *s)
 
 void schedule_quota_shares(const struct schedule_view *view, double *shares)
 {
-    double rates = 0, sum = 0;
+    double rates = 0, sum = 0, given = 0;
     int n_open = 0;
     for (int i = 0; i < view->n_services; i++) {
+        given += view->services[i].is_open ? (double)view->services[i].kv_quota_bytes : 0;
         rates += view->services[i].is_open ? view->services[i].rate_per_s : 0;
         n_open += view->services[i].is_open;
     }
@@ -26,7 +27,8 @@ void schedule_quota_shares(const struct schedule_view *view, double *shares)
         double bytes = (double)max_i64(s->kv_bytes_per_token, 1);
         shares[i] = 0;
         if (s->is_open)
-            shares[i] = (rates > 0 ? s->rate_per_s : 1) * mean_length(s) * bytes;
+            shares[i] = given > 0 ? (double)s->kv_quota_bytes
+                                  : (rates > 0 ? s->rate_per_s : 1) * mean_length(s) * bytes;
         sum += shares[i];
     }
     for (int i = 0; i < view->n_services; i++) {

@@ -15,8 +15,8 @@ struct schedule_quota {
     bool is_by_rates;                            /* were rates known when they were set? */
     int64_t n_changes;
 };
-/* Parts of the pool by D-12, summing to 1 over the open services; equal rates when none is known.
- */
+/* Parts of the pool by what a placement gave, else by D-12, summing to 1 over the open services;
+ * equal rates when none is known. */
 void schedule_quota_shares(const struct schedule_view *view, double *shares);
 /* Looks at the clock: sets, samples, adapts. Called with every event; after DONE it may sample. */
 void schedule_quota_saw(struct schedule_quota *quota, const struct schedule_view *view,

@@ -25,12 +25,12 @@ static void set_lane(struct sim_model_exec *exec, int32_t lane, int32_t service,
 
 /* Lanes are shares of what the engine runs on. */
 static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
-                         struct sim_model_exec *exec, struct schedule_lane *lanes)
+                         struct sim_model_exec *exec, struct schedule_lane *lanes, int32_t n_lanes)
 {
     struct sim_model_device *device = mem_take(sizeof(*device));
     *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
-    for (int32_t i = 0; i < o->n_lanes; i++) {
-        device->shares[i] = (double)o->lanes[i].share;
+    for (int32_t i = 0; i < n_lanes; i++) {
+        device->shares[i] = (double)lanes[i].share;
         lanes[i].n_gpus = (uint16_t)own->n_devices;
     }
     for (int32_t i = 0; i < o->n_services; i++) {
@@ -42,7 +42,7 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
             memcpy(device->beside[i], o->services[i].cores->beside, sizeof(device->beside[i]));
     sim_model_exec_set_device(exec, device);
     mem_give(device);
-    for (int32_t i = 1; i < o->n_lanes; i++)
+    for (int32_t i = 1; i < n_lanes; i++)
         for (int32_t s = 0; s < o->n_services; s++)
             set_lane(exec, i, s, o->services[s].cores, lanes);
 }
@@ -82,6 +82,23 @@ static struct schedule_config config_of(const struct sim_options *o)
     return config;
 }
 
+/* The lanes of an engine: by the shares of its services where there are any, else everybody's. */
+static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spec *own,
+                        struct schedule_lane *lanes)
+{
+    int32_t shares[LIMIT_SERVICES], n = 0;
+    if (own != NULL && own->parts != NULL && own->bytes_per_s > 0 && o->policy->uses_shares) {
+        for (int32_t i = 0; i < o->n_services; i++)
+            shares[i] = (own->services >> i & 1) != 0 ? own->parts[i].share_percent : 0;
+        n = schedule_lanes_of_shares(shares, o->n_services, lanes);
+    }
+    if (n > 0 || o->lanes == NULL)
+        return max_i32(n, o->n_lanes);
+    for (int32_t i = 0; i < o->n_lanes; i++)
+        lanes[i] = o->lanes[i];
+    return o->n_lanes;
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
@@ -100,17 +117,22 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
         specs[i].kv_bytes_min = o->services[i].kv_bytes_min;
         specs[i].kv_bytes_max = o->services[i].kv_bytes_max;
+        if (own != NULL && own->parts != NULL) {
+            specs[i].share_percent = own->parts[i].share_percent;
+            specs[i].kv_quota_bytes = own->parts[i].kv_bytes;
+        }
     }
+    bool has_lanes = o->lanes != NULL;
+    int32_t n_lanes = lanes_of(o, own, lanes);
+    has_lanes = has_lanes || n_lanes > o->n_lanes;
     e->sim = sim;
     e->index = (uint16_t)index;
     e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL;
     e->services = own != NULL ? own->services : UINT64_MAX;
-    e->exec = sim_model_exec_open(o->n_services, perfs, o->n_lanes, e->clock_ns);
-    for (int32_t i = 0; i < o->n_lanes && o->lanes != NULL; i++)
-        lanes[i] = o->lanes[i];
+    e->exec = sim_model_exec_open(o->n_services, perfs, n_lanes, e->clock_ns);
     if (has_shares)
-        share_device(o, own, e->exec, lanes);
+        share_device(o, own, e->exec, lanes, n_lanes);
     bool decodes = own != NULL && own->role == SIM_DECODE;
     if (decodes) /* KV has come over the wire already */
         sim_model_exec_set_copies(e->exec, INT64_C(1) << 60);
@@ -125,8 +147,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .kv_bytes_max = pool_bytes(o, e, memory_bytes),
         .n_requests_max = o->n_requests_max,
         .n_tokens_max = o->n_tokens_max,
-        .n_lanes = o->n_lanes,
-        .lanes = o->lanes != NULL ? lanes : NULL,
+        .n_lanes = n_lanes,
+        .lanes = has_lanes ? lanes : NULL,
         .n_services = o->n_services,
         .services = specs,
         .layouts = sim->layouts,

@@ -181,8 +181,9 @@ static void fill_services(const struct job *job, struct sim_service *services)
     }
 }
 
-/* perfs: (n_engines, n_services) */
-static void fill_engines(const struct job *job, struct sim_engine_spec *engines, struct perf *perfs)
+/* perfs, parts: (n_engines, n_services) */
+static void fill_engines(const struct job *job, struct sim_engine_spec *engines, struct perf *perfs,
+                         struct sim_engine_part *parts)
 {
     const struct place_problem *problem = job->judge->options.problem;
     const struct judge_part *part = job->part;
@@ -190,17 +191,25 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
         const struct judge_shape *shape = &part->shapes[g];
         const struct place_kind *kind = &problem->kinds[shape->kind];
         struct perf *own = perfs + (size_t)g * (size_t)part->n_services;
+        struct sim_engine_part *own_parts = parts + (size_t)g * (size_t)part->n_services;
         engines[g] =
             (struct sim_engine_spec){ .memory_bytes = kind->memory_bytes * shape->n_devices,
                                       .n_devices = shape->n_devices,
                                       .bytes_per_s = kind->bytes_per_s * (double)shape->n_devices,
-                                      .perfs = own };
+                                      .perfs = own,
+                                      .parts = own_parts };
         for (int32_t i = 0; i < part->n_services; i++) {
             int32_t service = part->deals[i].service;
             own[i] = *place_problem_perf(problem, service, shape->kind, shape->n_devices);
-            for (int32_t m = 0; m < shape->n_members; m++)
-                if (shape->services[m] == service)
-                    engines[g].services |= UINT64_C(1) << i;
+            for (int32_t m = 0; m < shape->n_members; m++) {
+                if (shape->services[m] != service)
+                    continue;
+                engines[g].services |= UINT64_C(1) << i;
+                own_parts[i] = (struct sim_engine_part){
+                    .share_percent = shape->shares[m],
+                    .kv_bytes = ((int64_t)shape->quotas[m][0] << 31) + shape->quotas[m][1],
+                };
+            }
         }
     }
 }
@@ -212,6 +221,7 @@ static void simulate(struct job *job)
     struct sim_service *services = mem_take(n_services * sizeof(*services));
     struct sim_engine_spec *engines = mem_take(n_groups * sizeof(*engines));
     struct perf *perfs = mem_take(n_groups * n_services * sizeof(*perfs));
+    struct sim_engine_part *parts = mem_take(n_groups * n_services * sizeof(*parts));
     struct sim_workload *workload = mem_take(sizeof(*workload));
     struct sim_trace trace;
     struct sim_report report;
@@ -220,7 +230,7 @@ static void simulate(struct job *job)
     if (job->n > 0) {
         fill_trace(job, &trace);
         fill_services(job, services);
-        fill_engines(job, engines, perfs);
+        fill_engines(job, engines, perfs, parts);
         for (int32_t i = 0; i < part->n_services; i++)
             services[i].perf = perfs[i];
         sim_workload_init(workload);
@@ -247,6 +257,7 @@ static void simulate(struct job *job)
     }
     mem_give(job->asks);
     mem_give(workload);
+    mem_give(parts);
     mem_give(perfs);
     mem_give(engines);
     mem_give(services);

@@ -29,6 +29,15 @@ static struct judge_shape shape_of(const struct place_problem *problem,
     for (int32_t i = 0; i < group->n_members; i++)
         shape.services[i] = group->members[i].service;
     qsort(shape.services, (size_t)shape.n_members, sizeof(*shape.services), by_number);
+    for (int32_t i = 0; i < group->n_members; i++) {
+        const struct place_member *member = &group->members[i];
+        int32_t at = 0;
+        while (shape.services[at] != member->service)
+            at++;
+        shape.shares[at] = member->share_percent;
+        shape.quotas[at][0] = (int32_t)(member->kv_bytes >> 31);
+        shape.quotas[at][1] = (int32_t)(member->kv_bytes & INT32_MAX);
+    }
     return shape;
 }
 

@@ -42,6 +42,11 @@ struct sim_service {
 };
 /* What an engine does with a request: all of it; its prompt and first token; all after that. */
 enum sim_role { SIM_MIXED, SIM_PREFILL, SIM_DECODE };
+/* What a placement gave a service of its engine; 0 = nothing (core/service_spec.h). */
+struct sim_engine_part {
+    int32_t share_percent;
+    int64_t kv_bytes;
+};
 struct sim_engine_spec { /* an engine that is not like the others */
     uint64_t services;   /* bit per service that it has; a request goes to one that has its own */
     int64_t memory_bytes;
@@ -50,6 +55,8 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf *perfs; /* (n_services) times on this engine; NULL = the services' own */
     /* (n_services) the truth on this engine where step_ps is not NULL; NULL = perfs */
     const struct perf_truth *truths;
+    /* (n_services) NULL = none. Shares make lanes of their own for a policy that uses them. */
+    const struct sim_engine_part *parts;
     uint8_t role; /* enum sim_role */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
      * always there. */

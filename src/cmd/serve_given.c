@@ -44,6 +44,35 @@ struct cores { /* of the machine, and those that engines have */
     bool is_taken[DEVICE_CORES_MAX];
 };
 
+/* "chat=40" of each: shares in percent, or quotas in bytes. */
+static enum status add_parts(const struct config *config, const struct flags_texts *texts,
+                             bool of_quotas, struct serve_engine *engine, struct fault *fault)
+{
+    for (int i = 0; i < texts->n; i++) {
+        char name[LIMIT_NAME_BYTES] = { 0 };
+        const char *sign = strrchr(texts->at[i], '=');
+        size_t n = sign != NULL ? (size_t)(sign - texts->at[i]) : sizeof(name);
+        int64_t value = 0;
+        bool is_fine = n < sizeof(name);
+        if (is_fine)
+            memcpy(name, texts->at[i], n);
+        int model = find_model(config, name);
+        is_fine = is_fine && model >= 0 && engine->has[model] &&
+                  (of_quotas ? parse_bytes(sign + 1, &value) : parse_i64(sign + 1, &value)) &&
+                  value >= 1 && (of_quotas || value <= 100);
+        if (!is_fine)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "placement: %s: \"%.80s\" is not a model of the engine and %s",
+                             of_quotas ? "quotas" : "shares", texts->at[i],
+                             of_quotas ? "bytes, as chat=2GiB" : "1 to 100, as chat=40");
+        if (of_quotas)
+            engine->kv_bytes[model] = value;
+        else
+            engine->share_percent[model] = (int32_t)value;
+    }
+    return STATUS_OK;
+}
+
 /* The next n cores, all in one socket where it has so many left. */
 static enum status take_cores(struct cores *cores, int32_t n, struct serve_engine *engine,
                               struct fault *fault)
@@ -93,6 +122,10 @@ static enum status add_group(const struct config *config, const struct scenario 
         enum status status = take_cores(cores, n_cores, engine, fault);
         if (status == STATUS_OK)
             status = add_services(config, group, engine, fault);
+        if (status == STATUS_OK)
+            status = add_parts(config, &group->shares, false, engine, fault);
+        if (status == STATUS_OK)
+            status = add_parts(config, &group->quotas, true, engine, fault);
         if (status != STATUS_OK)
             return status;
         engine->memory_bytes = (int64_t)((double)group->memory_bytes * scenario->memory_part);

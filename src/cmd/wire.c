@@ -33,6 +33,7 @@ struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
     struct run_device device;
     struct lanes lanes;
+    struct service_spec services[LIMIT_SERVICES]; /* the house's, with what was placed here */
     struct run_unit *unit;
 };
 struct house {
@@ -220,6 +221,22 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
 
 /* ---- Engines. ---- */
 
+/* Shares that a placement gave to services, as lanes of this engine's cores, where the policy uses
+ * them and there are so many cores. */
+static int shares_of(const struct house *house, int e, char (*texts)[8], const char **shares)
+{
+    const struct config_engine *engine = &house->config.engines[e];
+    int n = 0;
+    for (int s = 0; s < house->config.n_models && house->chosen.policy->uses_shares; s++) {
+        if (engine->share_percent[s] < 1 || engine->share_percent[s] >= 100 || n == LIMIT_LANES - 1)
+            continue;
+        snprintf(texts[n], sizeof texts[n], "%d", (int)engine->share_percent[s]);
+        shares[n] = texts[n];
+        n++;
+    }
+    return n >= 2 && n <= house->engines[e].device_spec.n_cores ? n : 0;
+}
+
 /* A policy that plans for lanes of its own gets its usual ones when nobody says otherwise. */
 static enum status open_device(struct house *house, int e, int64_t memory_bytes,
                                struct fault *fault)
@@ -230,6 +247,14 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     const char *const *usual = cmd_lanes_usual(house->chosen.policy, true, &n_usual);
     bool wants_usual = config->n_lanes == 0 && place->device_spec.n_cores >= n_usual;
     place->device_spec.memory_bytes = memory_bytes;
+    char texts[LIMIT_LANES][8];
+    const char *shares[LIMIT_LANES];
+    int n_shares = shares_of(house, e, texts, shares);
+    if (n_shares > 0) {
+        usual = shares;
+        n_usual = n_shares;
+        wants_usual = true;
+    }
     enum status status =
         cmd_lanes_make(&place->lanes, &place->device_spec, wants_usual ? usual : config->lanes,
                        wants_usual ? n_usual : config->n_lanes, fault);
@@ -284,6 +309,9 @@ static void open_unit(struct house *house, int e)
     const struct model_spec *specs[LIMIT_SERVICES];
     struct perf perfs[LIMIT_SERVICES] = { 0 };
     for (int s = 0; s < house->n_services; s++) {
+        place->services[s] = house->services[s];
+        place->services[s].share_percent = config->engines[e].share_percent[s];
+        place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
         paths[s] = config->models[s].path;
         specs[s] = &house->cards[s].spec;
         if (house->profiles[s].n_groups > 0)
@@ -301,7 +329,7 @@ static void open_unit(struct house *house, int e)
                               .swap_bytes = config->swap_bytes,
                               .pad_tokens = house->chosen.policy->pads_batches ? PAD_TOKENS : 0,
                               .n_services = house->n_services,
-                              .services = house->services,
+                              .services = place->services,
                               .layouts = house->layouts,
                               .kv_kind = house->chosen.kv_kind,
                               .kv_unit_bytes = house->unit_bytes,

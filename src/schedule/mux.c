@@ -91,9 +91,11 @@ static uint32_t nth_last(const void *state, const struct schedule_view *view, in
 static bool is_available(const struct schedule_plan *plan, const struct schedule_view *view,
                          int32_t lane)
 {
-    float sum = view->lanes[lane].share;
     if (!schedule_lane_is_free(view, lane))
         return false;
+    if (view->n_lanes == 1)
+        return plan->n_batches == 0;
+    float sum = view->lanes[lane].share;
     for (int32_t i = 0; i < plan->n_batches; i++) {
         if (plan->batches[i].lane == lane ||
             (view->lanes[lane].conflicts >> plan->batches[i].lane & 1) != 0)

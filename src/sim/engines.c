@@ -110,7 +110,9 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     int64_t memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes;
     bool sees_tokens = o->router != NULL && o->router->sees_tokens;
     bool says_little = o->faults == NULL && !sees_tokens;
-    bool has_shares = o->n_lanes > 1 && o->lanes != NULL && own != NULL && own->bytes_per_s > 0;
+    int32_t n_lanes = lanes_of(o, own, lanes);
+    bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes;
+    bool has_shares = n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0;
     const struct schedule_config config = config_of(o);
     for (int32_t i = 0; i < o->n_services; i++) {
         perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
@@ -122,9 +124,6 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
             specs[i].kv_quota_bytes = own->parts[i].kv_bytes;
         }
     }
-    bool has_lanes = o->lanes != NULL;
-    int32_t n_lanes = lanes_of(o, own, lanes);
-    has_lanes = has_lanes || n_lanes > o->n_lanes;
     e->sim = sim;
     e->index = (uint16_t)index;
     e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;

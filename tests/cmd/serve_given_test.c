@@ -60,6 +60,24 @@ static void engines_get_their_cores(void **state)
     assert_true(placement.engines[1].has[0] && placement.engines[1].has[1]);
 }
 
+static void shares_and_quotas_are_read(void **state)
+{
+    (void)state;
+    open_machine("package:1 core:2 pu:1", INT64_C(2) << 30);
+    check("engines:\n  - {device: cpu-avx2, tp: 2, services: [a, b], shares: [\"a=40\", \"b=60\"],"
+          " quotas: [\"b=2MiB\"]}\n",
+          NULL);
+    assert_int_equal(placement.engines[0].share_percent[0], 40);
+    assert_int_equal(placement.engines[0].share_percent[1], 60);
+    assert_int_equal(placement.engines[0].kv_bytes[0], 0);
+    assert_int_equal(placement.engines[0].kv_bytes[1], 2 << 20);
+    check("engines:\n  - {device: cpu-avx2, tp: 2, services: [a, b], shares: [\"c=40\"]}\n",
+          "shares: \"c=40\" is not a model of the engine and 1 to 100");
+    check("engines:\n  - {device: cpu-avx2, tp: 2, shares: [\"a=101\"]}\n", "1 to 100");
+    check("engines:\n  - {device: cpu-avx2, tp: 2, shares: [a]}\n", "1 to 100");
+    check("engines:\n  - {device: cpu-avx2, tp: 2, quotas: [\"a=x\"]}\n", "bytes, as chat=2GiB");
+}
+
 static void no_engine_lies_in_two_sockets(void **state)
 {
     (void)state;
@@ -95,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_get_their_cores),
+        cmocka_unit_test(shares_and_quotas_are_read),
         cmocka_unit_test(no_engine_lies_in_two_sockets),
         cmocka_unit_test(what_does_not_fit_is_said),
     };

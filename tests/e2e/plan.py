@@ -4,6 +4,7 @@ usage: plan.py SHOAL SOURCE_ROOT
 """
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -63,6 +64,31 @@ def plan_agrees_with_sim(shoal, models):
     for s in again["services"]:
         assert abs(ours[s["name"]] - s["slo_attainment"]) < 1e-9, s
     assert best["planned_on"]["cost_per_hour"] in (0, 10.0) or best["planned_on"]["cost_per_hour"] % 2.5 == 0
+
+
+@test
+def plan_of_muxserve_is_judged_as_simulated(shoal, models):
+    """Its shares and quotas are in the file, are simulated, and change what comes out."""
+    args = ["1x1xa800", "alpaca:rate=6,model=llama-2-7b,service=a+sharegpt:rate=3,model=llama-2-13b,service=b"
+            "+sharegpt:rate=2,model=llama-2-7b,service=c", "--requests", "600", "--window", "100h", "--no-price",
+            "--preset", "muxserve", "--router", "least", "--planner", "muxserve"]
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "p.yaml")
+        best = plan(shoal, *args, "--out", out)["plans"][0]
+        with open(out, encoding="utf-8") as f:
+            text = f.read()
+        assert "shares: [" in text and "quotas: [" in text, text
+        again = json.loads(run(shoal, "sim", out, "--json"))
+        for key in ("shares", "quotas"):
+            text = re.sub(rf", {key}: \[[^]]*\]", "", text)
+        with open(out, "w", encoding="utf-8") as f:
+            f.write(text)
+        without = json.loads(run(shoal, "sim", out, "--json"))
+    assert abs(again["slo_attainment"] - best["planned_on"]["slo_attainment"]) < 1e-9, (again["slo_attainment"], best["planned_on"])
+    ours = {s["service"]: s["slo_attainment"] for s in best["services"]}
+    for s in again["services"]:
+        assert abs(ours[s["name"]] - s["slo_attainment"]) < 1e-9, s
+    assert len(ours) == 3 and without["records_hash" if "records_hash" in again else "services"] != again["records_hash" if "records_hash" in again else "services"]
 
 
 @test

@@ -33,11 +33,15 @@ static void shares_stay_within_the_points(void **state)
         assert_int_equal(place_plan_copies(&plan, s), 1);
     for (int32_t g = 0; g < plan.n_groups; g++) {
         int32_t points = 0;
+        int64_t quotas = 0;
         for (int32_t m = 0; m < plan.groups[g].n_members; m++) {
             int32_t share = plan.groups[g].members[m].share_percent;
             assert_true(share >= 30 && share <= 90 && share % 10 == 0);
             points += share;
+            quotas += plan.groups[g].members[m].kv_bytes;
         }
+        int64_t pool = place_group_kv_bytes(&small.problem, &plan.groups[g]);
+        assert_in_range(quotas, plan.groups[g].n_members > 1 ? pool / 10 * 9 : 0, pool);
         assert_true(points <= 120);
     }
     small_close(&small);

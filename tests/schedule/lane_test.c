@@ -67,10 +67,29 @@ static void swapping_pays_when_computing_again_takes_longer(void **state)
     assert_false(schedule_swap_pays(&view, 0));
 }
 
+/* Shares of 40, 90 and 40: lanes of their own, and one of 80 that fits beside 40. */
+static void shares_become_lanes(void **state)
+{
+    static const int32_t shares[] = { 40, 0, 90, 100, 40 }, none[] = { 0, 100 };
+    struct schedule_lane lanes[LIMIT_LANES];
+    (void)state;
+    assert_int_equal(schedule_lanes_of_shares(none, 2, lanes), 0);
+    assert_int_equal(schedule_lanes_of_shares(shares, 5, lanes), 5);
+    assert_true(lanes[0].share >= 1 && lanes[1].share < 0.41F && lanes[2].share > 0.89F);
+    assert_true(lanes[4].share > 0.79F && lanes[4].share < 0.81F);
+    assert_int_equal(lanes[0].conflicts, 30);
+    assert_int_equal(lanes[1].conflicts, 1 | 4); /* 130 points with the large one */
+    assert_int_equal(lanes[2].conflicts, 1 | 2 | 8 | 16);
+    assert_int_equal(lanes[4].conflicts, 1 | 4);
+    static const int32_t many[] = { 30, 30, 30, 30, 30, 30, 30, 30, 30 };
+    assert_int_equal(schedule_lanes_of_shares(many, 9, lanes), LIMIT_LANES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lane_is_free_when_no_busy_one_is_in_its_way),
+        cmocka_unit_test(shares_become_lanes),
         cmocka_unit_test(a_share_is_as_slow_as_was_measured),
         cmocka_unit_test(swapping_pays_when_computing_again_takes_longer),
     };

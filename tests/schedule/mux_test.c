@@ -203,6 +203,29 @@ static void prompts_and_decodes_run_side_by_side(void **state)
     }
 }
 
+/* Lanes of 70 and 30 points: who was given 50 decodes on the one of 70 or waits for it. */
+static void decodes_keep_to_their_share(void **state)
+{
+    (void)state;
+    struct world w;
+    draw(&w, "adbs", 1000);
+    w.services[1].share = 0.5F;
+    w.services[2].share = 0.3F;
+    (void)add(&w, 1, true, 20);
+    (void)add(&w, 2, true, 20);
+    assert_plan(&w, "1d1 2d2");
+    w.services[1].share = 0.9F; /* more than there is: the largest */
+    assert_plan(&w, "1d1 2d2");
+    begin(&w);
+    end(&w, 2);
+    assert_plan(&w, "2d2");
+    w.services[2].share = 0.7F;
+    assert_plan(&w, ""); /* the other has the lane, and 30 points are not enough */
+    w.lanes[2].share = 0.6F;
+    w.services[2].share = 0.5F;
+    assert_plan(&w, ""); /* both are more than 120 points together */
+}
+
 static void a_lone_job_takes_the_whole_device(void **state)
 {
     (void)state;
@@ -345,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompts_and_decodes_run_side_by_side),
+        cmocka_unit_test(decodes_keep_to_their_share),
         cmocka_unit_test(a_lone_job_takes_the_whole_device),
         cmocka_unit_test(a_prompt_without_room_holds_nobody_up),
         cmocka_unit_test(who_is_above_his_quota_waits),

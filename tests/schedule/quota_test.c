@@ -136,6 +136,26 @@ static void they_always_sum_to_the_pool(void **state)
     }
 }
 
+/* A placement's quotas go before rates and lengths; they adapt from there. */
+static void a_placement_says_where_they_begin(void **state)
+{
+    struct world w;
+    double shares[4];
+    (void)state;
+    draw(&w, 2, 1000);
+    w.services[0].rate_per_s = 9;
+    w.services[0].kv_quota_bytes = 1000;
+    w.services[1].kv_quota_bytes = 3000;
+    schedule_quota_shares(&w.view, shares);
+    assert_true(shares[0] > 0.249 && shares[0] < 0.251 && shares[1] > 0.749);
+    tell(&w, SCHEDULE_ARRIVED, TIME_NS_PER_S);
+    assert_int_equal(sum_of(&w), 1000);
+    assert_in_range(w.quota.n_units[1], 700, 760); /* after everybody's floor */
+    w.services[1].is_open = false;                 /* gone: nothing is kept for it */
+    schedule_quota_shares(&w.view, shares);
+    assert_true(shares[0] > 0.999);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +163,7 @@ int main(void)
         cmocka_unit_test(low_users_give_to_high_ones),
         cmocka_unit_test(a_quota_may_be_passed_while_nobody_else_needs_it),
         cmocka_unit_test(they_always_sum_to_the_pool),
+        cmocka_unit_test(a_placement_says_where_they_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,14 @@ static void alone(struct place_plan *plan)
         place_group_add(place_plan_add_group(plan, &small.problem, s, 1), s);
 }
 
+static void together(struct place_plan *plan)
+{
+    place_plan_init(plan, &small.problem, &small.pile);
+    struct place_group *group = place_plan_add_group(plan, &small.problem, 0, 4);
+    for (int32_t s = 0; s < 3; s++)
+        place_group_add(group, s);
+}
+
 static void a_light_load_is_served_in_its_solo_time(void **state)
 {
     struct place_plan plan;
@@ -143,6 +151,33 @@ static void another_window_is_another_score(void **state)
     sim_judge_close(judge);
 }
 
+/* Under a policy that uses shares they are another plan, and another simulation; under one that
+ * does not, quotas and shares change nothing. */
+static void shares_and_quotas_are_judged(void **state)
+{
+    struct place_plan plan, parted;
+    const struct place_plan *plans[] = { &plan, &parted };
+    struct place_score scores[2] = { { 0 } };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sim.policy = schedule_find(i == 0 ? "adbs" : "fcfs");
+        struct sim_judge *judge = open_judge(1);
+        struct place_judge face = sim_judge_face(judge);
+        together(&plan);
+        together(&parted);
+        parted.groups[0].members[0].share_percent = 30;
+        parted.groups[0].members[1].share_percent = 60;
+        parted.groups[0].members[0].kv_bytes = INT64_C(5) << 30;
+        parted.groups[0].members[1].kv_bytes = INT64_C(1) << 30;
+        face.score(face.self, plans, 2, &small.problem.window, scores);
+        assert_int_equal(sim_judge_work_of(judge).n_known, 0); /* they are not taken for one */
+        bool is_same = scores[0].normalized >= scores[1].normalized &&
+                       scores[0].normalized <= scores[1].normalized;
+        assert_int_equal(is_same, i == 1);
+        sim_judge_close(judge);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_is_not_placed_waits_to_the_end, open_small,
                                         close_small),
         cmocka_unit_test_setup_teardown(threads_and_memory_change_nothing, open_small, close_small),
+        cmocka_unit_test_setup_teardown(shares_and_quotas_are_judged, open_small, close_small),
         cmocka_unit_test_setup_teardown(another_window_is_another_score, open_small, close_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

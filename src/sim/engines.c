@@ -99,6 +99,16 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
     return o->n_lanes;
 }
 
+static void fill_spec(const struct sim_service *service, const struct sim_engine_part *part,
+                      struct service_spec *spec)
+{
+    snprintf(spec->name, sizeof(spec->name), "%s", service->name);
+    spec->kv_bytes_min = service->kv_bytes_min;
+    spec->kv_bytes_max = service->kv_bytes_max;
+    spec->share_percent = part != NULL ? part->share_percent : 0;
+    spec->kv_quota_bytes = part != NULL ? part->kv_bytes : 0;
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
@@ -116,13 +126,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     const struct schedule_config config = config_of(o);
     for (int32_t i = 0; i < o->n_services; i++) {
         perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
-        snprintf(specs[i].name, sizeof(specs[i].name), "%s", o->services[i].name);
-        specs[i].kv_bytes_min = o->services[i].kv_bytes_min;
-        specs[i].kv_bytes_max = o->services[i].kv_bytes_max;
-        if (own != NULL && own->parts != NULL) {
-            specs[i].share_percent = own->parts[i].share_percent;
-            specs[i].kv_quota_bytes = own->parts[i].kv_bytes;
-        }
+        fill_spec(&o->services[i], own != NULL && own->parts != NULL ? &own->parts[i] : NULL,
+                  &specs[i]);
     }
     e->sim = sim;
     e->index = (uint16_t)index;

@@ -585,13 +585,13 @@ const struct cpu_kernels cpu_avx2_matmul = {
         [DTYPE_Q6_K] = matmul_q6_k,
     },
     .widen = {
- [DTYPE_Q8_0] = widen_q8_0,
+        [DTYPE_Q8_0] = widen_q8_0,
         [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q2_K] = widen_q2_k,
         [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
         [DTYPE_Q6_K] = widen_q6_k,
     },
     .matmul_wide = {
- [DTYPE_Q8_0] = wide_q8_0,
+        [DTYPE_Q8_0] = wide_q8_0,
         [DTYPE_Q4_0] = wide_q4_0, [DTYPE_Q4_1] = wide_q4_1, [DTYPE_Q2_K] = wide_q2_k,
         [DTYPE_Q3_K] = wide_q3_k, [DTYPE_Q4_K] = wide_q4_k, [DTYPE_Q5_K] = wide_q5_k,
         [DTYPE_Q6_K] = wide_q6_k,

@@ -38,35 +38,35 @@ static int64_t float_avx2(int n_rounds)
 
 static int64_t int8_avx2(int n_rounds)
 {
-    __m256i acc[12], x = _mm256_set1_epi8(3), ones = _mm256_set1_epi16(1);
-    for (int j = 0; j < 12; j++)
+    __m256i acc[8], x = _mm256_set1_epi8(3), ones = _mm256_set1_epi16(1);
+    for (int j = 0; j < 8; j++)
         acc[j] = _mm256_set1_epi32(j);
     for (int i = 0; i < n_rounds; i++) {
-#pragma GCC unroll 12
-        for (int j = 0; j < 12; j++)
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++)
             acc[j] =
                 _mm256_add_epi32(acc[j], _mm256_madd_epi16(_mm256_maddubs_epi16(acc[j], x), ones));
     }
-    for (int j = 1; j < 12; j++)
+    for (int j = 1; j < 8; j++)
         acc[0] = _mm256_add_epi32(acc[0], acc[j]);
     cpu_limits_sink = (float)_mm256_extract_epi32(acc[0], 0);
-    return (int64_t)n_rounds * 12 * 64;
+    return (int64_t)n_rounds * 8 * 64;
 }
 
 static int64_t int8_short_avx2(int n_rounds)
 {
-    __m256i acc[12], x = _mm256_set1_epi8(3);
-    for (int j = 0; j < 12; j++)
+    __m256i acc[8], x = _mm256_set1_epi8(3);
+    for (int j = 0; j < 8; j++)
         acc[j] = _mm256_set1_epi16((short)j);
     for (int i = 0; i < n_rounds; i++) {
-#pragma GCC unroll 12
-        for (int j = 0; j < 12; j++)
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++)
             acc[j] = _mm256_add_epi16(acc[j], _mm256_maddubs_epi16(acc[j], x));
     }
-    for (int j = 1; j < 12; j++)
+    for (int j = 1; j < 8; j++)
         acc[0] = _mm256_add_epi16(acc[0], acc[j]);
     cpu_limits_sink = (float)_mm256_extract_epi16(acc[0], 0);
-    return (int64_t)n_rounds * 12 * 64;
+    return (int64_t)n_rounds * 8 * 64;
 }
 
 const struct cpu_limits_loops cpu_limits_avx2 = {

@@ -114,6 +114,23 @@ static const char *check_preempts(const struct schedule_view *view,
     return NULL;
 }
 
+/* The pool is empty, so nothing will change by itself: does a request wait that fits it? */
+static bool waits_for_nothing(const struct schedule_view *view)
+{
+    if (view->kv->n_units_free < view->kv->n_units_open)
+        return false;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        if (!s->is_open || s->n_waiting == 0)
+            continue;
+        const struct request *r = &view->requests[s->first_waiting];
+        int32_t block_tokens = view->kv->services[i].block_tokens;
+        if (kv_blocks_for(r->n_tokens_max, block_tokens) <= kv_budget_most_blocks(view->kv, i))
+            return true;
+    }
+    return false;
+}
+
 /* Work that nothing in flight will bring forward must be planned, or somebody must give way. */
 static const char *check_progress(const struct schedule_view *view,
                                   const struct schedule_plan *plan)
@@ -124,6 +141,8 @@ static const char *check_progress(const struct schedule_view *view,
     for (int i = 0; i < view->n_services; i++)
         if (view->services[i].is_open && view->services[i].n_running > 0)
             return "an empty plan although requests run and none is in flight";
+    if ((plan->until & UNTIL_TIME) == 0 && waits_for_nothing(view))
+        return "an empty plan, for good, although nobody runs and a request that fits waits";
     return NULL;
 }
 

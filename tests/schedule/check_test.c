@@ -105,11 +105,35 @@ static void each_mistake_is_named(void **state)
     ASSERT_WRONG("no round", w.plan.n_rounds = 0);
     ASSERT_WRONG("counts out of range", w.plan.n_batches = LIMIT_BATCHES + 1);
     ASSERT_WRONG("an empty plan although requests run and none is in flight", w.plan.n_batches = 0);
+    ASSERT_WRONG("an empty plan, for good, although nobody runs and a request that fits waits",
+                 (w.plan.n_batches = 0, w.services[0].n_running = 0, w.kv.n_units_free = 9,
+                  w.services[1].n_waiting = 1, w.services[1].first_waiting = 2));
     ASSERT_WRONG("a request both run and preempted", w.plan.n_preempts = 1);
     ASSERT_WRONG("preempts a request that holds nothing",
                  (w.preempts[0] = 2, w.plan.n_preempts = 1));
     ASSERT_WRONG("a hold until a time that has passed",
                  (w.plan.until = UNTIL_TIME, w.plan.until_ns = 5));
+}
+
+/* Nobody runs and nothing is planned: right, when it will be planned or can never be. */
+static void some_wait_rightly(void **state)
+{
+    struct world w;
+    (void)state;
+    draw(&w);
+    w.plan.n_batches = 0;
+    w.services[0].n_running = 0;
+    w.services[1].n_waiting = 1;
+    w.services[1].first_waiting = 2;
+    assert_null(schedule_check(&w.view, &w.plan)); /* blocks are held: they come back */
+    w.kv.n_units_free = 9;
+    assert_non_null(schedule_check(&w.view, &w.plan));
+    w.plan.until = UNTIL_TIME;
+    w.plan.until_ns = 6;
+    assert_null(schedule_check(&w.view, &w.plan)); /* the policy is asked again */
+    w.plan.until = 0;
+    w.requests[2].n_tokens_max = 9 * 16 + 1;
+    assert_null(schedule_check(&w.view, &w.plan)); /* it can never run */
 }
 
 static void positions_of_rounds(void **state)
@@ -135,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mistake_is_named),
+        cmocka_unit_test(some_wait_rightly),
         cmocka_unit_test(positions_of_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,7 @@ def policies_clients_that_leave(shoal, models):
 @test
 def policies_leaving_while_held(shoal, models):
     """A request that waits for its model to load, and leaves: the model isn't brought in for it."""
-    with Shoal(shoal, "--max-batch", "1", models=paths(models)) as server:
+    with Shoal(shoal, "--max-batch", "1", "--planner", "none", models=paths(models)) as server:
         sizes = [(m["memory"]["weights_bytes"] + m["memory"]["activation_bytes"]) / 2**20 for m in server.state()["data"]]
     assert max(sizes) + 2 < sum(sizes), sizes
     config = f"memory: {int(max(sizes)) + 2}MiB\nkeep_alive: 1h\nmax_batch: 1\nmodels:\n"

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,7 +94,7 @@ struct team {
         int n_starved; /* runs of all, one after the other, that waited for cores */
         int n_alone,
             n_to_come; /* runs alone before all are tried again, and what is left of them */
-        int64_t told_ns;
+        int64_t told_ns, n_faults;
     } shrink;
     cpu_set_t cores; /* of all members */
 };
@@ -285,10 +286,22 @@ void team_let_shrink(struct team *team)
     team->shrink.is_on = team->n > 1;
 }
 
+/* Has anybody of this process waited for a disk since the last look? */
+static bool waited_for_disk(struct shrink *s)
+{
+    struct rusage usage;
+    int64_t before = s->n_faults;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        s->n_faults = usage.ru_majflt;
+    return s->n_faults != before;
+}
+
 static void note_run(struct team *team, int64_t wall_ns, int64_t on_core_ns)
 {
     struct shrink *s = &team->shrink;
     bool is_starved = wall_ns > TIME_NS_PER_MS && wall_ns - wall_ns / 5 > on_core_ns;
+    if (is_starved && waited_for_disk(s))
+        return; /* as while weights are packed out of a mapped file: no core was lacking */
     s->n_starved = is_starved ? s->n_starved + 1 : 0;
     if (!is_starved) {
         s->n_alone = 0;

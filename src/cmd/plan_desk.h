@@ -30,7 +30,7 @@ struct plan_search {
     bool is_seen;              /* progress goes to the error output */
     struct place_plan *second; /* see struct place_desk */
 };
-/* Plans, checks and scores on both windows. A plan that breaks a promise of plan.h is a bug. */
+/* Plans and scores on both windows. */
 void plan_desk_plan(struct plan_desk *desk, const struct place_planner *planner,
                     const struct plan_search *search, struct plan_option *option);
 /* Scores a plan that is there already. */

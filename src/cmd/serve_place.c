@@ -298,13 +298,6 @@ static bool make_one(const struct problem_at_hand *at, struct pile *pile, struct
     return place_check(p, plan, PLACE_MEMBERS_MAX, NULL) == STATUS_OK;
 }
 
-static void apart(const struct problem_at_hand *at, struct place_desk *desk,
-                  struct place_plan *plan)
-{
-    place_plan_init(plan, &at->problem, desk->pile);
-    place_planner_find("even")->plan(desk, plan);
-}
-
 /* The first for whom no engine of the plan has room beside its models although all cores together
  * could hold it; -1: there is none. */
 static int32_t find_homeless(const struct problem_at_hand *at, const struct place_plan *plan)
@@ -409,10 +402,7 @@ static void decide(struct problem_at_hand *at, struct config *config)
         .problem = &at->problem, .judge = &face, .pile = &at->pile, .seed = 1, .effort = 1
     };
     struct place_plan plan, other;
-    place_plan_init(&plan, &at->problem, &at->pile);
-    planner->plan(&desk, &plan);
-    CHECK(place_check(&at->problem, &plan, place_planner_members_max(planner, &at->problem),
-                      NULL) == STATUS_OK);
+    place_planner_plan(planner, &desk, &plan);
     int32_t homeless = find_homeless(at, &plan);
     if (homeless >= 0 || plan.n_groups == 0) {
         log_line(
@@ -426,7 +416,7 @@ static void decide(struct problem_at_hand *at, struct config *config)
         struct serve_placement *placement = mem_take(sizeof(*placement));
         const char *rival = "one engine for all";
         if (!make_one(at, &at->pile, &other) || place_plan_equal(&plan, &other)) {
-            apart(at, &desk, &other);
+            place_planner_plan(place_planner_find("even"), &desk, &other);
             rival = place_plan_equal(&plan, &other) ? NULL : "cores of their own";
         }
         face.score(face.self, &plans[0], 1, &at->problem.window, &score);

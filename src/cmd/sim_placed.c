@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "place/check.h"
 #include "predict/device.h"
 #include "sim/judge.h"
 #include <string.h>
@@ -63,11 +62,8 @@ static enum status plan_first(struct sim_placed *placed, const struct sim_placed
                                      .seed = (uint64_t)ask->scenario->seed,
                                      .effort = placed->replace.settings.effort };
     int64_t begin_ns = time_now_ns();
-    place_plan_init(&placed->plan, problem, &placed->pile);
-    placed->replace.planner->plan(&desk, &placed->plan);
+    place_planner_plan(placed->replace.planner, &desk, &placed->plan);
     placed->plan_s = (double)(time_now_ns() - begin_ns) * 1e-9;
-    CHECK(place_check(problem, plan, place_planner_members_max(placed->replace.planner, problem),
-                      NULL) == STATUS_OK);
     if (plan->n_refused == 0)
         face.score(face.self, &plan, 1, &problem->window, &score);
     sim_judge_close(judge);

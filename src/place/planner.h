@@ -22,12 +22,16 @@ struct place_planner {
     const char *name, *source, *summary;
     bool is_judging;       /* asks the judge while it plans */
     int32_t n_members_max; /* services of a group; 0: as the problem's limits say */
-    /* plan: initialized, empty. */
+    /* For place_planner_plan. plan: initialized, empty. */
     void (*plan)(const struct place_desk *desk, struct place_plan *plan);
 };
 const struct place_planner *const *place_planner_all(int *n);
 const struct place_planner *place_planner_find(const char *name); /* NULL: there is none */
 const char *place_planner_names(void);                            /* "default, seallm, ..." */
+/* Plans out of the desk's pile. A plan that breaks a promise of plan.h is a bug: it is logged, and
+ * the program ends. */
+void place_planner_plan(const struct place_planner *planner, const struct place_desk *desk,
+                        struct place_plan *plan);
 /* The services that a group may have under this planner. */
 int32_t place_planner_members_max(const struct place_planner *planner,
                                   const struct place_problem *problem);

@@ -1,6 +1,8 @@
 /* The planners by name. */
 #include "place/planners.h"
 
+#include "base/log.h"
+#include "place/check.h"
 #include <string.h>
 
 static const struct place_planner *const planners[] = {
@@ -32,6 +34,20 @@ int32_t place_planner_members_max(const struct place_planner *planner,
 {
     int32_t n = planner->n_members_max > 0 ? planner->n_members_max : problem->limits.n_members_max;
     return min_i32(n, PLACE_MEMBERS_MAX);
+}
+
+void place_planner_plan(const struct place_planner *planner, const struct place_desk *desk,
+                        struct place_plan *plan)
+{
+    const struct place_problem *problem = desk->problem;
+    int32_t n_members_max = place_planner_members_max(planner, problem);
+    struct fault fault;
+    place_plan_init(plan, problem, desk->pile);
+    planner->plan(desk, plan);
+    if (place_check(problem, plan, n_members_max, &fault) == STATUS_OK)
+        return;
+    log_line(LOG_ERROR, "place", "the plan of %s is wrong: %s", planner->name, fault.text);
+    CHECK(false);
 }
 
 void place_planners_sort(const double *keys, int32_t n, int32_t *order)

@@ -5,7 +5,6 @@
 #include "base/settings.h"
 #include "base/time.h"
 #include "place/align.h"
-#include "place/check.h"
 #include "place/watch.h"
 #include "sim/judge.h"
 #include "sim/moves.h"
@@ -369,7 +368,6 @@ static void open_desk(struct sim_replanning *r, const struct sim *sim, struct de
                                                               .rule = o->rule,
                                                               .services = o->services,
                                                               .n_threads = o->n_threads });
-    place_plan_init(&desk->plan, &desk->problem, &desk->pile);
 }
 
 static void close_desk(struct desk *desk)
@@ -396,9 +394,7 @@ static void plan_anew(struct sim_replanning *r, struct desk *desk)
                                       .pile = &desk->pile,
                                       .seed = o->seed,
                                       .effort = o->settings.effort };
-    o->planner->plan(&place, &desk->plan);
-    CHECK(place_check(&desk->problem, &desk->plan,
-                      place_planner_members_max(o->planner, &desk->problem), NULL) == STATUS_OK);
+    place_planner_plan(o->planner, &place, &desk->plan);
     place_align(&desk->problem, &r->plan, &desk->plan, &desk->pile);
 }
 

@@ -78,12 +78,38 @@ static void plans_are_legal_and_the_same_twice(void **state)
     }
 }
 
+/* Places nobody and refuses nobody. */
+static void forget(const struct place_desk *desk, struct place_plan *plan)
+{
+    (void)desk;
+    (void)plan;
+}
+
+static void plan_wrongly(void *arg)
+{
+    static const struct place_planner careless = { .name = "careless", .plan = forget };
+    struct place_plan plan;
+    small_plan(arg, &careless, NULL, &plan);
+}
+
+static void a_wrong_plan_ends_the_program(void **state)
+{
+    static struct small small;
+    (void)state;
+    small_open(&small, 1, 1);
+    small_add(&small, 13, 10);
+    small_measure(&small);
+    test_dies(plan_wrongly, &small);
+    small_close(&small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_find_their_planners),
         cmocka_unit_test(keys_sort_descending_and_stable),
         cmocka_unit_test(plans_are_legal_and_the_same_twice),
+        cmocka_unit_test(a_wrong_plan_ends_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ int64_t schedule_booked_count(const struct schedule_view *view,
  * with its own batches alone. True while none of the service is in flight. */
 struct schedule_booked {
     int64_t n_blocks;
-    int32_t n_catching_up; /* running requests that lack more than one token; -1: not known */
+    int32_t n_catching_up; /* running requests that lack more than one token */
 };
 
 /* Blocks for n_tokens positions beside the n_blocks that there are. */

@@ -9,15 +9,14 @@ A point is a cluster, a workload and its rate. With every seed, each planner pla
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
 
+from best import LOST, interval
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RIVALS = ["seallm", "muxserve", "morphling", "even", "machine", "greedy", "alpaserve"]
-LOST = 0.02
-STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093]
 
 
 def points():
@@ -41,16 +40,6 @@ def points():
 
 
 POINTS = points()
-
-
-def interval(values):
-    """Mean and half of the 95% interval."""
-    n = len(values)
-    mean = sum(values) / n
-    if n < 2:
-        return mean, math.inf
-    deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / (n - 1))
-    return mean, STUDENT[min(n - 2, len(STUDENT) - 1)] * deviation / math.sqrt(n)
 
 
 def run(args, point, planners, seed):

@@ -97,8 +97,11 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
         take(&cpu_avx2_matmul, out);
         take(&cpu_avx2_attend, out);
     }
-    if (isa >= CPU_ISA_AVX512)
+    if (isa >= CPU_ISA_AVX512) {
         take(&cpu_avx512, out);
+        take(&cpu_avx512_float, out);
+        take(&cpu_avx512_matmul, out);
+    }
 #else
     (void)isa;
     (void)take;

@@ -1,11 +1,18 @@
-/* Matrix multiplication of floats for AVX-512: a panel's 16 outputs are one register. */
+/* Matrix multiplication for AVX-512 with weights of floats: a panel's 16 outputs are one register.
+ *
+ * Two units multiply and add 16 floats each a cycle, and turn halves into floats as well. Few rows
+ * take halves in registers, where memory is the limit; many rows meet panels that were made floats
+ * once (wide). Broadcasts of activations come from memory, which costs loads alone. */
 #include "cpu/kernels.h"
 
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* A loop that leaves no loop, so that arrays become registers. */
+#define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
-enum { PREFETCH_BYTES = 4096, R_MAX = 12 };
+/* Bytes ahead, measured by bench/kernels. */
+enum { PREFETCH_BYTES = 2048, R_MAX = 12, P_MAX = 4 };
 
 INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
 {
@@ -17,58 +24,72 @@ INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/* The sums so far of one row and panel. */
-INLINE __m512 start(const struct cpu_tile *tile, const float *out)
+/* Columns k..k + n - 1, the first of which starts a line. */
+INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, const float *x, int n,
+                        size_t ahead, enum dtype dtype, const int R, const int P,
+                        __m512 acc[R_MAX][P_MAX])
 {
-    return tile->is_continued ? _mm512_loadu_ps(out) : _mm512_setzero_ps();
+    const int n_bytes = dtype == DTYPE_F32 ? 64 : 32; /* of a column */
+    EACH(int i = 0; i < n; i++) {
+        __m512 weights[P_MAX];
+        EACH(int p = 0; p < P; p++) {
+            const unsigned char *at = w + (size_t)p * tile->panel_bytes + i * n_bytes;
+            if (i * n_bytes % 64 == 0)
+                _mm_prefetch((const char *)at + ahead, _MM_HINT_T0);
+            weights[p] = load_floats(dtype, at);
+        }
+        EACH(int r = 0; r < R; r++) {
+            __m512 value = _mm512_set1_ps(x[(size_t)r * tile->x_stride + (size_t)i]);
+            EACH(int p = 0; p < P; p++)
+                acc[r][p] = _mm512_fmadd_ps(weights[p], value, acc[r][p]);
+        }
+    }
 }
 
 /* R rows against P panels: R * P independent sums. */
 INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
                        const int R, const int P)
 {
-    const size_t n_bytes = dtype == DTYPE_F32 ? 4 : 2;
+    const size_t n_bytes = dtype == DTYPE_F32 ? 64 : 32;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     const float *x = tile->x + (size_t)row * tile->x_stride;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
-    __m512 acc[R_MAX][4];
-    for (int r = 0; r < R; r++)
-        for (int p = 0; p < P; p++)
-            acc[r][p] = start(tile, out + (r * CPU_TILE_PANELS + p) * CPU_PANEL);
-    for (size_t k = 0; k < (size_t)tile->n_columns; k++)
-        for (int p = 0; p < P; p++) {
-            const unsigned char *at = w + (size_t)p * tile->panel_bytes + k * CPU_PANEL * n_bytes;
-            if (R == 1)
-                _mm_prefetch((const char *)at + PREFETCH_BYTES, _MM_HINT_T0);
-            __m512 weights = load_floats(dtype, at);
-            for (int r = 0; r < R; r++)
-                acc[r][p] = _mm512_fmadd_ps(
-                    weights, _mm512_set1_ps(x[(size_t)r * tile->x_stride + k]), acc[r][p]);
-        }
-    for (int r = 0; r < R; r++)
-        for (int p = 0; p < P; p++)
+    size_t ahead = row > 0 ? 0 : PREFETCH_BYTES;
+    __m512 acc[R_MAX][P_MAX];
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            acc[r][p] = tile->is_continued
+                            ? _mm512_loadu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL)
+                            : _mm512_setzero_ps();
+    int32_t k = 0;
+    for (; k + 2 <= tile->n_columns; k += 2, x += 2, w += 2 * n_bytes)
+        float_steps(tile, w, x, 2, ahead, dtype, R, P, acc);
+    if (k < tile->n_columns)
+        float_steps(tile, w, x, 1, 0, dtype, R, P, acc);
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
             _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
 }
 
+/* Rows in groups as even as can be, of R_MAX at most: each with all panels of the tile, as many at
+ * a time as have registers. */
 INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
 {
-    int32_t row = 0;
-    for (; row + 12 <= tile->n_rows; row += 12)
-        for (int32_t panel = 0; panel < tile->n_panels; panel++)
-            float_rows(tile, row, panel, dtype, 12, 1);
-    for (; row + 4 <= tile->n_rows; row += 4) {
-        int32_t panel = 0;
-        for (; panel + 2 <= tile->n_panels; panel += 2)
-            float_rows(tile, row, panel, dtype, 4, 2);
-        for (; panel < tile->n_panels; panel++)
-            float_rows(tile, row, panel, dtype, 4, 1);
-    }
-    for (; row < tile->n_rows; row++) {
-        int32_t panel = 0;
-        for (; panel + 4 <= tile->n_panels; panel += 4)
-            float_rows(tile, row, panel, dtype, 1, 4);
-        for (; panel < tile->n_panels; panel++)
-            float_rows(tile, row, panel, dtype, 1, 1);
+    int32_t n_groups = (tile->n_rows + R_MAX - 1) / R_MAX;
+    for (int32_t i = 0; i < n_groups; i++) {
+        int32_t row = tile->n_rows * i / n_groups;
+        int32_t n = tile->n_rows * (i + 1) / n_groups - row;
+        EACH(int r = 1; r <= R_MAX; r++) {
+            if (r != n)
+                continue;
+            int32_t panel = 0;
+            for (; r <= R_MAX / 2 && panel + 4 <= tile->n_panels; panel += 4)
+                float_rows(tile, row, panel, dtype, r, 4);
+            for (; panel + 2 <= tile->n_panels; panel += 2)
+                float_rows(tile, row, panel, dtype, r, 2);
+            for (; panel < tile->n_panels; panel++)
+                float_rows(tile, row, panel, dtype, r, 1);
+        }
     }
 }
 
@@ -85,10 +106,30 @@ static void matmul_bf16(const struct cpu_tile *tile)
     matmul_float(tile, DTYPE_BF16);
 }
 
-/* The floats of AVX-512's table. */
+INLINE void widen(enum dtype dtype, const unsigned char *panel, int32_t n_columns,
+                  unsigned char *wide)
+{
+    for (size_t k = 0; k < (size_t)n_columns; k++) {
+        _mm_prefetch((const char *)panel + 32 * k + PREFETCH_BYTES, _MM_HINT_T0);
+        _mm512_storeu_ps(wide + 64 * k, load_floats(dtype, panel + 32 * k));
+    }
+}
+
+static void widen_f16(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
+{
+    widen(DTYPE_F16, panel, n_columns, wide);
+}
+static void widen_bf16(const unsigned char *panel, int32_t n_columns, unsigned char *wide)
+{
+    widen(DTYPE_BF16, panel, n_columns, wide);
+}
+
+/* The floats of AVX-512's table. Wide halves are floats. */
 const struct cpu_kernels cpu_avx512_float = {
     .name = "cpu-avx512",
     .matmul = {
         [DTYPE_F32] = matmul_f32, [DTYPE_F16] = matmul_f16, [DTYPE_BF16] = matmul_bf16,
     },
+    .widen = { [DTYPE_F16] = widen_f16, [DTYPE_BF16] = widen_bf16 },
+    .matmul_wide = { [DTYPE_F16] = matmul_f32, [DTYPE_BF16] = matmul_f32 },
 };

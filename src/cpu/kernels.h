@@ -40,9 +40,10 @@ struct cpu_tile {
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
 };
 
-/* Columns of a panel of integers in the form that is quickest to multiply, for tiles of many rows:
+/* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
  *   Q8_0          per block | 16 float scales | 16 int32: the sum of |w| over negative w | per 4 k,
  *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
+ *   F16, BF16     as floats
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
  *                 byte per value | bytes as in pack.h's weights of 8 bits; scales and minimums are
  *                 multiplied out. */
@@ -50,6 +51,8 @@ static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
     if (dtype == DTYPE_Q8_0)
         return (size_t)n_columns / 32 * 1152;
+    if (!dtype_info(dtype)->is_integer)
+        return (size_t)n_columns * 64;
     struct cpu_form form = cpu_pack_form(dtype);
     return (size_t)(n_columns / form.n_sub) *
            ((form.has_minimum ? 128u : 64u) + 16u * (size_t)form.n_sub);

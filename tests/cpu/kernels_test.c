@@ -87,7 +87,7 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
                      bool is_wide)
 {
     enum { FIRST = 256 };
-    static unsigned char wide[CPU_TILE_PANELS * FIRST * 36];
+    static unsigned char wide[CPU_TILE_PANELS * FIRST * 64];
     const unsigned char *panels = tile.panels;
     for (int32_t k = 0; k < COLUMNS; k += FIRST) {
         size_t from = tile.panel_bytes * (size_t)k / COLUMNS;

@@ -5,9 +5,17 @@
 #include "base/team.h"
 #include "base/time.h"
 #include "sim/state.h"
+#include <stdlib.h>
 
 /* A window is long enough that an engine's state is fetched once for many requests. */
-enum { ASKS_AN_ENGINE = 64, ASKS_MAX = 65536, ASKS_MIN = 256, PAUSE = 4, THREADS_MAX = 64 };
+enum {
+    ASKS_AN_ENGINE = 64,
+    ASKS_MAX = 65536,
+    ASKS_MIN = 256,
+    PAUSE = 4,
+    THREADS_MAX = 64,
+    BUCKET_USUAL = 32
+};
 
 struct ended { /* a request, in the window */
     uint32_t index;
@@ -240,8 +248,13 @@ static bool is_before(const struct order *a, const struct order *b)
     return a->tie != b->tie ? a->tie < b->tie : a->at < b->at;
 }
 
+static int by_order(const void *a, const void *b)
+{
+    return is_before(b, a) - is_before(a, b);
+}
+
 /* Ends are spread over the window's time nearly evenly: as many buckets as there are put nearly
- * each where it belongs. */
+ * each where it belongs. Where many fall into one they are sorted among themselves. */
 static void sort(struct shard *s)
 {
     uint32_t n = s->n_ended;
@@ -264,6 +277,9 @@ static void sort(struct shard *s)
     }
     for (uint32_t i = 0; i < n; i++)
         s->sorted[s->counts[s->orders[i].bucket]++] = s->orders[i];
+    for (uint32_t i = 0, first = 0; i < n; first = s->counts[i++])
+        if (s->counts[i] - first > BUCKET_USUAL)
+            qsort(&s->sorted[first], s->counts[i] - first, sizeof(*s->sorted), by_order);
     for (uint32_t i = 1; i < n; i++) {
         struct order order = s->sorted[i];
         uint32_t at = i;

@@ -134,6 +134,19 @@ static void windows_change_nothing(void **state)
     assert_true(n_windows > 100);
 }
 
+/* Who comes with many ends with many, long before the last. */
+static void many_end_at_nearly_one_time(void **state)
+{
+    struct setting s = { .seed = test_seed(1),
+                         .policy = schedule_find("fcfs"),
+                         .n_engines = 20,
+                         .n_requests_max = 300,
+                         .rate_per_s = 1e6,
+                         .takes = true };
+    (void)state;
+    assert_true(compare(&s, "rr") > 0);
+}
+
 static void others_have_none(void **state)
 {
     struct setting s = { .seed = 1,
@@ -152,6 +165,7 @@ int main(void)
 {
     base_verify = true;
     const struct CMUnitTest tests[] = { cmocka_unit_test(windows_change_nothing),
+                                        cmocka_unit_test(many_end_at_nearly_one_time),
                                         cmocka_unit_test(others_have_none) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

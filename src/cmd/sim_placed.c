@@ -74,12 +74,15 @@ static enum status plan_first(struct sim_placed *placed, const struct sim_placed
     return STATUS_OK;
 }
 
-static void fill_world(const struct sim_placed *placed, struct sim_world *world)
+static void fill_world(struct sim_placed *placed, struct sim_world *world)
 {
     const struct place_problem *p = &placed->of.problem;
     world->n_engines = sim_replan_n_engines(p);
     world->engines = mem_take((size_t)world->n_engines * sizeof(*world->engines));
-    sim_replan_engines(p, &placed->plan, placed->perfs, world->engines);
+    if (placed->replace.settings.is_off)
+        placed->parts =
+            mem_take((size_t)world->n_engines * (size_t)p->n_services * sizeof(*placed->parts));
+    sim_replan_engines(p, &placed->plan, placed->perfs, placed->parts, world->engines);
     for (int32_t e = 0; e < world->n_engines; e++)
         world->engines[e].truths = world->truths;
     for (int32_t s = 0; s < p->n_services; s++) {
@@ -149,4 +152,5 @@ void sim_placed_close(struct sim_placed *placed)
     plan_problem_close(&placed->of);
     pile_free(&placed->pile);
     mem_give(placed->perfs);
+    mem_give(placed->parts);
 }

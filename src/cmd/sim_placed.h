@@ -8,7 +8,8 @@ struct sim_placed {
     struct plan_problem of;
     struct pile pile;
     struct place_plan plan;
-    struct perf *perfs; /* (n_kinds * PLACE_DEGREES, n_services) */
+    struct perf *perfs;            /* (n_kinds * PLACE_DEGREES, n_services) */
+    struct sim_engine_part *parts; /* (n_engines, n_services); NULL: models move */
     struct sim_replan_options replace;
     double plan_s; /* that the first plan took */
 };

@@ -34,16 +34,22 @@ void sim_moves_slots(const struct place_problem *problem, struct sim_slot *slots
     (void)for_each_slot(problem, slots);
 }
 
+const struct place_group *sim_moves_group(const struct place_plan *plan,
+                                          const struct sim_slot *slot)
+{
+    for (int32_t g = 0; g < plan->n_groups; g++)
+        if (plan->groups[g].first_device == slot->first_device &&
+            plan->groups[g].n_devices == slot->n_devices)
+            return &plan->groups[g];
+    return NULL;
+}
+
 uint64_t sim_moves_mask(const struct place_plan *plan, const struct sim_slot *slot)
 {
+    const struct place_group *group = sim_moves_group(plan, slot);
     uint64_t mask = 0;
-    for (int32_t g = 0; g < plan->n_groups; g++) {
-        const struct place_group *group = &plan->groups[g];
-        if (group->first_device != slot->first_device || group->n_devices != slot->n_devices)
-            continue;
-        for (int32_t m = 0; m < group->n_members; m++)
-            mask |= UINT64_C(1) << group->members[m].service;
-    }
+    for (int32_t m = 0; group != NULL && m < group->n_members; m++)
+        mask |= UINT64_C(1) << group->members[m].service;
     return mask;
 }
 

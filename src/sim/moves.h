@@ -45,7 +45,10 @@ struct sim_moves {
 int32_t sim_moves_n_slots(const struct place_problem *problem);
 /* slots: (sim_moves_n_slots) by node, size, device. */
 void sim_moves_slots(const struct place_problem *problem, struct sim_slot *slots);
-/* Services that a plan has on just this slot. */
+/* The plan's group on just this slot; NULL: none. */
+const struct place_group *sim_moves_group(const struct place_plan *plan,
+                                          const struct sim_slot *slot);
+/* Its services. */
 uint64_t sim_moves_mask(const struct place_plan *plan, const struct sim_slot *slot);
 
 /* The engines are open and have the models that their specs say: those of the plan. */

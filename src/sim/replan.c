@@ -90,8 +90,21 @@ int32_t sim_replan_n_engines(const struct place_problem *problem)
     return sim_moves_n_slots(problem);
 }
 
+/* parts: (n_services) */
+static void fill_parts(const struct place_plan *plan, const struct sim_slot *slot,
+                       struct sim_engine_part *parts)
+{
+    const struct place_group *group = sim_moves_group(plan, slot);
+    for (int32_t m = 0; group != NULL && m < group->n_members; m++) {
+        const struct place_member *member = &group->members[m];
+        parts[member->service] =
+            (struct sim_engine_part){ member->share_percent, member->kv_bytes };
+    }
+}
+
 void sim_replan_engines(const struct place_problem *problem, const struct place_plan *plan,
-                        const struct perf *perfs, struct sim_engine_spec *engines)
+                        const struct perf *perfs, struct sim_engine_part *parts,
+                        struct sim_engine_spec *engines)
 {
     int32_t n = sim_moves_n_slots(problem);
     struct sim_slot *slots = mem_take((size_t)n * sizeof(*slots));
@@ -100,11 +113,16 @@ void sim_replan_engines(const struct place_problem *problem, const struct place_
         int32_t k = problem->nodes[slots[i].node].kind, n_devices = slots[i].n_devices;
         const struct place_kind *kind = &problem->kinds[k];
         size_t row = (size_t)(k * PLACE_DEGREES + place_degree_index(n_devices));
+        struct sim_engine_part *own =
+            parts != NULL ? parts + (size_t)i * (size_t)problem->n_services : NULL;
         engines[i] = (struct sim_engine_spec){ .services = sim_moves_mask(plan, &slots[i]),
                                                .memory_bytes = kind->memory_bytes * n_devices,
                                                .n_devices = n_devices,
                                                .bytes_per_s = kind->bytes_per_s * (double)n_devices,
-                                               .perfs = perfs + row * (size_t)problem->n_services };
+                                               .perfs = perfs + row * (size_t)problem->n_services,
+                                               .parts = own };
+        if (own != NULL)
+            fill_parts(plan, &slots[i], own);
     }
     mem_give(slots);
 }

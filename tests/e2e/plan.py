@@ -92,6 +92,23 @@ def plan_of_muxserve_is_judged_as_simulated(shoal, models):
 
 
 @test
+def sim_gives_nodes_the_plans_shares_and_quotas(shoal, models):
+    """The same report, to the byte, as of the engines that the plan is written as; not of models that may move."""
+    mix = "alpaca:rate=6,model=llama-2-7b,service=a+sharegpt:rate=3,model=llama-2-13b,service=b"
+    args = ["--requests", "600", "--preset", "muxserve", "--router", "least", "--planner", "muxserve"]
+    with tempfile.TemporaryDirectory() as folder:
+        engines, nodes = os.path.join(folder, "engines.yaml"), os.path.join(folder, "nodes.yaml")
+        plan(shoal, "1x1xa800", mix, *args, "--no-price", "--out", engines)
+        with open(nodes, "w", encoding="utf-8") as f:
+            f.write("nodes: [{count: 1, device: a800, devices: 1}]\n")
+        asked = [shoal, "sim", nodes, "--workload", mix, *args, "--json"]
+        page = run(shoal, "sim", engines, "--json")
+        assert "shares: [" in open(engines, encoding="utf-8").read() and page == run(*asked)
+        moving = json.loads(run(*asked, "--replace", "first_ns=1e10"))
+    assert "plans" not in moving and moving["batches"] != json.loads(page)["batches"]
+
+
+@test
 def plan_compares_on_the_window_after(shoal, models):
     page = plan(shoal, "4x8xa800", *MIX, "--planner", "even,greedy,machine")
     assert [p["planner"] for p in page["plans"]] == ["even", "greedy", "machine"]

@@ -77,7 +77,7 @@ static void open_swap(struct swap *swap, int32_t n_cycles, double step_s)
     schedule_config_init(&swap->config);
     swap->config.n_seqs_max = 4;
     assert_int_equal(sim_replan_n_engines(&swap->small.problem), 4); /* 0-1, 0, 1, 2 */
-    sim_replan_engines(&swap->small.problem, &swap->plan, swap->perfs, swap->engines);
+    sim_replan_engines(&swap->small.problem, &swap->plan, swap->perfs, NULL, swap->engines);
     swap->options = (struct sim_options){ .n_engines = 4,
                                           .n_lanes = 1,
                                           .n_services = 2,

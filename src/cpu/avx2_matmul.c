@@ -555,7 +555,7 @@ static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
         if (bits >= 0x7F800000u || b->scale < 0x1p-126f) { /* rare: the definition knows */
             memset(b->sums, 0, sizeof(b->sums));
             b->scale = quant_activations(x, b->q);
-            b->sum = b->scale * 0.0f;
+            cpu_block_finish(b);
             continue;
         }
         for (int i = 0; i < 4; i++)
@@ -570,7 +570,7 @@ static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
         uint32_t halves[2] = { (uint32_t)_mm256_extract_epi32(pairs, 0),
                                (uint32_t)_mm256_extract_epi32(pairs, 4) };
         memcpy(b->sums, halves, sizeof(halves));
-        b->sum = b->scale * (float)(cpu_block_sum(b, 0) + cpu_block_sum(b, 1));
+        cpu_block_finish(b);
     }
 }
 
@@ -596,5 +596,6 @@ const struct cpu_kernels cpu_avx2_matmul = {
         [DTYPE_Q3_K] = wide_q3_k, [DTYPE_Q4_K] = wide_q4_k, [DTYPE_Q5_K] = wide_q5_k,
         [DTYPE_Q6_K] = wide_q6_k,
     },
+    .wide_rows_min = { [DTYPE_Q8_0] = CPU_TILE_ROWS + 1 }, /* twice as large as packed */
     .quantize = quantize,
 };

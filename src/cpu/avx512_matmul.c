@@ -1,64 +1,163 @@
 /* Matrix multiplication of integers for AVX-512 with VNNI: a panel's 16 outputs are one register.
  *
- * vpdpbusd multiplies unsigned weights with signed q, four k at a time, exactly. Signed bytes
- * (Q8_0) become unsigned by flipping their top bit, which adds 128. */
+ * vpdpbusd multiplies unsigned bytes with signed q, four k at a time, exactly. It and what turns a
+ * block's sum into floats share two ports, eight instructions and three for a row, a panel and a
+ * block, so all else is left to loads: weights stand as value + 128, whatever their offset, whose
+ * surplus a sum starts without (cpu_block's starts, repeated by the load), and rows go by six
+ * against two panels, all sums in registers, 12 products for 8 loads. */
+#include "compute/quant.h"
+#include "compute/vmath.h"
 #include "cpu/kernels.h"
 
 #include <immintrin.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* A loop that leaves no loop, so that arrays become registers. */
+#define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 
-enum { PREFETCH_BYTES = 4096, R_MAX = 12 };
+/* Rows against one packed panel, rows against two wide ones, bytes ahead. */
+enum { R_MAX = 12, WIDE_R_MAX = 6, P_MAX = 2, PREFETCH_BYTES = 4096 };
 
 INLINE __m512 load_half(const void *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256(p));
 }
 
-/* The sums so far of one row and panel. */
-INLINE __m512 start(const struct cpu_tile *tile, const float *out)
-{
-    return tile->is_continued ? _mm512_loadu_ps(out) : _mm512_setzero_ps();
-}
-
-/* Four q, the same in every output's lane. */
-INLINE __m512i four(const void *q)
+/* Four bytes, the same in every output's lane. */
+INLINE __m512i four(const void *p)
 {
     int32_t bits;
-    memcpy(&bits, q, 4);
+    memcpy(&bits, p, 4);
     return _mm512_set1_epi32(bits);
 }
 
-/* Adds stored * q to sums over n groups of 4 k from g on. */
-INLINE void dot_bytes(struct cpu_form form, const unsigned char *w, const struct cpu_block *x,
-                      size_t stride, int g, int n, const int R, __m512i sums[R_MAX])
+struct rows { /* of blocks, three to a pointer, so that addresses have a factor of 2 at most */
+    const struct cpu_block *x[R_MAX / 3];
+    size_t stride;
+};
+
+INLINE struct rows rows_of(const struct cpu_tile *tile, int32_t row, const int R)
 {
-    for (int i = g; i < g + n; i++) {
-        __m512i weights = _mm512_loadu_si512(w + 64 * i);
-        if (form.value_max < 0)
-            weights = _mm512_xor_si512(weights, _mm512_set1_epi8((char)0x80));
-        for (int r = 0; r < R; r++)
-            sums[r] = _mm512_dpbusd_epi32(sums[r], weights, four(x[(size_t)r * stride].q + 4 * i));
+    struct rows rows = { .stride = tile->block_stride };
+    EACH(int i = 0; i < (R + 2) / 3; i++)
+        rows.x[i] = tile->blocks + (size_t)(row + 3 * i) * tile->block_stride;
+    return rows;
+}
+
+INLINE const struct cpu_block *row_at(const struct rows *rows, int r)
+{
+    return &rows->x[r / 3][(size_t)(r % 3) * rows->stride];
+}
+
+INLINE void next_block(struct rows *rows, const int R)
+{
+    EACH(int i = 0; i < (R + 2) / 3; i++)
+        rows->x[i]++;
+}
+
+/* The sums so far of R rows and P panels. */
+INLINE void start(const struct cpu_tile *tile, const float *out, const int R, const int P,
+                  __m512 acc[R_MAX][P_MAX])
+{
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            acc[r][p] = tile->is_continued
+                            ? _mm512_loadu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL)
+                            : _mm512_setzero_ps();
+}
+
+INLINE void stop(float *out, const int R, const int P, __m512 acc[R_MAX][P_MAX])
+{
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
+}
+
+/* Nibbles as bytes, or nibbles + 120. vgf2p8affineqb: bit i is the parity of what byte 7 - i of a
+ * matrix leaves of the byte, flipped where the constant has a bit; n + 120 has n's lower three
+ * bits, its bit 3 as bit 7 and the opposite of that between. */
+INLINE __m512i nibbles(__m512i bytes, bool is_high, bool is_centred)
+{
+    const int shift = is_high ? 4 : 0;
+    if (is_centred)
+        return _mm512_gf2p8affine_epi64_epi8(
+            bytes, _mm512_set1_epi64((int64_t)(UINT64_C(0x0102040808080808) << shift)), 0x78);
+    return _mm512_gf2p8affine_epi64_epi8(
+        bytes, _mm512_set1_epi64((int64_t)(UINT64_C(0x0102040800000000) << shift)), 0);
+}
+
+/* Weights at k..k + 3 of a packed block, one unsigned byte each: value + 128, or the value of types
+ * with a minimum. */
+INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k)
+{
+    const bool is_centred = form.n_bits == 4 && form.offset == 8;
+    __m512i bytes = _mm512_loadu_si512(w + 16 * (k % (4 * form.n_bits)));
+    if (form.n_bits == 4)
+        bytes = nibbles(bytes, k >= 16, is_centred);
+    return form.has_minimum || is_centred
+               ? bytes
+               : _mm512_add_epi8(bytes, _mm512_set1_epi8((char)(128 - form.offset)));
+}
+
+struct factors { /* of a sub-block of 16 outputs */
+    __m512 scale, minimum;
+};
+
+/* One sub-block: its scaled sums are added to acc. sums: as they start. */
+INLINE void add_scaled(struct cpu_form form, const struct factors factors[P_MAX],
+                       const struct rows *rows, int sub, const int R, const int P,
+                       __m512i sums[R_MAX][P_MAX], __m512 acc[R_MAX][P_MAX])
+{
+    EACH(int r = 0; r < R; r++) {
+        const struct cpu_block *x = row_at(rows, r);
+        EACH(int p = 0; p < P; p++) {
+            __m512 scale = _mm512_mul_ps(factors[p].scale, _mm512_set1_ps(x->scale));
+            acc[r][p] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][p]), scale, acc[r][p]);
+            if (!form.has_minimum)
+                continue;
+            float x_sum = form.n_sub == 32 ? x->sum : x->scale * (float)cpu_block_sum(x, sub);
+            acc[r][p] = _mm512_fmadd_ps(factors[p].minimum, _mm512_set1_ps(x_sum), acc[r][p]);
+        }
     }
 }
 
-INLINE void dot_nibbles(const unsigned char *w, const struct cpu_block *x, size_t stride, bool low,
-                        bool high, const int R, __m512i sums[R_MAX])
+/* One sub-block of R rows and P panels, whose weights w are panel_bytes apart. */
+INLINE void sub_block(struct cpu_form form, const unsigned char *w, size_t panel_bytes,
+                      const struct rows *rows, int sub, const int R, const int P, bool is_wide,
+                      const struct factors factors[P_MAX], __m512 acc[R_MAX][P_MAX])
 {
-    const __m512i mask = _mm512_set1_epi8(15);
-    for (int v = 0; v < 4; v++) {
-        __m512i bytes = _mm512_loadu_si512(w + 64 * v);
-        __m512i lows = _mm512_and_si512(bytes, mask);
-        __m512i highs = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), mask);
-        for (int r = 0; r < R; r++) {
-            const int8_t *q = x[(size_t)r * stride].q + 4 * v;
-            if (low)
-                sums[r] = _mm512_dpbusd_epi32(sums[r], lows, four(q));
-            if (high)
-                sums[r] = _mm512_dpbusd_epi32(sums[r], highs, four(q + 16));
+    const int first = sub * form.n_sub;
+    const int from = form.has_minimum ? 3 : form.n_sub == 32 ? 0 : 1 + sub;
+    __m512i sums[R_MAX][P_MAX];
+    EACH(int r = 0; r < R; r++)
+        EACH(int p = 0; p < P; p++)
+            sums[r][p] = four(&row_at(rows, r)->starts[from]);
+    EACH(int k = first; k < first + form.n_sub; k += 4) {
+        __m512i weights[P_MAX];
+        EACH(int p = 0; p < P; p++) {
+            const unsigned char *at = w + (size_t)p * panel_bytes;
+            weights[p] =
+                is_wide ? _mm512_loadu_si512(at + 16 * (k - first)) : load_four(form, at, k);
+        }
+        EACH(int r = 0; r < R; r++) {
+            __m512i q = four(row_at(rows, r)->q + k);
+            EACH(int p = 0; p < P; p++)
+                sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], weights[p], q);
         }
     }
+    add_scaled(form, factors, rows, sub, R, P, sums, acc);
+}
+
+/* The halves of a unit; minimums that are subtracted come negated. */
+INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
+{
+    struct factors f = { load_half(p), _mm512_setzero_ps() };
+    if (form.has_minimum)
+        f.minimum = load_half(p + 32);
+    if (form.has_minimum && form.n_unit == 256)
+        f.minimum = _mm512_xor_ps(f.minimum, _mm512_set1_ps(-0.0f));
+    return f;
 }
 
 INLINE __m512 scaled(__m512 factor, const unsigned char *bytes)
@@ -67,102 +166,203 @@ INLINE __m512 scaled(__m512 factor, const unsigned char *bytes)
     return _mm512_mul_ps(factor, _mm512_cvtepi32_ps(wide));
 }
 
-/* -offset times the sum of the q that a sub-block meets. */
-INLINE __m512i offset_sum(int offset, const struct cpu_block *x, int sub, bool is_whole)
+/* Those of sub-block `sub` of the block at p. */
+INLINE struct factors sub_factors(struct cpu_form form, struct factors unit, const unsigned char *p,
+                                  int sub)
 {
-    const __m512i factor = _mm512_set1_epi16((int16_t)-offset);
-    __m512i sum = _mm512_madd_epi16(four(x->sums[sub]), factor);
-    return is_whole ? _mm512_dpwssd_epi32(sum, four(x->sums[1]), factor) : sum;
+    if (form.n_unit == 32)
+        return unit;
+    p += sub * (form.has_minimum ? 32 : 16);
+    unit.scale = scaled(unit.scale, p);
+    if (form.has_minimum)
+        unit.minimum = scaled(unit.minimum, p + 16);
+    return unit;
 }
 
-/* One sub-block: integer sums, then their scaled addition to acc. d, m: scale and (negated where it
- * is subtracted) minimum of the unit; scales: the sub-block's bytes; x: row after row. */
-INLINE void sub_block(struct cpu_form form, const unsigned char *scales, const unsigned char *w,
-                      __m512 d, __m512 m, const struct cpu_block *x, size_t stride, int sub,
-                      const int R, __m512 acc[R_MAX])
+/* All rows of the tile, R, against one packed panel. */
+INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_form form,
+                        const int R)
 {
-    const int offset = form.value_max < 0 ? 128 : form.offset;
-    __m512i sums[R_MAX];
-    for (int r = 0; r < R; r++)
-        sums[r] = offset == 0 ? _mm512_setzero_si512()
-                              : offset_sum(offset, &x[(size_t)r * stride], sub, form.n_sub == 32);
-    if (form.n_bits == 8)
-        dot_bytes(form, w, x, stride, sub * form.n_sub / 4, form.n_sub / 4, R, sums);
-    else
-        dot_nibbles(w, x, stride, sub == 0, sub == 1 || form.n_sub == 32, R, sums);
-    __m512 scale = form.n_unit == 256 ? scaled(d, scales) : d, minimum = m;
-    if (form.has_minimum && form.n_unit == 256)
-        minimum = scaled(m, scales + 16);
-    for (int r = 0; r < R; r++) {
-        const struct cpu_block *at = &x[(size_t)r * stride];
-        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]),
-                                 _mm512_mul_ps(scale, _mm512_set1_ps(at->scale)), acc[r]);
-        if (!form.has_minimum)
-            continue;
-        float x_sum = form.n_sub == 32 ? at->sum : at->scale * (float)cpu_block_sum(at, sub);
-        acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x_sum), acc[r]);
+    const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+    float *out = tile->out + panel * CPU_PANEL;
+    struct rows rows = rows_of(tile, 0, R);
+    __m512 acc[R_MAX][P_MAX];
+    start(tile, out, R, 1, acc);
+    for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
+        struct factors unit = unit_factors(form, p);
+        p += cpu_form_head(form);
+        for (int32_t i = 0; i < form.n_unit; i += 32) {
+            const unsigned char *w = p + cpu_form_scales(form);
+            EACH(int line = 0; line < cpu_form_weights(form); line += 64)
+                _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors[P_MAX] = { sub_factors(form, unit, p, sub) };
+                sub_block(form, w, 0, &rows, sub, R, 1, false, factors, acc);
+            }
+            p = w + cpu_form_weights(form);
+            next_block(&rows, R);
+        }
+    }
+    stop(out, R, 1, acc);
+}
+
+INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form)
+{
+    struct cpu_tile part = *tile;
+    int32_t n_groups = (tile->n_rows + R_MAX - 1) / R_MAX;
+    for (int32_t i = 0; i < n_groups; i++) {
+        int32_t row = tile->n_rows * i / n_groups;
+        part.n_rows = tile->n_rows * (i + 1) / n_groups - row;
+        part.blocks = tile->blocks + (size_t)row * tile->block_stride;
+        part.out = tile->out + row * CPU_TILE_PANELS * CPU_PANEL;
+        for (int32_t panel = 0; panel < tile->n_panels; panel++)
+            EACH(int r = 1; r <= R_MAX; r++)
+                if (r == part.n_rows)
+                    packed_rows(&part, panel, form, r);
     }
 }
 
-INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
-                         struct cpu_form form, const int R)
+/* The bytes of a wide sub-block: scales, minimums, weights. */
+INLINE size_t wide_head(struct cpu_form form)
 {
-    const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
-    size_t stride = tile->block_stride;
-    const struct cpu_block *x = tile->blocks + (size_t)row * stride;
+    return form.has_minimum ? 128 : 64;
+}
+
+/* R rows against P wide panels. */
+INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
+                      const int R, const int P)
+{
+    const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
-    __m512 acc[R_MAX];
-    for (int r = 0; r < R; r++)
-        acc[r] = start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL);
-    for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
-        __m512 d = load_half(p), m = d;
-        if (form.has_minimum)
-            m = load_half(p + 32);
-        if (form.has_minimum && form.n_unit == 256)
-            m = _mm512_xor_ps(m, _mm512_set1_ps(-0.0f));
+    struct rows rows = rows_of(tile, row, R);
+    __m512 acc[R_MAX][P_MAX];
+    start(tile, out, R, P, acc);
+    for (int32_t k = 0; k < tile->n_columns; k += 32) {
+        EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+            struct factors factors[P_MAX];
+            EACH(int p = 0; p < P; p++) {
+                const float *at = (const float *)(const void *)(w + (size_t)p * tile->panel_bytes);
+                factors[p].scale = _mm512_loadu_ps(at);
+                if (form.has_minimum)
+                    factors[p].minimum = _mm512_loadu_ps(at + 16);
+            }
+            w += wide_head(form);
+            sub_block(form, w, tile->panel_bytes, &rows, sub, R, P, true, factors, acc);
+            w += 16 * form.n_sub;
+        }
+        next_block(&rows, R);
+    }
+    stop(out, R, P, acc);
+}
+
+/* Rows go in groups as even as can be; two panels stay in the first-level cache while all pass. */
+INLINE void matmul_wide(const struct cpu_tile *tile, struct cpu_form form)
+{
+    int32_t n_groups = (tile->n_rows + WIDE_R_MAX - 1) / WIDE_R_MAX;
+    for (int32_t panel = 0; panel < tile->n_panels; panel += P_MAX)
+        for (int32_t i = 0; i < n_groups; i++) {
+            int32_t row = tile->n_rows * i / n_groups;
+            int32_t n = tile->n_rows * (i + 1) / n_groups - row;
+            EACH(int r = 1; r <= WIDE_R_MAX; r++) {
+                if (r != n)
+                    continue;
+                if (panel + P_MAX <= tile->n_panels)
+                    wide_rows(tile, row, panel, form, r, P_MAX);
+                else
+                    wide_rows(tile, row, panel, form, r, 1);
+            }
+        }
+}
+
+INLINE void widen(struct cpu_form form, const unsigned char *p, int32_t n_columns,
+                  unsigned char *to)
+{
+    for (int32_t k = 0; k < n_columns; k += form.n_unit) {
+        struct factors unit = unit_factors(form, p);
         p += cpu_form_head(form);
-        for (int32_t i = 0; i < form.n_unit; i += 32, x++) {
+        for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            for (int line = 0; line < cpu_form_weights(form); line += 64)
+            EACH(int line = 0; line < cpu_form_weights(form); line += 64)
                 _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
-            for (int sub = 0; sub < 32 / form.n_sub; sub++)
-                sub_block(form, p + sub * (form.has_minimum ? 32 : 16), w, d, m, x, stride, sub, R,
-                          acc);
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors = sub_factors(form, unit, p, sub);
+                memcpy(to, &factors, wide_head(form));
+                to += wide_head(form);
+                EACH(int at = sub * form.n_sub; at < (sub + 1) * form.n_sub; at += 4, to += 64)
+                    _mm512_storeu_si512(to, load_four(form, w, at));
+            }
             p = w + cpu_form_weights(form);
         }
     }
-    for (int r = 0; r < R; r++)
-        _mm512_storeu_ps(out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
 }
 
-INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form)
-{
-    for (int32_t panel = 0; panel < tile->n_panels; panel++) {
-        int32_t row = 0;
-        for (; row + 12 <= tile->n_rows; row += 12)
-            integer_rows(tile, row, panel, form, 12);
-        for (; row + 4 <= tile->n_rows; row += 4)
-            integer_rows(tile, row, panel, form, 4);
-        for (; row < tile->n_rows; row++)
-            integer_rows(tile, row, panel, form, 1);
-    }
-}
-
-#define MATMUL(name, form)                                                                         \
-    static void name(const struct cpu_tile *tile)                                                  \
+#define MATMUL(type, form)                                                                         \
+    static void matmul_##type(const struct cpu_tile *tile)                                         \
     {                                                                                              \
-        matmul_integer(tile, form);                                                                \
+        matmul_packed(tile, form);                                                                 \
+    }                                                                                              \
+    static void widen_##type(const unsigned char *panel, int32_t n_columns, unsigned char *wide)   \
+    {                                                                                              \
+        widen(form, panel, n_columns, wide);                                                       \
     }
-MATMUL(matmul_q8_0, CPU_FORM_Q8_0)
-MATMUL(matmul_q4_0, CPU_FORM_Q4_0)
-MATMUL(matmul_q4_1, CPU_FORM_Q4_1)
-MATMUL(matmul_q5_0, CPU_FORM_Q5_0)
-MATMUL(matmul_q5_1, CPU_FORM_Q5_1)
-MATMUL(matmul_q2_k, CPU_FORM_Q2_K)
-MATMUL(matmul_q3_k, CPU_FORM_Q3_K)
-MATMUL(matmul_q4_k, CPU_FORM_Q4_K)
-MATMUL(matmul_q5_k, CPU_FORM_Q5_K)
-MATMUL(matmul_q6_k, CPU_FORM_Q6_K)
+MATMUL(q8_0, CPU_FORM_Q8_0)
+MATMUL(q4_0, CPU_FORM_Q4_0)
+MATMUL(q4_1, CPU_FORM_Q4_1)
+MATMUL(q5_0, CPU_FORM_Q5_0)
+MATMUL(q5_1, CPU_FORM_Q5_1)
+MATMUL(q2_k, CPU_FORM_Q2_K)
+MATMUL(q3_k, CPU_FORM_Q3_K)
+MATMUL(q4_k, CPU_FORM_Q4_K)
+MATMUL(q5_k, CPU_FORM_Q5_K)
+MATMUL(q6_k, CPU_FORM_Q6_K)
+
+/* Wide panels differ in the length of a sub-block and in minimums only. */
+static void wide_32(const struct cpu_tile *tile)
+{
+    matmul_wide(tile, CPU_FORM_Q8_0);
+}
+static void wide_32_minimum(const struct cpu_tile *tile)
+{
+    matmul_wide(tile, CPU_FORM_Q4_1);
+}
+static void wide_16(const struct cpu_tile *tile)
+{
+    matmul_wide(tile, CPU_FORM_Q6_K);
+}
+static void wide_16_minimum(const struct cpu_tile *tile)
+{
+    matmul_wide(tile, CPU_FORM_Q2_K);
+}
+
+static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
+{
+    const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
+    for (struct cpu_block *b = blocks; b < blocks + n / 32; b++, x += 32) {
+        __m512 low = _mm512_loadu_ps(x), high = _mm512_loadu_ps(x + 16);
+        __m512i sizes = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(low), magnitude),
+                                         _mm512_and_si512(_mm512_castps_si512(high), magnitude));
+        uint32_t bits = _mm512_reduce_max_epu32(sizes);
+        b->scale = vmath_of_bits(bits) / 127.0f;
+        if (bits >= 0x7F800000u || b->scale < 0x1p-126f) { /* rare: the definition knows */
+            memset(b->sums, 0, sizeof(b->sums));
+            b->scale = quant_activations(x, b->q);
+            cpu_block_finish(b);
+            continue;
+        }
+        const __m512 scale = _mm512_set1_ps(b->scale);
+        __m128i first = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_div_ps(low, scale)));
+        __m128i second = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_div_ps(high, scale)));
+        __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
+        _mm256_storeu_si256((void *)b->q, bytes);
+        __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+        pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0x4E));
+        pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0xB1));
+        uint32_t halves[2] = { (uint32_t)_mm256_extract_epi32(pairs, 0),
+                               (uint32_t)_mm256_extract_epi32(pairs, 4) };
+        memcpy(b->sums, halves, sizeof(halves));
+        cpu_block_finish(b);
+    }
+}
 
 /* The integers of AVX-512's table. */
 const struct cpu_kernels cpu_avx512_matmul = {
@@ -173,4 +373,17 @@ const struct cpu_kernels cpu_avx512_matmul = {
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
         [DTYPE_Q6_K] = matmul_q6_k,
     },
+    .widen = {
+        [DTYPE_Q8_0] = widen_q8_0, [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1,
+        [DTYPE_Q5_0] = widen_q5_0, [DTYPE_Q5_1] = widen_q5_1, [DTYPE_Q2_K] = widen_q2_k,
+        [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
+        [DTYPE_Q6_K] = widen_q6_k,
+    },
+    .matmul_wide = {
+        [DTYPE_Q8_0] = wide_32, [DTYPE_Q4_0] = wide_32, [DTYPE_Q4_1] = wide_32_minimum,
+        [DTYPE_Q5_0] = wide_32, [DTYPE_Q5_1] = wide_32_minimum, [DTYPE_Q2_K] = wide_16_minimum,
+        [DTYPE_Q3_K] = wide_16, [DTYPE_Q4_K] = wide_32_minimum, [DTYPE_Q5_K] = wide_32_minimum,
+        [DTYPE_Q6_K] = wide_16,
+    },
+    .quantize = quantize,
 };

@@ -137,7 +137,7 @@ static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
         memset(b->sums, 0, sizeof(b->sums));
         for (int i = 0; i < 32; i++)
             b->sums[i / 16][i % 4 / 2] = (int16_t)(b->sums[i / 16][i % 4 / 2] + b->q[i]);
-        b->sum = b->scale * (float)(cpu_block_sum(b, 0) + cpu_block_sum(b, 1));
+        cpu_block_finish(b);
     }
 }
 

@@ -35,6 +35,7 @@ static enum cpu_isa detect(void)
 {
     enum { OSXSAVE = 1 << 27, FMA = 1 << 12, F16C = 1 << 29, AVX = 1 << 28 };
     enum { AVX2 = 1 << 5, F = 1 << 16, DQ = 1 << 17, BW = 1 << 30, VNNI = 1 << 11, VBMI = 1 << 1 };
+    enum { GFNI = 1 << 8 };
     const uint32_t vl = UINT32_C(1) << 31;
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has_bits(c, OSXSAVE | FMA | F16C | AVX))
@@ -42,7 +43,7 @@ static enum cpu_isa detect(void)
     uint64_t saved = saved_state();
     if ((saved & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_bits(b, AVX2))
         return CPU_ISA_GENERIC;
-    bool has_512 = has_bits(b, F | DQ | BW | vl) && has_bits(c, VNNI | VBMI);
+    bool has_512 = has_bits(b, F | DQ | BW | vl) && has_bits(c, VNNI | VBMI | GFNI);
     return has_512 && (saved & 0xE0) == 0xE0 ? CPU_ISA_AVX512 : CPU_ISA_AVX2;
 }
 #else
@@ -71,6 +72,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
         to->matmul[i] = from->matmul[i];
         to->widen[i] = from->widen[i];
         to->matmul_wide[i] = from->matmul_wide[i];
+        to->wide_rows_min[i] = from->wide_rows_min[i];
     }
 #define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
     TAKE(quantize);

@@ -14,16 +14,31 @@ enum {
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
 };
 
-/* 32 activations quantized: x = scale * q. Rows of blocks lie behind each other. */
+/* 32 activations quantized: x = scale * q. Rows of blocks lie behind each other, a cache line each.
+ */
 struct cpu_block {
     int8_t q[32];
     float scale, sum; /* sum = scale * (sum of q) */
     /* sums[h][j]: of the q in half h (16 of them) whose place is 4 i + 2 j or 4 i + 2 j + 1 */
     int16_t sums[2][2];
+    /* What sums of q * (weight + 128) start from so that they end as those of q * weight: -128
+     * times the sum of q in both halves, in the first, in the second; and 0, for weights as they
+     * are. */
+    int32_t starts[4];
 };
 static inline int32_t cpu_block_sum(const struct cpu_block *block, int half)
 {
     return block->sums[half][0] + block->sums[half][1];
+}
+/* Works out what follows from scale and sums. */
+static inline void cpu_block_finish(struct cpu_block *block)
+{
+    int32_t first = cpu_block_sum(block, 0), second = cpu_block_sum(block, 1);
+    block->sum = block->scale * (float)(first + second);
+    block->starts[0] = -128 * (first + second);
+    block->starts[1] = -128 * first;
+    block->starts[2] = -128 * second;
+    block->starts[3] = 0;
 }
 
 /* out = rows . panels^T over n_columns of K, or out += that, each sum going on where it stopped:
@@ -41,12 +56,13 @@ struct cpu_tile {
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
- *   Q8_0          per block | 16 float scales | 16 int32: the sum of |w| over negative w | per 4 k,
+ *   Q8_0 of AVX2  per block | 16 float scales | 16 int32: the sum of |w| over negative w | per 4 k,
  *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
  *   F16, BF16     as floats
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
- *                 byte per value | bytes as in pack.h's weights of 8 bits; scales and minimums are
- *                 multiplied out. */
+ *                 byte per value | bytes as in pack.h's weights of 8 bits (AVX-512: value + 128
+ *                 in types without minimums); scales and minimums are multiplied out.
+ * At most: */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
     if (dtype == DTYPE_Q8_0)
@@ -82,6 +98,7 @@ struct cpu_kernels {
     /* Types that gain by it, others NULL: from packed to wide, and with panels that are wide. */
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
+    int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it */
     /* n: a multiple of 32 */
     void (*quantize)(const float *x, int32_t n, struct cpu_block *blocks);
     void (*norm)(const struct cpu_norm *norm, const float *x, float *out); /* x == out is fine */

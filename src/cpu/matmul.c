@@ -11,7 +11,6 @@
 
 enum {
     FEW_ROWS = 12,
-    MANY_ROWS = CPU_TILE_ROWS,
     SWEEP_ROWS = 512,      /* whose sums wait */
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
@@ -92,12 +91,11 @@ static size_t panel_offset(const struct compute_weight *weight, int32_t k)
     return weight->panel_bytes * (size_t)k / (size_t)weight->n_columns;
 }
 
-/* Types of few bits gain early; Q8_0, whose wide form is twice as large, with many rows. */
 static bool is_wide(const struct item *item)
 {
     enum dtype dtype = item->weight->dtype;
-    return item->p->kernels->widen[dtype] != NULL &&
-           item->n_rows > (dtype == DTYPE_Q8_0 ? MANY_ROWS : FEW_ROWS);
+    return item->p->kernels->widen[dtype] != NULL && item->n_rows > FEW_ROWS &&
+           item->n_rows >= item->p->kernels->wide_rows_min[dtype];
 }
 
 /* Columns at a time. */

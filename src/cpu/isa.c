@@ -101,6 +101,7 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
     }
     if (isa >= CPU_ISA_AVX512) {
         take(&cpu_avx512, out);
+        take(&cpu_avx512_attend, out);
         take(&cpu_avx512_float, out);
         take(&cpu_avx512_matmul, out);
     }

@@ -122,6 +122,6 @@ struct cpu_kernels {
 
 /* generic has no holes; names that begin alike are parts of one table. */
 extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx2_attend;
-extern const struct cpu_kernels cpu_avx512, cpu_avx512_float, cpu_avx512_matmul;
+extern const struct cpu_kernels cpu_avx512, cpu_avx512_attend, cpu_avx512_float, cpu_avx512_matmul;
 /* The whole table for an instruction set, holes filled. */
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

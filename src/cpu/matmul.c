@@ -15,7 +15,6 @@ enum {
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
     CHUNK_BYTES_MAX = 36 << 10, /* of a wide panel, the widest */
-    ITEM_BYTES_MAX = 192 << 10, /* panels of few rows stay in the second-level cache */
     ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
     OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
     SUMS_BYTES = SWEEP_ROWS * OUT_COLUMNS * (int)sizeof(float),
@@ -67,13 +66,10 @@ static void matmul_vector(const struct cpu_pass *p, const struct compute_op *op,
     }
 }
 
-static int32_t panels_per_item(const struct compute_weight *weight, int32_t n_rows, int n_members)
+static int32_t panels_per_item(const struct compute_weight *weight, int n_members)
 {
-    int64_t by_cache = CPU_TILE_PANELS;
-    if (n_rows <= FEW_ROWS)
-        by_cache = max_i64(ITEM_BYTES_MAX / (int64_t)weight->panel_bytes, 1);
-    int64_t by_members = max_i64(weight->n_panels / (ITEMS_PER_MEMBER * n_members), 1);
-    return (int32_t)min_i64(min_i64(by_cache, by_members), CPU_TILE_PANELS);
+    int32_t by_members = max_i32(weight->n_panels / (ITEMS_PER_MEMBER * n_members), 1);
+    return min_i32(by_members, CPU_TILE_PANELS);
 }
 
 struct item { /* panels against rows [first_row, first_row + n_rows) */
@@ -169,7 +165,7 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
                          .sums = (float *)(void *)scratch,
                          .wide = scratch + SUMS_BYTES };
     int32_t n_rows = cpu_pass_rows(p, op->src);
-    int32_t per = panels_per_item(weight, n_rows, team_size(p->team));
+    int32_t per = panels_per_item(weight, team_size(p->team));
     for (;;) {
         int64_t first = (int64_t)cpu_pass_next(p, op_index) * per;
         if (first >= weight->n_panels)

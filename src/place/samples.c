@@ -66,9 +66,11 @@ static void measure(struct place_samples *samples)
 
 /* ---- Samples. ---- */
 
+/* The last one too where an arrival is rounded up to the window's end. */
 static int32_t block_of(const struct place_window *window, int64_t arrived_ns)
 {
-    return (int32_t)((double)arrived_ns / (double)window->span_ns * PLACE_SAMPLE_BLOCKS);
+    double block = (double)arrived_ns / (double)window->span_ns * PLACE_SAMPLE_BLOCKS;
+    return min_i32((int32_t)block, PLACE_SAMPLE_BLOCKS - 1);
 }
 
 /* What one service draws for one sample. */

@@ -316,7 +316,9 @@ static void fill_window(struct sim_replanning *r, const struct sim *sim, struct 
             requests[number - first].n_output =
                 request->n_predicted > 0 ? request->n_predicted : N_OUTPUT_USUAL;
     }
-    desk->window = (struct place_window){ requests, n, max_i64(sim->clock_ns - from_ns, 1) };
+    int64_t last_ns = n > 0 ? requests[n - 1].arrived_ns : 0; /* it may have come just now */
+    int64_t span_ns = max_i64(sim->clock_ns - from_ns, last_ns + 1);
+    desk->window = (struct place_window){ requests, n, span_ns };
     for (int32_t s = 0; s < LIMIT_SERVICES; s++)
         desk->rates[s] /= (double)desk->window.span_ns * 1e-9;
 }

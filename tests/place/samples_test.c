@@ -70,6 +70,28 @@ static void even_arrivals_stay_as_many(void **state)
     small_close(&small);
 }
 
+/* Who arrives at the end, as in a window that ends with an arrival, belongs to its last span. */
+static void the_last_instant_is_in_the_last_span(void **state)
+{
+    static struct small small;
+    struct place_samples samples;
+    (void)state;
+    small_open(&small, 1, 1);
+    small_add(&small, 10, 100);
+    small_measure(&small);
+    small.problem.window.span_ns = small.requests[99].arrived_ns;
+    struct place_desk desk = desk_of(&small, NULL);
+    place_samples_open(&samples, &desk);
+    assert_int_equal(samples.n, PLACE_SAMPLES);
+    assert_int_equal(samples.windows[0].n, 100);
+    for (int32_t k = 0; k < samples.n; k++) {
+        const struct place_window *window = &samples.windows[k];
+        assert_in_range(window->n, 50, 150);
+        assert_true(window->requests[window->n - 1].arrived_ns < window->span_ns);
+    }
+    small_close(&small);
+}
+
 /* One service comes in the first half alone, one in the last: nobody knows who will come next. */
 static void what_drifts_varies(void **state)
 {
@@ -177,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_windows_are_all_that_there_is),
         cmocka_unit_test(even_arrivals_stay_as_many),
+        cmocka_unit_test(the_last_instant_is_in_the_last_span),
         cmocka_unit_test(what_drifts_varies),
         cmocka_unit_test(long_windows_are_cut),
         cmocka_unit_test(scores_are_of_all_samples),

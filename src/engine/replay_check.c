@@ -20,12 +20,15 @@ static const char *check_layout(const struct kv_layout *layout, uint32_t kind, i
     if (layout->units_per_block < 0 || layout->units_per_block > KV_BLOCK_UNITS_MAX ||
         (kind == KV_HEADS ? layout->blocks_per_unit != 1 : layout->units_per_block > 1))
         return "units and blocks that this kind of pool has not";
+    if (unit_bytes > BYTES_MAX / max_i32(layout->units_per_block, 1))
+        return "a block of more bytes than any memory has";
     unit_bytes *= max_i32(layout->units_per_block, 1);
-    if (layout->bytes_per_token <= 0 || layout->bytes_per_token > unit_bytes ||
-        layout->block_tokens <= 0 || layout->block_tokens > LIMIT_CONTEXT ||
+    if (layout->block_tokens <= 0 || layout->block_tokens > LIMIT_CONTEXT ||
         layout->blocks_per_unit <= 0 || layout->blocks_per_unit > KV_UNIT_BLOCKS_MAX ||
+        layout->bytes_per_token <= 0 ||
+        layout->bytes_per_token > unit_bytes / layout->block_tokens ||
         layout->block_bytes != layout->bytes_per_token * layout->block_tokens ||
-        layout->block_bytes * layout->blocks_per_unit > unit_bytes)
+        layout->block_bytes > unit_bytes / layout->blocks_per_unit)
         return "a layout of blocks that does not fit its unit";
     return NULL;
 }

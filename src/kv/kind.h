@@ -43,8 +43,9 @@ int64_t kv_choose_heads(int n_services, const struct kv_shape *shapes, struct kv
 int64_t kv_choose(enum kv_kind kind, int n_services, const struct kv_shape *shapes,
                   int64_t unit_bytes_max, struct kv_layout *layouts, double *waste);
 
-/* A pool has no more bytes than this. */
+/* A pool has no more bytes than this. unit_bytes > 0. */
 static inline int64_t kv_bytes_most(enum kv_kind kind, int64_t unit_bytes)
 {
-    return unit_bytes * (kind == KV_HEADS ? KV_HEAD_UNITS_MAX : KV_UNITS_MAX);
+    int64_t n_units = kind == KV_HEADS ? KV_HEAD_UNITS_MAX : KV_UNITS_MAX;
+    return unit_bytes <= INT64_MAX / n_units ? unit_bytes * n_units : INT64_MAX;
 }

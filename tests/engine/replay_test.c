@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "engine/replay.h"
+#include "engine/replay_check.h"
 #include "greedy.h"
 #include "world.h"
 
@@ -224,8 +225,8 @@ static void a_log_that_ends_early_replays_as_far_as_it_goes(void **state)
     mem_give(log);
 }
 
-/* Whatever stands there: a sentence, never a crash. Checks are made right again, so that what is
- * behind them is reached. */
+/* Whatever stands there: a sentence, never a crash. What lies behind the checks of records is for
+ * tests/fuzz/replay_log_fuzz.c. */
 static void a_changed_log_is_refused_or_differs(void **state)
 {
     struct fault fault;
@@ -243,6 +244,36 @@ static void a_changed_log_is_refused_or_differs(void **state)
     mem_give(log);
 }
 
+/* Sizes whose products fit in no 64 bits are no sizes, in pools of every kind. */
+static void sizes_that_overflow_are_refused(void **state)
+{
+    struct engine_log_opened o;
+    struct engine_log_record first;
+    size_t n;
+    (void)state;
+    char *log = record(test_seed(9100), schedule_find("rr"), &n);
+    struct engine_log_reader reader = { .at = (const void *)log, .n_bytes = n };
+    assert_int_equal(engine_log_next(&reader, &first), ENGINE_LOG_RECORD);
+    memcpy(&o, first.payload, sizeof(o));
+    assert_null(engine_replay_check_opened(&o));
+    o.n_services = 1;
+    o.kv_unit_bytes = INT64_C(1) << 50;
+    const struct service_spec spec = { .name = "one" };
+    struct kv_layout layout = { 1 << 20, 16, 1, 16 << 20, 0 };
+    for (o.kv_kind = 0; o.kv_kind < KV_KINDS; o.kv_kind++) {
+        assert_null(engine_replay_check_opened(&o)); /* of one unit, and less */
+        assert_null(engine_replay_check_services(&o, &spec, &layout));
+    }
+    layout.bytes_per_token = o.kv_unit_bytes;
+    layout.block_tokens = LIMIT_CONTEXT;
+    o.kv_kind = KV_MERGED;
+    assert_non_null(engine_replay_check_services(&o, &spec, &layout));
+    layout.units_per_block = KV_BLOCK_UNITS_MAX;
+    o.kv_kind = KV_HEADS;
+    assert_non_null(engine_replay_check_services(&o, &spec, &layout));
+    mem_give(log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_replay_tells_of_every_batch),
         cmocka_unit_test(a_log_that_ends_early_replays_as_far_as_it_goes),
         cmocka_unit_test(a_changed_log_is_refused_or_differs),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

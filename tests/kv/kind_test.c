@@ -35,6 +35,15 @@ static void cuts_as_muxserve_does(void **state)
     assert_int_equal(layouts[0].units_per_block, 1024);
 }
 
+static void no_unit_is_too_large_to_count(void **state)
+{
+    (void)state;
+    assert_int_equal(kv_bytes_most(KV_MERGED, 4096), INT64_C(4096) << 24);
+    assert_int_equal(kv_bytes_most(KV_HEADS, 4096), INT64_C(4096) << 28);
+    assert_int_equal(kv_bytes_most(KV_MERGED, INT64_C(1) << 50), INT64_MAX);
+    assert_int_equal(kv_bytes_most(KV_HEADS, INT64_MAX), INT64_MAX);
+}
+
 static void smaller_heads_hold_more_tokens(void **state)
 {
     (void)state;
@@ -96,6 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_finds),
         cmocka_unit_test(cuts_as_muxserve_does),
+        cmocka_unit_test(no_unit_is_too_large_to_count),
         cmocka_unit_test(smaller_heads_hold_more_tokens),
         cmocka_unit_test(parts_are_private),
     };

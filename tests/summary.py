@@ -1,14 +1,15 @@
-"""Counts what the tests printed: reads meson's testlog.json, prints failures and skips, ends with one line of counts.
+"""Counts what the tests printed: reads meson's logs, prints failures and skips, ends with one line of counts.
 
-usage: summary.py testlog.json skips.txt
+usage: summary.py skips.txt BUILD...           (the build folders in which tests ran)
        summary.py --names FILTER < tests.json      (names of the tests whose name or suite contains FILTER)
 
 Every test binary or script prints cmocka's lines on stdout:
   [ RUN      ] name      [       OK ] name      [  FAILED  ] name      [  SKIPPED ] name      [  REASON  ] name: why
-A binary that dies, runs out of time, or prints no result counts as one failure of its own.
+A binary that dies, runs out of time, or prints no result counts as one failure of its own, as does a folder where no test ran.
 """
 import fnmatch
 import json
+import os
 import re
 import sys
 
@@ -107,14 +108,25 @@ class Count:
         if len(self.failed) > n_failed_before:
             show(test, binary)
 
+    def add_build(self, folder):
+        log = os.path.join(folder, "meson-logs", "testlog.json")
+        n_failed_before = len(self.failed)
+        if os.path.exists(log):
+            for line in open(log, encoding="utf-8", errors="replace"):
+                if line.strip():
+                    self.add_binary(json.loads(line))
+        else:
+            self.failed.append("no test ran")
+        for i in range(n_failed_before, len(self.failed)):
+            self.failed[i] = f"{folder}: {self.failed[i]}"
+
 
 def main():
     if sys.argv[1] == "--names":
         return names(sys.argv[2])
-    count = Count(read_skips(sys.argv[2]))
-    for line in open(sys.argv[1], encoding="utf-8", errors="replace"):
-        if line.strip():
-            count.add_binary(json.loads(line))
+    count = Count(read_skips(sys.argv[1]))
+    for folder in sys.argv[2:]:
+        count.add_build(folder)
     for name in count.failed:
         print(f"FAILED {name}")
     print(f"{count.passed} passed, {len(count.failed)} failed, {count.skipped} skipped")

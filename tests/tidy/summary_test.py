@@ -28,27 +28,42 @@ CASES = [
 ]
 
 
-def count(folder, output, result):
-    log, skips = os.path.join(folder, "log.json"), os.path.join(folder, "skips.txt")
-    with open(log, "w", encoding="utf-8") as file:
+# the same of several build folders; None: no test ran in it
+BUILDS = [
+    ("sums", [0, 4], "2 passed, 0 failed, 1 skipped"),
+    ("sums_failures", [1, 1], "2 passed, 2 failed, 0 skipped"),
+    ("build_without_tests", [0, None], "2 passed, 1 failed, 0 skipped"),
+]
+
+
+def write(folder, output, result):
+    os.makedirs(os.path.join(folder, "meson-logs"))
+    with open(os.path.join(folder, "meson-logs", "testlog.json"), "w", encoding="utf-8") as file:
         test = {"name": "shoal:kv / kv", "stdout": output, "stderr": "words", "result": result, "returncode": 1}
         file.write(json.dumps(test) + "\n")
-    with open(skips, "w", encoding="utf-8") as file:
-        file.write(SKIPS)
-    return subprocess.run([sys.executable, SUMMARY, log, skips], capture_output=True, text=True)
+
+
+def check(name, cases, wanted):
+    with tempfile.TemporaryDirectory() as folder:
+        skips = os.path.join(folder, "skips.txt")
+        builds = [os.path.join(folder, f"build-{i}") for i in range(len(cases))]
+        with open(skips, "w", encoding="utf-8") as file:
+            file.write(SKIPS)
+        for build, case in zip(builds, cases):
+            if case is not None:
+                write(build, *CASES[case][1:3])
+        done = subprocess.run([sys.executable, SUMMARY, skips, *builds], capture_output=True, text=True)
+    is_right = done.stdout.splitlines()[-1] == wanted and (done.returncode == 0) == (" 0 failed" in wanted)
+    if not is_right:
+        print(f"wanted {wanted}, got {done.returncode}: {done.stdout}{done.stderr}")
+    print(f"[{'       OK ' if is_right else '  FAILED  '}] summary_{name}")
+    return is_right
 
 
 def main():
-    n_failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name, output, result, wanted in CASES:
-            done = count(folder, output, result)
-            is_right = done.stdout.splitlines()[-1] == wanted and (done.returncode == 0) == (" 0 failed" in wanted)
-            n_failed += not is_right
-            if not is_right:
-                print(f"wanted {wanted}, got {done.returncode}: {done.stdout}{done.stderr}")
-            print(f"[{'       OK ' if is_right else '  FAILED  '}] summary_{name}")
-    return 1 if n_failed else 0
+    right = [check(case[0], [i], case[3]) for i, case in enumerate(CASES)]
+    right += [check(*row) for row in BUILDS]
+    return 0 if all(right) else 1
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void open_judge(struct plan_desk *desk)
+void plan_desk_open_judge(struct plan_desk *desk)
 {
     desk->judge =
         sim_judge_open(&(struct sim_judge_options){ .problem = &desk->of.problem,
@@ -38,7 +38,7 @@ enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenar
         status = sim_cases_choose(s, s->policy != NULL ? s->policy : s->preset, &desk->choice,
                                   &desk->sim, fault);
     if (status == STATUS_OK)
-        open_judge(desk);
+        plan_desk_open_judge(desk);
     return status;
 }
 
@@ -50,7 +50,7 @@ void plan_desk_fork(struct plan_desk *desk, const struct plan_desk *from,
     desk->of.problem = *problem;
     desk->of.after.n = 0;
     pile_init(&desk->pile);
-    open_judge(desk);
+    plan_desk_open_judge(desk);
 }
 
 void plan_desk_close(struct plan_desk *desk)

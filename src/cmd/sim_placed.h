@@ -1,12 +1,11 @@
 /* A simulation whose engines a planner places: a scenario with `nodes:` in the place of `engines:`,
  * and whether its models move (sim/replan.h). */
 #pragma once
-#include "cmd/plan_problem.h"
+#include "cmd/plan_desk.h"
 #include "sim/replan.h"
 
 struct sim_placed {
-    struct plan_problem of;
-    struct pile pile;
+    struct plan_desk desk;
     struct place_plan plan;
     struct perf *perfs;            /* (n_kinds * PLACE_DEGREES, n_services) */
     struct sim_engine_part *parts; /* (n_engines, n_services); NULL: models move */

@@ -55,14 +55,10 @@ void api_error_print(const struct api_error *error, struct str *out)
     json_out_open(&json, '{');
     json_out_key(&json, "error");
     json_out_open(&json, '{');
-    json_out_key(&json, "message");
-    json_out_text(&json, error->text);
-    json_out_key(&json, "type");
-    json_out_text(&json, row->type);
-    json_out_key(&json, "param");
-    json_out_text(&json, error->param[0] != '\0' ? error->param : NULL);
-    json_out_key(&json, "code");
-    json_out_text(&json, row->code);
+    json_out_key_text(&json, "message", error->text);
+    json_out_key_text(&json, "type", row->type);
+    json_out_key_text(&json, "param", error->param[0] != '\0' ? error->param : NULL);
+    json_out_key_text(&json, "code", row->code);
     json_out_close(&json, '}');
     str_add_text(out, error->extra);
     json_out_close(&json, '}');

@@ -7,24 +7,6 @@
 #include "base/time.h"
 #include <string.h>
 
-static void key_text(struct json_out *json, const char *key, const char *text)
-{
-    json_out_key(json, key);
-    json_out_text(json, text);
-}
-
-static void key_f64(struct json_out *json, const char *key, double value)
-{
-    json_out_key(json, key);
-    json_out_f64(json, value);
-}
-
-static void key_i64(struct json_out *json, const char *key, int64_t value)
-{
-    json_out_key(json, key);
-    json_out_i64(json, value);
-}
-
 static void finish(struct api_http_exchange *x, struct str *out)
 {
     api_reply_json(x, 200, view_of(out->at, out->n));
@@ -55,12 +37,12 @@ static void print_devices(const struct api *api, struct json_out *json,
 static void print_card(const struct api *api, struct json_out *json, const struct api_model *model)
 {
     json_out_open(json, '{');
-    key_text(json, "id", model->name);
-    key_text(json, "object", "model");
-    key_i64(json, "created", model->created_unix_s);
-    key_text(json, "owned_by", "shoal");
-    key_text(json, "root", model->name);
-    key_i64(json, "max_model_len", model->n_context_max);
+    json_out_key_text(json, "id", model->name);
+    json_out_key_text(json, "object", "model");
+    json_out_key_i64(json, "created", model->created_unix_s);
+    json_out_key_text(json, "owned_by", "shoal");
+    json_out_key_text(json, "root", model->name);
+    json_out_key_i64(json, "max_model_len", model->n_context_max);
     json_out_key(json, "aliases");
     json_out_open(json, '[');
     for (int i = 0; i < model->n_aliases; i++)
@@ -75,7 +57,7 @@ void api_models_list(struct api *api, struct api_http_exchange *x)
     struct str out;
     struct json_out json;
     begin(&json, &out);
-    key_text(&json, "object", "list");
+    json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
     for (int i = 0; i < api->options.n_models; i++)
@@ -124,14 +106,12 @@ static void print_status(struct json_out *json, const struct api_model_state *st
 {
     json_out_key(json, "status");
     json_out_open(json, '{');
-    key_text(json, "value", word_of(state->status));
+    json_out_key_text(json, "value", word_of(state->status));
     if (state->status == SERVICE_LOADING) {
-        json_out_key(json, "progress");
-        json_out_f64(json, state->percent / 100.0);
+        json_out_key_f64(json, "progress", state->percent / 100.0);
     }
     if (state->status == SERVICE_DRAINING_OUT) {
-        json_out_key(json, "draining");
-        json_out_bool(json, true);
+        json_out_key_bool(json, "draining", true);
     }
     json_out_close(json, '}');
 }
@@ -140,19 +120,19 @@ static void print_memory(struct json_out *json, const struct api_model_state *st
 {
     json_out_key(json, "memory");
     json_out_open(json, '{');
-    key_i64(json, "weights_bytes", state->weights_bytes);
-    key_i64(json, "activation_bytes", state->activation_bytes);
-    key_i64(json, "kv_used_bytes", state->kv_used_bytes);
-    key_i64(json, "kv_cached_bytes", state->kv_cached_bytes);
+    json_out_key_i64(json, "weights_bytes", state->weights_bytes);
+    json_out_key_i64(json, "activation_bytes", state->activation_bytes);
+    json_out_key_i64(json, "kv_used_bytes", state->kv_used_bytes);
+    json_out_key_i64(json, "kv_cached_bytes", state->kv_cached_bytes);
     json_out_close(json, '}');
 }
 
 /* The engine's number, and what it computes on. */
 static void key_engine(const struct api *api, struct json_out *json, int engine)
 {
-    key_i64(json, "engine", engine);
+    json_out_key_i64(json, "engine", engine);
     if (api->options.devices != NULL)
-        key_text(json, "device", api->options.devices[engine]);
+        json_out_key_text(json, "device", api->options.devices[engine]);
 }
 
 static void print_engines(const struct api *api, struct json_out *json)
@@ -163,14 +143,13 @@ static void print_engines(const struct api *api, struct json_out *json)
         const struct engine_report *engine = &api->mirror.engines[i];
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
-        json_out_key(json, "healthy");
-        json_out_bool(json, engine->is_healthy);
-        key_i64(json, "steps", engine->n_steps);
-        key_i64(json, "requests", engine->n_requests);
-        key_i64(json, "memory_bytes", engine->memory_bytes);
-        key_i64(json, "kv_pool_bytes", engine->kv_pool_bytes);
-        key_i64(json, "kv_free_bytes", engine->kv_free_bytes);
-        key_i64(json, "kv_table_bytes", engine->kv_table_bytes);
+        json_out_key_bool(json, "healthy", engine->is_healthy);
+        json_out_key_i64(json, "steps", engine->n_steps);
+        json_out_key_i64(json, "requests", engine->n_requests);
+        json_out_key_i64(json, "memory_bytes", engine->memory_bytes);
+        json_out_key_i64(json, "kv_pool_bytes", engine->kv_pool_bytes);
+        json_out_key_i64(json, "kv_free_bytes", engine->kv_free_bytes);
+        json_out_key_i64(json, "kv_table_bytes", engine->kv_table_bytes);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -197,18 +176,18 @@ static void print_places(const struct api *api, struct json_out *json,
         key_engine(api, json, engine->engine);
         print_status(json, &part);
         print_memory(json, &part);
-        key_i64(json, "kv_held_bytes", report->kv_held_bytes);
-        key_i64(json, "kv_quota_bytes", report->kv_quota_bytes);
-        key_f64(json, "kv_share", report->kv_share);
-        key_f64(json, "kv_r", report->kv_r);
-        key_i64(json, "requests_waiting", report->n_waiting);
-        key_i64(json, "requests_running", report->n_running);
-        key_i64(json, "preempted", report->n_preempted);
-        key_i64(json, "swapped", report->n_swapped);
-        key_i64(json, "exceeded", report->n_exceeded);
-        key_i64(json, "forced", report->n_forced);
-        key_i64(json, "pad_tokens", report->n_pad_tokens);
-        key_i64(json, "invalid_tokens", report->n_invalid_tokens);
+        json_out_key_i64(json, "kv_held_bytes", report->kv_held_bytes);
+        json_out_key_i64(json, "kv_quota_bytes", report->kv_quota_bytes);
+        json_out_key_f64(json, "kv_share", report->kv_share);
+        json_out_key_f64(json, "kv_r", report->kv_r);
+        json_out_key_i64(json, "requests_waiting", report->n_waiting);
+        json_out_key_i64(json, "requests_running", report->n_running);
+        json_out_key_i64(json, "preempted", report->n_preempted);
+        json_out_key_i64(json, "swapped", report->n_swapped);
+        json_out_key_i64(json, "exceeded", report->n_exceeded);
+        json_out_key_i64(json, "forced", report->n_forced);
+        json_out_key_i64(json, "pad_tokens", report->n_pad_tokens);
+        json_out_key_i64(json, "invalid_tokens", report->n_invalid_tokens);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -220,22 +199,20 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     struct metrics_summary summary;
     metrics_summary(api->metrics, model->service, &summary);
     json_out_open(json, '{');
-    key_text(json, "id", model->name);
-    key_text(json, "object", "model");
-    key_text(json, "path", model->path);
-    key_text(json, "format", model->format);
+    json_out_key_text(json, "id", model->name);
+    json_out_key_text(json, "object", "model");
+    json_out_key_text(json, "path", model->path);
+    json_out_key_text(json, "format", model->format);
     print_devices(api, json, model);
     print_status(json, &state);
     print_memory(json, &state);
     print_places(api, json, model);
-    key_i64(json, "requests_waiting", state.n_waiting);
-    key_i64(json, "requests_running", state.n_running);
-    key_i64(json, "requests_total", (int64_t)summary.n_requests);
-    key_i64(json, "tokens_total", (int64_t)summary.n_tokens);
-    json_out_key(json, "ttft_ms_p50");
-    json_out_f64(json, summary.ttft_ms_p50);
-    json_out_key(json, "tpot_ms_p50");
-    json_out_f64(json, summary.tpot_ms_p50);
+    json_out_key_i64(json, "requests_waiting", state.n_waiting);
+    json_out_key_i64(json, "requests_running", state.n_running);
+    json_out_key_i64(json, "requests_total", (int64_t)summary.n_requests);
+    json_out_key_i64(json, "tokens_total", (int64_t)summary.n_tokens);
+    json_out_key_f64(json, "ttft_ms_p50", summary.ttft_ms_p50);
+    json_out_key_f64(json, "tpot_ms_p50", summary.tpot_ms_p50);
     json_out_close(json, '}');
 }
 
@@ -250,7 +227,7 @@ void api_models_print_states(struct api *api, struct api_http_exchange *x)
     struct str out;
     struct json_out json;
     begin(&json, &out);
-    key_text(&json, "object", "list");
+    json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
     for (int i = 0; i < api->options.n_models; i++)
@@ -302,7 +279,7 @@ static void add_change(struct api *api, const struct api_model *model, struct st
     str_add_text(out, "event: status\ndata: ");
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    key_text(&json, "model", model->name);
+    json_out_key_text(&json, "model", model->name);
     print_status(&json, &state);
     print_memory(&json, &state);
     json_out_close(&json, '}');
@@ -380,14 +357,14 @@ void api_models_end_watches(struct api *api)
 static void print_ollama(struct json_out *json, const struct api_model *model, int64_t n_bytes)
 {
     json_out_open(json, '{');
-    key_text(json, "name", model->name);
-    key_text(json, "model", model->name);
-    key_i64(json, "size", n_bytes);
-    key_i64(json, "size_vram", n_bytes);
-    key_text(json, "digest", "");
+    json_out_key_text(json, "name", model->name);
+    json_out_key_text(json, "model", model->name);
+    json_out_key_i64(json, "size", n_bytes);
+    json_out_key_i64(json, "size_vram", n_bytes);
+    json_out_key_text(json, "digest", "");
     json_out_key(json, "details");
     json_out_open(json, '{');
-    key_text(json, "format", model->format != NULL ? model->format : "");
+    json_out_key_text(json, "format", model->format != NULL ? model->format : "");
     json_out_close(json, '}');
     json_out_close(json, '}');
 }

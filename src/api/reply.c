@@ -43,8 +43,7 @@ static void open_logprob(struct json_out *json, struct view piece, float logprob
     json_out_open(json, '{');
     json_out_key(json, "token");
     json_out_view(json, piece);
-    json_out_key(json, "logprob");
-    json_out_f64(json, (double)logprob);
+    json_out_key_f64(json, "logprob", (double)logprob);
     json_out_key(json, "bytes");
     json_out_open(json, '[');
     for (size_t i = 0; i < piece.n; i++)
@@ -98,13 +97,11 @@ static void print_top(struct api_call *call, struct json_out *json, const struct
     for (int32_t i = 0; i < logprobs->n_top; i++) {
         has_own = has_own || logprobs->top_ids[i] == token->id;
         print_token_text(piece_of(call, logprobs->top_ids[i]), text);
-        json_out_key(json, text->at);
-        json_out_f64(json, (double)logprobs->top_logprobs[i]);
+        json_out_key_f64(json, text->at, (double)logprobs->top_logprobs[i]);
     }
     if (!has_own) {
         print_token_text(piece_of(call, token->id), text);
-        json_out_key(json, text->at);
-        json_out_f64(json, (double)logprobs->logprob);
+        json_out_key_f64(json, text->at, (double)logprobs->logprob);
     }
     json_out_close(json, '}');
 }
@@ -170,8 +167,7 @@ static void add_prompt(struct api_call *call, const struct api_choice *choice, s
 
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
-    json_out_key(json, "finish_reason");
-    json_out_text(json, choice->finish_reason);
+    json_out_key_text(json, "finish_reason", choice->finish_reason);
     if (choice->finish_reason == NULL)
         return;
     json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that was met */
@@ -191,14 +187,12 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
     struct api_token *tokens = api_choice_show_tokens(choice, &n_tokens);
     bool has_role = !is_chunk || !choice->has_role;
     json_out_open(json, '{');
-    json_out_key(json, "index");
-    json_out_i64(json, choice->index);
+    json_out_key_i64(json, "index", choice->index);
     if (call->kind == ASK_CHAT) {
         json_out_key(json, is_chunk ? "delta" : "message");
         json_out_open(json, '{');
         if (has_role) {
-            json_out_key(json, "role");
-            json_out_text(json, "assistant");
+            json_out_key_text(json, "role", "assistant");
         }
         json_out_key(json, "content");
         json_out_view(json, text);

@@ -32,10 +32,8 @@ static void print_ids(struct text_job *job, const struct api_model *model, const
     struct json_out json;
     json_out_init(&json, &job->answer);
     json_out_open(&json, '{');
-    json_out_key(&json, "count");
-    json_out_i64(&json, n);
-    json_out_key(&json, "max_model_len");
-    json_out_i64(&json, model->n_context_max);
+    json_out_key_i64(&json, "count", n);
+    json_out_key_i64(&json, "max_model_len", model->n_context_max);
     json_out_key(&json, "tokens");
     json_out_open(&json, '[');
     for (int32_t i = 0; i < n; i++)

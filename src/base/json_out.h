@@ -21,3 +21,24 @@ void json_out_i64(struct json_out *json, int64_t value);
 void json_out_f64(struct json_out *json, double value); /* %.9g; NaN and infinities become null */
 void json_out_bool(struct json_out *json, bool value);
 void json_out_null(struct json_out *json);
+/* A key with its value. */
+static inline void json_out_key_text(struct json_out *json, const char *key, const char *text)
+{
+    json_out_key(json, key);
+    json_out_text(json, text);
+}
+static inline void json_out_key_i64(struct json_out *json, const char *key, int64_t value)
+{
+    json_out_key(json, key);
+    json_out_i64(json, value);
+}
+static inline void json_out_key_f64(struct json_out *json, const char *key, double value)
+{
+    json_out_key(json, key);
+    json_out_f64(json, value);
+}
+static inline void json_out_key_bool(struct json_out *json, const char *key, bool value)
+{
+    json_out_key(json, key);
+    json_out_bool(json, value);
+}

@@ -71,14 +71,10 @@ static void put_json(enum log_level level, const char *part, const char *text)
     str_init(&line);
     json_out_init(&json, &line);
     json_out_open(&json, '{');
-    json_out_key(&json, "time");
-    json_out_text(&json, time);
-    json_out_key(&json, "level");
-    json_out_text(&json, levels[level].name);
-    json_out_key(&json, "part");
-    json_out_text(&json, part);
-    json_out_key(&json, "text");
-    json_out_text(&json, text);
+    json_out_key_text(&json, "time", time);
+    json_out_key_text(&json, "level", levels[level].name);
+    json_out_key_text(&json, "part", part);
+    json_out_key_text(&json, "text", text);
     json_out_close(&json, '}');
     str_add_char(&line, '\n');
     put(line.at, line.n);

@@ -156,8 +156,7 @@ static int64_t count_tokens(struct bench *bench, size_t i, const int32_t *tokens
     bench_prompt_text(tokens, bench->asks[i].n_prompt, n_words, &text);
     json_out_init(&json, &body);
     json_out_open(&json, '{');
-    json_out_key(&json, "model");
-    json_out_text(&json, bench->models[bench->asks[i].service]);
+    json_out_key_text(&json, "model", bench->models[bench->asks[i].service]);
     json_out_key(&json, "prompt"); /* vLLM's name */
     json_out_text(&json, text.n > 0 ? text.at : "");
     json_out_key(&json, "content"); /* llama-server's */

@@ -59,16 +59,13 @@ void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    json_out_key(&json, "model");
-    json_out_text(&json, ask->model);
+    json_out_key_text(&json, "model", ask->model);
     json_out_key(&json, ask->form == BENCH_CHAT ? "messages" : "prompt");
     if (ask->form == BENCH_CHAT) {
         json_out_open(&json, '[');
         json_out_open(&json, '{');
-        json_out_key(&json, "role");
-        json_out_text(&json, "user");
-        json_out_key(&json, "content");
-        json_out_text(&json, text);
+        json_out_key_text(&json, "role", "user");
+        json_out_key_text(&json, "content", text);
         json_out_close(&json, '}');
         json_out_close(&json, ']');
     } else if (ask->form == BENCH_TEXT) {
@@ -79,22 +76,16 @@ void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_
             json_out_i64(&json, bench_prompt_id(ask->tokens[i], n_vocabulary));
         json_out_close(&json, ']');
     }
-    json_out_key(&json, "max_tokens");
-    json_out_i64(&json, ask->n_output);
-    json_out_key(&json, "temperature");
-    json_out_i64(&json, 0);
-    json_out_key(&json, "seed");
-    json_out_i64(&json, (int64_t)(ask->seed & INT32_MAX));
+    json_out_key_i64(&json, "max_tokens", ask->n_output);
+    json_out_key_i64(&json, "temperature", 0);
+    json_out_key_i64(&json, "seed", (int64_t)(ask->seed & INT32_MAX));
     if (ask->ignores_eos) {
-        json_out_key(&json, "ignore_eos");
-        json_out_bool(&json, true);
+        json_out_key_bool(&json, "ignore_eos", true);
     }
-    json_out_key(&json, "stream");
-    json_out_bool(&json, true);
+    json_out_key_bool(&json, "stream", true);
     json_out_key(&json, "stream_options");
     json_out_open(&json, '{');
-    json_out_key(&json, "include_usage");
-    json_out_bool(&json, true);
+    json_out_key_bool(&json, "include_usage", true);
     json_out_close(&json, '}');
     json_out_close(&json, '}');
 }

@@ -63,12 +63,9 @@ static void wrong_json(const struct bench_call *calls, size_t n, struct json_out
     json_out_open(json, '[');
     for (size_t s = 0; s < n_sentences; s++) {
         json_out_open(json, '{');
-        json_out_key(json, "what");
-        json_out_text(json, sentences[s].text);
-        json_out_key(json, "times");
-        json_out_i64(json, (int64_t)sentences[s].n);
-        json_out_key(json, "first_request");
-        json_out_i64(json, (int64_t)sentences[s].first);
+        json_out_key_text(json, "what", sentences[s].text);
+        json_out_key_i64(json, "times", (int64_t)sentences[s].n);
+        json_out_key_i64(json, "first_request", (int64_t)sentences[s].first);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -114,10 +111,8 @@ static void print_json(const struct bench *bench, const struct score_sheet *shee
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    json_out_key(&json, "url");
-    json_out_text(&json, bench->options.url);
-    json_out_key(&json, "max_concurrency");
-    json_out_i64(&json, (int64_t)bench->n_now_max);
+    json_out_key_text(&json, "url", bench->options.url);
+    json_out_key_i64(&json, "max_concurrency", (int64_t)bench->n_now_max);
     metrics_score_print_json(sheet, &json);
     wrong_json(bench->calls, bench->n_calls, &json);
     json_out_key(&json, "wrong_alone");
@@ -125,10 +120,8 @@ static void print_json(const struct bench *bench, const struct score_sheet *shee
     struct sentence sentences[SENTENCES_MAX];
     json_out_i64(&json,
                  (int64_t)gather(bench->solos_done, bench->n_solo_calls, sentences, &n_sentences));
-    json_out_key(&json, "differing_answers");
-    json_out_i64(&json, (int64_t)bench->n_differing);
-    json_out_key(&json, "inexact_prompts");
-    json_out_i64(&json, (int64_t)bench->n_inexact);
+    json_out_key_i64(&json, "differing_answers", (int64_t)bench->n_differing);
+    json_out_key_i64(&json, "inexact_prompts", (int64_t)bench->n_inexact);
     json_out_close(&json, '}');
     str_add_char(out, '\n');
 }

@@ -14,8 +14,7 @@ static void print_key(struct json_out *json, const struct config_key *key, const
                                          "string", "string",  "array" };
     json_out_key(json, name);
     json_out_open(json, '{');
-    json_out_key(json, "description");
-    json_out_text(json, key->help);
+    json_out_key_text(json, "description", key->help);
     json_out_key(json, "type");
     if (key->type == CONFIG_BYTES || key->type == CONFIG_DURATION) {
         json_out_open(json, '[');
@@ -28,17 +27,13 @@ static void print_key(struct json_out *json, const struct config_key *key, const
     if (key->type == CONFIG_TEXTS) {
         json_out_key(json, "items");
         json_out_open(json, '{');
-        json_out_key(json, "type");
-        json_out_text(json, "string");
+        json_out_key_text(json, "type", "string");
         json_out_close(json, '}');
-        json_out_key(json, "maxItems");
-        json_out_i64(json, key->max);
+        json_out_key_i64(json, "maxItems", key->max);
     }
     if (key->type == CONFIG_COUNT || key->type == CONFIG_NUMBER) {
-        json_out_key(json, "minimum");
-        json_out_i64(json, key->min);
-        json_out_key(json, "maximum");
-        json_out_i64(json, key->max);
+        json_out_key_i64(json, "minimum", key->min);
+        json_out_key_i64(json, "maximum", key->max);
     }
     json_out_close(json, '}');
 }
@@ -60,10 +55,8 @@ static void print_keys(struct json_out *json, const struct config_key *keys, int
             snprintf(name, sizeof name, "%.*s", (int)n, keys[i].name);
             json_out_key(json, name);
             json_out_open(json, '{');
-            json_out_key(json, "type");
-            json_out_text(json, "object");
-            json_out_key(json, "additionalProperties");
-            json_out_bool(json, false);
+            json_out_key_text(json, "type", "object");
+            json_out_key_bool(json, "additionalProperties", false);
             json_out_key(json, "properties");
             json_out_open(json, '{');
         }
@@ -83,28 +76,21 @@ void config_print_schema(struct str *out)
     int n;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    json_out_key(&json, "$schema");
-    json_out_text(&json, "https://json-schema.org/draft/2020-12/schema");
-    json_out_key(&json, "title");
-    json_out_text(&json, "Shoal's configuration");
-    json_out_key(&json, "type");
-    json_out_text(&json, "object");
-    json_out_key(&json, "additionalProperties");
-    json_out_bool(&json, false);
+    json_out_key_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    json_out_key_text(&json, "title", "Shoal's configuration");
+    json_out_key_text(&json, "type", "object");
+    json_out_key_bool(&json, "additionalProperties", false);
     json_out_key(&json, "properties");
     json_out_open(&json, '{');
     const struct config_key *keys = config_table_globals(&n);
     print_keys(&json, keys, n);
     json_out_key(&json, "models");
     json_out_open(&json, '{');
-    json_out_key(&json, "type");
-    json_out_text(&json, "object");
+    json_out_key_text(&json, "type", "object");
     json_out_key(&json, "additionalProperties");
     json_out_open(&json, '{');
-    json_out_key(&json, "type");
-    json_out_text(&json, "object");
-    json_out_key(&json, "additionalProperties");
-    json_out_bool(&json, false);
+    json_out_key_text(&json, "type", "object");
+    json_out_key_bool(&json, "additionalProperties", false);
     json_out_key(&json, "required");
     json_out_open(&json, '[');
     json_out_text(&json, "path");

@@ -147,30 +147,22 @@ static void make_body(struct str *body, int i)
     str_init(body);
     json_out_init(&json, body);
     json_out_open(&json, '{');
-    json_out_key(&json, "model");
-    json_out_text(&json, demos[i].name);
+    json_out_key_text(&json, "model", demos[i].name);
     json_out_key(&json, "messages");
     json_out_open(&json, '[');
     json_out_open(&json, '{');
-    json_out_key(&json, "role");
-    json_out_text(&json, "user");
-    json_out_key(&json, "content");
-    json_out_text(&json, demos[i].prompt);
+    json_out_key_text(&json, "role", "user");
+    json_out_key_text(&json, "content", demos[i].prompt);
     json_out_close(&json, '}');
     json_out_close(&json, ']');
-    json_out_key(&json, "stream");
-    json_out_bool(&json, true);
+    json_out_key_bool(&json, "stream", true);
     json_out_key(&json, "stream_options");
     json_out_open(&json, '{');
-    json_out_key(&json, "include_usage");
-    json_out_bool(&json, true);
+    json_out_key_bool(&json, "include_usage", true);
     json_out_close(&json, '}');
-    json_out_key(&json, "max_tokens");
-    json_out_i64(&json, 160);
-    json_out_key(&json, "temperature");
-    json_out_f64(&json, 0.6);
-    json_out_key(&json, "seed");
-    json_out_i64(&json, 7);
+    json_out_key_i64(&json, "max_tokens", 160);
+    json_out_key_f64(&json, "temperature", 0.6);
+    json_out_key_i64(&json, "seed", 7);
     json_out_close(&json, '}');
 }
 

@@ -129,18 +129,15 @@ static void json_doubles(struct json_out *json, const char *key, const double *v
 
 static void json_number(struct json_out *json, const char *key, double value)
 {
-    json_out_key(json, key);
-    json_out_f64(json, value);
+    json_out_key_f64(json, key, value);
 }
 
 static void json_machine(const struct kernels_machine *m, struct json_out *json)
 {
     json_out_key(json, "machine");
     json_out_open(json, '{');
-    json_out_key(json, "isa");
-    json_out_text(json, cpu_isa_name(cpu_isa_best()));
-    json_out_key(json, "cores");
-    json_out_i64(json, m->device.n_cores);
+    json_out_key_text(json, "isa", cpu_isa_name(cpu_isa_best()));
+    json_out_key_i64(json, "cores", m->device.n_cores);
     json_doubles(json, "read_l2", m->read[0], 2);
     json_doubles(json, "read_l3", m->read[1], 2);
     json_doubles(json, "read_memory", m->read[2], 2);
@@ -160,10 +157,8 @@ static void json_peers(const struct kernels_report *r, const struct kernels_row 
             str_init(&flags);
             cmd_kernels_peer_flags(&r->peers[i], v, row->point.n_sequences > 1, &flags);
             json_out_open(json, '{');
-            json_out_key(json, "peer");
-            json_out_i64(json, i);
-            json_out_key(json, "flags");
-            json_out_text(json, flags.at);
+            json_out_key_i64(json, "peer", i);
+            json_out_key_text(json, "flags", flags.at);
             json_doubles(json, "tokens_per_s", row->peers[i][v], row->n_rounds);
             json_out_close(json, '}');
             str_free(&flags);
@@ -179,8 +174,7 @@ static void json_row(const struct kernels_report *r, const struct kernels_row *r
     char name[64];
     double s = cmd_kernels_work_median(row->ours, row->n_rounds);
     json_out_open(json, '{');
-    json_out_key(json, "name");
-    json_out_text(json, cmd_kernels_point_name(&row->point, name));
+    json_out_key_text(json, "name", cmd_kernels_point_name(&row->point, name));
     json_number(json, "tokens_per_s", s > 0 ? cmd_kernels_work_tokens(&row->point) / s : 0);
     json_doubles(json, "seconds", row->ours, row->n_rounds);
     json_doubles(json, "others", row->others, row->n_rounds);
@@ -198,12 +192,9 @@ static void json_model(const struct kernels_report *r, const struct kernels_mode
                        struct json_out *json)
 {
     json_out_open(json, '{');
-    json_out_key(json, "model");
-    json_out_text(json, m->name);
-    json_out_key(json, "file_bytes");
-    json_out_i64(json, m->file_bytes);
-    json_out_key(json, "packed_bytes");
-    json_out_i64(json, m->packed_bytes);
+    json_out_key_text(json, "model", m->name);
+    json_out_key_i64(json, "file_bytes", m->file_bytes);
+    json_out_key_i64(json, "packed_bytes", m->packed_bytes);
     json_number(json, "pack_s", m->pack_s);
     json_out_key(json, "rows");
     json_out_open(json, '[');
@@ -225,12 +216,9 @@ void cmd_kernels_json(const struct kernels_report *r, struct str *out)
     json_out_open(&json, '[');
     for (int i = 0; i < r->n_peers; i++) {
         json_out_open(&json, '{');
-        json_out_key(&json, "program");
-        json_out_text(&json, r->peers[i].bench);
-        json_out_key(&json, "is_ik");
-        json_out_bool(&json, r->peers[i].is_ik);
-        json_out_key(&json, "commit");
-        json_out_text(&json, r->peers[i].commit);
+        json_out_key_text(&json, "program", r->peers[i].bench);
+        json_out_key_bool(&json, "is_ik", r->peers[i].is_ik);
+        json_out_key_text(&json, "commit", r->peers[i].commit);
         json_out_close(&json, '}');
     }
     json_out_close(&json, ']');

@@ -195,31 +195,23 @@ static void tell_json(const struct run *run, struct str *out)
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    json_out_key(&json, "model");
-    json_out_text(&json, run->model->name);
-    json_out_key(&json, "layers");
-    json_out_i64(&json, run->model->n_layers);
+    json_out_key_text(&json, "model", run->model->name);
+    json_out_key_i64(&json, "layers", run->model->n_layers);
     json_out_key(&json, "plans");
     json_out_open(&json, '[');
     for (int i = 0; i < run->n; i++) {
         const struct layers_plan *plan = &run->options[i].plan;
         json_out_open(&json, '{');
-        json_out_key(&json, "planner");
-        json_out_text(&json, run->options[i].planner->name);
-        json_out_key(&json, "step_ms");
-        json_out_f64(&json, (double)plan->step_ps * 1e-9);
-        json_out_key(&json, "busy");
-        json_out_f64(&json, busy(run, plan) / plan->n_parts);
+        json_out_key_text(&json, "planner", run->options[i].planner->name);
+        json_out_key_f64(&json, "step_ms", (double)plan->step_ps * 1e-9);
+        json_out_key_f64(&json, "busy", busy(run, plan) / plan->n_parts);
         json_out_key(&json, "parts");
         json_out_open(&json, '[');
         for (int32_t k = 0; k < plan->n_parts; k++) {
             json_out_open(&json, '{');
-            json_out_key(&json, "device");
-            json_out_i64(&json, plan->parts[k].device);
-            json_out_key(&json, "kind");
-            json_out_text(&json, device_of(run, plan->parts[k].device)->name);
-            json_out_key(&json, "layers");
-            json_out_i64(&json, plan->parts[k].n_layers);
+            json_out_key_i64(&json, "device", plan->parts[k].device);
+            json_out_key_text(&json, "kind", device_of(run, plan->parts[k].device)->name);
+            json_out_key_i64(&json, "layers", plan->parts[k].n_layers);
             json_out_close(&json, '}');
         }
         json_out_close(&json, ']');

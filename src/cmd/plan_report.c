@@ -167,37 +167,19 @@ void plan_report_compare(const struct plan_report *report, struct str *out)
 
 /* ---- JSON. ---- */
 
-static void key_f64(struct json_out *json, const char *key, double value)
-{
-    json_out_key(json, key);
-    json_out_f64(json, value);
-}
-
-static void key_i64(struct json_out *json, const char *key, int64_t value)
-{
-    json_out_key(json, key);
-    json_out_i64(json, value);
-}
-
-static void key_text(struct json_out *json, const char *key, const char *value)
-{
-    json_out_key(json, key);
-    json_out_text(json, value);
-}
-
 static void write_score(struct json_out *json, const char *key, const struct place_score *score)
 {
     json_out_key(json, key);
     json_out_open(json, '{');
-    key_i64(json, "services_placed", score->n_placed);
-    key_i64(json, "services_in_time", score->n_met);
-    key_f64(json, "way_to_target", score->reached);
-    key_f64(json, "slo_attainment", score->attainment);
-    key_f64(json, "normalized_latency", score->normalized);
-    key_f64(json, "latency_s", score->latency_s);
-    key_f64(json, "latency_p99_s", score->p99_s);
-    key_i64(json, "devices", score->n_devices);
-    key_f64(json, "cost_per_hour", score->cost_per_hour);
+    json_out_key_i64(json, "services_placed", score->n_placed);
+    json_out_key_i64(json, "services_in_time", score->n_met);
+    json_out_key_f64(json, "way_to_target", score->reached);
+    json_out_key_f64(json, "slo_attainment", score->attainment);
+    json_out_key_f64(json, "normalized_latency", score->normalized);
+    json_out_key_f64(json, "latency_s", score->latency_s);
+    json_out_key_f64(json, "latency_p99_s", score->p99_s);
+    json_out_key_i64(json, "devices", score->n_devices);
+    json_out_key_f64(json, "cost_per_hour", score->cost_per_hour);
     json_out_close(json, '}');
 }
 
@@ -205,19 +187,19 @@ static void write_group(struct json_out *json, const struct place_problem *p,
                         const struct place_group *group)
 {
     json_out_open(json, '{');
-    key_i64(json, "node", group->node);
-    key_text(json, "device", p->kinds[place_group_kind(p, group)].name);
-    key_i64(json, "first_device", group->first_device);
-    key_i64(json, "devices", group->n_devices);
-    key_i64(json, "memory_bytes", place_group_memory(p, group));
-    key_i64(json, "kv_bytes", place_group_kv_bytes(p, group));
+    json_out_key_i64(json, "node", group->node);
+    json_out_key_text(json, "device", p->kinds[place_group_kind(p, group)].name);
+    json_out_key_i64(json, "first_device", group->first_device);
+    json_out_key_i64(json, "devices", group->n_devices);
+    json_out_key_i64(json, "memory_bytes", place_group_memory(p, group));
+    json_out_key_i64(json, "kv_bytes", place_group_kv_bytes(p, group));
     json_out_key(json, "services");
     json_out_open(json, '[');
     for (int32_t m = 0; m < group->n_members; m++) {
         json_out_open(json, '{');
-        key_text(json, "service", p->services[group->members[m].service].name);
-        key_i64(json, "share_percent", group->members[m].share_percent);
-        key_i64(json, "kv_bytes", group->members[m].kv_bytes);
+        json_out_key_text(json, "service", p->services[group->members[m].service].name);
+        json_out_key_i64(json, "share_percent", group->members[m].share_percent);
+        json_out_key_i64(json, "kv_bytes", group->members[m].kv_bytes);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -231,13 +213,13 @@ static void write_service(struct json_out *json, const struct plan_report *repor
     const struct place_service_score *score = &option->planned.services[s];
     double n = (double)max_i64(score->n, 1);
     json_out_open(json, '{');
-    key_text(json, "service", service->name);
-    key_text(json, "model", report->of->models[s]);
-    key_f64(json, "rate_per_s", service->rate_per_s);
-    key_f64(json, "solo_s", service->solo_s);
-    key_i64(json, "copies", place_plan_copies(&option->plan, s));
-    key_f64(json, "slo_attainment", score->n > 0 ? (double)score->n_met / n : 1);
-    key_f64(json, "normalized_latency", score->normalized / n);
+    json_out_key_text(json, "service", service->name);
+    json_out_key_text(json, "model", report->of->models[s]);
+    json_out_key_f64(json, "rate_per_s", service->rate_per_s);
+    json_out_key_f64(json, "solo_s", service->solo_s);
+    json_out_key_i64(json, "copies", place_plan_copies(&option->plan, s));
+    json_out_key_f64(json, "slo_attainment", score->n > 0 ? (double)score->n_met / n : 1);
+    json_out_key_f64(json, "normalized_latency", score->normalized / n);
     json_out_close(json, '}');
 }
 
@@ -246,7 +228,7 @@ static void write_option(struct json_out *json, const struct plan_report *report
 {
     const struct place_problem *p = &report->of->problem;
     json_out_open(json, '{');
-    key_text(json, "planner", option->label);
+    json_out_key_text(json, "planner", option->label);
     write_score(json, "planned_on", &option->planned);
     if (report->of->after.n > 0)
         write_score(json, "afterwards", &option->after);
@@ -264,8 +246,8 @@ static void write_option(struct json_out *json, const struct plan_report *report
     json_out_open(json, '[');
     for (int32_t i = 0; i < option->plan.n_refused; i++) {
         json_out_open(json, '{');
-        key_text(json, "service", p->services[option->plan.refused[i].service].name);
-        key_text(json, "why", option->plan.refused[i].why);
+        json_out_key_text(json, "service", p->services[option->plan.refused[i].service].name);
+        json_out_key_text(json, "why", option->plan.refused[i].why);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -278,12 +260,12 @@ void plan_report_json(const struct plan_report *report, struct str *out)
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    key_i64(&json, "devices", p->n_devices);
-    key_i64(&json, "nodes", p->n_nodes);
-    key_i64(&json, "requests", p->window.n);
-    key_f64(&json, "window_s", (double)p->window.span_ns * 1e-9);
-    key_i64(&json, "requests_afterwards", report->of->after.n);
-    key_text(&json, "preset", report->preset);
+    json_out_key_i64(&json, "devices", p->n_devices);
+    json_out_key_i64(&json, "nodes", p->n_nodes);
+    json_out_key_i64(&json, "requests", p->window.n);
+    json_out_key_f64(&json, "window_s", (double)p->window.span_ns * 1e-9);
+    json_out_key_i64(&json, "requests_afterwards", report->of->after.n);
+    json_out_key_text(&json, "preset", report->preset);
     json_out_key(&json, "plans");
     json_out_open(&json, '[');
     for (int i = 0; i < report->n; i++)

@@ -92,27 +92,22 @@ static void kind_json(const struct plan_problem *of, const struct scenario *scen
 {
     struct best best = best_of(of, scenario, s, k);
     json_out_open(json, '{');
-    json_out_key(json, "kind");
-    json_out_text(json, of->problem.kinds[k].name);
+    json_out_key_text(json, "kind", of->problem.kinds[k].name);
     json_out_key(json, "best");
     if (best.at >= 0)
         json_out_i64(json, best.options[best.at].n_devices);
     else
         json_out_null(json);
     if (best.at >= 0) {
-        json_out_key(json, "workers_min");
-        json_out_i64(json, least(&of->problem.services[s], &best));
+        json_out_key_i64(json, "workers_min", least(&of->problem.services[s], &best));
     }
     json_out_key(json, "options");
     json_out_open(json, '[');
     for (int i = 0; i < best.n_options; i++) {
         json_out_open(json, '{');
-        json_out_key(json, "devices");
-        json_out_i64(json, best.options[i].n_devices);
-        json_out_key(json, "bound");
-        json_out_text(json, bound_name(best.answers[i].bound));
-        json_out_key(json, "tokens_per_s_of_a_device");
-        json_out_f64(json, best.answers[i].tokens_per_s);
+        json_out_key_i64(json, "devices", best.options[i].n_devices);
+        json_out_key_text(json, "bound", bound_name(best.answers[i].bound));
+        json_out_key_f64(json, "tokens_per_s_of_a_device", best.answers[i].tokens_per_s);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -129,10 +124,8 @@ void plan_workers_json(const struct plan_problem *of, const struct scenario *sce
     json_out_open(&json, '[');
     for (int32_t s = 0; s < of->problem.n_services; s++) {
         json_out_open(&json, '{');
-        json_out_key(&json, "service");
-        json_out_text(&json, of->problem.services[s].name);
-        json_out_key(&json, "rate_per_s");
-        json_out_f64(&json, of->problem.services[s].rate_per_s);
+        json_out_key_text(&json, "service", of->problem.services[s].name);
+        json_out_key_f64(&json, "rate_per_s", of->problem.services[s].rate_per_s);
         json_out_key(&json, "kinds");
         json_out_open(&json, '[');
         for (int32_t k = 0; k < of->problem.n_kinds; k++)

@@ -191,8 +191,7 @@ static int ask_model(const char *doc, const char *path, const char *done, int ar
     str_init(&body);
     json_out_init(&json, &body);
     json_out_open(&json, '{');
-    json_out_key(&json, "model");
-    json_out_text(&json, remote.name);
+    json_out_key_text(&json, "model", remote.name);
     json_out_close(&json, '}');
     json_t *root = call(&remote, path, body.at, &answer);
     if (root)

@@ -15,8 +15,7 @@ static void print_json(const struct engine_replay *r)
     str_init(&out);
     json_out_init(&json, &out);
     json_out_open(&json, '{');
-    json_out_key(&json, "policy");
-    json_out_text(&json, r->policy);
+    json_out_key_text(&json, "policy", r->policy);
     const struct {
         const char *key;
         int64_t value;
@@ -25,20 +24,14 @@ static void print_json(const struct engine_replay *r)
                    { "steps", r->n_steps },
                    { "plans", r->n_plans } };
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
-        json_out_key(&json, counts[i].key);
-        json_out_i64(&json, counts[i].value);
+        json_out_key_i64(&json, counts[i].key, counts[i].value);
     }
-    json_out_key(&json, "cut");
-    json_out_bool(&json, r->is_cut);
-    json_out_key(&json, "equal");
-    json_out_bool(&json, !r->differs);
+    json_out_key_bool(&json, "cut", r->is_cut);
+    json_out_key_bool(&json, "equal", !r->differs);
     if (r->differs) {
-        json_out_key(&json, "step");
-        json_out_i64(&json, r->step);
-        json_out_key(&json, "plan");
-        json_out_i64(&json, r->plan);
-        json_out_key(&json, "now");
-        json_out_text(&json, r->was);
+        json_out_key_i64(&json, "step", r->step);
+        json_out_key_i64(&json, "plan", r->plan);
+        json_out_key_text(&json, "now", r->was);
     }
     json_out_close(&json, '}');
     printf("%s\n", out.at);
@@ -106,7 +99,7 @@ int verbs_replay(int argc, char **argv)
     str_init(&rows);
     if (steps != NULL) {
         str_add_text(&rows, "service,lane,kind,items,steps,decodes,decode_context,new,new_squared,"
-                       "new_context,planned_ns,begin_ns,end_ns,heard_ns\n");
+                            "new_context,planned_ns,begin_ns,end_ns,heard_ns\n");
         options.saw = put_batch;
         options.saw_self = &rows;
     }

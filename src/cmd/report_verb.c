@@ -54,8 +54,7 @@ static void print(const struct report *report, struct str *out)
                                            NULL };
         if (report->is_json) {
             json_out_open(&json, '{');
-            json_out_key(&json, "file");
-            json_out_text(&json, report->paths[i]);
+            json_out_key_text(&json, "file", report->paths[i]);
             metrics_score_print_json(&sheet, &json);
             json_out_close(&json, '}');
             continue;

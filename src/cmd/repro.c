@@ -315,28 +315,20 @@ static void print_json(const struct repro *repro, struct str *out)
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    json_out_key(&json, "claim");
-    json_out_text(&json, repro->claim->name);
-    json_out_key(&json, "source");
-    json_out_text(&json, repro->claim->paper);
-    json_out_key(&json, "verdict");
-    json_out_text(&json, verdict_of(repro));
-    json_out_key(&json, "seeds");
-    json_out_i64(&json, repro->n_seeds);
+    json_out_key_text(&json, "claim", repro->claim->name);
+    json_out_key_text(&json, "source", repro->claim->paper);
+    json_out_key_text(&json, "verdict", verdict_of(repro));
+    json_out_key_i64(&json, "seeds", repro->n_seeds);
     json_out_key(&json, "rows");
     json_out_open(&json, '[');
     for (int i = 0; i < repro->n_rows; i++) {
         const struct row *row = &repro->rows[i];
         json_out_open(&json, '{');
-        json_out_key(&json, "what");
-        json_out_text(&json, row->what);
-        json_out_key(&json, "paper");
-        json_out_text(&json, row->paper);
-        json_out_key(&json, "ours");
-        json_out_text(&json, row->ours);
+        json_out_key_text(&json, "what", row->what);
+        json_out_key_text(&json, "paper", row->paper);
+        json_out_key_text(&json, "ours", row->ours);
         if (row->is_judged) {
-            json_out_key(&json, "holds");
-            json_out_bool(&json, row->holds);
+            json_out_key_bool(&json, "holds", row->holds);
         }
         json_out_close(&json, '}');
     }

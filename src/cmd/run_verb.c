@@ -185,12 +185,9 @@ static void print_json(const struct answer *answer, double ttft_ms, double token
     json_out_open(&json, '{');
     json_out_key(&json, "text");
     json_out_view(&json, view_of(answer->text.at, answer->text.n));
-    json_out_key(&json, "tokens");
-    json_out_i64(&json, answer->n_tokens);
-    json_out_key(&json, "ttft_ms");
-    json_out_f64(&json, ttft_ms);
-    json_out_key(&json, "tokens_per_s");
-    json_out_f64(&json, tokens_per_s);
+    json_out_key_i64(&json, "tokens", answer->n_tokens);
+    json_out_key_f64(&json, "ttft_ms", ttft_ms);
+    json_out_key_f64(&json, "tokens_per_s", tokens_per_s);
     json_out_close(&json, '}');
     printf("%s\n", out.at);
     str_free(&out);

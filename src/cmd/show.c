@@ -76,8 +76,7 @@ static void print_text(const struct weights *w, const struct need *need)
 
 static void add_number(struct json_out *json, const char *key, int64_t value)
 {
-    json_out_key(json, key);
-    json_out_i64(json, value);
+    json_out_key_i64(json, key, value);
 }
 
 static void print_json(const struct weights *w, const struct need *need)
@@ -90,12 +89,9 @@ static void print_json(const struct weights *w, const struct need *need)
     str_init(&out);
     json_out_init(&json, &out);
     json_out_open(&json, '{');
-    json_out_key(&json, "name");
-    json_out_text(&json, card->name);
-    json_out_key(&json, "format");
-    json_out_text(&json, weights_format(w));
-    json_out_key(&json, "architecture");
-    json_out_text(&json, s->architecture);
+    json_out_key_text(&json, "name", card->name);
+    json_out_key_text(&json, "format", weights_format(w));
+    json_out_key_text(&json, "architecture", s->architecture);
     add_number(&json, "parameters", s->n_parameters);
     add_number(&json, "layers", s->n_layers);
     add_number(&json, "width", s->width);
@@ -110,11 +106,9 @@ static void print_json(const struct weights *w, const struct need *need)
     add_number(&json, "weights_bytes", need->packed_bytes);
     add_number(&json, "activation_bytes", need->peak_bytes);
     add_number(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
-    json_out_key(&json, "chat_template");
-    json_out_bool(&json, card->chat_template != NULL);
+    json_out_key_bool(&json, "chat_template", card->chat_template != NULL);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)weights_hash(w));
-    json_out_key(&json, "hash");
-    json_out_text(&json, hash);
+    json_out_key_text(&json, "hash", hash);
     json_out_close(&json, '}');
     printf("%s\n", out.at);
     str_free(&out);

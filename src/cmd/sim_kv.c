@@ -68,22 +68,16 @@ void sim_kv_json(const struct sim_case *c, struct json_out *json)
     sim_kv_of(c, &kv);
     json_out_key(json, "kv");
     json_out_open(json, '{');
-    json_out_key(json, "pool");
-    json_out_text(json, kv_kind_name(c->kv));
-    json_out_key(json, "unit_bytes");
-    json_out_i64(json, c->unit_bytes);
-    json_out_key(json, "table_bytes");
-    json_out_f64(json, kv.table_bytes);
+    json_out_key_text(json, "pool", kv_kind_name(c->kv));
+    json_out_key_i64(json, "unit_bytes", c->unit_bytes);
+    json_out_key_f64(json, "table_bytes", kv.table_bytes);
     json_out_key(json, "services");
     json_out_open(json, '[');
     for (int32_t s = 0; s < c->set.n_services; s++) {
         json_out_open(json, '{');
-        json_out_key(json, "service");
-        json_out_text(json, c->set.names[s]);
-        json_out_key(json, "share");
-        json_out_f64(json, kv.services[s].share);
-        json_out_key(json, "r");
-        json_out_f64(json, kv.services[s].r);
+        json_out_key_text(json, "service", c->set.names[s]);
+        json_out_key_f64(json, "share", kv.services[s].share);
+        json_out_key_f64(json, "r", kv.services[s].r);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');

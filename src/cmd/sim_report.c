@@ -164,21 +164,14 @@ static void work_json(const struct sim_case *c, struct json_out *json)
     for (size_t i = 0; i < COUNT_OF(figures); i++) {
         if (!figures[i].is_there)
             continue;
-        json_out_key(json, figures[i].key);
-        json_out_f64(json, figures[i].value);
+        json_out_key_f64(json, figures[i].key, figures[i].value);
     }
-    json_out_key(json, "batches");
-    json_out_i64(json, c->report.n_rounds);
-    json_out_key(json, "handed_requests");
-    json_out_i64(json, c->report.n_handed);
-    json_out_key(json, "handed_bytes");
-    json_out_i64(json, c->report.handed_bytes);
-    json_out_key(json, "forced_batches");
-    json_out_i64(json, work.n_forced);
-    json_out_key(json, "forced_requests");
-    json_out_i64(json, c->report.n_forced);
-    json_out_key(json, "static_batches");
-    json_out_i64(json, c->report.n_static_batches);
+    json_out_key_i64(json, "batches", c->report.n_rounds);
+    json_out_key_i64(json, "handed_requests", c->report.n_handed);
+    json_out_key_i64(json, "handed_bytes", c->report.handed_bytes);
+    json_out_key_i64(json, "forced_batches", work.n_forced);
+    json_out_key_i64(json, "forced_requests", c->report.n_forced);
+    json_out_key_i64(json, "static_batches", c->report.n_static_batches);
 }
 
 static void moves_json(const struct sim_replan_report *r, struct json_out *json)
@@ -205,8 +198,7 @@ static void moves_json(const struct sim_replan_report *r, struct json_out *json)
         { "got_attainment", per_move(r->got_attainment, r->n_judged) },
     };
     for (size_t i = 0; i < COUNT_OF(figures) && r->n_plans > 0; i++) {
-        json_out_key(json, figures[i].key);
-        json_out_f64(json, figures[i].value);
+        json_out_key_f64(json, figures[i].key, figures[i].value);
     }
 }
 
@@ -225,8 +217,7 @@ static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
         { "crashed_requests", bus->n_crashed },
     };
     for (size_t i = 0; i < COUNT_OF(counts) && bus->n_messages > 0; i++) {
-        json_out_key(json, counts[i].key);
-        json_out_i64(json, counts[i].value);
+        json_out_key_i64(json, counts[i].key, counts[i].value);
     }
 }
 
@@ -235,28 +226,19 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     struct str hash;
     str_init(&hash);
     str_printf(&hash, "%016llx", (unsigned long long)c->hash);
-    json_out_key(json, "label");
-    json_out_text(json, c->label);
-    json_out_key(json, "policy");
-    json_out_text(json, c->report.policy);
-    json_out_key(json, "router");
-    json_out_text(json, c->report.router);
-    json_out_key(json, "seed");
-    json_out_i64(json, (int64_t)c->report.seed);
-    json_out_key(json, "rate_scale");
-    json_out_f64(json, c->rate_scale);
-    json_out_key(json, "engines");
-    json_out_i64(json, c->world.n_engines);
-    json_out_key(json, "devices");
-    json_out_i64(json, c->world.n_devices);
+    json_out_key_text(json, "label", c->label);
+    json_out_key_text(json, "policy", c->report.policy);
+    json_out_key_text(json, "router", c->report.router);
+    json_out_key_i64(json, "seed", (int64_t)c->report.seed);
+    json_out_key_f64(json, "rate_scale", c->rate_scale);
+    json_out_key_i64(json, "engines", c->world.n_engines);
+    json_out_key_i64(json, "devices", c->world.n_devices);
     work_json(c, json);
     moves_json(&c->report.replace, json);
     bus_json(&c->report.bus, json);
     sim_kv_json(c, json);
-    json_out_key(json, "held_max");
-    json_out_i64(json, c->report.n_held_max);
-    json_out_key(json, "records_hash");
-    json_out_text(json, hash.at);
+    json_out_key_i64(json, "held_max", c->report.n_held_max);
+    json_out_key_text(json, "records_hash", hash.at);
     str_free(&hash);
 }
 
@@ -372,12 +354,9 @@ void sim_report_grid(const struct sim_grid *grid, struct str *out)
 
 static void bounds_json(struct json_out *json, struct interval i)
 {
-    json_out_key(json, "mean");
-    json_out_f64(json, i.mean);
-    json_out_key(json, "low");
-    json_out_f64(json, i.low);
-    json_out_key(json, "high");
-    json_out_f64(json, i.high);
+    json_out_key_f64(json, "mean", i.mean);
+    json_out_key_f64(json, "low", i.low);
+    json_out_key_f64(json, "high", i.high);
 }
 
 static void level_json(const struct sim_grid *grid, struct json_out *json, int rate, int label,
@@ -414,8 +393,7 @@ void sim_report_grid_json(const struct sim_grid *grid, struct str *out)
         int rate = i / grid->n_labels, label = i % grid->n_labels;
         json_out_open(&json, '{');
         facts_json(cell(grid, rate, label, 0), &json);
-        json_out_key(&json, "seeds");
-        json_out_i64(&json, grid->n_seeds);
+        json_out_key_i64(&json, "seeds", grid->n_seeds);
         for (int f = 0; f < N_FIGURES; f++)
             level_json(grid, &json, rate, label, (enum figure)f);
         json_out_key(&json, "less_first");

@@ -264,14 +264,10 @@ static bool run_saturation(const struct plan *plan)
             continue;
         }
         json_out_open(&json, '{');
-        json_out_key(&json, "label");
-        json_out_text(&json, plan->labels[l]);
-        json_out_key(&json, "rate_scale");
-        json_out_f64(&json, best.scale);
-        json_out_key(&json, "requests_per_s");
-        json_out_f64(&json, best.requests_per_s);
-        json_out_key(&json, "slo_attainment");
-        json_out_f64(&json, best.met);
+        json_out_key_text(&json, "label", plan->labels[l]);
+        json_out_key_f64(&json, "rate_scale", best.scale);
+        json_out_key_f64(&json, "requests_per_s", best.requests_per_s);
+        json_out_key_f64(&json, "slo_attainment", best.met);
         json_out_close(&json, '}');
     }
     if (is_json) {
@@ -324,8 +320,7 @@ static void fewest_json(struct json_out *json, const char *label, const int32_t 
 {
     static const char *const keys[] = { "engines_100", "engines_99", "engines_95" };
     json_out_open(json, '{');
-    json_out_key(json, "label");
-    json_out_text(json, label);
+    json_out_key_text(json, "label", label);
     for (size_t t = 0; t < COUNT_OF(targets); t++) {
         json_out_key(json, keys[t]);
         if (needed[t] > 0)

@@ -84,21 +84,18 @@ static void spread_json(struct json_out *json, const char *name, const struct sc
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         char key[48];
         snprintf(key, sizeof(key), "%s_%s_ms", members[i].prefix, name);
-        json_out_key(json, key);
-        json_out_f64(json, members[i].value * 1e3);
+        json_out_key_f64(json, key, members[i].value * 1e3);
     }
 }
 
 static void number(struct json_out *json, const char *key, double value)
 {
-    json_out_key(json, key);
-    json_out_f64(json, value);
+    json_out_key_f64(json, key, value);
 }
 
 static void count(struct json_out *json, const char *key, uint64_t value)
 {
-    json_out_key(json, key);
-    json_out_i64(json, (int64_t)value);
+    json_out_key_i64(json, key, (int64_t)value);
 }
 
 static void score_json(struct json_out *json, const struct score *s)
@@ -195,8 +192,7 @@ static void attainment_json(const struct score_sheet *sheet, struct json_out *js
     json_out_open(json, '[');
     for (int i = 0; i < n; i++) {
         json_out_open(json, '{');
-        json_out_key(json, "rule");
-        json_out_text(json, metrics_score_kind_name(rules[i].kind));
+        json_out_key_text(json, "rule", metrics_score_kind_name(rules[i].kind));
         number(json, "scale", rules[i].scale);
         number(json, "attained", attained(sheet, &rules[i]));
         json_out_close(json, '}');
@@ -222,8 +218,7 @@ void metrics_score_print_json(const struct score_sheet *sheet, struct json_out *
     json_out_open(json, '[');
     for (int32_t i = 0; i < set->n_services; i++) {
         json_out_open(json, '{');
-        json_out_key(json, "name");
-        json_out_text(json, set->names[i]);
+        json_out_key_text(json, "name", set->names[i]);
         score_json(json, &sheet->scores[i]);
         json_out_close(json, '}');
     }

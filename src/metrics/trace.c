@@ -73,16 +73,14 @@ static bool begin(struct metrics_trace *trace, struct json_out *json)
 
 static void member(struct json_out *json, const char *key, int64_t value)
 {
-    json_out_key(json, key);
-    json_out_i64(json, value);
+    json_out_key_i64(json, key, value);
 }
 
 /* Nanoseconds as microseconds with three digits: exact, which a double is not. */
 static void member_us(struct metrics_trace *trace, struct json_out *json, const char *key,
                       int64_t ns)
 {
-    json_out_key(json, key);
-    json_out_i64(json, ns / 1000);
+    json_out_key_i64(json, key, ns / 1000);
     char digits[8];
     snprintf(digits, sizeof(digits), ".%03d", (int)(ns % 1000));
     str_add_text(&trace->text, digits);
@@ -90,8 +88,7 @@ static void member_us(struct metrics_trace *trace, struct json_out *json, const 
 
 static void text(struct json_out *json, const char *key, const char *value)
 {
-    json_out_key(json, key);
-    json_out_text(json, value);
+    json_out_key_text(json, key, value);
 }
 
 static void end(struct metrics_trace *trace, struct json_out *json)

@@ -34,8 +34,7 @@ enum status predict_profile_fit(struct predict_profile_group *g, struct fault *f
 
 static void put_i64(struct json_out *json, const char *key, int64_t value)
 {
-    json_out_key(json, key);
-    json_out_i64(json, value);
+    json_out_key_i64(json, key, value);
 }
 
 static void put_pair(struct json_out *json, const char *key, const int64_t value[2])
@@ -74,8 +73,7 @@ static void put_errors(struct json_out *json, const char *key, const struct perf
     json_out_open(json, '{');
     put_i64(json, "n", e->n);
     for (size_t i = 0; i < COUNT_OF(values); i++) {
-        json_out_key(json, error_names[i]);
-        json_out_f64(json, values[i]);
+        json_out_key_f64(json, error_names[i], values[i]);
     }
     json_out_close(json, '}');
 }
@@ -95,11 +93,9 @@ static void put_sample(struct json_out *json, const struct perf_sample *s)
 static void put_group(struct json_out *json, const struct predict_profile_group *g)
 {
     json_out_open(json, '{');
-    json_out_key(json, "device");
-    json_out_text(json, g->device);
+    json_out_key_text(json, "device", g->device);
     put_i64(json, "cores", g->n_cores);
-    json_out_key(json, "share");
-    json_out_f64(json, g->share);
+    json_out_key_f64(json, "share", g->share);
     put_perf(json, &g->perf);
     put_errors(json, "prefill", &g->prefill);
     put_errors(json, "decode", &g->decode);
@@ -140,12 +136,9 @@ void predict_profile_write(const struct predict_profile *profile, struct str *ou
     json_out_init(&json, out);
     json_out_open(&json, '{');
     put_i64(&json, "shoal_profile", PROFILE_VERSION);
-    json_out_key(&json, "model");
-    json_out_text(&json, profile->model);
-    json_out_key(&json, "weights_hash");
-    json_out_text(&json, hash);
-    json_out_key(&json, "arithmetic");
-    json_out_text(&json, profile->arithmetic);
+    json_out_key_text(&json, "model", profile->model);
+    json_out_key_text(&json, "weights_hash", hash);
+    json_out_key_text(&json, "arithmetic", profile->arithmetic);
     put_i64(&json, "weights_bytes", profile->weights_bytes);
     put_i64(&json, "activation_bytes", profile->activation_bytes);
     put_i64(&json, "kv_bytes_per_token", profile->kv_bytes_per_token);

@@ -218,6 +218,16 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
     return (int)COUNT_OF(all);
 }
 
+bool scenario_part(const char *text, bool of_quotas, struct view *name, int64_t *value)
+{
+    const char *sign = strrchr(text, '=');
+    if (sign == NULL)
+        return false;
+    *name = view_of(text, (size_t)(sign - text));
+    return (of_quotas ? parse_bytes(sign + 1, value) : parse_i64(sign + 1, value)) && *value >= 1 &&
+           (of_quotas || *value <= 100);
+}
+
 enum status scenario_read(struct scenario *scenario, const char *path, struct fault *fault)
 {
     char *content;

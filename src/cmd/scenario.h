@@ -2,6 +2,7 @@
  * of the same names; docs/SIMULATOR.md shows one. */
 #pragma once
 #include "base/arena.h"
+#include "base/str.h"
 #include "cmd/flags.h"
 #include "core/limits.h"
 #include "core/service_spec.h"
@@ -82,6 +83,10 @@ enum status scenario_parse(struct scenario *scenario, const char *name, const ch
 enum status scenario_read(struct scenario *scenario, const char *path,
                           struct fault *fault) MUST_USE;
 void scenario_init(struct scenario *scenario); /* the defaults */
+
+/* A row of a group's shares or quotas: "chat=40", percent from 1 to 100, or "chat=2GiB". False: it
+ * is neither. name lies in text. */
+bool scenario_part(const char *text, bool of_quotas, struct view *name, int64_t *value);
 
 /* The rows of each part, over that part's fields (scenario_yaml.c reads by them). */
 enum { SCENARIO_ROWS_MAX = 64 };

@@ -15,10 +15,10 @@ static int32_t cores_of(const char *device)
     return strncmp(device, "cpu", 3) == 0 ? 1 : 0;
 }
 
-static int find_model(const struct config *config, const char *name)
+static int find_model(const struct config *config, struct view name)
 {
     for (int i = 0; i < config->n_models; i++)
-        if (strcmp(config->models[i].name, name) == 0)
+        if (view_equal_text(name, config->models[i].name))
             return i;
     return -1;
 }
@@ -27,7 +27,7 @@ static enum status add_services(const struct config *config, const struct scenar
                                 struct serve_engine *engine, struct fault *fault)
 {
     for (int i = 0; i < group->services.n; i++) {
-        int model = find_model(config, group->services.at[i]);
+        int model = find_model(config, view_text(group->services.at[i]));
         if (model < 0)
             return fault_set(fault, STATUS_NOT_FOUND,
                              "placement: this server has no model \"%.80s\"",
@@ -49,18 +49,11 @@ static enum status add_parts(const struct config *config, const struct flags_tex
                              bool of_quotas, struct serve_engine *engine, struct fault *fault)
 {
     for (int i = 0; i < texts->n; i++) {
-        char name[LIMIT_NAME_BYTES] = { 0 };
-        const char *sign = strrchr(texts->at[i], '=');
-        size_t n = sign != NULL ? (size_t)(sign - texts->at[i]) : sizeof(name);
-        int64_t value = 0;
-        bool is_fine = n < sizeof(name);
-        if (is_fine)
-            memcpy(name, texts->at[i], n);
-        int model = find_model(config, name);
-        is_fine = is_fine && model >= 0 && engine->has[model] &&
-                  (of_quotas ? parse_bytes(sign + 1, &value) : parse_i64(sign + 1, &value)) &&
-                  value >= 1 && (of_quotas || value <= 100);
-        if (!is_fine)
+        struct view name;
+        int64_t value;
+        bool is_part = scenario_part(texts->at[i], of_quotas, &name, &value);
+        int model = is_part ? find_model(config, name) : -1;
+        if (model < 0 || !engine->has[model])
             return fault_set(fault, STATUS_BAD_INPUT,
                              "placement: %s: \"%.80s\" is not a model of the engine and %s",
                              of_quotas ? "quotas" : "shares", texts->at[i],

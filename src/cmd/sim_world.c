@@ -292,22 +292,18 @@ static enum status set_parts(const struct sim_world *world, const struct flags_t
                              struct fault *fault)
 {
     for (int i = 0; i < texts->n; i++) {
-        const char *text = texts->at[i], *sign = strrchr(text, '=');
-        int32_t service = 0;
-        int64_t value = 0;
-        size_t n = sign != NULL ? (size_t)(sign - text) : 0;
-        while (service < world->workload.n_services &&
+        struct view name;
+        int64_t value;
+        int32_t service = 0, n = world->workload.n_services;
+        bool is_part = scenario_part(texts->at[i], of_quotas, &name, &value);
+        while (is_part && service < n &&
                ((services >> service & 1) == 0 ||
-                strncmp(world->services[service].name, text, n) != 0 ||
-                world->services[service].name[n] != '\0'))
+                !view_equal_text(name, world->services[service].name)))
             service++;
-        bool is_number = sign != NULL &&
-                         (of_quotas ? parse_bytes(sign + 1, &value) : parse_i64(sign + 1, &value));
-        if (!is_number || service == world->workload.n_services || value < 1 ||
-            (!of_quotas && value > 100))
+        if (!is_part || service == n)
             return fault_set(fault, STATUS_BAD_INPUT,
                              "engines: %s: \"%.80s\" is not a service of the group and %s",
-                             of_quotas ? "quotas" : "shares", text,
+                             of_quotas ? "quotas" : "shares", texts->at[i],
                              of_quotas ? "bytes, as chat=2GiB" : "1 to 100, as chat=40");
         if (of_quotas)
             parts[service].kv_bytes = value;

@@ -47,9 +47,27 @@ static void options_go_before_the_file(void **state)
     unlink(path);
 }
 
+static void parts_are_percent_or_bytes(void **state)
+{
+    static const char *const bad[] = { "", "chat", "chat=", "chat=0", "chat=-1", "chat=x" };
+    struct view name;
+    int64_t value;
+    (void)state;
+    assert_true(scenario_part("a=b=40", false, &name, &value));
+    assert_true(view_equal_text(name, "a=b") && value == 40);
+    assert_true(scenario_part("chat=2GiB", true, &name, &value));
+    assert_true(view_equal_text(name, "chat") && value == INT64_C(2) << 30);
+    assert_true(scenario_part("chat=101", true, &name, &value));
+    assert_false(scenario_part("chat=101", false, &name, &value));
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_true(!scenario_part(bad[i], false, &name, &value) &&
+                    !scenario_part(bad[i], true, &name, &value));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(rows_are_named_once),
-                                        cmocka_unit_test(options_go_before_the_file) };
+                                        cmocka_unit_test(options_go_before_the_file),
+                                        cmocka_unit_test(parts_are_percent_or_bytes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

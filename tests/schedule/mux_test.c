@@ -224,6 +224,7 @@ static void decodes_keep_to_their_share(void **state)
     w.lanes[2].share = 0.6F;
     w.services[2].share = 0.5F;
     assert_plan(&w, ""); /* both are more than 120 points together */
+    mem_give(w.state);
 }
 
 static void a_lone_job_takes_the_whole_device(void **state)

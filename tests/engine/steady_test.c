@@ -52,7 +52,8 @@ static int64_t next_ns(void *self)
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct runner *x = self;
-    if (next_ns(x) > *x->clock_ns)
+    int64_t end_ns = next_ns(x);
+    if (end_ns > *x->clock_ns)
         return false;
     for (int32_t i = 0; i < x->batch.n_items; i++) {
         const struct batch_item *item = &x->batch.items[i];
@@ -66,7 +67,7 @@ static bool poll(void *self, struct engine_exec_done *done)
     *done = (struct engine_exec_done){ .batch = x->batch.id,
                                        .n_steps = x->n_rounds,
                                        .begin_ns = x->begin_ns,
-                                       .end_ns = next_ns(x),
+                                       .end_ns = end_ns,
                                        .n_new = x->n_new };
     return true;
 }

@@ -13,7 +13,6 @@
  * has to wait waits for a member that is at work. */
 #include "cpu/pass.h"
 
-#include "compute/vmath.h"
 #include <sched.h>
 #include <string.h>
 
@@ -226,25 +225,21 @@ static void attend_piece(struct work *w, int32_t base, struct piece *piece)
     mix_piece(w, base, piece);
 }
 
-static void merge_query(const struct work *w, const struct piece *piece, int32_t i, bool is_first)
+static void merge_query(const struct work *w, struct piece *piece, int32_t i, bool is_first)
 {
-    struct cpu_merged *to = w->merged;
-    float *o = to->out + i * w->stride;
-    const float *o2 = piece->out + i * w->stride;
-    if (is_first) {
-        memcpy(o, o2, (size_t)w->stride * sizeof(float));
-        to->max[i] = piece->max[i];
-        to->sum[i] = piece->sum[i];
+    struct cpu_merged *merged = w->merged;
+    struct cpu_part to = { &merged->max[i], &merged->sum[i], merged->out + i * w->stride };
+    struct cpu_part from = { &piece->max[i], &piece->sum[i], piece->out + i * w->stride };
+    if (!is_first) {
+        w->p->kernels->merge(&to, &from, w->stride);
         return;
     }
-    float top = to->max[i] > piece->max[i] ? to->max[i] : piece->max[i];
-    float a = vmath_exp(to->max[i] - top), b = vmath_exp(piece->max[i] - top);
-    w->p->kernels->merge(o, o2, a, b, w->stride);
-    to->sum[i] = vmath_fma(piece->sum[i], b, to->sum[i] * a);
-    to->max[i] = top;
+    *to.max = *from.max;
+    *to.sum = *from.sum;
+    memcpy(to.out, from.out, (size_t)w->stride * sizeof(float));
 }
 
-static void merge_piece(const struct work *w, const struct piece *piece)
+static void merge_piece(const struct work *w, struct piece *piece)
 {
     const struct tile *tile = &w->tile;
     for (int32_t r = piece->a; r <= piece->b; r++) {
@@ -289,10 +284,8 @@ static void end_tile(const struct work *w)
         for (int32_t kv = 0; kv < tile->n_kv; kv++)
             for (int32_t head = 0; head < tile->n_heads; head++) {
                 int32_t i = query_of(tile, kv, r, head);
-                float inverse = 1.0f / w->merged->sum[i];
-                float *out = head_of(w, w->op->dst, r, kv, head);
-                for (int32_t d = 0; d < w->p->program->head_dim; d++)
-                    out[d] = w->merged->out[i * w->stride + d] * inverse;
+                w->p->kernels->scale(w->merged->out + i * w->stride, 1.0f / w->merged->sum[i],
+                                     head_of(w, w->op->dst, r, kv, head), w->p->program->head_dim);
             }
 }
 

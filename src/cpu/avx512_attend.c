@@ -58,7 +58,7 @@ INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, in
 INLINE void fetch(struct ahead *ahead)
 {
     for (int32_t i = 0; i < ahead->n_lines && ahead->at < ahead->end; i++, ahead->at += 64)
-        _mm_prefetch(ahead->at, _MM_HINT_T0);
+        _mm_prefetch(ahead->at, _MM_HINT_T1);
 }
 
 /* A value that is used more than once stays in its register: left alone, the compiler loads it for
@@ -374,18 +374,7 @@ static void mix(const struct cpu_run *run, float *out)
         mix_queries(&values, true, 1, 4);
 }
 
-static void to_half(const float *x, int32_t n, uint16_t *out)
-{
-    for (int32_t i = 0; i < n; i += 16) {
-        __mmask16 mask = (__mmask16)((1u << min_i32(n - i, 16)) - 1);
-        __m256i halves =
-            _mm512_cvtps_ph(_mm512_maskz_loadu_ps(mask, x + i), _MM_FROUND_TO_NEAREST_INT);
-        _mm256_mask_storeu_epi16(out + i, mask, halves);
-    }
-}
-
 const struct cpu_kernels cpu_avx512_attend = {
-    .to_half = to_half,
     .scores = scores,
     .softmax = softmax,
     .mix = mix,

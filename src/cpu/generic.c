@@ -197,6 +197,7 @@ const struct cpu_kernels cpu_generic = {
     .act = lanes_act,
     .multiply = lanes_multiply,
     .add = lanes_add,
+    .scale = lanes_scale,
     .to_half = to_half,
     .scores = scores,
     .softmax = lanes_softmax,

@@ -92,6 +92,12 @@ struct cpu_run {
     const unsigned char *ahead;  /* rows that will be read soon: fetched, not computed with */
 };
 
+/* What some positions give a query: the highest score, the sum of weights e^(score - max), and the
+ * values times these weights. */
+struct cpu_part {
+    float *max, *sum, *out;
+};
+
 struct cpu_kernels {
     const char *name;
     void (*matmul[DTYPE_N])(const struct cpu_tile *tile);
@@ -105,9 +111,10 @@ struct cpu_kernels {
     /* table: (n_rope_dims / 2) cosines, then as many sines */
     void (*rotate_halves)(float *x, const float *table, int32_t n_half);
     void (*rotate_pairs)(float *x, const float *table, int32_t n_half);
-    void (*act)(int act, float *x, int32_t n);               /* in place; enum act_kind */
-    void (*multiply)(const float *x, float *out, int32_t n); /* out *= x */
-    void (*add)(const float *x, float *out, int32_t n);      /* out += x */
+    void (*act)(int act, float *x, int32_t n);                      /* in place; enum act_kind */
+    void (*multiply)(const float *x, float *out, int32_t n);        /* out *= x */
+    void (*add)(const float *x, float *out, int32_t n);             /* out += x */
+    void (*scale)(const float *x, float by, float *out, int32_t n); /* out = x * by */
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
     /* probabilities = queries . keys * scale; queries (n_queries, stride), 0 behind head_dim */
     void (*scores)(const struct cpu_run *run, const float *queries, float scale);
@@ -116,8 +123,8 @@ struct cpu_kernels {
     float (*softmax)(float *s, int32_t first, int32_t last, float *max);
     /* out (n_queries, stride) += probabilities . values */
     void (*mix)(const struct cpu_run *run, float *out);
-    /* o = fma(o2, b, o * a) */
-    void (*merge)(float *o, const float *o2, float a, float b, int32_t n);
+    /* What two pieces, or one and all before it, give together goes to `to`; n: floats of out. */
+    void (*merge)(const struct cpu_part *to, const struct cpu_part *from, int32_t n);
 };
 
 /* generic has no holes; names that begin alike are parts of one table. */

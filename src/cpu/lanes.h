@@ -42,10 +42,22 @@ static inline void lanes_add(const float *x, float *out, int32_t n)
         out[i] += x[i];
 }
 
-static inline void lanes_merge(float *o, const float *o2, float a, float b, int32_t n)
+static inline void lanes_scale(const float *x, float by, float *out, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
-        o[i] = vmath_fma(o2[i], b, o[i] * a);
+        out[i] = x[i] * by;
+}
+
+static inline void lanes_merge(const struct cpu_part *to, const struct cpu_part *from, int32_t n)
+{
+    float top = *to->max > *from->max ? *to->max : *from->max;
+    float a = vmath_exp(*to->max - top), b = vmath_exp(*from->max - top);
+    float *out = to->out;
+    const float *other = from->out;
+    for (int32_t i = 0; i < n; i++)
+        out[i] = vmath_fma(other[i], b, out[i] * a);
+    *to->sum = vmath_fma(*from->sum, b, *to->sum * a);
+    *to->max = top;
 }
 
 static inline float lanes_sum(const float *x, int32_t n)

@@ -182,8 +182,8 @@ static void check_rows(const struct cpu_kernels *kernels, struct rng *rng)
             kernels->multiply(y, got, n);
             cpu_generic.add(z, want, n);
             kernels->add(z, got, n);
-            cpu_generic.merge(want, y, 0.3f, 0.7f, n);
-            kernels->merge(got, y, 0.3f, 0.7f, n);
+            cpu_generic.scale(want, 0.7f, want, n);
+            kernels->scale(got, 0.7f, got, n);
             (i & 1 ? cpu_generic.rotate_halves : cpu_generic.rotate_pairs)(want, y, n);
             (i & 1 ? kernels->rotate_halves : kernels->rotate_pairs)(got, y, n);
             assert_memory_equal(want, got, sizeof(want));
@@ -207,6 +207,29 @@ static void check_softmax(const struct cpu_kernels *kernels, struct rng *rng)
         assert_true(sum >= 1.0f && sum == kernels->softmax(got, first, last, &max[1]));
         assert_true(max[0] == max[1]);
         assert_memory_equal(want + first, got + first, (size_t)(last - first + 1) * 4);
+    }
+}
+
+static void check_merge(const struct cpu_kernels *kernels, struct rng *rng)
+{
+    enum { N = 133 };
+    for (int i = 0; i < 50; i++) {
+        float out[3][N], max[3], sum[3]; /* wanted, got, merged with these */
+        struct cpu_part parts[3];
+        int32_t n = 1 + (int32_t)rng_below(rng, N);
+        for (int j = 0; j < 3; j++) {
+            parts[j] = (struct cpu_part){ &max[j], &sum[j], out[j] };
+            fill(rng, out[j], N);
+            max[j] = (float)(rng_normal(rng) * 9);
+            sum[j] = 1.0f + (float)rng_below(rng, 100);
+        }
+        max[1] = max[0];
+        sum[1] = sum[0];
+        memcpy(out[1], out[0], sizeof(out[0]));
+        cpu_generic.merge(&parts[0], &parts[2], n);
+        kernels->merge(&parts[1], &parts[2], n);
+        assert_true(max[0] == max[1] && sum[0] == sum[1]);
+        assert_memory_equal(out[0], out[1], sizeof(out[0]));
     }
 }
 
@@ -264,6 +287,7 @@ static void check(enum cpu_isa isa)
     check_quantize(&kernels, &rng);
     check_rows(&kernels, &rng);
     check_softmax(&kernels, &rng);
+    check_merge(&kernels, &rng);
     check_attention(&kernels, &rng);
 }
 

@@ -57,13 +57,14 @@ static void ends(struct engine_own *own, enum service_what what, enum service_wh
     }
 }
 
-static void keep_logprobs(struct engine_own *own, const struct token_logprobs *logprobs,
+static void keep_logprobs(struct engine *e, uint32_t slot, const struct token_logprobs *logprobs,
                           int32_t n_new)
 {
-    if (logprobs == NULL || n_new == 0 || own->logprobs == NULL)
+    struct engine_own *own = &e->own[slot];
+    if (logprobs == NULL || n_new == 0 || e->logprobs == NULL)
         return;
     CHECK(own->n_logprobs == 0 && n_new <= ENGINE_LOGPROBS_MAX);
-    memcpy(own->logprobs, logprobs, (size_t)n_new * sizeof(*logprobs));
+    memcpy(e->logprobs[slot], logprobs, (size_t)n_new * sizeof(*logprobs));
     own->n_logprobs = (uint8_t)n_new;
 }
 
@@ -92,7 +93,7 @@ static void advance(struct engine *e, const struct engine_flight *flight, int32_
     if (n_new > 0 && r->first_ns == 0)
         r->first_ns = e->view.now_ns;
     if (done->logprobs != NULL && (r->flags & REQUEST_WANTS_LOGPROBS) != 0)
-        keep_logprobs(own, done->logprobs[i], n_new);
+        keep_logprobs(e, flight->batch.items[i].slot, done->logprobs[i], n_new);
     if (is_stopped && flight->n_rounds > 1)
         kv_trim(e->kv, item->slot, r->n_computed);
     if (was_prompt)

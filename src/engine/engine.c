@@ -73,15 +73,12 @@ static void open_tables(struct engine *e)
     e->n_table_blocks = kv_table_sizes(e->kv);
     e->free_slots = mem_take(n * sizeof(*e->free_slots));
     e->backlog = mem_take(n * sizeof(*e->backlog));
-    map_init(&e->by_id, n);
+    engine_ids_open(&e->by_id, e->requests, n);
     tree_init(&e->deadlines);
     if (!is_virtual || e->options.body_bytes > 0)
         e->bodies = engine_bodies_open(n, e->options.body_bytes);
-    if (!is_virtual) {
-        struct token_logprobs *all = mem_take(n * ENGINE_LOGPROBS_MAX * sizeof(*all));
-        for (uint32_t slot = 0; slot < n; slot++)
-            e->own[slot].logprobs = all + (size_t)slot * ENGINE_LOGPROBS_MAX;
-    }
+    if (!is_virtual)
+        e->logprobs = mem_take(n * sizeof(*e->logprobs));
     for (uint32_t slot = n; slot-- > 0;)
         e->free_slots[e->n_free_slots++] = slot;
 }
@@ -204,7 +201,7 @@ void engine_close(struct engine *e)
     if (e == NULL)
         return;
     void *const owned[] = { e->specs,       e->services, e->queues,           e->stats,
-                            e->room_state,  e->running,  e->requests,         e->own[0].logprobs,
+                            e->room_state,  e->running,  e->requests,         e->logprobs,
                             e->own,         e->seen,     e->waiting_nodes,    e->deadline_nodes,
                             e->free_slots,  e->backlog,  e->flights[0].items, e->payload,
                             e->policy_state };
@@ -212,7 +209,7 @@ void engine_close(struct engine *e)
     engine_steady_close(e);
     kv_close(e->kv);
     engine_bodies_close(e->bodies);
-    map_free(&e->by_id);
+    engine_ids_close(&e->by_id);
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_give(owned[i]);
     mem_give(e);
@@ -220,9 +217,10 @@ void engine_close(struct engine *e)
 
 /* ---- Mail. ---- */
 
-/* Why this request can never be served here, with a sentence; NONE when it can. */
+/* Why this request can never be served here, with a sentence; NONE when it can. fits: it does
+ * now. */
 static enum service_why never_why(const struct engine *e, const struct request *request,
-                                  const struct request_body *body, char text[256])
+                                  const struct request_body *body, bool fits, char text[256])
 {
     const struct service_spec *spec = &e->specs[request->service];
     int32_t context = e->options.n_tokens_max;
@@ -245,7 +243,7 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  request->n_tokens_max, spec->name, context);
         return SERVICE_TOO_LARGE;
     }
-    if (!engine_room_may_fit(e, request)) {
+    if (!fits && !engine_room_may_fit(e, request)) {
         snprintf(text, 256,
                  "prompt and answer may have %d tokens, more than the KV pool of %lld MiB holds",
                  request->n_tokens_max, (long long)(kv_open_bytes(e->kv) >> 20));
@@ -266,10 +264,10 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->blocks = slot;
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
     r->served_ns = r->arrived_ns;
-    e->own[slot] = (struct engine_own){ .n_said = r->n_tokens, .logprobs = e->own[slot].logprobs };
+    e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
     if (e->seen != NULL)
         e->seen[slot] = (struct engine_seen){ 0 };
-    CHECK(map_put(&e->by_id, r->id, slot));
+    engine_ids_add(&e->by_id, slot);
     if (r->deadline_ns > 0 && r->deadline_ns != TIME_NEVER) {
         tree_insert(&e->deadlines, e->deadline_nodes, slot, r->deadline_ns, r->id);
         e->own[slot].has_deadline = true;
@@ -281,24 +279,25 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
 {
     char text[256];
     engine_log_submit(e, request, body, now_ns);
-    uint32_t earlier = map_find(&e->by_id, request->id), handle = 0;
-    if (earlier != MAP_NONE && e->requests[earlier].state == REQUEST_ENDED)
+    uint32_t earlier = engine_ids_find(&e->by_id, request->id), handle = 0;
+    if (earlier != ENGINE_IDS_NONE && e->requests[earlier].state == REQUEST_ENDED)
         return false;
-    if (earlier != MAP_NONE && e->requests[earlier].epoch == request->epoch)
+    if (earlier != ENGINE_IDS_NONE && e->requests[earlier].epoch == request->epoch)
         return true;
     if (request->service >= e->options.n_services)
         return engine_say_refusal(e, request, SERVICE_ENDED, SERVICE_FAILED,
                                   "the engine has no such service");
     if (e->is_draining || !e->services[request->service].is_open)
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_DRAINING, NULL);
-    enum service_why why = never_why(e, request, body, text);
+    bool fits = engine_room_fits(e, request);
+    enum service_why why = never_why(e, request, body, fits, text);
     if (why != SERVICE_WHY_NONE)
         return engine_say_refusal(e, request, SERVICE_ENDED, why, text);
-    if (!engine_room_fits(e, request)) /* other models' weights have its room: it waits at home */
+    if (!fits) /* other models' weights have its room: it waits at home */
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
-    if (e->bodies && e->n_free_slots > 0 && earlier == MAP_NONE)
+    if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
         handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
-    if (e->n_free_slots == 0 || earlier != MAP_NONE || (e->bodies && handle == 0))
+    if (e->n_free_slots == 0 || earlier != ENGINE_IDS_NONE || (e->bodies && handle == 0))
         return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
     engine_stats_tick(e, e->view.now_ns);
@@ -318,10 +317,10 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
 
 void engine_cancel(struct engine *e, uint64_t id, int64_t now_ns)
 {
-    uint32_t slot = map_find(&e->by_id, id);
+    uint32_t slot = engine_ids_find(&e->by_id, id);
     engine_log_word(e, ENGINE_LOG_CANCEL, &(struct engine_log_word){ .now_ns = now_ns, .id = id });
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
-    if (slot == MAP_NONE)
+    if (slot == ENGINE_IDS_NONE)
         return;
     engine_queue_end_soon(e, slot, SERVICE_ENDED, SERVICE_CANCELLED);
     engine_step_cut(e, 0);

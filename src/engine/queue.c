@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { QUEUE_LOOKS_MAX = 8 }; /* for a request's place in a list, before there is a tree */
+
 void engine_queue_tell(struct engine *e, const struct schedule_event *event)
 {
     if (!e->options.policy->reads_late)
@@ -29,7 +31,7 @@ void engine_queue_put_slot(struct engine *e, uint32_t slot)
 {
     struct request *r = &e->requests[slot];
     CHECK(r->batch == 0 && e->n_table_blocks[slot] == 0);
-    CHECK(map_remove(&e->by_id, r->id));
+    engine_ids_remove(&e->by_id, slot);
     if (e->bodies)
         engine_bodies_put(e->bodies, r->body);
     r->state = REQUEST_FREE;
@@ -42,6 +44,38 @@ static int64_t waiting_key(const struct request *r)
 {
     int64_t arrived_us = max_i64(r->arrived_ns, 0) / 1000;
     return r->priority * (INT64_C(1) << 47) + min_i64(arrived_us, (INT64_C(1) << 47) - 1);
+}
+
+bool engine_queue_is_before(const struct engine *e, uint32_t a, uint32_t b)
+{
+    const struct request *x = &e->requests[a], *y = &e->requests[b];
+    int64_t x_key = waiting_key(x), y_key = waiting_key(y);
+    return x_key != y_key ? x_key < y_key : x->id < y->id;
+}
+
+static void insert(struct engine *e, struct engine_queue *queue, uint32_t slot)
+{
+    const struct request *r = &e->requests[slot];
+    tree_insert(&queue->tree, e->waiting_nodes, slot, waiting_key(r), r->id);
+}
+
+/* Who stands behind the slot when it waits; SCHEDULE_NONE: nobody. Most come last, and most of
+ * those that come back belong to the first; a tree finds the others' places. */
+static uint32_t find_next(struct engine *e, struct engine_queue *queue, uint32_t first,
+                          uint32_t slot)
+{
+    uint32_t at = first;
+    if (queue->tree.n == 0) {
+        if (queue->last == SCHEDULE_NONE || engine_queue_is_before(e, queue->last, slot))
+            return SCHEDULE_NONE;
+        for (int i = 0; i < QUEUE_LOOKS_MAX; i++, at = e->requests[at].next)
+            if (engine_queue_is_before(e, slot, at))
+                return at;
+        for (at = first; at != SCHEDULE_NONE; at = e->requests[at].next)
+            insert(e, queue, at);
+    }
+    insert(e, queue, slot);
+    return tree_next(&queue->tree, e->waiting_nodes, slot);
 }
 
 /* The service got its first request, or lost its last: the list of the busy is kept in order. */
@@ -68,9 +102,8 @@ void engine_queue_wait(struct engine *e, uint32_t slot)
     struct request *r = &e->requests[slot];
     struct engine_queue *queue = &e->queues[r->service];
     struct schedule_service *service = &e->services[r->service];
-    tree_insert(&queue->tree, e->waiting_nodes, slot, waiting_key(r), r->id);
     r->state = REQUEST_WAITING;
-    r->next = tree_next(&queue->tree, e->waiting_nodes, slot);
+    r->next = find_next(e, queue, service->first_waiting, slot);
     r->prev = r->next != SCHEDULE_NONE ? e->requests[r->next].prev : queue->last;
     if (r->next != SCHEDULE_NONE)
         e->requests[r->next].prev = slot;
@@ -97,7 +130,8 @@ static void leave_waiting(struct engine *e, uint32_t slot)
     struct request *r = &e->requests[slot];
     struct engine_queue *queue = &e->queues[r->service];
     struct schedule_service *service = &e->services[r->service];
-    tree_remove(&queue->tree, e->waiting_nodes, slot);
+    if (queue->tree.n > 0)
+        tree_remove(&queue->tree, e->waiting_nodes, slot);
     if (r->prev != SCHEDULE_NONE)
         e->requests[r->prev].next = r->next;
     else

@@ -108,16 +108,22 @@ static bool is_service_sound(const struct engine *e, int service)
 {
     const struct schedule_service *s = &e->services[service];
     uint32_t n_waiting = 0, prev = SCHEDULE_NONE;
-    uint32_t in_tree = tree_first(&e->queues[service].tree);
+    const struct tree *tree = &e->queues[service].tree;
+    uint32_t in_tree = tree_first(tree);
     for (uint32_t slot = s->first_waiting; slot != SCHEDULE_NONE; slot = e->requests[slot].next) {
         const struct request *r = &e->requests[slot];
         if (r->state != REQUEST_WAITING || r->service != service || r->prev != prev ||
-            slot != in_tree || r->batch != 0 || ++n_waiting > s->n_waiting)
+            r->batch != 0 || ++n_waiting > s->n_waiting)
             return false;
-        in_tree = tree_next(&e->queues[service].tree, e->waiting_nodes, slot);
+        if (prev != SCHEDULE_NONE && !engine_queue_is_before(e, prev, slot))
+            return false;
+        if (tree->n > 0 && slot != in_tree)
+            return false;
+        in_tree = tree->n > 0 ? tree_next(tree, e->waiting_nodes, slot) : TREE_NONE;
         prev = slot;
     }
-    if (n_waiting != s->n_waiting || e->queues[service].last != prev)
+    if (n_waiting != s->n_waiting || e->queues[service].last != prev ||
+        (tree->n > 0 && tree->n != n_waiting))
         return false;
     for (uint32_t i = 0; i < s->n_running; i++) {
         const struct request *r = &e->requests[s->running[i]];
@@ -135,7 +141,7 @@ static bool is_slot_sound(const struct engine *e, uint32_t slot)
     if (r->state == REQUEST_FREE || r->state == REQUEST_ENDED)
         return n_blocks == 0 && r->batch == 0;
     int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens;
-    return map_find(&e->by_id, r->id) == slot && r->n_computed >= 0 &&
+    return engine_ids_find(&e->by_id, r->id) == slot && r->n_computed >= 0 &&
            r->n_computed < r->n_tokens && r->n_tokens <= r->n_tokens_max &&
            (int64_t)n_blocks * block_tokens >= r->n_computed;
 }

@@ -31,16 +31,17 @@ static bool emit(struct engine *e, const struct service_event *event, const void
 }
 
 /* Ids, then logprobs, in the scratch. */
-static const void *payload_of(struct engine *e, const struct engine_own *own, const int32_t *tokens,
+static const void *payload_of(struct engine *e, uint32_t slot, const int32_t *tokens,
                               struct service_event *event)
 {
+    const struct engine_own *own = &e->own[slot];
     event->n_bytes = event->n_tokens * (int32_t)sizeof(*tokens);
     if (own->n_logprobs == 0)
         return tokens;
     CHECK(own->n_logprobs == event->n_tokens);
-    size_t n_logprob_bytes = own->n_logprobs * sizeof(*own->logprobs);
+    size_t n_logprob_bytes = own->n_logprobs * sizeof(e->logprobs[slot][0]);
     memcpy(e->payload, tokens, (size_t)event->n_bytes);
-    memcpy(e->payload + event->n_bytes, own->logprobs, n_logprob_bytes);
+    memcpy(e->payload + event->n_bytes, e->logprobs[slot], n_logprob_bytes);
     event->n_bytes += (int32_t)n_logprob_bytes;
     return e->payload;
 }
@@ -68,7 +69,7 @@ static bool say_all(struct engine *e, uint32_t slot)
         event.position = own->n_said;
         event.n_tokens = r->n_tokens - own->n_said;
         if (e->bodies && payload == NULL)
-            payload = payload_of(e, own, engine_bodies_at(e->bodies, r->body).tokens + own->n_said,
+            payload = payload_of(e, slot, engine_bodies_at(e->bodies, r->body).tokens + own->n_said,
                                  &event);
         if (!emit(e, &event, payload))
             return false;

@@ -1,21 +1,21 @@
 /* What an engine remembers: private to this room.
  *
  * Every request is a slot: its public record (requests), what the engine alone knows of it (own),
- * and nodes of two trees (order of waiting, deadlines). A slot's way:
+ * and nodes of two trees (order of waiting where a list is not enough, deadlines). A slot's way:
  *
  *   FREE --engine_submit--> WAITING --engine_queue_start--> RUNNING --engine_queue_end--> ENDED
  *                              ^------engine_queue_preempt-----|                            |
  *    ^-------------------------engine_say (the last event has left)-------------------------|
  *
- * WAITING slots stand in their service's tree and list, RUNNING ones in its array; ENDED ones hold
+ * WAITING slots stand in their service's list, RUNNING ones in its array; ENDED ones hold
  * no blocks and wait only for room in the reader's ring. */
 #pragma once
 #include "base/arena.h"
-#include "base/map.h"
 #include "base/time.h"
 #include "base/tree.h"
 #include "engine/bodies.h"
 #include "engine/engine.h"
+#include "engine/ids.h"
 #include "engine/log.h"
 #include "engine/scratch.h"
 #include "kv/ledger.h"
@@ -27,19 +27,19 @@ enum {
 
 struct engine_own {
     int32_t n_said; /* tokens that the submitter knows: it has those before, events told the rest */
+    int32_t n_planned; /* tokens that the plan gave before its prefix hit was found; 0 = no hit */
+    int32_t n_pad, n_invalid;    /* of its row in static batches */
     uint8_t ends_what, ends_why; /* in flight: commit ends it so; 0 = it goes on */
     uint8_t last_what, last_why; /* ENDED: the last event, until it is said */
-    int32_t n_planned; /* tokens that the plan gave before its prefix hit was found; 0 = no hit */
-    int32_t n_pad, n_invalid;        /* of its row in static batches */
-    bool is_unsaid;                  /* stands in the backlog */
-    bool is_matched;                 /* was looked up in the prefix index since it waits */
-    bool holds_hit;                  /* WAITING, and its table holds what a prefix hit gave */
-    bool has_exceeded;               /* its prediction, with the batch that is being committed */
-    bool has_deadline;               /* stands in the tree of deadlines */
-    bool is_steady;                  /* stands among its service's steady requests */
-    uint8_t n_logprobs;              /* kept for its unsaid tokens */
-    struct token_logprobs *logprobs; /* (ENGINE_LOGPROBS_MAX) */
+    uint8_t n_logprobs;          /* kept for its unsaid tokens */
+    bool is_unsaid : 1;          /* stands in the backlog */
+    bool is_matched : 1;         /* was looked up in the prefix index since it waits */
+    bool holds_hit : 1;          /* WAITING, and its table holds what a prefix hit gave */
+    bool has_exceeded : 1;       /* its prediction, with the batch that is being committed */
+    bool has_deadline : 1;       /* stands in the tree of deadlines */
+    bool is_steady : 1;          /* stands among its service's steady requests */
 };
+_Static_assert(sizeof(struct engine_own) == 24, "there are as many as there may be requests");
 
 struct engine_seen { /* its service's counts as it began to run, and what came since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
@@ -65,7 +65,7 @@ struct engine_lane {
 };
 
 struct engine_queue { /* the waiting requests of one service; the list's head is in the view */
-    struct tree tree;
+    struct tree tree; /* of nobody, or of all, from when somebody came who belonged far inside */
     uint32_t last;
 };
 
@@ -115,10 +115,11 @@ struct engine {
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
     struct engine_seen *seen; /* NULL: it says little, and tells of no waits */
+    struct token_logprobs (*logprobs)[ENGINE_LOGPROBS_MAX]; /* NULL in the simulator */
     struct tree_node *waiting_nodes, *deadline_nodes;
     const int32_t *n_table_blocks; /* kv's */
     struct tree deadlines;
-    struct map by_id;
+    struct engine_ids by_id;
     uint32_t *free_slots;
     uint32_t n_free_slots;
     uint32_t *backlog; /* a ring of slots that have something unsaid, oldest first */
@@ -152,7 +153,8 @@ void engine_queue_tell(struct engine *engine, const struct schedule_event *event
 /* queue.c: a slot's way from state to state. The policy hears of each. */
 uint32_t engine_queue_take_slot(struct engine *engine); /* SCHEDULE_NONE: the table is full */
 void engine_queue_put_slot(struct engine *engine, uint32_t slot);
-void engine_queue_wait(struct engine *engine, uint32_t slot);  /* into the order of arrival */
+void engine_queue_wait(struct engine *engine, uint32_t slot); /* into the order of arrival */
+bool engine_queue_is_before(const struct engine *engine, uint32_t a, uint32_t b); /* that order */
 void engine_queue_start(struct engine *engine, uint32_t slot); /* WAITING -> RUNNING */
 void engine_queue_preempt(struct engine *engine, uint32_t slot);
 void engine_queue_release(struct engine *engine, uint32_t slot); /* gives its blocks back */

@@ -59,6 +59,12 @@ void engine_stats_finished(struct engine *e, const struct request *request)
     show(e, request->service);
 }
 
+static double weight_of_tick(struct engine_stats *stats)
+{
+    bool is_full = stats->n_ticks >= STATS_RATE_TICKS; /* spares a division */
+    return is_full ? 1.0 / STATS_RATE_TICKS : 1.0 / (double)++stats->n_ticks;
+}
+
 void engine_stats_tick(struct engine *e, int64_t now_ns)
 {
     if (e->next_tick_ns == 0)
@@ -73,12 +79,9 @@ void engine_stats_tick(struct engine *e, int64_t now_ns)
     for (int service = 0; service < e->options.n_services; service++) {
         struct engine_stats *stats = &e->stats[service];
         double rate = stats->rate_per_s, n_arrived = (double)stats->n_arrived_tick;
-        for (int64_t i = 0; i < n_ticks; i++) {
-            bool is_full = stats->n_ticks >= STATS_RATE_TICKS; /* spares a division */
-            double weight = is_full ? 1.0 / STATS_RATE_TICKS : 1.0 / (double)++stats->n_ticks;
-            rate += weight * (n_arrived - rate);
-            n_arrived = 0;
-        }
+        rate += weight_of_tick(stats) * (n_arrived - rate);
+        for (int64_t i = 1; i < n_ticks; i++) /* in these seconds nobody came */
+            rate -= weight_of_tick(stats) * rate;
         stats->n_arrived_tick = 0;
         if ((rate > 0) != (stats->rate_per_s > 0))
             e->view.n_changes++;

@@ -34,19 +34,11 @@ static bool take_heads(struct kv_budget *budget, int service, int64_t n_units)
     return true;
 }
 
-bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks)
+/* Of a pool whose units hold several blocks, or where something is cached. */
+static bool take_blocks(struct kv_budget *budget, int service, int64_t n_blocks)
 {
-    CHECK(service >= 0 && service < budget->n_services && n_blocks >= 0);
     struct kv_budget_service *s = &budget->services[service];
     int64_t per_unit = s->blocks_per_unit;
-    if (s->units_per_block > 1)
-        return take_heads(budget, service, n_blocks * s->units_per_block);
-    if (per_unit == 1 && budget->n_units_cached == 0 && s->n_blocks_cached == 0) {
-        if (n_blocks > kv_budget_units(budget, service))
-            return false;
-        take_units(budget, s, n_blocks);
-        return true;
-    }
     int64_t from_free = min_i64(n_blocks, s->n_blocks_free);
     int64_t n = n_blocks - from_free;
     if (n == 0) {
@@ -68,6 +60,20 @@ bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks)
     budget->n_units_cached -= n_evicted;
     s->n_blocks_cached -= from_cached;
     s->n_blocks_free += left - from_free;
+    return true;
+}
+
+bool kv_budget_take(struct kv_budget *budget, int service, int64_t n_blocks)
+{
+    CHECK(service >= 0 && service < budget->n_services && n_blocks >= 0);
+    struct kv_budget_service *s = &budget->services[service];
+    if (s->units_per_block > 1)
+        return take_heads(budget, service, n_blocks * s->units_per_block);
+    if (s->blocks_per_unit > 1 || budget->n_units_cached > 0 || s->n_blocks_cached > 0)
+        return take_blocks(budget, service, n_blocks);
+    if (n_blocks > kv_budget_units(budget, service))
+        return false;
+    take_units(budget, s, n_blocks);
     return true;
 }
 

@@ -24,6 +24,8 @@ static struct decode decode_of(const struct perf *perf, int32_t b)
 /* What grows with the new tokens. The quadratic term is rounded to the nearest picosecond. */
 static int64_t prefill_variable(const struct perf *perf, const struct perf_load *load)
 {
+    if (perf->q1_ps == 0)
+        return perf->k1_ps * load->n_new;
     int64_t pairs = load->n_new_squared + 2 * load->n_new_context;
     double quadratic = (double)perf->q1_ps * (double)pairs / 1024;
     return perf->k1_ps * load->n_new + (int64_t)num_floor(quadratic + 0.5);
@@ -33,7 +35,9 @@ int64_t perf_step_ps(const struct perf *perf, const struct perf_load *load)
 {
     if (load->n_new == 0 && load->n_decodes == 0)
         return 0;
-    struct decode d = decode_of(perf, load->n_decodes);
+    struct decode d = { 0 };
+    if (load->n_decodes > 0)
+        d = decode_of(perf, load->n_decodes);
     int64_t decodes = d.c2 * load->n_decodes + d.k2 * load->n_decode_context;
     if (load->n_new == 0)
         return d.c3 + decodes;

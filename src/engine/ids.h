@@ -1,0 +1,21 @@
+/* Which slot a request lies in, by its id: a hash table of slots alone, whose ids stand in the
+ * requests' records.
+ *
+ * Its order is never looked at by anything that decides. */
+#pragma once
+#include "core/request.h"
+
+#define ENGINE_IDS_NONE UINT32_MAX
+
+struct engine_ids {
+    const struct request *requests; /* by slot; borrowed */
+    uint32_t *slots;                /* (n_places) ENGINE_IDS_NONE marks an empty place */
+    uint32_t n, n_places;           /* a power of two, twice as many as there may be or more */
+};
+
+void engine_ids_open(struct engine_ids *ids, const struct request *requests, uint32_t n_max);
+void engine_ids_close(struct engine_ids *ids);
+uint32_t engine_ids_find(const struct engine_ids *ids, uint64_t id); /* ENGINE_IDS_NONE: absent */
+/* The slot's request, whose id is not there yet. */
+void engine_ids_add(struct engine_ids *ids, uint32_t slot);
+void engine_ids_remove(struct engine_ids *ids, uint32_t slot); /* it was added */

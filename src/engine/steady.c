@@ -185,7 +185,8 @@ static int32_t place_of(const struct engine *e, const struct schedule_steady *s,
 
 static void open_gap(int32_t *values, int32_t at, int32_t n)
 {
-    memmove(values + at + 1, values + at, (size_t)(n - at) * sizeof(*values));
+    if (at < n) /* most come last */
+        memmove(values + at + 1, values + at, (size_t)(n - at) * sizeof(*values));
 }
 
 /* What the old ones have waited together since the last time is written down for each. */
@@ -231,7 +232,8 @@ static void insert(struct engine *e, struct schedule_steady *s, uint32_t slot, i
         s->gaps[at] = e->seen[slot].waits.gap_ns_max;
         s->n_old = min_i32(s->n_old, at);
     }
-    memmove(s->items + at + 1, s->items + at, (size_t)(s->n - at) * sizeof(*s->items));
+    if (at < s->n)
+        memmove(s->items + at + 1, s->items + at, (size_t)(s->n - at) * sizeof(*s->items));
     s->items[at] = (struct batch_item){ slot, 1, 0 };
     s->known[at] = r->n_tokens - s->n_rounds;
     s->ends[at] = s->n_rounds + r->n_tokens_max - r->n_tokens;
@@ -262,7 +264,8 @@ void engine_steady_join(struct engine *e, uint32_t slot)
 
 static void close_gap(int32_t *values, int32_t at, int32_t n)
 {
-    memmove(values + at, values + at + 1, (size_t)(n - at - 1) * sizeof(*values));
+    if (at + 1 < n)
+        memmove(values + at, values + at + 1, (size_t)(n - at - 1) * sizeof(*values));
 }
 
 void engine_steady_leave(struct engine *e, uint32_t slot)
@@ -278,7 +281,8 @@ void engine_steady_leave(struct engine *e, uint32_t slot)
     s->n_crossing[crossing_of(s, at)]--;
     s->n_tokens -= s->known[at] + s->n_rounds;
     bool was_most = s->known[at] == s->most_known;
-    bool was_end = s->ends[at] == s->first_end, was_exceed = s->exceeds[at] == s->first_exceed;
+    bool was_end = s->ends[at] == s->first_end;
+    bool was_exceed = s->exceeds[at] != INT32_MAX && s->exceeds[at] == s->first_exceed;
     close_gap(s->known, at, s->n);
     close_gap(s->ends, at, s->n);
     close_gap(s->exceeds, at, s->n);
@@ -286,7 +290,8 @@ void engine_steady_leave(struct engine *e, uint32_t slot)
         memmove(s->gaps + at, s->gaps + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->gaps));
         s->n_old -= at < s->n_old;
     }
-    memmove(s->items + at, s->items + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->items));
+    if (at + 1 < s->n)
+        memmove(s->items + at, s->items + at + 1, (size_t)(s->n - at - 1) * sizeof(*s->items));
     s->n--;
     if (was_most)
         s->most_known = most(s->known, s->n);
@@ -494,7 +499,8 @@ void engine_steady_advance(struct engine *e, const struct engine_flight *flight,
             }
             e->scratch->to_tell[e->n_to_tell++] = s->items[i].slot;
         }
-        s->first_exceed = least(s->exceeds, s->n);
+        if (s->n_rounds >= s->first_exceed)
+            s->first_exceed = least(s->exceeds, s->n);
     }
     if (s->n_rounds > STEADY_ROUNDS_MAX)
         set_back(s);

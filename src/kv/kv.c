@@ -98,8 +98,20 @@ static void open_tables(struct kv *kv)
         return;
     kv->table_bytes = (int64_t)n * kv->table_stride * (int64_t)sizeof(*kv->table_blocks);
     kv->table_blocks = (void *)kv_range_take(kv->table_bytes);
+    if (kv->options.is_virtual) /* simulated by the thousand, hardly touched: small pages do */
+        (void)madvise((void *)kv->table_blocks, (size_t)kv->table_bytes, MADV_NOHUGEPAGE);
     if (kv->options.has_prefix_cache)
         kv->chains = mem_take(n * sizeof(*kv->chains));
+}
+
+/* Those that open at once are written before anybody reads them: a page that is read first is
+ * mapped twice, and the second time every core that runs this process is interrupted. */
+static struct kv_unit *take_units(const struct kv *kv)
+{
+    struct kv_unit *units = mem_take(kv->n_units_max * sizeof(*units));
+    int64_t n_open = kv->options.pool_bytes / kv->options.unit_bytes;
+    memset(units, 0, (size_t)min_i64(n_open, kv->n_units_max) * sizeof(*units));
+    return units;
 }
 
 static void open_units(struct kv *kv)
@@ -115,7 +127,7 @@ static void open_units(struct kv *kv)
                      !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
     if (!kv->is_counted && !kv->is_by_head)
-        kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
+        kv->units = take_units(kv);
     if (kv->options.has_prefix_cache)
         kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
     map_init(&kv->index, kv->options.has_prefix_cache ? (uint32_t)n_index : 0);

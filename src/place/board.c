@@ -4,7 +4,7 @@
 #include "place/planners.h"
 #include <string.h>
 
-enum { MEMO = 128, CLASSES = PLACE_KINDS_MAX * PLACE_DEGREES };
+enum { LOOKED_MAX = 64, CLASSES = PLACE_KINDS_MAX * PLACE_DEGREES };
 static const double gain_least = 1e-9;
 
 void place_board_init(struct place_board *board, const struct place_problem *problem,
@@ -97,35 +97,45 @@ double place_board_gain(const struct place_board *board, int32_t group, int32_t 
     return relief(board, service, weight) - burden(board, group, service, weight);
 }
 
-/* Groups of one kind, size and members are one: only the first of them is looked at. */
-static bool is_repeated(const struct place_group *group, int32_t kind, uint32_t *memo,
-                        int32_t *n_memo)
+static uint32_t hash_of(const struct place_group *group, int32_t kind)
 {
     uint32_t hash = (uint32_t)kind * 31 + (uint32_t)group->n_devices;
     for (int32_t m = 0; m < group->n_members; m++)
         hash = hash * 0x9e3779b1u + (uint32_t)group->members[m].service + 1;
-    for (int32_t i = 0; i < *n_memo; i++)
-        if (memo[i] == hash)
+    return hash;
+}
+
+static bool is_among(uint32_t hash, const uint32_t *hashes, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (hashes[i] == hash)
             return true;
-    if (*n_memo < MEMO)
-        memo[(*n_memo)++] = hash;
     return false;
 }
 
+/* Groups of one kind, size and members are one: only the first of them is looked at. Of more than
+ * LOOKED_MAX that are unlike so many are, each service beginning elsewhere. */
 int32_t place_board_best(const struct place_board *board, int32_t service, double *gain)
 {
     double reliefs[CLASSES];
     bool is_known[CLASSES] = { false };
-    uint32_t memo[MEMO];
-    int32_t best = -1, n_memo = 0;
+    uint32_t looked[LOOKED_MAX];
+    int32_t best = -1, n_looked = 0, n_groups = board->plan->n_groups;
+    int32_t from = n_groups > LOOKED_MAX
+                       ? (int32_t)((int64_t)service * n_groups / board->problem->n_services)
+                       : 0;
     *gain = 0;
-    for (int32_t g = 0; g < board->plan->n_groups; g++) {
+    for (int32_t i = 0; i < n_groups && n_looked < LOOKED_MAX; i++) {
+        int32_t g = (from + i) % n_groups;
         const struct place_group *group = &board->plan->groups[g];
         int32_t kind = place_group_kind(board->problem, group);
         if ((board->node >= 0 && group->node != board->node) ||
-            !place_group_takes(board->problem, group, service, board->n_members_max) ||
-            is_repeated(group, kind, memo, &n_memo))
+            !place_group_takes(board->problem, group, service, board->n_members_max))
             continue;
+        uint32_t hash = hash_of(group, kind);
+        if (is_among(hash, looked, n_looked))
+            continue;
+        looked[n_looked++] = hash;
         double weight = place_estimate_weight(board->problem, group, service);
         int32_t class = kind * PLACE_DEGREES + place_degree_index(group->n_devices);
         if (!is_known[class])

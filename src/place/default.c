@@ -18,13 +18,11 @@
 
 enum {
     STARTS_MAX = 3 * PLACE_DEGREES + 8,
-    SCREENED = 3, /* of the screen and the beam */
-    RACED = 3,    /* judged on all samples, of all that are judged on one */
+    SCREENED = 6, /* by the estimate, of those that it made */
+    RACED = 2,    /* judged on all samples */
     BEAM_NODES = 4,
     SPREAD_MEMBERS = 2, /* SeaLLM's */
 };
-/* Costs of so many times the least are not worth a simulation. */
-static const double dear = 8;
 /* Of the judge, in the climb: a quarter of a second of two cores for 32 devices. */
 static const double work_per_device = 6000;
 struct start {
@@ -38,7 +36,7 @@ struct screen {
     const struct place_problem *problem;
     struct place_board board;
     struct start starts[STARTS_MAX];
-    int32_t n;
+    int32_t n, n_climbs; /* starts; of them, from the first on, worth a climb */
 };
 
 static struct start *add_start(struct screen *screen)
@@ -121,27 +119,49 @@ static struct start *cheapest(struct screen *screen, int32_t n, const struct sta
     return best;
 }
 
-/* The cheapest JUDGED of the starts to the front, in order of cost. */
+static int32_t placed(const struct screen *screen, const struct place_plan *plan)
+{
+    int32_t n = 0;
+    for (int32_t s = 0; s < screen->problem->n_services; s++)
+        n += place_plan_copies(plan, s) > 0;
+    return n;
+}
+
+/* Those that place as many services as any do, one of each, and of them the cheapest SCREENED; the
+ * cheapest first. */
 static void keep_cheapest(struct screen *screen)
 {
-    for (int32_t i = 1; i < screen->n; i++) {
+    int32_t most = 0, n = 0;
+    for (int32_t i = 0; i < screen->n; i++)
+        most = max_i32(most, placed(screen, &screen->starts[i].plan));
+    for (int32_t i = 0; i < screen->n; i++) {
         struct start start = screen->starts[i];
-        int32_t at = i;
+        int32_t at = n;
+        bool is_new = placed(screen, &start.plan) == most;
+        for (int32_t k = 0; k < n && is_new; k++)
+            is_new = !place_plan_equal(&screen->starts[k].plan, &start.plan);
+        if (!is_new)
+            continue;
         for (; at > 0 && screen->starts[at - 1].cost > start.cost; at--)
             screen->starts[at] = screen->starts[at - 1];
         screen->starts[at] = start;
+        n++;
     }
-    screen->n = min_i32(screen->n, SCREENED);
+    screen->n = min_i32(n, SCREENED);
 }
 
-static void drop_dear(struct screen *screen)
+/* SeaLLM's search, with the estimate in the place of the simulator. */
+static void spread(struct screen *screen)
 {
-    double least = cheapest(screen, screen->n, NULL)->cost;
-    int32_t n = 0;
-    for (int32_t i = 0; i < screen->n; i++)
-        if (screen->starts[i].cost <= dear * least)
-            screen->starts[n++] = screen->starts[i];
-    screen->n = n;
+    int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
+    screen->board.n_members_max = SPREAD_MEMBERS;
+    for (int32_t n = 1; n <= most; n *= 2) {
+        struct start *full = add_start(screen), *cheap = add_start(screen);
+        place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
+                     screen->desk->pile);
+        full->cost = screen->board.cost;
+    }
+    screen->board.n_members_max = own;
 }
 
 static void add_rivals(struct screen *screen)
@@ -152,41 +172,64 @@ static void add_rivals(struct screen *screen)
         struct start *start = add_start(screen);
         rivals[i]->plan(screen->desk, &start->plan);
         start->plan.n_refused = 0;
-        place_board_show(&screen->board, &start->plan);
-        start->cost = screen->board.cost;
     }
-    int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
-    screen->board.n_members_max = SPREAD_MEMBERS;
-    for (int32_t n = 1; n <= most; n *= 2) {
-        struct start *full = add_start(screen), *cheap = add_start(screen);
-        place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
-                     screen->desk->pile);
-        full->cost = screen->board.cost;
-        screen->n -= place_plan_equal(&full->plan, &cheap->plan);
-    }
-    screen->board.n_members_max = own;
 }
 
-/* Scores them, the best one first; those that have lost the race come last. */
-static void judge_all(struct screen *screen)
+/* The degree that most devices have. */
+static int32_t shape_of(const struct place_plan *plan)
+{
+    int32_t n_devices[PLACE_DEGREES] = { 0 }, shape = 0;
+    for (int32_t g = 0; g < plan->n_groups; g++)
+        n_devices[place_degree_index(plan->groups[g].n_devices)] += plan->groups[g].n_devices;
+    for (int32_t d = 1; d < PLACE_DEGREES; d++)
+        shape = n_devices[d] > n_devices[shape] ? d : shape;
+    return shape;
+}
+
+/* Scores the starts from `from` on, the best one first; those that have lost the race come last. */
+static void race(struct screen *screen, int32_t from, int n_kept)
 {
     const struct place_plan *plans[STARTS_MAX];
     struct place_score scores[STARTS_MAX];
     double costs[STARTS_MAX];
-    for (int32_t i = 0; i < screen->n; i++) {
-        plans[i] = &screen->starts[i].plan;
-        scores[i] = screen->starts[i].score;
+    struct start *starts = screen->starts + from;
+    int32_t n = screen->n - from;
+    CHECK(n > 0);
+    for (int32_t i = 0; i < n; i++) {
+        plans[i] = &starts[i].plan;
+        scores[i] = starts[i].score;
     }
-    place_samples_race(screen->samples, plans, screen->n, RACED, scores, costs);
-    for (int32_t i = 0; i < screen->n; i++) {
-        struct start start = screen->starts[i];
+    place_samples_race(screen->samples, plans, n, n_kept, scores, costs);
+    for (int32_t i = 0; i < n; i++) {
+        struct start start = starts[i];
         int32_t at = i;
         start.score = scores[i];
         start.judged = costs[i];
-        for (; at > 0 && screen->starts[at - 1].judged > start.judged; at--)
-            screen->starts[at] = screen->starts[at - 1];
-        screen->starts[at] = start;
+        for (; at > 0 && starts[at - 1].judged > start.judged; at--)
+            starts[at] = starts[at - 1];
+        starts[at] = start;
     }
+}
+
+/* The best one first, then the best one of those of other shapes, if there are any. */
+static void judge_all(struct screen *screen)
+{
+    race(screen, 0, RACED);
+    int32_t shape = shape_of(&screen->starts[0].plan), n = 1;
+    for (int32_t i = 1; i < screen->n; i++) {
+        if (shape_of(&screen->starts[i].plan) == shape)
+            continue;
+        struct start start = screen->starts[i];
+        for (int32_t k = i; k > n; k--)
+            screen->starts[k] = screen->starts[k - 1];
+        screen->starts[n++] = start;
+    }
+    int32_t all = screen->n;
+    screen->n = n;
+    if (n > 1)
+        race(screen, 1, 1);
+    screen->n_climbs = min_i32(n, 2);
+    screen->n = all;
 }
 
 /* The best few under a limit of services a group, scored, the best one first. */
@@ -200,27 +243,37 @@ static void search(struct screen *screen, int32_t n_members_max)
     vary(screen, first);
     if (next != NULL)
         vary(screen, next);
-    keep_cheapest(screen);
     if (n_members_max > 1) /* a limit of one says that nobody shares */
+        spread(screen);
+    keep_cheapest(screen);
+    if (n_members_max > 1)
         add_rivals(screen);
-    drop_dear(screen);
     judge_all(screen);
 }
 
-/* The climb may crowd groups as far as the best start does. */
-static void climb(struct screen *screen, int32_t n_members)
+/* From each of the first few starts on; the best of what is found to the front. The climb may crowd
+ * groups as far as its start does. */
+static void climb(struct screen *screen, int32_t n_members_max)
 {
     const struct place_desk *desk = screen->desk;
-    struct start *best = &screen->starts[0];
-    for (int32_t g = 0; g < best->plan.n_groups; g++)
-        n_members = max_i32(n_members, best->plan.groups[g].n_members);
     double work = desk->effort * work_per_device * (double)desk->problem->n_devices;
-    const struct place_improve improve = { .desk = desk,
-                                           .planner = "default",
-                                           .n_members_max = n_members,
-                                           .work_max = (int64_t)work,
-                                           .samples = screen->samples };
-    place_improve(&improve, &best->plan, &best->score, &best->judged);
+    for (int32_t i = 0; i < screen->n_climbs; i++) {
+        struct start *start = &screen->starts[i];
+        int32_t n_members = n_members_max;
+        for (int32_t g = 0; g < start->plan.n_groups; g++)
+            n_members = max_i32(n_members, start->plan.groups[g].n_members);
+        const struct place_improve improve = { .desk = desk,
+                                               .planner = "default",
+                                               .n_members_max = n_members,
+                                               .work_max = (int64_t)work,
+                                               .samples = screen->samples };
+        place_improve(&improve, &start->plan, &start->score, &start->judged);
+        if (start->judged < screen->starts[0].judged) {
+            struct start best = *start;
+            *start = screen->starts[0];
+            screen->starts[0] = best;
+        }
+    }
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)

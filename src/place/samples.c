@@ -8,6 +8,10 @@
 
 /* How much quicker each sample is played. */
 static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 };
+/* What each counts for: what was seen, and is twice as long, for two. */
+static const double weights[PLACE_SAMPLES] = { 2, 1, 1, 1, 1 };
+/* Races begin with one that was not seen, which is shorter. */
+static const int32_t orders[PLACE_SAMPLES] = { 1, 0, 2, 3, 4 };
 static const double drift_max = 0.7, factor_max = 4;
 /* Of equals the plan with fewer devices. */
 static const double missed_weight = 0.25, left_out_weight = 1e3, device_weight = 1e-3;
@@ -73,6 +77,11 @@ static int32_t block_of(const struct place_window *window, int64_t arrived_ns)
     return min_i32((int32_t)block, PLACE_SAMPLE_BLOCKS - 1);
 }
 
+static int32_t blocks_of(const struct place_samples *samples, int32_t sample)
+{
+    return sample == 0 ? min_i32(2 * samples->n_blocks, PLACE_SAMPLE_BLOCKS) : samples->n_blocks;
+}
+
 /* What one service draws for one sample. */
 struct draws {
     int32_t counts[PLACE_SAMPLE_BLOCKS][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
@@ -89,9 +98,10 @@ static void draw_blocks(const struct place_samples *samples, int32_t sample, int
              (uint64_t)(sample + PLACE_SAMPLES) << 32 | (uint64_t)service);
     double factor = num_exp(deviation * z - samples->drift / 2);
     factor = factor < factor_max ? factor : factor_max;
-    for (int32_t to = 0; to < samples->n_blocks; to++) {
+    int32_t n_blocks = blocks_of(samples, sample);
+    for (int32_t to = 0; to < n_blocks; to++) {
         if (sample == 0) {
-            draws->counts[to][PLACE_SAMPLE_BLOCKS - samples->n_blocks + to] = 1;
+            draws->counts[to][PLACE_SAMPLE_BLOCKS - n_blocks + to] = 1;
             continue;
         }
         for (double left = factor; left > 0; left -= 1) { /* a part of one: so often it is one */
@@ -111,7 +121,7 @@ static int32_t copy(const struct place_samples *samples, const struct draws *dra
     for (int32_t i = 0; i < window->n; i++) {
         const struct place_request *r = &window->requests[i];
         int32_t from = block_of(window, r->arrived_ns);
-        for (int32_t to = 0; to < samples->n_blocks; to++) {
+        for (int32_t to = 0; to < PLACE_SAMPLE_BLOCKS; to++) {
             int64_t at_ns = max_i64(r->arrived_ns + (to - from) * block_ns, 0);
             for (int32_t k = 0; k < draws[r->service].counts[to][from]; k++, n++) {
                 if (out == NULL)
@@ -135,7 +145,7 @@ static void draw(struct place_samples *samples, int32_t sample, struct draws *dr
         pile_take(desk->pile, (size_t)max_i32(n, 1) * sizeof(*requests));
     (void)copy(samples, draws, pace, requests);
     qsort(requests, (size_t)n, sizeof(*requests), by_arrival);
-    double span = (double)desk->problem->window.span_ns * samples->n_blocks;
+    double span = (double)desk->problem->window.span_ns * blocks_of(samples, sample);
     int64_t span_ns = (int64_t)(span / (PLACE_SAMPLE_BLOCKS * pace)) + 1;
     if (n > 0)
         span_ns = max_i64(span_ns, requests[n - 1].arrived_ns + 1);
@@ -155,8 +165,10 @@ void place_samples_open(struct place_samples *samples, const struct place_desk *
         samples->n_blocks = max_i32((int32_t)blocks, 1);
     measure(samples);
     struct draws *draws = pile_take(desk->pile, n_services * sizeof(*draws));
-    for (samples->n = 0; samples->n < PLACE_SAMPLES; samples->n++)
+    for (samples->n = 0; samples->n < PLACE_SAMPLES; samples->n++) {
         draw(samples, samples->n, draws);
+        samples->order[samples->n] = orders[samples->n];
+    }
 }
 
 /* ---- Scores. ---- */
@@ -210,74 +222,118 @@ static void sum_up(const struct place_samples *samples, struct place_score *scor
     score->normalized = n > 0 ? score->normalized / (double)n : 0;
 }
 
-struct range { /* of samples */
-    int32_t from, to;
-};
-/* Their scores added up; costs, unless NULL, too. */
-static void add_samples(struct place_samples *samples, const struct place_plan *const *plans, int n,
-                        struct range range, struct place_score *scores, double *costs)
+/* Of a plan's cost, what it costs in one sample. */
+static double part_of(const struct place_samples *samples, int32_t sample)
+{
+    double all = 0;
+    for (int32_t k = 0; k < samples->n; k++)
+        all += weights[k];
+    return weights[sample] / all;
+}
+
+/* The scores in the k-th sample of the order added to theirs, and to costs. */
+static void add_sample(struct place_samples *samples, const struct place_plan *const *plans, int n,
+                       int32_t k, struct place_score *scores, double *costs)
 {
     const struct place_desk *desk = samples->desk;
     const struct place_judge *judge = desk->judge;
     size_t n_services = (size_t)desk->problem->n_services;
+    double part = part_of(samples, samples->order[k]);
     reserve(samples, n);
-    for (int32_t k = range.from; k < range.to && n > 0; k++) {
-        judge->score(judge->self, plans, n, &samples->windows[k], samples->scores);
-        for (int i = 0; i < n; i++) {
-            const struct place_score *own = &samples->scores[i];
-            struct place_service_score *services = scores[i].services;
-            if (k == 0) {
-                scores[i] = *own;
-                scores[i].services = services;
-                memcpy(services, own->services, n_services * sizeof(*services));
-            } else {
-                add(services, own->services, desk->problem->n_services);
-            }
-            if (costs != NULL)
-                costs[i] += cost_of(desk->problem, own) / samples->n;
+    judge->score(judge->self, plans, n, &samples->windows[samples->order[k]], samples->scores);
+    for (int i = 0; i < n; i++) {
+        const struct place_score *own = &samples->scores[i];
+        struct place_service_score *services = scores[i].services;
+        if (k == 0) {
+            scores[i] = *own;
+            scores[i].services = services;
+            memcpy(services, own->services, n_services * sizeof(*services));
+        } else {
+            add(services, own->services, desk->problem->n_services);
         }
+        costs[i] += cost_of(desk->problem, own) * part;
+    }
+}
+
+void place_samples_aim(struct place_samples *samples, const struct place_plan *plan)
+{
+    const struct place_judge *judge = samples->desk->judge;
+    double costs[PLACE_SAMPLES];
+    reserve(samples, 1);
+    for (int32_t k = 0; k < samples->n; k++) {
+        int32_t at = k;
+        judge->score(judge->self, &plan, 1, &samples->windows[k], samples->scores);
+        costs[k] = cost_of(samples->desk->problem, &samples->scores[0]);
+        for (; at > 0 && costs[samples->order[at - 1]] < costs[k]; at--)
+            samples->order[at] = samples->order[at - 1];
+        samples->order[at] = k;
+    }
+}
+
+struct heat { /* those still in a race, the cheapest first */
+    const struct place_plan *plans[PLACE_RACE_MAX];
+    struct place_score scores[PLACE_RACE_MAX];
+    double costs[PLACE_RACE_MAX];
+    int32_t of[PLACE_RACE_MAX]; /* where they are among all */
+};
+static void sort_heat(struct heat *heat, int n)
+{
+    for (int i = 1; i < n; i++) {
+        const struct place_plan *plan = heat->plans[i];
+        struct place_score score = heat->scores[i];
+        double cost = heat->costs[i];
+        int32_t of = heat->of[i];
+        int at = i;
+        for (; at > 0 && heat->costs[at - 1] > cost; at--) {
+            heat->plans[at] = heat->plans[at - 1];
+            heat->scores[at] = heat->scores[at - 1];
+            heat->costs[at] = heat->costs[at - 1];
+            heat->of[at] = heat->of[at - 1];
+        }
+        heat->plans[at] = plan;
+        heat->scores[at] = score;
+        heat->costs[at] = cost;
+        heat->of[at] = of;
+    }
+}
+
+void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
+                        int n_kept, struct place_score *scores, double *costs)
+{
+    struct heat heat;
+    int n_own = n;
+    CHECK(n <= PLACE_RACE_MAX);
+    for (int i = 0; i < n; i++) {
+        heat.plans[i] = plans[i];
+        heat.scores[i] = scores[i];
+        heat.costs[i] = 0;
+        heat.of[i] = i;
+        costs[i] = PLACE_COST_LOST;
+    }
+    for (int32_t k = 0; k < samples->n; k++) {
+        add_sample(samples, heat.plans, n_own, k, heat.scores, heat.costs);
+        sort_heat(&heat, n_own);
+        if (k + 1 < samples->n)
+            n_own = min_i32(n_own, max_i32(n_own / 2, n_kept));
+    }
+    for (int i = 0; i < n_own; i++) {
+        sum_up(samples, &heat.scores[i]);
+        scores[heat.of[i]] = heat.scores[i];
+        costs[heat.of[i]] = heat.costs[i];
     }
 }
 
 static void score(void *self, const struct place_plan *const *plans, int n,
                   const struct place_window *window, struct place_score *scores)
 {
-    struct place_samples *samples = self;
     (void)window;
-    add_samples(samples, plans, n, (struct range){ 0, samples->n }, scores, NULL);
-    for (int i = 0; i < n; i++)
-        sum_up(samples, &scores[i]);
-}
-
-void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
-                        int n_kept, struct place_score *scores, double *costs)
-{
-    const struct place_plan *kept[PLACE_RACE_MAX];
-    struct place_score kept_scores[PLACE_RACE_MAX];
-    double kept_costs[PLACE_RACE_MAX];
-    int32_t at[PLACE_RACE_MAX], n_own = 0;
-    CHECK(n <= PLACE_RACE_MAX);
-    for (int i = 0; i < n; i++)
-        costs[i] = 0;
-    add_samples(samples, plans, n, (struct range){ 0, 1 }, scores, costs);
-    for (int i = 0; i < n; i++) {
-        int n_better = 0;
-        for (int k = 0; k < n; k++)
-            n_better += costs[k] < costs[i] || (costs[k] == costs[i] && k < i);
-        if (n_better >= n_kept)
-            continue;
-        at[n_own] = i;
-        kept[n_own] = plans[i];
-        kept_costs[n_own] = costs[i];
-        kept_scores[n_own++] = scores[i];
-    }
-    add_samples(samples, kept, n_own, (struct range){ 1, samples->n }, kept_scores, kept_costs);
-    for (int i = 0; i < n; i++)
-        costs[i] = PLACE_COST_LOST;
-    for (int i = 0; i < n_own; i++) {
-        sum_up(samples, &kept_scores[i]);
-        scores[at[i]] = kept_scores[i];
-        costs[at[i]] = kept_costs[i];
+    while (n > 0) {
+        double costs[PLACE_RACE_MAX];
+        int n_own = min_i32(n, PLACE_RACE_MAX);
+        place_samples_race(self, plans, n_own, n_own, scores, costs);
+        plans += n_own;
+        scores += n_own;
+        n -= n_own;
     }
 }
 

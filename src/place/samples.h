@@ -8,8 +8,8 @@
  * (drift, the variance of the logarithm of a rate). Samples come in pairs: who is asked more in one
  * is asked less in the other. Some are played quicker, so that a plan at the edge of what it can
  * serve is seen to be there. Of a long window a sample has as many spans as hold about
- * PLACE_SAMPLE_USUAL requests; the first has the window's last ones, as they were. The same seed
- * gives the same samples.
+ * PLACE_SAMPLE_USUAL requests. The first is what was seen: twice as many spans, the window's last
+ * ones, as they were; it counts for two. The same seed gives the same samples.
  *
  * What a plan costs is its mean over samples of log NL + (1 - attainment) + a quarter of the part
  * of the services that miss the target, so that a percent of any of them is as dear in a sample
@@ -27,7 +27,8 @@ enum {
 struct place_samples {
     const struct place_desk *desk;
     struct place_window windows[PLACE_SAMPLES];
-    int32_t n, n_blocks; /* of a sample */
+    int32_t n, n_blocks;          /* of a sample */
+    int32_t order[PLACE_SAMPLES]; /* in which a race has them */
     double drift;
     struct place_score *scores; /* (n_scores) what one window gave, with services */
     int32_t n_scores;
@@ -35,11 +36,15 @@ struct place_samples {
 /* Takes what it needs from the desk's pile. The desk is lent. */
 void place_samples_open(struct place_samples *samples, const struct place_desk *desk);
 /* A judge whose scores are of all samples together, whichever window it is asked for: every request
- * of every sample counts once. latency_s and p99_s are the first sample's. Scores that it is given
+ * of every sample counts once. latency_s and p99_s are of one sample. Scores that it is given
  * have services. For planners that choose by themselves. */
 struct place_judge place_samples_face(struct place_samples *samples);
-/* The same scores, and costs, of the n_kept plans that are cheapest in the first sample; the
- * others cost PLACE_COST_LOST, and their scores are of nothing. n: at most PLACE_RACE_MAX. */
+/* The same scores, and costs, of the best n_kept plans: after every sample the dearer half of those
+ * left is out, down to n_kept. These cost PLACE_COST_LOST, and their scores are of nothing. n: at
+ * most PLACE_RACE_MAX. */
 #define PLACE_COST_LOST 1e300
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
                         int n_kept, struct place_score *scores, double *costs);
+/* Races begin with the samples in which this plan is dearest: there changes of it are told apart
+ * soonest. */
+void place_samples_aim(struct place_samples *samples, const struct place_plan *plan);

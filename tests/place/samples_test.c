@@ -131,7 +131,8 @@ static void long_windows_are_cut(void **state)
     place_samples_open(&samples, &desk);
     assert_int_equal(samples.n_blocks, PLACE_SAMPLE_BLOCKS / 4);
     const struct place_window *whole = &small.problem.window, *last = &samples.windows[0];
-    assert_in_range(last->n, 990, 1010);
+    assert_in_range(last->n, 1990, 2010); /* what was seen: twice as much as is drawn */
+    assert_in_range(samples.windows[1].n, 900, 1100);
     assert_int_equal(last->requests[last->n - 1].n_prompt, whole->requests[whole->n - 1].n_prompt);
     desk.effort = 4;
     place_samples_open(&samples, &desk);
@@ -187,6 +188,21 @@ static void scores_are_of_all_samples(void **state)
     place_samples_race(&samples, plans, 2, 2, scores, both);
     assert_true(both[1] < both[0] && both[0] < PLACE_COST_LOST);
     assert_int_equal(place_judge_compare(&scores[1], &own), 0);
+    place_samples_aim(&samples, &together);
+    for (int32_t k = 1; k < samples.n; k++) { /* the dearest first, and no other sums */
+        double dear, less;
+        struct place_samples one = samples, next = samples;
+        one.n = next.n = 1;
+        one.windows[0] = samples.windows[samples.order[k - 1]];
+        next.windows[0] = samples.windows[samples.order[k]];
+        one.order[0] = next.order[0] = 0;
+        place_samples_race(&one, plans, 1, 1, scores, &dear);
+        place_samples_race(&next, plans, 1, 1, scores, &less);
+        assert_true(dear >= less);
+    }
+    place_samples_race(&samples, plans, 2, 2, scores, costs);
+    assert_true(fabs(costs[0] - both[0]) < 1e-9 && fabs(costs[1] - both[1]) < 1e-9);
+    both[1] = costs[1];
     place_samples_race(&samples, plans, 2, 1, scores, costs);
     assert_true(costs[0] == PLACE_COST_LOST && costs[1] == both[1]);
     assert_true(face.work(face.self) == judged.face.work(judged.face.self));

@@ -228,6 +228,25 @@ INLINE size_t wide_head(struct cpu_form form)
     return form.has_minimum ? 128 : 64;
 }
 
+/* Lines that R rows of a wide tile fetch, so many a block: their part of the panels ahead, and at
+ * once where their sums will go. */
+INLINE int32_t fetch_ahead(const struct cpu_tile *tile, int32_t row, int32_t panel, const int R,
+                           const int P, const char **ahead)
+{
+    if (tile->target != NULL)
+        EACH(int r = 0; r < R; r++) {
+            const float *to = tile->target + (size_t)(row + r) * tile->target_stride;
+            EACH(int p = 0; p < P; p++)
+                _mm_prefetch((const char *)(to + (panel + p) * CPU_PANEL), _MM_HINT_T0);
+        }
+    if (tile->ahead == NULL)
+        return 0;
+    size_t from = tile->ahead_bytes * (size_t)row / (size_t)tile->n_rows;
+    *ahead = (const char *)tile->ahead + (size_t)panel * tile->ahead_stride + from;
+    int32_t lines = tile->n_rows * (tile->n_columns / 32) * 64;
+    return ((int32_t)tile->ahead_bytes * R + lines - 1) / lines;
+}
+
 /* R rows against P wide panels. */
 INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
                       const int R, const int P)
@@ -236,8 +255,15 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
     struct rows rows = rows_of(tile, row, R);
     __m512 acc[R_MAX][P_MAX];
+    const char *ahead = NULL;
+    int32_t n_ahead = fetch_ahead(tile, row, panel, R, P, &ahead);
     start(tile, out, R, P, acc);
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
+        for (int32_t i = 0; i < n_ahead; i++, ahead += 64)
+            EACH(int p = 0; p < P; p++)
+                _mm_prefetch(ahead + (size_t)p * tile->ahead_stride, _MM_HINT_T1);
+        EACH(int r = 0; r < R && panel == 0; r++)
+            _mm_prefetch((const char *)(row_at(&rows, r) + (size_t)R * rows.stride), _MM_HINT_T0);
         EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
             struct factors factors[P_MAX];
             EACH(int p = 0; p < P; p++) {

@@ -53,6 +53,12 @@ struct cpu_tile {
     const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
     size_t block_stride;
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
+    /* What is touched soon, for kernels that find the time to fetch it; NULL: nothing. Of each
+     * panel the ahead_bytes that come next, ahead_stride apart; and where out goes in the end. */
+    const unsigned char *ahead;
+    size_t ahead_bytes, ahead_stride;
+    const float *target; /* (n_rows, target_stride) */
+    size_t target_stride;
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:

@@ -37,6 +37,12 @@ static float *output_row(const struct cpu_pass *p, const struct compute_op *op, 
                                       : cpu_pass_row(p, op->dst, row);
 }
 
+static size_t output_stride(const struct cpu_pass *p, const struct compute_op *op)
+{
+    return op->kind == COMPUTE_LOGITS ? (size_t)p->program->n_vocabulary
+                                      : (size_t)cpu_pass_stride(p->program, op->dst);
+}
+
 /* Bias, activation and residual of `n` outputs from `first` on; values is used up. */
 static void finish(const struct cpu_pass *p, const struct compute_op *op, int32_t row,
                    int32_t first, int32_t n, float *values)
@@ -77,6 +83,7 @@ struct item { /* panels against rows [first_row, first_row + n_rows) */
     const struct compute_op *op;
     const struct compute_weight *weight;
     int32_t first_panel, n_panels, first_row, n_rows;
+    int32_t next_panel;  /* the first of the item after this one, or negative: not known */
     float *sums;         /* (n_rows, OUT_COLUMNS) */
     unsigned char *wide; /* (CPU_TILE_PANELS, CHUNK_BYTES_MAX) */
 };
@@ -103,6 +110,30 @@ static int32_t chunk_of(const struct item *item)
     return dtype_info(weight->dtype)->is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
 
+/* Rows whose sums are complete. */
+static void finish_rows(const struct item *item, int32_t from, int32_t n)
+{
+    int32_t first = item->first_panel * CPU_PANEL;
+    int32_t n_outputs = min_i32(item->n_panels * CPU_PANEL, item->weight->n_rows - first);
+    for (int32_t row = from; row < from + n; row++)
+        finish(item->p, item->op, item->first_row + row, first, n_outputs,
+               item->sums + row * OUT_COLUMNS);
+}
+
+/* What the first rows of columns [k, k + n) fetch: the columns that come next. */
+static void look_ahead(const struct item *item, int32_t k, int32_t n, struct cpu_tile *tile)
+{
+    const struct compute_weight *weight = item->weight;
+    bool is_last = k + n == weight->n_columns;
+    int32_t panel = is_last ? item->next_panel : item->first_panel;
+    if (panel < 0)
+        return;
+    size_t at = is_last ? 0 : panel_offset(weight, k + n);
+    tile->ahead = weight->panels + (size_t)panel * weight->panel_bytes + at;
+    tile->ahead_stride = weight->panel_bytes;
+    tile->ahead_bytes = panel_offset(weight, n);
+}
+
 /* Columns [k, k + n) of the item's panels against its rows, added to its sums. */
 static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
 {
@@ -117,7 +148,10 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
                              .n_columns = n,
                              .is_continued = k > 0,
                              .x_stride = (size_t)cpu_pass_stride(item->p->program, item->op->src),
-                             .block_stride = (size_t)weight->n_columns / 32 };
+                             .block_stride = (size_t)weight->n_columns / 32,
+                             .target_stride = output_stride(item->p, item->op) };
+    look_ahead(item, k, n, &tile);
+    bool is_last = k + n == weight->n_columns;
     if (is_wide(item)) {
         CHECK(cpu_wide_bytes(weight->dtype, n) <= CHUNK_BYTES_MAX);
         for (int32_t i = 0; i < item->n_panels; i++)
@@ -132,7 +166,13 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
         tile.x = cpu_pass_row(item->p, item->op->src, item->first_row + row) + k;
         tile.blocks = cpu_pass_blocks(item->p, weight->n_columns, item->first_row + row) + k / 32;
         tile.out = item->sums + row * OUT_COLUMNS;
+        if (is_last)
+            tile.target = output_row(item->p, item->op, item->first_row + row) +
+                          item->first_panel * CPU_PANEL;
         multiply(&tile);
+        tile.ahead = NULL;
+        if (is_last)
+            finish_rows(item, row, tile.n_rows);
     }
 }
 
@@ -142,11 +182,6 @@ static void multiply_item(const struct item *item)
     int32_t chunk = chunk_of(item);
     for (int32_t k = 0; k < weight->n_columns; k += chunk)
         multiply_chunk(item, k, min_i32(chunk, weight->n_columns - k));
-    int32_t first = item->first_panel * CPU_PANEL;
-    int32_t n_outputs = min_i32(item->n_panels * CPU_PANEL, weight->n_rows - first);
-    for (int32_t row = 0; row < item->n_rows; row++)
-        finish(item->p, item->op, item->first_row + row, first, n_outputs,
-               item->sums + row * OUT_COLUMNS);
 }
 
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
@@ -166,15 +201,20 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
                          .wide = scratch + SUMS_BYTES };
     int32_t n_rows = cpu_pass_rows(p, op->src);
     int32_t per = panels_per_item(weight, team_size(p->team));
-    for (;;) {
-        int64_t first = (int64_t)cpu_pass_next(p, op_index) * per;
-        if (first >= weight->n_panels)
-            return;
-        item.first_panel = (int32_t)first;
+    /* Rows of one tile have time to fetch the next item: taken early, others cannot have it. */
+    bool is_early = n_rows > FEW_ROWS && n_rows <= CPU_TILE_ROWS;
+    int64_t next = (int64_t)cpu_pass_next(p, op_index) * per;
+    while (next < weight->n_panels) {
+        item.first_panel = (int32_t)next;
+        if (is_early)
+            next = (int64_t)cpu_pass_next(p, op_index) * per;
+        item.next_panel = is_early && next < weight->n_panels ? (int32_t)next : -1;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
         for (item.first_row = 0; item.first_row < n_rows; item.first_row += SWEEP_ROWS) {
             item.n_rows = min_i32(SWEEP_ROWS, n_rows - item.first_row);
             multiply_item(&item);
         }
+        if (!is_early)
+            next = (int64_t)cpu_pass_next(p, op_index) * per;
     }
 }

@@ -24,20 +24,28 @@ INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
+/* Where a group of rows fetches what will be read soon: every group has its part of the lines. */
+struct ahead {
+    const unsigned char *at;
+    size_t step; /* for each line of its own panel */
+};
+
 /* Columns k..k + n - 1, the first of which starts a line. */
 INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, const float *x, int n,
-                        size_t ahead, enum dtype dtype, const int R, const int P,
+                        struct ahead *ahead, enum dtype dtype, const int R, const int P,
                         __m512 acc[R_MAX][P_MAX])
 {
     const int n_bytes = dtype == DTYPE_F32 ? 64 : 32; /* of a column */
     EACH(int i = 0; i < n; i++) {
         __m512 weights[P_MAX];
         EACH(int p = 0; p < P; p++) {
-            const unsigned char *at = w + (size_t)p * tile->panel_bytes + i * n_bytes;
+            size_t from = (size_t)p * tile->panel_bytes;
             if (i * n_bytes % 64 == 0)
-                _mm_prefetch((const char *)at + ahead, _MM_HINT_T0);
-            weights[p] = load_floats(dtype, at);
+                _mm_prefetch((const char *)ahead->at + from, _MM_HINT_T0);
+            weights[p] = load_floats(dtype, w + from + i * n_bytes);
         }
+        if (i * n_bytes % 64 == 0)
+            ahead->at += ahead->step;
         EACH(int r = 0; r < R; r++) {
             __m512 value = _mm512_set1_ps(x[(size_t)r * tile->x_stride + (size_t)i]);
             EACH(int p = 0; p < P; p++)
@@ -47,14 +55,13 @@ INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, con
 }
 
 /* R rows against P panels: R * P independent sums. */
-INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, enum dtype dtype,
-                       const int R, const int P)
+INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct ahead ahead,
+                       enum dtype dtype, const int R, const int P)
 {
     const size_t n_bytes = dtype == DTYPE_F32 ? 64 : 32;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
     const float *x = tile->x + (size_t)row * tile->x_stride;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
-    size_t ahead = row > 0 ? 0 : PREFETCH_BYTES;
     __m512 acc[R_MAX][P_MAX];
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
@@ -63,34 +70,47 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
                             : _mm512_setzero_ps();
     int32_t k = 0;
     for (; k + 2 <= tile->n_columns; k += 2, x += 2, w += 2 * n_bytes)
-        float_steps(tile, w, x, 2, ahead, dtype, R, P, acc);
+        float_steps(tile, w, x, 2, &ahead, dtype, R, P, acc);
     if (k < tile->n_columns)
-        float_steps(tile, w, x, 1, 0, dtype, R, P, acc);
+        float_steps(tile, w, x, 1, &ahead, dtype, R, P, acc);
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
 }
 
-/* Rows in groups as even as can be, of R_MAX at most: each with all panels of the tile, as many at
- * a time as have registers. */
-INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
+/* P panels with all rows, in groups as even as can be. One group fetches ahead in its panels, many
+ * share in fetching the next panels of halves. (Floats are in a cache when many rows meet them.) */
+INLINE void float_groups(const struct cpu_tile *tile, int32_t panel, enum dtype dtype, const int P)
 {
     int32_t n_groups = (tile->n_rows + R_MAX - 1) / R_MAX;
+    const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
+    struct ahead ahead = { w + PREFETCH_BYTES, 64 };
     for (int32_t i = 0; i < n_groups; i++) {
         int32_t row = tile->n_rows * i / n_groups;
         int32_t n = tile->n_rows * (i + 1) / n_groups - row;
-        EACH(int r = 1; r <= R_MAX; r++) {
-            if (r != n)
-                continue;
-            int32_t panel = 0;
-            for (; r <= R_MAX / 2 && panel + 4 <= tile->n_panels; panel += 4)
-                float_rows(tile, row, panel, dtype, r, 4);
-            for (; panel + 2 <= tile->n_panels; panel += 2)
-                float_rows(tile, row, panel, dtype, r, 2);
-            for (; panel < tile->n_panels; panel++)
-                float_rows(tile, row, panel, dtype, r, 1);
+        if (n_groups > 1 && dtype == DTYPE_F32) {
+            ahead = i == 0 ? ahead : (struct ahead){ w, 0 };
+        } else if (n_groups > 1) {
+            ahead.at = w + (size_t)P * tile->panel_bytes +
+                       tile->panel_bytes * (size_t)i / (size_t)n_groups;
+            ahead.step = (size_t)(64 / n_groups);
         }
+        EACH(int r = 1; r <= R_MAX; r++)
+            if (r == n && (P < P_MAX || r <= R_MAX / 2))
+                float_rows(tile, row, panel, ahead, dtype, r, P);
     }
+}
+
+/* As many panels at a time as have registers. */
+INLINE void matmul_float(const struct cpu_tile *tile, enum dtype dtype)
+{
+    int32_t panel = 0;
+    for (; tile->n_rows <= R_MAX / 2 && panel + 4 <= tile->n_panels; panel += 4)
+        float_groups(tile, panel, dtype, 4);
+    for (; panel + 2 <= tile->n_panels; panel += 2)
+        float_groups(tile, panel, dtype, 2);
+    for (; panel < tile->n_panels; panel++)
+        float_groups(tile, panel, dtype, 1);
 }
 
 static void matmul_f32(const struct cpu_tile *tile)
@@ -131,5 +151,6 @@ const struct cpu_kernels cpu_avx512_float = {
         [DTYPE_F32] = matmul_f32, [DTYPE_F16] = matmul_f16, [DTYPE_BF16] = matmul_bf16,
     },
     .widen = { [DTYPE_F16] = widen_f16, [DTYPE_BF16] = widen_bf16 },
+    .wide_rows_min = { [DTYPE_F16] = CPU_TILE_ROWS + 1, [DTYPE_BF16] = CPU_TILE_ROWS + 1 },
     .matmul_wide = { [DTYPE_F16] = matmul_f32, [DTYPE_BF16] = matmul_f32 },
 };

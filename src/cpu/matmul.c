@@ -105,9 +105,10 @@ static bool is_wide(const struct item *item)
 static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
-    if (item->n_rows <= FEW_ROWS)
+    bool is_integer = dtype_info(weight->dtype)->is_integer;
+    if (item->n_rows <= (is_integer ? FEW_ROWS : CPU_TILE_ROWS))
         return weight->n_columns;
-    return dtype_info(weight->dtype)->is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
+    return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
 
 /* Rows whose sums are complete. */

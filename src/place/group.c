@@ -9,11 +9,18 @@ bool place_group_has(const struct place_group *group, int32_t service)
     return false;
 }
 
+static void drop_quotas(struct place_group *group)
+{
+    for (int32_t i = 0; i < group->n_members; i++)
+        group->members[i].kv_bytes = 0;
+}
+
 void place_group_add(struct place_group *group, int32_t service)
 {
     CHECK(group->n_members < PLACE_MEMBERS_MAX && !place_group_has(group, service));
     group->members[group->n_members++] =
         (struct place_member){ .service = service, .share_percent = 100 };
+    drop_quotas(group);
 }
 
 void place_group_remove(struct place_group *group, int32_t service)
@@ -23,6 +30,7 @@ void place_group_remove(struct place_group *group, int32_t service)
         if (group->members[i].service != service)
             group->members[n++] = group->members[i];
     group->n_members = n;
+    drop_quotas(group);
 }
 
 int32_t place_group_kind(const struct place_problem *problem, const struct place_group *group)

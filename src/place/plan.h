@@ -41,6 +41,7 @@ struct place_group *place_plan_add_group(struct place_plan *plan,
  */
 void place_plan_cut(struct place_plan *plan, const struct place_problem *problem,
                     int32_t n_devices);
+/* Quotas of a group were for the members it had: it loses them. */
 void place_group_add(struct place_group *group, int32_t service);
 void place_group_remove(struct place_group *group, int32_t service);
 bool place_group_has(const struct place_group *group, int32_t service);

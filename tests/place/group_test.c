@@ -28,10 +28,29 @@ static void groups_take_what_leaves_the_floor(void **state)
     small_close(&small);
 }
 
+static void who_comes_or_goes_voids_the_quotas(void **state)
+{
+    struct place_group group = { .n_devices = 1 };
+    (void)state;
+    place_group_add(&group, 0);
+    place_group_add(&group, 1);
+    group.members[0].kv_bytes = 3;
+    group.members[1].kv_bytes = 4;
+    place_group_add(&group, 2);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(group.members[i].kv_bytes, 0);
+    group.members[2].kv_bytes = 5;
+    place_group_remove(&group, 1);
+    assert_int_equal(group.n_members, 2);
+    assert_int_equal(group.members[1].service, 2);
+    assert_int_equal(group.members[1].kv_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_take_what_leaves_the_floor),
+        cmocka_unit_test(who_comes_or_goes_voids_the_quotas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

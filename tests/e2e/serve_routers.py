@@ -31,7 +31,7 @@ def text_of(server, body):
     return page["choices"][0]["text"]
 
 
-def serve(shoal, models, router, *thresholds, n=40, all_at_once=True):
+def serve(shoal, models, router, *thresholds, n=40, are_all_used=False):
     words = ["--router", router]
     for threshold in thresholds:
         words += ["--router-thresholds", threshold]
@@ -43,16 +43,16 @@ def serve(shoal, models, router, *thresholds, n=40, all_at_once=True):
         for ask, body in asks:
             assert ask.result() == ALONE[key_of(body)], (router, body)
         until(server.is_clear)
-        return [e["steps"] for e in server.state()["engines"]]
+        if are_all_used:  # the state is told every so often: a quick burst may be over before
+            until(lambda: min(e["steps"] for e in server.state()["engines"]) > 0)
 
 
 @test
 def routers_one_by_one(shoal, models):
     serve(shoal, models, "least")
-    for router in ("rr", "p2c", "least-finish", "static"):
-        steps = serve(shoal, models, router)
-        if router == "rr":
-            assert min(steps) > 0, steps
+    serve(shoal, models, "rr", are_all_used=True)
+    for router in ("p2c", "least-finish", "static"):
+        serve(shoal, models, router)
 
 
 @test

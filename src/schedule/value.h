@@ -28,7 +28,7 @@
  * How many run together. Let a step take a + b k of k requests. Of n like requests, batches of k,
  * one after the other, end on average after steps of (a + b k) (n / k + 1) / 2: least at k = sqrt(n
  * a / b). So no more start than that times value_batch: on a GPU, where a is hundreds of b, all do;
- * on a core a few do, who end early, while the others lose nothing.
+ * on a core a few do, who end early; the last of all ends a little later.
  *
  * Side by side on several lanes nobody is kept from computing for long, and it is the size of
  * batches that counts: a job (a model's prompts, or its decodes) is worth its requests times the

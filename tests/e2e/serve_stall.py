@@ -68,7 +68,7 @@ def stall_of_a_lane_and_of_an_engine(shoal, models):
     for name, stall, said in (("lane-0", "2s", "has not made a step"), ("engine-0", "1h", "engine 0 has said nothing")):
         with Shoal(shoal, "--stall", stall, "--max-batch", "1", models=paths(models)) as server:
             assert server.get("/health")[0] == server.get("/readyz")[0] == 200
-            stream = Stream(server, body_of("tale", "And he", 480, n=4)).begin()
+            stream = Stream(server, body_of("tale", "And he", 480, n=16)).begin()  # busy for longer than the state takes to tell
             until(lambda: server.state()["engines"][0]["requests"] > 0)
             with stopped(thread_of(server, name)):
                 status, head, text = until(lambda: next((r for r in [server.get("/health")] if r[0] != 200), None))

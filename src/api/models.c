@@ -107,9 +107,8 @@ static void print_status(struct json_out *json, const struct api_model_state *st
     json_out_key(json, "status");
     json_out_open(json, '{');
     json_out_key_text(json, "value", word_of(state->status));
-    if (state->status == SERVICE_LOADING) {
+    if (state->status == SERVICE_LOADING)
         json_out_key_f64(json, "progress", state->percent / 100.0);
-    }
     if (state->status == SERVICE_DRAINING_OUT) {
         json_out_key_bool(json, "draining", true);
     }

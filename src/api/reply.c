@@ -191,9 +191,8 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
     if (call->kind == ASK_CHAT) {
         json_out_key(json, is_chunk ? "delta" : "message");
         json_out_open(json, '{');
-        if (has_role) {
+        if (has_role)
             json_out_key_text(json, "role", "assistant");
-        }
         json_out_key(json, "content");
         json_out_view(json, text);
         json_out_close(json, '}');

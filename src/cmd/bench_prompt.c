@@ -79,9 +79,8 @@ void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_
     json_out_key_i64(&json, "max_tokens", ask->n_output);
     json_out_key_i64(&json, "temperature", 0);
     json_out_key_i64(&json, "seed", (int64_t)(ask->seed & INT32_MAX));
-    if (ask->ignores_eos) {
+    if (ask->ignores_eos)
         json_out_key_bool(&json, "ignore_eos", true);
-    }
     json_out_key_bool(&json, "stream", true);
     json_out_key(&json, "stream_options");
     json_out_open(&json, '{');

@@ -91,9 +91,16 @@ enum status cmd_child_run(const char *const *argv, int64_t timeout_ns, struct st
 {
     int ends[PIPES][2];
     struct str said;
-    for (int i = 0; i < PIPES; i++)
-        if (pipe2(ends[i], O_CLOEXEC) != 0)
-            return fault_set(fault, STATUS_IO, "can't make a pipe: %s", strerror(errno));
+    for (int i = 0; i < PIPES; i++) {
+        if (pipe2(ends[i], O_CLOEXEC) == 0)
+            continue;
+        enum status why = fault_set(fault, STATUS_IO, "can't make a pipe: %s", strerror(errno));
+        while (i-- > 0) {
+            close(ends[i][0]);
+            close(ends[i][1]);
+        }
+        return why;
+    }
     str_init(&said);
     pid_t pid = fork();
     if (pid == 0)

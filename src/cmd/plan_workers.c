@@ -98,9 +98,8 @@ static void kind_json(const struct plan_problem *of, const struct scenario *scen
         json_out_i64(json, best.options[best.at].n_devices);
     else
         json_out_null(json);
-    if (best.at >= 0) {
+    if (best.at >= 0)
         json_out_key_i64(json, "workers_min", least(&of->problem.services[s], &best));
-    }
     json_out_key(json, "options");
     json_out_open(json, '[');
     for (int i = 0; i < best.n_options; i++) {

@@ -99,7 +99,7 @@ static void print_model(const json_t *model)
         printf("%-24s %-10s", text_at(model, "id"),
                text_at(json_object_get(model, "status"), "value"));
         json_array_foreach(json_object_get(model, "devices"), i, part)
-            printf("%s%s", i > 0 ? "," : " ", json_string_value(part));
+            printf("%s%s", i > 0 ? "," : " ", json_is_string(part) ? json_string_value(part) : "?");
         printf("\n");
     }
     json_array_foreach(parts, i, part) {

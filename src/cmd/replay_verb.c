@@ -23,9 +23,8 @@ static void print_json(const struct engine_replay *r)
                    { "mails", r->n_mails },
                    { "steps", r->n_steps },
                    { "plans", r->n_plans } };
-    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
         json_out_key_i64(&json, counts[i].key, counts[i].value);
-    }
     json_out_key_bool(&json, "cut", r->is_cut);
     json_out_key_bool(&json, "equal", !r->differs);
     if (r->differs) {

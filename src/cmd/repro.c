@@ -327,9 +327,8 @@ static void print_json(const struct repro *repro, struct str *out)
         json_out_key_text(&json, "what", row->what);
         json_out_key_text(&json, "paper", row->paper);
         json_out_key_text(&json, "ours", row->ours);
-        if (row->is_judged) {
+        if (row->is_judged)
             json_out_key_bool(&json, "holds", row->holds);
-        }
         json_out_close(&json, '}');
     }
     json_out_close(&json, ']');

@@ -197,9 +197,8 @@ static void moves_json(const struct sim_replan_report *r, struct json_out *json)
         { "got_latency", per_move(r->got_latency, r->n_judged) },
         { "got_attainment", per_move(r->got_attainment, r->n_judged) },
     };
-    for (size_t i = 0; i < COUNT_OF(figures) && r->n_plans > 0; i++) {
+    for (size_t i = 0; i < COUNT_OF(figures) && r->n_plans > 0; i++)
         json_out_key_f64(json, figures[i].key, figures[i].value);
-    }
 }
 
 static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
@@ -216,9 +215,8 @@ static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
         { "crashes", bus->n_crashes },
         { "crashed_requests", bus->n_crashed },
     };
-    for (size_t i = 0; i < COUNT_OF(counts) && bus->n_messages > 0; i++) {
+    for (size_t i = 0; i < COUNT_OF(counts) && bus->n_messages > 0; i++)
         json_out_key_i64(json, counts[i].key, counts[i].value);
-    }
 }
 
 static void facts_json(const struct sim_case *c, struct json_out *json)

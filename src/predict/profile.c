@@ -72,9 +72,8 @@ static void put_errors(struct json_out *json, const char *key, const struct perf
     json_out_key(json, key);
     json_out_open(json, '{');
     put_i64(json, "n", e->n);
-    for (size_t i = 0; i < COUNT_OF(values); i++) {
+    for (size_t i = 0; i < COUNT_OF(values); i++)
         json_out_key_f64(json, error_names[i], values[i]);
-    }
     json_out_close(json, '}');
 }
 

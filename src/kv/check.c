@@ -14,7 +14,7 @@ static bool count_references(const struct kv *kv, uint32_t *n_refs)
             return false;
         for (int32_t i = 0; i < kv->sizes[slot]; i++) {
             uint32_t index = kv_pool_index(kv, service, blocks[i]);
-            if (index / kv->stride >= kv->n_units_max ||
+            if (index / kv->stride >= kv->n_units_used ||
                 kv->units[index / kv->stride].state != KV_UNIT_ACTIVE ||
                 kv->units[index / kv->stride].service != service)
                 return false;
@@ -121,7 +121,8 @@ static bool counts_are_sound(const struct kv *kv, const struct kv_budget *counts
            budget->n_units_free == counts->n_units_free &&
            budget->n_units_cached == counts->n_units_cached &&
            budget->n_units_open == kv->n_units_target && kv->index.n >= published &&
-           kv->free.n_members == counts->n_units_free - counts->n_units_cached;
+           kv->free.n_members + kv_pool_n_fresh(kv) ==
+               counts->n_units_free - counts->n_units_cached;
 }
 
 bool kv_is_sound(const struct kv *kv)
@@ -130,12 +131,12 @@ bool kv_is_sound(const struct kv *kv)
         return kv_count_is_sound(kv);
     if (kv->is_by_head)
         return kv_heads_are_sound(kv);
-    uint32_t *n_refs = mem_take((size_t)kv->n_units_max * kv->stride * sizeof(*n_refs));
-    struct kv_budget counts = { 0 };
+    uint32_t *n_refs = mem_take((size_t)kv->n_units_used * kv->stride * sizeof(*n_refs));
+    struct kv_budget counts = { .n_units_free = kv_pool_n_fresh(kv) };
     struct kv_stats stats[KV_SERVICES_MAX] = { 0 };
     bool is_sound = count_references(kv, n_refs);
     uint32_t n_closing = 0;
-    for (uint32_t u = 0; is_sound && u < kv->n_units_max; u++) {
+    for (uint32_t u = 0; is_sound && u < kv->n_units_used; u++) {
         is_sound = check_unit(kv, u, n_refs, &counts, stats);
         n_closing += kv->units[u].is_closing;
     }

@@ -104,16 +104,6 @@ static void open_tables(struct kv *kv)
         kv->chains = mem_take(n * sizeof(*kv->chains));
 }
 
-/* Those that open at once are written before anybody reads them: a page that is read first is
- * mapped twice, and the second time every core that runs this process is interrupted. */
-static struct kv_unit *take_units(const struct kv *kv)
-{
-    struct kv_unit *units = mem_take(kv->n_units_max * sizeof(*units));
-    int64_t n_open = kv->options.pool_bytes / kv->options.unit_bytes;
-    memset(units, 0, (size_t)min_i64(n_open, kv->n_units_max) * sizeof(*units));
-    return units;
-}
-
 static void open_units(struct kv *kv)
 {
     int32_t per_block = KV_BLOCK_UNITS_MAX;
@@ -127,7 +117,7 @@ static void open_units(struct kv *kv)
                      !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
     if (!kv->is_counted && !kv->is_by_head)
-        kv->units = take_units(kv);
+        kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
     if (kv->options.has_prefix_cache)
         kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
     map_init(&kv->index, kv->options.has_prefix_cache ? (uint32_t)n_index : 0);
@@ -460,14 +450,17 @@ static void forget_closed(const struct kv *kv)
 
 static void open_some(struct kv *kv, int64_t n_opens)
 {
-    for (uint32_t u = kv->n_units_target; u < kv->n_units_max; u = ++kv->n_units_target) {
+    for (uint32_t u = kv->n_units_target; u < kv->n_units_used; u = ++kv->n_units_target) {
         if (kv->units[u].state != KV_UNIT_CLOSED)
             kv_pool_keep_unit(kv, u);
         else if (n_opens-- > 0)
             kv_pool_open_unit(kv, u);
         else
-            break;
+            return;
     }
+    n_opens = min_i64(max_i64(n_opens, 0), kv->n_units_max - kv->n_units_target);
+    kv->n_units_target += (uint32_t)n_opens;
+    kv->budget.n_units_free += n_opens;
 }
 
 /* Of a private pool: everybody's part of what is open, at most what the operator allows. */

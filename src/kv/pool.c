@@ -128,10 +128,24 @@ void kv_pool_open_unit(struct kv *kv, uint32_t u)
     kv->budget.n_units_free++;
 }
 
+/* The lowest FREE unit, taken out of the set. Those that were never used are above all others, and
+ * are written before they are read: a page that is read first is mapped twice, and the second time
+ * every core that runs this process is interrupted. */
+static uint32_t take_free(struct kv *kv)
+{
+    uint32_t u = kv_bits_first(&kv->free);
+    if (u != KV_BITS_NONE) {
+        kv_bits_remove(&kv->free, u);
+        return u;
+    }
+    CHECK(kv_pool_n_fresh(kv) > 0);
+    kv->units[kv->n_units_used] = (struct kv_unit){ .state = KV_UNIT_FREE };
+    return kv->n_units_used++;
+}
+
 static void activate(struct kv *kv, uint32_t u, int service)
 {
     struct kv_unit *unit = &kv->units[u];
-    kv_bits_remove(&kv->free, u);
     unit->state = KV_UNIT_ACTIVE;
     unit->service = (uint16_t)service;
     unit->free_mask = all_blocks(kv, unit);
@@ -182,6 +196,11 @@ static void rest(struct kv *kv, uint32_t u)
 void kv_pool_close_unit(struct kv *kv, uint32_t u)
 {
     struct kv_unit *unit = &kv->units[u];
+    if (u >= kv->n_units_used) {
+        kv->budget.n_units_free--;
+        kv->n_units_closed++;
+        return;
+    }
     for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
         if (unit->state == KV_UNIT_CACHED || unit->state == KV_UNIT_ACTIVE)
             kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
@@ -271,7 +290,7 @@ static uint32_t find_unit(struct kv *kv, int service)
         return u;
     }
     bool may_grow = kv_budget_units(&kv->budget, service) > 0;
-    if (!may_grow || kv->free.n_members == 0) {
+    if (!may_grow || (kv->free.n_members == 0 && kv_pool_n_fresh(kv) == 0)) {
         if (s->oldest != KV_NONE) {
             uint32_t index = s->oldest;
             kv_pool_evict(kv, index);
@@ -283,7 +302,7 @@ static uint32_t find_unit(struct kv *kv, int service)
         for (uint64_t mask = kv->units[u].cached_mask; mask != 0; mask &= mask - 1)
             kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));
     }
-    uint32_t u = kv_bits_first(&kv->free);
+    uint32_t u = take_free(kv);
     activate(kv, u, service);
     return u;
 }

@@ -82,6 +82,7 @@ struct kv {
     int64_t range_bytes;
     uint32_t n_units_max;
     uint32_t n_units_target; /* units below are open; above, CLOSED or closing */
+    uint32_t n_units_used;   /* from here on none was ever written: those that are open are FREE */
     uint32_t n_units_closing;
     uint32_t n_units_closed; /* since kv_shrink last told */
     uint32_t stride;         /* blocks of a unit in `blocks` */
@@ -90,7 +91,7 @@ struct kv {
     struct kv_heads heads;
     struct kv_unit *units;   /* NULL when counted or head-wise */
     struct kv_block *blocks; /* NULL without a prefix cache: a block is free or has one owner */
-    struct kv_bits free;     /* FREE units */
+    struct kv_bits free;     /* FREE units below n_units_used */
     uint32_t oldest_unit, newest_unit; /* CACHED units */
     int32_t *sizes;                    /* by slot: blocks in its table */
     uint16_t *owners;                  /* by slot: the service of its table */
@@ -114,6 +115,11 @@ static inline uint32_t kv_pool_id(const struct kv *kv, int service, uint32_t ind
 {
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
     return index / kv->stride * n + index % kv->stride;
+}
+/* Open units that were never used. A pool costs what is used of it, be it ever so large. */
+static inline uint32_t kv_pool_n_fresh(const struct kv *kv)
+{
+    return kv->n_units_target > kv->n_units_used ? kv->n_units_target - kv->n_units_used : 0;
 }
 void kv_pool_open_unit(struct kv *kv, uint32_t u);  /* CLOSED -> FREE */
 void kv_pool_close_unit(struct kv *kv, uint32_t u); /* at once, or as soon as nobody refers to it */

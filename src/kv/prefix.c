@@ -105,7 +105,7 @@ void kv_forget(struct kv *kv, int service)
     uint32_t n = (uint32_t)kv->services[service].layout.blocks_per_unit;
     if (kv->is_by_head && kv->options.has_prefix_cache)
         kv_heads_forget(kv, service);
-    for (uint32_t u = 0; u < kv->n_units_max && kv->blocks != NULL && !kv->is_by_head; u++) {
+    for (uint32_t u = 0; u < kv->n_units_used && kv->blocks != NULL && !kv->is_by_head; u++) {
         struct kv_unit *unit = &kv->units[u];
         if (unit->service != service ||
             (unit->state != KV_UNIT_ACTIVE && unit->state != KV_UNIT_CACHED))

@@ -345,10 +345,12 @@ uint16_t sim_door_deal(struct sim *sim, uint32_t index)
 
 void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
 {
+    const struct sim_engine *e = &sim->engines[sim->clients[index].engine];
     struct request request = sim->door.requests[index];
+    request.service = e->own[request.service];
     if (sim->options->has_soft_deadlines)
         request.deadline_ns = TIME_NEVER;
-    CHECK(engine_submit(sim->engines[sim->clients[index].engine].engine, &request, NULL, now_ns));
+    CHECK(engine_submit(e->engine, &request, NULL, now_ns));
 }
 
 static void send_choice(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
@@ -358,6 +360,7 @@ static void send_choice(struct sim *sim, struct sim_door *door, const struct rou
     if (sim->fetches)
         mem_fetch(e->spans, e->n_spans);
     book(sim, door, choice);
+    request.service = e->own[request.service];
     request.cohort = choice->cohort;
     request.n_cohort = choice->n_cohort;
     request.n_lease = choice->n_lease;

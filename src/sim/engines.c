@@ -25,7 +25,7 @@ static void set_lane(struct sim_model_exec *exec, int32_t lane, int32_t service,
 
 /* Lanes are shares of what the engine runs on. */
 static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
-                         struct sim_model_exec *exec, struct schedule_lane *lanes, int32_t n_lanes)
+                         const struct sim_engine *e, struct schedule_lane *lanes, int32_t n_lanes)
 {
     struct sim_model_device *device = mem_take(sizeof(*device));
     *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
@@ -33,18 +33,18 @@ static void share_device(const struct sim_options *o, const struct sim_engine_sp
         device->shares[i] = (double)lanes[i].share;
         lanes[i].n_gpus = (uint16_t)own->n_devices;
     }
-    for (int32_t i = 0; i < o->n_services; i++) {
-        device->weights_bytes[i] = o->services[i].weights_bytes;
-        device->token_bytes[i] = o->services[i].bytes_per_token;
+    for (int32_t i = 0; i < e->n_services; i++) {
+        const struct sim_service *service = &o->services[e->ours[i]];
+        device->weights_bytes[i] = service->weights_bytes;
+        device->token_bytes[i] = service->bytes_per_token;
+        if (service->cores != NULL)
+            memcpy(device->beside[i], service->cores->beside, sizeof(device->beside[i]));
     }
-    for (int32_t i = 0; i < o->n_services; i++)
-        if (o->services[i].cores != NULL)
-            memcpy(device->beside[i], o->services[i].cores->beside, sizeof(device->beside[i]));
-    sim_model_exec_set_device(exec, device);
+    sim_model_exec_set_device(e->exec, device);
     mem_give(device);
     for (int32_t i = 1; i < n_lanes; i++)
-        for (int32_t s = 0; s < o->n_services; s++)
-            set_lane(exec, i, s, o->services[s].cores, lanes);
+        for (int32_t s = 0; s < e->n_services; s++)
+            set_lane(e->exec, i, s, o->services[e->ours[s]].cores, lanes);
 }
 
 /* Room for a body of every request that an engine may hold, as its allocator cuts it. */
@@ -99,9 +99,18 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
     return o->n_lanes;
 }
 
-static void fill_spec(const struct sim_service *service, const struct sim_engine_part *part,
+static const struct perf *perf_of(const struct sim_options *o, const struct sim_engine_spec *own,
+                                  int32_t service)
+{
+    return own != NULL && own->perfs != NULL ? &own->perfs[service] : &o->services[service].perf;
+}
+
+static void fill_spec(const struct sim_options *o, const struct sim_engine_spec *own, int32_t index,
                       struct service_spec *spec)
 {
+    const struct sim_service *service = &o->services[index];
+    const struct sim_engine_part *part =
+        own != NULL && own->parts != NULL ? &own->parts[index] : NULL;
     snprintf(spec->name, sizeof(spec->name), "%s", service->name);
     spec->kv_bytes_min = service->kv_bytes_min;
     spec->kv_bytes_max = service->kv_bytes_max;
@@ -109,11 +118,31 @@ static void fill_spec(const struct sim_service *service, const struct sim_engine
     spec->kv_quota_bytes = part != NULL ? part->kv_bytes : 0;
 }
 
+static uint32_t n_requests_of(const struct sim_options *o, const struct sim_engine_spec *own)
+{
+    bool has_own = own != NULL && own->n_requests_max > 0;
+    return has_own ? (uint32_t)min_i64(own->n_requests_max, o->n_requests_max) : o->n_requests_max;
+}
+
+/* Where others may come, or somebody reads its log, its numbers are ours. */
+static void number_services(const struct sim_options *o, struct sim_engine *e)
+{
+    uint64_t all = o->n_services == 64 ? UINT64_MAX : (UINT64_C(1) << o->n_services) - 1;
+    bool is_fixed = o->faults == NULL && o->replace == NULL && o->logs == NULL && o->trace == NULL;
+    e->n_services = 0;
+    for (int32_t i = 0; i < o->n_services; i++) {
+        e->own[i] = (uint8_t)e->n_services;
+        if (!is_fixed || (e->services & all) == 0 || (e->services >> i & 1) != 0)
+            e->ours[e->n_services++] = (uint8_t)i;
+    }
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
     struct sim_engine *e = &sim->engines[index];
     struct perf perfs[LIMIT_SERVICES];
+    struct kv_layout layouts[LIMIT_SERVICES];
     struct schedule_lane lanes[LIMIT_LANES];
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
@@ -124,19 +153,20 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes;
     bool has_shares = n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0;
     const struct schedule_config config = config_of(o);
-    for (int32_t i = 0; i < o->n_services; i++) {
-        perfs[i] = own != NULL && own->perfs != NULL ? own->perfs[i] : o->services[i].perf;
-        fill_spec(&o->services[i], own != NULL && own->parts != NULL ? &own->parts[i] : NULL,
-                  &specs[i]);
+    e->services = own != NULL ? own->services : UINT64_MAX;
+    number_services(o, e);
+    for (int32_t i = 0; i < e->n_services; i++) {
+        perfs[i] = *perf_of(o, own, e->ours[i]);
+        layouts[i] = sim->layouts[e->ours[i]];
+        fill_spec(o, own, e->ours[i], &specs[i]);
     }
     e->sim = sim;
     e->index = (uint16_t)index;
     e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL;
-    e->services = own != NULL ? own->services : UINT64_MAX;
-    e->exec = sim_model_exec_open(o->n_services, perfs, n_lanes, e->clock_ns);
+    e->exec = sim_model_exec_open(e->n_services, perfs, n_lanes, e->clock_ns);
     if (has_shares)
-        share_device(o, own, e->exec, lanes, n_lanes);
+        share_device(o, own, e, lanes, n_lanes);
     bool decodes = own != NULL && own->role == SIM_DECODE;
     if (decodes) /* KV has come over the wire already */
         sim_model_exec_set_copies(e->exec, INT64_C(1) << 60);
@@ -149,13 +179,13 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .id = (uint16_t)index,
         .memory_bytes = memory_bytes,
         .kv_bytes_max = pool_bytes(o, e, memory_bytes),
-        .n_requests_max = o->n_requests_max,
+        .n_requests_max = n_requests_of(o, own),
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = n_lanes,
         .lanes = has_lanes ? lanes : NULL,
-        .n_services = o->n_services,
+        .n_services = e->n_services,
         .services = specs,
-        .layouts = sim->layouts,
+        .layouts = layouts,
         .kv_kind = o->kv,
         .kv_unit_bytes = sim->unit_bytes,
         .is_virtual = true,
@@ -184,20 +214,21 @@ void sim_engines_ready(struct sim *sim, int32_t index, int32_t service)
     const struct sim_service *s = &o->services[service];
     const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
     bool has_perfs = own != NULL && own->perfs != NULL;
-    engine_open_service(e->engine, service, has_perfs ? &own->perfs[service] : &s->perf,
-                        sim->clock_ns);
+    int32_t place = e->own[service];
+    engine_open_service(e->engine, place, perf_of(o, own, service), sim->clock_ns);
     if (own != NULL && own->truths != NULL && own->truths[service].step_ps != NULL)
-        sim_model_exec_set_truth(e->exec, service, own->truths[service]);
+        sim_model_exec_set_truth(e->exec, place, own->truths[service]);
     else if (s->truth != NULL && !has_perfs)
-        sim_model_exec_set_truth(e->exec, service, *s->truth);
+        sim_model_exec_set_truth(e->exec, place, *s->truth);
 }
 
 bool sim_engines_load(struct sim *sim, int32_t index, int32_t service)
 {
     const struct sim_service *s = &sim->options->services[service];
+    const struct sim_engine *e = &sim->engines[index];
     struct engine_room room;
-    if (!engine_make_room(sim->engines[index].engine, service, s->weights_bytes,
-                          s->activation_bytes, sim->clock_ns, &room))
+    if (!engine_make_room(e->engine, e->own[service], s->weights_bytes, s->activation_bytes,
+                          sim->clock_ns, &room))
         return false;
     sim_engines_ready(sim, index, service);
     return true;
@@ -247,10 +278,12 @@ void sim_engines_count(struct sim *sim, int32_t index)
 {
     struct sim_report *report = sim->report;
     struct engine_report *r = mem_take(sizeof(*r));
-    engine_report(sim->engines[index].engine, r, sim->clock_ns);
+    const struct sim_engine *e = &sim->engines[index];
+    engine_report(e->engine, r, sim->clock_ns);
     report->n_rounds += r->n_steps;
-    for (int32_t s = 0; s < sim->options->n_services; s++) {
-        const struct service_report *from = &r->services[s];
+    for (int32_t i = 0; i < e->n_services; i++) {
+        const struct service_report *from = &r->services[i];
+        int32_t s = e->ours[i];
         report->n_static_batches += from->n_static_batches;
         report->n_static_seats += from->n_static_seats;
         report->n_static_early += from->n_static_early;
@@ -259,7 +292,7 @@ void sim_engines_count(struct sim *sim, int32_t index)
         report->services[s].n_batches += from->n_batches;
         report->services[s].n_batch_rows += from->n_batch_rows;
     }
-    report->busy_ps += sim_model_exec_busy_ps(sim->engines[index].exec);
+    report->busy_ps += sim_model_exec_busy_ps(e->exec);
     mem_give(r);
 }
 

@@ -185,7 +185,8 @@ static void fill_services(const struct job *job, struct sim_service *services)
 static void fill_engines(const struct job *job, struct sim_engine_spec *engines, struct perf *perfs,
                          struct sim_engine_part *parts)
 {
-    const struct place_problem *problem = job->judge->options.problem;
+    const struct sim_judge *judge = job->judge;
+    const struct place_problem *problem = judge->options.problem;
     const struct judge_part *part = job->part;
     for (int32_t g = 0; g < part->n_groups; g++) {
         const struct judge_shape *shape = &part->shapes[g];
@@ -195,6 +196,7 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
         engines[g] =
             (struct sim_engine_spec){ .memory_bytes = kind->memory_bytes * shape->n_devices,
                                       .n_devices = shape->n_devices,
+                                      .n_requests_max = 1,
                                       .bytes_per_s = kind->bytes_per_s * (double)shape->n_devices,
                                       .perfs = own,
                                       .parts = own_parts };
@@ -205,6 +207,8 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
                 if (shape->services[m] != service)
                     continue;
                 engines[g].services |= UINT64_C(1) << i;
+                engines[g].n_requests_max +=
+                    (uint32_t)(judge->list_at[service + 1] - judge->list_at[service]);
                 own_parts[i] = (struct sim_engine_part){
                     .share_percent = shape->shares[m],
                     .kv_bytes = ((int64_t)shape->quotas[m][0] << 31) + shape->quotas[m][1],

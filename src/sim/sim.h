@@ -57,7 +57,8 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf_truth *truths;
     /* (n_services) NULL = none. Shares make lanes of their own for a policy that uses them. */
     const struct sim_engine_part *parts;
-    uint8_t role; /* enum sim_role */
+    uint32_t n_requests_max; /* where no more can come; 0 = as everybody */
+    uint8_t role;            /* enum sim_role */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
      * always there. */
     const struct scale_config *scale;

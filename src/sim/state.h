@@ -31,6 +31,10 @@ struct sim_engine {
     struct engine *engine;
     struct sim_model_exec *exec;
     uint64_t services; /* bit per service that it has */
+    /* Its own numbers of services are of those alone that it may ever have: what it opens costs as
+     * much as these, be there ever so many others. */
+    int32_t n_services;
+    uint8_t ours[LIMIT_SERVICES], own[LIMIT_SERVICES]; /* by its own number, by ours */
     struct sim *sim;
     uint16_t index;
     int64_t *clock_ns; /* its executor's */

@@ -14,7 +14,7 @@ static void a_unit_goes_its_ways(void **state)
 {
     (void)state;
     struct kv *kv = pool_open(2, 3, true);
-    assert_int_equal(kv->units[0].state, KV_UNIT_FREE);
+    assert_int_equal(kv->budget.n_units_free, 2);
     assert_int_equal(kv->units[2].state, KV_UNIT_CLOSED);
     uint32_t a = take(kv, 0), b = take(kv, 0);
     assert_int_equal(a, 0);
@@ -58,6 +58,32 @@ static void a_closing_unit_ends_closed(void **state)
     kv_close(kv);
 }
 
+/* Open units that nobody ever used are nowhere written: they close, open and are taken as others
+ * are, after those that came back. */
+static void a_unit_is_not_written_before_it_is_used(void **state)
+{
+    (void)state;
+    struct kv *kv = pool_open(6, 8, false);
+    assert_int_equal(kv->n_units_used, 0);
+    assert_int_equal(kv->budget.n_units_free, 6);
+    uint32_t a = take(kv, 1), b = take(kv, 0);
+    assert_int_equal(a / kv->stride, 0);
+    assert_int_equal(b / kv->stride, 1);
+    assert_int_equal(kv->n_units_used, 2);
+    uint32_t id = kv_pool_id(kv, 1, a);
+    kv_pool_put_all(kv, 1, &id, 1);
+    assert_int_equal(take(kv, 0) / kv->stride, 1);
+    assert_int_equal(take(kv, 1) / kv->stride, 0);
+    assert_int_equal(kv_shrink(kv, 5 * POOL_UNIT_BYTES), 4 * POOL_UNIT_BYTES);
+    assert_int_equal(kv->budget.n_units_free, 0);
+    assert_true(kv->units[1].is_closing);
+    assert_int_equal(kv_grow(kv, 3 * POOL_UNIT_BYTES), 3 * POOL_UNIT_BYTES);
+    assert_false(kv->units[1].is_closing);
+    assert_int_equal(kv->budget.n_units_free, 3);
+    assert_int_equal(kv->n_units_used, 2);
+    kv_close(kv);
+}
+
 static void names_are_the_services_own(void **state)
 {
     (void)state;
@@ -73,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_unit_goes_its_ways),
         cmocka_unit_test(a_closing_unit_ends_closed),
+        cmocka_unit_test(a_unit_is_not_written_before_it_is_used),
         cmocka_unit_test(names_are_the_services_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

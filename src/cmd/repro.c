@@ -49,8 +49,7 @@ static const struct repro_claim *const papers[] = { repro_seallm,   repro_seallm
 
 /* ---- Running. ---- */
 
-/* The policy that stands in for this one: --swap A,B makes A of B and B of A. */
-static const char *swapped(const struct repro *repro, const char *policy)
+const char *repro_swapped(const struct repro *repro, const char *policy)
 {
     for (int i = 0; i < repro->n_swaps; i++)
         for (int side = 0; side < 2; side++)
@@ -92,7 +91,7 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
     struct run *run = &repro->runs[repro->n_runs++];
     char names[64];
     snprintf(run->key, sizeof(run->key), "%s", key);
-    snprintf(names, sizeof(names), "%s", swapped(repro, policy));
+    snprintf(names, sizeof(names), "%s", repro_swapped(repro, policy));
     run->cases = mem_take((size_t)repro->n_seeds * sizeof(*run->cases));
     scenario_init(&run->scenario);
     enum status status = scenario_parse(&run->scenario, key, yaml, strlen(yaml), fault);
@@ -126,7 +125,7 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
 enum status repro_place(struct repro *repro, const struct repro_place_ask *ask,
                         struct repro_placed *placed, struct str *out, struct fault *fault)
 {
-    const struct place_planner *chosen = place_planner_find(swapped(repro, ask->planner));
+    const struct place_planner *chosen = place_planner_find(repro_swapped(repro, ask->planner));
     const struct plan_search search = { .effort = 1 };
     struct scenario *scenario = mem_take(sizeof(*scenario));
     struct plan_desk *desk = mem_take(sizeof(*desk));
@@ -137,7 +136,7 @@ enum status repro_place(struct repro *repro, const struct repro_place_ask *ask,
         scenario_parse(scenario, ask->planner, ask->yaml, strlen(ask->yaml), fault);
     int64_t duration_ns = scenario->duration_ns;
     const char *preset = scenario->preset;
-    scenario->preset = swapped(repro, ask->policy);
+    scenario->preset = repro_swapped(repro, ask->policy);
     scenario->seed = HISTORY_SEED;
     scenario->duration_ns = 0;
     scenario->n_requests = repro->is_quick ? HISTORY / 4 : HISTORY;

@@ -42,6 +42,9 @@ enum status repro_place(struct repro *repro, const struct repro_place_ask *ask,
 /* Writes a file beside the records; its path lasts as long as the claim runs. */
 enum status repro_file(struct repro *repro, const char *name, const char *text, const char **path,
                        struct fault *fault) MUST_USE;
+/* The policy, planner or setting that stands in for this one: --swap A,B makes A of B and B of A.
+ * For what a claim writes into a scenario itself. */
+const char *repro_swapped(const struct repro *repro, const char *policy);
 /* Every setting is run with so many seeds; `seed` below is 0, 1, ... n - 1. */
 int repro_n_seeds(const struct repro *repro);
 /* Where records go; a claim may put its workloads beside them. */

@@ -1,11 +1,13 @@
 /* The claims of Aladdin: what outputs have to do with prompts (Figure 2), the worked example of
  * placement (3), errors of its models (6 to 8), time to place (13), workers needed for a target. */
 #include "cmd/repro_aladdin.h"
+#include "cmd/repro_needed.h"
 #include "cmd/repro_tables.h"
 
 #include "base/time.h"
 #include "predict/device.h"
 #include <stdio.h>
+#include <string.h>
 
 /* ---- Figure 2: an unbiased predictor's errors cancel in a batch. ---- */
 
@@ -276,30 +278,22 @@ static enum status run_workers(struct repro *repro, const char *policy, int rate
     return repro_simulate(repro, key, policy, yaml, fault);
 }
 
-static enum status needed(struct repro *repro, const char *policy, int rate, double mean[3],
-                          struct fault *fault)
+static enum status needed(struct repro *repro, const char *policy, int rate,
+                          double mean[REPRO_TARGETS], struct fault *fault)
 {
-    static const double targets[3] = { 1, 0.99, 0.95 };
-    int n_max = rate <= 10 ? 14 : 22, n_seeds = repro_n_seeds(repro), n_open = 3 * n_seeds;
-    bool has[3][1000] = { { false } };
-    for (int t = 0; t < 3; t++)
-        mean[t] = 0;
-    for (int n = rate <= 10 ? 3 : 6; n <= n_max && n_open > 0; n++) {
+    struct repro_needed needed;
+    int n_max = rate <= 10 ? 14 : 22;
+    bool is_over = false;
+    repro_needed_init(repro, &needed);
+    for (int n = rate <= 10 ? 3 : 6; n <= n_max && !is_over; n++) {
         char key[48];
         enum status status = run_workers(repro, policy, rate, n, key, fault);
         if (status != STATUS_OK)
             return status;
-        for (int seed = 0; seed < n_seeds; seed++) {
-            double met = repro_attained(repro_score(repro, key, seed));
-            for (int t = 0; t < 3; t++) {
-                if (has[t][seed] || (met < targets[t] && n < n_max))
-                    continue;
-                has[t][seed] = true;
-                mean[t] += (double)n / n_seeds;
-                n_open--;
-            }
-        }
+        is_over = repro_needed_saw(repro, &needed, key, n);
     }
+    repro_needed_end(repro, &needed, n_max);
+    memcpy(mean, needed.devices, sizeof(needed.devices));
     return STATUS_OK;
 }
 
@@ -315,7 +309,7 @@ static enum status workers(struct repro *repro, struct fault *fault)
         { "E-5: 8.25, 8.0, -", "E-5: 12.0, 9.25, -", "E-5: 14.75, 9.0, -" }
     };
     for (int r = 0; r < (repro_is_quick(repro) ? 1 : 2); r++) {
-        double n[3][3];
+        double n[3][REPRO_TARGETS];
         for (int p = 0; p < 3; p++) {
             enum status status = needed(repro, policies[p], r == 0 ? 10 : 20, n[p], fault);
             if (status != STATUS_OK)

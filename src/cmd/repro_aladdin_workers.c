@@ -1,10 +1,12 @@
 /* The claims of Aladdin about workers: the best configuration (Table 3), four GPUs under load
  * (Figures 9 and 10), and GPUs needed for a target (Figures 11 and 12). */
 #include "cmd/repro_aladdin.h"
+#include "cmd/repro_needed.h"
 
 #include "place/workers.h"
 #include "predict/preset.h"
 #include <stdio.h>
+#include <string.h>
 
 /* ---- Table 3. ---- */
 
@@ -190,8 +192,6 @@ enum status repro_aladdin_fig10(struct repro *repro, struct fault *fault)
 
 /* ---- Figures 11 and 12: GPUs needed. ---- */
 
-enum { N_TARGETS = 3 };
-
 /* The fewest workers of each target, mean over seeds, in GPUs. write: the scenario of a run. */
 struct search {
     const char *key, *policy;
@@ -199,31 +199,23 @@ struct search {
     void (*write)(char *yaml, size_t n_bytes, const struct search *search, int n_workers);
 };
 
-static enum status needed(struct repro *repro, const struct search *s, double gpus[N_TARGETS],
+static enum status needed(struct repro *repro, const struct search *s, double gpus[REPRO_TARGETS],
                           struct fault *fault)
 {
-    static const double targets[N_TARGETS] = { 1, 0.99, 0.95 };
-    int n_seeds = repro_n_seeds(repro), n_open = N_TARGETS * n_seeds;
-    bool has[N_TARGETS][1000] = { { false } };
-    for (int t = 0; t < N_TARGETS; t++)
-        gpus[t] = 0;
-    for (int n = s->n_first; n <= s->n_last && n_open > 0; n++) {
+    struct repro_needed needed;
+    bool is_over = false;
+    repro_needed_init(repro, &needed);
+    for (int n = s->n_first; n <= s->n_last && !is_over; n++) {
         char key[48], yaml[640];
         snprintf(key, sizeof(key), "%s-%d-%d", s->key, s->rate, n);
         s->write(yaml, sizeof(yaml), s, n);
         enum status status = repro_simulate(repro, key, s->policy, yaml, fault);
         if (status != STATUS_OK)
             return status;
-        for (int i = 0; i < N_TARGETS * n_seeds; i++) {
-            int t = i / n_seeds, seed = i % n_seeds;
-            double met = repro_attained(repro_score(repro, key, seed));
-            if (has[t][seed] || (met < targets[t] && n < s->n_last))
-                continue;
-            has[t][seed] = true;
-            gpus[t] += (double)n * s->tp / n_seeds;
-            n_open--;
-        }
+        is_over = repro_needed_saw(repro, &needed, key, n * s->tp);
     }
+    repro_needed_end(repro, &needed, s->n_last * s->tp);
+    memcpy(gpus, needed.devices, sizeof(needed.devices));
     return STATUS_OK;
 }
 
@@ -284,7 +276,7 @@ enum status repro_aladdin_fig11(struct repro *repro, struct fault *fault)
     static const struct rival rivals[] = { { "default vLLM (TP4)", "up to -71%", 0.5 },
                                            { "JSQ", "up to -40%", 0.3 } };
     for (int r = 0; r < (repro_is_quick(repro) ? 2 : 3); r++) {
-        double gpus[N_WAYS][N_TARGETS];
+        double gpus[N_WAYS][REPRO_TARGETS];
         for (int w = 0; w < N_WAYS; w++) {
             const struct search s = { ways[w].key,
                                       ways[w].policy,
@@ -313,7 +305,7 @@ enum status repro_aladdin_fig12(struct repro *repro, struct fault *fault)
     static const struct rival rivals[] = { { "JSQ", "up to -60%", 0.3 },
                                            { "power of two", "up to -49%", 0.3 } };
     for (int r = 0; r < (repro_is_quick(repro) ? 2 : 3); r++) {
-        double gpus[3][N_TARGETS];
+        double gpus[3][REPRO_TARGETS];
         for (int p = 0; p < 3; p++) {
             const struct search s = { keys[p],          policies[p],          rates[r],
                                       1 + rates[r] / 5, 6 + rates[r] * 3 / 4, 1,
@@ -355,7 +347,7 @@ enum status repro_aladdin_eq7(struct repro *repro, struct fault *fault)
     /* Outputs of ShareGPT deviate by their mean; a heartbeat of the scaler is 10 s. */
     double rate_min = place_workers_rate_min(338, 338, 10, 0.2);
     for (int r = 0; r < n; r++) {
-        double gpus[N_TARGETS];
+        double gpus[REPRO_TARGETS];
         const struct search s = { "eq7", "fcfs/best-fit", rates[r], 1 + rates[r] / 5, 6 + rates[r],
                                   1,     write_mixed };
         enum status status = needed(repro, &s, gpus, fault);

@@ -27,6 +27,7 @@
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN. */
 #pragma once
+#include "compute/draw.h"
 #include "core/model_weights.h"
 
 enum { COMPUTE_ARITHMETIC_CPU = 1 }; /* the number of the arithmetic above; it grows when bits do */
@@ -167,6 +168,7 @@ struct compute_backend {
      * not overlap with run or pack either. */
     int n_members;
     void (*share)(void *self, void (*work)(void *arg, int rank, int n), void *arg);
+    const struct compute_draw *draw; /* for whoever draws on such a member */
     void (*close)(void *self);
 };
 

@@ -491,6 +491,7 @@ struct compute_backend *compute_reference_open(void)
         .run = reference_run,
         .n_members = 1,
         .share = reference_share,
+        .draw = &compute_draw_plain,
         .close = reference_close,
     };
     return backend;

@@ -24,4 +24,5 @@ const struct cpu_kernels cpu_avx2 = {
     .scale = lanes_scale,
     .to_half = to_half,
     .merge = lanes_merge,
+    .draw = &cpu_avx2_draw,
 };

@@ -25,4 +25,5 @@ const struct cpu_kernels cpu_avx512 = {
     .scale = lanes_scale,
     .to_half = to_half,
     .merge = lanes_merge,
+    .draw = &cpu_avx512_draw,
 };

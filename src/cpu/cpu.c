@@ -97,6 +97,7 @@ struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa 
         .run = backend_run,
         .n_members = team_size(cpu->team),
         .share = backend_share,
+        .draw = cpu->kernels.draw,
         .close = backend_close,
     };
     return &cpu->face;

@@ -203,4 +203,5 @@ const struct cpu_kernels cpu_generic = {
     .softmax = lanes_softmax,
     .mix = mix,
     .merge = lanes_merge,
+    .draw = &compute_draw_plain,
 };

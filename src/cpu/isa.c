@@ -88,6 +88,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     TAKE(softmax);
     TAKE(mix);
     TAKE(merge);
+    TAKE(draw);
 #undef TAKE
 }
 

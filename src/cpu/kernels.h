@@ -3,6 +3,7 @@
  *
  * No kernel allocates, none knows threads. The same inputs give the same bits in every table. */
 #pragma once
+#include "compute/draw.h"
 #include "cpu/cpu.h"
 #include "cpu/pack.h"
 
@@ -131,10 +132,12 @@ struct cpu_kernels {
     void (*mix)(const struct cpu_run *run, float *out);
     /* What two pieces, or one and all before it, give together goes to `to`; n: floats of out. */
     void (*merge)(const struct cpu_part *to, const struct cpu_part *from, int32_t n);
+    const struct compute_draw *draw;
 };
 
 /* generic has no holes; names that begin alike are parts of one table. */
 extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx2_attend;
 extern const struct cpu_kernels cpu_avx512, cpu_avx512_attend, cpu_avx512_float, cpu_avx512_matmul;
+extern const struct compute_draw cpu_avx2_draw, cpu_avx512_draw;
 /* The whole table for an instruction set, holes filled. */
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

@@ -1,25 +1,23 @@
 /* What a row of logits weighs under a temperature, and the best of it: the candidates of one draw.
  *
  * A weight is exp((logit - best) / temperature) in units of 2^-30, rounded once to an integer: sums
- * are exact, so neither their order nor how the best are found changes a bit. The exponential is of
- * this room, in plain float sums and products, the same on every machine. */
+ * are exact, so neither their order nor how the best are found changes a bit. */
 #pragma once
-#include "base/base.h"
+#include "compute/draw.h"
 
-struct run_choice { /* memory taken once; candidates in order of id */
-    int32_t n_max, n;
-    int32_t *ids, *weights;
-    float *values;          /* their logits */
-    int32_t *bins, *places; /* scratch */
+struct run_choice { /* memory taken once */
+    const struct compute_draw *loops;
+    int32_t n_max;
+    int64_t total;                 /* of the candidates' weights */
+    struct compute_draw_list list; /* the candidates, in order of id */
+    struct compute_draw_list part; /* scratch */
 };
-void run_choice_init(struct run_choice *choice, int32_t n_max);
+void run_choice_init(struct run_choice *choice, const struct compute_draw *loops, int32_t n_max);
 void run_choice_free(struct run_choice *choice);
-
-#define RUN_CHOICE_ONE 0x1p30 /* the weight of the best */
 
 /* The first of the highest logits. NaN loses against everything, so a broken row still yields one.
  * n > 0. */
-int32_t run_choice_best(const float *logits, int32_t n);
+int32_t run_choice_best(const struct run_choice *choice, const float *logits, int32_t n);
 
 /* Every logit that weighs more than 1.3e-9 and at least min_p of the best becomes a candidate, or
  * the top_k > 0 highest of these alone, of equals those with the lower ids. NaN never is one; none
@@ -30,7 +28,6 @@ struct run_choice_how {
 };
 void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n, float best,
                       struct run_choice_how how);
-int64_t run_choice_total(const struct run_choice *choice); /* of all weights */
 /* Keeps the fewest of the highest that weigh top_p of all, at least one. */
 void run_choice_keep_share(struct run_choice *choice, float top_p);
 /* The candidate at `unit` in [0, 1) of all their weight. There must be one. */

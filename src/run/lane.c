@@ -272,7 +272,7 @@ static void make_scratch(struct run_lane *lane, const struct run_model *model)
         if (model->program.n_vocabulary <= sampler->n_vocabulary_max)
             continue;
         run_sampler_free(sampler);
-        run_sampler_init(sampler, model->program.n_vocabulary);
+        run_sampler_init(sampler, backend->draw, model->program.n_vocabulary);
     }
 }
 

@@ -6,12 +6,13 @@
 #include "base/rng.h"
 #include <string.h>
 
-void run_sampler_init(struct run_sampler *sampler, int32_t n_vocabulary_max)
+void run_sampler_init(struct run_sampler *sampler, const struct compute_draw *loops,
+                      int32_t n_vocabulary_max)
 {
     sampler->n_vocabulary_max = n_vocabulary_max;
     sampler->counts = mem_take(sizeof *sampler->counts * (size_t)n_vocabulary_max);
     sampler->raw = mem_take(sizeof *sampler->raw * (size_t)n_vocabulary_max);
-    run_choice_init(&sampler->choice, n_vocabulary_max);
+    run_choice_init(&sampler->choice, loops, n_vocabulary_max);
 }
 
 void run_sampler_free(struct run_sampler *sampler)
@@ -26,10 +27,10 @@ void run_sampler_free(struct run_sampler *sampler)
 
 static double log_sum_exp(struct run_choice *choice, const float *logits, int32_t n)
 {
-    float best = logits[run_choice_best(logits, n)];
+    float best = logits[run_choice_best(choice, logits, n)];
     run_choice_weigh(choice, logits, n, best, (struct run_choice_how){ .temperature = 1 });
-    int64_t total = run_choice_total(choice);
-    return (double)best + (total > 0 ? num_log((double)total / RUN_CHOICE_ONE) : 0.0);
+    double total = (double)choice->total;
+    return (double)best + (total > 0 ? num_log(total / COMPUTE_DRAW_ONE) : 0.0);
 }
 
 /* Keeps the n_top largest, ordered, by insertion: n_top is at most LIMIT_TOP_LOGPROBS. */
@@ -119,12 +120,12 @@ static int32_t draw_one(struct run_sampler *sampler, const struct run_draw *draw
 {
     const struct sampling *s = &draw->body->sampling;
     struct run_choice *choice = &sampler->choice;
-    int32_t best = run_choice_best(logits, n);
+    int32_t best = run_choice_best(choice, logits, n);
     if (!(s->temperature > 0.0F))
         return best;
     const struct run_choice_how how = { s->temperature, s->min_p, s->top_k };
     run_choice_weigh(choice, logits, n, logits[best], how);
-    if (choice->n == 0)
+    if (choice->list.n == 0)
         return best;
     if (s->top_p < 1.0F)
         run_choice_keep_share(choice, s->top_p);

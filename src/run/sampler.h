@@ -17,7 +17,8 @@ struct run_sampler { /* scratch for one vocabulary size; memory taken once */
         raw; /* (n_vocabulary_max) the row before the filters, where log probabilities are wanted */
     struct run_choice choice;
 };
-void run_sampler_init(struct run_sampler *sampler, int32_t n_vocabulary_max);
+void run_sampler_init(struct run_sampler *sampler, const struct compute_draw *loops,
+                      int32_t n_vocabulary_max);
 void run_sampler_free(struct run_sampler *sampler);
 
 struct run_draw {

@@ -276,6 +276,66 @@ static void check_attention(const struct cpu_kernels *kernels, struct rng *rng)
     }
 }
 
+enum { LOGITS = 600 };
+
+struct drawn {
+    float highest, tops[LOGITS / 16], values[2][LOGITS + COMPUTE_DRAW_BLOCK];
+    int32_t ids[2][LOGITS + COMPUTE_DRAW_BLOCK], weights[2][LOGITS + COMPUTE_DRAW_BLOCK];
+    int32_t n[2];
+    int64_t sums[6];
+};
+
+static void draw_all(const struct compute_draw *draw, const float *logits, int32_t n,
+                     struct compute_draw_limit limit, struct drawn *out)
+{
+    struct compute_draw_list lists[2];
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; i < 2; i++)
+        lists[i] = (struct compute_draw_list){ 0, out->ids[i], out->weights[i], out->values[i] };
+    out->highest = draw->highest(logits, n);
+    draw->tops(logits, n, out->tops);
+    out->sums[0] = draw->weigh(logits, n, &limit, &lists[0]);
+    out->sums[1] = draw->sum(lists[0].weights, lists[0].n);
+    const struct compute_draw_list once = { lists[0].n, .values = lists[0].values };
+    float low = lists[0].n > 0 ? lists[0].values[lists[0].n / 2] : 0, high = low + 0.5F;
+    draw->sums_above(&lists[0], low, high, &out->sums[2]);
+    draw->sums_above(&once, low, high, &out->sums[4]);
+    out->n[0] = lists[0].n;
+    draw->keep(&lists[0], low, high, n / 64, &lists[1]);
+    draw->keep(&lists[1], low, high, INT32_MAX, &lists[1]);
+    out->n[1] = lists[1].n;
+    for (int i = 0; i < 2; i++) { /* what lies behind does not count */
+        size_t rest = (size_t)(LOGITS + COMPUTE_DRAW_BLOCK - out->n[i]) * 4;
+        memset(out->ids[i] + out->n[i], 0, rest);
+        memset(out->weights[i] + out->n[i], 0, rest);
+        memset(out->values[i] + out->n[i], 0, rest);
+    }
+}
+
+static void check_draw(const struct cpu_kernels *kernels, struct rng *rng)
+{
+    static struct drawn drawn[2];
+    static float logits[LOGITS];
+    for (int round = 0; round < 2000; round++) {
+        int32_t n = 1 + (int32_t)rng_below(rng, LOGITS);
+        int32_t steps = (int32_t)rng_below(rng, 3) * 4; /* many equals, or none */
+        fill(rng, logits, n);
+        for (int32_t i = 0; i < n; i++) {
+            if (steps > 0)
+                logits[i] = (float)(int32_t)(logits[i] * (float)steps) / (float)steps;
+            if (round % 3 == 0 && rng_below(rng, 5) == 0)
+                logits[i] = rng_below(rng, 2) ? nan_value : -__builtin_inff();
+        }
+        struct compute_draw_limit limit = { cpu_generic.draw->highest(logits, n),
+                                            (float)(rng_unit(rng) * 3), -COMPUTE_DRAW_NEGLIGIBLE,
+                                            round % 4 == 0 ? 0.25F : -__builtin_inff() };
+        draw_all(cpu_generic.draw, logits, n, limit, &drawn[0]);
+        draw_all(kernels->draw, logits, n, limit, &drawn[1]);
+        assert_memory_equal(&drawn[0], &drawn[1], sizeof(drawn[0]));
+        assert_true(drawn[0].sums[0] == drawn[0].sums[1]);
+    }
+}
+
 static void check(enum cpu_isa isa)
 {
     struct cpu_kernels kernels;
@@ -289,6 +349,7 @@ static void check(enum cpu_isa isa)
     check_softmax(&kernels, &rng);
     check_merge(&kernels, &rng);
     check_attention(&kernels, &rng);
+    check_draw(&kernels, &rng);
 }
 
 static void avx2_kernels_equal_generic(void **state)

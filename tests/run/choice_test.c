@@ -44,7 +44,7 @@ static const float *sorted_logits;
 
 static int by_rank(const void *a, const void *b)
 {
-    int32_t x = sorted->ids[*(const int32_t *)a], y = sorted->ids[*(const int32_t *)b];
+    int32_t x = sorted->list.ids[*(const int32_t *)a], y = sorted->list.ids[*(const int32_t *)b];
     if (sorted_logits[x] != sorted_logits[y])
         return sorted_logits[x] > sorted_logits[y] ? -1 : 1;
     return (x > y) - (x < y);
@@ -57,12 +57,12 @@ static struct run_choice_how how_of(const struct scene *s, int32_t top_k)
 
 static void weigh(struct scene *s)
 {
-    assert_true(s->logits[run_choice_best(s->logits, N)] == s->best);
+    assert_true(s->logits[run_choice_best(&s->choice, s->logits, N)] == s->best);
     run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, 0));
-    s->all.n = s->n_all = s->choice.n;
+    s->all.list.n = s->n_all = s->choice.list.n;
     for (int32_t i = 0; i < s->n_all; i++) {
-        s->all.ids[i] = s->choice.ids[i];
-        s->all.weights[i] = s->choice.weights[i];
+        s->all.list.ids[i] = s->choice.list.ids[i];
+        s->all.list.weights[i] = s->choice.list.weights[i];
         s->order[i] = i;
     }
     sorted = &s->all;
@@ -75,15 +75,18 @@ static void expect_first(const struct scene *s, int32_t n)
 {
     bool is_in[N] = { false };
     int32_t at = 0;
-    assert_int_equal(s->choice.n, n);
+    int64_t total = 0;
+    assert_int_equal(s->choice.list.n, n);
     for (int32_t i = 0; i < n; i++)
         is_in[s->order[i]] = true;
     for (int32_t i = 0; i < s->n_all; i++) {
         if (!is_in[i])
             continue;
-        assert_int_equal(s->choice.ids[at], s->all.ids[i]);
-        assert_true(s->choice.weights[at++] == s->all.weights[i]);
+        assert_int_equal(s->choice.list.ids[at], s->all.list.ids[i]);
+        assert_true(s->choice.list.weights[at++] == s->all.list.weights[i]);
+        total += s->all.list.weights[i];
     }
+    assert_true(s->choice.total == total);
 }
 
 static void each(void (*check)(struct scene *, struct rng *))
@@ -91,8 +94,8 @@ static void each(void (*check)(struct scene *, struct rng *))
     static struct scene s;
     struct rng rng;
     rng_init(&rng, test_seed(1), 9);
-    run_choice_init(&s.choice, N);
-    run_choice_init(&s.all, N);
+    run_choice_init(&s.choice, &compute_draw_plain, N);
+    run_choice_init(&s.all, &compute_draw_plain, N);
     for (uint64_t seed = 0; seed < 40; seed++)
         for (int kind = 0; kind < 5; kind++) {
             fill(&s, kind, seed);
@@ -111,14 +114,14 @@ static void check_weights(struct scene *s, struct rng *rng)
         double x = ((double)s->logits[i] - (double)s->best) / (double)s->temperature;
         double wanted = exp(x), limit = s->min_p > 0 ? (double)s->min_p : exp(-20.5);
         bool is_sure = fabs(wanted / limit - 1) > 1e-4;
-        bool is_in = at < s->choice.n && s->choice.ids[at] == i;
+        bool is_in = at < s->choice.list.n && s->choice.list.ids[at] == i;
         if (is_sure)
             assert_int_equal(is_in, wanted > limit);
         if (is_in)
-            assert_true(fabs((double)s->choice.weights[at++] - wanted * RUN_CHOICE_ONE) <=
-                        8e-6 * wanted * RUN_CHOICE_ONE + 1);
+            assert_true(fabs((double)s->choice.list.weights[at++] - wanted * COMPUTE_DRAW_ONE) <=
+                        8e-6 * wanted * COMPUTE_DRAW_ONE + 1);
     }
-    assert_int_equal(at, s->choice.n);
+    assert_int_equal(at, s->choice.list.n);
 }
 
 static void test_weights_are_exponentials(void **state)
@@ -143,10 +146,10 @@ static void test_the_highest_are_kept(void **state)
 /* Of the n highest. */
 static void expect_share(struct scene *s, int32_t n_highest, float share)
 {
-    double wanted = (double)share * (double)run_choice_total(&s->choice), sum = 0;
+    double wanted = (double)share * (double)s->choice.total, sum = 0;
     int32_t n = 0;
     for (; n < n_highest && (n == 0 || sum < wanted); n++)
-        sum += (double)s->all.weights[s->order[n]]; /* exact: below 2^53 */
+        sum += (double)s->all.list.weights[s->order[n]]; /* exact: below 2^53 */
     run_choice_keep_share(&s->choice, share);
     expect_first(s, n);
 }
@@ -167,15 +170,15 @@ static void test_the_fewest_that_weigh_the_share_are_kept(void **state)
 
 static void check_pick(struct scene *s, struct rng *rng)
 {
-    int64_t total = run_choice_total(&s->choice), below = 0;
+    int64_t total = s->choice.total, below = 0;
     double unit = rng_unit(rng);
     int32_t id = run_choice_pick(&s->choice, unit), i = 0;
-    while (below + s->choice.weights[i] <= (int64_t)(unit * (double)total))
-        below += s->choice.weights[i++];
-    assert_int_equal(id, s->choice.ids[i]);
-    i = s->choice.n - 1; /* nothing lies above the last */
-    assert_int_equal(run_choice_pick(&s->choice, 1 - 0x1p-53), s->choice.ids[i]);
-    assert_int_equal(run_choice_pick(&s->choice, 0), s->choice.ids[0]);
+    while (below + s->choice.list.weights[i] <= (int64_t)(unit * (double)total))
+        below += s->choice.list.weights[i++];
+    assert_int_equal(id, s->choice.list.ids[i]);
+    i = s->choice.list.n - 1; /* nothing lies above the last */
+    assert_int_equal(run_choice_pick(&s->choice, 1 - 0x1p-53), s->choice.list.ids[i]);
+    assert_int_equal(run_choice_pick(&s->choice, 0), s->choice.list.ids[0]);
 }
 
 static void test_the_pick_is_where_the_die_falls(void **state)
@@ -189,11 +192,11 @@ static void test_next_to_no_temperature_leaves_none(void **state)
     static const float logits[3] = { 1, 2, 2 };
     struct run_choice choice;
     (void)state;
-    run_choice_init(&choice, 3);
+    run_choice_init(&choice, &compute_draw_plain, 3);
     run_choice_weigh(&choice, logits, 3, 2, (struct run_choice_how){ 1e-42F });
-    assert_int_equal(choice.n, 0);
+    assert_int_equal(choice.list.n, 0);
     run_choice_weigh(&choice, logits, 3, 2, (struct run_choice_how){ 1e-30F });
-    assert_int_equal(choice.n, 2);
+    assert_int_equal(choice.list.n, 2);
     run_choice_free(&choice);
 }
 

@@ -330,7 +330,7 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         }
         drive(mix, &exec);
     }
-    run_sampler_init(&sampler, 1024);
+    run_sampler_init(&sampler, &compute_draw_plain, 1024);
     for (int i = 0; i < N_REQUESTS; i++) {
         const struct asked *asked = &mix->asked[i];
         n_cancelled += asked->is_cancelled;

@@ -23,7 +23,7 @@ static const float base_logits[N] = { 1.0F, 3.0F, 2.0F, 3.0F, -1.0F, 0.5F, 2.5F,
 static void open_scene(struct scene *s, uint32_t n_stop_ids, uint32_t n_biases)
 {
     *s = (struct scene){ .n_prompt = 3, .n_tokens = 6, .tokens = { 0, 1, 2, 1, 1, 6 } };
-    run_sampler_init(&s->sampler, N);
+    run_sampler_init(&s->sampler, &compute_draw_plain, N);
     s->body = mem_take(request_body_bytes(0, n_stop_ids, n_biases));
     *s->body = (struct request_body){
         .n_stop_ids = n_stop_ids,
@@ -214,7 +214,7 @@ static void test_a_broken_row_still_yields_a_token(void **state)
     };
     const struct run_draw draw = { &body, NULL, 0, 0 };
     float logits[N];
-    run_sampler_init(&sampler, N);
+    run_sampler_init(&sampler, &compute_draw_plain, N);
     for (int i = 0; i < N; i++)
         logits[i] = NAN;
     assert_in_range(run_sampler_draw(&sampler, &draw, logits, N, NULL), 0, N - 1);

@@ -1,0 +1,48 @@
+/* What drawing a token asks of a device's vectors: loops over a row of logits and over candidates.
+ *
+ * Weights are integers and the exponential is made of plain float sums and products, each rounded
+ * once, so every table gives the same bits. Candidates stay in order of id. */
+#pragma once
+#include "base/base.h"
+
+enum { COMPUTE_DRAW_BLOCK = 16 }; /* room that lists have behind their last one */
+
+#define COMPUTE_DRAW_ONE 0x1p30 /* the weight of the best */
+
+/* What lies this far under the best, over the temperature, weighs less than 1.3e-9 of it. */
+#define COMPUTE_DRAW_NEGLIGIBLE 20.5F
+
+struct compute_draw_list {
+    int32_t n;
+    int32_t *ids;     /* NULL: not wanted */
+    int32_t *weights; /* NULL: each is 1 */
+    float *values;    /* the logits */
+};
+
+struct compute_draw_limit {
+    float best, inverse; /* 1 / temperature */
+    float distance;      /* the least of (logit - best) / temperature, >= -NEGLIGIBLE */
+    float logit;         /* and the least logit */
+};
+
+struct compute_draw {
+    /* The largest of n, -infinity when all are NaN. */
+    float (*highest)(const float *x, int32_t n);
+    /* Of each whole 256 logits 16 maxima, of 16 each; -infinity where all are NaN. */
+    void (*tops)(const float *x, int32_t n, float *tops);
+    /* Fills the list with the logits within the limit (never NaN) and returns their weights' sum:
+     * exp((logit - best) / temperature) in units of 2^-30, rounded. */
+    int64_t (*weigh)(const float *logits, int32_t n, const struct compute_draw_limit *limit,
+                     struct compute_draw_list *out);
+    int64_t (*sum)(const int32_t *weights, int32_t n);
+    /* The weights of values above `high`, and of those that reach `low`. */
+    void (*sums_above)(const struct compute_draw_list *list, float low, float high,
+                       int64_t sums[2]);
+    /* Those with low <= value <= high; of those equal to low only the first n_low. out may be the
+     * list itself. */
+    void (*keep)(const struct compute_draw_list *list, float low, float high, int32_t n_low,
+                 struct compute_draw_list *out);
+};
+
+/* For any processor. */
+extern const struct compute_draw compute_draw_plain;

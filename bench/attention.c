@@ -7,8 +7,8 @@
  * Two limits: the bytes of keys and values over the read bandwidth, and the products (4 * head_dim
  * a query and position) over the peak of float FMA; the fraction is of the higher one.
  *
- * attention [threads] [decode|prefill|all] [shape|all] [keys] [batch] [block tokens]; SHOAL_CPU_ISA
- * names another instruction set */
+ * attention [threads] [decode|prefill|all] [shape|all] [keys] [batch] [block tokens] [f16|q8_0];
+ * SHOAL_CPU_ISA names another instruction set */
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -36,6 +36,7 @@ struct bench {
     struct compute_weight *embedding;
     int n_threads;
     int32_t block_tokens;
+    enum dtype dtype; /* of the cache */
     struct device_spec device;
     struct cpu_limits_sizes sizes;
     double bandwidth, peak;
@@ -107,6 +108,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Halves that are small numbers whatever dtype reads them. */
 static void fill(struct bench *b, size_t n_bytes)
 {
     uint16_t *halves = (uint16_t *)(void *)b->cache;
@@ -124,7 +126,8 @@ static void deal_blocks(struct bench *b, uint32_t n)
 
 static void measure(struct bench *b, const struct shape *shape, const struct load *load)
 {
-    int64_t row_bytes = (int64_t)2 * shape->n_kv_heads * shape->head_dim * 2; /* a layer's */
+    int64_t row_bytes = /* a layer's */
+        2 * shape->n_kv_heads * dtype_row_bytes(b->dtype, shape->head_dim);
     int64_t per_sequence = div_up_i64(load->context, b->block_tokens) * b->block_tokens;
     int64_t tokens = load->batch * per_sequence;
     int32_t n_layers =
@@ -134,7 +137,7 @@ static void measure(struct bench *b, const struct shape *shape, const struct loa
     struct compute_kv kv = { .base = b->cache,
                              .blocks_per_unit = 1,
                              .block_tokens = b->block_tokens,
-                             .dtype = DTYPE_F16,
+                             .dtype = b->dtype,
                              .n_layers = n_layers,
                              .n_kv_heads = shape->n_kv_heads,
                              .head_dim = shape->head_dim };
@@ -212,11 +215,12 @@ int main(int argc, char **argv)
 {
     static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 2, 4, 8, 32 };
     struct bench b = { .n_threads = argc > 1 ? atoi(argv[1]) : 2,
-                       .block_tokens = argc > 6 ? atoi(argv[6]) : 16 };
+                       .block_tokens = argc > 6 ? atoi(argv[6]) : 16,
+                       .dtype = argc > 7 && strcmp(argv[7], "q8_0") == 0 ? DTYPE_Q8_0 : DTYPE_F16 };
     CHECK(b.n_threads >= 1 && b.n_threads <= 2 && b.block_tokens >= 1);
     open_bench(&b);
-    printf("%s, %d threads, blocks of %d, float FMA %.0f Gflop/s\n", b.backend->name, b.n_threads,
-           b.block_tokens, b.peak * 1e-9);
+    printf("%s, %d threads, blocks of %d of %s, float FMA %.0f Gflop/s\n", b.backend->name,
+           b.n_threads, b.block_tokens, dtype_info(b.dtype)->name, b.peak * 1e-9);
     printf("shape   keys batch  rows\n");
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         if (!is_asked(argc, argv, 3, shapes[i].name))

@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     b.seconds = argc > 3 ? atof(argv[3]) : 2;
     run_device_open(&b.device, cpu_open(&device, cpu_isa_best()));
     if (weights_open(&weights, argv[1], &fault) != STATUS_OK ||
-        run_model_open(&b.model, weights, &b.device, NULL, &fault) != STATUS_OK)
+        run_model_open(&b.model, weights, &b.device, DTYPE_F16, NULL, &fault) != STATUS_OK)
         return fprintf(stderr, "%s\n", fault.text), 1;
     keep_attention(&b);
     const struct compute_backend *backend = b.device.lanes[0].backend;

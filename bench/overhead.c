@@ -111,7 +111,7 @@ static bool open_bench(struct bench *b, const char *path)
         .paths = &b->path,
         .n_rows_max = 512,
         .n_logit_rows_max = 64,
-        .kv_dtype = DTYPE_F16,
+        .kv_dtypes = &(const enum dtype){ DTYPE_F16 },
         .profile_ns = 200 * TIME_NS_PER_MS });
     run_unit_load(b->unit, 0);
     return true;

@@ -44,5 +44,25 @@ void chosen_of(const struct config *config, struct chosen *out)
     bound_batches(config, out);
     out->schedule.n_rounds_max =
         1; /* the real executor computes one: a hold would only book blocks early */
-    out->kv_dtype = strcmp(config->kv_type, "f32") == 0 ? DTYPE_F32 : DTYPE_F16;
+}
+
+bool chosen_kv_dtype_find(const char *name, enum dtype *dtype)
+{
+    static const struct {
+        const char *name;
+        enum dtype dtype;
+    } types[] = { { "f16", DTYPE_F16 }, { "f32", DTYPE_F32 }, { "q8_0", DTYPE_Q8_0 } };
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (strcmp(name, types[i].name) == 0) {
+            *dtype = types[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+enum dtype chosen_kv_dtype(const struct config *config, const struct config_model *model)
+{
+    enum dtype dtype = DTYPE_F16;
+    CHECK(chosen_kv_dtype_find(model->kv_type != NULL ? model->kv_type : config->kv_type, &dtype));
+    return dtype;
 }

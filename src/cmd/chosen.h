@@ -16,7 +16,9 @@ struct chosen {
     struct route_config route;
     struct length_config lengths;
     enum kv_kind kv_kind;
-    enum dtype kv_dtype;
 };
 /* The configuration is checked: its names are known. */
 void chosen_of(const struct config *config, struct chosen *out);
+/* What the model's keys and values are cached as: its own type, or the one for all. */
+enum dtype chosen_kv_dtype(const struct config *config, const struct config_model *model);
+bool chosen_kv_dtype_find(const char *name, enum dtype *dtype);

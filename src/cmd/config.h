@@ -19,6 +19,7 @@ enum { CONFIG_ROUTER_THRESHOLDS = 40 };
 struct config_model {
     char name[LIMIT_NAME_BYTES];
     const char *path, *profile; /* profile: NULL = measured when it is loaded */
+    const char *kv_type;        /* NULL = the global one */
     const char *aliases[CONFIG_ALIASES];
     int n_aliases;
     int64_t n_context; /* 0 = the model's own */

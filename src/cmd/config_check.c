@@ -1,5 +1,6 @@
 /* Checks of the configuration that one key alone can't show: names, devices, policies. */
 #include "base/mem.h"
+#include "cmd/chosen.h"
 #include "cmd/config.h"
 #include "cmd/presets.h"
 #include "place/planner.h"
@@ -30,6 +31,12 @@ static bool has_device(const struct config *config, const char *device)
     return config->n_devices == 0 && strcmp(device, "cpu") == 0;
 }
 
+static bool is_kv_type(const char *name)
+{
+    enum dtype dtype;
+    return chosen_kv_dtype_find(name, &dtype);
+}
+
 static enum status check_model(const struct config *config, int index, struct fault *fault)
 {
     const struct config_model *model = &config->models[index];
@@ -43,6 +50,10 @@ static enum status check_model(const struct config *config, int index, struct fa
             return fault_set(fault, STATUS_BAD_INPUT, "model %s: the alias %.80s is taken",
                              model->name, model->aliases[a]);
     }
+    if (model->kv_type != NULL && !is_kv_type(model->kv_type))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model %s: kv_type is \"%.40s\", expected f16, f32 or q8_0", model->name,
+                         model->kv_type);
     if (model->kv_bytes_max > 0 && model->kv_bytes_min > model->kv_bytes_max)
         return fault_set(fault, STATUS_BAD_INPUT, "model %s: kv.min is larger than kv.max",
                          model->name);
@@ -148,8 +159,8 @@ enum status config_check(const struct config *config, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "log_level is \"%.40s\", expected debug, info, warn or error",
                          config->log_level);
-    if (strcmp(config->kv_type, "f16") != 0 && strcmp(config->kv_type, "f32") != 0)
-        return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16 or f32",
+    if (!is_kv_type(config->kv_type))
+        return fault_set(fault, STATUS_BAD_INPUT, "kv_type is \"%.40s\", expected f16, f32 or q8_0",
                          config->kv_type);
     if (!config->tls_cert != !config->tls_key)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");

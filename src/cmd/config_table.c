@@ -45,7 +45,8 @@ static const struct config_key global_keys[] = {
     { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0,
       "KV pool: merged (blocks of all layers), head-wise (a unit for each head of each layer), "
       "private (a part for each model); absent: the preset's" },
-    { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0, "type of cached keys and values: f16, f32" },
+    { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
+      "type of cached keys and values: f16, f32, q8_0 (half of f16)" },
     { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error" },
     { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines as JSON" },
     { "log_engine", CONFIG_TEXT, GLOBAL(log_engine), 0, 0,
@@ -125,6 +126,8 @@ static const struct config_key model_keys[] = {
     { "slo.tpot_ms", CONFIG_COUNT, MODEL(tpot_ms), 0, LIMIT_TPOT_MS,
       "target: time per further token" },
     { "slo.e2e_ms", CONFIG_COUNT, MODEL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
+    { "kv_type", CONFIG_TEXT, MODEL(kv_type), 0, 0,
+      "type of its cached keys and values; absent: the global one" },
     { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
       "bytes of the pool that are always its own" },
     { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,

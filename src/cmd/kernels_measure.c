@@ -92,8 +92,7 @@ static void open_meter(struct kernels_meter *m, const struct kernels_options *o)
 {
     int32_t n_each = BEHIND + o->n_generated + 1;
     struct run_meter_options options = { .n_rows_max = PROMPT,
-                                         .n_sequences_max = max_i32(o->n_batch_max, 1),
-                                         .kv_dtype = DTYPE_F16 };
+                                         .n_sequences_max = max_i32(o->n_batch_max, 1) };
     options.n_tokens_max =
         max_i32(max_i32(PROMPT, options.n_sequences_max * n_each), o->n_depth + n_each);
     m->meter = run_meter_open(&m->model, &options);
@@ -126,7 +125,7 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     m->machine = machine;
     run_device_open(&m->device, cpu_open(&machine->device, cpu_isa_best()));
     int64_t begin_ns = time_now_ns();
-    status = run_model_open(&m->model, weights, &m->device, NULL, fault);
+    status = run_model_open(&m->model, weights, &m->device, DTYPE_F16, NULL, fault);
     if (status != STATUS_OK) {
         run_device_close(&m->device);
         mem_give(m);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cmd/chosen.h"
 #include "cmd/options.h"
 #include "cmd/profile_log.h"
 #include "cmd/verbs.h"
@@ -28,33 +29,44 @@ static double seconds(int64_t ns)
     return (double)ns * 1e-9;
 }
 
+struct source {
+    const char *path;
+    enum dtype kv_dtype;
+};
+
 /* Of the model's file; close the weights when it is OK. */
-static enum status describe_model(const char *path, struct predict_profile *profile,
+static enum status describe_model(const struct source *from, struct predict_profile *profile,
                                   struct weights **weights, struct fault *fault)
 {
-    enum status status = weights_open(weights, path, fault);
+    enum status status = weights_open(weights, from->path, fault);
     if (status != STATUS_OK)
         return status;
     snprintf(profile->model, sizeof profile->model, "%s", weights_card(*weights)->name);
     profile->weights_hash = weights_hash(*weights);
-    profile->kv_bytes_per_token = model_spec_kv_bytes_per_token(weights_spec(*weights), DTYPE_F16);
-    return STATUS_OK;
+    status = model_spec_check_kv(weights_spec(*weights), profile->model, from->kv_dtype, fault);
+    if (status == STATUS_OK)
+        profile->kv_bytes_per_token =
+            model_spec_kv_bytes_per_token(weights_spec(*weights), from->kv_dtype);
+    else
+        weights_close(*weights);
+    return status;
 }
 
 /* The device is open also after a fault. */
-static enum status open_model(const char *path, const struct device_spec *spec,
+static enum status open_model(const struct source *from, const struct device_spec *spec,
                               struct run_device *device, struct run_model *model,
                               struct fault *fault)
 {
     struct weights *weights;
     run_device_open(device, cpu_open(spec, cpu_isa_best()));
-    enum status status = weights_open(&weights, path, fault);
-    return status == STATUS_OK ? run_model_open(model, weights, device, NULL, fault) : status;
+    enum status status = weights_open(&weights, from->path, fault);
+    return status == STATUS_OK ? run_model_open(model, weights, device, from->kv_dtype, NULL, fault)
+                               : status;
 }
 
 /* One group: the first n_cores of `all`, the model packed anew for it. */
-static enum status profile_group(const char *path, const struct device_spec *all, int32_t n_cores,
-                                 const struct run_survey_options *plan,
+static enum status profile_group(const struct source *from, const struct device_spec *all,
+                                 int32_t n_cores, const struct run_survey_options *plan,
                                  struct predict_profile *profile, struct fault *fault)
 {
     struct device_spec *spec = mem_take(sizeof *spec);
@@ -63,7 +75,7 @@ static enum status profile_group(const char *path, const struct device_spec *all
     struct predict_profile_group *group = &profile->groups[profile->n_groups++];
     *spec = *all;
     spec->n_cores = n_cores;
-    enum status status = open_model(path, spec, &device, &model, fault);
+    enum status status = open_model(from, spec, &device, &model, fault);
     snprintf(profile->arithmetic, sizeof profile->arithmetic, "%s", device.backend->name);
     if (status == STATUS_OK) {
         device_print(spec, group->device, sizeof group->device);
@@ -82,7 +94,7 @@ static enum status profile_group(const char *path, const struct device_spec *all
 }
 
 /* What an engine's log tells of it: on the first n_cores, which the log does not know. */
-static enum status profile_of_log(const char *path, const char *log, const char *service,
+static enum status profile_of_log(const struct source *from, const char *log, const char *service,
                                   int32_t n_cores, struct predict_profile *profile,
                                   struct fault *fault)
 {
@@ -96,7 +108,7 @@ static enum status profile_of_log(const char *path, const char *log, const char 
     profile->n_groups = 1;
     enum status status = cpu_topology_read(NULL, topology, fault);
     if (status == STATUS_OK)
-        status = describe_model(path, profile, &weights, fault);
+        status = describe_model(from, profile, &weights, fault);
     if (status == STATUS_OK) {
         cpu_topology_device(topology, -1, spec);
         spec->n_cores = n_cores > 0 ? min_i32(n_cores, spec->n_cores) : spec->n_cores;
@@ -129,7 +141,7 @@ static enum status profile_of_log(const char *path, const char *log, const char 
 }
 
 /* On the first core while the second computes too. */
-static enum status profile_beside(const char *path, const struct device_spec *all,
+static enum status profile_beside(const struct source *from, const struct device_spec *all,
                                   const struct run_survey_options *plan,
                                   struct predict_profile *profile, struct fault *fault)
 {
@@ -140,7 +152,7 @@ static enum status profile_beside(const char *path, const struct device_spec *al
     *spec = *all;
     spec->n_cores = 2;
     options.budget_ns /= BESIDE_PART_OF;
-    enum status status = open_model(path, spec, &device, &model, fault);
+    enum status status = open_model(from, spec, &device, &model, fault);
     spec->n_cores = 1;
     for (int i = 0; i < 2; i++) {
         spec->cores[0] = all->cores[i];
@@ -210,13 +222,13 @@ static void print_text(const struct predict_profile *p)
     printf("hash         %016llx\n", (unsigned long long)predict_profile_hash(p));
 }
 
-static enum status profile_model(const char *path, struct run_survey_options *plan,
+static enum status profile_model(const struct source *from, struct run_survey_options *plan,
                                  struct predict_profile *profile, struct fault *fault)
 {
     struct device_spec *all = mem_take(sizeof *all);
     struct cpu_topology *topology = mem_take(sizeof *topology);
     struct weights *weights;
-    enum status status = describe_model(path, profile, &weights, fault);
+    enum status status = describe_model(from, profile, &weights, fault);
     if (status == STATUS_OK) {
         const struct model_spec *spec = weights_spec(weights);
         plan->n_context_max = min_i32(plan->n_context_max, spec->n_positions_max / 2);
@@ -233,11 +245,11 @@ static enum status profile_model(const char *path, struct run_survey_options *pl
     for (int32_t n = 1; status == STATUS_OK && n > 0;) {
         fprintf(stderr, "measuring on %d of %d cores, %.0f s at most ...\n", n, all->n_cores,
                 seconds(plan->budget_ns));
-        status = profile_group(path, all, n, plan, profile, fault);
+        status = profile_group(from, all, n, plan, profile, fault);
         n = n == all->n_cores ? 0 : min_i32(2 * n, all->n_cores);
     }
     if (status == STATUS_OK && all->n_cores > 1)
-        status = profile_beside(path, all, plan, profile, fault);
+        status = profile_beside(from, all, plan, profile, fault);
     profile->peak_bytes = peak_bytes();
     mem_give(topology);
     mem_give(all);
@@ -248,7 +260,7 @@ int verbs_profile(int argc, char **argv)
 {
     bool is_json = false;
     const char *plain[1], *out = NULL, *time = NULL, *batch = NULL, *prompt = NULL;
-    const char *log = NULL, *service = NULL, *cores = NULL;
+    const char *log = NULL, *service = NULL, *cores = NULL, *kv_type = "f16";
     int n_plain;
     const struct options_extra extras[] = {
         { "out", "write the profile to this file", &out, true, 'o' },
@@ -259,6 +271,7 @@ int verbs_profile(int argc, char **argv)
           0 },
         { "service", "the model's name in that log, else the file's own", &service, true, 0 },
         { "cores", "that the log's engine had: all", &cores, true, 0 },
+        { "kv-type", "of cached keys and values: f16, f32, q8_0", &kv_type, true, 0 },
     };
     const struct options_verb verb = { .doc = doc,
                                        .arguments = "MODEL",
@@ -267,9 +280,7 @@ int verbs_profile(int argc, char **argv)
                                        .n_max = 1,
                                        .extras = extras,
                                        .n_extras = (int)COUNT_OF(extras) };
-    struct run_survey_options plan = { .budget_ns = 20 * TIME_NS_PER_S,
-                                       .n_context_max = 512,
-                                       .kv_dtype = DTYPE_F16 };
+    struct run_survey_options plan = { .budget_ns = 20 * TIME_NS_PER_S, .n_context_max = 512 };
     int64_t n_batch = 32, n_prompt = 512, n_cores = 0;
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
@@ -285,14 +296,19 @@ int verbs_profile(int argc, char **argv)
                 LIMIT_BATCH_ITEMS, LIMIT_BATCH_TOKENS);
         return 2;
     }
+    struct source from = { plain[0], DTYPE_F16 };
+    if (!chosen_kv_dtype_find(kv_type, &from.kv_dtype)) {
+        fprintf(stderr, "shoal: expected --kv-type f16, f32 or q8_0\n");
+        return 2;
+    }
     plan.n_batch_max = (int32_t)n_batch;
     plan.n_prompt_max = (int32_t)n_prompt;
     struct predict_profile profile = { { 0 } };
     struct str text;
     str_init(&text);
     enum status status =
-        log ? profile_of_log(plain[0], log, service, (int32_t)n_cores, &profile, &fault)
-            : profile_model(plain[0], &plan, &profile, &fault);
+        log ? profile_of_log(&from, log, service, (int32_t)n_cores, &profile, &fault)
+            : profile_model(&from, &plan, &profile, &fault);
     if (status == STATUS_OK)
         predict_profile_write(&profile, &text);
     if (status == STATUS_OK && out)

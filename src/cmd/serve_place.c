@@ -62,7 +62,11 @@ static enum status open_model(struct problem_at_hand *at, int i, struct run_devi
     model->activation_bytes = run_model_peak_bytes(
         weights, device, (int32_t)(n_rows + config->n_batch_max), (int32_t)config->n_batch_max);
     weights_close(weights);
-    model->kv_bytes_per_token = model_spec_kv_bytes_per_token(&model->spec, at->chosen.kv_dtype);
+    enum dtype kv_dtype = chosen_kv_dtype(config, from);
+    status = model_spec_check_kv(&model->spec, from->name, kv_dtype, fault);
+    if (status != STATUS_OK)
+        return status;
+    model->kv_bytes_per_token = model_spec_kv_bytes_per_token(&model->spec, kv_dtype);
     int64_t n_context = model->spec.n_positions_max;
     if (from->n_context > 0)
         n_context = min_i64(n_context, from->n_context);

@@ -45,6 +45,19 @@ static enum status read_need(struct weights *w, struct need *need, struct fault 
     return status;
 }
 
+static void print_kv(const struct model_spec *s, const char *name)
+{
+    static const enum dtype dtypes[] = { DTYPE_F16, DTYPE_Q8_0 };
+    for (size_t i = 0; i < COUNT_OF(dtypes); i++) {
+        if (model_spec_check_kv(s, name, dtypes[i], NULL) != STATUS_OK)
+            continue;
+        int64_t n_bytes = model_spec_kv_bytes_per_token(s, dtypes[i]);
+        printf("KV               %lld bytes a token (%s): %.1f MiB for a full context\n",
+               (long long)n_bytes, i == 0 ? "f16" : "q8_0",
+               (double)n_bytes * (double)s->n_positions_max / 1048576.0);
+    }
+}
+
 static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -68,9 +81,7 @@ static void print_text(const struct weights *w, const struct need *need)
            (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);
     printf("activations      %.1f MiB at most, in batches of %lld tokens\n",
            (double)need->peak_bytes * mib, (long long)need->n_rows);
-    printf("KV               %lld bytes a token (f16): %.1f MiB for a full context\n",
-           (long long)model_spec_kv_bytes_per_token(s, DTYPE_F16),
-           (double)model_spec_kv_bytes_per_token(s, DTYPE_F16) * (double)s->n_positions_max * mib);
+    print_kv(s, card->name);
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
 }
 
@@ -106,6 +117,8 @@ static void print_json(const struct weights *w, const struct need *need)
     add_number(&json, "weights_bytes", need->packed_bytes);
     add_number(&json, "activation_bytes", need->peak_bytes);
     add_number(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
+    if (model_spec_check_kv(s, card->name, DTYPE_Q8_0, NULL) == STATUS_OK)
+        add_number(&json, "kv_bytes_per_token_q8_0", model_spec_kv_bytes_per_token(s, DTYPE_Q8_0));
     json_out_key_bool(&json, "chat_template", card->chat_template != NULL);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)weights_hash(w));
     json_out_key_text(&json, "hash", hash);

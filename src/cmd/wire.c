@@ -151,6 +151,11 @@ static enum status open_profile(struct house *house, int s, const struct weights
         return fault_set(fault, STATUS_BAD_INPUT,
                          "%.100s is the profile of another file than %.100s", path,
                          house->config.models[s].path);
+    enum dtype kv_dtype = chosen_kv_dtype(&house->config, &house->config.models[s]);
+    if (status == STATUS_OK && profile->kv_bytes_per_token !=
+                                   model_spec_kv_bytes_per_token(weights_spec(weights), kv_dtype))
+        log_line(LOG_WARN, "serve", "%s: its profile was measured with another kv_type than %s",
+                 house->config.models[s].name, dtype_info(kv_dtype)->name);
     if (status == STATUS_OK)
         log_line(LOG_INFO, "serve", "%s: profile %016llx", house->config.models[s].name,
                  (unsigned long long)predict_profile_hash(profile));
@@ -167,15 +172,19 @@ static enum status open_models(struct house *house, struct fault *fault)
         enum status status = weights_open(&weights, model->path, fault);
         if (status != STATUS_OK)
             return status;
-        status = model_card_open(&house->cards[s], model->name, weights, fault);
+        enum dtype kv_dtype = chosen_kv_dtype(config, model);
+        status = model_spec_check_kv(weights_spec(weights), model->name, kv_dtype, fault);
+        if (status == STATUS_OK)
+            status = model_card_open(&house->cards[s], model->name, weights, fault);
         house->n_services = s + 1;
         if (status == STATUS_OK) {
             describe_service(house, s);
             describe_api_model(house, s);
             const struct model_spec *spec = &house->cards[s].spec;
-            shapes[s] =
-                (struct kv_shape){ model_spec_kv_bytes_per_token(spec, house->chosen.kv_dtype),
-                                   spec->n_layers * spec->n_kv_heads };
+            shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtype),
+                                           spec->n_layers * spec->n_kv_heads };
+            log_line(LOG_INFO, "serve", "%s: %lld bytes of KV a token, %s", model->name,
+                     (long long)shapes[s].bytes_per_token, dtype_info(kv_dtype)->name);
             house->need_bytes[s] =
                 run_model_packed_bytes(weights, &house->engines[0].device) +
                 run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
@@ -307,6 +316,7 @@ static void open_unit(struct house *house, int e)
     struct engine_place *place = &house->engines[e];
     const char *paths[LIMIT_SERVICES];
     const struct model_spec *specs[LIMIT_SERVICES];
+    enum dtype kv_dtypes[LIMIT_SERVICES];
     struct perf perfs[LIMIT_SERVICES] = { 0 };
     for (int s = 0; s < house->n_services; s++) {
         place->services[s] = house->services[s];
@@ -314,6 +324,7 @@ static void open_unit(struct house *house, int e)
         place->services[s].kv_quota_bytes = config->engines[e].kv_bytes[s];
         paths[s] = config->models[s].path;
         specs[s] = &house->cards[s].spec;
+        kv_dtypes[s] = chosen_kv_dtype(config, &config->models[s]);
         if (house->profiles[s].n_groups > 0)
             perfs[s] = predict_profile_perf(&house->profiles[s], place->device_spec.n_cores);
     }
@@ -346,7 +357,7 @@ static void open_unit(struct house *house, int e)
         .perfs = perfs,
         .n_rows_max = n_rows_max(config),
         .n_logit_rows_max = (int32_t)config->n_batch_max,
-        .kv_dtype = house->chosen.kv_dtype,
+        .kv_dtypes = kv_dtypes,
         .profile_ns = config->profile_ns,
         .steady = (double)config->steady / 100,
     };

@@ -21,6 +21,10 @@
  * dot(q, k) * scale, p = exp(score - max), sum of p in 16 partial sums by position mod 16, o[d] =
  * fma(p, v[d], o[d]) with positions upwards. Pieces are merged upwards: M = max(m, m2), a = exp(m -
  * M), b = exp(m2 - M), sum = fma(sum2, b, sum * a), o = fma(o2, b, o * a). At last o * (1 / sum).
+ *  - A cache of Q8_0: a row of a head is rounded per 32 dims when it is stored (quant_activations,
+ * the scale then to half), once, whoever reads it how often. Scores: so is the query, its scale
+ * stays a float; the 32 products are summed exactly in int32, then acc = fma((float)sum, key_scale
+ * * query_scale, acc), blocks upwards, and that is the dot. A value is q * scale, which is exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, (x c -
  * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
@@ -80,13 +84,15 @@ struct compute_program {
 /* Where a model's keys and values lie. A block of n_tokens positions is contiguous over all layers:
  * (layer, K or V, kv_head, token, head_dim). block id b = unit * blocks_per_unit + index:
  * address = base + unit * unit_bytes + index * block_bytes.
- * By head: a block is n_layers * n_kv_heads units of (K or V, token, head_dim), each anywhere. */
+ * By head: a block is n_layers * n_kv_heads units of (K or V, token, head_dim), each anywhere.
+ * Of Q8_0 a head's part of a block is (token, head_dim) int8, behind it all scales as halves,
+ * (head_dim / 32, token): bytes and scales of neighbours lie side by side. */
 struct compute_kv {
     unsigned char *base;
     uint64_t unit_bytes, block_bytes;
     uint32_t blocks_per_unit;
     int32_t block_tokens;
-    enum dtype dtype; /* F16 or F32 */
+    enum dtype dtype; /* F32, F16, or Q8_0 with a head_dim that 32 divides */
     int32_t n_layers, n_kv_heads, head_dim;
     bool is_by_head;
 };
@@ -96,13 +102,18 @@ static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint3
            (uint64_t)(block % kv->blocks_per_unit) * kv->block_bytes;
 }
 
+/* Bytes of one head's keys or values in a block. */
+static inline size_t compute_kv_part_bytes(const struct compute_kv *kv)
+{
+    return (size_t)kv->block_tokens * (size_t)dtype_row_bytes(kv->dtype, kv->head_dim);
+}
+
 /* Where in a block the rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) lie.
  */
 static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, int part, int head)
 {
-    size_t element_bytes = kv->dtype == DTYPE_F32 ? 4 : 2;
     size_t rows = ((size_t)layer * 2 + (size_t)part) * (size_t)kv->n_kv_heads + (size_t)head;
-    return rows * (size_t)kv->block_tokens * (size_t)kv->head_dim * element_bytes;
+    return rows * compute_kv_part_bytes(kv);
 }
 
 struct compute_sequence {
@@ -122,11 +133,9 @@ static inline unsigned char *compute_kv_rows(const struct compute_kv *kv,
     if (!kv->is_by_head)
         return compute_kv_block(kv, sequence->blocks[k]) + compute_kv_offset(kv, layer, part, head);
     size_t row = (size_t)layer * (size_t)kv->n_kv_heads + (size_t)head;
-    size_t part_bytes =
-        (size_t)kv->block_tokens * (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
     return kv->base +
            (uint64_t)sequence->blocks[row * sequence->stride + (size_t)k] * kv->unit_bytes +
-           (size_t)part * part_bytes;
+           (size_t)part * compute_kv_part_bytes(kv);
 }
 struct compute_pass {
     int32_t n_rows;

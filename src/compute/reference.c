@@ -234,23 +234,45 @@ static void run_rope(const struct state *s, const struct compute_op *op)
         }
 }
 
-/* One element of the cache. */
-static unsigned char *kv_at(const struct state *s, const struct compute_sequence *sequence,
-                            int layer, int part, int head, int32_t position, int32_t d)
+/* One element of the cache, and of Q8_0 the scale of its 32. */
+struct kv_element {
+    unsigned char *at, *scale;
+};
+
+static struct kv_element kv_at(const struct state *s, const struct compute_sequence *sequence,
+                               int layer, int part, int head, int32_t position, int32_t d)
 {
     const struct compute_kv *kv = &s->pass->kv;
-    size_t at = (size_t)(position % kv->block_tokens) * (size_t)kv->head_dim + (size_t)d;
-    return compute_kv_rows(kv, sequence, position / kv->block_tokens, layer, part, head) +
-           at * (kv->dtype == DTYPE_F32 ? 4 : 2);
+    unsigned char *rows =
+        compute_kv_rows(kv, sequence, position / kv->block_tokens, layer, part, head);
+    size_t t = (size_t)(position % kv->block_tokens), n = (size_t)kv->block_tokens;
+    size_t i = t * (size_t)kv->head_dim + (size_t)d;
+    unsigned char *scales = rows + n * (size_t)kv->head_dim;
+    if (kv->dtype == DTYPE_Q8_0)
+        return (struct kv_element){ rows + i, scales + 2 * ((size_t)d / 32 * n + t) };
+    return (struct kv_element){ rows + i * (kv->dtype == DTYPE_F32 ? 4 : 2), NULL };
 }
 
 static float kv_load(const struct state *s, const struct compute_sequence *sequence, int layer,
                      int part, int head, int32_t position, int32_t d)
 {
-    float value;
-    quant_block_to_float(s->pass->kv.dtype, kv_at(s, sequence, layer, part, head, position, d),
-                         &value);
-    return value;
+    struct kv_element from = kv_at(s, sequence, layer, part, head, position, d);
+    float value, scale;
+    if (from.scale == NULL) {
+        quant_block_to_float(s->pass->kv.dtype, from.at, &value);
+        return value;
+    }
+    quant_block_to_float(DTYPE_F16, from.scale, &scale);
+    return (float)*(const int8_t *)from.at * scale;
+}
+
+/* 32 elements and their scale. */
+static void store_q8_0(struct kv_element to, const float x[32])
+{
+    int8_t q[32];
+    uint16_t scale = half_from_float(quant_activations(x, q));
+    memcpy(to.at, q, 32);
+    memcpy(to.scale, &scale, 2);
 }
 
 /* The keys (part 0) or values (1) of one row. */
@@ -259,14 +281,17 @@ static void store_row(const struct state *s, const struct compute_op *op,
 {
     const struct compute_kv *kv = &s->pass->kv;
     const float *x = row_at(s, part == 0 ? op->src : op->src2, sequence->first_row + r);
-    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j++) {
-        void *to = kv_at(s, sequence, op->layer, part, j / kv->head_dim, sequence->n_before + r,
-                         j % kv->head_dim);
+    int32_t n_block = dtype_info(kv->dtype)->n_block;
+    for (int32_t j = 0; j < kv->n_kv_heads * kv->head_dim; j += n_block) {
+        struct kv_element to = kv_at(s, sequence, op->layer, part, j / kv->head_dim,
+                                     sequence->n_before + r, j % kv->head_dim);
         uint16_t half = half_from_float(x[j]);
-        if (kv->dtype == DTYPE_F32)
-            memcpy(to, &x[j], 4);
+        if (kv->dtype == DTYPE_Q8_0)
+            store_q8_0(to, x + j);
+        else if (kv->dtype == DTYPE_F32)
+            memcpy(to.at, &x[j], 4);
         else
-            memcpy(to, &half, 2);
+            memcpy(to.at, &half, 2);
     }
 }
 
@@ -287,6 +312,29 @@ struct head { /* one query head of one row, and what it sees */
     const float *q;
 };
 
+/* The query with the key of position t; k: a row for scratch. */
+static float dot_key(const struct state *s, const struct head *h, int32_t t, float *k)
+{
+    const struct compute_kv *kv = &s->pass->kv;
+    float acc = 0;
+    if (kv->dtype != DTYPE_Q8_0) {
+        for (int32_t d = 0; d < kv->head_dim; d++)
+            k[d] = kv_load(s, h->sequence, h->layer, 0, h->kv_head, t, d);
+        return sum_of_products(h->q, k, kv->head_dim);
+    }
+    for (int32_t d = 0; d < kv->head_dim; d += 32) {
+        int8_t q[32];
+        float scale, query_scale = quant_activations(h->q + d, q);
+        int32_t sum = 0;
+        struct kv_element key = kv_at(s, h->sequence, h->layer, 0, h->kv_head, t, d);
+        for (int32_t i = 0; i < 32; i++)
+            sum += (int32_t)q[i] * (int8_t)key.at[i];
+        quant_block_to_float(DTYPE_F16, key.scale, &scale);
+        acc = vmath_fma((float)sum, scale * query_scale, acc);
+    }
+    return acc;
+}
+
 /* Piece `piece` from scratch into o (head_dim) and its maximum and sum. */
 static void attend_piece(const struct state *s, const struct head *h, int32_t piece, float *max,
                          float *sum, float *o)
@@ -295,9 +343,7 @@ static void attend_piece(const struct state *s, const struct head *h, int32_t pi
     int32_t to = min_i32(piece * PIECE + PIECE - 1, h->last);
     float *p = s->scratch, *k = p + PIECE, partial[16] = { 0 };
     for (int32_t t = from; t <= to; t++) {
-        for (int32_t d = 0; d < head_dim; d++)
-            k[d] = kv_load(s, h->sequence, h->layer, 0, h->kv_head, t, d);
-        p[t - from] = sum_of_products(h->q, k, head_dim) * h->scale;
+        p[t - from] = dot_key(s, h, t, k) * h->scale;
         *max = t == from || p[t - from] > *max ? p[t - from] : *max;
     }
     for (int32_t d = 0; d < head_dim; d++)

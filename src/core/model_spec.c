@@ -111,6 +111,19 @@ enum status model_spec_check(const struct model_spec *spec, struct fault *fault)
     return status != STATUS_OK ? status : check_groups(spec, fault);
 }
 
+enum status model_spec_check_kv(const struct model_spec *spec, const char *name,
+                                enum dtype kv_dtype, struct fault *fault)
+{
+    const struct dtype_info *info = dtype_info(kv_dtype);
+    for (int i = 0; i < spec->n_kv_groups; i++)
+        if (spec->kv_groups[i].head_dim % info->n_block != 0)
+            return fault_set(fault, STATUS_UNSUPPORTED,
+                             "model %.80s: its heads of %d values can't be cached as %s, which "
+                             "takes multiples of %d",
+                             name, spec->kv_groups[i].head_dim, info->name, info->n_block);
+    return STATUS_OK;
+}
+
 int64_t model_spec_kv_bytes_per_token(const struct model_spec *spec, enum dtype kv_dtype)
 {
     int64_t n_bytes = 0;

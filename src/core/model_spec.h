@@ -53,7 +53,10 @@ struct model_spec {
 
 /* Checks that the numbers are in range and agree with each other. */
 enum status model_spec_check(const struct model_spec *spec, struct fault *fault) MUST_USE;
-/* Bytes of K and V of one token over all layers with elements of this type (F16 or F32). */
+/* Whether keys and values can be kept in this type: a head is whole blocks of it. */
+enum status model_spec_check_kv(const struct model_spec *spec, const char *name,
+                                enum dtype kv_dtype, struct fault *fault) MUST_USE;
+/* Bytes of K and V of one token over all layers in this type, which has been checked. */
 int64_t model_spec_kv_bytes_per_token(const struct model_spec *spec, enum dtype kv_dtype);
 /* Multiplications and additions of one token's matrices (2 per weight), output matrix apart. */
 double model_spec_flops_per_token(const struct model_spec *spec);

@@ -57,7 +57,7 @@ struct work { /* on one tile */
     struct cpu_merged *own, *merged; /* own: of this member, for tiles that are not shared */
     float *queries, *probabilities, *scratch;
     /* Where the keys of each KV head lie, for the blocks from first_block on that hold the piece
-     * and what comes soon after it; the values lie so much behind them. */
+     * and what comes soon after it; the values lie so much behind them. Rows are without scales. */
     const unsigned char *blocks[KV_HEADS_MAX][BLOCKS_MAX];
     size_t values_behind, row_bytes;
     int32_t first_block, n_blocks, n_table; /* of the piece, and of the table */
@@ -112,11 +112,10 @@ static void find_blocks(struct work *w, int32_t base)
     const struct compute_kv *kv = &w->p->pass->kv;
     const struct compute_sequence *sequence = w->tile.sequence;
     int32_t last = w->last[w->tile.n_rows - 1], n_tokens = kv->block_tokens;
-    w->row_bytes = (size_t)kv->head_dim * (kv->dtype == DTYPE_F32 ? 4 : 2);
     w->first_block = base / n_tokens;
     w->n_blocks = min_i32(base + CPU_PIECE - 1, last) / n_tokens - w->first_block + 1;
     w->n_table = min_i32(w->n_blocks + AHEAD, last / n_tokens - w->first_block + 1);
-    size_t head_bytes = (size_t)n_tokens * w->row_bytes;
+    size_t head_bytes = compute_kv_part_bytes(kv);
     w->values_behind = head_bytes * (size_t)(kv->is_by_head ? 1 : kv->n_kv_heads);
     for (int32_t head = 0; head < w->tile.n_kv; head++)
         for (int32_t k = 0; k < w->n_table; k++)
@@ -140,6 +139,18 @@ static const unsigned char *ahead_of(const struct work *w, enum part part, int32
     return w->blocks[head][min_i32(k, w->n_table - 1)];
 }
 
+/* The scales in one head's part of a block of Q8_0. */
+static const uint16_t *scales_of(const struct compute_kv *kv, const unsigned char *part)
+{
+    return (const uint16_t *)(const void *)(part + (size_t)kv->block_tokens * (size_t)kv->head_dim);
+}
+
+/* A query's blocks, for keys of Q8_0: in the place of its floats. */
+static struct cpu_block *blocks_of(const struct work *w, int32_t query)
+{
+    return (struct cpu_block *)(void *)(w->queries + query * w->stride);
+}
+
 /* Calls the kernel on every run of positions [from, to] that lie side by side, for rows
  * [row, row + n) of the tile. out: of values. */
 static void for_runs(const struct work *w, enum part part, int32_t from, int32_t to, int32_t row,
@@ -147,7 +158,8 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
 {
     const struct compute_kv *kv = &w->p->pass->kv;
     const struct cpu_kernels *kernels = w->p->kernels;
-    struct cpu_run run = { .is_half = kv->dtype == DTYPE_F16,
+    struct cpu_run run = { .dtype = kv->dtype,
+                           .scale_stride = (size_t)kv->block_tokens,
                            .head_dim = kv->head_dim,
                            .stride = w->stride,
                            .n_queries = n * w->tile.n_heads,
@@ -157,15 +169,18 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
         run.n = min_i32(kv->block_tokens - in_block, to - t + 1);
         for (int32_t head = 0; head < w->tile.n_kv; head++) {
             int32_t query = query_of(&w->tile, head, row, 0);
-            run.rows = w->blocks[head][k] + (size_t)in_block * w->row_bytes;
+            const unsigned char *block =
+                w->blocks[head][k] + (part == VALUES ? w->values_behind : 0);
+            run.rows = block + (size_t)in_block * w->row_bytes;
+            run.scales = scales_of(kv, block) + in_block;
             run.ahead = ahead_of(w, part, head, k);
             run.probabilities = w->probabilities + query * CPU_PIECE + t % CPU_PIECE;
-            if (part == KEYS) {
-                kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
-            } else {
-                run.rows += w->values_behind;
+            if (part == VALUES)
                 kernels->mix(&run, out + query * w->stride);
-            }
+            else if (kv->dtype == DTYPE_Q8_0)
+                kernels->scores_q8_0(&run, blocks_of(w, query), w->op->scale);
+            else
+                kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
         }
     }
 }
@@ -259,21 +274,29 @@ static float *head_of(const struct work *w, int reg, int32_t r, int32_t kv, int3
     return cpu_pass_row(w->p, reg, row) + (int64_t)at * program->head_dim;
 }
 
+static void take_query(const struct work *w, int32_t i, const float *from)
+{
+    int32_t head_dim = w->p->program->head_dim;
+    float *query = w->queries + i * w->stride;
+    if (w->p->pass->kv.dtype == DTYPE_Q8_0) {
+        w->p->kernels->quantize(from, head_dim, blocks_of(w, i));
+        return;
+    }
+    memset(query, 0, (size_t)w->stride * sizeof(float));
+    memcpy(query, from, (size_t)head_dim * sizeof(float));
+}
+
 /* The tile's queries, and what their rows see. */
 static void begin_tile(struct work *w)
 {
     const struct compute_program *program = w->p->program;
     const struct tile *tile = &w->tile;
-    size_t head_bytes = (size_t)program->head_dim * sizeof(float);
     for (int32_t r = 0; r < tile->n_rows; r++) {
         w->last[r] = tile->sequence->n_before + tile->first_row + r;
         w->first[r] = program->window > 0 ? max_i32(0, w->last[r] - program->window + 1) : 0;
         for (int32_t kv = 0; kv < tile->n_kv; kv++)
-            for (int32_t head = 0; head < tile->n_heads; head++) {
-                float *query = w->queries + query_of(tile, kv, r, head) * w->stride;
-                memset(query, 0, (size_t)w->stride * sizeof(float));
-                memcpy(query, head_of(w, w->op->src, r, kv, head), head_bytes);
-            }
+            for (int32_t head = 0; head < tile->n_heads; head++)
+                take_query(w, query_of(tile, kv, r, head), head_of(w, w->op->src, r, kv, head));
     }
 }
 
@@ -415,6 +438,11 @@ static void attend_item(struct work *w, const struct plan *plan, const struct cu
     attend_chunk(w, first_tile + tile, &chunk, op_index);
 }
 
+static size_t row_element_bytes(enum dtype dtype)
+{
+    return dtype == DTYPE_Q8_0 ? 1 : (size_t)dtype_info(dtype)->block_bytes;
+}
+
 /* All but the tile; the table of blocks is left as it is. */
 static void begin_work(struct work *w, const struct cpu_pass *p, const struct compute_op *op,
                        int rank)
@@ -422,6 +450,7 @@ static void begin_work(struct work *w, const struct cpu_pass *p, const struct co
     w->p = p;
     w->op = op;
     w->stride = stride_of(p->program);
+    w->row_bytes = (size_t)p->program->head_dim * row_element_bytes(p->pass->kv.dtype);
     w->own = (struct cpu_merged *)(void *)cpu_pass_scratch(p, rank);
     w->queries = cpu_pass_scratch(p, rank) + merged_bytes(p->program) / sizeof(float);
     float *next = w->queries + CPU_QUERIES * w->stride;

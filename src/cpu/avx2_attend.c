@@ -15,9 +15,12 @@ INLINE __m256 load_half(const void *p)
     return _mm256_cvtph_ps(_mm_loadu_si128(p));
 }
 
+/* From one row to the next. */
 INLINE size_t row_bytes(const struct cpu_run *run)
 {
-    return (size_t)run->head_dim * (run->is_half ? sizeof(uint16_t) : sizeof(float));
+    return (size_t)run->head_dim * (run->dtype == DTYPE_Q8_0  ? 1
+                                    : run->dtype == DTYPE_F16 ? sizeof(uint16_t)
+                                                              : sizeof(float));
 }
 
 /* What will be read soon is fetched a few lines at a time, between products: in one burst it would
@@ -30,8 +33,9 @@ struct ahead {
 /* What belongs to rows [t, t + n) of the run, to be fetched n_times times. */
 INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, int32_t n_times)
 {
-    const char *first = (const char *)run->ahead + (size_t)t * row_bytes(run);
-    size_t n_bytes = (size_t)n * row_bytes(run);
+    size_t with_scales = (size_t)dtype_row_bytes(run->dtype, run->head_dim);
+    const char *first = (const char *)run->ahead + (size_t)t * with_scales;
+    size_t n_bytes = (size_t)n * with_scales;
     int32_t n_lines = (int32_t)(n_bytes / 64) / n_times + 1;
     return (struct ahead){ first, first + n_bytes, n_lines };
 }
@@ -50,14 +54,35 @@ struct floats { /* rows of a run as floats, 0 behind head_dim */
 /* One row of any width; rare shapes. */
 static void row_to_floats(const struct cpu_run *run, const unsigned char *row, float *out)
 {
+    bool is_half = run->dtype == DTYPE_F16;
     int32_t width = run->head_dim, d = 0;
-    for (; run->is_half && d + 8 <= width; d += 8)
+    for (; is_half && d + 8 <= width; d += 8)
         _mm256_storeu_ps(out + d, load_half(row + 2 * d));
     for (; d < width; d++)
-        quant_block_to_float(run->is_half ? DTYPE_F16 : DTYPE_F32,
-                             row + (size_t)d * (run->is_half ? 2 : 4), out + d);
+        quant_block_to_float(run->dtype, row + (size_t)d * (is_half ? 2 : 4), out + d);
     for (; d < run->stride; d++)
         out[d] = 0;
+}
+
+INLINE float scale_at(const struct cpu_run *run, int32_t block, int32_t t)
+{
+    uint16_t half = run->scales[(size_t)block * run->scale_stride + (size_t)t];
+    return _cvtsh_ss(half);
+}
+
+/* Rows [t, t + n) of Q8_0 as floats, side by side. */
+INLINE void bytes_to_floats(const struct cpu_run *run, int32_t t, int32_t n, const int32_t stride)
+{
+    const unsigned char *row = run->rows + t * stride;
+    float *out = run->scratch;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t block = 0; block < stride / 32; block++, row += 32, out += 32) {
+            __m256 scale = _mm256_set1_ps(scale_at(run, block, t + i));
+            for (int j = 0; j < 4; j++) {
+                __m256i whole = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(row + 8 * j)));
+                _mm256_storeu_ps(out + 8 * j, _mm256_mul_ps(_mm256_cvtepi32_ps(whole), scale));
+            }
+        }
 }
 
 /* Rows [t, t + n) of the run, n <= CPU_RUN_ROWS: in scratch unless they can be used in place. */
@@ -66,9 +91,13 @@ INLINE struct floats to_floats(const struct cpu_run *run, int32_t t, int32_t n,
 {
     const unsigned char *row = run->rows + (size_t)t * row_bytes(run);
     float *out = run->scratch;
-    if (!run->is_half && run->head_dim == stride)
+    if (run->dtype == DTYPE_Q8_0) {
+        bytes_to_floats(run, t, n, stride);
+        return (struct floats){ run->scratch, (size_t)stride };
+    }
+    if (run->dtype == DTYPE_F32 && run->head_dim == stride)
         return (struct floats){ (const float *)(const void *)row, (size_t)stride };
-    if (!run->is_half || run->head_dim != stride) {
+    if (run->dtype == DTYPE_F32 || run->head_dim != stride) {
         for (int32_t i = 0; i < n; i++, row += row_bytes(run), out += stride)
             row_to_floats(run, row, out);
         return (struct floats){ run->scratch, (size_t)stride };
@@ -250,7 +279,7 @@ INLINE void scores_single(const struct cpu_run *run, const float *query, float s
 
 static void scores(const struct cpu_run *run, const float *queries, float scale)
 {
-    bool is_single = run->n_queries == 1 && run->is_half && run->head_dim == run->stride;
+    bool is_single = run->n_queries == 1 && run->dtype == DTYPE_F16 && run->head_dim == run->stride;
     if (is_single && run->stride == 64)
         scores_single(run, queries, scale, 64);
     else if (is_single && run->stride == 128)
@@ -263,6 +292,54 @@ static void scores(const struct cpu_run *run, const float *queries, float scale)
         scores_many(run, queries, scale, 128);
     else
         scores_many(run, queries, scale, run->stride);
+}
+
+/* Of four keys and one block of 32 dims the sums of products, exact in integers. The signs go to
+ * the query, since one of two factors must be unsigned. */
+INLINE __m128i dots_bytes(__m256i query, const unsigned char *const keys[4])
+{
+    __m256i sums[4];
+    for (int j = 0; j < 4; j++) {
+        __m256i key = _mm256_loadu_si256((const void *)keys[j]);
+        __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(key), _mm256_sign_epi8(query, key));
+        sums[j] = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    }
+    __m256i all =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
+    return _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+}
+
+/* The scales of rows [t, t + n) of a block, n <= 4. */
+INLINE __m128 scales_of_four(const struct cpu_run *run, int32_t block, int32_t t, int32_t n)
+{
+    uint64_t halves = 0;
+    memcpy(&halves, run->scales + (size_t)block * run->scale_stride + t, 2 * (size_t)n);
+    return _mm_cvtph_ps(_mm_cvtsi64_si128((long long)halves));
+}
+
+static void scores_q8_0(const struct cpu_run *run, const struct cpu_block *queries, float scale)
+{
+    struct ahead ahead = ahead_of(run, 0, run->n, (run->n + 3) / 4 * run->n_queries);
+    for (int32_t t = 0; t < run->n; t += 4) {
+        int32_t n = min_i32(run->n - t, 4);
+        const struct cpu_block *query = queries;
+        for (int32_t i = 0; i < run->n_queries; i++, query += cpu_run_blocks(run)) {
+            __m128 acc = _mm_setzero_ps();
+            fetch(&ahead);
+            for (int32_t block = 0; block < run->head_dim / 32; block++) {
+                const unsigned char *keys[4];
+                for (int32_t j = 0; j < 4; j++)
+                    keys[j] = run->rows + (t + (j < n ? j : 0)) * run->head_dim + 32 * block;
+                __m128i sums = dots_bytes(_mm256_loadu_si256((const void *)query[block].q), keys);
+                __m128 by = _mm_mul_ps(n == 4 ? scales_of_four(run, block, t, 4)
+                                              : scales_of_four(run, block, t, n),
+                                       _mm_set1_ps(query[block].scale));
+                acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums), by, acc);
+            }
+            put_scores(run->probabilities + i * CPU_PIECE + t, _mm_mul_ps(acc, _mm_set1_ps(scale)),
+                       n);
+        }
+    }
 }
 
 /* ---- Softmax. ---- */
@@ -393,7 +470,7 @@ INLINE void mix_halves(const struct cpu_run *run, float *out, int32_t d, const i
 
 static void mix(const struct cpu_run *run, float *out)
 {
-    if (run->n_queries == 1 && run->is_half && run->head_dim == run->stride) {
+    if (run->n_queries == 1 && run->dtype == DTYPE_F16 && run->head_dim == run->stride) {
         int32_t d = 0;
         for (; d + 64 <= run->stride; d += 64)
             mix_halves(run, out, d, 8);
@@ -410,6 +487,7 @@ static void mix(const struct cpu_run *run, float *out)
 
 const struct cpu_kernels cpu_avx2_attend = {
     .scores = scores,
+    .scores_q8_0 = scores_q8_0,
     .softmax = softmax,
     .mix = mix,
 };

@@ -16,15 +16,18 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* From one row to the next. */
 INLINE size_t row_bytes(const struct cpu_run *run)
 {
-    return (size_t)run->head_dim * (run->is_half ? sizeof(uint16_t) : sizeof(float));
+    return (size_t)run->head_dim * (run->dtype == DTYPE_Q8_0  ? 1
+                                    : run->dtype == DTYPE_F16 ? sizeof(uint16_t)
+                                                              : sizeof(float));
 }
 
 /* Whether rows are halves without a tail: the common case, known when compiled. */
 INLINE bool is_plain(const struct cpu_run *run)
 {
-    return run->is_half && run->head_dim == run->stride;
+    return run->dtype == DTYPE_F16 && run->head_dim == run->stride;
 }
 
 /* Elements [d, d + 16) of a row as floats, 0 behind head_dim. */
@@ -34,7 +37,7 @@ INLINE __m512 load_row(const struct cpu_run *run, const unsigned char *row, int3
     if (plain)
         return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(row + 2 * d)));
     __mmask16 mask = (__mmask16)((1u << min_i32(run->head_dim - d, 16)) - 1);
-    if (run->is_half)
+    if (run->dtype == DTYPE_F16)
         return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, row + 2 * d));
     return _mm512_maskz_loadu_ps(mask, row + 4 * d);
 }
@@ -49,8 +52,9 @@ struct ahead {
 /* What belongs to rows [t, t + n) of the run, to be fetched n_times times. */
 INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, int32_t n_times)
 {
-    const char *first = (const char *)run->ahead + (size_t)t * row_bytes(run);
-    size_t n_bytes = (size_t)n * row_bytes(run);
+    size_t with_scales = (size_t)dtype_row_bytes(run->dtype, run->head_dim);
+    const char *first = (const char *)run->ahead + (size_t)t * with_scales;
+    size_t n_bytes = (size_t)n * with_scales;
     int32_t n_lines = (int32_t)(n_bytes + 63) / 64;
     return (struct ahead){ first, first + n_bytes, (n_lines + n_times - 1) / n_times };
 }
@@ -259,6 +263,162 @@ static void scores(const struct cpu_run *run, const float *queries, float scale)
         scores_many(run, queries, scale, run->stride, true);
 }
 
+/* ---- Scores of keys of Q8_0: products are summed in integers, so in any order. ---- */
+
+/* Bytes become unsigned, as vpdpbusd wants one side; queries' blocks know what that adds. */
+INLINE __m512i to_unsigned(__m512i bytes)
+{
+    return _mm512_xor_si512(bytes, _mm512_set1_epi8((char)0x80));
+}
+
+/* The scales of rows [t, t + 16) of a block of 32 dims; 0 behind the run. */
+INLINE __m512 scales_at(const struct cpu_run *run, int32_t block, int32_t t)
+{
+    __mmask16 mask = (__mmask16)((1u << min_i32(run->n - t, 16)) - 1);
+    return _mm512_cvtph_ps(
+        _mm256_maskz_loadu_epi16(mask, run->scales + (size_t)block * run->scale_stride + t));
+}
+
+/* Rows [t, t + 16) to scratch: for each 4 dims those of all 16 rows. */
+INLINE void bytes_to_columns(const struct cpu_run *run, int32_t t)
+{
+    __m512i *to = (__m512i *)(void *)run->scratch;
+    for (int32_t d = 0; d < run->head_dim; d += 16, to += 4) {
+        __m512i four[4]; /* rows i, i + 4, i + 8, i + 12: 16 dims each */
+        for (int32_t i = 0; i < 4; i++) {
+            const unsigned char *rows[4];
+            quad_rows(run, t, i, rows);
+            four[i] = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(rows[0] + d)));
+            for (int j = 1; j < 4; j++)
+                four[i] = _mm512_mask_broadcast_i32x4(four[i], (__mmask16)(0xF << 4 * j),
+                                                      _mm_loadu_si128((const void *)(rows[j] + d)));
+            four[i] = to_unsigned(four[i]);
+        }
+        __m512i a = _mm512_unpacklo_epi32(four[0], four[1]);
+        __m512i b = _mm512_unpacklo_epi32(four[2], four[3]);
+        __m512i c = _mm512_unpackhi_epi32(four[0], four[1]);
+        __m512i e = _mm512_unpackhi_epi32(four[2], four[3]);
+        _mm512_storeu_si512(to, _mm512_unpacklo_epi64(a, b));
+        _mm512_storeu_si512(to + 1, _mm512_unpackhi_epi64(a, b));
+        _mm512_storeu_si512(to + 2, _mm512_unpacklo_epi64(c, e));
+        _mm512_storeu_si512(to + 3, _mm512_unpackhi_epi64(c, e));
+    }
+}
+
+/* R queries from i on against the 16 keys in scratch. */
+INLINE void score_columns(const struct cpu_run *run, const struct cpu_block *queries, float scale,
+                          int32_t i, int32_t t, const int R)
+{
+    const __m512i *keys = (const __m512i *)(const void *)run->scratch;
+    const struct cpu_block *query = queries + i * cpu_run_blocks(run);
+    __m512 acc[8];
+    for (int r = 0; r < R; r++)
+        acc[r] = _mm512_setzero_ps();
+    for (int32_t block = 0; block < run->head_dim / 32; block++, keys += 8) {
+        const struct cpu_block *own[8];
+        __m512i sums[8];
+        __m512 by = scales_at(run, block, t);
+        for (int r = 0; r < R; r++) {
+            own[r] = query + r * cpu_run_blocks(run) + block;
+            sums[r] = _mm512_set1_epi32(own[r]->starts[0]);
+        }
+        for (int k = 0; k < 8; k++) {
+            __m512i key = _mm512_loadu_si512(keys + k);
+            for (int r = 0; r < R; r++) {
+                int32_t four;
+                memcpy(&four, own[r]->q + 4 * k, 4);
+                sums[r] = _mm512_dpbusd_epi32(sums[r], key, _mm512_set1_epi32(four));
+            }
+        }
+        for (int r = 0; r < R; r++)
+            acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]),
+                                     _mm512_mul_ps(by, _mm512_set1_ps(own[r]->scale)), acc[r]);
+    }
+    for (int r = 0; r < R; r++)
+        put_scores(run, i + r, t, _mm512_mul_ps(acc[r], _mm512_set1_ps(scale)));
+}
+
+INLINE void scores_columns(const struct cpu_run *run, const struct cpu_block *queries, float scale)
+{
+    for (int32_t t = 0; t < run->n; t += 16) {
+        int32_t n = run->n_queries, i = 0;
+        struct ahead ahead = ahead_of(run, t, min_i32(run->n - t, 16), (n + 7) / 8);
+        bytes_to_columns(run, t);
+        for (; i < n; i += i + 8 <= n ? 8 : i + 4 <= n ? 4 : 1) {
+            fetch(&ahead);
+            if (i + 8 <= n)
+                score_columns(run, queries, scale, i, t, 8);
+            else if (i + 4 <= n)
+                score_columns(run, queries, scale, i, t, 4);
+            else
+                score_columns(run, queries, scale, i, t, 1);
+        }
+    }
+}
+
+/* From 4 partial sums of two blocks each: of 8 rows the first block's sums, then the second's, for
+ * rows 0 to 3 and 4 to 7. */
+INLINE __m512i fold_bytes(const __m512i rows[8])
+{
+    __m512i pairs[4];
+    for (int i = 0; i < 4; i++)
+        pairs[i] = _mm512_add_epi32(_mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88),
+                                    _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0xDD));
+    __m512i a = _mm512_add_epi32(_mm512_unpacklo_epi32(pairs[0], pairs[1]),
+                                 _mm512_unpackhi_epi32(pairs[0], pairs[1]));
+    __m512i b = _mm512_add_epi32(_mm512_unpacklo_epi32(pairs[2], pairs[3]),
+                                 _mm512_unpackhi_epi32(pairs[2], pairs[3]));
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/* A single query against 16 keys, 64 dims a time, where they are. */
+INLINE __m512 dot_bytes(const struct cpu_run *run, const struct cpu_block *query, int32_t t,
+                        struct ahead *ahead)
+{
+    __m512 acc = _mm512_setzero_ps();
+    for (int32_t d = 0; d < run->head_dim; d += 64, query += 2) {
+        __m512i q =
+            _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const void *)query[0].q)),
+                               _mm256_loadu_si256((const void *)query[1].q), 1);
+        __m512i start =
+            _mm512_inserti64x4(_mm512_zextsi128_si512(_mm_cvtsi32_si128(query[0].starts[0])),
+                               _mm256_zextsi128_si256(_mm_cvtsi32_si128(query[1].starts[0])), 1);
+        __m512i folded[2];
+        for (int half = 0; half < 2; half++) {
+            __m512i rows[8];
+            for (int32_t i = 0; i < 8; i++) {
+                int32_t row = min_i32(t + 8 * half + i, run->n - 1);
+                const unsigned char *key = run->rows + row * run->head_dim + d;
+                rows[i] = _mm512_dpbusd_epi32(start, to_unsigned(_mm512_loadu_si512(key)), q);
+            }
+            folded[half] = fold_bytes(rows);
+            fetch(ahead);
+        }
+        __m512i first = _mm512_shuffle_i32x4(folded[0], folded[1], 0x88);
+        __m512i second = _mm512_shuffle_i32x4(folded[0], folded[1], 0xDD);
+        acc = _mm512_fmadd_ps(
+            _mm512_cvtepi32_ps(first),
+            _mm512_mul_ps(scales_at(run, d / 32, t), _mm512_set1_ps(query[0].scale)), acc);
+        acc = _mm512_fmadd_ps(
+            _mm512_cvtepi32_ps(second),
+            _mm512_mul_ps(scales_at(run, d / 32 + 1, t), _mm512_set1_ps(query[1].scale)), acc);
+    }
+    return acc;
+}
+
+static void scores_q8_0(const struct cpu_run *run, const struct cpu_block *queries, float scale)
+{
+    if (run->n_queries > 1 || run->head_dim % 64 != 0) {
+        scores_columns(run, queries, scale);
+        return;
+    }
+    for (int32_t t = 0; t < run->n; t += 16) {
+        struct ahead ahead = ahead_of(run, t, min_i32(run->n - t, 16), run->head_dim / 32);
+        put_scores(run, 0, t,
+                   _mm512_mul_ps(dot_bytes(run, queries, t, &ahead), _mm512_set1_ps(scale)));
+    }
+}
+
 /* ---- Softmax. ---- */
 
 /* vmath_exp, 16 at once. */
@@ -310,6 +470,8 @@ static float softmax(float *s, int32_t first, int32_t last, float *max)
 
 /* ---- Values. ---- */
 
+enum form { ANY, HALVES, BYTES }; /* rows; HALVES and BYTES have no tail */
+
 struct values { /* of a run */
     const struct cpu_run *run;
     const float *p; /* weights of the first of some queries */
@@ -317,8 +479,20 @@ struct values { /* of a run */
     struct ahead ahead;
 };
 
+/* Elements [d, d + 16) of row t as floats; the scales of bytes are in scratch. */
+INLINE __m512 load_value(const struct cpu_run *run, const unsigned char *row, int32_t t, int32_t d,
+                         const enum form form)
+{
+    if (form != BYTES)
+        return load_row(run, row, d, form == HALVES);
+    __m512i whole = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(row + d)));
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(whole),
+                         _mm512_set1_ps(run->scratch[d / 32 * CPU_PIECE + t]));
+}
+
 /* R queries, D times 16 elements from d on. */
-INLINE void mix_some(struct values *values, int32_t d, const bool plain, const int R, const int D)
+INLINE void mix_some(struct values *values, int32_t d, const enum form form, const int R,
+                     const int D)
 {
     const struct cpu_run *run = values->run;
     const unsigned char *row = run->rows;
@@ -330,7 +504,7 @@ INLINE void mix_some(struct values *values, int32_t d, const bool plain, const i
     for (int32_t t = 0; t < run->n; t++, row += row_bytes(run)) {
         __m512 value[4];
         for (int j = 0; j < D; j++)
-            value[j] = load_row(run, row, d + 16 * j, plain);
+            value[j] = load_value(run, row, t, d + 16 * j, form);
         for (int r = 0; r < R; r++) {
             __m512 weight = _mm512_set1_ps(values->p[r * CPU_PIECE + t]);
             for (int j = 0; j < D; j++)
@@ -344,38 +518,49 @@ INLINE void mix_some(struct values *values, int32_t d, const bool plain, const i
 }
 
 /* The next R queries, all dims, D times 16 at a time where there are as many. */
-INLINE void mix_queries(struct values *values, const bool plain, const int R, const int D)
+INLINE void mix_queries(struct values *values, const enum form form, const int R, const int D)
 {
     int32_t d = 0, stride = values->run->stride;
     for (; D > 1 && d + 16 * D <= stride; d += 16 * D)
-        mix_some(values, d, plain, R, D);
+        mix_some(values, d, form, R, D);
     for (; d < stride; d += 16)
-        mix_some(values, d, plain, R, 1);
+        mix_some(values, d, form, R, 1);
     values->p += R * CPU_PIECE;
     values->out += R * stride;
 }
 
+INLINE void mix_all(struct values *values, const enum form form)
+{
+    int32_t i = 0, n = values->run->n_queries;
+    for (; i + 16 <= n; i += 16)
+        mix_queries(values, form, 16, 1);
+    for (; i + 8 <= n; i += 8)
+        mix_queries(values, form, 8, 2);
+    for (; i + 4 <= n; i += 4)
+        mix_queries(values, form, 4, 4);
+    for (; i < n; i++)
+        mix_queries(values, form, 1, 4);
+}
+
 static void mix(const struct cpu_run *run, float *out)
 {
-    int32_t i = 0, n = run->n_queries;
     struct values values = { run, run->probabilities, out, ahead_of(run, 0, run->n, run->n) };
-    if (!is_plain(run)) {
-        for (; i < n; i++)
-            mix_queries(&values, false, 1, 1);
-        return;
+    if (run->dtype == DTYPE_Q8_0) {
+        for (int32_t block = 0; block < run->head_dim / 32; block++)
+            for (int32_t t = 0; t < run->n; t += 16)
+                _mm512_storeu_ps(run->scratch + block * CPU_PIECE + t, scales_at(run, block, t));
+        mix_all(&values, BYTES);
+    } else if (is_plain(run)) {
+        mix_all(&values, HALVES);
+    } else {
+        for (int32_t i = 0; i < run->n_queries; i++)
+            mix_queries(&values, ANY, 1, 1);
     }
-    for (; i + 16 <= n; i += 16)
-        mix_queries(&values, true, 16, 1);
-    for (; i + 8 <= n; i += 8)
-        mix_queries(&values, true, 8, 2);
-    for (; i + 4 <= n; i += 4)
-        mix_queries(&values, true, 4, 4);
-    for (; i < n; i++)
-        mix_queries(&values, true, 1, 4);
 }
 
 const struct cpu_kernels cpu_avx512_attend = {
     .scores = scores,
+    .scores_q8_0 = scores_q8_0,
     .softmax = softmax,
     .mix = mix,
 };

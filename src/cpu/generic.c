@@ -147,11 +147,17 @@ static void to_half(const float *x, int32_t n, uint16_t *out)
         out[i] = half_from_float(x[i]);
 }
 
+static float scale_at(const struct cpu_run *run, int32_t t, int32_t block)
+{
+    return half_to_float(run->scales[(size_t)block * run->scale_stride + (size_t)t]);
+}
+
 static float kv_at(const struct cpu_run *run, int32_t t, int32_t d)
 {
     size_t at = (size_t)t * (size_t)run->head_dim + (size_t)d;
-    return run->is_half ? element(DTYPE_F16, run->rows + at * 2)
-                        : element(DTYPE_F32, run->rows + at * 4);
+    if (run->dtype == DTYPE_Q8_0)
+        return (float)(int8_t)run->rows[at] * scale_at(run, t, d / 32);
+    return element(run->dtype, run->rows + at * (run->dtype == DTYPE_F16 ? 2 : 4));
 }
 
 static void scores(const struct cpu_run *run, const float *queries, float scale)
@@ -167,6 +173,23 @@ static void scores(const struct cpu_run *run, const float *queries, float scale)
             run->probabilities[i * CPU_PIECE + t] = vmath_fold16(partial) * scale;
         }
     }
+}
+
+static void scores_q8_0(const struct cpu_run *run, const struct cpu_block *queries, float scale)
+{
+    for (int32_t t = 0; t < run->n; t++)
+        for (int32_t i = 0; i < run->n_queries; i++) {
+            const unsigned char *key = run->rows + (size_t)t * (size_t)run->head_dim;
+            const struct cpu_block *query = queries + i * cpu_run_blocks(run);
+            float acc = 0;
+            for (int32_t b = 0; b < run->head_dim / 32; b++, query++) {
+                int32_t sum = 0;
+                for (int32_t d = 0; d < 32; d++)
+                    sum += (int32_t)query->q[d] * (int8_t)*key++;
+                acc = vmath_fma((float)sum, scale_at(run, t, b) * query->scale, acc);
+            }
+            run->probabilities[i * CPU_PIECE + t] = acc * scale;
+        }
 }
 
 static void mix(const struct cpu_run *run, float *out)
@@ -200,6 +223,7 @@ const struct cpu_kernels cpu_generic = {
     .scale = lanes_scale,
     .to_half = to_half,
     .scores = scores,
+    .scores_q8_0 = scores_q8_0,
     .softmax = lanes_softmax,
     .mix = mix,
     .merge = lanes_merge,

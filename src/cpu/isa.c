@@ -85,6 +85,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     TAKE(scale);
     TAKE(to_half);
     TAKE(scores);
+    TAKE(scores_q8_0);
     TAKE(softmax);
     TAKE(mix);
     TAKE(merge);

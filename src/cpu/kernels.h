@@ -88,16 +88,25 @@ struct cpu_norm {
     bool is_layer;
 };
 
-/* One run of positions whose keys or values lie side by side: (n, head_dim), F16 or F32. */
+/* One run of positions whose keys or values lie side by side: (n, head_dim), F32, F16 or Q8_0. */
 struct cpu_run {
     const unsigned char *rows;
-    bool is_half;
-    int32_t n, head_dim, stride; /* stride: floats of a query or output row, a multiple of 16 */
+    const uint16_t *scales; /* Q8_0: (head_dim / 32, scale_stride), the first n of each */
+    size_t scale_stride;
+    enum dtype dtype;
+    int32_t n, head_dim, stride; /* n <= CPU_PIECE; stride: floats of a query or output row, a
+                                    multiple of 16 */
     int32_t n_queries;           /* <= CPU_QUERIES */
     float *probabilities;        /* (n_queries, CPU_PIECE): scores or weights of these positions */
     float *scratch;              /* (CPU_RUN_ROWS, stride) */
     const unsigned char *ahead;  /* rows that will be read soon: fetched, not computed with */
 };
+
+/* Blocks from one quantized query to the next: they lie where floats would. */
+static inline int32_t cpu_run_blocks(const struct cpu_run *run)
+{
+    return run->stride / (int32_t)(sizeof(struct cpu_block) / sizeof(float));
+}
 
 /* What some positions give a query: the highest score, the sum of weights e^(score - max), and the
  * values times these weights. */
@@ -125,6 +134,8 @@ struct cpu_kernels {
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
     /* probabilities = queries . keys * scale; queries (n_queries, stride), 0 behind head_dim */
     void (*scores)(const struct cpu_run *run, const float *queries, float scale);
+    /* The same of keys of Q8_0; queries (n_queries, cpu_run_blocks) */
+    void (*scores_q8_0)(const struct cpu_run *run, const struct cpu_block *queries, float scale);
     /* s[first..last] of one piece (CPU_PIECE floats) becomes exp(s - max); the others of the same
      * 16 become 0. Returns the sum. */
     float (*softmax)(float *s, int32_t first, int32_t last, float *max);

@@ -94,6 +94,20 @@ void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct
     }
 }
 
+/* Row t of a head's part of a block that begins at `to`, with its scales. */
+static void store_q8_0(const struct cpu_pass *p, const float *x, unsigned char *to, size_t t)
+{
+    size_t n = (size_t)p->pass->kv.block_tokens, head_dim = (size_t)p->pass->kv.head_dim;
+    for (size_t d = 0; d < head_dim; d += 32) {
+        struct cpu_block block;
+        uint16_t scale;
+        p->kernels->quantize(x + d, 32, &block);
+        p->kernels->to_half(&block.scale, 1, &scale);
+        memcpy(to + t * head_dim + d, block.q, 32);
+        memcpy(to + n * head_dim + 2 * (d / 32 * n + t), &scale, 2);
+    }
+}
+
 /* The keys (part 0) or values (1) of one row go to their heads' places in the block. */
 static void store_row(const struct cpu_pass *p, const struct compute_op *op,
                       const struct compute_sequence *sequence, int32_t r, int part)
@@ -101,12 +115,14 @@ static void store_row(const struct cpu_pass *p, const struct compute_op *op,
     const struct compute_kv *kv = &p->pass->kv;
     const float *x = cpu_pass_row(p, part == 0 ? op->src : op->src2, sequence->first_row + r);
     int32_t position = sequence->n_before + r;
-    size_t at = (size_t)(position % kv->block_tokens) * (size_t)kv->head_dim;
+    size_t t = (size_t)(position % kv->block_tokens), at = t * (size_t)kv->head_dim;
     for (int32_t head = 0; head < kv->n_kv_heads; head++, x += kv->head_dim) {
         unsigned char *to =
             compute_kv_rows(kv, sequence, position / kv->block_tokens, op->layer, part, head);
         if (kv->dtype == DTYPE_F32)
             memcpy(to + at * 4, x, (size_t)kv->head_dim * 4);
+        else if (kv->dtype == DTYPE_Q8_0)
+            store_q8_0(p, x, to, t);
         else
             p->kernels->to_half(x, kv->head_dim, (uint16_t *)(void *)(to + at * 2));
     }

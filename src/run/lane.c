@@ -43,7 +43,7 @@ static void begin_pass(struct work *w)
                 .block_bytes = (uint64_t)layout->block_bytes,
                 .blocks_per_unit = (uint32_t)layout->blocks_per_unit,
                 .block_tokens = layout->block_tokens,
-                .dtype = lane->options.kv_dtype,
+                .dtype = w->model->kv_dtype,
                 .n_layers = spec->n_layers,
                 .n_kv_heads = spec->n_kv_heads,
                 .head_dim = spec->head_dim,

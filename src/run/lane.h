@@ -15,8 +15,7 @@ struct run_lane_options {
     struct run_device *device;
     int32_t n_rows_max;       /* rows of one pass */
     int32_t n_logit_rows_max; /* requests of one batch */
-    enum dtype kv_dtype;
-    uint16_t id; /* of its engine, for the threads' names */
+    uint16_t id;              /* of its engine, for the threads' names */
 };
 struct run_lane_result {
     struct engine_exec_done done;

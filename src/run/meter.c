@@ -23,11 +23,10 @@ static int32_t n_blocks_of(const struct run_meter_options *options)
     return (int32_t)div_up_i64(options->n_tokens_max, BLOCK_TOKENS) + options->n_sequences_max;
 }
 
-static int64_t block_bytes_of(const struct run_model *model,
-                              const struct run_meter_options *options)
+static int64_t block_bytes_of(const struct run_model *model)
 {
     return BLOCK_TOKENS *
-           model_spec_kv_bytes_per_token(weights_spec(model->weights), options->kv_dtype);
+           model_spec_kv_bytes_per_token(weights_spec(model->weights), model->kv_dtype);
 }
 
 static size_t logits_bytes(const struct run_model *model, const struct run_meter_options *options)
@@ -45,14 +44,14 @@ static size_t scratch_bytes(const struct run_model *model, const struct run_mete
 
 int64_t run_meter_bytes(const struct run_model *model, const struct run_meter_options *options)
 {
-    return n_blocks_of(options) * block_bytes_of(model, options) +
-           (int64_t)logits_bytes(model, options) + (int64_t)scratch_bytes(model, options);
+    return n_blocks_of(options) * block_bytes_of(model) + (int64_t)logits_bytes(model, options) +
+           (int64_t)scratch_bytes(model, options);
 }
 
 static void open_cache(struct run_meter *m)
 {
     const struct model_spec *spec = weights_spec(m->model->weights);
-    int64_t block_bytes = block_bytes_of(m->model, &m->options);
+    int64_t block_bytes = block_bytes_of(m->model);
     m->n_blocks = n_blocks_of(&m->options);
     m->pass.kv = (struct compute_kv){
         .base = mem_take((size_t)(m->n_blocks * block_bytes)),
@@ -60,7 +59,7 @@ static void open_cache(struct run_meter *m)
         .block_bytes = (uint64_t)block_bytes,
         .blocks_per_unit = 1,
         .block_tokens = BLOCK_TOKENS,
-        .dtype = m->options.kv_dtype,
+        .dtype = m->model->kv_dtype,
         .n_layers = spec->n_layers,
         .n_kv_heads = spec->n_kv_heads,
         .head_dim = spec->head_dim,

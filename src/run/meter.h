@@ -7,8 +7,7 @@ struct run_meter_options {
     int32_t n_rows_max;      /* tokens of a pass */
     int32_t n_sequences_max; /* requests of a pass */
     int32_t n_tokens_max;    /* of the cache: all contexts of a pass together */
-    enum dtype kv_dtype;
-    int lane; /* of the model's device: 0 is all of it */
+    int lane;                /* of the model's device: 0 is all of it */
 };
 struct run_meter;
 /* What it takes: its cache, logits and scratch. */

@@ -75,15 +75,15 @@ static enum status pack_all(struct run_model *model, const struct tensor **tenso
 }
 
 enum status run_model_open(struct run_model *model, struct weights *weights,
-                           struct run_device *device, struct run_progress *progress,
-                           struct fault *fault)
+                           struct run_device *device, enum dtype kv_dtype,
+                           struct run_progress *progress, struct fault *fault)
 {
     const struct model_spec *spec = weights_spec(weights);
     int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
     const struct tensor **tensors = mem_take(sizeof(*tensors) * (size_t)n_max);
     int n = run_forward_tensors(spec, weights_model(weights), tensors, n_max);
 
-    *model = (struct run_model){ .weights = weights, .device = device };
+    *model = (struct run_model){ .weights = weights, .device = device, .kv_dtype = kv_dtype };
     CHECK(n <= n_max);
     model->packed = mem_take(sizeof(struct compute_weight *) * (size_t)n);
     enum status status = pack_all(model, tensors, n, progress, fault);

@@ -15,6 +15,7 @@ struct run_progress { /* shared between a loader and whoever watches */
 struct run_model {
     struct weights *weights;   /* owned: the mapped file */
     struct run_device *device; /* that packed it */
+    enum dtype kv_dtype;       /* of its keys and values, wherever they are cached */
     struct compute_program program;
     int64_t weights_bytes; /* packed */
     /* private below */
@@ -27,10 +28,11 @@ struct run_model {
 };
 
 /* Packs every tensor of the file for the device. Takes over weights, also when it fails (then it
- * closes them). progress may be NULL. STATUS_CANCELLED when progress->cancel was set. */
+ * closes them). kv_dtype: one that model_spec_check_kv let pass. progress may be NULL.
+ * STATUS_CANCELLED when progress->cancel was set. */
 enum status run_model_open(struct run_model *model, struct weights *weights,
-                           struct run_device *device, struct run_progress *progress,
-                           struct fault *fault) MUST_USE;
+                           struct run_device *device, enum dtype kv_dtype,
+                           struct run_progress *progress, struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
 /* Bytes of activations for passes of up to these sizes, logits included, summed over the device's
  * lanes: they compute side by side. */

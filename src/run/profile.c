@@ -29,7 +29,6 @@ static struct run_meter_options fit_meter(const struct run_model *model,
         .n_rows_max = options->n_rows_max,
         .n_sequences_max = options->n_decodes_max,
         .n_tokens_max = max_i32(options->n_decodes_max * PROFILE_CONTEXT, options->n_rows_max),
-        .kv_dtype = options->kv_dtype,
     };
     while (options->bytes_max > 0 && run_meter_bytes(model, &meter) > options->bytes_max) {
         if (meter.n_tokens_max > PROFILE_CONTEXT)

@@ -8,7 +8,6 @@ struct run_profile_options {
     int64_t budget_ns;     /* stop measuring after this long: 0.5 s */
     int32_t n_rows_max;    /* largest prompt chunk tried */
     int32_t n_decodes_max; /* largest decode batch tried */
-    enum dtype kv_dtype;
     /* Its cache, logits and scratch together stay below this, but for a cache of one short request;
      * 0 = as much as the passes need. */
     int64_t bytes_max;

@@ -110,8 +110,7 @@ void run_survey(const struct run_model *model, const struct run_survey_options *
         &(struct run_meter_options){ .n_rows_max = o->n_prompt_max,
                                      .n_sequences_max = o->n_batch_max,
                                      .n_tokens_max = max_i32(o->n_batch_max * o->n_context_max,
-                                                             o->n_prompt_max + o->n_context_max),
-                                     .kv_dtype = o->kv_dtype });
+                                                             o->n_prompt_max + o->n_context_max) });
     rng_init(&rng, 1, 0);
     list_passes(s, o);
     measure_first(s, begin_ns + o->budget_ns / 2);
@@ -195,7 +194,6 @@ void run_survey_beside(const struct run_model *model, const struct run_survey_op
     struct run_meter_options options = { .n_rows_max = n_prompt,
                                          .n_sequences_max = n_decodes,
                                          .n_tokens_max = n_decodes * n_context + n_prompt,
-                                         .kv_dtype = o->kv_dtype,
                                          .lane = 1 };
     struct neighbour n = { .passes = { { 1, n_prompt, 0 }, { n_decodes, 1, n_context - 1 } } };
     CHECK(model->device->n_lanes > 2);

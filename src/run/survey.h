@@ -9,7 +9,6 @@
 struct run_survey_options {
     int64_t budget_ns; /* about so long, but three rounds of a few passes at least */
     int32_t n_batch_max, n_prompt_max, n_context_max;
-    enum dtype kv_dtype;
 };
 /* Decodes by batch and context, prompts, and prompts behind a context, small ones first. A fifth of
  * them is held out. Sets the group's samples, n_samples and n_held. */

@@ -44,7 +44,8 @@ struct unit_service {
     bool ask_pending; /* an ask to the engine that its inbox had no room for */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
-    struct perf perf;              /* known already, when has_perf */
+    enum dtype kv_dtype;
+    struct perf perf; /* known already, when has_perf */
     bool has_perf;
     struct run_model model;
     int64_t begun_ns;
@@ -106,7 +107,8 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
     struct weights *weights = job->weights;
     job->weights = NULL;
     enum status status =
-        run_model_open(job->model, weights, unit->options.device, &unit->progress, &job->fault);
+        run_model_open(job->model, weights, unit->options.device,
+                       unit->services[job->service].kv_dtype, &unit->progress, &job->fault);
     if (status != STATUS_OK)
         return status;
     if (unit->services[job->service].has_perf) {
@@ -117,7 +119,6 @@ static enum status load_weights(struct run_unit *unit, struct job *job)
         .budget_ns = unit->options.profile_ns,
         .n_rows_max = min_i32(unit->options.n_rows_max, 256),
         .n_decodes_max = min_i32(unit->options.n_logit_rows_max, 32),
-        .kv_dtype = unit->options.kv_dtype,
         /* Booked for the batches of a model that has none yet. */
         .bytes_max = job->activation_bytes,
     };
@@ -485,14 +486,14 @@ struct run_unit *run_unit_open(const struct run_unit_options *options)
     for (int i = 0; i < unit->n_services; i++) {
         unit->services[i].path = mem_copy_text(options->paths[i]);
         unit->services[i].spec = options->specs ? options->specs[i] : NULL;
+        unit->services[i].kv_dtype = options->kv_dtypes[i];
         if (options->perfs)
             unit->services[i].perf = options->perfs[i];
         unit->services[i].has_perf =
             unit->services[i].perf.c3_ps[0] + unit->services[i].perf.c2_ps[0] > 0;
     }
     const struct run_lane_options executor = { options->device, options->n_rows_max,
-                                               options->n_logit_rows_max, options->kv_dtype,
-                                               options->host.engine.id };
+                                               options->n_logit_rows_max, options->host.engine.id };
     unit->executor = run_executor_open(&executor);
     struct engine_host_options host = options->host;
     host.engine.exec = run_executor_exec(unit->executor);

@@ -27,8 +27,8 @@ struct run_unit_options {
     /* Per service a performance model that is known already; one whose decodes cost nothing, or
      * perfs NULL: measured when it is loaded. Copied. */
     const struct perf *perfs;
+    const enum dtype *kv_dtypes; /* per service; copied */
     int32_t n_rows_max, n_logit_rows_max;
-    enum dtype kv_dtype;
     int64_t profile_ns; /* budget of the micro-profile */
     double steady;      /* batches take no less than so many times what perfs or the micro-profile
                            say; 0: what they take */

@@ -29,8 +29,26 @@ static void presets_and_what_replaces_them(void **state)
                                   "kv_type: f32\nthresholds: [starve_factor=7]\n");
     assert_string_equal(own.policy->name, "rr");
     assert_string_equal(own.router->name, "jsq");
-    assert_true(own.kv_kind == KV_PRIVATE && own.kv_dtype == DTYPE_F32);
+    assert_true(own.kv_kind == KV_PRIVATE);
     assert_true(own.schedule.starve_factor > 6.9 && own.schedule.starve_factor < 7.1);
+}
+
+static void a_model_may_have_its_own_type_of_kv(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "kv_type: q8_0\nmodels: {a: {path: x}, b: {path: y, kv_type: f32}}\n";
+    struct config config;
+    struct fault fault;
+    config_init(&config);
+    const struct config_model usual = { .path = "x" };
+    assert_int_equal(chosen_kv_dtype(&config, &usual), DTYPE_F16);
+    assert_int_equal(config_parse(&config, "t", text, strlen(text), &fault), STATUS_OK);
+    assert_int_equal(chosen_kv_dtype(&config, &config.models[0]), DTYPE_Q8_0);
+    assert_int_equal(chosen_kv_dtype(&config, &config.models[1]), DTYPE_F32);
+    assert_int_equal(config_set(&config, "kv-type", "f16", &fault), STATUS_OK);
+    assert_int_equal(chosen_kv_dtype(&config, &config.models[1]), DTYPE_F16);
+    config_free(&config);
 }
 
 static void batches_are_bounded(void **state)
@@ -49,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_and_what_replaces_them),
+        cmocka_unit_test(a_model_may_have_its_own_type_of_kv),
         cmocka_unit_test(batches_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,10 @@ static void config_check_knows_policies(void **state)
           "there is no predictor \"quantile:2\"; see shoal serve --help");
     check("predictor: oracle\n", "predictor \"oracle\" needs lengths that only a simulation knows");
     check("predictor: quantile:0.95\n", NULL);
-    check("kv_type: q8\n", "kv_type is \"q8\", expected f16 or f32");
+    check("kv_type: q8\n", "kv_type is \"q8\", expected f16, f32 or q8_0");
+    check("models: {a: {path: x, kv_type: q8_0}}\n", NULL);
+    check("models: {a: {path: x, kv_type: f8}}\n",
+          "model a: kv_type is \"f8\", expected f16, f32 or q8_0");
     check("log_level: loud\n", "log_level is \"loud\", expected debug, info, warn or error");
     check("tls_key: a\n", "tls_cert and tls_key come together");
 }

@@ -88,6 +88,16 @@ static void sums_up(void **state)
     struct model_spec spec = good_spec();
     assert_int_equal(model_spec_kv_bytes_per_token(&spec, DTYPE_F16), 2 * 2 * 2 * 16 * 2);
     assert_int_equal(model_spec_kv_bytes_per_token(&spec, DTYPE_F32), 2 * 2 * 2 * 16 * 4);
+    struct fault fault;
+    assert_int_equal(model_spec_check_kv(&spec, "m", DTYPE_F16, &fault), STATUS_OK);
+    assert_int_equal(model_spec_check_kv(&spec, "m", DTYPE_Q8_0, &fault), STATUS_UNSUPPORTED);
+    assert_string_equal(fault.text,
+                        "model m: its heads of 16 values can't be cached as Q8_0, which "
+                        "takes multiples of 32");
+    struct model_spec wide = spec;
+    wide.kv_groups[0].head_dim = 64;
+    assert_int_equal(model_spec_check_kv(&wide, "m", DTYPE_Q8_0, &fault), STATUS_OK);
+    assert_int_equal(model_spec_kv_bytes_per_token(&wide, DTYPE_Q8_0), 2 * 2 * 2 * (64 + 4));
     double matrices = 2.0 * (64 * 64 * 2 + 2 * 64 * 32 + 3 * 64 * 96);
     assert_true(model_spec_flops_per_token(&spec) == 2.0 * matrices);
     spec.is_gated = false;

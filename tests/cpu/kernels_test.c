@@ -233,46 +233,124 @@ static void check_merge(const struct cpu_kernels *kernels, struct rng *rng)
     }
 }
 
+/* A run of rows, NaN behind them. */
+static void fill_rows(struct rng *rng, const struct cpu_run *run, unsigned char *rows,
+                      size_t n_bytes)
+{
+    memset(rows, 0xFF, n_bytes);
+    for (int32_t j = 0; j < run->n * run->head_dim; j++) {
+        float value = (float)rng_normal(rng);
+        uint16_t half = half_from_float(value);
+        if (run->dtype == DTYPE_Q8_0)
+            rows[j] = (unsigned char)((int)rng_below(rng, 255) - 127);
+        else if (run->dtype == DTYPE_F16)
+            memcpy(rows + 2 * j, &half, 2);
+        else
+            memcpy(rows + 4 * j, &value, 4);
+    }
+}
+
+/* Scales of Q8_0, NaN behind those of each block's rows; queries lie as floats, or quantized. */
+static void fill_scales(struct rng *rng, const struct cpu_run *run, uint16_t *scales,
+                        size_t n_bytes)
+{
+    memset(scales, 0xFF, n_bytes);
+    for (int32_t block = 0; block < run->head_dim / 32; block++)
+        for (int32_t t = 0; t < run->n; t++)
+            scales[(size_t)block * run->scale_stride + (size_t)t] =
+                half_from_float((float)rng_unit(rng) * 0.1f);
+}
+
+static void check_attention_of(const struct cpu_kernels *kernels, struct cpu_run *run,
+                               float *queries)
+{
+    enum { HEAD_MAX = 128 };
+    static float out[2][CPU_QUERIES * HEAD_MAX], probabilities[2][CPU_QUERIES * CPU_PIECE];
+    static _Alignas(64) struct cpu_block blocks[CPU_QUERIES * HEAD_MAX / 16];
+    const struct cpu_kernels *both[2] = { &cpu_generic, kernels };
+    for (int j = 0; j < 2; j++) {
+        memset(probabilities[j], 0, sizeof(probabilities[j]));
+        memset(out[j], 0, sizeof(out[j]));
+        run->probabilities = probabilities[j];
+        if (run->dtype == DTYPE_Q8_0) {
+            for (int32_t i = 0; i < run->n_queries; i++)
+                both[j]->quantize(queries + i * run->stride, run->head_dim,
+                                  blocks + i * cpu_run_blocks(run));
+            both[j]->scores_q8_0(run, blocks, 0.125f);
+        } else {
+            both[j]->scores(run, queries, 0.125f);
+        }
+        both[j]->mix(run, out[j]);
+    }
+    assert_memory_equal(probabilities[0], probabilities[1], sizeof(probabilities[0]));
+    assert_memory_equal(out[0], out[1], sizeof(out[0]));
+}
+
 /* Runs of positions: any length, head size and number of queries. */
 static void check_attention(const struct cpu_kernels *kernels, struct rng *rng)
 {
     enum { HEAD_MAX = 128, RUN_MAX = 37 };
-    static float queries[CPU_QUERIES * HEAD_MAX], out[2][CPU_QUERIES * HEAD_MAX];
-    static float probabilities[2][CPU_QUERIES * CPU_PIECE], scratch[CPU_RUN_ROWS * HEAD_MAX];
+    static float queries[CPU_QUERIES * HEAD_MAX], scratch[CPU_RUN_ROWS * HEAD_MAX];
     static float rows[RUN_MAX * HEAD_MAX + 16];
-    for (int i = 0; i < 300; i++) {
+    static uint16_t scales[HEAD_MAX / 32 * 40];
+    static const enum dtype dtypes[] = { DTYPE_F32, DTYPE_F16, DTYPE_Q8_0 };
+    for (int i = 0; i < 450; i++) {
         struct cpu_run run = { .rows = (const unsigned char *)rows,
+                               .scales = scales,
+                               .dtype = dtypes[i % 3],
                                .ahead = (const unsigned char *)rows,
                                .scratch = scratch };
         run.head_dim = 1 + (int32_t)rng_below(rng, HEAD_MAX);
         run.head_dim = i % 2 == 0 ? (run.head_dim + 15) & ~15 : run.head_dim;
         run.head_dim = i % 7 == 0 ? 64 : i % 7 == 1 ? 128 : run.head_dim;
+        if (run.dtype == DTYPE_Q8_0)
+            run.head_dim = (run.head_dim + 31) & ~31;
         run.stride = (run.head_dim + 15) & ~15;
         run.n = 1 + (int32_t)rng_below(rng, RUN_MAX);
         run.n_queries = i % 5 == 0 ? 1 : 1 + (int32_t)rng_below(rng, CPU_QUERIES);
-        run.is_half = i % 3 != 0;
-        memset(rows, 0xFF, sizeof(rows)); /* NaN behind the run */
-        for (int32_t j = 0; j < run.n * run.head_dim; j++) {
-            float value = (float)rng_normal(rng);
-            uint16_t half = half_from_float(value);
-            if (run.is_half)
-                memcpy((unsigned char *)rows + 2 * j, &half, 2);
-            else
-                rows[j] = value;
-        }
+        run.scale_stride = (size_t)run.n + rng_below(rng, 4);
+        fill_rows(rng, &run, (unsigned char *)rows, sizeof(rows));
+        fill_scales(rng, &run, scales, sizeof(scales));
         memset(queries, 0, sizeof(queries));
         for (int32_t j = 0; j < run.n_queries; j++)
             fill(rng, queries + j * run.stride, run.head_dim);
-        const struct cpu_kernels *both[2] = { &cpu_generic, kernels };
-        for (int j = 0; j < 2; j++) {
-            memset(probabilities[j], 0, sizeof(probabilities[j]));
-            memset(out[j], 0, sizeof(out[j]));
-            run.probabilities = probabilities[j];
-            both[j]->scores(&run, queries, 0.125f);
-            both[j]->mix(&run, out[j]);
-        }
-        assert_memory_equal(probabilities[0], probabilities[1], sizeof(probabilities[0]));
-        assert_memory_equal(out[0], out[1], sizeof(out[0]));
+        check_attention_of(kernels, &run, queries);
+    }
+}
+
+/* Two rows of 32 bytes, worked out by hand. */
+static void q8_0_means_bytes_times_scales(void **state)
+{
+    (void)state;
+    static float query[32] = { 127, -64 }, out[32], p[CPU_PIECE], scratch[CPU_RUN_ROWS * 32];
+    static const int8_t rows[2][32] = { { 127, 2 }, { -3, 100 } };
+    static const uint16_t scales[2] = { 0x3800, 0x3400 }; /* 0.5, 0.25 */
+    static _Alignas(64) struct cpu_block blocks[2];
+    const struct cpu_run run = { .rows = (const unsigned char *)rows,
+                                 .ahead = (const unsigned char *)rows,
+                                 .scales = scales,
+                                 .scale_stride = 2,
+                                 .dtype = DTYPE_Q8_0,
+                                 .n = 2,
+                                 .head_dim = 32,
+                                 .stride = 32,
+                                 .n_queries = 1,
+                                 .probabilities = p,
+                                 .scratch = scratch };
+    for (int isa = 0; isa <= (int)cpu_isa_best(); isa++) {
+        struct cpu_kernels kernels;
+        cpu_isa_kernels((enum cpu_isa)isa, &kernels);
+        kernels.quantize(query, 32, blocks); /* scale 1 */
+        kernels.scores_q8_0(&run, blocks, 2.0f);
+        assert_true(p[0] == 2 * 0.5f * (127 * 127 - 64 * 2));
+        assert_true(p[1] == 2 * 0.25f * (127 * -3 - 64 * 100));
+        memset(out, 0, sizeof(out));
+        p[0] = 1;
+        p[1] = 4;
+        kernels.mix(&run, out);
+        assert_true(out[0] == 127 * 0.5f + 4 * -3 * 0.25f);
+        assert_true(out[1] == 2 * 0.5f + 4 * 100 * 0.25f);
+        assert_true(out[2] == 0);
     }
 }
 
@@ -371,6 +449,7 @@ static void avx512_kernels_equal_generic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(q8_0_means_bytes_times_scales),
         cmocka_unit_test(avx2_kernels_equal_generic),
         cmocka_unit_test(avx512_kernels_equal_generic),
     };

@@ -122,27 +122,36 @@ def presets_outrun_predictions(shoal, models):
             assert counted(server, "shoal_length_coverage") < 2, "both cover everything"
 
 
-@test
-def presets_preempt_in_a_tight_pool(shoal, models):
-    """Room for three answers of eight: somebody gives way, by recompute and by swap, and goes on with the same tokens."""
+def preempt_in_a_tight_pool(shoal, models, kv_type, ways):
+    """Bytes of KV a token."""
     body = body_of("tale", WORDS["tale"][0], 400, temperature=0.9)
     one = {"tale": paths(models)["tale"]}
-    with Shoal(shoal, models=one) as server:
+    with Shoal(shoal, "--kv-type", kv_type, models=one) as server:
         alone = [text_of(server, dict(body, seed=i)) for i in range(8)]
         memory, engine = server.model("tale")["memory"], server.state()["engines"][0]
         blocks = re.search(r'num_gpu_blocks="(\d+)"', server.get("/metrics")[2])
         token_bytes = engine["kv_pool_bytes"] / int(blocks[1])
     room = memory["weights_bytes"] + memory["activation_bytes"] + 3 * 400 * token_bytes
-    for more in ((), ("--swap-bytes", "64MiB")):
-        with Shoal(shoal, "--preset", "fcfs", "--memory", f"{int(room / 1024)}KiB", "--prefix-cache", "false", *more,
-                   models=one) as server:
+    for more in ways:
+        with Shoal(shoal, "--preset", "fcfs", "--memory", f"{int(room / 1024)}KiB", "--prefix-cache", "false",
+                   "--kv-type", kv_type, *more, models=one) as server:
             asks = [Later(text_of, server, dict(body, seed=i)) for i in range(8)]
             for i, ask in enumerate(asks):
                 assert ask.result() == alone[i], (more, i)
             until(server.is_clear)
             seen = ps_agrees(server, PREEMPT=1)
-            print(f"# {more}: {seen}")
+            print(f"# {kv_type} {more}: {seen}")
             assert more or seen["SWAP"] == 0, seen
+    return token_bytes
+
+
+@test
+def presets_preempt_in_a_tight_pool(shoal, models):
+    """Room for three answers of eight: somebody gives way, by recompute and by swap, and goes on with the same tokens."""
+    swap = ("--swap-bytes", "64MiB")
+    f16 = preempt_in_a_tight_pool(shoal, models, "f16", ((), swap))
+    q8_0 = preempt_in_a_tight_pool(shoal, models, "q8_0", (swap,))
+    assert 0.5 < q8_0 / f16 < 0.56, (f16, q8_0)
 
 
 if __name__ == "__main__":

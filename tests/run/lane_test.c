@@ -36,7 +36,7 @@ static void open_model(struct run_model *model, struct run_device *device, const
     }
     snprintf(path, sizeof path, "%s/tests/golden/data/%s", SOURCE_ROOT, name);
     assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
-    assert_int_equal(run_model_open(model, weights, device, NULL, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(model, weights, device, DTYPE_F16, NULL, &fault), STATUS_OK);
 }
 
 static void open_side(struct side *side, const struct run_model *model, int lane)

@@ -20,7 +20,7 @@ static int open_model(void **state)
     (void)state;
     assert_int_equal(weights_open(&weights, SOURCE_ROOT "/models/tale.gguf", &fault), STATUS_OK);
     run_device_open(&device, cpu_open(&spec, cpu_isa_best()));
-    assert_int_equal(run_model_open(&model, weights, &device, NULL, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(&model, weights, &device, DTYPE_F16, NULL, &fault), STATUS_OK);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static int close_model(void **state)
 static void passes_that_fit_are_measured(void **state)
 {
     (void)state;
-    const struct run_meter_options options = { 64, 8, 512, DTYPE_F16 };
+    const struct run_meter_options options = { 64, 8, 512 };
     struct run_meter *meter = run_meter_open(&model, &options);
     static const struct {
         struct run_meter_pass pass;
@@ -70,7 +70,7 @@ static void a_profile_is_always_usable(void **state)
     (void)state;
     static const int64_t budgets_ns[] = { 0, 50 * TIME_NS_PER_MS };
     for (size_t i = 0; i < COUNT_OF(budgets_ns); i++) {
-        const struct run_profile_options options = { budgets_ns[i], 256, 32, DTYPE_F16 };
+        const struct run_profile_options options = { budgets_ns[i], 256, 32 };
         const struct perf_load load = { .n_decodes = 1, .n_decode_context = 64 };
         const struct perf_load longer = { .n_decodes = 2, .n_decode_context = 4096 };
         const struct perf_load word = { .n_new = 1, .n_new_squared = 1 };
@@ -105,8 +105,8 @@ static bool counts_bytes(void)
 static void a_meter_takes_what_it_says(void **state)
 {
     (void)state;
-    static const struct run_meter_options known[] = { { 64, 8, 512, DTYPE_F16 },
-                                                      { 256, 32, 8192, DTYPE_F16 },
+    static const struct run_meter_options known[] = { { 64, 8, 512 },
+                                                      { 256, 32, 8192 },
                                                       { 32, 1, 32, DTYPE_F32 } };
     if (!counts_bytes())
         skip();
@@ -124,8 +124,7 @@ static void a_profile_is_usable_in_little_memory(void **state)
     (void)state;
     static const int64_t bounds[] = { 1, 200 << 10, 1 << 20, 4 << 20 };
     for (size_t i = 0; i < COUNT_OF(bounds); i++) {
-        const struct run_profile_options options = { 20 * TIME_NS_PER_MS, 256, 32, DTYPE_F16,
-                                                     bounds[i] };
+        const struct run_profile_options options = { 20 * TIME_NS_PER_MS, 256, 32, bounds[i] };
         const struct perf_load load = { .n_decodes = 1, .n_decode_context = 64 };
         struct perf perf;
         run_profile(&model, &options, &perf);

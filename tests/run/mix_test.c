@@ -26,7 +26,8 @@ enum {
     N_SEQS = 24,
     N_ROWS = 96
 };
-static const char *const paths[N_MODELS] = { "llama3", "qwen2" };
+static const char *const paths[N_MODELS] = { "llama3", "qwen3" };
+static const enum dtype kv_dtypes[N_MODELS] = { DTYPE_F16, DTYPE_Q8_0 };
 
 struct asked {
     struct request request;
@@ -123,19 +124,20 @@ static void open_mix(struct mix *mix, const struct schedule_policy *policy, enum
         struct fault fault;
         model_path(i, path, sizeof path);
         assert_int_equal(
-            passes_open(&mix->alone[i], path, backend(), DTYPE_F16, N_TOKENS_MAX, &fault),
+            passes_open(&mix->alone[i], path, backend(), kv_dtypes[i], N_TOKENS_MAX, &fault),
             STATUS_OK);
         assert_int_equal(weights_open(&weights, path, &fault), STATUS_OK);
-        assert_int_equal(run_model_open(&mix->models[i], weights, &mix->device, NULL, &fault),
-                         STATUS_OK);
+        assert_int_equal(
+            run_model_open(&mix->models[i], weights, &mix->device, kv_dtypes[i], NULL, &fault),
+            STATUS_OK);
         const struct model_spec *spec = weights_spec(weights);
-        shapes[i] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, DTYPE_F16),
+        shapes[i] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtypes[i]),
                                        spec->n_layers * spec->n_kv_heads };
         mix->services[i].n_context_max = N_TOKENS_MAX;
         snprintf(mix->services[i].name, sizeof mix->services[i].name, "%s", paths[i]);
     }
     int64_t unit = kv_choose(kind, N_MODELS, shapes, 1 << 13, mix->layouts, &waste);
-    const struct run_lane_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS, DTYPE_F16 };
+    const struct run_lane_options executor = { &mix->device, N_ROWS + N_SEQS, N_SEQS };
     mix->executor = run_executor_open(&executor);
     schedule_config_init(&mix->schedule);
     mix->schedule.n_seqs_max = N_SEQS;

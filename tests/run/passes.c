@@ -12,7 +12,7 @@ enum status passes_open(struct passes *p, const char *path, struct compute_backe
     run_device_open(&p->device, backend);
     enum status status = weights_open(&weights, path, fault);
     if (status == STATUS_OK)
-        status = run_model_open(&p->model, weights, &p->device, NULL, fault);
+        status = run_model_open(&p->model, weights, &p->device, kv_dtype, NULL, fault);
     if (status != STATUS_OK) {
         run_device_close(&p->device);
         return status;

@@ -28,11 +28,11 @@ struct text {
 };
 
 /* Bits a token. backend is closed. */
-static double bits_of(const struct text *text, struct compute_backend *backend)
+static double bits_of(const struct text *text, struct compute_backend *backend, enum dtype kv_dtype)
 {
     struct passes p;
     struct fault fault;
-    assert_int_equal(passes_open(&p, text->path, backend, DTYPE_F16, 128, &fault), STATUS_OK);
+    assert_int_equal(passes_open(&p, text->path, backend, kv_dtype, 128, &fault), STATUS_OK);
     double bits = passes_bits(&p, text->ids, text->n_ids, 127, text->bos_id) / text->n_ids;
     passes_close(&p);
     return bits;
@@ -56,20 +56,21 @@ static void tokenize(struct text *text, struct view words, int32_t n_ids_max)
     weights_close(weights);
 }
 
+static const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 2, .cores = { 0, 1 } };
+
 static void check(const struct text *text, const enum dtype *types, size_t n_types)
 {
-    static const struct device_spec device = { .kind = DEVICE_CPU,
-                                               .n_cores = 2,
-                                               .cores = { 0, 1 } };
     printf("%s, %d tokens: perplexity of packed weights, and by how much it differs from unpacked "
            "ones and from plain floats of the same values\n",
            text->path, text->n_ids);
     for (size_t i = 0; i < n_types; i++) {
         struct compute_backend *backend =
             recode_open(cpu_open(&device, cpu_isa_best()), types[i], false);
-        double packed = bits_of(text, backend);
-        double unpacked = bits_of(text, recode_open(compute_reference_open(), types[i], false));
-        double floats = bits_of(text, recode_open(compute_reference_open(), types[i], true));
+        double packed = bits_of(text, backend, DTYPE_F16);
+        double unpacked =
+            bits_of(text, recode_open(compute_reference_open(), types[i], false), DTYPE_F16);
+        double floats =
+            bits_of(text, recode_open(compute_reference_open(), types[i], true), DTYPE_F16);
         printf("  %-5s %9.4f %+.4f%% %+.4f%%\n", dtype_info(types[i])->name, exp2(packed),
                100 * (exp2(packed - unpacked) - 1), 100 * (exp2(packed - floats) - 1));
         assert_true(packed == unpacked); /* bit for bit */
@@ -89,20 +90,40 @@ static void perplexity_of_the_trained_checkpoint(void **state)
     check(&text, types, COUNT_OF(types));
 }
 
-static void perplexity_of_the_demo_model(void **state)
+/* The first n tokens of what it was not trained on. */
+static void take_heldout(struct text *text, int32_t n)
 {
-    static struct text text = { SOURCE_ROOT "/models/tale.gguf" };
     char *words;
     size_t n_bytes;
     struct fault fault;
-    (void)state;
     assert_int_equal(
         file_read(SOURCE_ROOT "/models/tale.heldout.txt", 1 << 20, &words, &n_bytes, &fault),
         STATUS_OK);
-    tokenize(&text, view_of(words, n_bytes), 64);
+    tokenize(text, view_of(words, n_bytes), n);
     mem_give(words);
+}
+
+static void perplexity_of_the_demo_model(void **state)
+{
+    static struct text text = { SOURCE_ROOT "/models/tale.gguf" };
+    (void)state;
+    take_heldout(&text, 64);
     static const enum dtype types[] = { DTYPE_Q8_0, DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K };
     check(&text, types, COUNT_OF(types));
+}
+
+/* What keys and values of 8 bits change is less than what weights of 8 bits do. */
+static void a_cache_of_q8_0_costs_little(void **state)
+{
+    static struct text text = { SOURCE_ROOT "/models/tale.gguf" };
+    (void)state;
+    take_heldout(&text, 600);
+    double halves = bits_of(&text, cpu_open(&device, cpu_isa_best()), DTYPE_F16);
+    double bytes = bits_of(&text, cpu_open(&device, cpu_isa_best()), DTYPE_Q8_0);
+    printf("%s, %d tokens: perplexity %.4f with a cache of F16, %+.4f%% with Q8_0\n", text.path,
+           text.n_ids, exp2(halves), 100 * (exp2(bytes - halves) - 1));
+    assert_true(bytes != halves);
+    assert_true(fabs(exp2(bytes - halves) - 1) < 0.005);
 }
 
 int main(void)
@@ -110,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perplexity_of_the_trained_checkpoint),
         cmocka_unit_test(perplexity_of_the_demo_model),
+        cmocka_unit_test(a_cache_of_q8_0_costs_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static int open_model(void **state)
     run_device_open(&device, cpu_open(&spec, cpu_isa_best()));
     for (int i = 0; i < 2; i++)
         run_device_add_lane(&device, cpu_open(&spec, cpu_isa_best()));
-    assert_int_equal(run_model_open(&model, weights, &device, NULL, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(&model, weights, &device, DTYPE_F16, NULL, &fault), STATUS_OK);
     return 0;
 }
 
@@ -36,7 +36,7 @@ static int close_model(void **state)
 static void a_survey_measures_the_grid(void **state)
 {
     (void)state;
-    const struct run_survey_options options = { 50 * TIME_NS_PER_MS, 8, 64, 128, DTYPE_F16 };
+    const struct run_survey_options options = { 50 * TIME_NS_PER_MS, 8, 64, 128 };
     struct predict_profile_group *group = mem_take(sizeof *group);
     struct fault fault;
     int n_decodes = 0, n_prompts = 0, n_behind = 0;
@@ -61,7 +61,7 @@ static void a_survey_measures_the_grid(void **state)
 static void beside_itself_a_model_is_not_faster(void **state)
 {
     (void)state;
-    const struct run_survey_options options = { 5 * TIME_NS_PER_MS, 4, 32, 64, DTYPE_F16 };
+    const struct run_survey_options options = { 5 * TIME_NS_PER_MS, 4, 32, 64 };
     struct predict_profile_beside beside;
     run_survey_beside(&model, &options, &beside);
     assert_true(beside.n_rounds >= 3);

@@ -57,7 +57,7 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
         .specs = s->specs,
         .n_rows_max = 72,
         .n_logit_rows_max = 8,
-        .kv_dtype = DTYPE_F16,
+        .kv_dtypes = (const enum dtype[]){ DTYPE_F16, DTYPE_F16, DTYPE_F16, DTYPE_F16 },
         .profile_ns = 20 * TIME_NS_PER_MS,
     };
     s->unit = run_unit_open(&options);
@@ -300,9 +300,9 @@ static void test_profile(void **state)
     struct perf perf;
     run_device_open(&device, cpu_open(&device_spec, cpu_isa_best()));
     assert_int_equal(weights_open(&weights, paths[0], &fault), STATUS_OK);
-    assert_int_equal(run_model_open(&model, weights, &device, NULL, &fault), STATUS_OK);
+    assert_int_equal(run_model_open(&model, weights, &device, DTYPE_F16, NULL, &fault), STATUS_OK);
     for (int64_t budget = 0; budget <= 200 * TIME_NS_PER_MS; budget += 100 * TIME_NS_PER_MS) {
-        const struct run_profile_options options = { budget, 128, 16, DTYPE_F16 };
+        const struct run_profile_options options = { budget, 128, 16 };
         run_profile(&model, &options, &perf);
         const struct perf_load one = { .n_decodes = 1, .n_decode_context = 32 };
         const struct perf_load prompt = { .n_new = 100, .n_new_squared = 10000 };

@@ -5,7 +5,7 @@
  * neighbours take, change from second to second. The limit of a shape is the larger of the time to
  * read the file's bytes (not those of the packed form) from memory, and of the time for the
  * arithmetic at the peak of the instructions that its type allows.
- * kernels [generic|avx2|avx512] [type|all] [threads at most] */
+ * kernels [generic|avx2|avx512|amx] [type|all] [threads at most] */
 #include "cpu/limits.h"
 #include "one_matmul.h"
 #include <stdio.h>

@@ -85,7 +85,7 @@ static enum status open_model(struct problem_at_hand *at, int i, struct run_devi
 static enum predict_cores_isa isa_here(void)
 {
     enum cpu_isa isa = cpu_isa_best();
-    return isa == CPU_ISA_AVX512 ? PREDICT_CORES_AVX512
+    return isa >= CPU_ISA_AVX512 ? PREDICT_CORES_AVX512
            : isa == CPU_ISA_AVX2 ? PREDICT_CORES_AVX2
                                  : PREDICT_CORES_GENERIC;
 }

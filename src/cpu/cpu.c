@@ -43,7 +43,8 @@ static size_t backend_workspace_bytes(void *self, const struct compute_program *
 {
     struct cpu *cpu = self;
     struct cpu_layout layout;
-    cpu_pass_layout(program, team_size(cpu->team), n_rows_max, n_logit_rows_max, &layout);
+    cpu_pass_layout(program, team_size(cpu->team), n_rows_max, n_logit_rows_max,
+                    cpu->kernels.group_bytes, &layout);
     return layout.n_bytes;
 }
 
@@ -56,7 +57,8 @@ static void backend_run(void *self, const struct compute_program *program,
                           .pass = pass,
                           .team = cpu->team,
                           .workspace = workspace };
-    cpu_pass_layout(program, team_size(cpu->team), pass->n_rows, pass->n_logit_rows, &p.layout);
+    cpu_pass_layout(program, team_size(cpu->team), pass->n_rows, pass->n_logit_rows,
+                    cpu->kernels.group_bytes, &p.layout);
     memset(p.workspace + p.layout.counters, 0, (size_t)program->n_ops * sizeof(int32_t));
     cpu_attention_reset(&p);
     team_run(cpu->team, cpu_pass_work, &p);

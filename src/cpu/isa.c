@@ -7,9 +7,11 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
-static const char *const names[CPU_ISA_N] = { "generic", "avx2", "avx512" };
+static const char *const names[CPU_ISA_N] = { "generic", "avx2", "avx512", "amx" };
 
 const char *cpu_isa_name(enum cpu_isa isa)
 {
@@ -35,7 +37,7 @@ static enum cpu_isa detect(void)
 {
     enum { OSXSAVE = 1 << 27, FMA = 1 << 12, F16C = 1 << 29, AVX = 1 << 28 };
     enum { AVX2 = 1 << 5, F = 1 << 16, DQ = 1 << 17, BW = 1 << 30, VNNI = 1 << 11, VBMI = 1 << 1 };
-    enum { GFNI = 1 << 8 };
+    enum { GFNI = 1 << 8, TILE = 1 << 24, TILE_INT8 = 1 << 25, TILE_STATE = 3 << 17 };
     const uint32_t vl = UINT32_C(1) << 31;
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has_bits(c, OSXSAVE | FMA | F16C | AVX))
@@ -44,12 +46,27 @@ static enum cpu_isa detect(void)
     if ((saved & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_bits(b, AVX2))
         return CPU_ISA_GENERIC;
     bool has_512 = has_bits(b, F | DQ | BW | vl) && has_bits(c, VNNI | VBMI | GFNI);
-    return has_512 && (saved & 0xE0) == 0xE0 ? CPU_ISA_AVX512 : CPU_ISA_AVX2;
+    if (!has_512 || (saved & 0xE0) != 0xE0)
+        return CPU_ISA_AVX2;
+    bool has_tiles = CPU_HAS_AMX && has_bits(d, TILE | TILE_INT8);
+    return has_tiles && (saved & TILE_STATE) == TILE_STATE ? CPU_ISA_AMX : CPU_ISA_AVX512;
+}
+
+/* Tiles are ours once the system has agreed, for all threads of the process: a signal's frame grows
+ * by 8 KiB while one is in use. */
+static bool may_use_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
 }
 #else
 static enum cpu_isa detect(void)
 {
     return CPU_ISA_GENERIC;
+}
+static bool may_use_tiles(void)
+{
+    return false;
 }
 #endif
 
@@ -60,21 +77,24 @@ enum cpu_isa cpu_isa_best(void)
     for (int isa = 0; wish != NULL && isa < (int)best; isa++)
         if (strcmp(wish, names[isa]) == 0)
             return (enum cpu_isa)isa;
-    return best;
+    return best == CPU_ISA_AMX && !may_use_tiles() ? CPU_ISA_AVX512 : best;
 }
 
 static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
     to->name = from->name != NULL ? from->name : to->name;
+    to->group_bytes = from->group != NULL ? from->group_bytes : to->group_bytes;
     for (int i = 0; i < DTYPE_N; i++) {
-        if (from->matmul[i] == NULL)
+        if (from->matmul[i] == NULL && from->widen[i] == NULL)
             continue;
-        to->matmul[i] = from->matmul[i];
+        if (from->matmul[i] != NULL)
+            to->matmul[i] = from->matmul[i];
         to->widen[i] = from->widen[i];
         to->matmul_wide[i] = from->matmul_wide[i];
         to->wide_rows_min[i] = from->wide_rows_min[i];
     }
 #define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
+    TAKE(group);
     TAKE(quantize);
     TAKE(norm);
     TAKE(rotate_halves);
@@ -108,6 +128,10 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
         take(&cpu_avx512_float, out);
         take(&cpu_avx512_matmul, out);
     }
+#if CPU_HAS_AMX
+    if (isa >= CPU_ISA_AMX)
+        take(&cpu_amx_matmul, out);
+#endif
 #else
     (void)isa;
     (void)take;
@@ -129,6 +153,10 @@ void cpu_isa_limits(enum cpu_isa isa, struct cpu_limits_loops *out)
         take_limits(&cpu_limits_avx2, out);
     if (isa >= CPU_ISA_AVX512)
         take_limits(&cpu_limits_avx512, out);
+#if CPU_HAS_AMX
+    if (isa >= CPU_ISA_AMX)
+        take_limits(&cpu_limits_amx, out);
+#endif
 #else
     (void)isa;
     (void)take_limits;

@@ -13,6 +13,8 @@ enum {
     CPU_QUERIES = 16,    /* queries that share one read of keys and values */
     CPU_PIECE = 256,     /* positions of one piece of attention */
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
+    CPU_FEW_ROWS = 12,   /* that meet packed panels as they are */
+    CPU_GROUP_ROWS = 16, /* rows whose blocks lie together */
 };
 
 /* 32 activations quantized: x = scale * q. Rows of blocks lie behind each other, a cache line each.
@@ -53,6 +55,10 @@ struct cpu_tile {
     size_t x_stride;
     const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
     size_t block_stride;
+    /* The same for kernels that group rows: those of 16 rows, block by block, group_stride bytes
+     * before those of the next 16. */
+    const unsigned char *groups;
+    size_t group_stride;
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
     /* What is touched soon, for kernels that find the time to fetch it; NULL: nothing. Of each
      * panel the ahead_bytes that come next, ahead_stride apart; and where out goes in the end. */
@@ -68,7 +74,8 @@ struct cpu_tile {
  *   F16, BF16     as floats
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
  *                 byte per value | bytes as in pack.h's weights of 8 bits (AVX-512: value + 128
- *                 in types without minimums); scales and minimums are multiplied out.
+ *                 in types without minimums, AMX: the value); scales and minimums are multiplied
+ *                 out.
  * At most: */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
@@ -121,6 +128,11 @@ struct cpu_kernels {
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
     int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it */
+    /* Puts a row's blocks to `place` in its group, where each block has group_bytes; 0 and NULL
+     * where no kernel wants that. */
+    size_t group_bytes;
+    void (*group)(const struct cpu_block *row, int32_t n_blocks, int32_t place,
+                  unsigned char *groups);
     /* n: a multiple of 32 */
     void (*quantize)(const float *x, int32_t n, struct cpu_block *blocks);
     void (*norm)(const struct cpu_norm *norm, const float *x, float *out); /* x == out is fine */
@@ -149,6 +161,7 @@ struct cpu_kernels {
 /* generic has no holes; names that begin alike are parts of one table. */
 extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx2_attend;
 extern const struct cpu_kernels cpu_avx512, cpu_avx512_attend, cpu_avx512_float, cpu_avx512_matmul;
+extern const struct cpu_kernels cpu_amx_matmul;
 extern const struct compute_draw cpu_avx2_draw, cpu_avx512_draw;
 /* The whole table for an instruction set, holes filled. */
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

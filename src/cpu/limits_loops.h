@@ -11,7 +11,7 @@ struct cpu_limits_loops {
     uint64_t (*read)(const unsigned char *from, int64_t n); /* 32-byte aligned */
     struct cpu_limits_loop peaks[CPU_LIMIT_N];
 };
-extern const struct cpu_limits_loops cpu_limits_avx2, cpu_limits_avx512;
+extern const struct cpu_limits_loops cpu_limits_avx2, cpu_limits_avx512, cpu_limits_amx;
 /* What compiled code does without asking for instructions: limits.c. */
 extern const struct cpu_limits_loops cpu_limits_generic;
 extern volatile float cpu_limits_sink; /* what the loops compute is wanted by somebody */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-    FEW_ROWS = 12,
     SWEEP_ROWS = 512,      /* whose sums wait */
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
@@ -97,7 +96,7 @@ static size_t panel_offset(const struct compute_weight *weight, int32_t k)
 static bool is_wide(const struct item *item)
 {
     enum dtype dtype = item->weight->dtype;
-    return item->p->kernels->widen[dtype] != NULL && item->n_rows > FEW_ROWS &&
+    return item->p->kernels->widen[dtype] != NULL && item->n_rows > CPU_FEW_ROWS &&
            item->n_rows >= item->p->kernels->wide_rows_min[dtype];
 }
 
@@ -106,7 +105,7 @@ static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
     bool is_integer = dtype_info(weight->dtype)->is_integer;
-    if (item->n_rows <= (is_integer ? FEW_ROWS : CPU_TILE_ROWS))
+    if (item->n_rows <= (is_integer ? CPU_FEW_ROWS : CPU_TILE_ROWS))
         return weight->n_columns;
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
@@ -166,6 +165,11 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
         tile.n_rows = min_i32(CPU_TILE_ROWS, item->n_rows - row);
         tile.x = cpu_pass_row(item->p, item->op->src, item->first_row + row) + k;
         tile.blocks = cpu_pass_blocks(item->p, weight->n_columns, item->first_row + row) + k / 32;
+        if (kernels->group != NULL) {
+            tile.groups = cpu_pass_groups(item->p, weight->n_columns, item->first_row + row) +
+                          (size_t)(k / 32) * kernels->group_bytes;
+            tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;
+        }
         tile.out = item->sums + row * OUT_COLUMNS;
         if (is_last)
             tile.target = output_row(item->p, item->op, item->first_row + row) +
@@ -203,7 +207,7 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     int32_t n_rows = cpu_pass_rows(p, op->src);
     int32_t per = panels_per_item(weight, team_size(p->team));
     /* Rows of one tile have time to fetch the next item: taken early, others cannot have it. */
-    bool is_early = n_rows > FEW_ROWS && n_rows <= CPU_TILE_ROWS;
+    bool is_early = n_rows > CPU_FEW_ROWS && n_rows <= CPU_TILE_ROWS;
     int64_t next = (int64_t)cpu_pass_next(p, op_index) * per;
     while (next < weight->n_panels) {
         item.first_panel = (int32_t)next;

@@ -170,11 +170,11 @@ static size_t add(struct cpu_layout *layout, int64_t n_bytes)
 }
 
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
-                     int32_t n_logit_rows, struct cpu_layout *out)
+                     int32_t n_logit_rows, size_t group_bytes, struct cpu_layout *out)
 {
     CHECK(program->n_registers <= CPU_REGISTERS_MAX);
     *out = (struct cpu_layout){ .n_bytes = 0 };
-    int64_t quantized = 0, scratch = cpu_attention_scratch(program);
+    int64_t quantized = 0, grouped = 0, scratch = cpu_attention_scratch(program);
     for (int i = 0; i < program->n_registers; i++) {
         int64_t rows = program->is_logit_rows[i] ? n_logit_rows : n_rows;
         int64_t stride = cpu_pass_stride(program, i);
@@ -186,10 +186,14 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
         if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS)
             continue;
         int64_t rows = program->is_logit_rows[op->src] ? n_logit_rows : n_rows;
-        if (!program->weights || dtype_info(program->weights[op->weight]->dtype)->is_integer)
-            quantized = max_i64(quantized, rows * program->widths[op->src]);
+        if (program->weights && !dtype_info(program->weights[op->weight]->dtype)->is_integer)
+            continue;
+        int64_t n_groups = div_up_i64(rows, CPU_GROUP_ROWS);
+        quantized = max_i64(quantized, rows * program->widths[op->src]);
+        grouped = max_i64(grouped, n_groups * program->widths[op->src]);
     }
     out->blocks = add(out, quantized / 32 * (int64_t)sizeof(struct cpu_block));
+    out->groups = add(out, grouped / 32 * (int64_t)group_bytes);
     out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
     out->counters = add(out, (int64_t)program->n_ops * 4);
     out->shared_tiles = add(out, cpu_attention_shared(program, n_members));

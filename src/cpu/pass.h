@@ -10,6 +10,7 @@ enum { CPU_REGISTERS_MAX = 61 };
 struct cpu_layout {
     size_t registers[CPU_REGISTERS_MAX];
     size_t blocks;                 /* activations quantized for the matmuls that come next */
+    size_t groups;                 /* the same by groups of rows, for kernels that want that */
     size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
     size_t counters;               /* (n_ops): the next item of each operation */
     size_t shared_tiles;           /* of attention: merged by several members */
@@ -27,8 +28,9 @@ struct cpu_pass {
     struct cpu_layout layout;
 };
 
+/* group_bytes: of the kernels. */
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
-                     int32_t n_logit_rows, struct cpu_layout *out);
+                     int32_t n_logit_rows, size_t group_bytes, struct cpu_layout *out);
 /* Runs all operations as one member of the team. arg: struct cpu_pass. */
 void cpu_pass_work(void *arg, int rank, int n);
 
@@ -62,6 +64,12 @@ static inline struct cpu_block *cpu_pass_blocks(const struct cpu_pass *p, int32_
 {
     struct cpu_block *first = (struct cpu_block *)(void *)(p->workspace + p->layout.blocks);
     return first + (int64_t)row * (width / 32);
+}
+/* The first block of the group that holds `row`. */
+static inline unsigned char *cpu_pass_groups(const struct cpu_pass *p, int32_t width, int32_t row)
+{
+    return p->workspace + p->layout.groups +
+           (size_t)(row / CPU_GROUP_ROWS) * (size_t)(width / 32) * p->kernels->group_bytes;
 }
 /* The next item of an operation that no member has taken yet. */
 static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index)

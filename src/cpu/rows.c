@@ -152,6 +152,10 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share)
 {
     int32_t n = p->program->widths[reg];
-    for (int32_t row = share.from; row < share.to; row++)
-        p->kernels->quantize(cpu_pass_row(p, reg, row), n, cpu_pass_blocks(p, n, row));
+    for (int32_t row = share.from; row < share.to; row++) {
+        struct cpu_block *blocks = cpu_pass_blocks(p, n, row);
+        p->kernels->quantize(cpu_pass_row(p, reg, row), n, blocks);
+        if (p->kernels->group != NULL && cpu_pass_rows(p, reg) > CPU_FEW_ROWS)
+            p->kernels->group(blocks, n / 32, row % CPU_GROUP_ROWS, cpu_pass_groups(p, n, row));
+    }
 }

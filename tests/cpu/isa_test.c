@@ -12,8 +12,10 @@ static void the_environment_holds_it_down(void **state)
     enum cpu_isa best = cpu_isa_best();
     setenv("SHOAL_CPU_ISA", "generic", 1);
     assert_int_equal(cpu_isa_best(), CPU_ISA_GENERIC);
-    setenv("SHOAL_CPU_ISA", "avx512", 1); /* never up */
-    assert_int_equal(cpu_isa_best(), best);
+    for (int isa = 0; isa < CPU_ISA_N; isa++) { /* never up */
+        setenv("SHOAL_CPU_ISA", cpu_isa_name((enum cpu_isa)isa), 1);
+        assert_int_equal(cpu_isa_best(), isa < (int)best ? isa : (int)best);
+    }
     setenv("SHOAL_CPU_ISA", "nonsense", 1);
     assert_int_equal(cpu_isa_best(), best);
     if (kept != NULL)
@@ -29,7 +31,8 @@ static void tables_have_no_holes(void **state)
     for (int isa = 0; isa < CPU_ISA_N; isa++) {
         struct cpu_kernels kernels;
         cpu_isa_kernels((enum cpu_isa)isa, &kernels);
-        assert_true(strstr(kernels.name, cpu_isa_name((enum cpu_isa)isa)) != NULL);
+        if (isa <= (int)cpu_isa_best()) /* a compiler may not know the highest */
+            assert_true(strstr(kernels.name, cpu_isa_name((enum cpu_isa)isa)) != NULL);
         for (int dtype = 0; dtype < DTYPE_N; dtype++)
             assert_non_null(kernels.matmul[dtype]);
         const void *first = &kernels.quantize, *end = &kernels + 1;

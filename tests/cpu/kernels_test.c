@@ -97,6 +97,7 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
         part.panels = panels + from;
         part.x += k;
         part.blocks += k / 32;
+        part.groups += (size_t)(k / 32) * kernels->group_bytes;
         if (is_wide) {
             part.panels = wide;
             part.panel_bytes = sizeof(wide) / CPU_TILE_PANELS;
@@ -109,10 +110,24 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
     }
 }
 
+/* The tile's rows as these kernels group them; NaN where none is. */
+static unsigned char *grouped(const struct cpu_kernels *kernels, const struct cpu_tile *tile)
+{
+    size_t n_bytes = COLUMNS / 32 * kernels->group_bytes;
+    unsigned char *groups = mem_take(n_bytes * CPU_TILE_ROWS / CPU_GROUP_ROWS + 1);
+    memset(groups, 0xFF, n_bytes * CPU_TILE_ROWS / CPU_GROUP_ROWS);
+    for (int32_t row = 0; kernels->group != NULL && row < CPU_TILE_ROWS; row++)
+        kernels->group(tile->blocks + row * COLUMNS / 32, COLUMNS / 32, row % CPU_GROUP_ROWS,
+                       groups + (size_t)(row / CPU_GROUP_ROWS) * n_bytes);
+    return groups;
+}
+
 static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
 {
     static float want[OUT], got[OUT];
     struct cpu_tile tile = random_tile(dtype, rng);
+    tile.groups = grouped(kernels, &tile);
+    tile.group_stride = COLUMNS / 32 * kernels->group_bytes;
     assert_true((kernels->widen[dtype] == NULL) == (kernels->matmul_wide[dtype] == NULL));
     for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows += tile.n_rows < 14 ? 1 : 17)
         for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
@@ -133,6 +148,7 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
                              dtype_info(dtype)->name, tile.n_rows, tile.n_panels, how);
             }
         }
+    mem_give((void *)(uintptr_t)tile.groups);
     mem_give((void *)(uintptr_t)tile.panels);
 }
 
@@ -446,12 +462,21 @@ static void avx512_kernels_equal_generic(void **state)
     check(CPU_ISA_AVX512);
 }
 
+static void amx_kernels_equal_generic(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AMX)
+        TEST_SKIP("this CPU has no AMX, or it is not allowed");
+    check(CPU_ISA_AMX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(q8_0_means_bytes_times_scales),
         cmocka_unit_test(avx2_kernels_equal_generic),
         cmocka_unit_test(avx512_kernels_equal_generic),
+        cmocka_unit_test(amx_kernels_equal_generic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,12 +232,21 @@ static void avx512_equals_the_reference(void **state)
     check_all(CPU_ISA_AVX512);
 }
 
+static void amx_equals_the_reference(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AMX)
+        TEST_SKIP("this CPU has no AMX, or it is not allowed");
+    check_all(CPU_ISA_AMX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generic_equals_the_reference),
         cmocka_unit_test(avx2_equals_the_reference),
         cmocka_unit_test(avx512_equals_the_reference),
+        cmocka_unit_test(amx_equals_the_reference),
         cmocka_unit_test(the_reference_equals_itself),
     };
     seed = test_seed(11);

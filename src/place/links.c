@@ -212,12 +212,15 @@ void links_free(struct links *links)
     *links = (struct links){ 0 };
 }
 
+int64_t links_time(const struct links_link *link, int64_t n_bytes)
+{
+    double ps = (double)link->latency_ns * 1000;
+    ps += link->bytes_per_s > 0 ? 1e12 * (double)n_bytes / link->bytes_per_s : 0;
+    return (int64_t)(ps + 0.5);
+}
+
 void links_times(const struct links *links, int64_t n_bytes, int64_t *link_ps)
 {
-    for (int32_t i = 0; i < links->n * links->n; i++) {
-        const struct links_link *link = &links->at[i];
-        double ps = (double)link->latency_ns * 1000;
-        ps += link->bytes_per_s > 0 ? 1e12 * (double)n_bytes / link->bytes_per_s : 0;
-        link_ps[i] = i / links->n == i % links->n ? 0 : (int64_t)(ps + 0.5);
-    }
+    for (int32_t i = 0; i < links->n * links->n; i++)
+        link_ps[i] = i / links->n == i % links->n ? 0 : links_time(&links->at[i], n_bytes);
 }

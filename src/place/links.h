@@ -24,5 +24,7 @@ enum status links_read(struct links *links, const char *text, struct fault *faul
 void links_free(struct links *links);
 /* The link of a word of nvidia-smi ("PIX", "NV4"); false: it is none. */
 bool links_word(const char *word, struct links_link *out) MUST_USE;
-/* Picoseconds for so many bytes on each link: layers_problem.link_ps, (n, n). 0 on the diagonal. */
+/* Picoseconds for so many bytes on a link. */
+int64_t links_time(const struct links_link *link, int64_t n_bytes);
+/* The same on each link: layers_problem.link_ps, (n, n). 0 on the diagonal. */
 void links_times(const struct links *links, int64_t n_bytes, int64_t *link_ps);

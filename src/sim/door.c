@@ -43,14 +43,14 @@ static void open_engines(struct sim *sim, struct sim_door *door)
     struct engine_report *report = mem_take(sizeof *report);
     uint64_t all = o->n_services == 64 ? UINT64_MAX : (UINT64_C(1) << o->n_services) - 1;
     for (int32_t e = 0; e < o->n_engines; e++) {
+        const struct sim_engine_spec *spec = sim_engines_spec(sim, e);
         engine_report(sim->engines[e].engine, report, 0);
-        door->engines[e] =
-            (struct route_engine){ .is_open = sim_door_of(sim, (uint32_t)e) == door,
-                                   .services = sim->engines[e].services & all,
-                                   .n_requests_max = (int32_t)o->n_requests_max,
-                                   .kv_bytes = report->kv_pool_bytes,
-                                   .kv_free_bytes = report->kv_free_bytes,
-                                   .perfs = o->engines ? o->engines[e].perfs : NULL };
+        door->engines[e] = (struct route_engine){ .is_open = sim_door_of(sim, (uint32_t)e) == door,
+                                                  .services = sim->engines[e].services & all,
+                                                  .n_requests_max = (int32_t)o->n_requests_max,
+                                                  .kv_bytes = report->kv_pool_bytes,
+                                                  .kv_free_bytes = report->kv_free_bytes,
+                                                  .perfs = spec != NULL ? spec->perfs : NULL };
     }
     mem_give(report);
     for (int32_t e = 0; e < o->n_engines; e++)
@@ -236,6 +236,7 @@ static void come_back(struct sim *sim, uint32_t index, uint8_t why)
     door->engines[engine].n_sent--;
     sim_scaled_left(sim, engine);
     sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
+    sim->report->chains.n_returned += sim->chains != NULL && why == SERVICE_DRAINING;
     if (why == SERVICE_LEASE_OVER && sim->has_roles &&
         sim->options->engines[engine].role == SIM_PREFILL) {
         hand_over(sim, index, engine);

@@ -137,6 +137,13 @@ static void number_services(const struct sim_options *o, struct sim_engine *e)
     }
 }
 
+const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t index)
+{
+    const struct sim_options *o = sim->options;
+    const struct sim_engine_spec *own = sim_chains_spec(sim->chains, index);
+    return own == NULL && o->engines != NULL ? &o->engines[index] : own;
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
@@ -145,7 +152,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     struct kv_layout layouts[LIMIT_SERVICES];
     struct schedule_lane lanes[LIMIT_LANES];
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
-    const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
+    const struct sim_engine_spec *own = sim_engines_spec(sim, index);
     int64_t memory_bytes = own != NULL ? own->memory_bytes : o->memory_bytes;
     bool sees_tokens = o->router != NULL && o->router->sees_tokens;
     bool says_little = o->faults == NULL && !sees_tokens;
@@ -207,12 +214,24 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     mem_give(specs);
 }
 
+void sim_engines_show(struct sim *sim, int32_t index, uint64_t services)
+{
+    struct engine_report *report = mem_take(sizeof(*report));
+    struct route_engine *to = &sim->door.engines[index];
+    engine_report(sim->engines[index].engine, report, sim->clock_ns);
+    to->services = services;
+    to->kv_bytes = report->kv_pool_bytes;
+    to->kv_free_bytes = report->kv_free_bytes;
+    mem_give(report);
+    sim_door_changed(sim, (uint16_t)index);
+}
+
 void sim_engines_ready(struct sim *sim, int32_t index, int32_t service)
 {
     const struct sim_options *o = sim->options;
     struct sim_engine *e = &sim->engines[index];
     const struct sim_service *s = &o->services[service];
-    const struct sim_engine_spec *own = o->engines != NULL ? &o->engines[index] : NULL;
+    const struct sim_engine_spec *own = sim_engines_spec(sim, index);
     bool has_perfs = own != NULL && own->perfs != NULL;
     int32_t place = e->own[service];
     engine_open_service(e->engine, place, perf_of(o, own, service), sim->clock_ns);

@@ -70,19 +70,6 @@ static void count_there(struct sim_moves *moves, struct sim *sim, uint64_t mask,
     }
 }
 
-/* The router sees which models are there, and the pool that they leave. */
-static void show(struct sim_moves *moves, struct sim *sim, int32_t index)
-{
-    struct engine_report *report = mem_take(sizeof(*report));
-    struct route_engine *to = &sim->door.engines[index];
-    engine_report(sim->engines[index].engine, report, sim->clock_ns);
-    to->services = moves->slots[index].there;
-    to->kv_bytes = report->kv_pool_bytes;
-    to->kv_free_bytes = report->kv_free_bytes;
-    mem_give(report);
-    sim_door_changed(sim, (uint16_t)index);
-}
-
 void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place_problem *problem,
                     const struct place_plan *plan)
 {
@@ -206,7 +193,7 @@ void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct plac
         moves->n_going++;
         slot->there &= ~slot->going;
         count_there(moves, sim, slot->going, -1);
-        show(moves, sim, i);
+        sim_engines_show(sim, i, slot->there);
     }
     for (int32_t i = 0; i < moves->n; i++) {
         if (moves->slots[i].going == 0)
@@ -243,7 +230,7 @@ void sim_moves_tick(struct sim_moves *moves, struct sim *sim)
         slot->booked = 0;
         slot->ready_ns = TIME_NEVER;
         moves->n_coming--;
-        show(moves, sim, i);
+        sim_engines_show(sim, i, slot->there);
     }
     set_wake(moves);
     sim_door_send(sim);

@@ -43,6 +43,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     *sim = (struct sim){ .options = options, .report = report };
     sim_report_open(sim);
     sim->windows = sim_window_open(sim);
+    sim->chains = sim_chains_open(sim);
     sim_engines_open(sim, emit);
     for (int32_t i = 0; i < options->n_engines; i++)
         for (int32_t s = 0; s < options->n_services; s++)
@@ -76,6 +77,7 @@ static void sim_close(struct sim *sim)
     sim_door_close(sim);
     sim_scaled_close(sim);
     sim_replan_close(sim->replacing);
+    sim_chains_close(sim->chains);
     length_book_close(&sim->lengths);
     sim_wakes_free(&sim->wakes);
     sim_events_free(&sim->events);
@@ -84,11 +86,19 @@ static void sim_close(struct sim *sim)
 
 /* ---- Clients come, hear and go; door.c sends them. ---- */
 
+/* That it will have in the end, as predicted when it came. */
+static int64_t wanted_tokens(const struct sim *sim, const struct sim_client *client)
+{
+    return (int64_t)sim_request(sim, client)->n_prompt + client->n_first_predicted;
+}
+
 static void go(struct sim *sim, struct sim_client *client, const struct service_event *event)
 {
     sim_report_add(sim, client, event);
     if (sim->replacing != NULL)
         sim_replan_ended(sim->replacing, sim, client, event->why);
+    if (sim->chains != NULL)
+        sim_chains_saw(sim, sim_request(sim, client)->service, -wanted_tokens(sim, client));
     client->is_live = false;
     sim->n_over++;
     sim->free_clients[sim->n_free_clients++] = (uint32_t)(client - sim->clients);
@@ -262,6 +272,8 @@ static void arrive(struct sim *sim, const struct sim_ask *ask)
 {
     uint32_t index = sim_client_come(sim, ask);
     sim_door_hold(sim, index, ROUTE_ARRIVED, 0);
+    if (sim->chains != NULL)
+        sim_chains_saw(sim, ask->service, wanted_tokens(sim, &sim->clients[index]));
     sim_door_send(sim);
 }
 
@@ -297,6 +309,8 @@ static void step(struct sim *sim, struct sim_engine *e)
     sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
     if (sim->replacing != NULL)
         sim_replan_stepped(sim->replacing, sim, e->index);
+    if (sim->chains != NULL)
+        sim_chains_stepped(sim, e->index);
     if (sim->options->checks_steps)
         sim_check_step(sim, e);
     sim_door_send(sim);
@@ -306,7 +320,8 @@ static void step(struct sim *sim, struct sim_engine *e)
 static bool advance(struct sim *sim)
 {
     struct sim_event next = { .time_ns = TIME_NEVER, .kind = SIM_STEP };
-    bool is_moving = false;
+    bool is_moving = false, is_waiting = false;
+    int64_t chains_ns = sim_chains_wake_ns(sim->chains, &is_waiting);
     int64_t replace_ns =
         sim->replacing == NULL
             ? TIME_NEVER
@@ -321,12 +336,16 @@ static bool advance(struct sim *sim)
     int64_t route_ns = sim_door_wake_ns(sim);
     if (route_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
-    if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving)
+    if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving && !is_waiting) {
+        sim->is_cut = sim_chains_is_down(sim->chains); /* who waits for it waits for ever */
         return false; /* no worker that comes would find what the others left */
+    }
     if (sim->scaled.wake_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = sim->scaled.wake_ns, .kind = SIM_SCALE };
     if (replace_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = replace_ns, .kind = SIM_REPLAN };
+    if (chains_ns < next.time_ns)
+        next = (struct sim_event){ .time_ns = chains_ns, .kind = SIM_CHAINS };
     if (sim->options->until_ns > 0 && next.time_ns > sim->options->until_ns) {
         sim->clock_ns = sim->options->until_ns;
         sim->is_cut = true;
@@ -353,6 +372,8 @@ static bool advance(struct sim *sim)
         sim_scaled_tick(sim);
     } else if (next.kind == SIM_REPLAN) {
         sim_replan_tick(sim->replacing, sim);
+    } else if (next.kind == SIM_CHAINS) {
+        sim_chains_tick(sim);
     } else {
         step(sim, &sim->engines[engine]);
     }
@@ -377,6 +398,7 @@ void sim_run(const struct sim_options *options, struct sim_report *report)
     sim_scaled_end(&sim);
     if (sim.replacing != NULL)
         sim_replan_end(sim.replacing, &sim);
+    sim_chains_end(&sim);
     for (int32_t i = 0; i < options->n_engines; i++)
         sim_engines_count(&sim, i);
     for (int32_t i = 0; i < options->n_services && options->predictor != NULL; i++)

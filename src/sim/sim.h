@@ -12,6 +12,7 @@
 #include "predict/perf.h"
 #include "route/policy.h"
 #include "schedule/policy.h"
+#include "sim/chains.h"
 #include "sim/faults.h"
 #include "sim/replan.h"
 #include "sim/workload.h"
@@ -62,6 +63,10 @@ struct sim_engine_spec { /* an engine that is not like the others */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
      * always there. */
     const struct scale_config *scale;
+    /* sim/chains.h: its one service lies over a chain of devices, whose map says times and memory
+     * in the place of memory_bytes, perfs and truths; lent, NULL = it does not. Not with roles,
+     * faults or models that move. */
+    const struct sim_chain *chain;
 };
 struct sim_options {
     int32_t n_engines; /* at most 65,535 */
@@ -147,6 +152,7 @@ struct sim_report {
     int64_t n_steps, n_windows;
     struct sim_faults_report bus; /* where there is one */
     struct sim_replan_report replace;
+    struct sim_chains_report chains;
     const char *wrong; /* NULL, or the first invariant that did not hold: the run ended there */
 };
 /* Runs to the end of the workload. The report is the caller's to free. */

@@ -86,6 +86,7 @@ struct sim {
     struct sim_scaled scaled;
     struct sim_windows *windows;      /* NULL: it has none */
     struct sim_replanning *replacing; /* NULL: models stay where they are */
+    struct sim_chains *chains;        /* NULL: every engine is one group of devices */
     bool is_cut;                      /* ended by until_ns */
     uint64_t n_over;
 };
@@ -101,6 +102,10 @@ void sim_engines_close_one(struct sim *sim, int32_t index);
 bool sim_engines_load(struct sim *sim, int32_t index, int32_t service);
 /* The weights are there, for which room was made. */
 void sim_engines_ready(struct sim *sim, int32_t index, int32_t service);
+/* As its chain's map has it, as the options say, or NULL: as all are. */
+const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t index);
+/* The router sees which services take requests there, and the pool. */
+void sim_engines_show(struct sim *sim, int32_t index, uint64_t services);
 void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to the report */
 
 /* check.c: what must hold. Each notes the first thing that does not in report->wrong. */

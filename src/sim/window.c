@@ -63,7 +63,8 @@ static bool is_possible(const struct sim_options *o)
                      o->predictor == NULL && o->trace == NULL && o->logs == NULL &&
                      !o->has_prefix_cache && !o->checks_steps;
     for (int32_t i = 0; i < o->n_engines && o->engines != NULL; i++)
-        is_simple = is_simple && o->engines[i].role == SIM_MIXED && o->engines[i].scale == NULL;
+        is_simple = is_simple && o->engines[i].role == SIM_MIXED && o->engines[i].scale == NULL &&
+                    o->engines[i].chain == NULL;
     return is_simple;
 }
 

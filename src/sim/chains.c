@@ -1,0 +1,434 @@
+/* Chains of unlike devices that hold a model by layers. */
+#include "sim/state.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "predict/truth.h"
+#include <string.h>
+
+enum chain_state { SERVING, CLOSING, LOADING, DOWN };
+
+struct span { /* layers that a device has the weights of */
+    int32_t first, n;
+};
+struct chain {
+    const struct sim_chain *is;
+    int32_t engine;
+    enum chain_state state;
+    struct layers_plan plan, next; /* of the engine, and that comes; without parts: no map */
+    struct span spans[LAYERS_DEVICES_MAX];
+    bool is_here[LAYERS_DEVICES_MAX];
+    int32_t n_events;   /* that have happened */
+    int64_t n_reserved; /* tokens of KV that maps keep room for */
+    int64_t n_wanted;   /* that all who are there will have in the end */
+    struct watch watch;
+    int64_t since_ns, ready_ns; /* it serves nobody since; it is loaded then */
+    struct sim_engine_spec spec;
+    struct perf perfs[LIMIT_SERVICES];
+    struct perf_truth truths[LIMIT_SERVICES];
+};
+struct sim_chains {
+    int32_t n;
+    struct chain at[];
+};
+
+/* ---- Maps. ---- */
+
+static int64_t room_bytes(const struct sim_chain *c, int32_t device)
+{
+    return c->devices[device].memory_bytes - c->devices[device].reserve_bytes;
+}
+
+static int64_t layer_ps(const struct sim_chain *c, int32_t device, const struct perf_load *load)
+{
+    return perf_step_ps(&c->devices[device].perf, load) / c->n_layers;
+}
+
+static int64_t link_ps(const struct sim_chain *c, int32_t from, int32_t to, int64_t n_tokens)
+{
+    return links_time(&c->links->at[from * c->links->n + to], c->handed_bytes_per_token * n_tokens);
+}
+
+static void fill_devices(const struct sim_chain *c, const int32_t *ids, int32_t n, int64_t n_tokens,
+                         struct layers_device *devices)
+{
+    const struct perf_load load = { .n_decodes = c->n_batch,
+                                    .n_decode_context = (int64_t)c->n_batch * c->n_context };
+    for (int32_t i = 0; i < n; i++) {
+        const struct layers_memory memory = { .device = c->devices[ids[i]].memory_bytes,
+                                              .reserve = c->devices[ids[i]].reserve_bytes,
+                                              .layer = c->layer_bytes,
+                                              .kv_token = c->kv_bytes_per_token / c->n_layers,
+                                              .n_tokens = n_tokens };
+        devices[i] = (struct layers_device){ layer_ps(c, ids[i], &load), layers_holding(&memory) };
+    }
+}
+
+enum status sim_chain_plan(const struct sim_chain *c, const bool *is_here, int64_t n_tokens,
+                           struct layers_plan *plan, struct fault *fault)
+{
+    int32_t ids[LAYERS_DEVICES_MAX], n = 0;
+    struct layers_device devices[LAYERS_DEVICES_MAX];
+    for (int32_t d = 0; d < c->n_devices; d++)
+        if (is_here[d])
+            ids[n++] = d;
+    int64_t *links = mem_take(((size_t)n * (size_t)n + 1) * sizeof(*links));
+    for (int32_t i = 0; i < n * n; i++)
+        links[i] = i / n == i % n ? 0 : link_ps(c, ids[i / n], ids[i % n], c->n_batch);
+    fill_devices(c, ids, n, n_tokens, devices);
+    const struct layers_problem problem = { n, c->n_layers, devices, links, true };
+    enum status status = layers_solve(&problem, c->aim, NULL, plan, fault);
+    for (int32_t i = 0; i < plan->n_parts; i++)
+        plan->parts[i].device = ids[plan->parts[i].device];
+    mem_give(links);
+    return status;
+}
+
+int64_t sim_chain_step_ps(const struct sim_chain *c, const struct layers_plan *plan,
+                          const struct perf_load *load)
+{
+    int64_t ps = 0, n_tokens = (int64_t)load->n_decodes + load->n_new;
+    for (int32_t i = 0; i < plan->n_parts; i++) {
+        int32_t d = plan->parts[i].device, next = plan->parts[(i + 1) % plan->n_parts].device;
+        ps += plan->parts[i].n_layers * layer_ps(c, d, load);
+        ps += plan->n_parts > 1 ? link_ps(c, d, next, n_tokens) : 0;
+    }
+    return ps;
+}
+
+int64_t sim_chain_tokens(const struct sim_chain *c, const struct layers_plan *plan)
+{
+    int64_t n_tokens = INT64_MAX;
+    for (int32_t i = 0; i < plan->n_parts; i++) {
+        int64_t n_layers = plan->parts[i].n_layers;
+        int64_t left = room_bytes(c, plan->parts[i].device) - n_layers * c->layer_bytes;
+        n_tokens = min_i64(n_tokens, left / (n_layers * (c->kv_bytes_per_token / c->n_layers)));
+    }
+    return n_tokens;
+}
+
+void sim_chain_first(const struct sim_chain *c, bool *is_here)
+{
+    for (int32_t d = 0; d < c->n_devices; d++)
+        is_here[d] = true;
+    for (int32_t i = c->n_events - 1; i >= 0; i--)
+        is_here[c->events[i].device] = !c->events[i].joins;
+}
+
+static bool is_same(const struct layers_plan *a, const struct layers_plan *b)
+{
+    bool is_equal = a->n_parts == b->n_parts;
+    for (int32_t i = 0; i < a->n_parts && is_equal; i++)
+        is_equal = a->parts[i].device == b->parts[i].device &&
+                   a->parts[i].n_layers == b->parts[i].n_layers;
+    return is_equal;
+}
+
+/* ---- The engine of a map. ---- */
+
+static int64_t truth_step_ps(const void *self, const struct perf_load *load)
+{
+    const struct chain *chain = self;
+    return sim_chain_step_ps(chain->is, &chain->plan, load);
+}
+
+/* Times and memory as the map has them. */
+static void set_plan(struct chain *chain, const struct layers_plan *plan)
+{
+    static const struct truth_range range = { 16, 4096, 256, 64, 8192 };
+    const struct sim_chain *c = chain->is;
+    struct truth_reduced reduced;
+    bool has_map = plan->n_parts > 0;
+    int64_t n_tokens = has_map ? sim_chain_tokens(c, plan) : 0;
+    chain->plan = *plan;
+    chain->spec.services = has_map ? UINT64_C(1) << c->service : 0;
+    chain->spec.memory_bytes =
+        c->weights_bytes + c->activation_bytes + n_tokens * c->kv_bytes_per_token;
+    chain->truths[c->service] = (struct perf_truth){ truth_step_ps, chain };
+    if (!has_map)
+        return;
+    CHECK(truth_reduce(&chain->truths[c->service], &range, &reduced));
+    chain->perfs[c->service] = reduced.perf;
+}
+
+static void set_spans(struct chain *chain)
+{
+    int32_t first = 0;
+    memset(chain->spans, 0, sizeof(chain->spans));
+    for (int32_t i = 0; i < chain->plan.n_parts; i++) {
+        struct layers_part part = chain->plan.parts[i];
+        chain->spans[part.device] = (struct span){ first, part.n_layers };
+        first += part.n_layers;
+    }
+}
+
+/* Until every device has the layers of its part that it did not have. */
+static int64_t load_ns(const struct chain *chain, struct sim_chains_report *report)
+{
+    const struct sim_chain *c = chain->is;
+    int64_t most_bytes = 0;
+    int32_t first = 0;
+    for (int32_t i = 0; i < chain->plan.n_parts; i++) {
+        struct layers_part part = chain->plan.parts[i];
+        struct span has = chain->spans[part.device];
+        int32_t end = min_i32(first + part.n_layers, has.first + has.n);
+        int32_t n_kept = max_i32(0, end - max_i32(first, has.first));
+        int64_t n_bytes = (part.n_layers - n_kept) * c->layer_bytes;
+        report->loaded_bytes += n_bytes;
+        most_bytes = max_i64(most_bytes, n_bytes);
+        first += part.n_layers;
+    }
+    return c->settle_ns + (int64_t)((double)most_bytes / c->host_bytes_per_s * 1e9);
+}
+
+/* The old engine is empty: one of the new map takes its place. */
+static void install(struct sim *sim, struct chain *chain)
+{
+    sim_engines_count(sim, chain->engine);
+    sim_engines_close_one(sim, chain->engine);
+    set_plan(chain, &chain->next);
+    sim_engines_open_one(sim, chain->engine);
+    sim_wakes_set(&sim->wakes, (uint32_t)chain->engine, TIME_NEVER);
+    chain->state = chain->plan.n_parts > 0 ? LOADING : DOWN;
+    chain->ready_ns = TIME_NEVER;
+    if (chain->state == LOADING)
+        chain->ready_ns = sim->clock_ns + load_ns(chain, &sim->report->chains);
+}
+
+/* At once, or after the step that runs. */
+static bool close_engine(struct sim *sim, struct chain *chain)
+{
+    struct engine *engine = sim->engines[chain->engine].engine;
+    bool is_empty = engine_close_service(engine, chain->is->service, sim->clock_ns);
+    if (is_empty)
+        install(sim, chain);
+    return is_empty;
+}
+
+static void begin(struct sim *sim, struct chain *chain)
+{
+    if (chain->state == SERVING) {
+        chain->state = CLOSING;
+        chain->since_ns = sim->clock_ns;
+        sim_engines_show(sim, chain->engine, 0);
+        if (!close_engine(sim, chain)) /* its hold is cut */
+            sim_wakes_set(&sim->wakes, (uint32_t)chain->engine, sim->clock_ns);
+    } else if (chain->state != CLOSING) {
+        install(sim, chain);
+    }
+}
+
+static void serve(struct sim *sim, struct chain *chain)
+{
+    CHECK(sim_engines_load(sim, chain->engine, chain->is->service));
+    set_spans(chain);
+    chain->state = SERVING;
+    chain->ready_ns = TIME_NEVER;
+    sim->report->chains.away_ns += sim->clock_ns - chain->since_ns;
+    sim_engines_show(sim, chain->engine, chain->spec.services);
+}
+
+/* ---- When to plan anew. ---- */
+
+static struct watch_seen seen_of(const struct sim *sim, const struct chain *chain, uint64_t *ids)
+{
+    struct watch_seen seen = { .now_ns = sim->clock_ns, .device_ids = ids };
+    for (int32_t d = 0; d < chain->is->n_devices; d++)
+        if (chain->is_here[d])
+            ids[seen.n_devices++] = (uint64_t)d;
+    if (chain->state != SERVING) /* it has no pool */
+        return seen;
+    seen.kv_bytes = chain->n_wanted * chain->is->kv_bytes_per_token;
+    seen.kv_reserve_bytes =
+        sim_chain_tokens(chain->is, &chain->plan) * chain->is->kv_bytes_per_token;
+    return seen;
+}
+
+static void remember(const struct sim *sim, struct chain *chain)
+{
+    uint64_t ids[LAYERS_DEVICES_MAX];
+    const struct watch_seen seen = seen_of(sim, chain, ids);
+    watch_planned(&chain->watch, &seen);
+}
+
+/* The map for who is here; of KV the one that has room for what is wanted, if there is one. A chain
+ * that stays has its first map or none. */
+static void plan_next(struct chain *chain, enum watch_why why, struct layers_plan *next)
+{
+    const struct sim_chain *c = chain->is;
+    bool is_there[LAYERS_DEVICES_MAX];
+    const bool *is_here = chain->is_here;
+    if (why == WATCH_KV && !c->stays &&
+        sim_chain_plan(c, is_here, chain->n_wanted, next, NULL) == STATUS_OK) {
+        chain->n_reserved = chain->n_wanted;
+        return;
+    }
+    if (c->stays) {
+        sim_chain_first(c, is_there);
+        is_here = is_there;
+    }
+    if (sim_chain_plan(c, is_here, chain->n_reserved, next, NULL) != STATUS_OK)
+        next->n_parts = 0;
+    for (int32_t i = 0; i < next->n_parts; i++)
+        if (!chain->is_here[next->parts[i].device])
+            next->n_parts = 0;
+}
+
+static enum watch_why see(const struct sim *sim, struct chain *chain)
+{
+    const struct watch_config config = { WATCH_OVER_NS };
+    uint64_t ids[LAYERS_DEVICES_MAX];
+    const struct watch_seen seen = seen_of(sim, chain, ids);
+    return watch_saw(&chain->watch, &config, &seen);
+}
+
+static void look(struct sim *sim, struct chain *chain)
+{
+    struct sim_chains_report *report = &sim->report->chains;
+    enum watch_why why = see(sim, chain);
+    struct layers_plan next;
+    if (why == WATCH_NOTHING)
+        return;
+    remember(sim, chain);
+    plan_next(chain, why, &next);
+    report->n_reruns[why]++;
+    report->n_none += next.n_parts == 0;
+    /* A map that is on its way counts as the one that is there. */
+    const struct layers_plan *now = chain->state == CLOSING ? &chain->next : &chain->plan;
+    if (is_same(&next, now)) {
+        report->n_same += next.n_parts > 0;
+        return;
+    }
+    report->n_maps += next.n_parts > 0;
+    chain->next = next;
+    begin(sim, chain);
+}
+
+void sim_chains_saw(struct sim *sim, int32_t service, int64_t n_tokens)
+{
+    for (int32_t i = 0; i < sim->chains->n; i++) {
+        struct chain *chain = &sim->chains->at[i];
+        if (chain->is->service != service)
+            continue;
+        chain->n_wanted += n_tokens;
+        if (n_tokens > 0)
+            look(sim, chain);
+        else /* in the middle of a step: only whether the KV is still over */
+            (void)see(sim, chain);
+    }
+}
+
+void sim_chains_stepped(struct sim *sim, int32_t engine)
+{
+    for (int32_t i = 0; i < sim->chains->n; i++)
+        if (sim->chains->at[i].engine == engine && sim->chains->at[i].state == CLOSING)
+            (void)close_engine(sim, &sim->chains->at[i]);
+}
+
+/* ---- Time. ---- */
+
+int64_t sim_chains_wake_ns(const struct sim_chains *chains, bool *is_waiting)
+{
+    int64_t wake_ns = TIME_NEVER;
+    *is_waiting = false;
+    for (int32_t i = 0; chains != NULL && i < chains->n; i++) {
+        const struct chain *chain = &chains->at[i];
+        bool has_event = chain->n_events < chain->is->n_events;
+        wake_ns = min_i64(wake_ns, chain->ready_ns);
+        if (has_event)
+            wake_ns = min_i64(wake_ns, chain->is->events[chain->n_events].at_ns);
+        *is_waiting = *is_waiting || chain->state == LOADING || (chain->state == DOWN && has_event);
+    }
+    return wake_ns;
+}
+
+bool sim_chains_is_down(const struct sim_chains *chains)
+{
+    bool is_down = false;
+    for (int32_t i = 0; chains != NULL && i < chains->n; i++)
+        is_down = is_down || chains->at[i].state == DOWN;
+    return is_down;
+}
+
+static void tick_one(struct sim *sim, struct chain *chain)
+{
+    const struct sim_chain *c = chain->is;
+    if (chain->ready_ns <= sim->clock_ns)
+        serve(sim, chain);
+    for (; chain->n_events < c->n_events && c->events[chain->n_events].at_ns <= sim->clock_ns;
+         chain->n_events++) {
+        const struct sim_chain_event *event = &c->events[chain->n_events];
+        chain->is_here[event->device] = event->joins;
+        if (!event->joins)
+            chain->spans[event->device].n = 0;
+    }
+    look(sim, chain);
+}
+
+void sim_chains_tick(struct sim *sim)
+{
+    for (int32_t i = 0; i < sim->chains->n; i++)
+        tick_one(sim, &sim->chains->at[i]);
+    sim_door_send(sim);
+}
+
+/* ---- Opening. ---- */
+
+static void open_one(struct chain *chain, const struct sim_chain *is, int32_t engine,
+                     const struct sim_engine_spec *spec)
+{
+    struct layers_plan plan;
+    chain->is = is;
+    chain->engine = engine;
+    chain->spec = *spec;
+    chain->spec.perfs = chain->perfs;
+    chain->spec.truths = chain->truths;
+    chain->ready_ns = TIME_NEVER;
+    chain->n_reserved = (int64_t)is->n_batch * is->n_context;
+    chain->perfs[is->service] = is->devices[0].perf;
+    sim_chain_first(is, chain->is_here);
+    if (sim_chain_plan(is, chain->is_here, chain->n_reserved, &plan, NULL) != STATUS_OK)
+        plan.n_parts = 0;
+    set_plan(chain, &plan);
+    set_spans(chain);
+    chain->state = plan.n_parts > 0 ? SERVING : DOWN;
+}
+
+struct sim_chains *sim_chains_open(struct sim *sim)
+{
+    const struct sim_options *o = sim->options;
+    int32_t n = 0;
+    for (int32_t e = 0; e < o->n_engines && o->engines != NULL; e++)
+        n += o->engines[e].chain != NULL;
+    if (n == 0)
+        return NULL;
+    struct sim_chains *chains = mem_take(sizeof(*chains) + (size_t)n * sizeof(chains->at[0]));
+    for (int32_t e = 0; e < o->n_engines; e++) {
+        if (o->engines[e].chain == NULL)
+            continue;
+        struct chain *chain = &chains->at[chains->n++];
+        open_one(chain, o->engines[e].chain, e, &o->engines[e]);
+        remember(sim, chain);
+    }
+    return chains;
+}
+
+void sim_chains_close(struct sim_chains *chains)
+{
+    mem_give(chains);
+}
+
+const struct sim_engine_spec *sim_chains_spec(const struct sim_chains *chains, int32_t engine)
+{
+    for (int32_t i = 0; chains != NULL && i < chains->n; i++)
+        if (chains->at[i].engine == engine)
+            return &chains->at[i].spec;
+    return NULL;
+}
+
+void sim_chains_end(struct sim *sim)
+{
+    for (int32_t i = 0; sim->chains != NULL && i < sim->chains->n; i++)
+        if (sim->chains->at[i].state != SERVING)
+            sim->report->chains.away_ns += sim->clock_ns - sim->chains->at[i].since_ns;
+}

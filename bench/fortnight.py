@@ -5,8 +5,9 @@ usage: fortnight.py SHOAL [DAYS [RATE [DEVICES]]]
 First the fewest workers of each model for 99% within five solo times are found by simulation at three rates (an hour
 each), which gives Equation 7's line; then the days are simulated with workers for the highest rate seen, and with pools that
 scale by the line, for three cold starts. Then the planner `default` places the models on one machine of DEVICES H100s, on the
-first 5,000 requests, and they stay there; or they move when that pays. Everything is seeded: the figures are the same on
-every machine.
+first 5,000 requests, and they stay there; or they move when that pays. Last, the largest model lies by layers over a chain of
+two H100s and three A100s, of which one leaves for two hours twice a day: HELR plans the layers anew, or the chain waits. Everything
+is seeded: the figures are the same on every machine.
 """
 import json
 import os
@@ -33,6 +34,16 @@ def sim(rate, hours, counts, scale=None):
 
 def placed(rate, hours, replace):
     return run(rate, hours, "nodes: [{count: 1, device: h100, devices: %d}]\nreplace: [%s]\n" % (DEVICES, replace))
+
+
+def chained(rate, hours, counts, stays):
+    groups = "engines:\n  - {chain: [h100, h100, a100, a100, a100], services: m-large, batch: 16, tokens: 4096}\n"
+    for name in ("m-mid", "m-small"):
+        groups += "  - {count: %d, device: h100, services: %s}\n" % (counts[name], name)
+    away = [(k % 5, 6 + 12 * k) for k in range(min(60, int(hours / 12)))]
+    groups += "devices_leave: [%s]\n" % ", ".join("%d@%dh" % leave for leave in away)
+    groups += "devices_join: [%s]\n" % ", ".join("%d@%dh" % (device, at + 2) for device, at in away)
+    return run(rate, hours, groups + ("chains_stay: true\n" if stays else ""))
 
 
 def run(rate, hours, engines):
@@ -80,6 +91,11 @@ def show(label, page, seconds):
                   page["plans"], page["moves"], page["plans_same"], page["plans_without_gain"], page["plans_not_worth"],
                   page["plans_with_less_room"], page["loaded_bytes"] / 1e9, page["returned_requests"], page["unavailable_s"],
                   100 * page["promised_latency"], 100 * page["got_latency"]), flush=True)
+    if "layer_maps" in page:
+        print("    layers planned anew: %d left, %d joined, %d for KV; %d other maps; %.0f GB loaded, %d requests sent back, nobody"
+              " served for %.0f s" % (
+                  page["layer_plans_left"], page["layer_plans_joined"], page["layer_plans_kv"], page["layer_maps"],
+                  page["chain_loaded_bytes"] / 1e9, page["chain_returned_requests"], page["chain_away_s"]), flush=True)
 
 
 def main():
@@ -104,6 +120,12 @@ def main():
         begin = time.time()
         page = placed(RATE, 24 * DAYS, replace)
         show(label, page, time.time() - begin)
+
+    for label, stays in (("a chain that waits for its devices", True), ("a chain planned anew by HELR", False)):
+        begin = time.time()
+        page = chained(RATE, 24 * DAYS, counts, stays)
+        show(label, page, time.time() - begin)
+
 
 if __name__ == "__main__":
     main()

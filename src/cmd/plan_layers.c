@@ -14,10 +14,9 @@
 
 enum { PLANNERS_MAX = 8, LINK_FILE_BYTES_MAX = 1 << 20 };
 
-/* A hop between neighbours, and between machines: latency as in the same machine twice over, a
- * network of 100 Gbit/s. Only where no file says better. */
+/* A hop between machines: latency as in the same machine twice over, a network of 100 Gbit/s. Only
+ * where no file says better. */
 static const struct links_link network = { 40000, 12.5e9 };
-enum { NEIGHBOUR_NS = 10000 };
 
 struct option {
     const struct layers_planner *planner;
@@ -97,10 +96,10 @@ static enum status open_links(struct run *run, struct fault *fault)
         for (int32_t i = 0; i < n * n; i++) {
             int32_t a = place_problem_node_of(&run->of.problem, i / n);
             bool is_near = a == place_problem_node_of(&run->of.problem, i % n);
-            run->links.at[i] =
-                is_near
-                    ? (struct links_link){ NEIGHBOUR_NS, device_of(run, i / n)->link_bytes_per_s }
-                    : network;
+            run->links.at[i] = is_near
+                                   ? (struct links_link){ LINKS_NEIGHBOUR_NS,
+                                                          device_of(run, i / n)->link_bytes_per_s }
+                                   : network;
         }
     }
     links_times(&run->links, 2 * (int64_t)run->model->width * run->ask->n_batch, run->link_ps);

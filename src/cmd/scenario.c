@@ -86,10 +86,31 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
             "of host memory of each engine for requests that give way: none, they compute again"),
         ROW("swap-bandwidth", "BYTES", FLAGS_BYTES, swap_bytes_per_s, 1, 1e16,
             "a second between them: 4 GiB"),
+        ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
+        ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, LIMIT_TPOT_MS * 1e6,
+            "target of every service"),
+        ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),
+        ROW("slo", "RULE", FLAGS_TEXT, slo_rule, 0, 0,
+            "what MET counts, seallm-solo:5; docs/METRICS.md has the others"),
+    };
+    memcpy(rows, all, sizeof(all));
+    return (int)COUNT_OF(all);
+}
+
+/* What becomes of engines while they run, and what lies before them. */
+static int change_rows(struct scenario *s, struct flags_row *rows)
+{
+    const struct flags_row all[] = {
         ROW("planner", "NAME", FLAGS_TEXT, planner, 0, 0,
             "who places the services on `nodes:`: default"),
         ROW("replace", "NAME=X", FLAGS_TEXTS, replace, 0, 0,
             "models move when that pays: on, or settings (repeatable); docs/SIMULATOR.md has them"),
+        ROW("devices-leave", "N@T", FLAGS_TEXTS, devices_leave, 0, 0,
+            "device N of the chains of `engines:` leaves at T, as 3@1h (repeatable)"),
+        ROW("devices-join", "N@T", FLAGS_TEXTS, devices_join, 0, 0,
+            "it joins, or comes back (repeatable)"),
+        ROW("chains-stay", NULL, FLAGS_SWITCH, chains_stay, 0, 0,
+            "layers are not planned anew: a chain waits for its devices"),
         ROW("kv-bandwidth", "BYTES", FLAGS_BYTES, kv_bytes_per_s, 1, 1e16,
             "a second from engines of the role prefill to those that decode: 25 GB"),
         ROW("bus", NULL, FLAGS_SWITCH, has_bus, 0, 0,
@@ -97,12 +118,6 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
         ROW("faults", "NAME=X,...", FLAGS_TEXTS, faults, 0, 0,
             "the bus, and what goes wrong there: latency, late, lost, twice, cut, crash, restart, "
             "... (repeatable); docs/SIMULATOR.md has them all"),
-        ROW("ttft", "T", FLAGS_DURATION, slo.ttft_ns, 0, 0, "target of every service"),
-        ROW("tpot", "T", FLAGS_DURATION, slo.tpot_ns, 0, LIMIT_TPOT_MS * 1e6,
-            "target of every service"),
-        ROW("e2e", "T", FLAGS_DURATION, slo.e2e_ns, 0, 0, "target of every service"),
-        ROW("slo", "RULE", FLAGS_TEXT, slo_rule, 0, 0,
-            "what MET counts, seallm-solo:5; docs/METRICS.md has the others"),
     };
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);
@@ -146,6 +161,7 @@ static int run_rows(struct scenario *s, struct flags_row *rows)
 int scenario_rows(struct scenario *s, struct flags_row rows[SCENARIO_ROWS_MAX])
 {
     int n = world_rows(s, rows);
+    n += change_rows(s, rows + n);
     n += run_rows(s, rows + n);
     CHECK(n <= SCENARIO_ROWS_MAX);
     return n;
@@ -163,6 +179,10 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
         ROW("quotas", "", FLAGS_TEXTS, quotas, 0, 0, ""),
         ROW("role", "", FLAGS_TEXT, role, 0, 0, ""),
         ROW("scale", "", FLAGS_TEXTS, scale, 0, 0, ""),
+        ROW("chain", "", FLAGS_TEXTS, chain, 0, 0, ""),
+        ROW("planner", "", FLAGS_TEXT, planner, 0, 0, ""),
+        ROW("batch", "", FLAGS_I64, n_batch, 1, 4096, ""),
+        ROW("tokens", "", FLAGS_I64, n_context, 1, LIMIT_CONTEXT, ""),
     };
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);

@@ -40,7 +40,10 @@ struct scenario_group { /* equal engines */
     struct flags_texts services;
     const char *role;                  /* mixed, prefill, decode; NULL: mixed */
     struct flags_texts shares, quotas; /* "chat=40": percent for its decodes; bytes of the pool */
-    struct flags_texts scale; /* "k5=0.1": the group grows and shrinks, up to count; none: not */
+    struct flags_texts chain; /* devices that its service lies over by layers; none: it does not */
+    const char *planner;      /* of layers; NULL: helr */
+    int64_t n_batch, n_context; /* the step that the layers are planned for */
+    struct flags_texts scale;   /* "k5=0.1": the group grows and shrinks, up to count; none: not */
 };
 struct scenario_node { /* equal machines of a cluster, for `shoal plan` */
     int64_t count, n_devices;
@@ -54,6 +57,7 @@ struct scenario {
     struct flags_texts faults;   /* of the bus, as sim_faults.h reads them */
     struct flags_texts lanes;    /* shares of each engine; none: as the policy wants */
     struct flags_texts replace;  /* models move, as sim/replan.h reads it; none: they stay */
+    struct flags_texts devices_leave, devices_join;   /* of chains: "3@3600s" */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
     const char *device, *preset, *policy, *router, *predictor, *kv, *slo_rule, *planner;
@@ -65,7 +69,7 @@ struct scenario {
     double rate_scale, memory_part, target;
     struct service_slo slo;
     bool is_json, saturates, fewest, each_step, checks, has_bus, has_soft_deadlines,
-        has_prefix_cache;
+        has_prefix_cache, chains_stay;
     int n_groups, n_nodes, n_services;
     struct scenario_node nodes[SCENARIO_NODES_MAX];
     struct scenario_group groups[SCENARIO_GROUPS_MAX];

@@ -5,6 +5,7 @@
 #include "cmd/sim_peak.h"
 #include "metrics/interval.h"
 #include "metrics/score_print.h"
+#include "place/watch.h"
 
 enum { SEEDS_MAX = 1000 };
 
@@ -84,6 +85,22 @@ static void print_moves(const struct sim_replan_report *r, struct str *out)
                100 * per_move(r->got_attainment, r->n_judged), (long long)r->n_judged);
 }
 
+static void print_chains(const struct sim_chains_report *r, struct str *out)
+{
+    const int64_t *n = r->n_reruns;
+    if (n[WATCH_LEFT] + n[WATCH_JOINED] + n[WATCH_KV] == 0)
+        return;
+    str_printf(out,
+               "layers planned anew: %lld times since a device left, %lld since one joined, %lld "
+               "since KV was short; %lld other maps, %lld the same, %lld without any\n",
+               (long long)n[WATCH_LEFT], (long long)n[WATCH_JOINED], (long long)n[WATCH_KV],
+               (long long)r->n_maps, (long long)r->n_same, (long long)r->n_none);
+    str_printf(out,
+               "chains: %.4g GB loaded, %lld requests sent back, %.4g s in which one served "
+               "nobody\n",
+               (double)r->loaded_bytes * 1e-9, (long long)r->n_returned, (double)r->away_ns * 1e-9);
+}
+
 static void print_work(const struct sim_case *c, struct str *out)
 {
     const struct work work = work_of(c);
@@ -100,6 +117,7 @@ static void print_work(const struct sim_case *c, struct str *out)
         str_printf(out, "workers started %lld, stopped %lld; devices %.4g in the mean\n",
                    (long long)c->report.n_started, (long long)c->report.n_stopped, devices_of(c));
     print_moves(&c->report.replace, out);
+    print_chains(&c->report.chains, out);
     if (c->report.n_handed > 0)
         str_printf(out, "handed over to decode engines: %lld requests with %.4g GB of KV\n",
                    (long long)c->report.n_handed, (double)c->report.handed_bytes * 1e-9);
@@ -201,6 +219,27 @@ static void moves_json(const struct sim_replan_report *r, struct json_out *json)
         json_out_key_f64(json, figures[i].key, figures[i].value);
 }
 
+static void chains_json(const struct sim_chains_report *r, struct json_out *json)
+{
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        { "layer_plans_left", (double)r->n_reruns[WATCH_LEFT] },
+        { "layer_plans_joined", (double)r->n_reruns[WATCH_JOINED] },
+        { "layer_plans_kv", (double)r->n_reruns[WATCH_KV] },
+        { "layer_maps", (double)r->n_maps },
+        { "layer_maps_same", (double)r->n_same },
+        { "layer_maps_none", (double)r->n_none },
+        { "chain_loaded_bytes", (double)r->loaded_bytes },
+        { "chain_returned_requests", (double)r->n_returned },
+        { "chain_away_s", (double)r->away_ns * 1e-9 },
+    };
+    for (size_t i = 0;
+         i < COUNT_OF(figures) && figures[0].value + figures[1].value + figures[2].value > 0; i++)
+        json_out_key_f64(json, figures[i].key, figures[i].value);
+}
+
 static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
 {
     const struct {
@@ -233,6 +272,7 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     json_out_key_i64(json, "devices", c->world.n_devices);
     work_json(c, json);
     moves_json(&c->report.replace, json);
+    chains_json(&c->report.chains, json);
     bus_json(&c->report.bus, json);
     sim_kv_json(c, json);
     json_out_key_i64(json, "held_max", c->report.n_held_max);

@@ -313,6 +313,37 @@ static enum status set_parts(const struct sim_world *world, const struct flags_t
     return STATUS_OK;
 }
 
+/* An engine of one service whose layers lie over a chain of devices. */
+static enum status open_chain(struct sim_world *world, const struct scenario *scenario, int g,
+                              uint64_t mask, struct fault *fault)
+{
+    struct sim_chain_made *made = &world->chains[g];
+    struct sim_chain_ask ask = { .scenario = scenario,
+                                 .group = &scenario->groups[g],
+                                 .first_device = world->n_chain_devices };
+    while ((mask >> ask.service & 1) == 0)
+        ask.service++;
+    const struct sim_service *s = &world->services[ask.service];
+    bool is_measured = world->profile_hashes[ask.service] != 0 || world->costs[ask.service] != NULL;
+    if (mask == UINT64_C(1) << ask.service && !is_measured)
+        ask.model = world->models[ask.service];
+    ask.weights_bytes = s->weights_bytes;
+    ask.activation_bytes = s->activation_bytes;
+    ask.kv_bytes_per_token = s->bytes_per_token;
+    enum status status = sim_chain_make(made, &ask, fault);
+    if (status != STATUS_OK)
+        return status;
+    const struct predict_device all = { .flops_per_s = made->flops_per_s / ask.group->chain.n,
+                                        .bytes_per_s = made->bytes_per_s / ask.group->chain.n };
+    world->perfs[g][ask.service] = made->perf;
+    world->group_devices[g] = made->chain.n_devices;
+    world->n_chain_devices += made->chain.n_devices;
+    add_engines(world, 1, g, mask, made->memory_bytes, &all);
+    world->engines[world->n_engines - 1].chain = &made->chain;
+    open_base(world, ask.service, &made->perf);
+    return STATUS_OK;
+}
+
 /* Engines as the scenario lists them. */
 static enum status open_groups(struct sim_world *world, const struct scenario *scenario,
                                struct fault *fault)
@@ -331,6 +362,13 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         if (status != STATUS_OK)
             return status;
         mask = group->services.n > 0 ? mask : all;
+        if (group->chain.n > 0) {
+            status = open_chain(world, scenario, g, mask, fault);
+            if (status != STATUS_OK)
+                return status;
+            seen |= mask;
+            continue;
+        }
         status = set_parts(world, &group->shares, false, mask, world->parts[g], fault);
         if (status == STATUS_OK)
             status = set_parts(world, &group->quotas, true, mask, world->parts[g], fault);
@@ -363,7 +401,8 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         if (set_role(world, group, fault) != STATUS_OK)
             return STATUS_BAD_INPUT;
     }
-    return check_roles(world, all, fault);
+    enum status status = sim_chain_check(scenario, world->n_chain_devices, fault);
+    return status == STATUS_OK ? check_roles(world, all, fault) : status;
 }
 
 /* Seconds of engine time that a service asks for per second, in batches of 32. */
@@ -443,6 +482,7 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
     enum status status = sim_world_open_services(world, scenario, ask, fault);
     world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
     world->parts = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->parts));
+    world->chains = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->chains));
     if (status != STATUS_OK)
         return status;
     for (int i = 0; i < scenario->n_services; i++) {
@@ -471,6 +511,9 @@ void sim_world_close(struct sim_world *world)
     mem_give(world->engines);
     mem_give(world->perfs);
     mem_give(world->parts);
+    for (int g = 0; g < SCENARIO_GROUPS_MAX && world->chains != NULL; g++)
+        sim_chain_free(&world->chains[g]);
+    mem_give(world->chains);
 }
 
 static void print_service(const struct sim_world *world, int32_t i, struct str *out)

@@ -2,6 +2,7 @@
  * engines with what lies on them. */
 #pragma once
 #include "cmd/scenario.h"
+#include "cmd/sim_chain.h"
 #include "metrics/score.h"
 #include "predict/costs.h"
 #include "place/scale.h"
@@ -27,6 +28,8 @@ struct sim_world {
     int64_t group_devices[SCENARIO_GROUPS_MAX];
     struct scale_config scales[SCENARIO_GROUPS_MAX]; /* of the groups that have one */
     bool is_scaled[SCENARIO_GROUPS_MAX];
+    struct sim_chain_made *chains; /* by group; zeroes: it is none */
+    int32_t n_chain_devices;
     bool is_placed;    /* by a planner: engines without services are groups that there may be */
     int64_t n_devices; /* of all engines; what they can compute and read together: */
     double flops_per_s, bytes_per_s;

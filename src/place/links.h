@@ -6,7 +6,8 @@
 #pragma once
 #include "base/status.h"
 
-enum { LINKS_DEVICES_MAX = 256 };
+/* A hop between neighbours, where no file says better. */
+enum { LINKS_DEVICES_MAX = 256, LINKS_NEIGHBOUR_NS = 10000 };
 
 struct links_link {
     int64_t latency_ns;

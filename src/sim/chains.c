@@ -3,7 +3,8 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "predict/truth.h"
+#include "place/watch.h"
+#include "sim/chain.h"
 #include <string.h>
 
 enum chain_state { SERVING, CLOSING, LOADING, DOWN };
@@ -24,6 +25,7 @@ struct chain {
     struct watch watch;
     int64_t since_ns, ready_ns; /* it serves nobody since; it is loaded then */
     struct sim_engine_spec spec;
+    struct sim_chain_map map;
     struct perf perfs[LIMIT_SERVICES];
     struct perf_truth truths[LIMIT_SERVICES];
 };
@@ -31,89 +33,6 @@ struct sim_chains {
     int32_t n;
     struct chain at[];
 };
-
-/* ---- Maps. ---- */
-
-static int64_t room_bytes(const struct sim_chain *c, int32_t device)
-{
-    return c->devices[device].memory_bytes - c->devices[device].reserve_bytes;
-}
-
-static int64_t layer_ps(const struct sim_chain *c, int32_t device, const struct perf_load *load)
-{
-    return perf_step_ps(&c->devices[device].perf, load) / c->n_layers;
-}
-
-static int64_t link_ps(const struct sim_chain *c, int32_t from, int32_t to, int64_t n_tokens)
-{
-    return links_time(&c->links->at[from * c->links->n + to], c->handed_bytes_per_token * n_tokens);
-}
-
-static void fill_devices(const struct sim_chain *c, const int32_t *ids, int32_t n, int64_t n_tokens,
-                         struct layers_device *devices)
-{
-    const struct perf_load load = { .n_decodes = c->n_batch,
-                                    .n_decode_context = (int64_t)c->n_batch * c->n_context };
-    for (int32_t i = 0; i < n; i++) {
-        const struct layers_memory memory = { .device = c->devices[ids[i]].memory_bytes,
-                                              .reserve = c->devices[ids[i]].reserve_bytes,
-                                              .layer = c->layer_bytes,
-                                              .kv_token = c->kv_bytes_per_token / c->n_layers,
-                                              .n_tokens = n_tokens };
-        devices[i] = (struct layers_device){ layer_ps(c, ids[i], &load), layers_holding(&memory) };
-    }
-}
-
-enum status sim_chain_plan(const struct sim_chain *c, const bool *is_here, int64_t n_tokens,
-                           struct layers_plan *plan, struct fault *fault)
-{
-    int32_t ids[LAYERS_DEVICES_MAX], n = 0;
-    struct layers_device devices[LAYERS_DEVICES_MAX];
-    for (int32_t d = 0; d < c->n_devices; d++)
-        if (is_here[d])
-            ids[n++] = d;
-    int64_t *links = mem_take(((size_t)n * (size_t)n + 1) * sizeof(*links));
-    for (int32_t i = 0; i < n * n; i++)
-        links[i] = i / n == i % n ? 0 : link_ps(c, ids[i / n], ids[i % n], c->n_batch);
-    fill_devices(c, ids, n, n_tokens, devices);
-    const struct layers_problem problem = { n, c->n_layers, devices, links, true };
-    enum status status = layers_solve(&problem, c->aim, NULL, plan, fault);
-    for (int32_t i = 0; i < plan->n_parts; i++)
-        plan->parts[i].device = ids[plan->parts[i].device];
-    mem_give(links);
-    return status;
-}
-
-int64_t sim_chain_step_ps(const struct sim_chain *c, const struct layers_plan *plan,
-                          const struct perf_load *load)
-{
-    int64_t ps = 0, n_tokens = (int64_t)load->n_decodes + load->n_new;
-    for (int32_t i = 0; i < plan->n_parts; i++) {
-        int32_t d = plan->parts[i].device, next = plan->parts[(i + 1) % plan->n_parts].device;
-        ps += plan->parts[i].n_layers * layer_ps(c, d, load);
-        ps += plan->n_parts > 1 ? link_ps(c, d, next, n_tokens) : 0;
-    }
-    return ps;
-}
-
-int64_t sim_chain_tokens(const struct sim_chain *c, const struct layers_plan *plan)
-{
-    int64_t n_tokens = INT64_MAX;
-    for (int32_t i = 0; i < plan->n_parts; i++) {
-        int64_t n_layers = plan->parts[i].n_layers;
-        int64_t left = room_bytes(c, plan->parts[i].device) - n_layers * c->layer_bytes;
-        n_tokens = min_i64(n_tokens, left / (n_layers * (c->kv_bytes_per_token / c->n_layers)));
-    }
-    return n_tokens;
-}
-
-void sim_chain_first(const struct sim_chain *c, bool *is_here)
-{
-    for (int32_t d = 0; d < c->n_devices; d++)
-        is_here[d] = true;
-    for (int32_t i = c->n_events - 1; i >= 0; i--)
-        is_here[c->events[i].device] = !c->events[i].joins;
-}
 
 static bool is_same(const struct layers_plan *a, const struct layers_plan *b)
 {
@@ -126,29 +45,20 @@ static bool is_same(const struct layers_plan *a, const struct layers_plan *b)
 
 /* ---- The engine of a map. ---- */
 
-static int64_t truth_step_ps(const void *self, const struct perf_load *load)
-{
-    const struct chain *chain = self;
-    return sim_chain_step_ps(chain->is, &chain->plan, load);
-}
-
 /* Times and memory as the map has them. */
 static void set_plan(struct chain *chain, const struct layers_plan *plan)
 {
-    static const struct truth_range range = { 16, 4096, 256, 64, 8192 };
     const struct sim_chain *c = chain->is;
-    struct truth_reduced reduced;
     bool has_map = plan->n_parts > 0;
     int64_t n_tokens = has_map ? sim_chain_tokens(c, plan) : 0;
     chain->plan = *plan;
     chain->spec.services = has_map ? UINT64_C(1) << c->service : 0;
     chain->spec.memory_bytes =
         c->weights_bytes + c->activation_bytes + n_tokens * c->kv_bytes_per_token;
-    chain->truths[c->service] = (struct perf_truth){ truth_step_ps, chain };
-    if (!has_map)
-        return;
-    CHECK(truth_reduce(&chain->truths[c->service], &range, &reduced));
-    chain->perfs[c->service] = reduced.perf;
+    chain->map = (struct sim_chain_map){ c, &chain->plan };
+    chain->truths[c->service] = sim_chain_truth(&chain->map);
+    if (has_map)
+        sim_chain_perf(c, plan, &chain->perfs[c->service]);
 }
 
 static void set_spans(struct chain *chain)
@@ -251,15 +161,14 @@ static void remember(const struct sim *sim, struct chain *chain)
     watch_planned(&chain->watch, &seen);
 }
 
-/* The map for who is here; of KV the one that has room for what is wanted, if there is one. A chain
- * that stays has its first map or none. */
+/* The map for who is here; of KV the one that has room for what is wanted, if there is one, and
+ * from then on. A chain that stays has its first map or none. */
 static void plan_next(struct chain *chain, enum watch_why why, struct layers_plan *next)
 {
     const struct sim_chain *c = chain->is;
     bool is_there[LAYERS_DEVICES_MAX];
     const bool *is_here = chain->is_here;
-    if (why == WATCH_KV && !c->stays &&
-        sim_chain_plan(c, is_here, chain->n_wanted, next, NULL) == STATUS_OK) {
+    if (why == WATCH_KV && sim_chain_plan(c, is_here, chain->n_wanted, next, NULL) == STATUS_OK) {
         chain->n_reserved = chain->n_wanted;
         return;
     }
@@ -290,6 +199,8 @@ static void look(struct sim *sim, struct chain *chain)
     if (why == WATCH_NOTHING)
         return;
     remember(sim, chain);
+    if (why == WATCH_KV && chain->is->stays)
+        return;
     plan_next(chain, why, &next);
     report->n_reruns[why]++;
     report->n_none += next.n_parts == 0;

@@ -63,7 +63,7 @@ struct sim_engine_spec { /* an engine that is not like the others */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
      * always there. */
     const struct scale_config *scale;
-    /* sim/chains.h: its one service lies over a chain of devices, whose map says times and memory
+    /* sim/chain.h: its one service lies over a chain of devices, whose map says times and memory
      * in the place of memory_bytes, perfs and truths; lent, NULL = it does not. Not with roles,
      * faults or models that move. */
     const struct sim_chain *chain;

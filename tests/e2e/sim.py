@@ -77,6 +77,30 @@ seed: 4
 
 
 @test
+def layers_are_planned_anew_when_devices_leave(shoal, models):
+    text = """workload: "azure-conv:rate=0.3,service=chat"
+duration: 30m
+services: {chat: {model: llama-2-70b}}
+engines:
+  - {chain: [a100, a100, a100, v100, v100], services: chat}
+devices_leave: [0@10m]
+devices_join: [0@20m]
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+        open(path, "w", encoding="utf-8").write(text)
+        anew, waits, again = as_json(shoal, path), as_json(shoal, path, "--chains-stay"), as_json(shoal, path, "--each-step")
+        lines = sim(shoal, path)
+        assert "have 5" in sim(shoal, path, "--devices-leave", "5@1s", wants=1)
+        assert "3@3600s" in sim(shoal, path, "--devices-join", "one", wants=1)
+    assert anew["records_hash"] == again["records_hash"] and anew["completed"] == waits["completed"] > 400
+    assert anew["layer_plans_left"] == anew["layer_plans_joined"] == 1 and anew["layer_maps"] == 2
+    assert waits["chain_away_s"] > 600 and anew["chain_away_s"] < 30
+    assert anew["normalized_latency"] < 0.2 * waits["normalized_latency"]
+    assert "layers planned anew: 1 times since a device left" in lines
+
+
+@test
 def prompts_and_decodes_on_engines_of_their_own(shoal, models):
     text = """workload: azure-conv:rate=8,model=llama-2-13b
 requests: 1500

@@ -138,7 +138,7 @@ INLINE void group_panels(const struct cpu_tile *tile, bool has_minimum, int32_t 
     }
 }
 
-INLINE void matmul_wide(const struct cpu_tile *tile, bool has_minimum)
+INLINE void matmul_many(const struct cpu_tile *tile, bool has_minimum)
 {
     int n_configured = 0;
     for (int32_t row = 0; row < tile->n_rows; row += R_MAX) {
@@ -155,11 +155,11 @@ INLINE void matmul_wide(const struct cpu_tile *tile, bool has_minimum)
 
 static void wide(const struct cpu_tile *tile)
 {
-    matmul_wide(tile, false);
+    matmul_many(tile, false);
 }
 static void wide_minimum(const struct cpu_tile *tile)
 {
-    matmul_wide(tile, true);
+    matmul_many(tile, true);
 }
 
 #define WIDEN(type, form)                                                                          \
@@ -175,16 +175,16 @@ WIDEN(q5_1, CPU_FORM_Q5_1)
 WIDEN(q4_k, CPU_FORM_Q4_K)
 WIDEN(q5_k, CPU_FORM_Q5_K)
 
-/* Many rows of integers; all else is AVX-512's, also types with two scales a block, which would
+/* Many rows of integers. Fewer are AVX-512's, and so are types with two scales a block: they would
  * have twice the floats. */
 const struct cpu_kernels cpu_amx_matmul = {
     .name = "cpu-amx",
-    .widen = {
+    .widen_many = {
         [DTYPE_Q8_0] = widen_q8_0, [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1,
         [DTYPE_Q5_0] = widen_q5_0, [DTYPE_Q5_1] = widen_q5_1, [DTYPE_Q4_K] = widen_q4_k,
         [DTYPE_Q5_K] = widen_q5_k,
     },
-    .matmul_wide = {
+    .matmul_many = {
         [DTYPE_Q8_0] = wide, [DTYPE_Q4_0] = wide, [DTYPE_Q4_1] = wide_minimum,
         [DTYPE_Q5_0] = wide, [DTYPE_Q5_1] = wide_minimum, [DTYPE_Q4_K] = wide_minimum,
         [DTYPE_Q5_K] = wide_minimum,

@@ -132,7 +132,7 @@ static void keep(const struct compute_draw_list *list, float low, float high, in
         uint32_t equal = _mm512_mask_cmp_ps_mask(mask, x, lows, _CMP_EQ_OQ);
         for (; equal != 0; equal &= equal - 1)
             if (n_low-- <= 0)
-                mask &= (__mmask16)~(equal & -equal);
+                mask &= (__mmask16) ~(equal & -equal);
         if (to.ids != NULL)
             move(from.ids + i, mask, to.ids + to.n);
         if (to.weights != NULL)

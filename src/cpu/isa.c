@@ -85,10 +85,13 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     to->name = from->name != NULL ? from->name : to->name;
     to->group_bytes = from->group != NULL ? from->group_bytes : to->group_bytes;
     for (int i = 0; i < DTYPE_N; i++) {
-        if (from->matmul[i] == NULL && from->widen[i] == NULL)
+        if (from->matmul_many[i] != NULL) {
+            to->widen_many[i] = from->widen_many[i];
+            to->matmul_many[i] = from->matmul_many[i];
+        }
+        if (from->matmul[i] == NULL)
             continue;
-        if (from->matmul[i] != NULL)
-            to->matmul[i] = from->matmul[i];
+        to->matmul[i] = from->matmul[i];
         to->widen[i] = from->widen[i];
         to->matmul_wide[i] = from->matmul_wide[i];
         to->wide_rows_min[i] = from->wide_rows_min[i];

@@ -14,6 +14,7 @@ enum {
     CPU_PIECE = 256,     /* positions of one piece of attention */
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
     CPU_FEW_ROWS = 12,   /* that meet packed panels as they are */
+    CPU_MANY_ROWS = 28,  /* for which matmul_many is quicker than matmul_wide */
     CPU_GROUP_ROWS = 16, /* rows whose blocks lie together */
 };
 
@@ -55,7 +56,7 @@ struct cpu_tile {
     size_t x_stride;
     const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
     size_t block_stride;
-    /* The same for kernels that group rows: those of 16 rows, block by block, group_stride bytes
+    /* The same for matmul_many: those of 16 rows, block by block, group_stride bytes
      * before those of the next 16. */
     const unsigned char *groups;
     size_t group_stride;
@@ -128,8 +129,11 @@ struct cpu_kernels {
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
     int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it */
-    /* Puts a row's blocks to `place` in its group, where each block has group_bytes; 0 and NULL
-     * where no kernel wants that. */
+    /* The same for CPU_MANY_ROWS and more, for types that gain by another wide form and by groups
+     * of rows. `group` puts a row's blocks to `place` in its group, group_bytes each; 0 and NULL
+     * where nothing is grouped. */
+    void (*widen_many[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
+    void (*matmul_many[DTYPE_N])(const struct cpu_tile *tile);
     size_t group_bytes;
     void (*group)(const struct cpu_block *row, int32_t n_blocks, int32_t place,
                   unsigned char *groups);

@@ -139,6 +139,7 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
 {
     const struct compute_weight *weight = item->weight;
     const struct cpu_kernels *kernels = item->p->kernels;
+    bool is_many = kernels->matmul_many[weight->dtype] != NULL && item->n_rows >= CPU_MANY_ROWS;
     void (*multiply)(const struct cpu_tile *) = kernels->matmul[weight->dtype];
     const unsigned char *panels =
         weight->panels + (size_t)item->first_panel * weight->panel_bytes + panel_offset(weight, k);
@@ -155,17 +156,17 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
     if (is_wide(item)) {
         CHECK(cpu_wide_bytes(weight->dtype, n) <= CHUNK_BYTES_MAX);
         for (int32_t i = 0; i < item->n_panels; i++)
-            kernels->widen[weight->dtype](panels + (size_t)i * weight->panel_bytes, n,
-                                          item->wide + i * CHUNK_BYTES_MAX);
+            (is_many ? kernels->widen_many : kernels->widen)[weight->dtype](
+                panels + (size_t)i * weight->panel_bytes, n, item->wide + i * CHUNK_BYTES_MAX);
         tile.panels = item->wide;
         tile.panel_bytes = CHUNK_BYTES_MAX;
-        multiply = kernels->matmul_wide[weight->dtype];
+        multiply = (is_many ? kernels->matmul_many : kernels->matmul_wide)[weight->dtype];
     }
     for (int32_t row = 0; row < item->n_rows; row += CPU_TILE_ROWS) {
         tile.n_rows = min_i32(CPU_TILE_ROWS, item->n_rows - row);
         tile.x = cpu_pass_row(item->p, item->op->src, item->first_row + row) + k;
         tile.blocks = cpu_pass_blocks(item->p, weight->n_columns, item->first_row + row) + k / 32;
-        if (kernels->group != NULL) {
+        if (is_many) {
             tile.groups = cpu_pass_groups(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->group_bytes;
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;

@@ -155,7 +155,7 @@ void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share
     for (int32_t row = share.from; row < share.to; row++) {
         struct cpu_block *blocks = cpu_pass_blocks(p, n, row);
         p->kernels->quantize(cpu_pass_row(p, reg, row), n, blocks);
-        if (p->kernels->group != NULL && cpu_pass_rows(p, reg) > CPU_FEW_ROWS)
+        if (p->kernels->group != NULL && cpu_pass_rows(p, reg) >= CPU_MANY_ROWS)
             p->kernels->group(blocks, n / 32, row % CPU_GROUP_ROWS, cpu_pass_groups(p, n, row));
     }
 }

@@ -82,11 +82,15 @@ static struct cpu_tile random_tile(enum dtype dtype, struct rng *rng)
                               .block_stride = COLUMNS / 32 };
 }
 
-/* The tile in pieces: columns [0, 256) and then the rest; wide: through widened panels. */
+enum way { WHOLE, IN_PIECES, WIDE, MANY, WAYS };
+
+/* The tile in pieces: columns [0, 256) and then the rest; WIDE, MANY: through widened panels. */
 static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct cpu_tile tile,
-                     bool is_wide)
+                     enum way way)
 {
     enum { FIRST = 256 };
+    void (*widen)(const unsigned char *, int32_t, unsigned char *) =
+        (way == MANY ? kernels->widen_many : kernels->widen)[dtype];
     static unsigned char wide[CPU_TILE_PANELS * FIRST * 64];
     const unsigned char *panels = tile.panels;
     for (int32_t k = 0; k < COLUMNS; k += FIRST) {
@@ -98,15 +102,17 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
         part.x += k;
         part.blocks += k / 32;
         part.groups += (size_t)(k / 32) * kernels->group_bytes;
-        if (is_wide) {
+        if (way >= WIDE) {
             part.panels = wide;
             part.panel_bytes = sizeof(wide) / CPU_TILE_PANELS;
             assert_true(cpu_wide_bytes(dtype, FIRST) <= part.panel_bytes);
             for (int32_t i = 0; i < tile.n_panels; i++)
-                kernels->widen[dtype](panels + (size_t)i * tile.panel_bytes + from, FIRST,
-                                      wide + (size_t)i * part.panel_bytes);
+                widen(panels + (size_t)i * tile.panel_bytes + from, FIRST,
+                      wide + (size_t)i * part.panel_bytes);
         }
-        (is_wide ? kernels->matmul_wide : kernels->matmul)[dtype](&part);
+        (way == MANY   ? kernels->matmul_many
+         : way == WIDE ? kernels->matmul_wide
+                       : kernels->matmul)[dtype](&part);
     }
 }
 
@@ -129,23 +135,26 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
     tile.groups = grouped(kernels, &tile);
     tile.group_stride = COLUMNS / 32 * kernels->group_bytes;
     assert_true((kernels->widen[dtype] == NULL) == (kernels->matmul_wide[dtype] == NULL));
+    assert_true((kernels->widen_many[dtype] == NULL) == (kernels->matmul_many[dtype] == NULL));
+    assert_true(kernels->matmul_many[dtype] == NULL || kernels->matmul_wide[dtype] != NULL);
     for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows += tile.n_rows < 14 ? 1 : 17)
         for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
             memset(want, 0xFF, sizeof(want));
             tile.out = want;
             cpu_generic.matmul[dtype](&tile);
-            for (int how = 0; how < 3; how++) {
-                if (how == 2 && kernels->widen[dtype] == NULL)
+            for (int way = 0; way < WAYS; way++) {
+                if (way >= WIDE &&
+                    (way == MANY ? kernels->widen_many : kernels->widen)[dtype] == NULL)
                     continue;
                 memset(got, 0xFF, sizeof(got));
                 tile.out = got;
-                if (how == 0)
+                if (way == WHOLE)
                     kernels->matmul[dtype](&tile);
                 else
-                    multiply(kernels, dtype, tile, how == 2);
+                    multiply(kernels, dtype, tile, (enum way)way);
                 if (memcmp(want, got, sizeof(want)) != 0)
                     fail_msg("%s %s: %d rows, %d panels, way %d differ", kernels->name,
-                             dtype_info(dtype)->name, tile.n_rows, tile.n_panels, how);
+                             dtype_info(dtype)->name, tile.n_rows, tile.n_panels, way);
             }
         }
     mem_give((void *)(uintptr_t)tile.groups);

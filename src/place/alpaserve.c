@@ -40,10 +40,9 @@ static int compare(const struct place_score *a, int32_t n_a, const struct place_
 
 static void plan(const struct place_desk *desk, struct place_plan *plan)
 {
-    static const struct place_walk_rule rule = {
-        "alpaserve", 0, false, false, need, load, compare
-    };
-    place_walk(desk, &rule, plan);
+    static const struct place_walk_rule rule = { "alpaserve", 0,    false, false,
+                                                 false,       need, load,  compare };
+    place_walk(desk, &desk->problem->window, &rule, plan);
 }
 
 const struct place_planner place_alpaserve = {

@@ -7,8 +7,10 @@
 /* Above every need, which is in requests. */
 static const double first_copy = 1e12;
 
+enum added { ADDED, ADDED_NONE, ADDED_LATER }; /* later: needs are of an earlier plan */
 struct search {
     const struct place_desk *desk;
+    const struct place_window *window;
     const struct place_walk_rule *rule;
     struct place_walk walks[PLACE_DEGREES];
     int32_t n, n_members_max;
@@ -61,8 +63,8 @@ static bool is_kept_from(const struct search *search, const struct place_walk *w
     return is_kept;
 }
 
-/* The first pair that fits, the one order inside the other; false: nothing does. */
-static bool add_one(const struct search *search, struct place_walk *walk)
+/* The first pair that fits, the one order inside the other. */
+static enum added add_one(const struct search *search, struct place_walk *walk)
 {
     bool is_group_first = search->rule->is_group_first;
     int32_t n_services = walk->problem->n_services, n_groups = walk->plan.n_groups;
@@ -74,11 +76,24 @@ static bool add_one(const struct search *search, struct place_walk *walk)
             if (!place_group_takes(walk->problem, group, service, search->n_members_max) ||
                 is_kept_from(search, walk, group, service))
                 continue;
+            if (!walk->is_judged && !is_unplaced(walk, service))
+                return ADDED_LATER;
             place_group_add(group, service);
-            return true;
+            return ADDED;
         }
     }
-    return false;
+    return walk->is_judged ? ADDED_NONE : ADDED_LATER;
+}
+
+/* A copy more, and further ones while it is known without a simulation who needs them: whoever lies
+ * nowhere, and plans that leave out more are worse. */
+static void grow(const struct search *search, struct place_walk *walk)
+{
+    enum added added = add_one(search, walk);
+    walk->is_over = added == ADDED_NONE;
+    walk->is_judged = false;
+    while (added == ADDED && search->rule->is_placing_first)
+        added = add_one(search, walk);
 }
 
 static void open_walks(struct search *search)
@@ -119,10 +134,11 @@ static void judge_all(struct search *search)
         scores[n] = of[n]->score;
         n++;
     }
-    desk->judge->score(desk->judge->self, plans, n, &desk->problem->window, scores);
+    desk->judge->score(desk->judge->self, plans, n, search->window, scores);
     for (int i = 0; i < n; i++) {
         struct place_walk *walk = of[i];
         walk->score = scores[i];
+        walk->is_judged = true;
         if (walk->best.n_groups > 0 &&
             search->rule->compare(&walk->score, copies_of(&walk->plan), &walk->best_score,
                                   copies_of(&walk->best)) <= 0)
@@ -162,14 +178,16 @@ static void choose(const struct search *search, struct place_plan *plan)
     place_plan_finish(plan, desk->problem);
 }
 
-void place_walk(const struct place_desk *desk, const struct place_walk_rule *rule,
-                struct place_plan *plan)
+void place_walk(const struct place_desk *desk, const struct place_window *window,
+                const struct place_walk_rule *rule, struct place_plan *plan)
 {
     int32_t n_members = rule->n_members_max, n_growing;
     int64_t n_done = 0, n_all = 1;
     if (n_members == 0)
         n_members = desk->problem->limits.n_members_max;
-    struct search search = { .desk = desk, .rule = rule, .n_members_max = n_members };
+    struct search search = {
+        .desk = desk, .window = window, .rule = rule, .n_members_max = n_members
+    };
     open_walks(&search);
     for (int32_t i = 0; i < search.n; i++)
         n_all = max_i64(n_all, (int64_t)n_members * search.walks[i].plan.n_groups + 1);
@@ -178,7 +196,8 @@ void place_walk(const struct place_desk *desk, const struct place_walk_rule *rul
         n_growing = 0;
         for (int32_t i = 0; i < search.n; i++) {
             struct place_walk *walk = &search.walks[i];
-            walk->is_over = walk->is_over || !add_one(&search, walk);
+            if (!walk->is_over)
+                grow(&search, walk);
             n_growing += !walk->is_over;
         }
         place_tell(desk, rule->name, min_i64(++n_done, n_all - 1), n_all);

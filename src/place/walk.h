@@ -9,14 +9,17 @@ struct place_walk { /* of one degree */
     int32_t n_devices; /* of its groups, but for merged ones */
     struct place_plan plan, best;
     struct place_score score, best_score; /* score: with services; best_score: without */
-    bool is_over;
+    bool is_over, is_judged;              /* judged: the score is of the plan as it is */
 };
 struct place_walk_rule {
     const char *name;      /* of the planner */
     int32_t n_members_max; /* of a group; 0: the problem's */
     bool has_merges;       /* larger groups for models that need them (ground.h), which are theirs
                               until all of them are placed; or plain cuts */
-    bool is_group_first;   /* the first group that takes anybody, or the first service taken */
+    /* A plan with more services placed is better, whatever it is worth, and load is no matter of
+     * scores: first copies need no simulation. */
+    bool is_placing_first;
+    bool is_group_first; /* the first group that takes anybody, or the first service taken */
     double (*need)(const struct place_walk *walk, int32_t service); /* highest first */
     double (*load)(const struct place_walk *walk,
                    const struct place_group *group); /* least first */
@@ -24,5 +27,6 @@ struct place_walk_rule {
     int (*compare)(const struct place_score *a, int32_t n_a, const struct place_score *b,
                    int32_t n_b);
 };
-void place_walk(const struct place_desk *desk, const struct place_walk_rule *rule,
-                struct place_plan *plan);
+/* Judged by the window. */
+void place_walk(const struct place_desk *desk, const struct place_window *window,
+                const struct place_walk_rule *rule, struct place_plan *plan);

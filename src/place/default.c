@@ -6,9 +6,11 @@
  * every way, one node after the other, and filled again; what the estimate likes better stays.
  * Rivals: SeaLLM's search at every degree with the estimate in the place of the simulator
  * (spread.h), and the plans of the planners that cost next to nothing: the estimate has favourites,
- * and what it knows little about the simulator shall see.
- * Judge: all of these that are not plainly worse. Climb: place_improve from the best on. Both on
- * samples of the window (samples.h), not on the window alone. */
+ * and what it knows little about the simulator shall see. So it does what that search comes to when
+ * it goes on until nobody takes a copy, which is near what SeaLLM's own comes to.
+ * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, from the
+ * best of another shape, and on from the better of what these come to. Both on samples of the
+ * window (samples.h), not on the window alone. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
@@ -23,12 +25,13 @@ enum {
     BEAM_NODES = 4,
     SPREAD_MEMBERS = 2, /* SeaLLM's */
 };
-/* Of the judge, in the climb: a quarter of a second of two cores for 32 devices. */
-static const double work_per_device = 6000;
+/* Of the judge, in each climb. */
+static const double work_per_device = 3000;
 struct start {
     struct place_plan plan;
     struct place_score score;
     double cost, judged; /* by the estimate, in the samples */
+    bool is_full;        /* simulated, whatever the estimate says of it */
 };
 struct screen {
     const struct place_desk *desk; /* its judge is of samples */
@@ -43,6 +46,7 @@ static struct start *add_start(struct screen *screen)
 {
     struct start *start = &screen->starts[screen->n++];
     size_t n = (size_t)screen->problem->n_services;
+    start->is_full = false;
     place_plan_init(&start->plan, screen->problem, screen->desk->pile);
     start->score.services = pile_take(screen->desk->pile, n * sizeof(*start->score.services));
     return start;
@@ -138,8 +142,10 @@ static void keep_cheapest(struct screen *screen)
         struct start start = screen->starts[i];
         int32_t at = n;
         bool is_new = placed(screen, &start.plan) == most;
-        for (int32_t k = 0; k < n && is_new; k++)
+        for (int32_t k = 0; k < n && is_new; k++) {
             is_new = !place_plan_equal(&screen->starts[k].plan, &start.plan);
+            screen->starts[k].is_full |= !is_new && start.is_full;
+        }
         if (!is_new)
             continue;
         for (; at > 0 && screen->starts[at - 1].cost > start.cost; at--)
@@ -147,7 +153,10 @@ static void keep_cheapest(struct screen *screen)
         screen->starts[at] = start;
         n++;
     }
-    screen->n = min_i32(n, SCREENED);
+    screen->n = 0;
+    for (int32_t i = 0, n_screened = 0; i < n; i++)
+        if (screen->starts[i].is_full || n_screened++ < SCREENED)
+            screen->starts[screen->n++] = screen->starts[i];
 }
 
 /* SeaLLM's search, with the estimate in the place of the simulator. */
@@ -160,6 +169,7 @@ static void spread(struct screen *screen)
         place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
                      screen->desk->pile);
         full->cost = screen->board.cost;
+        full->is_full = true;
     }
     screen->board.n_members_max = own;
 }
@@ -251,29 +261,35 @@ static void search(struct screen *screen, int32_t n_members_max)
     judge_all(screen);
 }
 
-/* From each of the first few starts on; the best of what is found to the front. The climb may crowd
- * groups as far as its start does. */
-static void climb(struct screen *screen, int32_t n_members_max)
+/* The climb may crowd groups as far as its start does. */
+static void climb(struct screen *screen, struct start *start, int32_t n_members_max)
 {
     const struct place_desk *desk = screen->desk;
     double work = desk->effort * work_per_device * (double)desk->problem->n_devices;
+    int32_t n_members = n_members_max;
+    for (int32_t g = 0; g < start->plan.n_groups; g++)
+        n_members = max_i32(n_members, start->plan.groups[g].n_members);
+    const struct place_improve improve = { .desk = desk,
+                                           .planner = "default",
+                                           .n_members_max = n_members,
+                                           .work_max = (int64_t)work,
+                                           .samples = screen->samples };
+    place_improve(&improve, &start->plan, &start->score, &start->judged);
+}
+
+/* From each of the first few starts on, and further on from the best of what they came to. */
+static void climb_all(struct screen *screen, int32_t n_members_max)
+{
     for (int32_t i = 0; i < screen->n_climbs; i++) {
         struct start *start = &screen->starts[i];
-        int32_t n_members = n_members_max;
-        for (int32_t g = 0; g < start->plan.n_groups; g++)
-            n_members = max_i32(n_members, start->plan.groups[g].n_members);
-        const struct place_improve improve = { .desk = desk,
-                                               .planner = "default",
-                                               .n_members_max = n_members,
-                                               .work_max = (int64_t)work,
-                                               .samples = screen->samples };
-        place_improve(&improve, &start->plan, &start->score, &start->judged);
+        climb(screen, start, n_members_max);
         if (start->judged < screen->starts[0].judged) {
             struct start best = *start;
             *start = screen->starts[0];
             screen->starts[0] = best;
         }
     }
+    climb(screen, &screen->starts[0], n_members_max);
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)
@@ -299,7 +315,7 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
         place_plan_copy(desk->second, &screen.starts[1].plan);
         place_plan_finish(desk->second, desk->problem);
     }
-    climb(&screen, n_members);
+    climb_all(&screen, n_members);
     place_plan_copy(plan, &screen.starts[0].plan);
     place_plan_finish(plan, desk->problem);
 }

@@ -218,8 +218,8 @@ static bool take_best(struct climb *climb)
         plans[i] = &climb->moves[i];
     if (climb->n_moves == 0)
         return false;
-    place_samples_race(climb->how->samples, plans, climb->n_moves, KEPT, climb->scores,
-                       climb->costs);
+    place_samples_challenge(climb->how->samples, plans, climb->n_moves, KEPT, climb->scores,
+                            climb->costs);
     place_tell(desk, climb->how->planner, min_i64(work_of(climb), climb->how->work_max - 1),
                climb->how->work_max);
     for (int32_t i = 0; i < climb->n_moves; i++)

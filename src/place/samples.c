@@ -10,8 +10,8 @@
 static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 };
 /* What each counts for: what was seen, and is twice as long, for two. */
 static const double weights[PLACE_SAMPLES] = { 2, 1, 1, 1, 1 };
-/* Races begin with one that was not seen, which is shorter. */
-static const int32_t orders[PLACE_SAMPLES] = { 1, 0, 2, 3, 4 };
+/* Races begin with a pair of those that were not seen, which are shorter. */
+static const int32_t orders[PLACE_SAMPLES] = { 1, 2, 0, 3, 4 };
 static const double drift_max = 0.7, factor_max = 4;
 /* Of equals the plan with fewer devices. */
 static const double missed_weight = 0.25, left_out_weight = 1e3, device_weight = 1e-3;
@@ -255,6 +255,12 @@ static void add_sample(struct place_samples *samples, const struct place_plan *c
     }
 }
 
+/* How dear a plan is in a sample, for what that takes to simulate. */
+static double dearness(const double *costs, int32_t sample)
+{
+    return costs[sample] > 0 ? costs[sample] / weights[sample] : costs[sample] * weights[sample];
+}
+
 void place_samples_aim(struct place_samples *samples, const struct place_plan *plan)
 {
     const struct place_judge *judge = samples->desk->judge;
@@ -264,10 +270,13 @@ void place_samples_aim(struct place_samples *samples, const struct place_plan *p
         int32_t at = k;
         judge->score(judge->self, &plan, 1, &samples->windows[k], samples->scores);
         costs[k] = cost_of(samples->desk->problem, &samples->scores[0]);
-        for (; at > 0 && costs[samples->order[at - 1]] < costs[k]; at--)
+        for (; at > 0 && dearness(costs, samples->order[at - 1]) < dearness(costs, k); at--)
             samples->order[at] = samples->order[at - 1];
         samples->order[at] = k;
     }
+    for (int32_t k = 0; k < samples->n; k++)
+        samples->aimed[k] = (k > 0 ? samples->aimed[k - 1] : 0) +
+                            costs[samples->order[k]] * part_of(samples, samples->order[k]);
 }
 
 struct heat { /* those still in a race, the cheapest first */
@@ -297,30 +306,59 @@ static void sort_heat(struct heat *heat, int n)
     }
 }
 
+static void open_heat(struct heat *heat, const struct place_plan *const *plans, int n,
+                      const struct place_score *scores, double *costs)
+{
+    CHECK(n <= PLACE_RACE_MAX);
+    for (int i = 0; i < n; i++) {
+        heat->plans[i] = plans[i];
+        heat->scores[i] = scores[i];
+        heat->costs[i] = 0;
+        heat->of[i] = i;
+        costs[i] = PLACE_COST_LOST;
+    }
+}
+
+/* bars: (the samples' n) what costs at most so far who stays, after each; NULL: whatever it costs.
+ * Returns how many are left. */
+static int run_heat(struct place_samples *samples, struct heat *heat, int n, int n_kept,
+                    const double *bars)
+{
+    for (int32_t k = 0; k < samples->n && n > 0; k++) {
+        add_sample(samples, heat->plans, n, k, heat->scores, heat->costs);
+        sort_heat(heat, n);
+        if (k + 1 < samples->n)
+            n = min_i32(n, max_i32(n / 2, n_kept));
+        while (bars != NULL && n > 0 && heat->costs[n - 1] > bars[k])
+            n--;
+    }
+    return n;
+}
+
+static void close_heat(const struct place_samples *samples, struct heat *heat, int n,
+                       struct place_score *scores, double *costs)
+{
+    for (int i = 0; i < n; i++) {
+        sum_up(samples, &heat->scores[i]);
+        scores[heat->of[i]] = heat->scores[i];
+        costs[heat->of[i]] = heat->costs[i];
+    }
+}
+
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
                         int n_kept, struct place_score *scores, double *costs)
 {
     struct heat heat;
-    int n_own = n;
-    CHECK(n <= PLACE_RACE_MAX);
-    for (int i = 0; i < n; i++) {
-        heat.plans[i] = plans[i];
-        heat.scores[i] = scores[i];
-        heat.costs[i] = 0;
-        heat.of[i] = i;
-        costs[i] = PLACE_COST_LOST;
-    }
-    for (int32_t k = 0; k < samples->n; k++) {
-        add_sample(samples, heat.plans, n_own, k, heat.scores, heat.costs);
-        sort_heat(&heat, n_own);
-        if (k + 1 < samples->n)
-            n_own = min_i32(n_own, max_i32(n_own / 2, n_kept));
-    }
-    for (int i = 0; i < n_own; i++) {
-        sum_up(samples, &heat.scores[i]);
-        scores[heat.of[i]] = heat.scores[i];
-        costs[heat.of[i]] = heat.costs[i];
-    }
+    open_heat(&heat, plans, n, scores, costs);
+    close_heat(samples, &heat, run_heat(samples, &heat, n, n_kept, NULL), scores, costs);
+}
+
+void place_samples_challenge(struct place_samples *samples, const struct place_plan *const *plans,
+                             int n, int n_kept, struct place_score *scores, double *costs)
+{
+    struct heat heat;
+    open_heat(&heat, plans, n, scores, costs);
+    close_heat(samples, &heat, run_heat(samples, &heat, n, n_kept, samples->aimed), scores, costs);
 }
 
 static void score(void *self, const struct place_plan *const *plans, int n,

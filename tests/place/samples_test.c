@@ -140,6 +140,41 @@ static void long_windows_are_cut(void **state)
     small_close(&small);
 }
 
+/* plans: the dearer, and the cheaper, which have the scores that all samples gave. */
+static void races_drop_the_dearer(struct place_samples *all, const struct place_plan *const *plans,
+                                  struct place_score *scores)
+{
+    const struct place_score own = scores[1];
+    double costs[2], both[2];
+    place_samples_race(all, plans, 2, 2, scores, both);
+    assert_true(both[1] < both[0] && both[0] < PLACE_COST_LOST);
+    assert_int_equal(place_judge_compare(&scores[1], &own), 0);
+    place_samples_aim(all, plans[0]);
+    for (int32_t k = 1; k < all->n; k++) { /* the dearest first, and no other sums */
+        double dear, less;
+        if (all->order[k - 1] == 0 || all->order[k] == 0)
+            continue; /* it is twice as long, and counts for half there */
+        struct place_samples one = *all, next = *all;
+        one.n = next.n = 1;
+        one.windows[0] = all->windows[all->order[k - 1]];
+        next.windows[0] = all->windows[all->order[k]];
+        one.order[0] = next.order[0] = 0;
+        place_samples_race(&one, plans, 1, 1, scores, &dear);
+        place_samples_race(&next, plans, 1, 1, scores, &less);
+        assert_true(dear >= less);
+    }
+    place_samples_race(all, plans, 2, 2, scores, costs);
+    assert_true(fabs(costs[0] - both[0]) < 1e-9 && fabs(costs[1] - both[1]) < 1e-9);
+    both[1] = costs[1];
+    place_samples_race(all, plans, 2, 1, scores, costs);
+    assert_true(costs[0] == PLACE_COST_LOST && costs[1] == both[1]);
+    place_samples_challenge(all, plans, 2, 2, scores, costs); /* its own plan, and a cheaper */
+    assert_true(fabs(costs[0] - both[0]) < 1e-9 && costs[1] == both[1]);
+    place_samples_aim(all, plans[1]);
+    place_samples_challenge(all, plans, 2, 2, scores, costs);
+    assert_true(costs[0] == PLACE_COST_LOST && fabs(costs[1] - both[1]) < 1e-9);
+}
+
 static void scores_are_of_all_samples(void **state)
 {
     static struct small small;
@@ -183,28 +218,7 @@ static void scores_are_of_all_samples(void **state)
         assert_int_equal(scores[p].n_placed, 2);
     }
     assert_true(place_judge_compare(&scores[1], &scores[0]) > 0);
-    own = scores[1];
-    double costs[2], both[2];
-    place_samples_race(&samples, plans, 2, 2, scores, both);
-    assert_true(both[1] < both[0] && both[0] < PLACE_COST_LOST);
-    assert_int_equal(place_judge_compare(&scores[1], &own), 0);
-    place_samples_aim(&samples, &together);
-    for (int32_t k = 1; k < samples.n; k++) { /* the dearest first, and no other sums */
-        double dear, less;
-        struct place_samples one = samples, next = samples;
-        one.n = next.n = 1;
-        one.windows[0] = samples.windows[samples.order[k - 1]];
-        next.windows[0] = samples.windows[samples.order[k]];
-        one.order[0] = next.order[0] = 0;
-        place_samples_race(&one, plans, 1, 1, scores, &dear);
-        place_samples_race(&next, plans, 1, 1, scores, &less);
-        assert_true(dear >= less);
-    }
-    place_samples_race(&samples, plans, 2, 2, scores, costs);
-    assert_true(fabs(costs[0] - both[0]) < 1e-9 && fabs(costs[1] - both[1]) < 1e-9);
-    both[1] = costs[1];
-    place_samples_race(&samples, plans, 2, 1, scores, costs);
-    assert_true(costs[0] == PLACE_COST_LOST && costs[1] == both[1]);
+    races_drop_the_dearer(&samples, plans, scores);
     assert_true(face.work(face.self) == judged.face.work(judged.face.self));
     judged_close(&judged);
     small_close(&small);

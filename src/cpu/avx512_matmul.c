@@ -241,36 +241,6 @@ static void wide_16_minimum(const struct cpu_tile *tile)
     matmul_wide(tile, CPU_FORM_Q2_K);
 }
 
-static void quantize(const float *x, int32_t n, struct cpu_block *blocks)
-{
-    const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-    for (struct cpu_block *b = blocks; b < blocks + n / 32; b++, x += 32) {
-        __m512 low = _mm512_loadu_ps(x), high = _mm512_loadu_ps(x + 16);
-        __m512i sizes = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(low), magnitude),
-                                         _mm512_and_si512(_mm512_castps_si512(high), magnitude));
-        uint32_t bits = _mm512_reduce_max_epu32(sizes);
-        b->scale = vmath_of_bits(bits) / 127.0f;
-        if (bits >= 0x7F800000u || b->scale < 0x1p-126f) { /* rare: the definition knows */
-            memset(b->sums, 0, sizeof(b->sums));
-            b->scale = quant_activations(x, b->q);
-            cpu_block_finish(b);
-            continue;
-        }
-        const __m512 scale = _mm512_set1_ps(b->scale);
-        __m128i first = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_div_ps(low, scale)));
-        __m128i second = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_div_ps(high, scale)));
-        __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
-        _mm256_storeu_si256((void *)b->q, bytes);
-        __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-        pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0x4E));
-        pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0xB1));
-        uint32_t halves[2] = { (uint32_t)_mm256_extract_epi32(pairs, 0),
-                               (uint32_t)_mm256_extract_epi32(pairs, 4) };
-        memcpy(b->sums, halves, sizeof(halves));
-        cpu_block_finish(b);
-    }
-}
-
 /* The integers of AVX-512's table. */
 const struct cpu_kernels cpu_avx512_matmul = {
     .name = "cpu-avx512",
@@ -292,5 +262,4 @@ const struct cpu_kernels cpu_avx512_matmul = {
         [DTYPE_Q3_K] = wide_16, [DTYPE_Q4_K] = wide_32_minimum, [DTYPE_Q5_K] = wide_32_minimum,
         [DTYPE_Q6_K] = wide_16,
     },
-    .quantize = quantize,
 };

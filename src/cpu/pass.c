@@ -102,6 +102,72 @@ static void matmul(struct member *m, const struct compute_op *op, int op_index)
     cpu_matmul(m->p, op, op_index, m->rank);
 }
 
+static bool is_matrix(const struct compute_op *op)
+{
+    return op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS;
+}
+
+static bool reads(const struct compute_op *op, int reg)
+{
+    switch (op->kind) {
+    case COMPUTE_EMBED:
+        return false;
+    case COMPUTE_HEAD_NORM:
+    case COMPUTE_ROPE:
+        return op->dst == reg;
+    case COMPUTE_GATE:
+    case COMPUTE_KV_STORE:
+        return op->src == reg || op->src2 == reg;
+    default:
+        return op->src == reg || (op->flags & COMPUTE_ADD_TO && op->dst == reg);
+    }
+}
+
+/* Writes it anew: what it held does not matter. */
+static bool replaces(const struct compute_op *op, int reg)
+{
+    return op->dst == reg && op->kind != COMPUTE_KV_STORE && op->kind != COMPUTE_LOGITS &&
+           !reads(op, reg);
+}
+
+/* What the operation's result is for: the matrices right behind it that want it quantized, and
+ * whoever else reads it before it is replaced. */
+static struct cpu_result result_of(struct member *m, const struct compute_op *op)
+{
+    const struct compute_program *program = m->p->program;
+    const struct compute_op *next = op + 1, *end = program->ops + program->n_ops;
+    struct cpu_result result = { .scratch = cpu_pass_scratch(m->p, m->rank) };
+    while (next < end && is_matrix(next) && next->src == op->dst && !replaces(next, op->dst) &&
+           cpu_matmul_wants_quantized(m->p, next))
+        next++;
+    result.is_quantized = next > op + 1;
+    while (next < end && !reads(next, op->dst) && !replaces(next, op->dst))
+        next++;
+    result.is_kept = !result.is_quantized || (next < end && reads(next, op->dst));
+    return result;
+}
+
+/* A norm or a gate, and its quantization where matrices are next. */
+static void compute_and_quantize(struct member *m, const struct compute_op *op, enum how how)
+{
+    struct cpu_result result = result_of(m, op);
+    struct touch touches[4] = { READS(op->src, how) };
+    size_t n = 1;
+    if (op->kind == COMPUTE_GATE)
+        touches[n++] = (struct touch)READS(op->src2, how);
+    if (result.is_kept)
+        touches[n++] = (struct touch)WRITES(op->dst, how);
+    if (result.is_quantized)
+        touches[n++] = (struct touch)WRITES(QUANTIZED, how);
+    touch(m, touches, n);
+    if (op->kind == COMPUTE_GATE)
+        cpu_rows_gate(m->p, op, share_of(m, op->dst), result);
+    else
+        cpu_rows_norm(m->p, op, share_of(m, op->dst), result);
+    if (result.is_quantized)
+        m->quantized = op->dst;
+}
+
 /* Operations by rows: each member does its own. */
 static void by_rows(struct member *m, const struct compute_op *op)
 {
@@ -115,16 +181,12 @@ static void by_rows(struct member *m, const struct compute_op *op)
         cpu_rows_embed(p, op, share, cpu_pass_scratch(p, m->rank));
         return;
     case COMPUTE_NORM:
-        TOUCH(m, READS(op->src, how), WRITES(op->dst, how));
-        cpu_rows_norm(p, op, share);
+    case COMPUTE_GATE:
+        compute_and_quantize(m, op, how);
         return;
     case COMPUTE_HEAD_NORM:
         TOUCH(m, WRITES(op->dst, how));
         cpu_rows_head_norm(p, op, share);
-        return;
-    case COMPUTE_GATE:
-        TOUCH(m, READS(op->src, how), READS(op->src2, how), WRITES(op->dst, how));
-        cpu_rows_gate(p, op, share);
         return;
     case COMPUTE_ROPE:
         TOUCH(m, READS(TABLE, how), WRITES(op->dst, how));
@@ -149,7 +211,7 @@ void cpu_pass_work(void *arg, int rank, int n)
     cpu_rows_table(m.p, cpu_pass_share(m.p->pass->n_rows, rank, n));
     for (int i = 0; i < program->n_ops; i++) {
         const struct compute_op *op = &program->ops[i];
-        if (op->kind == COMPUTE_MATMUL || op->kind == COMPUTE_LOGITS) {
+        if (is_matrix(op)) {
             matmul(&m, op, i);
         } else if (op->kind == COMPUTE_ATTEND) {
             TOUCH(&m, READS(op->src, SPLIT), READS(CACHE, SPLIT), WRITES(op->dst, SPLIT),
@@ -183,7 +245,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     }
     for (int i = 0; i < program->n_ops; i++) {
         const struct compute_op *op = &program->ops[i];
-        if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS)
+        if (!is_matrix(op))
             continue;
         int64_t rows = program->is_logit_rows[op->src] ? n_logit_rows : n_rows;
         if (program->weights && !dtype_info(program->weights[op->weight]->dtype)->is_integer)

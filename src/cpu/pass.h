@@ -90,14 +90,23 @@ static inline struct cpu_share cpu_pass_share(int32_t n, int rank, int n_members
     return (struct cpu_share){ (int32_t)from, (int32_t)to };
 }
 
+/* What becomes of a row that was computed: quantized while it is in a cache, and written to its
+ * register only where somebody reads it there, else to the scratch of a row. */
+struct cpu_result {
+    bool is_quantized, is_kept;
+    float *scratch;
+};
+
 /* rows.c: operations on rows [share.from, share.to). */
 void cpu_rows_table(const struct cpu_pass *p, struct cpu_share share);
 void cpu_rows_embed(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
                     float *scratch);
-void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
+void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                   struct cpu_result result);
 void cpu_rows_head_norm(const struct cpu_pass *p, const struct compute_op *op,
                         struct cpu_share share);
-void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
+void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                   struct cpu_result result);
 void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
 void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
                        struct cpu_share share);

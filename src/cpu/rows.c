@@ -44,11 +44,42 @@ static struct cpu_norm norm_of(const struct cpu_pass *p, const struct compute_op
                               .is_layer = op->flags & COMPUTE_NORM_LAYER };
 }
 
-void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+/* What quantized rows are for matrices of many of them. */
+static void group_row(const struct cpu_pass *p, int reg, int32_t row)
+{
+    int32_t n = p->program->widths[reg];
+    if (p->kernels->group != NULL && cpu_pass_rows(p, reg) >= CPU_MANY_ROWS)
+        p->kernels->group(cpu_pass_blocks(p, n, row), n / 32, row % CPU_GROUP_ROWS,
+                          cpu_pass_groups(p, n, row));
+}
+
+static void quantize_row(const struct cpu_pass *p, int reg, int32_t row, const float *x)
+{
+    int32_t n = p->program->widths[reg];
+    p->kernels->quantize(x, n, cpu_pass_blocks(p, n, row));
+    group_row(p, reg, row);
+}
+
+/* Rows that matrices wrote lie in another core's cache, or in none: a row's lines are fetched while
+ * the row before it is computed. */
+static void fetch(const float *x, int32_t n)
+{
+    for (int32_t i = 0; i < n; i += 16)
+        __builtin_prefetch(x + i);
+}
+
+void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                   struct cpu_result result)
 {
     struct cpu_norm norm = norm_of(p, op);
-    for (int32_t row = share.from; row < share.to; row++)
-        p->kernels->norm(&norm, cpu_pass_row(p, op->src, row), cpu_pass_row(p, op->dst, row));
+    for (int32_t row = share.from; row < share.to; row++) {
+        float *out = result.is_kept ? cpu_pass_row(p, op->dst, row) : result.scratch;
+        if (row + 1 < share.to)
+            fetch(cpu_pass_row(p, op->src, row + 1), norm.n);
+        p->kernels->norm(&norm, cpu_pass_row(p, op->src, row), out);
+        if (result.is_quantized)
+            quantize_row(p, op->dst, row, out);
+    }
 }
 
 void cpu_rows_head_norm(const struct cpu_pass *p, const struct compute_op *op,
@@ -65,16 +96,31 @@ void cpu_rows_head_norm(const struct cpu_pass *p, const struct compute_op *op,
     }
 }
 
-void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
+void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
+                   struct cpu_result result)
 {
-    int32_t n = p->program->widths[op->dst];
+    enum { PART = 256 };
+    int32_t width = p->program->widths[op->dst];
     CHECK(op->dst != op->src2);
     for (int32_t row = share.from; row < share.to; row++) {
-        float *out = cpu_pass_row(p, op->dst, row);
-        if (op->dst != op->src)
-            memcpy(out, cpu_pass_row(p, op->src, row), (size_t)n * sizeof(float));
-        p->kernels->act(op->act, out, n);
-        p->kernels->multiply(cpu_pass_row(p, op->src2, row), out, n);
+        for (int32_t i = 0; i < width; i += PART) {
+            int32_t n = min_i32(PART, width - i);
+            const float *x = cpu_pass_row(p, op->src, row) + i;
+            const float *by = cpu_pass_row(p, op->src2, row) + i;
+            float *out = result.is_kept ? cpu_pass_row(p, op->dst, row) + i : result.scratch;
+            if (row + 1 < share.to) {
+                fetch(cpu_pass_row(p, op->src, row + 1) + i, n);
+                fetch(cpu_pass_row(p, op->src2, row + 1) + i, n);
+            }
+            if (out != x)
+                memcpy(out, x, (size_t)n * sizeof(float));
+            p->kernels->act(op->act, out, n);
+            p->kernels->multiply(by, out, n);
+            if (result.is_quantized)
+                p->kernels->quantize(out, n, cpu_pass_blocks(p, width, row) + i / 32);
+        }
+        if (result.is_quantized)
+            group_row(p, op->dst, row);
     }
 }
 
@@ -151,11 +197,6 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
 
 void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share)
 {
-    int32_t n = p->program->widths[reg];
-    for (int32_t row = share.from; row < share.to; row++) {
-        struct cpu_block *blocks = cpu_pass_blocks(p, n, row);
-        p->kernels->quantize(cpu_pass_row(p, reg, row), n, blocks);
-        if (p->kernels->group != NULL && cpu_pass_rows(p, reg) >= CPU_MANY_ROWS)
-            p->kernels->group(blocks, n / 32, row % CPU_GROUP_ROWS, cpu_pass_groups(p, n, row));
-    }
+    for (int32_t row = share.from; row < share.to; row++)
+        quantize_row(p, reg, row, cpu_pass_row(p, reg, row));
 }

@@ -169,7 +169,15 @@ static void check_quantize(const struct cpu_kernels *kernels, struct rng *rng)
     for (int i = 0; i < 32; i++) { /* the rare ones: zero, tiny, infinite, NaN, ties */
         x[i] = 0;
         x[32 + i] = 1e-41f;
-        x[128 + i] = (float)(i - 16) * 0.5f * 63.5f / 63.5f;
+    }
+    for (int i = 128; i < VALUES; i += 32) { /* in and beside the middle of two integers */
+        float scale = i == 128 ? 1.0f : (float)(rng_unit(rng) + 0.01);
+        x[i] = 127.0f * scale;
+        for (int j = 1; j < 32 && i % 64 == 0; j++) {
+            uint32_t bits = vmath_bits(((float)rng_below(rng, 127) + 0.5f) * scale);
+            x[i + j] = vmath_of_bits(bits + (uint32_t)rng_below(rng, 9) - 4);
+            x[i + j] = j % 2 == 0 ? x[i + j] : -x[i + j];
+        }
     }
     x[64] = vmath_of_bits(0x7F800000u);
     x[96] = -nan_value;
@@ -447,7 +455,8 @@ static void check(enum cpu_isa isa)
     cpu_isa_kernels(isa, &kernels);
     for (int dtype = 0; dtype < DTYPE_N; dtype++)
         check_matmul(&kernels, (enum dtype)dtype, &rng);
-    check_quantize(&kernels, &rng);
+    for (int i = 0; i < 100; i++)
+        check_quantize(&kernels, &rng);
     check_rows(&kernels, &rng);
     check_softmax(&kernels, &rng);
     check_merge(&kernels, &rng);

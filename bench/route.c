@@ -30,6 +30,7 @@ struct bench {
     struct route_service service;
     struct request *requests;
     struct tree_node *nodes;
+    struct tree tree;
     struct route_held held;
     struct route_choice *choices;
     uint16_t *engine_of;
@@ -44,7 +45,7 @@ struct bench {
 
 static void tell(struct bench *b, const struct route_event *event)
 {
-    b->view.services_held = b->held.services_held;
+    b->view.services_held = &b->held.services_held;
     b->view.n_held = b->held.n;
     int64_t before = time_thread_cpu_ns();
     b->policy->saw(b->state, &b->view, event);
@@ -66,7 +67,7 @@ static void open_bench(struct bench *b, const char *router, int32_t n_engines,
     b->state = mem_take(b->policy->state_bytes(&limits));
     b->scratch = mem_take(b->policy->scratch_bytes ? b->policy->scratch_bytes(&limits) : 0);
     b->service = (struct route_service){ .perf = model, .kv_bytes_per_token = 819200 };
-    route_held_init(&b->held, b->requests, &b->service, b->nodes);
+    route_held_init(&b->held, b->requests, &b->service, b->nodes, &b->tree, 1);
     rng_init(&b->rng, 1, 0);
     for (uint32_t i = N_SLOTS; i-- > 0;)
         b->free[b->n_free++] = i;
@@ -78,9 +79,10 @@ static void open_bench(struct bench *b, const char *router, int32_t n_engines,
                                    .requests = b->requests };
     b->policy->open(b->state, &limits, config);
     for (int32_t e = 0; e < n_engines; e++) {
-        b->engines[e] = (struct route_engine){
-            .is_open = true, .services = 1, .n_requests_max = 1024, .kv_bytes = INT64_C(50) << 30
-        };
+        b->engines[e] = (struct route_engine){ .is_open = true,
+                                               .services = { { 1 } },
+                                               .n_requests_max = 1024,
+                                               .kv_bytes = INT64_C(50) << 30 };
         tell(b, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
     }
 }
@@ -137,7 +139,7 @@ static int32_t route(struct bench *b)
         struct route_plan plan = { .choices = b->choices,
                                    .n_choices_max = N_SLOTS,
                                    .scratch = b->scratch };
-        b->view.services_held = b->held.services_held;
+        b->view.services_held = &b->held.services_held;
         b->view.n_held = b->held.n;
         int64_t before = time_thread_cpu_ns();
         b->policy->plan(b->state, &b->view, &plan);
@@ -231,7 +233,7 @@ static void bench_pool(const char *router)
         struct route_plan plan = { .choices = b.choices,
                                    .n_choices_max = N_SLOTS,
                                    .scratch = b.scratch };
-        b.view.services_held = b.held.services_held;
+        b.view.services_held = &b.held.services_held;
         b.view.n_held = b.held.n;
         int64_t before = time_thread_cpu_ns();
         b.policy->plan(b.state, &b.view, &plan);

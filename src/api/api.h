@@ -30,7 +30,7 @@ struct api_model {              /* one service as clients see it */
     int32_t priority;
     int64_t created_unix_s;
     const char *path, *format; /* for GET /models */
-    uint32_t engines;          /* bit per engine that may serve it; 0 = all */
+    struct set engines;        /* that may serve it; none: all */
 };
 struct api_options {
     const char *version; /* of the program */

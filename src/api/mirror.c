@@ -154,7 +154,9 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
     if (said->engines != NULL &&
         (pending->kind == CONTROL_LIST || pending->kind == CONTROL_HEALTH)) {
         mirror->n_engines = min_i32(max_i32(said->n_engines, 0), LIMIT_ENGINES);
-        memcpy(mirror->engines, said->engines, sizeof(*said->engines) * (size_t)mirror->n_engines);
+        for (int i = 0; i < mirror->n_engines; i++)
+            memcpy(&mirror->engines[i], &said->engines[i],
+                   engine_report_bytes(said->engines[i].n_services));
         note_steps(mirror, now_ns);
         api_models_changed(api);
     }

@@ -29,7 +29,7 @@ static void print_devices(const struct api *api, struct json_out *json,
     json_out_key(json, "devices");
     json_out_open(json, '[');
     for (int32_t i = 0; i < api->mirror.n_engines && api->options.devices != NULL; i++)
-        if (model->engines == 0 || (model->engines >> i & 1) != 0)
+        if (service_spec_allows(&model->engines, i))
             json_out_text(json, api->options.devices[i]);
     json_out_close(json, ']');
 }

@@ -263,6 +263,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 {
     struct cluster_gateway *g = mem_take(sizeof *g);
     uint32_t n = options->n_requests_max;
+    size_t n_engines = (size_t)options->n_engines;
     g->options = *options;
     g->services = mem_take(sizeof *g->services * (size_t)options->n_services);
     memcpy(g->services, options->services, sizeof *g->services * (size_t)options->n_services);
@@ -274,12 +275,14 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
         g->entries[i].request = &g->requests[i];
     slots_init(&g->slots, n);
     map_init(&g->by_id, n);
-    route_held_init(&g->held, g->requests, g->routed, g->held_nodes);
+    g->held_trees = mem_take(sizeof *g->held_trees * (size_t)options->n_services);
+    route_held_init(&g->held, g->requests, g->routed, g->held_nodes, g->held_trees,
+                    options->n_services);
     tree_init(&g->deadlines);
     g->over = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
-    g->reports = mem_take(sizeof *g->reports * LIMIT_ENGINES);
-    g->perfs = mem_take(sizeof *g->perfs * LIMIT_ENGINES * LIMIT_SERVICES);
+    g->reports = mem_take(sizeof *g->reports * n_engines);
+    g->perfs = mem_take(sizeof *g->perfs * n_engines * (size_t)options->n_services);
     g->choices = mem_take(sizeof *g->choices * n);
     for (int s = 0; s < options->n_services; s++) {
         g->since[s] = g->over;
@@ -288,7 +291,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
         g->wanted_ns[s] = -TIME_NS_PER_S;
     }
     open_lengths(g);
-    const struct route_limits limits = { LIMIT_ENGINES, (int32_t)n, LIMIT_SERVICES };
+    const struct route_limits limits = { options->n_engines, (int32_t)n, options->n_services };
     g->router_state = mem_take(options->router->state_bytes(&limits));
     g->scratch =
         mem_take(options->router->scratch_bytes ? options->router->scratch_bytes(&limits) : 0);
@@ -317,6 +320,7 @@ void cluster_gateway_close(struct cluster_gateway *g)
     mem_give(g->reports);
     mem_give(g->requests);
     mem_give(g->held_nodes);
+    mem_give(g->held_trees);
     mem_give(g->deadline_nodes);
     mem_give(g->scratch);
     mem_give(g->perfs);

@@ -77,7 +77,7 @@ struct route_view gateway_route_view(const struct cluster_gateway *g)
                                 .engines = g->engines,
                                 .services = g->routed,
                                 .requests = g->requests,
-                                .services_held = g->held.services_held,
+                                .services_held = &g->held.services_held,
                                 .n_held = g->held.n };
 }
 
@@ -99,13 +99,13 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
 {
     struct route_engine *engine = &g->engines[e];
     const struct engine_report *report = &g->reports[e];
-    engine->services = 0;
+    engine->services = (struct set){ { 0 } };
     engine->n_waiting = engine->n_running = 0;
     for (int s = 0; s < report->n_services && s < g->options.n_services; s++) {
         const struct service_report *service = &report->services[s];
         if (service->status == SERVICE_LOADED) {
-            engine->services |= UINT64_C(1) << s;
-            g->perfs[e * LIMIT_SERVICES + s] = g->routed[s].perf = service->perf;
+            set_add(&engine->services, s);
+            g->perfs[e * g->options.n_services + s] = g->routed[s].perf = service->perf;
         }
         engine->n_waiting += service->n_waiting;
         engine->n_running += service->n_running;
@@ -120,7 +120,7 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
     engine->kv_bytes = report->kv_pool_bytes;
     engine->kv_free_bytes = report->kv_free_bytes;
     engine->report_ns = report->now_ns;
-    engine->perfs = &g->perfs[e * LIMIT_SERVICES];
+    engine->perfs = &g->perfs[e * g->options.n_services];
     tell(g, &(struct route_event){ .what = ROUTE_ENGINE, .engine = (uint16_t)e });
 }
 
@@ -130,7 +130,7 @@ static bool is_somewhere(const struct cluster_gateway *g, int service)
 {
     for (int e = 0; e < g->options.n_engines; e++) {
         bool is_usable = g->reports[e].is_healthy && !g->reports[e].is_draining;
-        if (is_usable && (g->engines[e].services >> service & 1))
+        if (is_usable && set_has(&g->engines[e].services, service))
             return true;
     }
     return false;
@@ -173,8 +173,9 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g)
         gateway_state_finish(g, first, SERVICE_DEADLINE, NULL);
     if (first != TREE_NONE)
         wake = g->requests[first].deadline_ns;
-    for (uint64_t left = g->held.services_held; left != 0; left &= left - 1) {
-        int service = __builtin_ctzll(left);
+    int n = g->options.n_services;
+    for (int service = 0; (service = set_next(&g->held.services_held, service, n)) >= 0;
+         service++) {
         if (is_somewhere(g, service))
             continue;
         wake = min_i64(wake, watch_service(g, service));

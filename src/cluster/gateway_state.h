@@ -51,9 +51,10 @@ struct cluster_gateway {
     struct request *requests; /* by slot */
     struct route_held held;
     struct tree_node *held_nodes;
+    struct tree *held_trees; /* (n_services) */
     struct route_engine engines[LIMIT_ENGINES];
     struct route_service routed[LIMIT_SERVICES];
-    struct perf *perfs; /* (LIMIT_ENGINES, LIMIT_SERVICES) as the engines say */
+    struct perf *perfs; /* (n_engines, n_services) as the engines say */
     struct length_book lengths;
     void *router_state, *scratch;
     struct route_choice *choices; /* the plan, of which n_choices_sent went out */

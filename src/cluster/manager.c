@@ -52,7 +52,7 @@ struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
     int64_t need_bytes[LIMIT_SERVICES];
-    struct place places[LIMIT_ENGINES][LIMIT_SERVICES];
+    struct place *places; /* (n_engines, n_services) */
     struct want wants[LIMIT_SERVICES];
     struct engine_report *reports;
     bool has_report[LIMIT_ENGINES];
@@ -83,9 +83,14 @@ static int64_t bytes_of(const struct cluster_manager *m, int engine)
     return max_i64(0, m->reports[engine].memory_bytes - m->options.kept_bytes);
 }
 
+static struct place *place_of(const struct cluster_manager *m, int engine, int service)
+{
+    return &m->places[engine * m->options.n_services + service];
+}
+
 static bool may_serve(const struct cluster_manager *m, int engine, int service)
 {
-    return m->services[service].engines == 0 || (m->services[service].engines >> engine & 1);
+    return service_spec_allows(&m->services[service].engines, engine);
 }
 
 static bool is_in(const struct place *place)
@@ -97,7 +102,7 @@ static bool is_in(const struct place *place)
 static bool is_anywhere(const struct cluster_manager *m, int service)
 {
     for (int e = 0; e < m->options.n_engines; e++) {
-        if (is_in(&m->places[e][service]) && !m->places[e][service].is_asked_out)
+        if (is_in(place_of(m, e, service)) && !place_of(m, e, service)->is_asked_out)
             return true;
     }
     return false;
@@ -106,7 +111,7 @@ static bool is_anywhere(const struct cluster_manager *m, int service)
 static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
 {
     for (int e = 0; e < m->options.n_engines; e++) {
-        if (m->places[e][service].status == SERVICE_LOADED)
+        if (place_of(m, e, service)->status == SERVICE_LOADED)
             return true;
     }
     return false;
@@ -125,7 +130,7 @@ static int32_t list_residents(const struct cluster_manager *m, int engine,
     int32_t n = 0;
     *free_bytes = bytes_of(m, engine);
     for (int s = 0; s < m->options.n_services; s++) {
-        const struct place *place = &m->places[engine][s];
+        const struct place *place = place_of(m, engine, s);
         const struct service_report *report = &m->reports[engine].services[s];
         if (!is_in(place) && place->status != SERVICE_DRAINING_OUT)
             continue;
@@ -150,7 +155,7 @@ static void order_out(struct cluster_manager *m, int engine, int service, const 
 {
     if (!post_order(m, MESSAGE_UNLOAD, engine, service))
         return;
-    m->places[engine][service].is_asked_out = true;
+    place_of(m, engine, service)->is_asked_out = true;
     log_line(LOG_INFO, "manager", "unloading %s from engine %d: %s", m->services[service].name,
              engine, why);
 }
@@ -274,7 +279,7 @@ static void bring_in(struct cluster_manager *m, int service)
     }
     for (int32_t i = 0; i < eviction.n_victims; i++)
         order_out(m, engine, eviction.victims[i], "another model needs its memory");
-    m->places[engine][service].is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
+    place_of(m, engine, service)->is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
 }
 
 /* ---- Mail. ---- */
@@ -286,7 +291,7 @@ static void take_report(struct cluster_manager *m, const struct message_report *
     m->has_report[e] = true;
     for (int s = 0; s < message->report.n_services; s++) {
         const struct service_report *report = &message->report.services[s];
-        struct place *place = &m->places[e][s];
+        struct place *place = place_of(m, e, s);
         bool is_busy = report->n_waiting + report->n_running > 0;
         if (report->status == SERVICE_LOADED && place->status != SERVICE_LOADED)
             place->idle_since_ns = m->now_ns;
@@ -325,8 +330,9 @@ static void take_loaded(struct cluster_manager *m, struct place *place, int serv
         place->idle_since_ns = m->now_ns;
         place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
         /* Who was placed on certain engines has copies on all of them. */
-        for (int e = 0; e < m->options.n_engines && m->services[service].engines != 0; e++)
-            m->places[e][service].is_due |= want->is_wanted && may_serve(m, e, service);
+        for (int e = 0; e < m->options.n_engines && !set_is_empty(&m->services[service].engines);
+             e++)
+            place_of(m, e, service)->is_due |= want->is_wanted && may_serve(m, e, service);
     }
     want->is_wanted = want->is_for_requests = false;
     answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
@@ -334,7 +340,7 @@ static void take_loaded(struct cluster_manager *m, struct place *place, int serv
 
 static void take_change(struct cluster_manager *m, const struct message_change *message)
 {
-    struct place *place = &m->places[message->head.engine][message->head.service];
+    struct place *place = place_of(m, message->head.engine, message->head.service);
     int service = message->head.service;
     place->is_asked_in = false;
     place->status = message->status;
@@ -366,7 +372,7 @@ static void judge_unload(struct cluster_manager *m, struct ask *ask)
     bool is_busy = false, is_there = false, is_known = true;
     int service = ask->service;
     for (int e = 0; e < m->options.n_engines; e++) {
-        const struct place *place = &m->places[e][service];
+        const struct place *place = place_of(m, e, service);
         is_there = is_there || is_in(place);
         if (place->status != SERVICE_LOADED || place->idle_since_ns != TIME_NEVER)
             continue;
@@ -383,8 +389,8 @@ static void judge_unload(struct cluster_manager *m, struct ask *ask)
     } else {
         m->wants[service].is_wanted = false;
         for (int e = 0; e < m->options.n_engines; e++) {
-            m->places[e][service].is_due = false;
-            if (is_in(&m->places[e][service]))
+            place_of(m, e, service)->is_due = false;
+            if (is_in(place_of(m, e, service)))
                 order_out(m, e, service, "asked");
         }
     }
@@ -471,13 +477,15 @@ static void fill(struct cluster_manager *m)
     }
     for (int e = 0; e < m->options.n_engines; e++) {
         for (int s = 0; s < m->options.n_services && m->has_report[e]; s++) {
-            struct place *place = &m->places[e][s];
+            struct place *place = place_of(m, e, s);
             struct residency_model residents[LIMIT_SERVICES];
             int64_t free_bytes;
             bool is_due = place->is_due && !is_in(place);
             place->is_due = false;
+            if (!is_due)
+                continue;
             (void)list_residents(m, e, residents, &free_bytes);
-            if (is_due && free_bytes >= m->need_bytes[s])
+            if (free_bytes >= m->need_bytes[s])
                 place->is_asked_in = post_order(m, MESSAGE_LOAD, e, s);
         }
     }
@@ -524,12 +532,13 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     m->services = mem_take(sizeof *m->services * n);
     memcpy(m->services, options->services, sizeof *m->services * n);
     memcpy(m->need_bytes, options->need_bytes, sizeof(int64_t) * n);
-    m->reports = mem_take(sizeof *m->reports * LIMIT_ENGINES);
+    m->reports = mem_take(sizeof *m->reports * (size_t)options->n_engines);
+    m->places = mem_take(sizeof *m->places * (size_t)options->n_engines * n);
     for (int s = 0; s < options->n_services; s++) {
         m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
         m->wants[s].until_ns = TIME_NEVER;
         for (int e = 0; e < options->n_engines; e++)
-            m->places[e][s].is_due = m->wants[s].is_wanted && may_serve(m, e, s);
+            place_of(m, e, s)->is_due = m->wants[s].is_wanted && may_serve(m, e, s);
     }
     return m;
 }
@@ -538,5 +547,6 @@ void cluster_manager_close(struct cluster_manager *m)
 {
     mem_give(m->services);
     mem_give(m->reports);
+    mem_give(m->places);
     mem_give(m);
 }

@@ -47,8 +47,7 @@ struct message_report { /* of the services only as many as there are */
 };
 static inline size_t cluster_message_report_bytes(int n_services)
 {
-    return offsetof(struct message_report, report.services) +
-           (size_t)n_services * sizeof(struct service_report);
+    return offsetof(struct message_report, report) + engine_report_bytes(n_services);
 }
 struct message_change {
     struct message_head head;

@@ -194,7 +194,7 @@ static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
             return complain(walk, key_node, "expected a model's name of 1 to 127 bytes");
         if (is_repeated(walk, mapping, p, name))
             return complain_of(walk, key_node, "repeated model", name);
-        if (config->n_models == LIMIT_SERVICES)
+        if (config->n_models == LIMIT_MODELS)
             return complain(walk, key_node, "more than 64 models");
         struct config_model *model = &config->models[config->n_models++];
         init_model(model, name);
@@ -375,8 +375,8 @@ enum status config_add_model(struct config *config, const char *name_and_path, s
     }
     if (!*path)
         return fault_set(fault, STATUS_BAD_INPUT, "--model %.80s: no path", name_and_path);
-    if (config->n_models == LIMIT_SERVICES)
-        return fault_set(fault, STATUS_TOO_LARGE, "more than %d models", LIMIT_SERVICES);
+    if (config->n_models == LIMIT_MODELS)
+        return fault_set(fault, STATUS_TOO_LARGE, "more than %d models", LIMIT_MODELS);
     struct config_model *model = &config->models[config->n_models++];
     init_model(model, name);
     model->path = pile_text(&config->pile, path, strlen(path));

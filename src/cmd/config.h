@@ -31,15 +31,15 @@ struct config_model {
     double rate_per_s;
     int64_t n_prompt, n_output;
     bool is_pinned, is_preloaded;
-    const char *devices[LIMIT_ENGINES];
+    const char *devices[LIMIT_DEVICES];
     int n_devices; /* 0 = all */
 };
 #define CONFIG_UNSET INT64_MIN
 /* Of an engine that a planner has placed (serve_place.h); the file has none of it. */
 struct config_engine {
-    int64_t memory_bytes;                  /* 0 = as `memory` says */
-    int32_t share_percent[LIMIT_SERVICES]; /* of its cores, for decodes; 0 = no model has one */
-    int64_t kv_bytes[LIMIT_SERVICES];      /* quota; 0 = none */
+    int64_t memory_bytes;                /* 0 = as `memory` says */
+    int32_t share_percent[LIMIT_MODELS]; /* of its cores, for decodes; 0 = no model has one */
+    int64_t kv_bytes[LIMIT_MODELS];      /* quota; 0 = none */
 };
 
 struct config {
@@ -47,7 +47,7 @@ struct config {
         *tls_cert, *tls_key;
     const char *preset, *policy, *router, *predictor, *kv, *kv_type, *log_level, *log_engine,
         *trace, *planner, *placement;
-    const char *devices[LIMIT_ENGINES];
+    const char *devices[LIMIT_DEVICES];
     int n_devices;
     const char *lanes[LIMIT_LANES - 1];  /* shares of an engine's cores */
     int n_lanes;                         /* 0 = one lane, all of the device */
@@ -65,8 +65,8 @@ struct config {
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json, is_partial;
     int n_models;
-    struct config_model models[LIMIT_SERVICES];
-    struct config_engine engines[LIMIT_ENGINES];
+    struct config_model models[LIMIT_MODELS];
+    struct config_engine engines[LIMIT_DEVICES];
     struct pile pile; /* owns the texts */
 };
 void config_init(struct config *config); /* the defaults */

@@ -4,7 +4,7 @@
 #include "engine/engine.h"
 
 struct recorders {
-    struct engine_log *logs[LIMIT_ENGINES]; /* per engine */
+    struct engine_log *logs[LIMIT_DEVICES]; /* per engine */
     struct metrics_trace *trace;
 };
 enum status recorders_open(struct recorders *recorders, const struct config *config, int n_engines,

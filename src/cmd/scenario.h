@@ -8,7 +8,7 @@
 #include "core/service_spec.h"
 #include "predict/perf.h"
 
-enum { SCENARIO_GROUPS_MAX = 64, SCENARIO_NODES_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
+enum { SCENARIO_GROUPS_MAX = 1024, SCENARIO_NODES_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
 struct scenario_perf { /* of a service that no table knows; the two decode regimes are one */
     double floor_ms, c1_ms, k1_us, q1_us, c3_ms, c2_us, k2_ns;
 };

@@ -119,7 +119,7 @@ static enum status walk_service(struct walk *walk, const char *key, const yaml_n
     struct scenario *s = walk->scenario;
     struct flags_row rows[SCENARIO_ROWS_MAX];
     if (s->n_services == LIMIT_SERVICES)
-        return bad(walk, key_node, "more than 64 services", "");
+        return bad(walk, key_node, "more than 1024 services", "");
     if (key[0] == '\0' || strlen(key) >= LIMIT_NAME_BYTES)
         return bad(walk, key_node, "expected a service's name of 1 to 127 bytes", "");
     struct scenario_service *service = &s->services[s->n_services++];

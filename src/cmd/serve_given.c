@@ -108,9 +108,9 @@ static enum status add_group(const struct config *config, const struct scenario 
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "placement: an engine runs on %.60s, and this machine has cores", kind);
     for (int64_t i = 0; i < group->count; i++) {
-        if (out->n == LIMIT_ENGINES)
+        if (out->n == LIMIT_DEVICES)
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",
-                             LIMIT_ENGINES);
+                             LIMIT_DEVICES);
         struct serve_engine *engine = &out->engines[out->n++];
         enum status status = take_cores(cores, n_cores, engine, fault);
         if (status == STATUS_OK)

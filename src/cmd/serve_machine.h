@@ -4,7 +4,7 @@
 #include "core/limits.h"
 #include "cpu/cpu.h"
 
-enum { SERVE_UNITS_MAX = LIMIT_ENGINES };
+enum { SERVE_UNITS_MAX = LIMIT_DEVICES };
 /* The machine in units: cores of unit u are cores[first[u]] to cores[first[u + 1] - 1]. */
 struct serve_machine {
     int32_t n_units, n_nodes, n_cores;

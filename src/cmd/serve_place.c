@@ -37,10 +37,10 @@ struct problem_at_hand {
     struct place_kind kinds[SERVE_UNITS_MAX];
     struct place_node nodes[SERVE_UNITS_MAX];
     int32_t kind_cores[SERVE_UNITS_MAX]; /* of a node of this kind */
-    struct place_service services[LIMIT_SERVICES];
-    struct perf perfs[LIMIT_SERVICES][SERVE_UNITS_MAX * PLACE_DEGREES];
+    struct place_service services[LIMIT_MODELS];
+    struct perf perfs[LIMIT_MODELS][SERVE_UNITS_MAX * PLACE_DEGREES];
     struct place_request requests[REQUESTS_MAX];
-    struct model_at_hand models[LIMIT_SERVICES];
+    struct model_at_hand models[LIMIT_MODELS];
     struct pile pile;
     bool has_rates;
 };
@@ -174,7 +174,7 @@ static int by_arrival(const void *a, const void *b)
 /* Poisson arrivals, lengths from half to one and a half times the mean. */
 static void draw_window(struct problem_at_hand *at)
 {
-    double rates[LIMIT_SERVICES], sum = 0;
+    double rates[LIMIT_MODELS], sum = 0;
     int n_models = at->config->n_models;
     int32_t n = 0;
     find_rates(at, rates);
@@ -399,7 +399,7 @@ static void decide(struct problem_at_hand *at, struct config *config)
     const char *name = config->planner != NULL ? config->planner : "default";
     const struct place_planner *planner = place_planner_find(name);
     struct sim_options sim;
-    struct score_service *scores = mem_take(LIMIT_SERVICES * sizeof(*scores));
+    struct score_service *scores = mem_take(LIMIT_MODELS * sizeof(*scores));
     struct sim_judge *judge = open_judge(at, &sim, scores);
     struct place_judge face = sim_judge_face(judge);
     struct place_desk desk = {
@@ -490,7 +490,7 @@ enum status serve_place(struct config *config, struct fault *fault)
 
 void serve_place_apply(const struct serve_placement *placement, struct config *config)
 {
-    const char *devices[LIMIT_ENGINES];
+    const char *devices[LIMIT_DEVICES];
     config->n_devices = placement->n;
     for (int e = 0; e < placement->n; e++) {
         const struct serve_engine *engine = &placement->engines[e];

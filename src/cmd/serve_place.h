@@ -14,13 +14,13 @@
 struct serve_engine {
     char device[1024]; /* "cpu:0-1" */
     int64_t memory_bytes;
-    bool has[LIMIT_SERVICES];              /* by the configuration's order of models */
-    int32_t share_percent[LIMIT_SERVICES]; /* as struct place_member */
-    int64_t kv_bytes[LIMIT_SERVICES];
+    bool has[LIMIT_MODELS];              /* by the configuration's order of models */
+    int32_t share_percent[LIMIT_MODELS]; /* as struct place_member */
+    int64_t kv_bytes[LIMIT_MODELS];
 };
 struct serve_placement {
     int n; /* 0: the configuration's own devices, or one engine for all */
-    struct serve_engine engines[LIMIT_ENGINES];
+    struct serve_engine engines[LIMIT_DEVICES];
 };
 /* Is there something to decide? Not when devices or lanes are given by hand, nor for one model, nor
  * for a policy that divides the cores itself unless a planner is named. */

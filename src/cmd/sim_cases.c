@@ -155,14 +155,12 @@ static void close_recording(struct recording *recording)
 static enum status check_bus(const struct scenario *s, int32_t n_engines, struct fault *fault)
 {
     if (n_engines > LIMIT_ENGINES)
-        return fault_set(fault, STATUS_TOO_LARGE,
-                         "--bus is one machine of at most %d engines, here are %d", LIMIT_ENGINES,
-                         n_engines);
+        return fault_set(fault, STATUS_TOO_LARGE, "--bus has at most %d engines, here are %d",
+                         LIMIT_ENGINES, n_engines);
     for (int g = 0; g < s->n_groups; g++)
         if (s->groups[g].scale.n > 0 || s->groups[g].role != NULL)
             return fault_set(fault, STATUS_UNSUPPORTED,
-                             "--bus is one machine: its engines do not come and go (scale), and "
-                             "have no role");
+                             "--bus: engines do not come and go (scale), and have no role");
     return STATUS_OK;
 }
 
@@ -177,14 +175,12 @@ static enum status check_groups(const struct scenario *s, const struct sim_world
     if (!is_whole)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "--router-groups: not with --bus, nodes or engines that have a role");
-    uint64_t all = world->workload.n_services == LIMIT_SERVICES
-                       ? UINT64_MAX
-                       : (UINT64_C(1) << world->workload.n_services) - 1;
+    const struct set all = set_of_first(world->workload.n_services);
     for (int32_t k = 0; k < n; k++) {
-        uint64_t mask = 0;
+        struct set services = { { 0 } };
         for (int32_t e = k; e < world->n_engines; e += n)
-            mask |= world->engines[e].services;
-        if ((mask & all) != all)
+            set_add_all(&services, &world->engines[e].services);
+        if (!set_covers(&services, &all))
             return fault_set(fault, STATUS_BAD_INPUT,
                              "--router-groups: engines are dealt out in turn, and group %d of %d "
                              "has not every service",

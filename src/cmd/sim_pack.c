@@ -20,24 +20,24 @@ struct packing {
 static bool has_room(const struct packing *p, int32_t e, int32_t s)
 {
     double limit = (double)p->pack->memory_bytes * PART_OF_WEIGHTS;
-    return (p->pack->masks[e] >> s & 1) == 0 &&
+    return !set_has(&p->pack->sets[e], s) &&
            (double)(p->bins[e].weights_bytes + p->pack->weights_bytes[s]) <= limit;
 }
 
 static void put(struct packing *p, int32_t e, int32_t s, double load)
 {
-    p->pack->masks[e] |= UINT64_C(1) << s;
+    set_add(&p->pack->sets[e], s);
     p->bins[e].weights_bytes += p->pack->weights_bytes[s];
     p->bins[e].load += load;
     p->n_copies[s]++;
 }
 
 /* The service that is next in order of the larger value; ties by index; -1: all were taken. */
-static int32_t next(const struct sim_pack *pack, uint64_t taken, bool by_load)
+static int32_t next(const struct sim_pack *pack, const struct set *taken, bool by_load)
 {
     int32_t best = -1;
     for (int32_t s = 0; s < pack->n_services; s++) {
-        if ((taken >> s & 1) != 0)
+        if (set_has(taken, s))
             continue;
         if (best < 0 || (by_load ? pack->loads[s] > pack->loads[best]
                                  : pack->weights_bytes[s] > pack->weights_bytes[best]))
@@ -48,16 +48,16 @@ static int32_t next(const struct sim_pack *pack, uint64_t taken, bool by_load)
 
 static void open_bins(struct packing *p, int32_t n)
 {
-    p->pack->masks = mem_take((size_t)n * sizeof(*p->pack->masks));
+    p->pack->sets = mem_take((size_t)n * sizeof(*p->pack->sets));
     p->bins = mem_take((size_t)n * sizeof(*p->bins));
 }
 
 static int32_t solve_fixed(struct packing *p)
 {
     struct sim_pack *pack = p->pack;
-    uint64_t taken = 0;
+    struct set taken = { { 0 } };
     open_bins(p, pack->n_engines);
-    for (int32_t s; (s = next(pack, taken, true)) >= 0; taken |= UINT64_C(1) << s) {
+    for (int32_t s; (s = next(pack, &taken, true)) >= 0; set_add(&taken, s)) {
         int32_t best = -1;
         for (int32_t e = 0; e < pack->n_engines; e++)
             if (has_room(p, e, s) && (best < 0 || p->bins[e].load < p->bins[best].load))
@@ -68,7 +68,7 @@ static int32_t solve_fixed(struct packing *p)
     }
     for (int32_t e = 0; e < pack->n_engines; e++) {
         int32_t best = -1;
-        for (int32_t s = 0; s < pack->n_services && pack->masks[e] == 0; s++)
+        for (int32_t s = 0; s < pack->n_services && set_is_empty(&pack->sets[e]); s++)
             if (has_room(p, e, s) && (best < 0 || pack->loads[s] / p->n_copies[s] >
                                                       pack->loads[best] / p->n_copies[best]))
                 best = s;
@@ -81,12 +81,12 @@ static int32_t solve_fixed(struct packing *p)
 static int32_t solve_needed(struct packing *p)
 {
     struct sim_pack *pack = p->pack;
-    uint64_t taken = 0;
+    struct set taken = { { 0 } };
     int64_t n_max = 0;
     for (int32_t s = 0; s < pack->n_services; s++)
         n_max += 1 + (int64_t)(pack->loads[s] / LOAD_MAX);
     open_bins(p, (int32_t)min_i64(n_max, ENGINES_MAX));
-    for (int32_t s; (s = next(pack, taken, false)) >= 0; taken |= UINT64_C(1) << s) {
+    for (int32_t s; (s = next(pack, &taken, false)) >= 0; set_add(&taken, s)) {
         int64_t n_copies = 1 + (int64_t)(pack->loads[s] / LOAD_MAX);
         double load = pack->loads[s] / (double)n_copies;
         for (int64_t copy = 0; copy < n_copies; copy++) {
@@ -123,6 +123,6 @@ int32_t sim_pack_solve(struct sim_pack *pack)
 
 void sim_pack_free(struct sim_pack *pack)
 {
-    mem_give(pack->masks);
-    pack->masks = NULL;
+    mem_give(pack->sets);
+    pack->sets = NULL;
 }

@@ -1,6 +1,7 @@
 /* Which services lie on which of the simulator's equal engines, when nobody says: simple packing,
  * no planner. */
 #pragma once
+#include "base/set.h"
 #include "core/limits.h"
 
 struct sim_pack {
@@ -9,7 +10,7 @@ struct sim_pack {
     int64_t memory_bytes;
     int64_t weights_bytes[LIMIT_SERVICES];
     double loads[LIMIT_SERVICES]; /* engine seconds asked per second */
-    uint64_t *masks;              /* out: (n_engines) bit per service */
+    struct set *sets;             /* out: (n_engines) their services */
 };
 /* With n_engines: all on each if their weights leave 30% for KV; else each, heaviest load first, on
  * the engine with the least load that has room, and engines left empty take the service with the

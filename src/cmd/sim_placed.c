@@ -91,7 +91,7 @@ static enum status check(const struct scenario *s, struct fault *fault)
                          "engines or nodes: a planner makes the engines of nodes");
     if (s->has_bus || s->faults.n > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
-                         "--bus is one machine with engines of its own: not with nodes");
+                         "--bus has engines of its own: not with nodes");
     return STATUS_OK;
 }
 

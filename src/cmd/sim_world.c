@@ -212,12 +212,12 @@ static void open_base(struct sim_world *world, int32_t i, const struct perf *per
     world->services[i].perf = *perf;
 }
 
-static enum status find_service(const struct sim_world *world, const char *name, uint64_t *mask,
-                                struct fault *fault)
+static enum status find_service(const struct sim_world *world, const char *name,
+                                struct set *services, struct fault *fault)
 {
     for (int32_t i = 0; i < world->workload.n_services; i++) {
         if (strcmp(world->services[i].name, name) == 0) {
-            *mask |= UINT64_C(1) << i;
+            set_add(services, i);
             return STATUS_OK;
         }
     }
@@ -225,8 +225,9 @@ static enum status find_service(const struct sim_world *world, const char *name,
                      name);
 }
 
-static void add_engines(struct sim_world *world, int64_t count, int group, uint64_t mask,
-                        int64_t memory_bytes, const struct predict_device *device)
+static void add_engines(struct sim_world *world, int64_t count, int group,
+                        const struct set *services, int64_t memory_bytes,
+                        const struct predict_device *device)
 {
     int64_t n_devices = world->group_devices[group];
     size_t old = (size_t)world->n_engines * sizeof(*world->engines);
@@ -234,7 +235,7 @@ static void add_engines(struct sim_world *world, int64_t count, int group, uint6
     world->engines = mem_grow(world->engines, old, old + more);
     for (int64_t i = 0; i < count; i++)
         world->engines[world->n_engines++] = (struct sim_engine_spec){
-            .services = mask,
+            .services = *services,
             .memory_bytes = memory_bytes,
             .n_devices = (int32_t)n_devices,
             .bytes_per_s = device->bytes_per_s * (double)n_devices,
@@ -272,15 +273,18 @@ static enum status set_role(struct sim_world *world, const struct scenario_group
 }
 
 /* A prompt needs somebody who takes it, and what is prefilled somebody who goes on. */
-static enum status check_roles(const struct sim_world *world, uint64_t all, struct fault *fault)
+static enum status check_roles(const struct sim_world *world, const struct set *all,
+                               struct fault *fault)
 {
-    uint64_t masks[3] = { 0 };
+    struct set sets[3] = { { { 0 } } }, with_prompts;
     for (int32_t e = 0; e < world->n_engines; e++)
-        masks[world->engines[e].role] |= world->engines[e].services;
-    if ((masks[SIM_MIXED] | masks[SIM_PREFILL]) != all)
+        set_add_all(&sets[world->engines[e].role], &world->engines[e].services);
+    with_prompts = sets[SIM_MIXED];
+    set_add_all(&with_prompts, &sets[SIM_PREFILL]);
+    if (!set_covers(&with_prompts, all))
         return fault_set(fault, STATUS_BAD_INPUT, "engines: some services lie on none of them%s",
-                         masks[SIM_DECODE] != 0 ? " that takes prompts" : "");
-    if ((masks[SIM_PREFILL] & ~masks[SIM_DECODE]) != 0)
+                         !set_is_empty(&sets[SIM_DECODE]) ? " that takes prompts" : "");
+    if (!set_covers(&sets[SIM_DECODE], &sets[SIM_PREFILL]))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "engines: some services are prefilled and lie on none that decodes");
     return STATUS_OK;
@@ -288,17 +292,17 @@ static enum status check_roles(const struct sim_world *world, uint64_t all, stru
 
 /* "chat=40": shares in percent, or quotas in bytes, of the services of a group. */
 static enum status set_parts(const struct sim_world *world, const struct flags_texts *texts,
-                             bool of_quotas, uint64_t services, struct sim_engine_part *parts,
-                             struct fault *fault)
+                             bool of_quotas, const struct set *services,
+                             struct sim_engine_part *parts, struct fault *fault)
 {
     for (int i = 0; i < texts->n; i++) {
         struct view name;
         int64_t value;
         int32_t service = 0, n = world->workload.n_services;
         bool is_part = scenario_part(texts->at[i], of_quotas, &name, &value);
-        while (is_part && service < n &&
-               ((services >> service & 1) == 0 ||
-                !view_equal_text(name, world->services[service].name)))
+        while (
+            is_part && service < n &&
+            (!set_has(services, service) || !view_equal_text(name, world->services[service].name)))
             service++;
         if (!is_part || service == n)
             return fault_set(fault, STATUS_BAD_INPUT,
@@ -315,17 +319,17 @@ static enum status set_parts(const struct sim_world *world, const struct flags_t
 
 /* An engine of one service whose layers lie over a chain of devices. */
 static enum status open_chain(struct sim_world *world, const struct scenario *scenario, int g,
-                              uint64_t mask, struct fault *fault)
+                              const struct set *services, struct fault *fault)
 {
     struct sim_chain_made *made = &world->chains[g];
     struct sim_chain_ask ask = { .scenario = scenario,
                                  .group = &scenario->groups[g],
                                  .first_device = world->n_chain_devices };
-    while ((mask >> ask.service & 1) == 0)
-        ask.service++;
+    ask.service = set_next(services, 0, LIMIT_SERVICES);
     const struct sim_service *s = &world->services[ask.service];
     bool is_measured = world->profile_hashes[ask.service] != 0 || world->costs[ask.service] != NULL;
-    if (mask == UINT64_C(1) << ask.service && !is_measured)
+    bool is_alone = set_next(services, ask.service + 1, LIMIT_SERVICES) < 0;
+    if (is_alone && !is_measured)
         ask.model = world->models[ask.service];
     ask.weights_bytes = s->weights_bytes;
     ask.activation_bytes = s->activation_bytes;
@@ -338,7 +342,7 @@ static enum status open_chain(struct sim_world *world, const struct scenario *sc
     world->perfs[g][ask.service] = made->perf;
     world->group_devices[g] = made->chain.n_devices;
     world->n_chain_devices += made->chain.n_devices;
-    add_engines(world, 1, g, mask, made->memory_bytes, &all);
+    add_engines(world, 1, g, services, made->memory_bytes, &all);
     world->engines[world->n_engines - 1].chain = &made->chain;
     open_base(world, ask.service, &made->perf);
     return STATUS_OK;
@@ -348,30 +352,29 @@ static enum status open_chain(struct sim_world *world, const struct scenario *sc
 static enum status open_groups(struct sim_world *world, const struct scenario *scenario,
                                struct fault *fault)
 {
-    uint64_t seen = 0, all = world->workload.n_services == LIMIT_SERVICES
-                                 ? UINT64_MAX
-                                 : (UINT64_C(1) << world->workload.n_services) - 1;
+    const struct set all = set_of_first(world->workload.n_services);
+    struct set seen = { { 0 } };
     for (int g = 0; g < scenario->n_groups; g++) {
         const struct scenario_group *group = &scenario->groups[g];
         const char *name = group->device != NULL ? group->device : scenario->device;
         const struct predict_device *device = device_named(name, fault);
-        uint64_t mask = 0;
+        struct set services = { { 0 } };
         enum status status = device != NULL ? STATUS_OK : STATUS_NOT_FOUND;
         for (int i = 0; i < group->services.n && status == STATUS_OK; i++)
-            status = find_service(world, group->services.at[i], &mask, fault);
+            status = find_service(world, group->services.at[i], &services, fault);
         if (status != STATUS_OK)
             return status;
-        mask = group->services.n > 0 ? mask : all;
+        services = group->services.n > 0 ? services : all;
         if (group->chain.n > 0) {
-            status = open_chain(world, scenario, g, mask, fault);
+            status = open_chain(world, scenario, g, &services, fault);
             if (status != STATUS_OK)
                 return status;
-            seen |= mask;
+            set_add_all(&seen, &services);
             continue;
         }
-        status = set_parts(world, &group->shares, false, mask, world->parts[g], fault);
+        status = set_parts(world, &group->shares, false, &services, world->parts[g], fault);
         if (status == STATUS_OK)
-            status = set_parts(world, &group->quotas, true, mask, world->parts[g], fault);
+            status = set_parts(world, &group->quotas, true, &services, world->parts[g], fault);
         scale_config_init(&world->scales[g]);
         world->is_scaled[g] = group->scale.n > 0;
         for (int i = 0; i < group->scale.n && status == STATUS_OK; i++)
@@ -384,10 +387,10 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         world->group_devices[g] = group->tp;
         int64_t needed = 0;
         for (int32_t i = 0; i < world->workload.n_services; i++) {
-            if ((mask >> i & 1) == 0)
+            if (!set_has(&services, i))
                 continue;
             sim_world_perf(world, scenario, i, device, (int32_t)group->tp, &world->perfs[g][i]);
-            if ((seen >> i & 1) == 0)
+            if (!set_has(&seen, i))
                 open_base(world, i, &world->perfs[g][i]);
             needed += world->services[i].weights_bytes + world->services[i].activation_bytes;
         }
@@ -396,13 +399,13 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
             return fault_set(fault, STATUS_TOO_LARGE,
                              "engines: group %d: its services take %.1f GiB of %.1f without KV",
                              g + 1, (double)needed * 0x1p-30, (double)memory * 0x1p-30);
-        seen |= mask;
-        add_engines(world, group->count, g, mask, memory, device);
+        set_add_all(&seen, &services);
+        add_engines(world, group->count, g, &services, memory, device);
         if (set_role(world, group, fault) != STATUS_OK)
             return STATUS_BAD_INPUT;
     }
     enum status status = sim_chain_check(scenario, world->n_chain_devices, fault);
-    return status == STATUS_OK ? check_roles(world, all, fault) : status;
+    return status == STATUS_OK ? check_roles(world, &all, fault) : status;
 }
 
 /* Seconds of engine time that a service asks for per second, in batches of 32. */
@@ -457,7 +460,7 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
         return status;
     }
     for (int32_t e = 0; e < pack.n_engines; e++)
-        add_engines(world, 1, 0, pack.masks[e], pack.memory_bytes, device);
+        add_engines(world, 1, 0, &pack.sets[e], pack.memory_bytes, device);
     sim_pack_free(&pack);
     return STATUS_OK;
 }
@@ -480,14 +483,15 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
                            const struct sim_world_ask *ask, struct fault *fault)
 {
     enum status status = sim_world_open_services(world, scenario, ask, fault);
-    world->perfs = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->perfs));
-    world->parts = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->parts));
-    world->chains = mem_take(SCENARIO_GROUPS_MAX * sizeof(*world->chains));
+    world->n_made = max_i32(scenario->n_groups, 1);
+    world->perfs = mem_take((size_t)world->n_made * sizeof(*world->perfs));
+    world->parts = mem_take((size_t)world->n_made * sizeof(*world->parts));
+    world->chains = mem_take((size_t)world->n_made * sizeof(*world->chains));
     if (status != STATUS_OK)
         return status;
     for (int i = 0; i < scenario->n_services; i++) {
-        uint64_t mask = 0;
-        if (find_service(world, scenario->services[i].name, &mask, NULL) != STATUS_OK)
+        struct set services = { { 0 } };
+        if (find_service(world, scenario->services[i].name, &services, NULL) != STATUS_OK)
             return fault_set(fault, STATUS_NOT_FOUND,
                              "services: the workload has no service \"%.80s\"",
                              scenario->services[i].name);
@@ -511,7 +515,7 @@ void sim_world_close(struct sim_world *world)
     mem_give(world->engines);
     mem_give(world->perfs);
     mem_give(world->parts);
-    for (int g = 0; g < SCENARIO_GROUPS_MAX && world->chains != NULL; g++)
+    for (int g = 0; g < world->n_made && world->chains != NULL; g++)
         sim_chain_free(&world->chains[g]);
     mem_give(world->chains);
 }
@@ -532,11 +536,12 @@ void sim_world_print(const struct sim_world *world, struct str *out)
     for (int32_t e = 0; e < world->n_engines;) {
         const struct sim_engine_spec *engine = &world->engines[e];
         int32_t n = 1;
-        if (engine->services == 0) { /* a group that there is not */
+        if (set_is_empty(&engine->services)) { /* a group that there is not */
             e++;
             continue;
         }
-        while (e + n < world->n_engines && world->engines[e + n].services == engine->services &&
+        while (e + n < world->n_engines &&
+               set_equals(&world->engines[e + n].services, &engine->services) &&
                world->engines[e + n].perfs == engine->perfs &&
                world->engines[e + n].role == engine->role)
             n++;
@@ -544,7 +549,7 @@ void sim_world_print(const struct sim_world *world, struct str *out)
         str_printf(out, "engines %d to %d, %.1f GiB each%s:", e, e + n - 1,
                    (double)engine->memory_bytes * 0x1p-30, roles[engine->role]);
         for (int32_t i = 0; i < world->workload.n_services; i++)
-            if ((engine->services >> i & 1) != 0)
+            if (set_has(&engine->services, i))
                 print_service(world, i, out);
         str_add_char(out, '\n');
         e += n;

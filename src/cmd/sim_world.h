@@ -29,6 +29,7 @@ struct sim_world {
     struct scale_config scales[SCENARIO_GROUPS_MAX]; /* of the groups that have one */
     bool is_scaled[SCENARIO_GROUPS_MAX];
     struct sim_chain_made *chains; /* by group; zeroes: it is none */
+    int32_t n_made;                /* of these three */
     int32_t n_chain_devices;
     bool is_placed;    /* by a planner: engines without services are groups that there may be */
     int64_t n_devices; /* of all engines; what they can compute and read together: */

@@ -33,26 +33,26 @@ struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
     struct run_device device;
     struct lanes lanes;
-    struct service_spec services[LIMIT_SERVICES]; /* the house's, with what was placed here */
+    struct service_spec services[LIMIT_MODELS]; /* the house's, with what was placed here */
     struct run_unit *unit;
 };
 struct house {
     struct config config; /* shares its texts with the caller's */
-    struct service_spec services[LIMIT_SERVICES];
-    struct model_card cards[LIMIT_SERVICES];
-    struct api_model models[LIMIT_SERVICES];
-    struct kv_layout layouts[LIMIT_SERVICES];
-    int64_t need_bytes[LIMIT_SERVICES];
+    struct service_spec services[LIMIT_MODELS];
+    struct model_card cards[LIMIT_MODELS];
+    struct api_model models[LIMIT_MODELS];
+    struct kv_layout layouts[LIMIT_MODELS];
+    int64_t need_bytes[LIMIT_MODELS];
     int n_services;
     int32_t n_tokens_max;
     int64_t unit_bytes;
     struct chosen chosen;
-    struct predict_profile profiles[LIMIT_SERVICES]; /* read from files; without groups: none */
-    struct engine_place engines[LIMIT_ENGINES];
+    struct predict_profile profiles[LIMIT_MODELS]; /* read from files; without groups: none */
+    struct engine_place engines[LIMIT_DEVICES];
     int n_engines;
     struct recorders recorders;
-    char device_texts[LIMIT_ENGINES][64];
-    const char *device_names[LIMIT_ENGINES];
+    char device_texts[LIMIT_DEVICES][64];
+    const char *device_names[LIMIT_DEVICES];
     struct cluster_local_bus *bus;
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;
@@ -63,13 +63,13 @@ struct house {
 
 /* ---- Models. ---- */
 
-static uint32_t engines_of(const struct house *house, const struct config_model *model)
+static struct set engines_of(const struct house *house, const struct config_model *model)
 {
-    uint32_t engines = 0;
+    struct set engines = { { 0 } };
     for (int i = 0; i < model->n_devices; i++) {
         for (int e = 0; e < house->config.n_devices; e++) {
             if (strcmp(model->devices[i], house->config.devices[e]) == 0)
-                engines |= UINT32_C(1) << e;
+                set_add(&engines, e);
         }
     }
     return engines;
@@ -165,7 +165,7 @@ static enum status open_profile(struct house *house, int s, const struct weights
 static enum status open_models(struct house *house, struct fault *fault)
 {
     const struct config *config = &house->config;
-    struct kv_shape shapes[LIMIT_SERVICES];
+    struct kv_shape shapes[LIMIT_MODELS];
     for (int s = 0; s < house->config.n_models; s++) {
         const struct config_model *model = &house->config.models[s];
         struct weights *weights;
@@ -211,7 +211,7 @@ static enum status check_bytes(const struct house *house, struct fault *fault)
         const struct service_spec *service = &house->services[s];
         int64_t most = 0;
         for (int e = 0; e < house->n_engines; e++)
-            if (service->engines == 0 || (service->engines >> e & 1) != 0)
+            if (service_spec_allows(&service->engines, e))
                 most = max_i64(most, house->engines[e].device_spec.memory_bytes);
         if (!service->is_loaded_at_start || house->need_bytes[s] <= most - house->unit_bytes)
             continue;
@@ -314,10 +314,10 @@ static void open_unit(struct house *house, int e)
 {
     const struct config *config = &house->config;
     struct engine_place *place = &house->engines[e];
-    const char *paths[LIMIT_SERVICES];
-    const struct model_spec *specs[LIMIT_SERVICES];
-    enum dtype kv_dtypes[LIMIT_SERVICES];
-    struct perf perfs[LIMIT_SERVICES] = { 0 };
+    const char *paths[LIMIT_MODELS];
+    const struct model_spec *specs[LIMIT_MODELS];
+    enum dtype kv_dtypes[LIMIT_MODELS];
+    struct perf perfs[LIMIT_MODELS] = { 0 };
     for (int s = 0; s < house->n_services; s++) {
         place->services[s] = house->services[s];
         place->services[s].share_percent = config->engines[e].share_percent[s];
@@ -407,7 +407,7 @@ static const struct engine_report *unit_report(void *self)
 
 static void open_cluster(struct house *house)
 {
-    struct cluster_engine engines[LIMIT_ENGINES];
+    struct cluster_engine engines[LIMIT_DEVICES];
     for (int e = 0; e < house->n_engines; e++) {
         struct run_unit *unit = house->engines[e].unit;
         engines[e] = (struct cluster_engine){
@@ -527,8 +527,7 @@ static void print_places(const struct house *house, struct str *out)
                        "1 where it is loaded, 0 where it is placed and is not.", "gauge");
     for (int s = 0; s < house->n_services; s++) {
         for (int e = 0; e < house->n_engines; e++) {
-            uint32_t engines = house->services[s].engines;
-            if (engines != 0 && (engines >> e & 1) == 0)
+            if (!service_spec_allows(&house->services[s].engines, e))
                 continue;
             char number[16];
             snprintf(number, sizeof number, "%d", e);
@@ -546,7 +545,7 @@ static void print_places(const struct house *house, struct str *out)
 void wire_metrics(void *self, struct str *out)
 {
     const struct house *house = self;
-    const char *names[LIMIT_SERVICES];
+    const char *names[LIMIT_MODELS];
     for (int s = 0; s < house->n_services; s++)
         names[s] = house->services[s].name;
     cmd_lengths_print(cluster_gateway_lengths(house->gateway), names, out);

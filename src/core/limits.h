@@ -4,8 +4,10 @@
 #include "base/base.h"
 
 enum {
-    LIMIT_SERVICES = 64,       /* services of one machine */
-    LIMIT_ENGINES = 16,        /* engines of one machine */
+    LIMIT_SERVICES = 1024,     /* services of one cluster */
+    LIMIT_ENGINES = 512,       /* engines of one cluster, where gateway and manager know each */
+    LIMIT_MODELS = 64,         /* models of one `serve`: their cards and texts lie in it */
+    LIMIT_DEVICES = 16,        /* engines of one `serve`, a device each */
     LIMIT_LANES = 8,           /* shares of one device group */
     LIMIT_BATCHES = 32,        /* batches of one plan, and in flight at once */
     LIMIT_BATCH_ITEMS = 1024,  /* requests in one batch */

@@ -49,3 +49,9 @@ struct engine_report {
     int32_t n_services;
     struct service_report services[LIMIT_SERVICES];
 };
+/* Of a report with so many services: what is behind is never written, sent or copied. */
+static inline size_t engine_report_bytes(int n_services)
+{
+    return offsetof(struct engine_report, services) +
+           (size_t)n_services * sizeof(struct service_report);
+}

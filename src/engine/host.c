@@ -22,7 +22,7 @@
 #define HOST_RING_BYTES    (4 << 20)
 #define HOST_ANSWERS_BYTES (64 << 10)
 #define HOST_ASKS_MAX      512 /* asks without an answer: they all fit into the ring of answers */
-#define HOST_REPORTS_BYTES (64 << 10)
+#define HOST_REPORTS_BYTES (64 << 10) /* or more, for an engine of many models */
 #define HOST_REPORT_NS     (100 * TIME_NS_PER_MS)
 #define HOST_BLOCKED_NS    (TIME_NS_PER_MS) /* looks for room again at least this often */
 
@@ -68,6 +68,7 @@ struct engine_host {
 
     /* The engine's thread alone: */
     struct pending pending[LIMIT_SERVICES];
+    struct engine_report said; /* the last, as it was made */
     bool is_draining, has_news, drops_events;
     struct pace pace;
     int64_t host_ns, next_report_ns;
@@ -98,13 +99,13 @@ static bool emit(void *self, const struct service_event *event, const void *payl
 
 static void report(struct engine_host *host, int64_t now_ns)
 {
-    struct engine_report r;
-    memset(&r, 0, sizeof(r)); /* what is beyond its services, too: it leaves as bytes */
-    engine_report(host->engine, &r, now_ns);
-    r.host_ns = host->host_ns;
+    struct engine_report *r = &host->said;
+    size_t n_bytes = engine_report_bytes(host->n_services);
+    memset(r, 0, n_bytes); /* what lies between its fields, too: it leaves as bytes */
+    engine_report(host->engine, r, now_ns);
+    r->host_ns = host->host_ns;
     host->next_report_ns = now_ns + host->report_ns;
-    host->has_news |=
-        ring_put(host->reports, &r, sizeof(r), NULL, 0); /* full: the next one will do */
+    host->has_news |= ring_put(host->reports, r, n_bytes, NULL, 0); /* full: the next one will do */
 }
 
 /* The report goes first: who hears of a change finds its bytes there. */
@@ -298,15 +299,19 @@ static struct ring *ring_open(uint64_t capacity)
 
 /* A record lies in one piece, and finds room wherever the one before it ended in a ring of twice
  * its size. */
-static uint32_t inbox_bytes_for(const struct engine_host_options *options)
+static uint32_t bytes_for(uint64_t n_bytes, uint64_t n_longest)
 {
-    uint32_t n_tokens = (uint32_t)options->engine.n_tokens_max;
-    uint64_t n_longest = sizeof(struct mail_submit) + 16 +
-                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES);
-    uint64_t n_bytes = options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES;
     while (n_bytes < 2 * n_longest)
         n_bytes *= 2;
     return (uint32_t)n_bytes;
+}
+
+static uint32_t inbox_bytes_for(const struct engine_host_options *options)
+{
+    uint32_t n_tokens = (uint32_t)options->engine.n_tokens_max;
+    return bytes_for(options->inbox_bytes > 0 ? options->inbox_bytes : HOST_RING_BYTES,
+                     sizeof(struct mail_submit) + 16 +
+                         request_body_bytes(n_tokens, LIMIT_STOP_IDS, LIMIT_BIASES));
 }
 
 struct engine_host *engine_host_open(const struct engine_host_options *options)
@@ -317,7 +322,8 @@ struct engine_host *engine_host_open(const struct engine_host_options *options)
     host->inbox = ring_open(inbox_bytes);
     host->events = ring_open(options->outbox_bytes > 0 ? options->outbox_bytes : HOST_RING_BYTES);
     host->answers = ring_open(HOST_ANSWERS_BYTES);
-    host->reports = ring_open(HOST_REPORTS_BYTES);
+    host->reports =
+        ring_open(bytes_for(HOST_REPORTS_BYTES, engine_report_bytes(engine.n_services) + 16));
     host->report_ns = options->report_ns > 0 ? options->report_ns : HOST_REPORT_NS;
     host->n_services = engine.n_services;
     host->exec = engine.exec;
@@ -491,7 +497,7 @@ const struct engine_report *engine_host_report(struct engine_host *host)
     const void *record;
     size_t n_bytes;
     while (ring_peek(host->reports, &record, &n_bytes)) {
-        CHECK(n_bytes == sizeof(host->report));
+        CHECK(n_bytes == engine_report_bytes(host->n_services));
         memcpy(&host->report, record, n_bytes);
         ring_pop(host->reports);
     }

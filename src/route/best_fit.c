@@ -48,7 +48,9 @@ static size_t state_bytes(const struct route_limits *limits)
 static size_t scratch_bytes(const struct route_limits *limits)
 {
     size_t n = (size_t)limits->n_engines_max;
-    return n * (sizeof(struct route_worker) + sizeof(double) + 2 * sizeof(int32_t)) +
+    size_t n_words = ROUTE_WORKER_SETS * (size_t)set_n_words(limits->n_services_max);
+    return n * (sizeof(struct route_worker) + n_words * sizeof(uint64_t)) +
+           n * (sizeof(double) + 2 * sizeof(int32_t)) +
            sizeof(struct route_worker_link) * (size_t)limits->n_requests_max;
 }
 
@@ -92,14 +94,18 @@ static struct beat begin(const struct best_fit *b, const struct route_view *view
 {
     struct beat beat = { .order_service = -1 };
     int32_t n = b->limits.n_engines_max;
-    beat.fit = (struct route_fit){ .config = &b->config, .view = view, .workers = plan->scratch };
-    beat.fit.links = (void *)(beat.fit.workers + n);
+    int32_t n_words = set_n_words(b->limits.n_services_max);
+    beat.fit = (struct route_fit){
+        .config = &b->config, .view = view, .workers = plan->scratch, .n_words = n_words
+    };
+    beat.fit.sets = (void *)(beat.fit.workers + n);
+    beat.fit.links = (void *)(beat.fit.sets + (ptrdiff_t)n * ROUTE_WORKER_SETS * n_words);
     beat.norms = (void *)(beat.fit.links + b->limits.n_requests_max);
     beat.order = (void *)(beat.norms + n);
     beat.n_room = beat.order + n;
     for (int32_t e = 0; e < view->n_engines; e++) {
         const struct route_engine *engine = &view->engines[e];
-        route_worker_clear(&beat.fit.workers[e]);
+        route_worker_clear(&beat.fit, e);
         for (uint32_t at = b->sent.first[e]; at != ROUTE_NONE; at = b->sent.links[at].next)
             route_worker_add(&beat.fit, e, at);
         beat.fit.workers[e].error_ps = b->config.has_rebalance ? error_of(b, &beat.fit, e) : 0;
@@ -158,7 +164,7 @@ static void order_by(struct beat *beat, int service)
 
 static bool serves(const struct beat *beat, int32_t e, int service)
 {
-    return beat->n_room[e] > 0 && (beat->fit.view->engines[e].services >> service & 1);
+    return beat->n_room[e] > 0 && set_has(&beat->fit.view->engines[e].services, service);
 }
 
 static void place(struct beat *beat, struct route_plan *plan, uint32_t slot, int32_t e,
@@ -196,17 +202,6 @@ static bool place_best(struct beat *beat, struct route_plan *plan, uint32_t slot
     return false;
 }
 
-/* Would an engine with nobody on it take it, if it had come now? If not, waiting helps nothing. */
-static bool can_ever(const struct beat *beat, uint32_t slot, int32_t e)
-{
-    struct route_worker *worker = &beat->fit.workers[e];
-    const struct route_worker kept = *worker;
-    route_worker_clear(worker);
-    bool takes = route_worker_takes(&beat->fit, e, slot);
-    *worker = kept;
-    return takes;
-}
-
 /* Nobody takes it: held, or forced onto the engine with the fewest requests. */
 static void force(struct beat *beat, struct route_plan *plan, uint32_t slot)
 {
@@ -220,7 +215,7 @@ static void force(struct beat *beat, struct route_plan *plan, uint32_t slot)
             best = e;
     }
     bool is_urgent = (double)left_ns < beat->fit.config->force_fraction * (double)ttft_ns;
-    if (best < 0 || (!is_urgent && can_ever(beat, slot, best)))
+    if (best < 0 || (!is_urgent && route_worker_takes_alone(&beat->fit, best, slot)))
         return;
     place(beat, plan, slot, best, true);
     beat->order_service = -1;
@@ -230,8 +225,8 @@ static void force(struct beat *beat, struct route_plan *plan, uint32_t slot)
 static uint32_t take_first(const struct route_view *view, uint32_t *heads)
 {
     uint32_t best = ROUTE_NONE;
-    for (uint64_t left = view->services_held; left != 0; left &= left - 1) {
-        uint32_t slot = heads[__builtin_ctzll(left)];
+    for (int s = 0; (s = set_next(view->services_held, s, view->n_services)) >= 0; s++) {
+        uint32_t slot = heads[s];
         if (slot != ROUTE_NONE &&
             (best == ROUTE_NONE ||
              route_sent_is_before(&view->requests[slot], &view->requests[best])))

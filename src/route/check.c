@@ -12,7 +12,7 @@ static const char *check_choice(const struct route_view *view, const struct rout
         return "a choice of no engine";
     const struct request *r = &view->requests[c->slot];
     const struct route_engine *engine = &view->engines[c->engine];
-    if (r->service >= view->n_services || !(engine->services >> r->service & 1))
+    if (r->service >= view->n_services || !set_has(&engine->services, r->service))
         return "an engine that does not serve the request";
     if (!engine->is_open)
         return "an engine that is not open";

@@ -281,8 +281,8 @@ static int32_t n_late(const struct route_compose *c, int32_t first, int32_t end,
  */
 static void best_deadline_end(struct route_compose *c, int32_t i)
 {
-    int64_t penalty_ps = min_i64((int64_t)(c->config->late_penalty_s * 1e12),
-                                 LATE_PS_MAX / max_i32(c->n, 1));
+    int64_t penalty_ps =
+        min_i64((int64_t)(c->config->late_penalty_s * 1e12), LATE_PS_MAX / max_i32(c->n, 1));
     int32_t n_input = 0, n_output = 0, n_max = 0, n_idle = max_i32(c->n_idle, 1);
     struct line line = { 0 };
     c->cost[i] = INT64_MAX;

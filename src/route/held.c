@@ -4,11 +4,14 @@
 enum { NS_PER_US = 1000 };
 
 void route_held_init(struct route_held *held, struct request *requests,
-                     struct route_service *services, struct tree_node *nodes)
+                     struct route_service *services, struct tree_node *nodes, struct tree *trees,
+                     int n_services)
 {
-    *held = (struct route_held){ .requests = requests, .services = services, .nodes = nodes };
+    *held = (struct route_held){
+        .requests = requests, .services = services, .nodes = nodes, .trees = trees
+    };
     held->alone = ROUTE_NONE;
-    for (int s = 0; s < LIMIT_SERVICES; s++)
+    for (int s = 0; s < n_services; s++)
         tree_init(&held->trees[s]);
 }
 
@@ -38,7 +41,7 @@ static void add_alone(struct route_held *held, uint32_t slot)
     r->next = r->prev = ROUTE_NONE;
     service->first_held = service->last_held = held->alone = slot;
     service->n_held = held->n = 1;
-    held->services_held = UINT64_C(1) << r->service;
+    set_add(&held->services_held, r->service);
 }
 
 void route_held_add(struct route_held *held, uint32_t slot)
@@ -69,7 +72,7 @@ void route_held_add(struct route_held *held, uint32_t slot)
     else
         service->first_held = slot;
     service->n_held = tree->n;
-    held->services_held |= UINT64_C(1) << r->service;
+    set_add(&held->services_held, r->service);
     held->n++;
 }
 
@@ -92,6 +95,6 @@ void route_held_remove(struct route_held *held, uint32_t slot)
         service->first_held = r->next;
     service->n_held = tree->n;
     if (tree->n == 0)
-        held->services_held &= ~(UINT64_C(1) << r->service);
+        set_remove(&held->services_held, r->service);
     held->n--;
 }

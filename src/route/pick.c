@@ -1,6 +1,8 @@
 /* The tournament over engines. */
 #include "route/pick.h"
 
+#include <string.h>
+
 static int32_t leaves_of(int32_t n)
 {
     int32_t n_leaves = 1;
@@ -9,47 +11,65 @@ static int32_t leaves_of(int32_t n)
     return n_leaves;
 }
 
-size_t route_pick_bytes(int32_t n_engines)
+size_t route_pick_bytes(int32_t n_engines, int32_t n_services)
 {
-    size_t n = (size_t)leaves_of(n_engines);
-    return n * sizeof(int64_t) + 2 * n * sizeof(uint64_t) + 2 * n * sizeof(uint32_t);
+    size_t n = (size_t)leaves_of(n_engines), n_words = (size_t)set_n_words(n_services);
+    return n * sizeof(int64_t) + 2 * n * n_words * sizeof(uint64_t) + 2 * n * sizeof(uint32_t);
 }
 
-void route_pick_init(struct route_pick *pick, int32_t n_engines, void *memory)
+void route_pick_init(struct route_pick *pick, int32_t n_engines, int32_t n_services, void *memory)
 {
     int32_t n = leaves_of(n_engines);
     pick->n = n_engines;
     pick->n_leaves = n;
+    pick->n_services = n_services;
+    pick->n_words = set_n_words(n_services);
     pick->loads = memory;
-    pick->masks = (void *)(pick->loads + n);
-    pick->winners = (void *)(pick->masks + 2 * n);
+    pick->sets = (void *)(pick->loads + n);
+    pick->winners = (void *)(pick->sets + (ptrdiff_t)2 * n * pick->n_words);
+    memset(pick->sets, 0, (size_t)(2 * n * pick->n_words) * sizeof(*pick->sets));
     for (int32_t i = 0; i < n; i++) {
         pick->loads[i] = 0;
-        pick->masks[n + i] = 0;
         pick->winners[n + i] = (uint32_t)i;
     }
-    for (int32_t i = n - 1; i > 0; i--) {
-        pick->masks[i] = 0;
+    for (int32_t i = n - 1; i > 0; i--)
         pick->winners[i] = pick->winners[2 * i];
-    }
 }
 
-void route_pick_set(struct route_pick *pick, int32_t engine, uint64_t mask, int64_t load)
+/* A node's set becomes what its two children have: is anybody on the left, and on the right? True
+ * when it changed. */
+static bool join(struct route_pick *pick, int32_t at, bool has[2])
+{
+    int32_t n = pick->n_words;
+    uint64_t *set = &pick->sets[at * n], *both = &pick->sets[2 * at * n];
+    uint64_t left = 0, right = 0, change = 0;
+    for (int32_t w = 0; w < n; w++) {
+        uint64_t word = both[w] | both[n + w];
+        left |= both[w];
+        right |= both[n + w];
+        change |= set[w] ^ word;
+        set[w] = word;
+    }
+    has[0] = left != 0;
+    has[1] = right != 0;
+    return change != 0;
+}
+
+void route_pick_set(struct route_pick *pick, int32_t engine, const struct set *services,
+                    int64_t load)
 {
     int32_t at = pick->n_leaves + engine;
     CHECK(engine >= 0 && engine < pick->n);
     pick->loads[engine] = load;
-    pick->masks[at] = mask;
+    memcpy(&pick->sets[at * pick->n_words], services->words,
+           (size_t)pick->n_words * sizeof(*pick->sets));
     for (at /= 2; at > 0; at /= 2) {
-        uint64_t left_mask = pick->masks[2 * at], right_mask = pick->masks[2 * at + 1];
         uint32_t left = pick->winners[2 * at], right = pick->winners[2 * at + 1];
-        bool is_left =
-            right_mask == 0 || (left_mask != 0 && pick->loads[left] <= pick->loads[right]);
+        bool has[2], is_changed = join(pick, at, has);
+        bool is_left = !has[1] || (has[0] && pick->loads[left] <= pick->loads[right]);
         uint32_t winner = is_left ? left : right;
-        if (pick->masks[at] == (left_mask | right_mask) && pick->winners[at] == winner &&
-            winner != (uint32_t)engine)
+        if (!is_changed && pick->winners[at] == winner && winner != (uint32_t)engine)
             return; /* nothing that is seen from above has changed */
-        pick->masks[at] = left_mask | right_mask;
         pick->winners[at] = winner;
     }
 }
@@ -71,16 +91,15 @@ static int32_t insert(const struct route_pick *pick, int32_t engine, int32_t n, 
 int32_t route_pick_some(const struct route_pick *pick, int service, int32_t n_max, int32_t *engines)
 {
     int32_t stack[64], n_stack = 0, n = 0;
-    uint64_t bit = UINT64_C(1) << service;
     stack[n_stack++] = 1;
     while (n_stack > 0) {
         int32_t at = stack[--n_stack];
         int32_t winner = (int32_t)pick->winners[at];
-        if (!(pick->masks[at] & bit))
+        if (!route_pick_has(pick, at, service))
             continue;
         if (n == n_max && pick->loads[winner] >= pick->loads[engines[n - 1]])
             continue;
-        bool is_settled = n_max == 1 && (pick->masks[pick->n_leaves + winner] & bit);
+        bool is_settled = n_max == 1 && route_pick_takes(pick, winner, service);
         if (at >= pick->n_leaves || is_settled) {
             n = insert(pick, winner, n, n_max, engines);
             continue;

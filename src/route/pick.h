@@ -5,28 +5,49 @@
  * equal engines; else it walks down, past every half that has no such engine or none with less.
  * Ties go to the lower number. */
 #pragma once
-#include "base/base.h"
+#include "base/set.h"
 
 struct route_pick {
-    int32_t n, n_leaves;
+    int32_t n, n_leaves, n_services;
+    int32_t n_words;   /* of a set of the services: struct set's first */
     int64_t *loads;    /* (n_leaves) by engine */
-    uint64_t *masks;   /* (2 * n_leaves) services of the engines below; leaves 0 = takes nothing */
+    uint64_t *sets;    /* (2 * n_leaves, n_words) services of the engines below; none of a leaf's:
+                          it takes nothing */
     uint32_t *winners; /* (2 * n_leaves) engine with the least load below; root at 1 */
 };
-size_t route_pick_bytes(int32_t n_engines);
+size_t route_pick_bytes(int32_t n_engines, int32_t n_services);
 /* memory: route_pick_bytes of it, 8-byte aligned. No engine takes anything. */
-void route_pick_init(struct route_pick *pick, int32_t n_engines, void *memory);
-/* mask: the services that engine takes requests of now. */
-void route_pick_set(struct route_pick *pick, int32_t engine, uint64_t mask, int64_t load);
+void route_pick_init(struct route_pick *pick, int32_t n_engines, int32_t n_services, void *memory);
+/* services: those that the engine takes requests of now. */
+void route_pick_set(struct route_pick *pick, int32_t engine, const struct set *services,
+                    int64_t load);
 int32_t route_pick_first(const struct route_pick *pick, int service); /* -1 = none */
 /* The least loaded engines for it, at most n_max, in order. Returns how many. */
 int32_t route_pick_some(const struct route_pick *pick, int service, int32_t n_max,
                         int32_t *engines);
-static inline uint64_t route_pick_services(const struct route_pick *pick)
+/* Of these services those that some engine takes requests of now: into the first n_words. */
+static inline void route_pick_meet(const struct route_pick *pick, const struct set *services,
+                                   struct set *out)
 {
-    return pick->masks[1];
+    for (int32_t w = 0; w < pick->n_words; w++)
+        out->words[w] = services->words[w] & pick->sets[pick->n_words + w];
+}
+/* Has this node such an engine below? */
+static inline bool route_pick_has(const struct route_pick *pick, int32_t node, int service)
+{
+    return set_words_have(&pick->sets[node * pick->n_words], service);
+}
+/* Are these the services that the engine takes requests of? */
+static inline bool route_pick_is(const struct route_pick *pick, int32_t engine,
+                                 const struct set *services)
+{
+    const uint64_t *own = &pick->sets[(pick->n_leaves + engine) * pick->n_words];
+    uint64_t change = 0;
+    for (int32_t w = 0; w < pick->n_words; w++)
+        change |= own[w] ^ services->words[w];
+    return change == 0;
 }
 static inline bool route_pick_takes(const struct route_pick *pick, int32_t engine, int service)
 {
-    return pick->masks[pick->n_leaves + engine] >> service & 1;
+    return route_pick_has(pick, pick->n_leaves + engine, service);
 }

@@ -8,6 +8,7 @@
  * seen as SENT. So a policy that decides one by one may return one choice, found in O(log engines),
  * while one that composes batches returns them all. */
 #pragma once
+#include "base/set.h"
 #include "base/status.h"
 #include "core/report.h"
 #include "core/request.h"
@@ -80,15 +81,15 @@ struct route_service {
     uint32_t first_held, last_held; /* by (priority, arrival): request.next, request.prev */
     uint32_t n_held;
 };
-struct route_engine {  /* the light mirror of one engine: its last report and what was sent since */
-    bool is_open;      /* healthy, not draining, and not just said to be full */
-    uint64_t services; /* bit per service that is loaded there */
-    int32_t n_sent;    /* requests sent and not yet ended or returned */
+struct route_engine { /* the light mirror of one engine: its last report and what was sent since */
+    bool is_open;     /* healthy, not draining, and not just said to be full */
+    int32_t n_sent;   /* requests sent and not yet ended or returned */
     int32_t n_requests_max;       /* of them */
     int32_t n_waiting, n_running; /* as reported */
     int64_t kv_bytes, kv_free_bytes;
     int64_t report_ns;        /* when it said so; 0 = never */
     const struct perf *perfs; /* (n_services) of its batches; NULL = the services' own */
+    struct set services;      /* that are loaded there */
 };
 struct route_view {
     int64_t now_ns;
@@ -97,8 +98,8 @@ struct route_view {
     const struct route_service *services; /* (n_services) */
     /* By slot. Of a request that was sent, n_tokens and first_ns follow what the engine said. */
     const struct request *requests;
-    uint64_t services_held; /* bit per service that has held requests */
-    uint32_t n_held;        /* of all services */
+    const struct set *services_held; /* that have held requests */
+    uint32_t n_held;                 /* of all services */
 };
 struct route_choice {
     uint32_t slot;

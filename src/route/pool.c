@@ -191,7 +191,7 @@ static struct memory_model memory_of(const struct round *round, int service)
     for (int32_t e = 0; e < round->view->n_engines; e++) {
         const struct route_engine *engine = &round->view->engines[e];
         int64_t bytes = engine->kv_bytes > 0 ? engine->kv_bytes : config->kv_bytes;
-        if ((engine->services >> service & 1) && bytes > 0)
+        if (set_has(&engine->services, service) && bytes > 0)
             m.available_bytes = m.available_bytes > 0 ? min_i64(m.available_bytes, bytes) : bytes;
     }
     if (m.bytes_per_token <= 0) /* nobody knows what a token takes */
@@ -212,7 +212,7 @@ static int32_t n_max_of(const struct round *round, int service, int32_t n, int32
     *n_idle = 0;
     for (int32_t e = 0; e < round->view->n_engines; e++) {
         const struct route_engine *engine = &round->view->engines[e];
-        if (!(engine->services >> service & 1))
+        if (!set_has(&engine->services, service))
             continue;
         *n_idle += is_idle(round, e);
         n_most = max_i32(n_most, route_sent_limit(config, engine));
@@ -302,7 +302,7 @@ static void order_batches(struct round *round)
 static bool may_take(const struct round *round, int32_t e, const struct route_batch *batch)
 {
     const struct route_engine *engine = &round->view->engines[e];
-    if (!engine->is_open || !(engine->services >> batch->service & 1))
+    if (!engine->is_open || !set_has(&engine->services, batch->service))
         return false;
     /* An idle one takes a single batch: its room is whole until then. */
     bool is_fresh = round->n_room[e] == route_sent_limit(&round->pool->config, engine);
@@ -394,7 +394,8 @@ static bool is_due(const struct pool *pool, const struct route_view *view, struc
     plan->wake_ns = TIME_NEVER;
     for (int32_t e = 0; e < view->n_engines; e++) {
         const struct route_engine *engine = &view->engines[e];
-        if (engine->is_open && engine->n_sent == 0 && (engine->services & view->services_held))
+        if (engine->is_open && engine->n_sent == 0 &&
+            set_meets(&engine->services, view->services_held, view->n_services))
             return true;
     }
     return false;
@@ -410,8 +411,8 @@ static void plan(const void *state, const struct route_view *view, struct route_
     if (pool->row->is_timed)
         plan->wake_ns = view->now_ns + pool->interval_ns;
     struct round round = begin(pool, view, plan);
-    for (uint64_t left = view->services_held; left != 0; left &= left - 1)
-        compose_service(&round, __builtin_ctzll(left));
+    for (int s = 0; (s = set_next(view->services_held, s, view->n_services)) >= 0; s++)
+        compose_service(&round, s);
     order_batches(&round);
     for (int32_t i = 0; i < round.n_batches; i++)
         offload(&round, plan, &round.batches[round.order[i]], &id);

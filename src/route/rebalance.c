@@ -31,7 +31,7 @@ static bool may_move(const struct route_fit *fit, const struct route_choice *c, 
 {
     const struct route_engine *engine = &fit->view->engines[y];
     int service = fit->view->requests[c->slot].service;
-    return !c->is_forced && n_room > 0 && engine->is_open && (engine->services >> service & 1) &&
+    return !c->is_forced && n_room > 0 && engine->is_open && set_has(&engine->services, service) &&
            route_worker_takes(fit, y, c->slot);
 }
 

@@ -129,7 +129,7 @@ static int64_t pending_tokens(const struct route_view *view, int32_t engine,
 
 static bool has(const struct route_view *view, int32_t engine, int service)
 {
-    return view->engines[engine].services >> service & 1;
+    return set_has(&view->engines[engine].services, service);
 }
 
 /* It is waited for while it is closed, but not for ever. */
@@ -185,7 +185,7 @@ static int64_t finish_ps(const struct spread *spread, const struct route_view *v
 {
     int64_t n_left = route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
     int64_t ps = 0;
-    uint64_t services = UINT64_C(1) << r->service;
+    struct set services = { { 0 } };
     for (uint32_t at = spread->sent.first[engine];; at = spread->sent.links[at].next) {
         const struct request *q = at == ROUTE_NONE ? r : &view->requests[at];
         const struct perf *perf = route_sent_perf(view, engine, q->service);
@@ -194,12 +194,12 @@ static int64_t finish_ps(const struct spread *spread, const struct route_view *v
         if (q->first_ns == 0 || q == r)
             ps += perf->k1_ps * q->n_tokens;
         ps += n_q * (perf->c2_ps[0] + perf->k2_ps[0] * (q->n_tokens + n_q / 2));
-        services |= UINT64_C(1) << q->service;
+        set_add(&services, q->service);
         if (at == ROUTE_NONE)
             break;
     }
-    for (; services != 0; services &= services - 1)
-        ps += n_left * route_sent_perf(view, engine, __builtin_ctzll(services))->c3_ps[0];
+    for (int s = 0; (s = set_next(&services, s, view->n_services)) >= 0; s++)
+        ps += n_left * route_sent_perf(view, engine, s)->c3_ps[0];
     return ps;
 }
 
@@ -234,7 +234,8 @@ static const struct spread_row earliest = { choose_earliest, work, true, false, 
 
 static size_t state_bytes(const struct route_limits *limits)
 {
-    return align_up_u64(sizeof(struct spread), 8) + route_pick_bytes(limits->n_engines_max) +
+    return align_up_u64(sizeof(struct spread), 8) +
+           route_pick_bytes(limits->n_engines_max, limits->n_services_max) +
            align_up_u64(route_sent_bytes(limits), 8) +
            sizeof(int64_t) * (size_t)(2 * limits->n_engines_max + limits->n_requests_max);
 }
@@ -245,8 +246,8 @@ static void open_row(void *state, const struct route_limits *limits,
     struct spread *spread = state;
     unsigned char *at = (unsigned char *)state + align_up_u64(sizeof *spread, 8);
     *spread = (struct spread){ .row = row, .config = *config, .n_engines = limits->n_engines_max };
-    route_pick_init(&spread->pick, limits->n_engines_max, at);
-    at += route_pick_bytes(limits->n_engines_max);
+    route_pick_init(&spread->pick, limits->n_engines_max, limits->n_services_max, at);
+    at += route_pick_bytes(limits->n_engines_max, limits->n_services_max);
     route_sent_init(&spread->sent, limits, at);
     at += align_up_u64(route_sent_bytes(limits), 8);
     spread->loads = (void *)at;
@@ -258,22 +259,30 @@ static void open_row(void *state, const struct route_limits *limits,
     }
 }
 
+/* The first held request of these services. */
+static uint32_t first_of(const struct route_view *view, const struct set *services)
+{
+    uint32_t best = ROUTE_NONE;
+    for (int s = 0; (s = set_next(services, s, view->n_services)) >= 0; s++) {
+        uint32_t slot = view->services[s].first_held;
+        if (best == ROUTE_NONE ||
+            route_sent_is_before(&view->requests[slot], &view->requests[best]))
+            best = slot;
+    }
+    return best;
+}
+
 /* One choice: the first held request that someone takes. The host asks again. */
 static void plan(const void *state, const struct route_view *view, struct route_plan *plan)
 {
     const struct spread *spread = state;
-    uint64_t services = view->services_held & route_pick_services(&spread->pick);
+    struct set services;
+    uint32_t best;
+    route_pick_meet(&spread->pick, view->services_held, &services);
     plan->n_choices = 0;
     plan->wake_ns = TIME_NEVER;
     plan->n_engines_wanted = 0;
-    while (services != 0) {
-        uint32_t best = ROUTE_NONE;
-        for (uint64_t left = services; left != 0; left &= left - 1) {
-            uint32_t slot = view->services[__builtin_ctzll(left)].first_held;
-            if (best == ROUTE_NONE ||
-                route_sent_is_before(&view->requests[slot], &view->requests[best]))
-                best = slot;
-        }
+    while ((best = first_of(view, &services)) != ROUTE_NONE) {
         int32_t engine = spread->row->choose(spread, view, best);
         if (engine >= 0) {
             plan->choices[plan->n_choices++] =
@@ -283,7 +292,7 @@ static void plan(const void *state, const struct route_view *view, struct route_
                                            spread->row->has_slices ? spread->config.n_slice : 0 };
             return;
         }
-        services &= ~(UINT64_C(1) << view->requests[best].service);
+        set_remove(&services, view->requests[best].service);
     }
     if (spread->row->has_map)
         plan->wake_ns = patience_ns(spread, view);
@@ -294,10 +303,10 @@ static void refresh(struct spread *spread, const struct route_view *view, int32_
 {
     const struct route_engine *engine = &view->engines[e];
     bool takes = engine->is_open && engine->n_sent < route_sent_limit(&spread->config, engine);
-    uint64_t mask = takes ? engine->services : 0;
-    if (mask != spread->pick.masks[spread->pick.n_leaves + e] ||
-        spread->loads[e] != spread->pick.loads[e])
-        route_pick_set(&spread->pick, e, mask, spread->loads[e]);
+    static const struct set none = { { 0 } };
+    const struct set *services = takes ? &engine->services : &none;
+    if (!route_pick_is(&spread->pick, e, services) || spread->loads[e] != spread->pick.loads[e])
+        route_pick_set(&spread->pick, e, services, spread->loads[e]);
 }
 
 static void saw(void *state, const struct route_view *view, const struct route_event *event)

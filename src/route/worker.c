@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "route/sent.h"
+#include <string.h>
 
 enum { PS_PER_NS = 1000 };
 
@@ -13,9 +14,22 @@ static int64_t scaled(int64_t ps, float scale)
                                           : (int64_t)num_floor((double)ps * (double)scale + 0.5);
 }
 
-void route_worker_clear(struct route_worker *worker)
+static uint64_t *set_of(const struct route_fit *fit, int32_t engine, enum route_worker_set which)
 {
-    *worker = (struct route_worker){ .slack_ns = INT64_MAX, .first = ROUTE_NONE };
+    return &fit->sets[(engine * ROUTE_WORKER_SETS + (int32_t)which) * fit->n_words];
+}
+
+static void empty(const struct route_fit *fit, int32_t engine, enum route_worker_set which)
+{
+    memset(set_of(fit, engine, which), 0, (size_t)fit->n_words * sizeof(*fit->sets));
+}
+
+void route_worker_clear(const struct route_fit *fit, int32_t engine)
+{
+    fit->workers[engine] =
+        (struct route_worker){ .slack_ns = INT64_MAX, .target_ns = INT64_MAX, .first = ROUTE_NONE };
+    for (int which = 0; which < ROUTE_WORKER_SETS; which++)
+        empty(fit, engine, (enum route_worker_set)which);
 }
 
 int64_t route_worker_ttft_ns(const struct route_fit *fit, int service)
@@ -69,17 +83,40 @@ static struct route_worker_link link_of(const struct route_fit *fit, uint32_t sl
     };
 }
 
-/* Sums of a constant per service. */
-static int64_t constants_ps(const struct route_fit *fit, int32_t engine, uint64_t services,
-                            int regime)
+/* What a step, or a prefill (regime -1), of a service takes whoever is in it. */
+static int64_t constant_ps(const struct route_fit *fit, int32_t engine, int service, int regime)
 {
-    int64_t ps = 0;
-    for (; services != 0; services &= services - 1) {
-        const struct perf *perf = route_sent_perf(fit->view, engine, __builtin_ctzll(services));
-        ps += regime < 0 ? scaled(perf->c1_ps, perf->prefill_scale)
-                         : scaled(perf->c3_ps[regime], perf->decode_scale);
+    const struct perf *perf = route_sent_perf(fit->view, engine, service);
+    return regime < 0 ? scaled(perf->c1_ps, perf->prefill_scale)
+                      : scaled(perf->c3_ps[regime], perf->decode_scale);
+}
+
+/* The first request of its service there brings what its steps take by themselves. */
+static void join(const struct route_fit *fit, int32_t engine, enum route_worker_set which,
+                 int service)
+{
+    struct route_worker *w = &fit->workers[engine];
+    uint64_t *set = set_of(fit, engine, which);
+    if (set_words_have(set, service))
+        return;
+    set_words_add(set, service);
+    if (which == ROUTE_WORKER_WAITING) {
+        w->base_ps.prefill += constant_ps(fit, engine, service, -1);
+    } else if (which == ROUTE_WORKER_DECODING) {
+        w->base_ps.now += constant_ps(fit, engine, service, 0);
+    } else {
+        w->base_ps.step[0] += constant_ps(fit, engine, service, 0);
+        w->base_ps.step[1] += constant_ps(fit, engine, service, 1);
+        w->target_ns = min_i64(w->target_ns, tpot_ns(fit, service));
     }
-    return ps;
+}
+
+static int64_t more_ps(const struct route_fit *fit, int32_t engine, enum route_worker_set which,
+                       int service, int regime)
+{
+    return set_words_have(set_of(fit, engine, which), service)
+               ? 0
+               : constant_ps(fit, engine, service, regime);
 }
 
 /* ---- The list for (e). ---- */
@@ -142,21 +179,20 @@ void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot
     struct route_worker *w = &fit->workers[engine];
     const struct request *r = &fit->view->requests[slot];
     struct route_worker_part part = route_worker_part(fit, engine, slot);
-    uint64_t bit = UINT64_C(1) << r->service;
     w->n++;
     w->n_eff += part.n_eff;
     w->step_ps[0] += part.step_ps[0];
     w->step_ps[1] += part.step_ps[1];
     w->now_ps += part.now_ps;
     w->prefill_ps += part.prefill_ps;
-    w->services |= bit;
+    join(fit, engine, ROUTE_WORKER_ALL, r->service);
     if (r->first_ns == 0) {
-        w->waiting |= bit;
+        join(fit, engine, ROUTE_WORKER_WAITING, r->service);
     } else {
         int64_t saved_ns = tpot_ns(fit, r->service) * (r->n_tokens - r->n_prompt - 1) -
                            (fit->view->now_ns - r->first_ns);
         w->slack_ns = min_i64(w->slack_ns, saved_ns);
-        w->decoding |= bit;
+        join(fit, engine, ROUTE_WORKER_DECODING, r->service);
     }
     fit->links[slot] = link_of(fit, slot);
     insert(fit, w, slot);
@@ -175,11 +211,15 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
     w->step_ps[0] -= part.step_ps[0];
     w->step_ps[1] -= part.step_ps[1];
     w->prefill_ps -= part.prefill_ps;
-    w->services = w->waiting = 0;
+    empty(fit, engine, ROUTE_WORKER_ALL);
+    empty(fit, engine, ROUTE_WORKER_WAITING);
+    w->base_ps.step[0] = w->base_ps.step[1] = w->base_ps.prefill = 0;
+    w->target_ns = INT64_MAX;
     for (uint32_t i = w->first; i != ROUTE_NONE; i = fit->links[i].next) {
         const struct request *r = &fit->view->requests[i];
-        w->services |= UINT64_C(1) << r->service;
-        w->waiting |= r->first_ns == 0 ? UINT64_C(1) << r->service : 0;
+        join(fit, engine, ROUTE_WORKER_ALL, r->service);
+        if (r->first_ns == 0)
+            join(fit, engine, ROUTE_WORKER_WAITING, r->service);
     }
 }
 
@@ -190,13 +230,10 @@ static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct
 {
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
-    uint64_t services = w->services | UINT64_C(1) << r->service;
     int regime = w->n + 1 >= perf->b_switch;
-    int64_t target_ns = INT64_MAX;
-    for (uint64_t left = services; left != 0; left &= left - 1)
-        target_ns = min_i64(target_ns, tpot_ns(fit, __builtin_ctzll(left)));
-    int64_t ps =
-        constants_ps(fit, engine, services, regime) + w->step_ps[regime] + part->step_ps[regime];
+    int64_t target_ns = min_i64(w->target_ns, tpot_ns(fit, r->service));
+    int64_t ps = w->base_ps.step[regime] + w->step_ps[regime] + part->step_ps[regime] +
+                 more_ps(fit, engine, ROUTE_WORKER_ALL, r->service, regime);
     double target_ps = (double)target_ns * PS_PER_NS * (1 - fit->config->headroom);
     return (double)ps <= target_ps;
 }
@@ -207,8 +244,8 @@ static int64_t prefill_ns(const struct route_fit *fit, int32_t engine, const str
 {
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
-    uint64_t services = w->waiting | UINT64_C(1) << r->service;
-    int64_t ps = constants_ps(fit, engine, services, -1) + w->prefill_ps + part->prefill_ps;
+    int64_t ps = w->base_ps.prefill + w->prefill_ps + part->prefill_ps +
+                 more_ps(fit, engine, ROUTE_WORKER_WAITING, r->service, -1);
     return max_i64(ps, scaled(perf->floor_ps, perf->prefill_scale)) / PS_PER_NS;
 }
 
@@ -216,7 +253,7 @@ static bool keeps_first(const struct route_fit *fit, int32_t engine, const struc
                         int64_t prefill)
 {
     const struct route_worker *w = &fit->workers[engine];
-    int64_t flight_ns = (constants_ps(fit, engine, w->decoding, 0) + w->now_ps) / PS_PER_NS;
+    int64_t flight_ns = (w->base_ps.now + w->now_ps) / PS_PER_NS;
     int64_t waited_ns = fit->view->now_ns - r->arrived_ns;
     return prefill + flight_ns + waited_ns <= route_worker_ttft_ns(fit, r->service);
 }
@@ -276,6 +313,20 @@ bool route_worker_takes(const struct route_fit *fit, int32_t engine, uint32_t sl
 {
     const struct route_worker_part part = route_worker_part(fit, engine, slot);
     return route_worker_takes_part(fit, engine, slot, &part);
+}
+
+bool route_worker_takes_alone(const struct route_fit *fit, int32_t engine, uint32_t slot)
+{
+    const struct route_worker kept = fit->workers[engine];
+    uint64_t *sets = set_of(fit, engine, ROUTE_WORKER_ALL),
+             kept_sets[ROUTE_WORKER_SETS * SET_WORDS];
+    size_t n_bytes = (size_t)(ROUTE_WORKER_SETS * fit->n_words) * sizeof(*sets);
+    memcpy(kept_sets, sets, n_bytes);
+    route_worker_clear(fit, engine);
+    bool takes = route_worker_takes(fit, engine, slot);
+    fit->workers[engine] = kept;
+    memcpy(sets, kept_sets, n_bytes);
+    return takes;
 }
 
 /* ---- How full. ---- */

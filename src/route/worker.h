@@ -19,12 +19,22 @@ struct route_worker {
     int64_t step_ps[2]; /* sum of c2 + k2 eff / theta, by regime */
     int64_t now_ps;     /* the same of those who decode, at their context: the step in flight */
     int64_t prefill_ps; /* sum of k1 i + q1 i i of those whose prompt waits */
-    uint64_t services, decoding, waiting; /* bit per service of these three */
-    int64_t slack_ns; /* the least that somebody who decodes has saved; INT64_MAX = nobody */
-    int64_t error_ps; /* epsilon of section 3.5 */
-    uint32_t first;   /* its requests: route_worker_link.next, by remaining tokens, most
-                         first, once is_sorted */
+    struct {            /* what comes to these for each service that is in them */
+        int64_t step[2], now, prefill;
+    } base_ps;
+    int64_t target_ns; /* T_dec, of its services the strictest; INT64_MAX = nobody */
+    int64_t slack_ns;  /* the least that somebody who decodes has saved; INT64_MAX = nobody */
+    int64_t error_ps;  /* epsilon of section 3.5 */
+    uint32_t first;    /* its requests: route_worker_link.next, by remaining tokens, most
+                          first, once is_sorted */
     bool is_sorted;
+};
+/* Of a worker's requests the services: all, those that decode, those whose prompt waits. */
+enum route_worker_set {
+    ROUTE_WORKER_ALL,
+    ROUTE_WORKER_DECODING,
+    ROUTE_WORKER_WAITING,
+    ROUTE_WORKER_SETS
 };
 struct route_worker_link {
     uint32_t next;
@@ -40,9 +50,11 @@ struct route_fit { /* one heartbeat: the workers lie in the plan's scratch */
     const struct route_config *config;
     const struct route_view *view;
     struct route_worker *workers;    /* (n_engines) */
+    uint64_t *sets;                  /* (n_engines, ROUTE_WORKER_SETS, n_words) */
+    int32_t n_words;                 /* of a set of services */
     struct route_worker_link *links; /* (n_requests) */
 };
-void route_worker_clear(struct route_worker *worker);
+void route_worker_clear(const struct route_fit *fit, int32_t engine);
 /* Counts a request as being on this engine. */
 void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot);
 /* Takes one that was added in this heartbeat out again. */
@@ -50,7 +62,10 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
 /* (b) to (e), those that config->phase asks for. Only targets and predictions: whether the engine
  * is open, serves and has room is the caller's to know. */
 bool route_worker_takes(const struct route_fit *fit, int32_t engine, uint32_t slot);
-/* The same for many engines: `part` is of this slot on an engine with the same performance. */
+/* Would it with nobody on it? If not, waiting helps nothing. */
+bool route_worker_takes_alone(const struct route_fit *fit, int32_t engine, uint32_t slot);
+/* The same as route_worker_takes for many engines: `part` is of this slot on an engine with the
+ * same performance. */
 struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t engine,
                                            uint32_t slot);
 bool route_worker_takes_part(const struct route_fit *fit, int32_t engine, uint32_t slot,

@@ -34,8 +34,8 @@ struct lane {
 struct run_executor {
     struct engine_exec_view view;
     const struct run_model
-        *models[LIMIT_SERVICES]; /* written by the engine's thread between batches of a service */
-    struct perf steady[LIMIT_SERVICES]; /* as models; all 0: batches take as long as they take */
+        *models[LIMIT_MODELS]; /* written by the engine's thread between batches of a service */
+    struct perf steady[LIMIT_MODELS]; /* as models; all 0: batches take as long as they take */
     struct wake done_wake;
     struct pace engine_pace; /* of the engine's thread */
     _Atomic bool is_closing;

@@ -54,7 +54,7 @@ struct run_unit {
     struct run_unit_options options;
     struct engine_host *host;
     struct run_executor *executor;
-    struct unit_service services[LIMIT_SERVICES];
+    struct unit_service services[LIMIT_MODELS];
     int n_services;
     struct thread *loader;
     char name[16];
@@ -64,7 +64,7 @@ struct run_unit {
     struct run_progress progress;
     _Atomic bool is_closing;
     bool drain_pending;
-    struct run_unit_change changes[4 * LIMIT_SERVICES];
+    struct run_unit_change changes[4 * LIMIT_MODELS];
     int n_changes, next_change;
     struct engine_report report;
 };
@@ -464,7 +464,8 @@ static uint8_t status_of(enum load_state state)
 
 const struct engine_report *run_unit_report(struct run_unit *unit)
 {
-    unit->report = *engine_host_report(unit->host);
+    const struct engine_report *report = engine_host_report(unit->host);
+    memcpy(&unit->report, report, engine_report_bytes(report->n_services));
     unit->report.engine = unit->options.host.engine.id;
     unit->report.n_services = unit->n_services;
     for (int i = 0; i < unit->n_services; i++) {

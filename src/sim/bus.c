@@ -33,7 +33,8 @@ static void make_specs(const struct sim_options *o, struct service_spec *specs, 
         specs[s].is_loaded_at_start = true;
         need_bytes[s] = o->services[s].weights_bytes + o->services[s].activation_bytes;
         for (int32_t e = 0; e < o->n_engines && o->engines != NULL; e++)
-            specs[s].engines |= (uint32_t)(o->engines[e].services >> s & 1) << e;
+            if (set_has(&o->engines[e].services, s))
+                set_add(&specs[s].engines, e);
     }
 }
 

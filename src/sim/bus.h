@@ -9,7 +9,7 @@
 #include "sim/state.h"
 
 enum { SIM_BUS_GATEWAY, SIM_BUS_MANAGER, SIM_BUS_NODE };
-enum { SIM_BUS_CHANGES_MAX = 4 * LIMIT_SERVICES };
+enum { SIM_BUS_CHANGES = 4 }; /* of a service, that its node has not heard of yet */
 
 struct sim_bus_client { /* beside struct sim_client: what the bus needs of it */
     int32_t *tokens;    /* (n_tokens_max) all that it will ever have; NULL: it is gone */
@@ -29,13 +29,13 @@ struct sim_bus_engine { /* as its node sees it */
     bool is_popping;            /* the first of them was shown */
     struct sim_bus_life *lives; /* (n_requests_max) */
     uint32_t *free_lives, n_free_lives;
-    struct map by_id;                /* index into lives */
-    struct service_event *returned;  /* (n_requests_max) of a crash, to be told after the events */
-    uint32_t n_returned, n_told;     /* of them, so far */
-    uint64_t wanted, there, leaving; /* bit per service: its node wants it, it is loaded, it goes */
-    int64_t ready_ns[LIMIT_SERVICES];                          /* its weights are there then */
-    struct cluster_engine_change changes[SIM_BUS_CHANGES_MAX]; /* a ring */
-    uint32_t first_change, n_changes;
+    struct map by_id;               /* index into lives */
+    struct service_event *returned; /* (n_requests_max) of a crash, to be told after the events */
+    uint32_t n_returned, n_told;    /* of them, so far */
+    struct set wanted, there, leaving;     /* its node wants it, it is loaded, it goes */
+    int64_t *ready_ns;                     /* (n_services) its weights are there then */
+    struct cluster_engine_change *changes; /* (n_changes_max) a ring */
+    uint32_t first_change, n_changes, n_changes_max;
     struct engine_report report;
     int64_t report_ns;                /* of the last one */
     int64_t wake_ns, crash_ns, up_ns; /* up_ns: 0, or it is down until then */

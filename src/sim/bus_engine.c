@@ -21,6 +21,11 @@ static int64_t now_of(const struct sim_bus_engine *e)
     return e->bus->sim.clock_ns;
 }
 
+static int n_services_of(const struct sim_bus_engine *e)
+{
+    return e->bus->sim.options->n_services;
+}
+
 struct sim_bus_client *sim_bus_client_of(struct sim_bus *bus, uint64_t id)
 {
     uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
@@ -157,8 +162,8 @@ static void tell(struct sim_bus_engine *e, int service, enum service_status stat
                  enum status cause)
 {
     const struct sim_service *s = &e->bus->sim.options->services[service];
-    CHECK(e->n_changes < SIM_BUS_CHANGES_MAX);
-    e->changes[(e->first_change + e->n_changes++) % SIM_BUS_CHANGES_MAX] =
+    CHECK(e->n_changes < e->n_changes_max);
+    e->changes[(e->first_change + e->n_changes++) % e->n_changes_max] =
         (struct cluster_engine_change){ .service = (uint16_t)service,
                                         .status = (uint8_t)status,
                                         .cause = cause,
@@ -172,7 +177,7 @@ static bool next_change(void *self, struct cluster_engine_change *change)
     struct sim_bus_engine *e = self;
     if (e->n_changes == 0)
         return false;
-    *change = e->changes[e->first_change++ % SIM_BUS_CHANGES_MAX];
+    *change = e->changes[e->first_change++ % e->n_changes_max];
     e->n_changes--;
     return true;
 }
@@ -190,10 +195,9 @@ static void begin_load(struct sim_bus_engine *e, int service)
 static void load(void *self, int service)
 {
     struct sim_bus_engine *e = self;
-    uint64_t bit = UINT64_C(1) << service;
-    if ((e->wanted & bit) != 0)
+    if (set_has(&e->wanted, service))
         return;
-    e->wanted |= bit;
+    set_add(&e->wanted, service);
     if (e->up_ns == 0)
         begin_load(e, service);
 }
@@ -202,15 +206,14 @@ static void load(void *self, int service)
 static void unload(void *self, int service)
 {
     struct sim_bus_engine *e = self;
-    uint64_t bit = UINT64_C(1) << service;
-    if ((e->there & bit) == 0 || (e->leaving & bit) != 0)
+    if (!set_has(&e->there, service) || set_has(&e->leaving, service))
         return;
     if (engine_is_service_busy(engine_of(e), service)) {
         tell(e, service, SERVICE_LOADED, STATUS_BUSY);
         return;
     }
-    e->leaving |= bit;
-    e->wanted &= ~bit;
+    set_add(&e->leaving, service);
+    set_remove(&e->wanted, service);
     tell(e, service, SERVICE_DRAINING_OUT, STATUS_OK);
 }
 
@@ -225,23 +228,24 @@ static void drain(void *self)
 static int64_t move_models(struct sim_bus_engine *e)
 {
     int64_t wake_ns = TIME_NEVER;
-    for (uint64_t left = e->wanted & ~e->there; left != 0; left &= left - 1) {
-        int service = __builtin_ctzll(left);
+    int n = n_services_of(e), service = -1;
+    while ((service = set_next(&e->wanted, service + 1, n)) >= 0) {
+        if (set_has(&e->there, service))
+            continue;
         if (e->ready_ns[service] > now_of(e)) {
             wake_ns = min_i64(wake_ns, e->ready_ns[service]);
         } else if (sim_engines_load(&e->bus->sim, e->index, service)) {
-            e->there |= UINT64_C(1) << service;
+            set_add(&e->there, service);
             e->has_mail = e->has_mail || !engine_is_idle(engine_of(e));
             tell(e, service, SERVICE_LOADED, STATUS_OK);
         }
     }
-    for (uint64_t left = e->leaving; left != 0; left &= left - 1) {
-        int service = __builtin_ctzll(left);
+    while ((service = set_next(&e->leaving, service + 1, n)) >= 0) {
         e->has_mail = true;
         if (!engine_close_service(engine_of(e), service, now_of(e)))
             continue;
-        e->leaving &= ~(UINT64_C(1) << service);
-        e->there &= ~(UINT64_C(1) << service);
+        set_remove(&e->leaving, service);
+        set_remove(&e->there, service);
         tell(e, service, SERVICE_UNLOADED, STATUS_OK);
     }
     return wake_ns;
@@ -283,12 +287,12 @@ static void crash(struct sim_bus_engine *e)
         end_life(e, life->id, life->epoch);
         sim->report->bus.n_crashed++;
     }
-    for (uint64_t left = e->there; left != 0; left &= left - 1)
-        tell(e, __builtin_ctzll(left), SERVICE_UNLOADED, STATUS_OK);
+    for (int s = 0; (s = set_next(&e->there, s, n_services_of(e))) >= 0; s++)
+        tell(e, s, SERVICE_UNLOADED, STATUS_OK);
     sim_engines_count(sim, e->index);
     sim_engines_close_one(sim, e->index);
     sim_engines_open_one(sim, e->index);
-    e->there = e->leaving = 0;
+    e->there = e->leaving = (struct set){ { 0 } };
     e->has_mail = false;
     e->wake_ns = TIME_NEVER;
     e->up_ns = now_of(e) + (f->restart_ns > 0 ? f->restart_ns : RESTART_NS);
@@ -299,8 +303,8 @@ static void crash(struct sim_bus_engine *e)
 static void come_up(struct sim_bus_engine *e)
 {
     e->up_ns = 0;
-    for (uint64_t left = e->wanted; left != 0; left &= left - 1)
-        begin_load(e, __builtin_ctzll(left));
+    for (int s = 0; (s = set_next(&e->wanted, s, n_services_of(e))) >= 0; s++)
+        begin_load(e, s);
     draw_crash(e);
 }
 
@@ -310,8 +314,10 @@ static void refresh(struct sim_bus_engine *e)
 {
     engine_report(engine_of(e), &e->report, now_of(e));
     e->report.is_healthy = e->report.is_healthy && e->up_ns == 0;
-    for (uint64_t left = e->wanted & ~e->there; left != 0 && e->up_ns == 0; left &= left - 1)
-        e->report.services[__builtin_ctzll(left)].status = SERVICE_LOADING;
+    const struct set loading = set_without(&e->wanted, &e->there);
+    int n = e->up_ns == 0 ? n_services_of(e) : 0;
+    for (int s = 0; (s = set_next(&loading, s, n)) >= 0; s++)
+        e->report.services[s].status = SERVICE_LOADING;
     e->report_ns = now_of(e);
 }
 
@@ -369,6 +375,9 @@ void sim_bus_engine_open(struct sim_bus *bus, int32_t index)
     *e = (struct sim_bus_engine){ .bus = bus, .index = index, .wake_ns = TIME_NEVER };
     e->events = mem_take(ring_bytes(EVENTS_BYTES));
     ring_init(e->events, EVENTS_BYTES);
+    e->n_changes_max = SIM_BUS_CHANGES * (uint32_t)n_services_of(e);
+    e->changes = mem_take(e->n_changes_max * sizeof(*e->changes));
+    e->ready_ns = mem_take((size_t)n_services_of(e) * sizeof(*e->ready_ns));
     e->lives = mem_take(n * sizeof(*e->lives));
     e->free_lives = mem_take(n * sizeof(*e->free_lives));
     e->returned = mem_take(n * sizeof(*e->returned));
@@ -382,6 +391,8 @@ void sim_bus_engine_open(struct sim_bus *bus, int32_t index)
 void sim_bus_engine_close(struct sim_bus_engine *e)
 {
     mem_give(e->events);
+    mem_give(e->changes);
+    mem_give(e->ready_ns);
     mem_give(e->lives);
     mem_give(e->free_lives);
     mem_give(e->returned);

@@ -52,7 +52,9 @@ static void set_plan(struct chain *chain, const struct layers_plan *plan)
     bool has_map = plan->n_parts > 0;
     int64_t n_tokens = has_map ? sim_chain_tokens(c, plan) : 0;
     chain->plan = *plan;
-    chain->spec.services = has_map ? UINT64_C(1) << c->service : 0;
+    chain->spec.services = (struct set){ { 0 } };
+    if (has_map)
+        set_add(&chain->spec.services, c->service);
     chain->spec.memory_bytes =
         c->weights_bytes + c->activation_bytes + n_tokens * c->kv_bytes_per_token;
     chain->map = (struct sim_chain_map){ c, &chain->plan };
@@ -120,7 +122,7 @@ static void begin(struct sim *sim, struct chain *chain)
     if (chain->state == SERVING) {
         chain->state = CLOSING;
         chain->since_ns = sim->clock_ns;
-        sim_engines_show(sim, chain->engine, 0);
+        sim_engines_show(sim, chain->engine, &(struct set){ { 0 } });
         if (!close_engine(sim, chain)) /* its hold is cut */
             sim_wakes_set(&sim->wakes, (uint32_t)chain->engine, sim->clock_ns);
     } else if (chain->state != CLOSING) {
@@ -135,7 +137,7 @@ static void serve(struct sim *sim, struct chain *chain)
     chain->state = SERVING;
     chain->ready_ns = TIME_NEVER;
     sim->report->chains.away_ns += sim->clock_ns - chain->since_ns;
-    sim_engines_show(sim, chain->engine, chain->spec.services);
+    sim_engines_show(sim, chain->engine, &chain->spec.services);
 }
 
 /* ---- When to plan anew. ---- */

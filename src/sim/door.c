@@ -15,7 +15,7 @@ static struct route_view door_view(const struct sim *sim, const struct sim_door 
                                 .engines = door->engines,
                                 .services = door->services,
                                 .requests = door->requests,
-                                .services_held = door->held.services_held,
+                                .services_held = &door->held.services_held,
                                 .n_held = door->held.n };
 }
 
@@ -41,12 +41,11 @@ static void open_engines(struct sim *sim, struct sim_door *door)
 {
     const struct sim_options *o = sim->options;
     struct engine_report *report = mem_take(sizeof *report);
-    uint64_t all = o->n_services == 64 ? UINT64_MAX : (UINT64_C(1) << o->n_services) - 1;
     for (int32_t e = 0; e < o->n_engines; e++) {
         const struct sim_engine_spec *spec = sim_engines_spec(sim, e);
         engine_report(sim->engines[e].engine, report, 0);
         door->engines[e] = (struct route_engine){ .is_open = sim_door_of(sim, (uint32_t)e) == door,
-                                                  .services = sim->engines[e].services & all,
+                                                  .services = sim->engines[e].services,
                                                   .n_requests_max = (int32_t)o->n_requests_max,
                                                   .kv_bytes = report->kv_pool_bytes,
                                                   .kv_free_bytes = report->kv_free_bytes,
@@ -63,7 +62,10 @@ static void open_door(struct sim *sim, struct sim_door *door, const struct route
     const struct route_limits limits = { o->n_engines, (int32_t)sim->n_clients_max, o->n_services };
     door->wake_ns = TIME_NEVER;
     door->engines = mem_take(sizeof *door->engines * (size_t)o->n_engines);
-    route_held_init(&door->held, door->requests, door->services, door->nodes);
+    door->services = mem_take(sizeof *door->services * (size_t)o->n_services);
+    door->trees = mem_take(sizeof *door->trees * (size_t)o->n_services);
+    route_held_init(&door->held, door->requests, door->services, door->nodes, door->trees,
+                    o->n_services);
     door->state = mem_take(door->router->state_bytes(&limits));
     door->scratch =
         mem_take(door->router->scratch_bytes ? door->router->scratch_bytes(&limits) : 0);
@@ -139,6 +141,8 @@ void sim_door_open(struct sim *sim)
 
 static void close_door(struct sim_door *door)
 {
+    mem_give(door->services);
+    mem_give(door->trees);
     mem_give(door->engines);
     mem_give(door->state);
     mem_give(door->scratch);

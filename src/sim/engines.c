@@ -65,7 +65,7 @@ static int64_t pool_bytes(const struct sim_options *o, const struct sim_engine *
 {
     int64_t left = memory_bytes;
     for (int32_t i = 0; i < o->n_services; i++)
-        if ((e->services >> i & 1) != 0)
+        if (set_has(&e->services, i))
             left -= o->services[i].weights_bytes + o->services[i].activation_bytes;
     return o->faults == NULL && o->replace == NULL && left > 0 ? left : 0;
 }
@@ -89,7 +89,7 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
     int32_t shares[LIMIT_SERVICES], n = 0;
     if (own != NULL && own->parts != NULL && own->bytes_per_s > 0 && o->policy->uses_shares) {
         for (int32_t i = 0; i < o->n_services; i++)
-            shares[i] = (own->services >> i & 1) != 0 ? own->parts[i].share_percent : 0;
+            shares[i] = set_has(&own->services, i) ? own->parts[i].share_percent : 0;
         n = schedule_lanes_of_shares(shares, o->n_services, lanes);
     }
     if (n > 0 || o->lanes == NULL)
@@ -125,15 +125,20 @@ static uint32_t n_requests_of(const struct sim_options *o, const struct sim_engi
 }
 
 /* Where others may come, or somebody reads its log, its numbers are ours. */
-static void number_services(const struct sim_options *o, struct sim_engine *e)
+static void number_services(const struct sim_options *o, const struct sim_engine_spec *own,
+                            struct sim_engine *e)
 {
-    uint64_t all = o->n_services == 64 ? UINT64_MAX : (UINT64_C(1) << o->n_services) - 1;
+    size_t n = (size_t)o->n_services;
     bool is_fixed = o->faults == NULL && o->replace == NULL && o->logs == NULL && o->trace == NULL;
+    e->services = own != NULL ? own->services : set_of_first(o->n_services);
+    bool has_none = set_next(&e->services, 0, o->n_services) < 0;
+    e->ours = mem_take(2 * n * sizeof(*e->ours));
+    e->own = e->ours + n;
     e->n_services = 0;
     for (int32_t i = 0; i < o->n_services; i++) {
-        e->own[i] = (uint8_t)e->n_services;
-        if (!is_fixed || (e->services & all) == 0 || (e->services >> i & 1) != 0)
-            e->ours[e->n_services++] = (uint8_t)i;
+        e->own[i] = (uint16_t)e->n_services;
+        if (!is_fixed || has_none || set_has(&e->services, i))
+            e->ours[e->n_services++] = (uint16_t)i;
     }
 }
 
@@ -148,8 +153,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
     struct sim_engine *e = &sim->engines[index];
-    struct perf perfs[LIMIT_SERVICES];
-    struct kv_layout layouts[LIMIT_SERVICES];
+    struct perf *perfs = mem_take((size_t)o->n_services * sizeof(*perfs));
+    struct kv_layout *layouts = mem_take((size_t)o->n_services * sizeof(*layouts));
     struct schedule_lane lanes[LIMIT_LANES];
     struct service_spec *specs = mem_take((size_t)o->n_services * sizeof(*specs));
     const struct sim_engine_spec *own = sim_engines_spec(sim, index);
@@ -160,8 +165,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes;
     bool has_shares = n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0;
     const struct schedule_config config = config_of(o);
-    e->services = own != NULL ? own->services : UINT64_MAX;
-    number_services(o, e);
+    number_services(o, own, e);
     for (int32_t i = 0; i < e->n_services; i++) {
         perfs[i] = *perf_of(o, own, e->ours[i]);
         layouts[i] = sim->layouts[e->ours[i]];
@@ -212,14 +216,16 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     e->n_spans = engine_spans(e->engine, e->spans);
     e->n_spans += sim_model_exec_spans(e->exec, e->spans + e->n_spans);
     mem_give(specs);
+    mem_give(perfs);
+    mem_give(layouts);
 }
 
-void sim_engines_show(struct sim *sim, int32_t index, uint64_t services)
+void sim_engines_show(struct sim *sim, int32_t index, const struct set *services)
 {
     struct engine_report *report = mem_take(sizeof(*report));
     struct route_engine *to = &sim->door.engines[index];
     engine_report(sim->engines[index].engine, report, sim->clock_ns);
-    to->services = services;
+    to->services = *services;
     to->kv_bytes = report->kv_pool_bytes;
     to->kv_free_bytes = report->kv_free_bytes;
     mem_give(report);
@@ -277,6 +283,7 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
                                                     const void *payload))
 {
     sim->emit = emit;
+    sim->layouts = mem_take((size_t)sim->options->n_services * sizeof(*sim->layouts));
     sim->unit_bytes = sim_layouts(sim->options, sim->layouts);
     if (sim->windows == NULL)
         sim->scratch = engine_scratch_open(sim->options->n_requests_max);
@@ -290,6 +297,7 @@ void sim_engines_close_one(struct sim *sim, int32_t index)
 {
     engine_close(sim->engines[index].engine);
     sim_model_exec_close(sim->engines[index].exec);
+    mem_give(sim->engines[index].ours);
 }
 
 /* What engine and executor counted. */
@@ -320,5 +328,6 @@ void sim_engines_close(struct sim *sim)
     for (int32_t i = 0; i < sim->options->n_engines; i++)
         sim_engines_close_one(sim, i);
     mem_give(sim->engines);
+    mem_give(sim->layouts);
     engine_scratch_close(sim->scratch);
 }

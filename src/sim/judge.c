@@ -206,7 +206,7 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
             for (int32_t m = 0; m < shape->n_members; m++) {
                 if (shape->services[m] != service)
                     continue;
-                engines[g].services |= UINT64_C(1) << i;
+                set_add(&engines[g].services, i);
                 engines[g].n_requests_max +=
                     (uint32_t)(judge->list_at[service + 1] - judge->list_at[service]);
                 own_parts[i] = (struct sim_engine_part){

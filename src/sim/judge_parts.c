@@ -77,7 +77,7 @@ struct maker {
 static void make_part(struct maker *maker, const struct judge_shape *shapes, int32_t n)
 {
     struct judge_part *part = mem_take(sizeof(*part));
-    struct judge_deal deals[LIMIT_SERVICES];
+    struct judge_deal deals[JUDGE_SERVICES_MAX];
     part->n_groups = n;
     part->shapes = mem_take((size_t)n * sizeof(*shapes));
     memcpy(part->shapes, shapes, (size_t)n * sizeof(*shapes));
@@ -88,7 +88,7 @@ static void make_part(struct maker *maker, const struct judge_shape *shapes, int
     for (int32_t s = 0; s < maker->problem->n_services; s++) {
         if (maker->n_own[s] == 0)
             continue;
-        CHECK(part->n_services < LIMIT_SERVICES);
+        CHECK(part->n_services < JUDGE_SERVICES_MAX);
         deals[part->n_services++] =
             (struct judge_deal){ s, maker->n_own[s], maker->n_copies[s], maker->n_dealt[s] };
         maker->n_dealt[s] += maker->n_own[s];
@@ -122,7 +122,7 @@ static void make_parts(struct maker *maker, struct judge_shape *shapes, int32_t 
     int32_t from = 0, n_services = 0;
     qsort(shapes, (size_t)n, sizeof(*shapes), by_shape);
     for (int32_t g = 0; g < n; g++) {
-        if (n_services + n_new_services(&shapes[g], is_in) > LIMIT_SERVICES) {
+        if (n_services + n_new_services(&shapes[g], is_in) > JUDGE_SERVICES_MAX) {
             make_part(maker, shapes + from, g - from);
             memset(is_in, 0, (size_t)maker->problem->n_services * sizeof(*is_in));
             from = g;

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "place/judge.h"
 
+enum { JUDGE_SERVICES_MAX = 64 }; /* of a part: so that plans of many have parts to do at once */
+
 struct judge_shape { /* a group, whatever devices it has */
     int32_t kind, n_devices, n_members, services[PLACE_MEMBERS_MAX]; /* ascending */
     int32_t shares[PLACE_MEMBERS_MAX];                               /* percent, of those */
@@ -18,7 +20,7 @@ struct judge_part {
     struct hash128 hash;
     int32_t n_groups, n_services;
     struct judge_shape *shapes; /* (n_groups) ascending */
-    struct judge_deal *deals;   /* (n_services) ascending by service, at most LIMIT_SERVICES */
+    struct judge_deal *deals;   /* (n_services) ascending by service, at most JUDGE_SERVICES_MAX */
     /* What came of it. */
     struct place_service_score *scores; /* (n_services) */
     float *latencies;                   /* (n_latencies) s, of all requests */

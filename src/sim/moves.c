@@ -44,22 +44,21 @@ const struct place_group *sim_moves_group(const struct place_plan *plan,
     return NULL;
 }
 
-uint64_t sim_moves_mask(const struct place_plan *plan, const struct sim_slot *slot)
+struct set sim_moves_services(const struct place_plan *plan, const struct sim_slot *slot)
 {
     const struct place_group *group = sim_moves_group(plan, slot);
-    uint64_t mask = 0;
+    struct set services = { { 0 } };
     for (int32_t m = 0; group != NULL && m < group->n_members; m++)
-        mask |= UINT64_C(1) << group->members[m].service;
-    return mask;
+        set_add(&services, group->members[m].service);
+    return services;
 }
 
 /* ---- What takes requests. ---- */
 
-static void count_there(struct sim_moves *moves, struct sim *sim, uint64_t mask, int32_t change)
+static void count_there(struct sim_moves *moves, struct sim *sim, const struct set *services,
+                        int32_t change)
 {
-    for (int32_t s = 0; s < sim->options->n_services; s++) {
-        if ((mask >> s & 1) == 0)
-            continue;
+    for (int s = 0; (s = set_next(services, s, sim->options->n_services)) >= 0; s++) {
         moves->n_there[s] += change;
         if (moves->n_there[s] == 0) {
             moves->gone_ns[s] = sim->clock_ns;
@@ -85,10 +84,10 @@ void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place
     moves->n_there = mem_take(n_services * sizeof(*moves->n_there));
     sim_moves_slots(problem, moves->slots);
     for (int32_t i = 0; i < moves->n; i++) {
-        moves->slots[i].there = sim_moves_mask(plan, &moves->slots[i]);
-        CHECK(moves->slots[i].there == sim->options->engines[i].services);
+        moves->slots[i].there = sim_moves_services(plan, &moves->slots[i]);
+        CHECK(set_equals(&moves->slots[i].there, &sim->options->engines[i].services));
         for (size_t s = 0; s < n_services; s++)
-            moves->n_there[s] += (moves->slots[i].there >> s & 1) != 0;
+            moves->n_there[s] += set_has(&moves->slots[i].there, (int)s);
     }
     for (size_t s = 0; s < n_services; s++) {
         CHECK(moves->n_there[s] > 0);
@@ -117,9 +116,8 @@ static int64_t load_ns(const struct sim_moves *moves, const struct sim *sim,
                        const struct sim_slot *slot)
 {
     struct replace_move move = { .is_prefetched = true };
-    for (int32_t s = 0; s < sim->options->n_services; s++)
-        if ((slot->booked >> s & 1) != 0)
-            move.weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
+    for (int s = 0; (s = set_next(&slot->booked, s, sim->options->n_services)) >= 0; s++)
+        move.weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
     sim->report->replace.loaded_bytes += move.weights_bytes * slot->n_devices;
     return replace_away_ns(moves->config, moves->links, &move);
 }
@@ -137,18 +135,16 @@ static void set_wake(struct sim_moves *moves)
 static void book(struct sim_moves *moves, struct sim *sim, int32_t index)
 {
     struct sim_slot *slot = &moves->slots[index];
-    for (int32_t s = 0; s < sim->options->n_services; s++) {
+    for (int s = 0; (s = set_next(&slot->coming, s, sim->options->n_services)) >= 0; s++) {
         const struct sim_service *service = &sim->options->services[s];
         struct engine_room room;
-        if ((slot->coming >> s & 1) == 0)
-            continue;
         if (!engine_make_room(sim->engines[index].engine, s, service->weights_bytes,
                               service->activation_bytes, sim->clock_ns, &room)) {
             CHECK(!room.never); /* place_check has seen to it */
             return;
         }
-        slot->coming &= ~(UINT64_C(1) << s);
-        slot->booked |= UINT64_C(1) << s;
+        set_remove(&slot->coming, s);
+        set_add(&slot->booked, s);
     }
     slot->ready_ns = sim->clock_ns + load_ns(moves, sim, slot);
 }
@@ -157,7 +153,7 @@ static void book(struct sim_moves *moves, struct sim *sim, int32_t index)
 static void book_all(struct sim_moves *moves, struct sim *sim)
 {
     for (int32_t i = 0; i < moves->n && moves->n_going == 0; i++) {
-        if (moves->slots[i].coming == 0)
+        if (set_is_empty(&moves->slots[i].coming))
             continue;
         book(moves, sim, i);
         sim_wakes_set(&sim->wakes, (uint32_t)i, sim->clock_ns); /* its pool may shrink */
@@ -168,11 +164,10 @@ static void book_all(struct sim_moves *moves, struct sim *sim)
 /* True when the last of them has gone: at once, or after the step that runs. */
 static bool close_more(struct sim *sim, struct sim_slot *slot, int32_t index)
 {
-    for (int32_t s = 0; s < sim->options->n_services; s++)
-        if ((slot->going >> s & 1) != 0 &&
-            engine_close_service(sim->engines[index].engine, s, sim->clock_ns))
-            slot->going &= ~(UINT64_C(1) << s);
-    return slot->going == 0;
+    for (int s = 0; (s = set_next(&slot->going, s, sim->options->n_services)) >= 0; s++)
+        if (engine_close_service(sim->engines[index].engine, s, sim->clock_ns))
+            set_remove(&slot->going, s);
+    return set_is_empty(&slot->going);
 }
 
 void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct place_plan *plan)
@@ -183,20 +178,20 @@ void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct plac
     moves->n_engines = plan->n_groups;
     for (int32_t i = 0; i < moves->n; i++) { /* first nobody is sent to what goes */
         struct sim_slot *slot = &moves->slots[i];
-        uint64_t next = sim_moves_mask(plan, slot);
-        slot->going = slot->there & ~next;
-        slot->coming = next & ~slot->there;
+        const struct set next = sim_moves_services(plan, slot);
+        slot->going = set_without(&slot->there, &next);
+        slot->coming = set_without(&next, &slot->there);
         slot->since_ns = sim->clock_ns;
-        moves->n_coming += slot->coming != 0;
-        if (slot->going == 0)
+        moves->n_coming += !set_is_empty(&slot->coming);
+        if (set_is_empty(&slot->going))
             continue;
         moves->n_going++;
-        slot->there &= ~slot->going;
-        count_there(moves, sim, slot->going, -1);
-        sim_engines_show(sim, i, slot->there);
+        slot->there = set_without(&slot->there, &slot->going);
+        count_there(moves, sim, &slot->going, -1);
+        sim_engines_show(sim, i, &slot->there);
     }
     for (int32_t i = 0; i < moves->n; i++) {
-        if (moves->slots[i].going == 0)
+        if (set_is_empty(&moves->slots[i].going))
             continue;
         moves->n_going -= close_more(sim, &moves->slots[i], i);
         sim_wakes_set(&sim->wakes, (uint32_t)i, sim->clock_ns); /* its hold is cut */
@@ -208,9 +203,9 @@ void sim_moves_begin(struct sim_moves *moves, struct sim *sim, const struct plac
 void sim_moves_stepped(struct sim_moves *moves, struct sim *sim, int32_t index)
 {
     struct sim_slot *slot = &moves->slots[index];
-    if (slot->going != 0 && close_more(sim, slot, index) && --moves->n_going == 0)
+    if (!set_is_empty(&slot->going) && close_more(sim, slot, index) && --moves->n_going == 0)
         book_all(moves, sim);
-    else if (slot->coming != 0 && moves->n_going == 0)
+    else if (!set_is_empty(&slot->coming) && moves->n_going == 0)
         book(moves, sim, index);
     set_wake(moves);
 }
@@ -219,18 +214,17 @@ void sim_moves_tick(struct sim_moves *moves, struct sim *sim)
 {
     for (int32_t i = 0; i < moves->n; i++) {
         struct sim_slot *slot = &moves->slots[i];
-        if (slot->booked == 0 || slot->ready_ns > sim->clock_ns)
+        if (set_is_empty(&slot->booked) || slot->ready_ns > sim->clock_ns)
             continue;
-        for (int32_t s = 0; s < sim->options->n_services; s++)
-            if ((slot->booked >> s & 1) != 0)
-                sim_engines_ready(sim, i, s);
+        for (int s = 0; (s = set_next(&slot->booked, s, sim->options->n_services)) >= 0; s++)
+            sim_engines_ready(sim, i, s);
         sim->report->replace.away_ns += (sim->clock_ns - slot->since_ns) * slot->n_devices;
-        slot->there |= slot->booked;
-        count_there(moves, sim, slot->booked, 1);
-        slot->booked = 0;
+        set_add_all(&slot->there, &slot->booked);
+        count_there(moves, sim, &slot->booked, 1);
+        slot->booked = (struct set){ { 0 } };
         slot->ready_ns = TIME_NEVER;
         moves->n_coming--;
-        sim_engines_show(sim, i, slot->there);
+        sim_engines_show(sim, i, &slot->there);
     }
     set_wake(moves);
     sim_door_send(sim);
@@ -240,7 +234,7 @@ void sim_moves_end(struct sim_moves *moves, struct sim *sim)
 {
     count_devices(moves, sim);
     for (int32_t i = 0; i < moves->n; i++)
-        if ((moves->slots[i].coming | moves->slots[i].booked) != 0)
+        if (!set_is_empty(&moves->slots[i].coming) || !set_is_empty(&moves->slots[i].booked))
             sim->report->replace.away_ns +=
                 (sim->clock_ns - moves->slots[i].since_ns) * moves->slots[i].n_devices;
     for (int32_t s = 0; s < sim->options->n_services; s++)

@@ -14,18 +14,19 @@
  *
  * Private to this room. */
 #pragma once
+#include "base/set.h"
 #include "place/plan.h"
 #include "place/replace.h"
 
 struct sim;
 struct sim_slot {
     int32_t node, first_device, n_devices;
-    uint64_t there;   /* bit per service that takes requests */
-    uint64_t going;   /* that leave */
-    uint64_t coming;  /* that load, not booked yet */
-    uint64_t booked;  /* that load */
-    int64_t since_ns; /* something is coming since */
-    int64_t ready_ns; /* it is there then; TIME_NEVER: not known yet */
+    struct set there;  /* services that take requests */
+    struct set going;  /* that leave */
+    struct set coming; /* that load, not booked yet */
+    struct set booked; /* that load */
+    int64_t since_ns;  /* something is coming since */
+    int64_t ready_ns;  /* it is there then; TIME_NEVER: not known yet */
 };
 struct sim_moves {
     const struct place_problem *problem;
@@ -49,7 +50,7 @@ void sim_moves_slots(const struct place_problem *problem, struct sim_slot *slots
 const struct place_group *sim_moves_group(const struct place_plan *plan,
                                           const struct sim_slot *slot);
 /* Its services. */
-uint64_t sim_moves_mask(const struct place_plan *plan, const struct sim_slot *slot);
+struct set sim_moves_services(const struct place_plan *plan, const struct sim_slot *slot);
 
 /* The engines are open and have the models that their specs say: those of the plan. */
 void sim_moves_open(struct sim_moves *moves, struct sim *sim, const struct place_problem *problem,

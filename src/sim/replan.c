@@ -24,7 +24,7 @@ struct sim_replanning {
     struct pile pile;
     struct place_plan plan, next, before; /* that is there, that comes, that was there before */
     struct replace_score foretold;        /* of the plan that is there */
-    uint64_t *on_host;                    /* (n_nodes) weights that lie in a node's memory */
+    struct set *on_host;                  /* (n_nodes) weights that lie in a node's memory */
     int64_t begin_ns, interval_ns;        /* of the interval that runs */
     int64_t move_ns;                      /* the next plan is installed then; TIME_NEVER */
     struct watch watch;
@@ -115,7 +115,7 @@ void sim_replan_engines(const struct place_problem *problem, const struct place_
         size_t row = (size_t)(k * PLACE_DEGREES + place_degree_index(n_devices));
         struct sim_engine_part *own =
             parts != NULL ? parts + (size_t)i * (size_t)problem->n_services : NULL;
-        engines[i] = (struct sim_engine_spec){ .services = sim_moves_mask(plan, &slots[i]),
+        engines[i] = (struct sim_engine_spec){ .services = sim_moves_services(plan, &slots[i]),
                                                .memory_bytes = kind->memory_bytes * n_devices,
                                                .n_devices = n_devices,
                                                .bytes_per_s = kind->bytes_per_s * (double)n_devices,
@@ -142,7 +142,7 @@ static void see_weights(struct sim_replanning *r, const struct place_plan *plan)
 {
     for (int32_t g = 0; g < plan->n_groups; g++)
         for (int32_t m = 0; m < plan->groups[g].n_members; m++)
-            r->on_host[plan->groups[g].node] |= UINT64_C(1) << plan->groups[g].members[m].service;
+            set_add(&r->on_host[plan->groups[g].node], plan->groups[g].members[m].service);
 }
 
 struct sim_replanning *sim_replan_open(struct sim *sim)
@@ -327,16 +327,15 @@ static void fill_window(struct sim_replanning *r, const struct sim *sim, struct 
 static void read_profiles(struct sim_replanning *r, const struct sim *sim)
 {
     struct engine_report *report = mem_take(sizeof(*report));
-    uint64_t seen = 0;
+    struct set seen = { { 0 } };
     for (int32_t i = 0; i < r->moves.n; i++) {
-        uint64_t new = r->moves.slots[i].there & ~seen;
-        if (new == 0)
+        const struct set new = set_without(&r->moves.slots[i].there, &seen);
+        if (set_is_empty(&new))
             continue;
         engine_report(sim->engines[i].engine, report, sim->clock_ns);
-        for (int32_t s = 0; s < sim->options->n_services; s++)
-            if ((new >> s & 1) != 0)
-                monitor_profile(&r->monitor, s, &report->services[s].perf);
-        seen |= new;
+        for (int s = 0; (s = set_next(&new, s, sim->options->n_services)) >= 0; s++)
+            monitor_profile(&r->monitor, s, &report->services[s].perf);
+        set_add_all(&seen, &new);
     }
     mem_give(report);
 }
@@ -421,17 +420,27 @@ static void plan_anew(struct sim_replanning *r, struct desk *desk)
 /* ---- Is it worth the move? ---- */
 
 /* To compute anew what the requests of the models that go have there: their prompts. */
-static int64_t recompute_ns(const struct sim *sim, int32_t engine, uint64_t going)
+static int64_t recompute_ns(const struct sim *sim, int32_t engine, const struct set *going)
 {
     int64_t ps = 0;
     const struct perf *perfs = sim->options->engines[engine].perfs;
-    for (uint32_t i = 0; i < sim->n_clients_max && going != 0; i++) {
+    uint32_t n = set_is_empty(going) ? 0 : sim->n_clients_max;
+    for (uint32_t i = 0; i < n; i++) {
         const struct sim_client *client = &sim->clients[i];
         const struct request *request = &sim->door.requests[i];
-        if (client->is_live && client->engine == engine && (going >> request->service & 1) != 0)
+        if (client->is_live && client->engine == engine && set_has(going, request->service))
             ps += perf_solo_ps(&perfs[request->service], request->n_prompt, 1);
     }
     return ps / 1000;
+}
+
+static bool is_on(const struct place_plan *plan, const struct sim_slot *slot, int32_t service)
+{
+    const struct place_group *group = sim_moves_group(plan, slot);
+    for (int32_t m = 0; group != NULL && m < group->n_members; m++)
+        if (group->members[m].service == service)
+            return true;
+    return false;
 }
 
 /* Of a service's requests, the part that comes to one of the engines that load it: those whose
@@ -440,8 +449,8 @@ static double rate_waiting(const struct sim_replanning *r, const struct desk *de
 {
     int32_t n_before = 0, n_kept = 0, n_new = 0;
     for (int32_t i = 0; i < r->moves.n; i++) {
-        bool was = (sim_moves_mask(&r->plan, &r->moves.slots[i]) >> service & 1) != 0;
-        bool is = (sim_moves_mask(&desk->plan, &r->moves.slots[i]) >> service & 1) != 0;
+        bool was = is_on(&r->plan, &r->moves.slots[i], service);
+        bool is = is_on(&desk->plan, &r->moves.slots[i], service);
         n_before += was;
         n_kept += was && is;
         n_new += is && !was;
@@ -461,18 +470,18 @@ static int32_t list_moves(const struct sim_replanning *r, const struct sim *sim,
         waiting[s] = rate_waiting(r, desk, s);
     for (int32_t i = 0; i < r->moves.n; i++) {
         const struct sim_slot *slot = &r->moves.slots[i];
-        uint64_t was = sim_moves_mask(&r->plan, slot), is = sim_moves_mask(&desk->plan, slot);
+        const struct set was = sim_moves_services(&r->plan, slot);
+        const struct set is = sim_moves_services(&desk->plan, slot);
+        const struct set going = set_without(&was, &is), coming = set_without(&is, &was);
         struct replace_move *move = &moves[n];
-        if (was == is)
+        if (set_equals(&was, &is))
             continue;
         *move = (struct replace_move){ .is_prefetched = true,
-                                       .recompute_ns = recompute_ns(sim, i, was & ~is) };
-        for (int32_t s = 0; s < sim->options->n_services; s++) {
-            if (((is & ~was) >> s & 1) == 0)
-                continue;
+                                       .recompute_ns = recompute_ns(sim, i, &going) };
+        for (int s = 0; (s = set_next(&coming, s, sim->options->n_services)) >= 0; s++) {
             move->weights_bytes += sim->options->services[s].weights_bytes / slot->n_devices;
             move->n_requests_per_s += waiting[s];
-            move->is_prefetched = move->is_prefetched && (r->on_host[slot->node] >> s & 1) != 0;
+            move->is_prefetched = move->is_prefetched && set_has(&r->on_host[slot->node], s);
         }
         n++;
     }
@@ -484,13 +493,13 @@ static int64_t fetched_bytes(const struct sim_replanning *r, const struct desk *
 {
     int64_t n_bytes = 0;
     for (int32_t i = 0; i < r->options->problem->n_nodes; i++) {
-        uint64_t seen = r->on_host[i];
+        struct set seen = r->on_host[i];
         for (int32_t g = 0; g < desk->plan.n_groups; g++)
             for (int32_t m = 0;
                  desk->plan.groups[g].node == i && m < desk->plan.groups[g].n_members; m++) {
                 int32_t s = desk->plan.groups[g].members[m].service;
-                n_bytes += (seen >> s & 1) == 0 ? r->measured[s].weights_bytes : 0;
-                seen |= UINT64_C(1) << s;
+                n_bytes += set_has(&seen, s) ? 0 : r->measured[s].weights_bytes;
+                set_add(&seen, s);
             }
     }
     return n_bytes;

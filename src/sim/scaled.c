@@ -188,7 +188,7 @@ void sim_scaled_arrived(struct sim *sim, int32_t service)
 {
     struct sim_scaled *s = &sim->scaled;
     for (int32_t p = 0; p < s->n_pools; p++)
-        if ((s->pools[p].services >> service & 1) != 0)
+        if (set_has(&s->pools[p].services, service))
             scale_arrived(&s->pools[p].scale, 1);
 }
 

@@ -8,6 +8,7 @@
  *
  * Private to this room. */
 #pragma once
+#include "base/set.h"
 #include "place/scale.h"
 
 struct sim;
@@ -15,9 +16,9 @@ enum sim_scaled_state { SIM_SCALED_ON, SIM_SCALED_OFF, SIM_SCALED_STARTING, SIM_
 struct sim_scaled_pool {
     const struct scale_config *config;
     struct scale scale;
-    uint64_t services; /* of its engines: arrivals that count */
-    int32_t first, n;  /* its engines */
-    int64_t wake_ns;   /* of the scaler */
+    struct set services; /* of its engines: arrivals that count */
+    int32_t first, n;    /* its engines */
+    int64_t wake_ns;     /* of the scaler */
 };
 struct sim_scaled {
     int32_t n_pools;

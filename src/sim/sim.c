@@ -47,7 +47,7 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim_engines_open(sim, emit);
     for (int32_t i = 0; i < options->n_engines; i++)
         for (int32_t s = 0; s < options->n_services; s++)
-            if (sim->engines[i].services >> s & 1)
+            if (set_has(&sim->engines[i].services, s))
                 CHECK(sim_engines_load(sim, i, s));
     sim_clients_open(sim);
     if (options->has_prefix_cache) {

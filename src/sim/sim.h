@@ -5,6 +5,7 @@
  * same report, byte for byte. */
 #pragma once
 #include "base/hist.h"
+#include "base/set.h"
 #include "base/str.h"
 #include "core/service.h"
 #include "metrics/record.h"
@@ -49,7 +50,7 @@ struct sim_engine_part {
     int64_t kv_bytes;
 };
 struct sim_engine_spec { /* an engine that is not like the others */
-    uint64_t services;   /* bit per service that it has; a request goes to one that has its own */
+    struct set services; /* that it has; a request goes to an engine that has its own */
     int64_t memory_bytes;
     int32_t n_devices;  /* of a tensor-parallel group, and what their memory gives together: what */
     double bytes_per_s; /* lanes with shares do to each other; 0 = nothing */

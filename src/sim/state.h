@@ -30,11 +30,11 @@ struct sim_told {                 /* what its record says of all its lives */
 struct sim_engine {
     struct engine *engine;
     struct sim_model_exec *exec;
-    uint64_t services; /* bit per service that it has */
+    struct set services; /* that it has */
     /* Its own numbers of services are of those alone that it may ever have: what it opens costs as
      * much as these, be there ever so many others. */
     int32_t n_services;
-    uint8_t ours[LIMIT_SERVICES], own[LIMIT_SERVICES]; /* by its own number, by ours */
+    uint16_t *ours, *own; /* by its own number, by ours */
     struct sim *sim;
     uint16_t index;
     int64_t *clock_ns; /* its executor's */
@@ -48,7 +48,8 @@ struct sim_door { /* what a gateway is in the cluster: the router and what it se
     struct route_held held;
     struct tree_node *nodes;
     struct route_engine *engines;
-    struct route_service services[LIMIT_SERVICES];
+    struct route_service *services; /* (n_services) */
+    struct tree *trees;             /* (n_services) of those that are held */
     void *state, *scratch;
     struct route_choice *choices;
     bool is_second;     /* before engines that only decode */
@@ -62,9 +63,9 @@ struct sim {
     struct sim_report *report;
     int64_t clock_ns;
     struct sim_engine *engines;
-    struct engine_scratch *scratch;           /* of all of them */
-    bool fetches;                             /* they are more than a cache holds */
-    struct kv_layout layouts[LIMIT_SERVICES]; /* of every engine's pool */
+    struct engine_scratch *scratch; /* of all of them */
+    bool fetches;                   /* they are more than a cache holds */
+    struct kv_layout *layouts;      /* (n_services) of every engine's pool */
     int64_t unit_bytes;
     bool (*emit)(void *self, const struct service_event *event, const void *payload);
     struct sim_wakes wakes;
@@ -105,7 +106,7 @@ void sim_engines_ready(struct sim *sim, int32_t index, int32_t service);
 /* As its chain's map has it, as the options say, or NULL: as all are. */
 const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t index);
 /* The router sees which services take requests there, and the pool. */
-void sim_engines_show(struct sim *sim, int32_t index, uint64_t services);
+void sim_engines_show(struct sim *sim, int32_t index, const struct set *services);
 void sim_engines_count(struct sim *sim, int32_t index); /* adds its counters to the report */
 
 /* check.c: what must hold. Each notes the first thing that does not in report->wrong. */

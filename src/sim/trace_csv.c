@@ -228,7 +228,7 @@ static enum status read_model(struct reader *r, size_t column, struct view field
 {
     int32_t model = sim_trace_model(r->trace, field);
     if (model < 0)
-        return not_a(r, column, field, "one of at most 64 models, of at most 127 bytes");
+        return not_a(r, column, field, "one of at most 1024 models, of at most 127 bytes");
     row->model = (uint16_t)model;
     return STATUS_OK;
 }

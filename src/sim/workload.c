@@ -141,6 +141,11 @@ static void advance_first(struct sim_stream *stream)
 
 /* ---- The stream. ---- */
 
+/* A source's number, which its dice are: services, further sources and replays, then services that
+ * are more than FURTHER, so that the numbers of the others do not depend on how many there may be.
+ */
+enum { FURTHER = 64, BEYOND = 1 << 24 };
+
 static void add_drawn(struct sim_stream *stream, const struct sim_traffic *traffic,
                       uint16_t service, uint32_t index)
 {
@@ -178,11 +183,11 @@ void sim_workload_begin(struct sim_stream *stream, const struct sim_workload *wo
         .shares = mem_take(n_max * sizeof(*stream->shares)),
     };
     for (uint32_t i = 0; i < n_services; i++)
-        add_drawn(stream, &workload->services[i], (uint16_t)i, i);
+        add_drawn(stream, &workload->services[i], (uint16_t)i, i < FURTHER ? i : BEYOND + i);
     for (uint32_t i = 0; i < workload->n_more; i++)
-        add_drawn(stream, &workload->more[i], workload->more[i].service, LIMIT_SERVICES + i);
+        add_drawn(stream, &workload->more[i], workload->more[i].service, FURTHER + i);
     for (uint32_t i = 0; i < workload->n_replays; i++)
-        add_replay(stream, &workload->replays[i], LIMIT_SERVICES + workload->n_more + i);
+        add_replay(stream, &workload->replays[i], FURTHER + workload->n_more + i);
     for (uint32_t i = stream->n_heap / 2; i-- > 0;)
         sift_down(stream, i);
 }

@@ -48,7 +48,7 @@ static const struct {
     [SIM_KEY_TO] = { "to", FORM_SECONDS, 0, 0, "a time in the trace, like 20m" },
     [SIM_KEY_SPEED] = { "speed", FORM_NUMBER, 0, 1e6, "times as fast, above 0" },
     [SIM_KEY_REPEAT] = { "repeat", FORM_WHOLE, 1, 1e9, "how often it is played, 1 or more" },
-    [SIM_KEY_SERVICES] = { "services", FORM_WHOLE, 1, LIMIT_SERVICES, "1 to 64" },
+    [SIM_KEY_SERVICES] = { "services", FORM_WHOLE, 1, LIMIT_SERVICES, "1 to 1024" },
     [SIM_KEY_ALPHA] = { "alpha", FORM_NUMBER, -1, 10, "a power law's exponent, 0 to 10" },
     [SIM_KEY_CLIENTS] = { "clients", FORM_TEXT, 0, 0, "m-large, m-mid or m-small" },
     [SIM_KEY_DATA] = { "data", FORM_TEXT, 0, 0, "a file of lengths" },

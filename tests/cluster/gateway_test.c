@@ -321,7 +321,7 @@ static void test_a_full_engine_is_asked_again(void **state)
     open_world(w, 3, 1 << 20);
     report_ns = 10 * TIME_NS_PER_MS;
     w->engines[0].p_return = w->engines[1].p_return = 0.0;
-    w->services[0].engines = 1;
+    w->services[0].engines = (struct set){ { 1 } };
     w->engines[0].n_requests_max = 1; /* it reports room for 32 */
     assert_true(submit(w, 0, 0, 1, TIME_NEVER));
     for (int i = 0; i < 100; i++)

@@ -119,7 +119,7 @@ static void test_loaded_at_start_on_every_engine(void **state)
         s->services[i].is_loaded_at_start = i < 2;
         s->services[i].keep_alive_ns = -1;
     }
-    s->services[1].engines = 2; /* the second engine only */
+    s->services[1].engines = (struct set){ { 2 } }; /* the second engine only */
     open_scene(s, 1000);
     for (int i = 0; i < 5; i++)
         step(s, TIME_NS_PER_MS);
@@ -136,7 +136,7 @@ static void test_a_placed_model_is_on_all_its_engines(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = -1;
-    s->services[1].engines = 3;
+    s->services[1].engines = (struct set){ { 3 } };
     open_scene(s, 1000);
     want(s, 0);
     want(s, 1);
@@ -178,7 +178,7 @@ static void test_short_requests_keep_it_alive(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = TIME_NS_PER_S;
-    s->services[0].engines = 1;
+    s->services[0].engines = (struct set){ { 1 } };
     open_scene(s, 1000);
     want(s, 0);
     for (int i = 0; i < 50; i++) {
@@ -200,7 +200,7 @@ static void test_taking_turns(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++) {
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
-        s->services[i].engines = 1;
+        s->services[i].engines = (struct set){ { 1 } };
     }
     open_scene(s, 500);
     want(s, 0);
@@ -229,7 +229,7 @@ static void test_what_an_engine_keeps_is_not_promised(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++) {
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
-        s->services[i].engines = 1;
+        s->services[i].engines = (struct set){ { 1 } };
     }
     open_scene(s, 800 + KEPT - 1);
     want(s, 0);
@@ -250,7 +250,7 @@ static void test_wants_expire(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++) {
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
-        s->services[i].engines = 1;
+        s->services[i].engines = (struct set){ { 1 } };
     }
     open_scene(s, 500);
     want(s, 0);
@@ -316,7 +316,7 @@ static void test_an_unload_ends_with_a_failed_load(void **state)
     const void *record;
     size_t n_bytes;
     uint64_t sum;
-    s->services[0].engines = 1;
+    s->services[0].engines = (struct set){ { 1 } };
     open_scene(s, 1000);
     step(s, TIME_NS_PER_MS);
     ask(s, 1, CONTROL_LOAD, 0);
@@ -343,7 +343,7 @@ static void test_everyone_is_answered(void **state)
     int n_all = 0;
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
-    s->services[0].engines = 1;
+    s->services[0].engines = (struct set){ { 1 } };
     open_scene(s, 1000);
     step(s, TIME_NS_PER_MS);
     for (uint64_t id = 1; id <= N_ASKS; id++)

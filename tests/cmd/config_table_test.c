@@ -91,12 +91,12 @@ static void config_table_assigns_each_type(void **state)
     assert_int_equal(config_table_assign(&config.pile, &config, find("strict"), "true", &fault),
                      STATUS_OK);
     assert_true(config.is_strict);
-    for (int i = 0; i < LIMIT_ENGINES; i++)
+    for (int i = 0; i < LIMIT_DEVICES; i++)
         assert_int_equal(config_table_assign(&config.pile, &config, find("devices"), "d", &fault),
                          STATUS_OK);
     assert_int_equal(config_table_assign(&config.pile, &config, find("devices"), "d", &fault),
                      STATUS_TOO_LARGE);
-    assert_int_equal(config.n_devices, LIMIT_ENGINES);
+    assert_int_equal(config.n_devices, LIMIT_DEVICES);
     config_free(&config);
 }
 

@@ -165,7 +165,7 @@ static void config_bounds_size_and_models(void **state)
     assert_string_equal(fault.text, "c.yaml: larger than 1 MiB");
     char text[8192];
     int n = snprintf(text, sizeof text, "models:\n");
-    for (int i = 0; i <= LIMIT_SERVICES; i++)
+    for (int i = 0; i <= LIMIT_MODELS; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "  m%02d: {path: x}\n", i);
     refuse(text, "c.yaml:66:3: more than 64 models");
     n = snprintf(text, sizeof text, "models:\n  %0*d: {path: x}\n", LIMIT_NAME_BYTES, 1);
@@ -196,7 +196,7 @@ static void config_takes_models_by_name_or_path(void **state)
     assert_string_equal(fault.text, "--model =x: expected NAME=PATH with a name of 1 to 127 bytes");
     assert_int_equal(config_add_model(&config, "a=", &fault), STATUS_BAD_INPUT);
     assert_string_equal(fault.text, "--model a=: no path");
-    config.n_models = LIMIT_SERVICES;
+    config.n_models = LIMIT_MODELS;
     assert_int_equal(config_add_model(&config, "b=x", &fault), STATUS_TOO_LARGE);
     assert_string_equal(fault.text, "more than 64 models");
     config.n_models = 3;

@@ -9,13 +9,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 static void check_config(const struct config *config)
 {
     struct fault fault = { { 0 } };
-    CHECK(config->n_models >= 0 && config->n_models <= LIMIT_SERVICES);
-    CHECK(config->n_devices >= 0 && config->n_devices <= LIMIT_ENGINES);
+    CHECK(config->n_models >= 0 && config->n_models <= LIMIT_MODELS);
+    CHECK(config->n_devices >= 0 && config->n_devices <= LIMIT_DEVICES);
     CHECK(config->n_requests_max >= 1 && config->n_batch_max >= 1);
     for (int i = 0; i < config->n_models; i++) {
         const struct config_model *model = &config->models[i];
         CHECK(model->path && *model->path && strlen(model->name) < LIMIT_NAME_BYTES);
-        CHECK(model->n_aliases <= CONFIG_ALIASES && model->n_devices <= LIMIT_ENGINES);
+        CHECK(model->n_aliases <= CONFIG_ALIASES && model->n_devices <= LIMIT_DEVICES);
         for (int a = 0; a < model->n_aliases; a++)
             CHECK(*model->aliases[a]);
     }

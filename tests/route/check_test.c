@@ -23,7 +23,7 @@ static void test_what_is_wrong(void **state)
     (void)state;
     struct world *w = world_new(3, 2, 2);
     struct route_choice c[4] = { 0 };
-    w->engines[1].services = 1;
+    w->engines[1].services = (struct set){ { 1 } };
     w->engines[2].is_open = false;
     world_open(w, "least");
     for (int i = 0; i < 4; i++)

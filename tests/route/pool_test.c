@@ -298,8 +298,8 @@ static uint64_t play(const char *router, uint64_t seed)
         w->services[s].kv_bytes_per_token = 2;
     }
     w->config.kv_bytes = 8000;
-    w->engines[2].services = 1;
-    w->engines[4].services = 6;
+    w->engines[2].services = (struct set){ { 1 } };
+    w->engines[4].services = (struct set){ { 6 } };
     world_open(w, router);
     for (int i = 0; i < 800; i++) {
         w->view.now_ns += rng_below(&rng, 500000000);

@@ -15,6 +15,7 @@ static const struct perf model = { .k1_ps = 1,
                                    .decode_scale = 1 };
 enum { N = 5 };
 static struct route_worker workers[WORLD_ENGINES];
+static uint64_t sets[WORLD_ENGINES * ROUTE_WORKER_SETS];
 static struct route_worker_link links[WORLD_REQUESTS];
 static struct route_choice choices[64];
 
@@ -41,13 +42,13 @@ static void test_by_hand(void **state)
 {
     (void)state;
     struct world *w = world_new(2, 1, 8);
-    const struct route_fit fit = { &w->config, &w->view, workers, links };
+    const struct route_fit fit = { &w->config, &w->view, workers, sets, 1, links };
     struct route_plan plan = { .choices = choices };
     int32_t n_room[2] = { 5, 5 };
     w->services[0].perf = model;
     world_open(w, "least");
     for (int e = 0; e < 2; e++)
-        route_worker_clear(&workers[e]);
+        route_worker_clear(&fit, e);
     for (int i = 0; i < 3; i++)
         choose(w, &fit, &plan, world_arrive(w, 0, 40, 60 + 150 * i), 0);
     workers[0].error_ps = 500000;
@@ -68,7 +69,7 @@ static void test_never_worse(void **state)
     rng_init(&rng, 9, 0);
     for (int round = 0; round < 500; round++) {
         struct world *w = world_new(N, 1, 100);
-        const struct route_fit fit = { &w->config, &w->view, workers, links };
+        const struct route_fit fit = { &w->config, &w->view, workers, sets, 1, links };
         struct route_plan plan = { .choices = choices };
         int32_t n_room[N], n_free = 0, n_free_after = 0;
         uint16_t before[64];
@@ -77,7 +78,7 @@ static void test_never_worse(void **state)
         w->config.kv_bytes = 4000;
         world_open(w, "least");
         for (int e = 0; e < N; e++) {
-            route_worker_clear(&workers[e]);
+            route_worker_clear(&fit, e);
             n_room[e] = (int32_t)rng_below(&rng, 4);
             n_free += n_room[e];
         }

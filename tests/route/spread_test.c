@@ -48,15 +48,15 @@ static void test_only_where_it_is_served(void **state)
 {
     (void)state;
     struct world *w = world_new(3, 3, 4);
-    w->engines[0].services = w->engines[1].services = 1;
-    w->engines[2].services = 3;
+    w->engines[0].services = w->engines[1].services = (struct set){ { 1 } };
+    w->engines[2].services = (struct set){ { 3 } };
     world_open(w, "least");
     uint32_t nowhere = world_arrive(w, 2, 10, 10);
     uint32_t second = world_arrive(w, 1, 10, 10);
     assert_int_equal(world_send(w), 1);
     assert_int_equal(w->engine_of[second], 2);
     assert_int_equal(w->held.n, 1); /* it waits, and nobody behind it */
-    w->engines[1].services = 5;
+    w->engines[1].services = (struct set){ { 5 } };
     world_engine(w, 1);
     assert_int_equal(world_send(w), 1);
     assert_int_equal(w->engine_of[nowhere], 1);
@@ -148,7 +148,7 @@ static void test_random_is_uniform_and_seeded(void **state)
         struct world *w = world_new(5, 1, 4000);
         int n_same = 0;
         w->config.seed = run < 2 ? 7 : 8;
-        w->engines[3].services = 0; /* as if it were not there */
+        w->engines[3].services = (struct set){ { 0 } }; /* as if it were not there */
         world_open(w, "random");
         for (int i = 0; i < 4000; i++)
             world_arrive(w, 0, 10, 10);
@@ -220,7 +220,8 @@ static void test_static_map(void **state)
     struct world *w = world_new(3, 3, 1);
     w->config.engine_of[0] = 2;
     w->config.engine_of[1] = 1;
-    w->engines[0].services = 3; /* service 2, unmapped: the first that serves it is engine 1 */
+    w->engines[0].services =
+        (struct set){ { 3 } }; /* service 2, unmapped: the first that serves it is engine 1 */
     world_open(w, "static");
     for (int i = 0; i < 4; i++)
         world_arrive(w, i % 3, 10, 10);
@@ -240,13 +241,13 @@ static void test_static_map_to_nowhere(void **state)
     w->config.engine_of[0] = 5;
     w->config.engine_of[1] = 0;
     w->config.engine_of[2] = 1;
-    w->engines[0].services = 5;
+    w->engines[0].services = (struct set){ { 5 } };
     world_open(w, "static");
     for (int s = 0; s < 3; s++)
         world_arrive(w, s, 10, 10);
     assert_int_equal(world_send(w), 3);
     assert_engines(w, 3, (const uint16_t[]){ 0, 1, 1 });
-    w->engines[0].services = 7; /* it has been loaded where it belongs */
+    w->engines[0].services = (struct set){ { 7 } }; /* it has been loaded where it belongs */
     world_engine(w, 0);
     uint32_t slot = world_arrive(w, 1, 10, 10);
     assert_int_equal(world_send(w), 1);
@@ -342,8 +343,8 @@ static void play(const char *router, uint64_t seed, uint16_t *engines)
     rng_init(&rng, seed, 0);
     for (int s = 0; s < 3; s++)
         w->services[s].perf = model;
-    w->engines[2].services = 1;
-    w->engines[4].services = 6;
+    w->engines[2].services = (struct set){ { 1 } };
+    w->engines[4].services = (struct set){ { 6 } };
     world_open(w, router);
     for (int i = 0; i < 1500; i++) {
         w->view.now_ns += rng_below(&rng, 3);
@@ -367,7 +368,7 @@ static void play(const char *router, uint64_t seed, uint16_t *engines)
     }
     for (int s = 0; s < 3 && strcmp(router, "static") != 0; s++) {
         for (int e = 0; e < 7 && w->services[s].n_held > 0; e++)
-            assert_true(!w->engines[e].is_open || !(w->engines[e].services >> s & 1) ||
+            assert_true(!w->engines[e].is_open || !set_has(&w->engines[e].services, s) ||
                         w->engines[e].n_sent == 5);
     }
     memcpy(engines, w->engine_of, sizeof(uint16_t) * 600);

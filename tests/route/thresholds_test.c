@@ -53,8 +53,8 @@ static void test_values(void **state)
     assert_int_equal(set(&config, "static.3=2"), STATUS_OK);
     assert_int_equal(config.engine_of[3], 2);
     static const char *const wrong[] = {
-        "n_slice",   "n_slice=", "n_slice=0",   "n_slice=1.5", "n_slice=9x",  "none=1",
-        "gamma=nan", "theta=2",  "memory=heap", "static.64=1", "static.1=-2", "static.=1",
+        "n_slice",   "n_slice=", "n_slice=0",   "n_slice=1.5",   "n_slice=9x",  "none=1",
+        "gamma=nan", "theta=2",  "memory=heap", "static.1024=1", "static.1=-2", "static.=1",
         "static.1=", ""
     };
     for (size_t i = 0; i < COUNT_OF(wrong); i++)

@@ -18,6 +18,7 @@ static const struct perf model = { .c1_ps = 5000000000,
 struct bench {
     struct world *w;
     struct route_worker workers[WORLD_ENGINES];
+    uint64_t sets[WORLD_ENGINES * ROUTE_WORKER_SETS];
     struct route_worker_link links[WORLD_REQUESTS];
     struct route_fit fit;
 };
@@ -30,9 +31,9 @@ static struct bench *bench_new(void)
     b.w->services[0].perf = model;
     b.w->config.block_tokens = 1;
     world_open(b.w, "least");
-    b.fit = (struct route_fit){ &b.w->config, &b.w->view, b.workers, b.links };
-    route_worker_clear(&b.workers[0]);
-    route_worker_clear(&b.workers[1]);
+    b.fit = (struct route_fit){ &b.w->config, &b.w->view, b.workers, b.sets, 1, b.links };
+    route_worker_clear(&b.fit, 0);
+    route_worker_clear(&b.fit, 1);
     return &b;
 }
 

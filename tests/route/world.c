@@ -11,7 +11,7 @@ struct world *world_new(int n_engines, int n_services, int32_t n_requests_max)
     struct world *w = mem_take(sizeof *w);
     for (int e = 0; e < n_engines; e++)
         w->engines[e] = (struct route_engine){ .is_open = true,
-                                               .services = (UINT64_C(1) << n_services) - 1,
+                                               .services = set_of_first(n_services),
                                                .n_requests_max = n_requests_max };
     route_config_init(&w->config);
     w->view = (struct route_view){ .now_ns = TIME_NS_PER_S,
@@ -25,7 +25,7 @@ struct world *world_new(int n_engines, int n_services, int32_t n_requests_max)
 
 static void tell(struct world *w, const struct route_event *event)
 {
-    w->view.services_held = w->held.services_held;
+    w->view.services_held = &w->held.services_held;
     w->view.n_held = w->held.n;
     w->policy->saw(w->state, &w->view, event);
 }
@@ -37,7 +37,7 @@ void world_open(struct world *w, const char *router)
     w->limits = (struct route_limits){ WORLD_ENGINES, WORLD_REQUESTS, WORLD_SERVICES };
     w->state = mem_take(w->policy->state_bytes(&w->limits));
     w->scratch = mem_take(w->policy->scratch_bytes ? w->policy->scratch_bytes(&w->limits) : 0);
-    route_held_init(&w->held, w->requests, w->services, w->nodes);
+    route_held_init(&w->held, w->requests, w->services, w->nodes, w->trees, w->view.n_services);
     w->policy->open(w->state, &w->limits, &w->config);
     for (int e = 0; e < w->view.n_engines; e++)
         world_engine(w, e);
@@ -74,7 +74,7 @@ uint32_t world_arrive(struct world *w, int service, int32_t n_prompt, int32_t n_
 
 void world_plan(struct world *w)
 {
-    w->view.services_held = w->held.services_held;
+    w->view.services_held = &w->held.services_held;
     w->view.n_held = w->held.n;
     w->plan = (struct route_plan){ .choices = w->choices,
                                    .n_choices_max = WORLD_REQUESTS,

@@ -11,6 +11,7 @@ struct world {
     struct route_service services[WORLD_SERVICES];
     struct request requests[WORLD_REQUESTS];
     struct tree_node nodes[WORLD_REQUESTS];
+    struct tree trees[WORLD_SERVICES];
     uint16_t engine_of[WORLD_REQUESTS];
     uint8_t is_sent[WORLD_REQUESTS];
     struct route_held held;

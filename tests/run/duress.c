@@ -20,7 +20,7 @@ static void open(void *state, const struct schedule_limits *limits,
 static void plan_service(const void *state, const struct schedule_view *view,
                          struct schedule_plan *plan, int32_t service)
 {
-    struct schedule_service services[LIMIT_SERVICES];
+    struct schedule_service services[LIMIT_MODELS];
     struct schedule_view alone = *view;
     const struct schedule_lane lane = { 1, 0 };
     for (int32_t s = 0; s < view->n_services; s++) {

@@ -54,9 +54,10 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
                                   .prompt = { 4, 1, 1, 400 },
                                   .output = { 3, 1, 1, 200 } };
     }
-    const struct sim_engine_spec engines[3] = { { .services = 3, .memory_bytes = 8000000 },
-                                                { .services = 1, .memory_bytes = 6000000 },
-                                                { .services = 3, .memory_bytes = 9000000 } };
+    const struct sim_engine_spec engines[3] = { { .services = { { 3 } }, .memory_bytes = 8000000 },
+                                                { .services = { { 1 } }, .memory_bytes = 6000000 },
+                                                { .services = { { 3 } },
+                                                  .memory_bytes = 9000000 } };
     schedule_config_init(&config);
     config.n_rounds_max = s->steps ? 1 : config.n_rounds_max;
     const struct sim_options options = { .n_engines = 3,

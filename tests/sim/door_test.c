@@ -37,7 +37,7 @@ static void run(const struct route_policy *router, uint64_t seed, int32_t n_engi
                                                      .output = { 3, 1, 1, 200 } };
     }
     for (int e = 0; e < 4; e++)
-        engines[e] = (struct sim_engine_spec){ .services = e == 2 ? 1 : 3,
+        engines[e] = (struct sim_engine_spec){ .services = { { e == 2 ? 1 : 3 } },
                                                .memory_bytes = 8000000 + e * 1000000 };
     workload.cancelled = 0.05;
     workload.cancel_ns_mean = 200000000;

@@ -99,8 +99,8 @@ static void long_chains_are_cut(void **state)
         place_group_add(group, d + 1);
     }
     assert_int_equal(judge_parts_of(&problem, &plan, window, parts), 2);
-    assert_int_equal(parts[0]->n_services, LIMIT_SERVICES);
-    const struct judge_deal *left = &parts[0]->deals[LIMIT_SERVICES - 1];
+    assert_int_equal(parts[0]->n_services, JUDGE_SERVICES_MAX);
+    const struct judge_deal *left = &parts[0]->deals[JUDGE_SERVICES_MAX - 1];
     const struct judge_deal *right = &parts[1]->deals[0];
     assert_int_equal(left->service, right->service);
     assert_int_equal(left->n_own, 1);

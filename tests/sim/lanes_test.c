@@ -30,7 +30,7 @@ static int64_t makespan_ns(int32_t n_lanes, double bytes_per_s, const struct sim
                                             .bytes_per_token = 1000,
                                             .weights_bytes = INT64_C(13476000000) };
     schedule_config_init(&config);
-    const struct sim_engine_spec engine = { .services = 3,
+    const struct sim_engine_spec engine = { .services = { { 3 } },
                                             .memory_bytes = INT64_C(32000000000),
                                             .n_devices = 1,
                                             .bytes_per_s = bytes_per_s };

@@ -71,7 +71,8 @@ static void open_world(struct world *world)
     sim_replan_settings_init(&world->replace.settings);
     assert_int_equal(sim_replan_n_engines(&small->problem), 2);
     sim_replan_engines(&small->problem, &world->plan, world->perfs, NULL, world->engines);
-    assert_true(world->engines[0].services == 1 && world->engines[1].services == 0);
+    assert_true(set_has(&world->engines[0].services, 0) &&
+                set_is_empty(&world->engines[1].services));
     assert_true(world->engines[0].perfs[0].c3_ps[0] == 2 * world->engines[1].perfs[0].c3_ps[0]);
 }
 

@@ -208,8 +208,8 @@ static void engines_may_differ(void **state)
                                                      .prompt = { 3, 0, 1, 100 },
                                                      .output = { 2.3025851, 0, 1, 100 } };
     const struct sim_engine_spec engines[2] = {
-        { .services = 1, .memory_bytes = 1000000 },
-        { .services = 2, .memory_bytes = 1000000, .perfs = slow }
+        { .services = { { 1 } }, .memory_bytes = 1000000 },
+        { .services = { { 2 } }, .memory_bytes = 1000000, .perfs = slow }
     };
     struct sim_options options = { .n_engines = 2,
                                    .n_lanes = 1,

@@ -47,7 +47,7 @@ static void open_world(struct world *world, int32_t n_prefill, int32_t n_decode,
     }
     for (int32_t e = 0; e < n; e++)
         world->engines[e] = (struct sim_engine_spec){
-            .services = 3,
+            .services = { { 3 } },
             .memory_bytes = INT64_C(20000000000),
             .n_devices = 1,
             .role = (uint8_t)(e < n_prefill              ? SIM_PREFILL

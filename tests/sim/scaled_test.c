@@ -44,7 +44,7 @@ static struct result run(const struct scale_config *scale, const char *router, b
         scales[s] = scale != NULL ? *scale : (struct scale_config){ .bin_ns = 0 };
     }
     for (int e = 0; e < 12; e++)
-        engines[e] = (struct sim_engine_spec){ .services = e < 6 ? 1 : 2,
+        engines[e] = (struct sim_engine_spec){ .services = { { e < 6 ? 1 : 2 } },
                                                .memory_bytes = 80000000,
                                                .n_devices = 2,
                                                .scale = scale != NULL ? &scales[e / 6] : NULL };

@@ -163,7 +163,7 @@ static void bad_jsonl_is_named_by_its_line(void **state)
     is_bad("{\"n_prompt\":1,\"n_output\":2}\n{\"n_prompt\":1,\"n_output\":2,\"arrived_s\":1}",
            "t:2: a request with a time after others without");
     is_bad("{\"n_prompt\":1,\"n_output\":2,\"model\":3}",
-           "t:1: model is not one of at most 64 names");
+           "t:1: model is not one of at most 1024 names");
     is_bad("{\"n_prompt\":1,\"n_output\":2,\"prefix\":3}",
            "t:1: the prefix is not a list of names of blocks");
     is_bad("{\"n_prompt\":1,\"n_output\":2,\"prefix\":[\"a\"]}",
@@ -172,16 +172,16 @@ static void bad_jsonl_is_named_by_its_line(void **state)
            "t:1: prefix_tokens is not a whole number from 1 to 1048576");
 }
 
-static void at_most_64_models(void **state)
+static void at_most_1024_models(void **state)
 {
     struct str text;
     (void)state;
     str_init(&text);
     str_add_text(&text, "model,n_prompt,n_output\n");
-    for (int i = 0; i <= 64; i++)
+    for (int i = 0; i <= LIMIT_SERVICES; i++)
         str_printf(&text, "m%d,1,1\n", i);
-    is_bad(text.at, "t:66: model is \"m64\", expected one of at most 64 models, of at most 127 "
-                    "bytes");
+    is_bad(text.at, "t:1026: model is \"m1024\", expected one of at most 1024 models, of at most "
+                    "127 bytes");
     str_free(&text);
 }
 
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(published_formats_are_known),
         cmocka_unit_test(bad_csv_is_named_by_its_line),
         cmocka_unit_test(bad_jsonl_is_named_by_its_line),
-        cmocka_unit_test(at_most_64_models),
+        cmocka_unit_test(at_most_1024_models),
         cmocka_unit_test(files_are_checked_too),
         cmocka_unit_test(rows_are_sorted_and_ties_stay),
         cmocka_unit_test(what_is_written_is_read_again),

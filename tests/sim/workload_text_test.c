@@ -230,7 +230,7 @@ static void what_is_wrong_is_said(void **state)
     is_bad("file", "workload: file: which file? file:PATH");
     is_bad("servegen:rate=1,clients=x",
            "workload: servegen: clients is \"x\", expected m-large, m-mid or m-small");
-    is_bad("power19:services=60+sea16", "workload: sea16: more than 64 services");
+    is_bad("power19:services=1020+sea16", "workload: sea16: more than 1024 services");
     sim_workload_free(&w);
     sim_workload_init(&w);
     assert_int_equal(sim_workload_parse(&w, "file:/nonexistent.csv", &fault), STATUS_NOT_FOUND);

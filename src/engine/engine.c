@@ -126,7 +126,8 @@ static void open_services(struct engine *e)
     uint32_t n_requests = e->options.n_requests_max;
     e->specs = mem_take(n * sizeof(*e->specs));
     memcpy(e->specs, e->options.services, n * sizeof(*e->specs));
-    e->services = mem_take(n * sizeof(*e->services));
+    e->services = mem_take(n * (sizeof(*e->services) + sizeof(*e->busy)));
+    e->busy = (void *)(e->services + n);
     e->queues = mem_take(n * sizeof(*e->queues));
     e->stats = mem_take(n * sizeof(*e->stats));
     e->room_state = mem_take(n * sizeof(*e->room_state));

@@ -105,7 +105,7 @@ struct engine {
     struct schedule_view view;
     void *policy_state;
     struct schedule_service *services; /* (n_services) what the view shows */
-    uint16_t busy[KV_SERVICES_MAX];    /* what the view shows */
+    uint16_t *busy;                    /* (n_services) what the view shows; behind them */
     struct schedule_steady *steady;    /* (n_services); NULL: steps are looked at one by one */
     struct engine_stats *stats;        /* (n_services) */
     struct engine_queue *queues;       /* (n_services) */

@@ -143,6 +143,9 @@ struct route_policy {
      * requests, are the same whatever happens at engines: the simulator then tells it of ends
      * later. */
     bool is_blind;
+    /* It chooses an engine with the fewest requests sent of those that have the model and room: the
+     * simulator then lets engines that have more go ahead. */
+    bool takes_fewest;
     size_t (*state_bytes)(const struct route_limits *limits);
     size_t (*scratch_bytes)(const struct route_limits *limits); /* NULL = none */
     void (*open)(void *state, const struct route_limits *limits, const struct route_config *config);

@@ -350,16 +350,15 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     {                                                                                              \
         open_row(state, limits, config, &(row));                                                   \
     }
-#define POLICY(id, text, sees, blind, what)                                                        \
+#define POLICY(id, text, what, ...)                                                                \
     const struct route_policy route_spread_##id = { .name = text,                                  \
                                                     .summary = what,                               \
-                                                    .sees_tokens = sees,                           \
-                                                    .is_blind = blind,                             \
                                                     .state_bytes = state_bytes,                    \
                                                     .open = id##_open,                             \
                                                     .plan = plan,                                  \
                                                     .saw = saw,                                    \
-                                                    .fits = route_sent_fits }
+                                                    .fits = route_sent_fits,                       \
+                                                    __VA_ARGS__ }
 ROW(least, least)
 ROW(jsq, least)
 ROW(rr, in_turn)
@@ -369,15 +368,17 @@ ROW(p2c, of_two)
 ROW(token_jsq, by_tokens)
 ROW(static, mapped)
 ROW(least_finish, earliest)
-POLICY(least, "least", false, false, "the engine with the fewest requests (SeaLLM's dispatcher)");
-POLICY(jsq, "jsq", false, false,
-       "join the shortest queue, waiting and running counted: the same as least");
-POLICY(rr, "rr", false, true, "engines in turn");
-POLICY(so, "so", false, false, "engines in turn, home again after a slice (SCLS's ladder)");
-POLICY(random, "random", false, true, "any engine, seeded");
-POLICY(p2c, "p2c", true, false, "of two engines at random the one with less predicted to generate");
-POLICY(token_jsq, "token-jsq", false, false,
-       "the engine with the fewest pending tokens (Splitwise)");
-POLICY(static, "static", false, false, "a fixed engine per model (MuxServe)");
-POLICY(least_finish, "least-finish", true, false,
-       "the engine where it is predicted to finish first");
+POLICY(least, "least", "the engine with the fewest requests (SeaLLM's dispatcher)",
+       .takes_fewest = true);
+POLICY(jsq, "jsq", "join the shortest queue, waiting and running counted: the same as least",
+       .takes_fewest = true);
+POLICY(rr, "rr", "engines in turn", .is_blind = true);
+POLICY(so, "so", "engines in turn, home again after a slice (SCLS's ladder)", .is_blind = false);
+POLICY(random, "random", "any engine, seeded", .is_blind = true);
+POLICY(p2c, "p2c", "of two engines at random the one with less predicted to generate",
+       .sees_tokens = true);
+POLICY(token_jsq, "token-jsq", "the engine with the fewest pending tokens (Splitwise)",
+       .is_blind = false);
+POLICY(static, "static", "a fixed engine per model (MuxServe)", .is_blind = false);
+POLICY(least_finish, "least-finish", "the engine where it is predicted to finish first",
+       .sees_tokens = true);

@@ -25,6 +25,12 @@ static void tell(struct sim *sim, struct sim_door *door, const struct route_even
     door->router->saw(door->state, &view, event);
 }
 
+static void count_sent(struct sim *sim, struct sim_door *door, uint32_t engine, int32_t change)
+{
+    door->engines[engine].n_sent += change;
+    sim_ahead_count(sim, engine, change);
+}
+
 /* ---- Opening. ---- */
 
 static void open_services(struct sim *sim, struct sim_door *door)
@@ -237,7 +243,7 @@ static void come_back(struct sim *sim, uint32_t index, uint8_t why)
     struct sim_client *client = &sim->clients[index];
     uint16_t engine = client->engine;
     struct sim_door *door = sim_door_of(sim, engine);
-    door->engines[engine].n_sent--;
+    count_sent(sim, door, engine, -1);
     sim_scaled_left(sim, engine);
     sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
     sim->report->chains.n_returned += sim->chains != NULL && why == SERVICE_DRAINING;
@@ -293,7 +299,7 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
     double rate = is_first ? 1 : 0.05;
     service->n_output_mean += rate * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
     service->n_prompt_mean += rate * ((double)r->n_prompt - service->n_prompt_mean);
-    door->engines[engine].n_sent--;
+    count_sent(sim, door, engine, -1);
     sim_scaled_left(sim, engine);
     tell(sim, door,
          &(struct route_event){ .what = ROUTE_ENDED, .engine = engine, .why = why, .slot = index });
@@ -320,7 +326,7 @@ static void book(struct sim *sim, struct sim_door *door, const struct route_choi
     route_held_remove(&door->held, choice->slot);
     sim->clients[choice->slot].engine = choice->engine;
     sim->report->n_forced += choice->is_forced;
-    door->engines[choice->engine].n_sent++;
+    count_sent(sim, door, choice->engine, 1);
 }
 
 static void tell_sent(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
@@ -374,9 +380,9 @@ static void send_choice(struct sim *sim, struct sim_door *door, const struct rou
     request.n_host = sim->clients[choice->slot].n_kv;
     if (sim->options->has_soft_deadlines)
         request.deadline_ns = TIME_NEVER;
+    tell_sent(sim, door, choice); /* before it may end: what can never fit ends at once */
     CHECK(engine_submit(e->engine, &request, body_of(sim, choice->slot, &request), sim->clock_ns));
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
-    tell_sent(sim, door, choice);
 }
 
 static void send_all(struct sim *sim, struct sim_door *door)

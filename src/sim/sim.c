@@ -62,13 +62,15 @@ static void sim_open(struct sim *sim, const struct sim_options *options, struct 
     sim_wakes_init(&sim->wakes, (uint32_t)options->n_engines);
     sim_events_init(&sim->events, 1024);
     sim_workload_begin(&sim->stream, options->workload);
-    sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+    sim->ahead = sim_ahead_open(sim);
+    sim_ahead_next_ask(sim);
 }
 
 static void sim_close(struct sim *sim)
 {
     sim_engines_close(sim);
     sim_window_close(sim->windows);
+    sim_ahead_close(sim->ahead);
     mem_give(sim->clients);
     mem_give(sim->told);
     mem_give(sim->free_clients);
@@ -204,7 +206,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
         return true;
     }
     sim_tell(sim, client, event);
-    if (sim_window_keep(sim, e, event))
+    if (sim_window_keep(sim, e, event) || sim_ahead_keep(sim, e, event))
         return true;
     if (event->what == SERVICE_ENDED) {
         sim_client_over(sim, index, event);
@@ -301,12 +303,18 @@ static void cancel(struct sim *sim, uint64_t id)
 
 static void step(struct sim *sim, struct sim_engine *e)
 {
-    sim->report->n_steps++;
     if (sim->fetches) { /* whoever is likely to be next */
         const struct sim_engine *next = &sim->engines[sim_wakes_second(&sim->wakes)];
         mem_fetch(next->spans, next->n_spans);
     }
-    sim_wakes_set(&sim->wakes, e->index, engine_step(e->engine, sim->clock_ns));
+    int64_t wake_ns;
+    if (sim->ahead != NULL) {
+        wake_ns = sim_ahead_step(sim, e);
+    } else {
+        sim->report->n_steps++;
+        wake_ns = engine_step(e->engine, sim->clock_ns);
+    }
+    sim_wakes_set(&sim->wakes, e->index, wake_ns);
     if (sim->replacing != NULL)
         sim_replan_stepped(sim->replacing, sim, e->index);
     if (sim->chains != NULL)
@@ -336,6 +344,9 @@ static bool advance(struct sim *sim)
     int64_t route_ns = sim_door_wake_ns(sim);
     if (route_ns < next.time_ns)
         next = (struct sim_event){ .time_ns = route_ns, .kind = SIM_ROUTE };
+    int64_t tell_ns = sim_ahead_tell_ns(sim);
+    if (tell_ns < next.time_ns)
+        next = (struct sim_event){ .time_ns = tell_ns, .kind = SIM_TELL };
     if (next.time_ns == TIME_NEVER && sim->scaled.n_starting == 0 && !is_moving && !is_waiting) {
         sim->is_cut = sim_chains_is_down(sim->chains); /* who waits for it waits for ever */
         return false; /* no worker that comes would find what the others left */
@@ -359,13 +370,15 @@ static bool advance(struct sim *sim)
         sim_window_set_clocks(sim->windows, sim->clock_ns);
     if (next.kind == SIM_ARRIVAL) {
         arrive(sim, &sim->ask);
-        sim->has_ask = sim_workload_next(&sim->stream, &sim->ask);
+        sim_ahead_next_ask(sim);
     } else if (next.kind == SIM_CANCEL) {
         sim_events_remove_first(&sim->events);
         cancel(sim, next.what);
     } else if (next.kind == SIM_HANDOVER) {
         sim_events_remove_first(&sim->events);
         sim_door_come(sim, next.what);
+    } else if (next.kind == SIM_TELL) {
+        sim_ahead_tell(sim);
     } else if (next.kind == SIM_ROUTE) {
         sim_door_send(sim);
     } else if (next.kind == SIM_SCALE) {

@@ -151,6 +151,7 @@ struct sim_report {
     struct sim_service_report *services;
     /* How hard it was, not what happened: differs with and without holds. */
     int64_t n_steps, n_windows;
+    int64_t n_ahead;              /* visits of engines that went ahead (ahead.h) */
     struct sim_faults_report bus; /* where there is one */
     struct sim_replan_report replace;
     struct sim_chains_report chains;

@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 #include "kv/kv.h"
 #include "route/held.h"
+#include "sim/ahead.h"
 #include "sim/events.h"
 #include "sim/model_exec.h"
 #include "sim/scaled.h"
@@ -86,6 +87,7 @@ struct sim {
     uint32_t n_groups;           /* at least 1 */
     struct sim_scaled scaled;
     struct sim_windows *windows;      /* NULL: it has none */
+    struct sim_ahead *ahead;          /* NULL: nobody goes ahead */
     struct sim_replanning *replacing; /* NULL: models stay where they are */
     struct sim_chains *chains;        /* NULL: every engine is one group of devices */
     bool is_cut;                      /* ended by until_ns */

@@ -47,7 +47,7 @@ static bool is_possible(const struct sim *sim)
     bool is_simple = sim->fetches && sim->door.router->takes_fewest && o->n_services == 1 &&
                      o->n_router_groups <= 1 && o->faults == NULL && o->replace == NULL &&
                      o->trace == NULL && o->logs == NULL && !o->has_prefix_cache &&
-                     !o->checks_steps && sim->windows == NULL;
+                     !o->checks_steps && sim->windows == NULL && sim->chains == NULL;
     for (int32_t i = 0; i < o->n_engines && o->engines != NULL; i++)
         is_simple = is_simple && o->engines[i].role == SIM_MIXED && o->engines[i].scale == NULL &&
                     set_has(&o->engines[i].services, 0);

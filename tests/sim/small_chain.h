@@ -63,7 +63,8 @@ static inline void open_small(struct small_chain *c)
     c->workload.services[0] = (struct sim_traffic){ .rate_per_s = 2,
                                                     .prompt = { 4.6, 0, 1, 400 },
                                                     .output = { 4.0, 0.3, 1, 200 } };
-    c->engine = (struct sim_engine_spec){ .services = 1, .n_devices = DEVICES, .chain = &c->chain };
+    c->engine =
+        (struct sim_engine_spec){ .services = { { 1 } }, .n_devices = DEVICES, .chain = &c->chain };
     schedule_config_init(&c->config);
     c->options = (struct sim_options){ .n_engines = 1,
                                        .n_lanes = 1,

@@ -21,7 +21,7 @@ enum {
     CHUNKS_PER_MEMBER = 8,              /* wished for then */
     CHUNK_PIECES_MAX = 4,               /* computed before they are merged */
     KV_HEADS_MAX = 4,                   /* of a tile with a single row: longer runs of memory */
-    AHEAD = 2,                          /* runs: what is read that much later is fetched */
+    AHEAD = 4,                          /* runs: what is read that much later is fetched */
     BLOCKS_MAX = CPU_PIECE + 1 + AHEAD, /* that hold a piece, and some behind it */
     TURN_SPINS = 1 << 14,               /* looks before the core is offered to others */
 };
@@ -57,10 +57,10 @@ struct work { /* on one tile */
     struct cpu_merged *own, *merged; /* own: of this member, for tiles that are not shared */
     float *queries, *probabilities, *scratch;
     /* Where the keys of each KV head lie, for the blocks from first_block on that hold the piece
-     * and what comes soon after it; the values lie so much behind them. Rows are without scales. */
+     * and what comes soon after it; the values lie so much behind them. */
     const unsigned char *blocks[KV_HEADS_MAX][BLOCKS_MAX];
-    size_t values_behind, row_bytes;
-    int32_t first_block, n_blocks, n_table; /* of the piece, and of the table */
+    size_t values_behind, row_bytes, row_bytes_all; /* all: with its scales */
+    int32_t first_block, n_blocks, n_table;         /* of the piece, and of the table */
 };
 
 /* The number of a query: KV head by KV head, then row by row. */
@@ -163,6 +163,7 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
                            .head_dim = kv->head_dim,
                            .stride = w->stride,
                            .n_queries = n * w->tile.n_heads,
+                           .ahead_bytes = w->row_bytes_all,
                            .scratch = w->scratch };
     int32_t k = from / kv->block_tokens - w->first_block, in_block = from % kv->block_tokens;
     for (int32_t t = from; t <= to; t += run.n, k++, in_block = 0) {
@@ -451,6 +452,7 @@ static void begin_work(struct work *w, const struct cpu_pass *p, const struct co
     w->op = op;
     w->stride = stride_of(p->program);
     w->row_bytes = (size_t)p->program->head_dim * row_element_bytes(p->pass->kv.dtype);
+    w->row_bytes_all = (size_t)dtype_row_bytes(p->pass->kv.dtype, p->program->head_dim);
     w->own = (struct cpu_merged *)(void *)cpu_pass_scratch(p, rank);
     w->queries = cpu_pass_scratch(p, rank) + merged_bytes(p->program) / sizeof(float);
     float *next = w->queries + CPU_QUERIES * w->stride;

@@ -52,9 +52,8 @@ struct ahead {
 /* What belongs to rows [t, t + n) of the run, to be fetched n_times times. */
 INLINE struct ahead ahead_of(const struct cpu_run *run, int32_t t, int32_t n, int32_t n_times)
 {
-    size_t with_scales = (size_t)dtype_row_bytes(run->dtype, run->head_dim);
-    const char *first = (const char *)run->ahead + (size_t)t * with_scales;
-    size_t n_bytes = (size_t)n * with_scales;
+    const char *first = (const char *)run->ahead + (size_t)t * run->ahead_bytes;
+    size_t n_bytes = (size_t)n * run->ahead_bytes;
     int32_t n_lines = (int32_t)(n_bytes + 63) / 64;
     return (struct ahead){ first, first + n_bytes, (n_lines + n_times - 1) / n_times };
 }

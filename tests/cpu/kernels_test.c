@@ -331,6 +331,7 @@ static void check_attention(const struct cpu_kernels *kernels, struct rng *rng)
         struct cpu_run run = { .rows = (const unsigned char *)rows,
                                .scales = scales,
                                .dtype = dtypes[i % 3],
+                               .ahead_bytes = 64,
                                .ahead = (const unsigned char *)rows,
                                .scratch = scratch };
         run.head_dim = 1 + (int32_t)rng_below(rng, HEAD_MAX);

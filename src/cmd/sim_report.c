@@ -91,8 +91,8 @@ static void print_chains(const struct sim_chains_report *r, struct str *out)
     if (n[WATCH_LEFT] + n[WATCH_JOINED] + n[WATCH_KV] == 0)
         return;
     str_printf(out,
-               "layers planned anew: %lld times since a device left, %lld since one joined, %lld "
-               "since KV was short; %lld other maps, %lld the same, %lld without any\n",
+               "maps of layers: a device left %lld times, one joined %lld times, KV was short %lld "
+               "times; %lld other maps, %lld the same, %lld without any\n",
                (long long)n[WATCH_LEFT], (long long)n[WATCH_JOINED], (long long)n[WATCH_KV],
                (long long)r->n_maps, (long long)r->n_same, (long long)r->n_none);
     str_printf(out,

@@ -97,7 +97,7 @@ devices_join: [0@20m]
     assert anew["layer_plans_left"] == anew["layer_plans_joined"] == 1 and anew["layer_maps"] == 2
     assert waits["chain_away_s"] > 600 and anew["chain_away_s"] < 30
     assert anew["normalized_latency"] < 0.2 * waits["normalized_latency"]
-    assert "layers planned anew: 1 times since a device left" in lines
+    assert "maps of layers: a device left 1 times" in lines
 
 
 @test

@@ -333,7 +333,7 @@ def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
     assert bad["mean_e2el_ms"] > plain["mean_e2el_ms"]
     assert bad == as_json(shoal, *args)
     assert "none of latency=" in sim(shoal, *CONV, "--faults", "bad=luck", wants=1)
-    assert "at most 16 engines" in sim(shoal, *CONV, "--bus", "--engines", "17", wants=1)
+    assert "at most 512 engines" in sim(shoal, *CONV, "--bus", "--engines", "513", wants=1)
 
 
 @test

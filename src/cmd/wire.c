@@ -183,7 +183,7 @@ static enum status open_models(struct house *house, struct fault *fault)
             const struct model_spec *spec = &house->cards[s].spec;
             shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtype),
                                            spec->n_layers * spec->n_kv_heads };
-            log_line(LOG_INFO, "serve", "%s: %lld bytes of KV a token, %s", model->name,
+            log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
                      (long long)shapes[s].bytes_per_token, dtype_info(kv_dtype)->name);
             house->need_bytes[s] =
                 run_model_packed_bytes(weights, &house->engines[0].device) +

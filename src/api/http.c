@@ -59,6 +59,7 @@ struct watch {
     struct event *event;
     void (*f)(void *arg);
     void *arg;
+    int signal; /* 0: a descriptor is watched */
 };
 
 struct api_http {
@@ -524,6 +525,7 @@ static void add_watch(struct api_http *http, int fd, short what, void (*f)(void 
     struct watch *watch = &http->watches[http->n_watches++];
     watch->f = f;
     watch->arg = arg;
+    watch->signal = what & EV_SIGNAL ? fd : 0;
     watch->event = event_new(http->base, fd, what, on_watch, watch);
     CHECK(watch->event != NULL && event_add(watch->event, NULL) == 0);
 }
@@ -596,8 +598,11 @@ void api_http_close(struct api_http *http)
         return;
     while (http->connections != NULL)
         close_connection(http->connections);
-    for (int i = 0; i < http->n_watches; i++)
+    for (int i = 0; i < http->n_watches; i++) {
         event_free(http->watches[i].event);
+        if (http->watches[i].signal != 0) /* whoever asks again while all closes */
+            signal(http->watches[i].signal, SIG_IGN);
+    }
     event_free(http->sweep);
     event_free(http->wake);
     evconnlistener_free(http->listener);

@@ -48,6 +48,7 @@ void api_http_drain(struct api_http *http);
 int32_t api_http_n_connections(const struct api_http *http);
 /* f(arg) whenever fd is readable; whoever is called clears it. At most 8 watches. */
 void api_http_watch(struct api_http *http, int fd, void (*f)(void *arg), void *arg);
+/* f(arg) whenever the signal comes; after api_http_close it is ignored. */
 void api_http_watch_signal(struct api_http *http, int number, void (*f)(void *arg), void *arg);
 void api_http_wake_at(struct api_http *http, int64_t at_ns); /* replaces an earlier time */
 

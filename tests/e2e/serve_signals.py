@@ -67,6 +67,17 @@ def signals_second_one_stops(shoal, models):
 
 
 @test
+def signals_while_it_ends(shoal, models):
+    """A server that has nothing left to do and is asked again and again, up to its last moment, still ends well."""
+    for _ in range(3):
+        with Shoal(shoal, models=paths(models)) as server:
+            while server.process.poll() is None:
+                server.signal(signal.SIGTERM)
+                time.sleep(0.0002)
+            assert server.process.returncode == 0, server.log()
+
+
+@test
 def signals_sighup_reloads(shoal, models):
     text = "{more}models:\n" + "".join(f"  {name}:\n    path: {path}\n    preload: true\n" for name, path in paths(models).items())
     with Shoal(shoal, config=text.format(more="log_level: info\napi_key: old-key\nadmin_key: boss\n"), wait=None) as server:

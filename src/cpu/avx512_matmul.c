@@ -121,8 +121,7 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_f
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            EACH(int line = 0; line < cpu_form_weights(form); line += 64)
-                _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
+            fetch_block(form, w);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
                 struct factors factors[P_MAX] = { sub_factors(form, unit, p, sub) };
                 sub_block(form, w, 0, &rows, sub, R, 1, false, factors, acc);

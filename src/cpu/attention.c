@@ -467,13 +467,13 @@ void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op
     struct plan plan = make_plan(p);
     struct work w;
     begin_work(&w, p, op, rank);
-    int32_t item = cpu_pass_next(p, op_index);
+    int32_t item = cpu_pass_next(p, op_index, 0);
     int32_t first_item = 0, first_tile = 0; /* of this sequence */
     for (int32_t i = 0; i < p->pass->n_sequences; i++) {
         w.tile.sequence = &p->pass->sequences[i];
         struct cut cut = cut_of(&plan, p->program, w.tile.sequence);
         int32_t n_items = cut.n_tiles * cut.n_chunks;
-        for (; item < first_item + n_items; item = cpu_pass_next(p, op_index))
+        for (; item < first_item + n_items; item = cpu_pass_next(p, op_index, 0))
             attend_item(&w, &plan, &cut, item - first_item, first_tile, op_index);
         first_item += n_items;
         first_tile += cut.n_tiles;

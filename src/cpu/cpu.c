@@ -59,7 +59,8 @@ static void backend_run(void *self, const struct compute_program *program,
                           .workspace = workspace };
     cpu_pass_layout(program, team_size(cpu->team), pass->n_rows, pass->n_logit_rows,
                     cpu->kernels.group_bytes, &p.layout);
-    memset(p.workspace + p.layout.counters, 0, (size_t)program->n_ops * sizeof(int32_t));
+    memset(p.workspace + p.layout.counters, 0,
+           p.layout.n_counters * sizeof(int32_t) * (size_t)team_size(cpu->team));
     cpu_attention_reset(&p);
     team_run(cpu->team, cpu_pass_work, &p);
 }

@@ -1,4 +1,5 @@
-/* The matrix multiplication's driver: items of a few panels, taken by whoever is free.
+/* The matrix multiplication's driver: items of a few panels, a run of them for each member, what is
+ * left at the end for whoever is free.
  *
  * Few rows meet a panel in one walk over K. For many rows K goes in chunks, so that an item's part
  * of the panels (in wide form where that is quicker) and of the rows stay in a core's caches while
@@ -209,18 +210,21 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     int32_t per = panels_per_item(weight, team_size(p->team));
     /* Rows of one tile have time to fetch the next item: taken early, others cannot have it. */
     bool is_early = n_rows > CPU_FEW_ROWS && n_rows <= CPU_TILE_ROWS;
-    int64_t next = (int64_t)cpu_pass_next(p, op_index) * per;
-    while (next < weight->n_panels) {
-        item.first_panel = (int32_t)next;
+    struct cpu_taker taker = { .n_items = (int32_t)div_up_i64(weight->n_panels, per),
+                               .part = rank,
+                               .n_parts = team_size(p->team) };
+    int32_t next = cpu_pass_take(p, op_index, &taker);
+    while (next >= 0) {
+        item.first_panel = next * per;
         if (is_early)
-            next = (int64_t)cpu_pass_next(p, op_index) * per;
-        item.next_panel = is_early && next < weight->n_panels ? (int32_t)next : -1;
+            next = cpu_pass_take(p, op_index, &taker);
+        item.next_panel = is_early && next >= 0 ? next * per : -1;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
         for (item.first_row = 0; item.first_row < n_rows; item.first_row += SWEEP_ROWS) {
             item.n_rows = min_i32(SWEEP_ROWS, n_rows - item.first_row);
             multiply_item(&item);
         }
         if (!is_early)
-            next = (int64_t)cpu_pass_next(p, op_index) * per;
+            next = cpu_pass_take(p, op_index, &taker);
     }
 }

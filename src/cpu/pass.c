@@ -257,7 +257,9 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     out->blocks = add(out, quantized / 32 * (int64_t)sizeof(struct cpu_block));
     out->groups = add(out, grouped / 32 * (int64_t)group_bytes);
     out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
-    out->counters = add(out, (int64_t)program->n_ops * 4);
+    /* Members count in lines of their own. */
+    out->n_counters = (size_t)align_up_u64((uint64_t)program->n_ops, 16);
+    out->counters = add(out, (int64_t)out->n_counters * 4 * n_members);
     out->shared_tiles = add(out, cpu_attention_shared(program, n_members));
     out->scratch_bytes = (size_t)align_up_u64((uint64_t)scratch * sizeof(float), 64);
     out->scratch = add(out, (int64_t)out->scratch_bytes * n_members);

@@ -12,7 +12,7 @@ struct cpu_layout {
     size_t blocks;                 /* activations quantized for the matmuls that come next */
     size_t groups;                 /* the same by groups of rows, for kernels that want that */
     size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
-    size_t counters;               /* (n_ops): the next item of each operation */
+    size_t counters, n_counters;   /* (n_members, n_counters): the next item of each operation */
     size_t shared_tiles;           /* of attention: merged by several members */
     size_t scratch, scratch_bytes; /* per member */
     size_t matmul, matmul_bytes;   /* per member, for matrix multiplication */
@@ -71,11 +71,12 @@ static inline unsigned char *cpu_pass_groups(const struct cpu_pass *p, int32_t w
     return p->workspace + p->layout.groups +
            (size_t)(row / CPU_GROUP_ROWS) * (size_t)(width / 32) * p->kernels->group_bytes;
 }
-/* The next item of an operation that no member has taken yet. */
-static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index)
+/* How many items of a part of an operation were taken before. */
+static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index, int part)
 {
     _Atomic int32_t *counters = (_Atomic int32_t *)(void *)(p->workspace + p->layout.counters);
-    return atomic_fetch_add_explicit(&counters[op_index], 1, memory_order_relaxed);
+    size_t at = (size_t)part * p->layout.n_counters + (size_t)op_index;
+    return atomic_fetch_add_explicit(&counters[at], 1, memory_order_relaxed);
 }
 
 /* A member's share of n rows: the same for every operation on them, so that operations row by row
@@ -88,6 +89,25 @@ static inline struct cpu_share cpu_pass_share(int32_t n, int rank, int n_members
     int64_t from = div_up_i64((int64_t)n * rank, n_members);
     int64_t to = div_up_i64((int64_t)n * (rank + 1), n_members);
     return (struct cpu_share){ (int32_t)from, (int32_t)to };
+}
+
+/* Items of an operation are dealt like rows. Whoever is through with its own helps the others with
+ * theirs: a part's items are taken upwards, so that what is read ahead is what comes next. */
+struct cpu_taker {
+    int32_t n_items;
+    int part, n_parts, n_done;
+};
+/* The next item that no member has taken yet; negative: none is left. */
+static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, struct cpu_taker *taker)
+{
+    for (; taker->n_done < taker->n_parts; taker->n_done++) {
+        int part = (taker->part + taker->n_done) % taker->n_parts;
+        struct cpu_share share = cpu_pass_share(taker->n_items, part, taker->n_parts);
+        int32_t item = share.from + cpu_pass_next(p, op_index, part);
+        if (item < share.to)
+            return item;
+    }
+    return -1;
 }
 
 /* What becomes of a row that was computed: quantized while it is in a cache, and written to its

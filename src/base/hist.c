@@ -5,7 +5,7 @@
 
 void hist_init(struct hist *hist)
 {
-    *hist = (struct hist){ .min = INT64_MAX };
+    *hist = (struct hist){ .n = 0 };
 }
 
 static uint32_t index_of(int64_t value)
@@ -32,7 +32,6 @@ void hist_add(struct hist *hist, int64_t value)
     value = max_i64(value, 0);
     hist->n++;
     hist->sum += (double)value;
-    hist->min = min_i64(hist->min, value);
     hist->max = max_i64(hist->max, value);
     hist->buckets[index_of(value)]++;
 }
@@ -41,7 +40,6 @@ void hist_merge(struct hist *into, const struct hist *from)
 {
     into->n += from->n;
     into->sum += from->sum;
-    into->min = min_i64(into->min, from->min);
     into->max = max_i64(into->max, from->max);
     for (uint32_t i = 0; i < HIST_N_BUCKETS; i++)
         into->buckets[i] += from->buckets[i];

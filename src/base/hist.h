@@ -7,9 +7,9 @@
 
 #define HIST_N_BUCKETS 3712 /* 64 + 57 * 64 */
 
-struct hist {
+struct hist { /* all zeros: empty */
     uint64_t n;
-    int64_t min, max;
+    int64_t max;
     double sum;
     uint64_t buckets[HIST_N_BUCKETS];
 };

@@ -40,7 +40,7 @@ static void open_pool(struct engine *e)
     int64_t pool_bytes = o->kv_bytes_max > 0 ? o->kv_bytes_max : o->memory_bytes;
     pool_bytes = min_i64(pool_bytes, o->memory_bytes);
     pool_bytes = min_i64(pool_bytes, kv_bytes_most(o->kv_kind, o->kv_unit_bytes));
-    ledger_init(&e->ledger, o->memory_bytes);
+    ledger_init(&e->ledger, o->memory_bytes, e->models, o->n_services);
     e->kv = kv_open(&(struct kv_options){
         .kind = o->kv_kind,
         .pool_bytes_max = pool_bytes,
@@ -131,6 +131,8 @@ static void open_services(struct engine *e)
     e->queues = mem_take(n * sizeof(*e->queues));
     e->stats = mem_take(n * sizeof(*e->stats));
     e->room_state = mem_take(n * sizeof(*e->room_state));
+    e->models = mem_take(n * sizeof(*e->models));
+    e->wanted_bytes = mem_take(n * sizeof(*e->wanted_bytes));
     e->running = mem_take(n * n_requests * sizeof(*e->running));
     for (size_t i = 0; i < n; i++) {
         tree_init(&e->queues[i].tree);
@@ -201,11 +203,11 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,       e->services, e->queues,           e->stats,
-                            e->room_state,  e->running,  e->requests,         e->logprobs,
-                            e->own,         e->seen,     e->waiting_nodes,    e->deadline_nodes,
-                            e->free_slots,  e->backlog,  e->flights[0].items, e->payload,
-                            e->policy_state };
+    void *const owned[] = { e->specs,        e->services, e->queues,           e->stats,
+                            e->room_state,   e->running,  e->requests,         e->logprobs,
+                            e->own,          e->seen,     e->waiting_nodes,    e->deadline_nodes,
+                            e->free_slots,   e->backlog,  e->flights[0].items, e->payload,
+                            e->policy_state, e->models,   e->wanted_bytes };
     engine_scratch_close(e->own_scratch);
     engine_steady_close(e);
     kv_close(e->kv);

@@ -72,8 +72,8 @@ bool engine_room_fits(const struct engine *e, const struct request *request)
 bool engine_room_may_fit(const struct engine *e, const struct request *request)
 {
     int service = request->service;
-    int64_t bytes = e->ledger.total_bytes - e->ledger.weights_bytes[service] -
-                    e->ledger.activation_bytes[service];
+    int64_t bytes = e->ledger.total_bytes - e->ledger.models[service].weights_bytes -
+                    e->ledger.models[service].activation_bytes;
     if (e->options.kv_bytes_max > 0)
         bytes = min_i64(bytes, e->options.kv_bytes_max);
     return fits(e, request, max_i64(kv_budget(e->kv)->n_units_open, bytes / kv_unit_bytes(e->kv)));
@@ -101,7 +101,8 @@ static int64_t closing_bytes(const struct engine *e)
     int64_t sum = 0;
     for (int service = 0; service < e->options.n_services; service++) {
         if (e->room_state[service] == ENGINE_ROOM_CLOSING)
-            sum += e->ledger.weights_bytes[service] + e->ledger.activation_bytes[service];
+            sum += e->ledger.models[service].weights_bytes +
+                   e->ledger.models[service].activation_bytes;
     }
     return sum;
 }
@@ -153,7 +154,7 @@ void engine_room_open(struct engine *e, int service, const struct perf *perf)
     e->room_state[service] = ENGINE_ROOM_OPEN;
     e->services[service].is_open = true;
     e->view.n_changes++;
-    e->services[service].weights_bytes = e->ledger.weights_bytes[service];
+    e->services[service].weights_bytes = e->ledger.models[service].weights_bytes;
     engine_stats_init(e, service, perf);
 }
 

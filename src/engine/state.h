@@ -94,9 +94,10 @@ struct engine {
     struct service_spec *specs; /* (n_services) */
     uint8_t *room_state;        /* (n_services) enum engine_room_state */
     struct ledger ledger;
-    int64_t wanted_bytes[KV_SERVICES_MAX]; /* of models that wait for room */
-    struct engine_scratch *own_scratch;    /* NULL: it is lent */
-    unsigned char *payload;                /* scratch of say: tokens with logprobs */
+    struct ledger_model *models;        /* (n_services) the ledger's */
+    int64_t *wanted_bytes;              /* (n_services) of models that wait for room */
+    struct engine_scratch *own_scratch; /* NULL: it is lent */
+    unsigned char *payload;             /* scratch of say: tokens with logprobs */
 
     struct engine_options options;
     struct schedule_plan plan;

@@ -6,6 +6,12 @@
  */
 #include "kv/pool.h"
 
+size_t kv_budget_bytes(int32_t n_services)
+{
+    return offsetof(struct kv_budget, services) +
+           (size_t)n_services * sizeof(struct kv_budget_service);
+}
+
 /* Apart, so that the ways that are taken for every batch save no registers for the others. */
 #define RARE __attribute__((noinline))
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE_BYTES = 4096, INDEX_BLOCKS_MAX = 1 << 20 };
+enum { PAGE_BYTES = 4096, INDEX_BLOCKS_MAX = 1 << 20, UNITS_AT_FIRST = 256 };
 
 /* Address space that costs nothing until it is touched. */
 unsigned char *kv_range_take(int64_t n_bytes)
@@ -116,8 +116,12 @@ static void open_units(struct kv *kv)
     kv->is_counted = kv->options.may_count && kv->options.is_virtual &&
                      !kv->options.has_prefix_cache && kv->stride == 1;
     kv->oldest_unit = kv->newest_unit = KV_NONE;
-    if (!kv->is_counted && !kv->is_by_head)
-        kv->units = mem_take(kv->n_units_max * sizeof(*kv->units));
+    if (!kv->is_counted && !kv->is_by_head) {
+        /* Simulated pools are many and hardly used; a real one takes no memory within a step. */
+        bool grows = kv->options.is_virtual && kv->n_units_max > UNITS_AT_FIRST;
+        kv->n_units_room = grows ? UNITS_AT_FIRST : kv->n_units_max;
+        kv->units = mem_take(kv->n_units_room * sizeof(*kv->units));
+    }
     if (kv->options.has_prefix_cache)
         kv->blocks = mem_take(n_blocks * sizeof(*kv->blocks));
     map_init(&kv->index, kv->options.has_prefix_cache ? (uint32_t)n_index : 0);
@@ -129,7 +133,7 @@ struct kv *kv_open(const struct kv_options *options)
     CHECK(options->n_services > 0 && options->n_services <= KV_SERVICES_MAX);
     CHECK(options->unit_bytes > 0 && options->pool_bytes <= options->pool_bytes_max);
     CHECK(options->pool_bytes_max <= kv_bytes_most(options->kind, options->unit_bytes));
-    struct kv *kv = mem_take(sizeof(*kv));
+    struct kv *kv = mem_take(offsetof(struct kv, budget) + kv_budget_bytes(options->n_services));
     kv->options = *options;
     kv->is_by_head = options->kind == KV_HEADS;
     kv->options.services = NULL;

@@ -46,7 +46,7 @@ struct kv_options {
     int64_t host_bytes;  /* of the host tier, at most; 0 = none */
     int64_t n_pad_units; /* units of memory behind the pool that no request ever gets: kv_pads */
 };
-/* Takes all memory that it will ever need; what no unit holds is never touched. */
+/* Takes all memory that it will need, unless virtual; what no unit holds is never touched. */
 struct kv *kv_open(const struct kv_options *options);
 void kv_close(struct kv *kv);
 enum kv_kind kv_kind(const struct kv *kv);
@@ -97,12 +97,12 @@ struct kv_budget {
 };
 /* Kept up to date with every operation: reading it costs nothing. */
 const struct kv_budget *kv_budget(const struct kv *kv);
-/* A copy to subtract from: only of the services that there are. */
+/* Of a budget with so many services; the pool's own has no room for more. */
+size_t kv_budget_bytes(int32_t n_services);
+/* A copy to subtract from. */
 static inline void kv_budget_copy(struct kv_budget *to, const struct kv_budget *from)
 {
-    memcpy(to, from,
-           offsetof(struct kv_budget, services) +
-               (size_t)from->n_services * sizeof(from->services[0]));
+    memcpy(to, from, kv_budget_bytes(from->n_services));
 }
 /* Takes n_blocks of the service from the copy, in the order in which kv_reserve does: free blocks
  * of its units, free units, its cached blocks, units that are only cached. False (and unchanged)

@@ -2,10 +2,12 @@
 #include "kv/ledger.h"
 #include <string.h>
 
-void ledger_init(struct ledger *ledger, int64_t total_bytes)
+void ledger_init(struct ledger *ledger, int64_t total_bytes, struct ledger_model *models,
+                 int n_services)
 {
-    memset(ledger, 0, sizeof(*ledger));
-    ledger->total_bytes = max_i64(total_bytes, 0);
+    *ledger = (struct ledger){ .total_bytes = max_i64(total_bytes, 0),
+                               .n_services = n_services,
+                               .models = models };
 }
 
 int64_t ledger_free_bytes(const struct ledger *ledger)
@@ -16,24 +18,26 @@ int64_t ledger_free_bytes(const struct ledger *ledger)
 bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,
                        int64_t activation_bytes)
 {
-    CHECK(service >= 0 && service < KV_SERVICES_MAX);
+    CHECK(service >= 0 && service < ledger->n_services);
     CHECK(weights_bytes >= 0 && activation_bytes >= 0);
-    CHECK(ledger->weights_bytes[service] == 0 && ledger->activation_bytes[service] == 0);
+    CHECK(ledger->models[service].weights_bytes == 0 &&
+          ledger->models[service].activation_bytes == 0);
     int64_t free_bytes = ledger_free_bytes(ledger);
     if (weights_bytes > free_bytes || activation_bytes > free_bytes - weights_bytes)
         return false;
     ledger->models_bytes += weights_bytes + activation_bytes;
-    ledger->weights_bytes[service] = weights_bytes;
-    ledger->activation_bytes[service] = activation_bytes;
+    ledger->models[service].weights_bytes = weights_bytes;
+    ledger->models[service].activation_bytes = activation_bytes;
     return true;
 }
 
 void ledger_put_model(struct ledger *ledger, int service)
 {
-    CHECK(service >= 0 && service < KV_SERVICES_MAX);
-    ledger->models_bytes -= ledger->weights_bytes[service] + ledger->activation_bytes[service];
-    ledger->weights_bytes[service] = 0;
-    ledger->activation_bytes[service] = 0;
+    CHECK(service >= 0 && service < ledger->n_services);
+    ledger->models_bytes -=
+        ledger->models[service].weights_bytes + ledger->models[service].activation_bytes;
+    ledger->models[service].weights_bytes = 0;
+    ledger->models[service].activation_bytes = 0;
 }
 
 bool ledger_set_pool(struct ledger *ledger, int64_t pool_bytes)

@@ -11,9 +11,14 @@ enum { KV_SERVICES_MAX = 1024 }; /* that one pool, and so its engine and schedul
 struct ledger {
     int64_t total_bytes, pool_bytes;
     int64_t models_bytes; /* sum of the two below */
-    int64_t weights_bytes[KV_SERVICES_MAX], activation_bytes[KV_SERVICES_MAX];
+    int n_services;
+    struct ledger_model {
+        int64_t weights_bytes, activation_bytes;
+    } * models; /* (n_services) lent */
 };
-void ledger_init(struct ledger *ledger, int64_t total_bytes);
+/* models: zeros, kept as long as the ledger. */
+void ledger_init(struct ledger *ledger, int64_t total_bytes, struct ledger_model *models,
+                 int n_services);
 int64_t ledger_free_bytes(const struct ledger *ledger); /* promised to nobody */
 /* Books a model's weights and activation peak; false when fewer bytes are free. */
 bool ledger_take_model(struct ledger *ledger, int service, int64_t weights_bytes,

@@ -139,6 +139,12 @@ static uint32_t take_free(struct kv *kv)
         return u;
     }
     CHECK(kv_pool_n_fresh(kv) > 0);
+    if (kv->n_units_used == kv->n_units_room) {
+        uint32_t n = (uint32_t)min_i64(2 * (int64_t)kv->n_units_room, kv->n_units_max);
+        kv->units =
+            mem_grow(kv->units, kv->n_units_room * sizeof(*kv->units), n * sizeof(*kv->units));
+        kv->n_units_room = n;
+    }
     kv->units[kv->n_units_used] = (struct kv_unit){ .state = KV_UNIT_FREE };
     return kv->n_units_used++;
 }
@@ -195,12 +201,12 @@ static void rest(struct kv *kv, uint32_t u)
 
 void kv_pool_close_unit(struct kv *kv, uint32_t u)
 {
-    struct kv_unit *unit = &kv->units[u];
     if (u >= kv->n_units_used) {
         kv->budget.n_units_free--;
         kv->n_units_closed++;
         return;
     }
+    struct kv_unit *unit = &kv->units[u];
     for (uint64_t mask = unit->cached_mask; mask != 0; mask &= mask - 1)
         if (unit->state == KV_UNIT_CACHED || unit->state == KV_UNIT_ACTIVE)
             kv_pool_evict(kv, u * kv->stride + (uint32_t)__builtin_ctzll(mask));

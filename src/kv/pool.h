@@ -89,7 +89,8 @@ struct kv {
     bool is_counted;         /* no block can be told from another: see count.c */
     bool is_by_head;         /* and unless it is counted, `heads` says all of units and blocks */
     struct kv_heads heads;
-    struct kv_unit *units;   /* NULL when counted or head-wise */
+    struct kv_unit *units; /* (n_units_room) those used; NULL when counted or head-wise */
+    uint32_t n_units_room;
     struct kv_block *blocks; /* NULL without a prefix cache: a block is free or has one owner */
     struct kv_bits free;     /* FREE units below n_units_used */
     uint32_t oldest_unit, newest_unit; /* CACHED units */
@@ -102,7 +103,7 @@ struct kv {
     uint32_t table_stride;
     struct map index; /* low half of a published block's name -> block */
     void *bits_memory;
-    struct kv_budget budget;
+    struct kv_budget budget; /* the last: there is memory for n_services only */
 };
 
 /* A block as tables name it (unit * blocks_per_unit + index) and as `blocks` does. */

@@ -89,9 +89,11 @@ struct db_due {
 /* value: what is in flight, and since when, where lanes share the device. */
 struct db_flights {
     uint16_t lanes_of_prompts; /* bit per lane that computes prompts */
-    bool is_decoding[KV_SERVICES_MAX];
-    /* Its last batch of decodes, of prompts; of decodes when nobody is left: the last end. */
-    int64_t begun_ns[2][KV_SERVICES_MAX];
+    struct db_flight {
+        bool is_decoding;
+        /* Its last batch of decodes, of prompts; of decodes when nobody is left: the last end. */
+        int64_t begun_ns[2];
+    } * services; /* (n_services) */
 };
 struct db {
     struct schedule_config config;

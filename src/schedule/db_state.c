@@ -23,7 +23,9 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
     return aligned(sizeof(struct db)) + aligned(n_services * sizeof(struct db_service)) +
            aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
            4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
-           2 * aligned(n * sizeof(int64_t)) + aligned(n_services * sizeof(double)) + 64;
+           2 * aligned(n * sizeof(int64_t)) + aligned(n_services * sizeof(double)) +
+           aligned(n_services * sizeof(struct db_flight)) +
+           aligned(2 * n_services * sizeof(int64_t)) + 64;
 }
 
 void schedule_db_state_open(void *state, const struct schedule_limits *limits,
@@ -58,6 +60,10 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     db->served_ns = (void *)at;
     at += aligned(n * sizeof(*db->served_ns));
     db->weights = (void *)at;
+    at += aligned((size_t)limits->n_services_max * sizeof(*db->weights));
+    db->flights.services = (void *)at;
+    at += aligned((size_t)limits->n_services_max * sizeof(*db->flights.services));
+    schedule_quota_init(&db->quota, (void *)at, limits->n_services_max);
     for (int32_t i = 0; i < limits->n_services_max; i++) {
         tree_init(&db->services[i].waiting);
         tree_init(&db->services[i].unserved);
@@ -70,6 +76,7 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
         schedule_value_open(&db->services[i].running, config);
         schedule_db_first_init(db, &db->services[i]);
         db->dues[i].running = db->dues[i].waiting = nobody;
+        db->flights.services[i] = (struct db_flight){ .is_decoding = false };
         schedule_share_init(&db->services[i].bucket, config->share_ns_depth);
     }
 }
@@ -550,7 +557,7 @@ static void note_flight(struct db *db, const struct schedule_view *view, const s
     uint16_t bit = (uint16_t)(1U << batch->lane);
     if (!begins) {
         if ((flights->lanes_of_prompts & bit) == 0)
-            flights->is_decoding[batch->service] = false;
+            flights->services[batch->service].is_decoding = false;
         flights->lanes_of_prompts &= (uint16_t)~bit;
         return;
     }
@@ -559,11 +566,11 @@ static void note_flight(struct db *db, const struct schedule_view *view, const s
         const struct request *r = &view->requests[batch->items[i].slot];
         has_prompts = r->n_computed < r->n_prompt || schedule_lacking(r) > 1;
     }
-    flights->begun_ns[has_prompts][batch->service] = view->now_ns;
+    flights->services[batch->service].begun_ns[has_prompts] = view->now_ns;
     if (has_prompts)
         flights->lanes_of_prompts |= bit;
     else
-        flights->is_decoding[batch->service] = true;
+        flights->services[batch->service].is_decoding = true;
 }
 
 static void saw_done(struct db *db, const struct schedule_view *view,
@@ -675,7 +682,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         else
             leave(db, view, slot);
         if (view->services[service].n_running <= 1)
-            db->flights.begun_ns[0][service] = event->now_ns;
+            db->flights.services[service].begun_ns[0] = event->now_ns;
         break;
     case SCHEDULE_REFUSED:
     case SCHEDULE_EXCEEDED:

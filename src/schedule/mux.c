@@ -21,6 +21,7 @@
 #include "schedule/policies.h"
 #include "schedule/quota.h"
 #include "base/time.h"
+#include <string.h>
 
 enum mux_variant { MUX_ADBS, MUX_RR, MUX_FCFS };
 
@@ -35,26 +36,32 @@ struct mux {
         bool is_busy, is_prefill;
         uint16_t service;
     } lanes[LIMIT_LANES];
-    bool is_decoding[KV_SERVICES_MAX];
+    bool *is_decoding;              /* (n_services_max) into this same block, as what follows */
     struct schedule_newest *newest; /* (n_services_max) */
     struct schedule_newest *oldest; /* (n_services_max), mux-fcfs alone */
-    struct schedule_newest lists[]; /* both */
+    int64_t memory[];
 };
 
 static size_t state_bytes(const struct schedule_limits *limits)
 {
-    return sizeof(struct mux) + 2 * (size_t)limits->n_services_max * sizeof(struct schedule_newest);
+    return sizeof(struct mux) +
+           (size_t)limits->n_services_max *
+               (2 * sizeof(int64_t) + 2 * sizeof(struct schedule_newest) + sizeof(bool));
 }
 
 static void open_variant(void *state, const struct schedule_limits *limits,
                          const struct schedule_config *config, enum mux_variant variant)
 {
     struct mux *mux = state;
+    int32_t n = limits->n_services_max;
     *mux = (struct mux){ .config = *config, .variant = variant };
-    mux->newest = mux->lists;
-    mux->oldest = mux->newest + limits->n_services_max;
-    schedule_newest_open(mux->newest, limits->n_services_max, false);
-    schedule_newest_open(mux->oldest, limits->n_services_max, true);
+    schedule_quota_init(&mux->quota, mux->memory, n);
+    mux->newest = (void *)(mux->memory + 2 * n);
+    mux->oldest = mux->newest + n;
+    mux->is_decoding = (void *)(mux->oldest + n);
+    memset(mux->is_decoding, 0, (size_t)n * sizeof(*mux->is_decoding));
+    schedule_newest_open(mux->newest, n, false);
+    schedule_newest_open(mux->oldest, n, true);
     mux->config.chunk_tokens = 0; /* prompts and decodes are jobs of their own */
     mux->last_prefill = mux->last_decode = -1;
 }

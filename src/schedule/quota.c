@@ -2,6 +2,7 @@
 #include "schedule/quota.h"
 #include "base/time.h"
 #include "schedule/busy.h"
+#include <string.h>
 
 enum { SAMPLES = 16 }; /* of usage, a period */
 
@@ -55,6 +56,12 @@ static int64_t floor_of(const struct schedule_view *view, int service)
     if (s->first_waiting != SCHEDULE_NONE)
         n = max_i64(n, view->requests[s->first_waiting].n_tokens + (int64_t)s->n_output_mean);
     return max_i64(units_for(view, service, n), 1);
+}
+
+void schedule_quota_init(struct schedule_quota *quota, int64_t *memory, int32_t n_services_max)
+{
+    memset(memory, 0, 2 * (size_t)n_services_max * sizeof(*memory));
+    *quota = (struct schedule_quota){ .n_units = memory, .sampled = memory + n_services_max };
 }
 
 /* Cuts or fills the quotas, the lowest index first, until they sum to the pool: what rounding
@@ -120,10 +127,11 @@ static void offer_and_ask(const struct schedule_quota *quota, const struct sched
                           const struct schedule_config *config, const int64_t *used,
                           struct trade *trade)
 {
-    *trade = (struct trade){ .sum_offer = 0 };
+    trade->sum_offer = trade->sum_ask = 0;
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];
         double own = (double)quota->n_units[i];
+        trade->offer[i] = trade->ask[i] = 0;
         if (!s->is_open || (double)used[i] < config->quota_donor * own) {
             int64_t offer =
                 s->is_open ? (int64_t)(config->quota_kept * own) - used[i] : quota->n_units[i];

@@ -9,12 +9,14 @@
 
 struct schedule_quota {
     int64_t n_units_pool; /* what the quotas sum to; 0 = none are set yet */
-    int64_t n_units[KV_SERVICES_MAX];
+    int64_t *n_units;     /* (n_services) */
     int64_t next_ns, next_sample_ns;
-    int64_t n_samples, sampled[KV_SERVICES_MAX]; /* units in use, summed over this period */
-    bool is_by_rates;                            /* were rates known when they were set? */
+    int64_t n_samples, *sampled; /* (n_services) units in use, summed over this period */
+    bool is_by_rates;            /* were rates known when they were set? */
     int64_t n_changes;
 };
+/* memory: (2, n_services_max), kept as long as the quotas. */
+void schedule_quota_init(struct schedule_quota *quota, int64_t *memory, int32_t n_services_max);
 /* Parts of the pool by what a placement gave, else by D-12, summing to 1 over the open services;
  * equal rates when none is known. */
 void schedule_quota_shares(const struct schedule_view *view, double *shares);

@@ -50,7 +50,7 @@ static double gathered(const struct db *db, const struct schedule_view *view, in
     const struct schedule_service *s = &view->services[service];
     bool starts = !decodes && s->n_waiting > 0;
     return schedule_value_gathered(view, service, starts ? s->n_waiting : s->n_running,
-                                   db->flights.begun_ns[!decodes][service]);
+                                   db->flights.services[service].begun_ns[!decodes]);
 }
 
 /* Has the plan a batch of this service and these parts already? */
@@ -78,7 +78,7 @@ static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsi
         int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         bool waits = may_start && s->n_waiting > 0;
-        bool runs = s->n_running > 0 && (!decodes || !db->flights.is_decoding[i]);
+        bool runs = s->n_running > 0 && (!decodes || !db->flights.services[i].is_decoding);
         if (!s->is_open || (!waits && !runs) || is_planned(fill, i, decodes))
             continue;
         double value = fill->lane > 0 ? gathered(db, view, i, decodes)

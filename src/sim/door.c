@@ -46,7 +46,7 @@ static void open_services(struct sim *sim, struct sim_door *door)
 static void open_engines(struct sim *sim, struct sim_door *door)
 {
     const struct sim_options *o = sim->options;
-    struct engine_report *report = mem_take(sizeof *report);
+    struct engine_report *report = mem_take(engine_report_bytes(o->n_services));
     for (int32_t e = 0; e < o->n_engines; e++) {
         const struct sim_engine_spec *spec = sim_engines_spec(sim, e);
         engine_report(sim->engines[e].engine, report, 0);

@@ -27,21 +27,23 @@ static void set_lane(struct sim_model_exec *exec, int32_t lane, int32_t service,
 static void share_device(const struct sim_options *o, const struct sim_engine_spec *own,
                          const struct sim_engine *e, struct schedule_lane *lanes, int32_t n_lanes)
 {
-    struct sim_model_device *device = mem_take(sizeof(*device));
-    *device = (struct sim_model_device){ .tp = own->n_devices, .bytes_per_s = own->bytes_per_s };
+    struct sim_model_sharer *sharers = mem_take((size_t)e->n_services * sizeof(*sharers));
+    struct sim_model_device device = { .tp = own->n_devices,
+                                       .bytes_per_s = own->bytes_per_s,
+                                       .services = sharers };
     for (int32_t i = 0; i < n_lanes; i++) {
-        device->shares[i] = (double)lanes[i].share;
+        device.shares[i] = (double)lanes[i].share;
         lanes[i].n_gpus = (uint16_t)own->n_devices;
     }
     for (int32_t i = 0; i < e->n_services; i++) {
         const struct sim_service *service = &o->services[e->ours[i]];
-        device->weights_bytes[i] = service->weights_bytes;
-        device->token_bytes[i] = service->bytes_per_token;
+        sharers[i] = (struct sim_model_sharer){ .weights_bytes = service->weights_bytes,
+                                                .token_bytes = service->bytes_per_token };
         if (service->cores != NULL)
-            memcpy(device->beside[i], service->cores->beside, sizeof(device->beside[i]));
+            memcpy(sharers[i].beside, service->cores->beside, sizeof(sharers[i].beside));
     }
-    sim_model_exec_set_device(e->exec, device);
-    mem_give(device);
+    sim_model_exec_set_device(e->exec, &device);
+    mem_give(sharers);
     for (int32_t i = 1; i < n_lanes; i++)
         for (int32_t s = 0; s < e->n_services; s++)
             set_lane(e->exec, i, s, o->services[e->ours[s]].cores, lanes);
@@ -222,7 +224,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
 
 void sim_engines_show(struct sim *sim, int32_t index, const struct set *services)
 {
-    struct engine_report *report = mem_take(sizeof(*report));
+    struct engine_report *report = mem_take(engine_report_bytes(sim->engines[index].n_services));
     struct route_engine *to = &sim->door.engines[index];
     engine_report(sim->engines[index].engine, report, sim->clock_ns);
     to->services = *services;
@@ -304,7 +306,7 @@ void sim_engines_close_one(struct sim *sim, int32_t index)
 void sim_engines_count(struct sim *sim, int32_t index)
 {
     struct sim_report *report = sim->report;
-    struct engine_report *r = mem_take(sizeof(*r));
+    struct engine_report *r = mem_take(engine_report_bytes(sim->engines[index].n_services));
     const struct sim_engine *e = &sim->engines[index];
     engine_report(e->engine, r, sim->clock_ns);
     report->n_rounds += r->n_steps;

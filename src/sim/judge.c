@@ -17,8 +17,16 @@
 enum { PARTS_MAX = 1 << 16, THREADS_MAX = 256, TOKENS_USUAL = 16384 };
 #define LATENCIES_MAX (INT64_C(1) << 26) /* of all parts that are remembered */
 
+/* What a thread asks its simulations, kept from part to part: it has room for all services that
+ * there may ever be, and to clear that for a part of two takes longer than to simulate it. */
+struct traffic {
+    struct sim_workload workload;
+    struct sim_trace trace;
+};
+
 struct sim_judge {
     struct sim_judge_options options;
+    struct traffic *traffic[THREADS_MAX]; /* by rank; NULL until it works */
     struct sim_judge_work work;
     struct map known; /* hash of a part: where it is */
     struct judge_part **parts;
@@ -51,6 +59,10 @@ static void forget(struct sim_judge *judge)
 
 void sim_judge_close(struct sim_judge *judge)
 {
+    for (int i = 0; i < THREADS_MAX && judge->traffic[i] != NULL; i++) {
+        sim_trace_free(&judge->traffic[i]->trace);
+        mem_give(judge->traffic[i]);
+    }
     forget(judge);
     map_free(&judge->known);
     mem_give(judge->parts);
@@ -152,7 +164,7 @@ static void fill_trace(const struct job *job, struct sim_trace *trace)
     const struct sim_judge *judge = job->judge;
     const struct judge_part *part = job->part;
     uint16_t *local = mem_take((size_t)judge->options.problem->n_services * sizeof(*local));
-    sim_trace_init(trace);
+    trace->n_rows = 0;
     trace->has_times = trace->has_models = true;
     trace->n_models = (uint32_t)part->n_services;
     for (int32_t i = 0; i < part->n_services; i++)
@@ -218,7 +230,7 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
     }
 }
 
-static void simulate(struct job *job)
+static void simulate(struct job *job, struct traffic *traffic)
 {
     struct judge_part *part = job->part;
     size_t n_services = (size_t)part->n_services, n_groups = (size_t)part->n_groups;
@@ -226,23 +238,19 @@ static void simulate(struct job *job)
     struct sim_engine_spec *engines = mem_take(n_groups * sizeof(*engines));
     struct perf *perfs = mem_take(n_groups * n_services * sizeof(*perfs));
     struct sim_engine_part *parts = mem_take(n_groups * n_services * sizeof(*parts));
-    struct sim_workload *workload = mem_take(sizeof(*workload));
-    struct sim_trace trace;
+    struct sim_workload *workload = &traffic->workload;
     struct sim_report report;
     gather(job);
     part->latencies = mem_take((size_t)max_i32(job->n, 1) * sizeof(*part->latencies));
     if (job->n > 0) {
-        fill_trace(job, &trace);
+        fill_trace(job, &traffic->trace);
         fill_services(job, services);
         fill_engines(job, engines, perfs, parts);
         for (int32_t i = 0; i < part->n_services; i++)
             services[i].perf = perfs[i];
-        sim_workload_init(workload);
         workload->n_services = part->n_services;
-        workload->replays[0] = (struct sim_replay){ .trace = &trace };
         for (int32_t i = 0; i < part->n_services; i++)
             workload->replays[0].service_of[i] = (uint16_t)i;
-        workload->n_replays = 1;
         struct sim_options options = *job->judge->options.sim;
         options.n_engines = part->n_groups;
         options.n_services = part->n_services;
@@ -256,11 +264,8 @@ static void simulate(struct job *job)
         CHECK(report.wrong == NULL);
         part->n_steps = report.n_steps;
         sim_report_free(&report);
-        sim_workload_free(workload);
-        sim_trace_free(&trace);
     }
     mem_give(job->asks);
-    mem_give(workload);
     mem_give(parts);
     mem_give(perfs);
     mem_give(engines);
@@ -270,22 +275,37 @@ static void simulate(struct job *job)
 /* ---- Many parts. ---- */
 
 struct crew {
+    struct sim_judge *judge;
     struct job *jobs;
     int32_t n;
-    atomic_int next;
+    atomic_int next, n_members;
 };
+
+static struct traffic *traffic_of(struct sim_judge *judge, int rank)
+{
+    struct traffic *traffic = judge->traffic[rank];
+    if (traffic != NULL)
+        return traffic;
+    traffic = judge->traffic[rank] = mem_take(sizeof(*traffic));
+    sim_trace_init(&traffic->trace);
+    sim_workload_init(&traffic->workload);
+    traffic->workload.replays[0].trace = &traffic->trace;
+    traffic->workload.n_replays = 1;
+    return traffic;
+}
 
 static void work(void *self)
 {
     struct crew *crew = self;
+    struct traffic *traffic = traffic_of(crew->judge, atomic_fetch_add(&crew->n_members, 1));
     for (int i = atomic_fetch_add(&crew->next, 1); i < crew->n;
          i = atomic_fetch_add(&crew->next, 1))
-        simulate(&crew->jobs[i]);
+        simulate(&crew->jobs[i], traffic);
 }
 
-static void run_jobs(const struct sim_judge *judge, struct job *jobs, int32_t n)
+static void run_jobs(struct sim_judge *judge, struct job *jobs, int32_t n)
 {
-    struct crew crew = { .jobs = jobs, .n = n };
+    struct crew crew = { .judge = judge, .jobs = jobs, .n = n };
     struct thread *threads[THREADS_MAX];
     int n_threads = judge->options.n_threads;
     if (n_threads <= 0)

@@ -42,8 +42,9 @@ struct sim_model_exec {
     const struct request *requests;
     const struct kv *kv;
     int64_t copy_bytes_per_s;
-    struct sim_model_device *device; /* NULL: each lane is all of it, nobody waits */
-    int64_t at_ps;                   /* the lanes' flows are of this time */
+    struct sim_model_sharer *sharers; /* (n_services); NULL: each lane is all of it, nobody waits */
+    double bytes_per_s;               /* of the device that lanes share */
+    int64_t at_ps;                    /* the lanes' flows are of this time */
     int n_lanes;
     int64_t busy_ps;
     struct lane *told; /* the lane of the batch that was polled last, and which it is there */
@@ -195,10 +196,10 @@ static void set_step(const struct sim_model_exec *x, const struct lane *lane, st
     if (batch->kind == BATCH_COMPUTE) {
         struct perf_load load = load_of_round(x, batch, flow->round);
         flow->job.ps = step_ps(x, lane, batch->service, &load);
-        flow->job.bytes = perf_step_bytes(&load, x->device->weights_bytes[batch->service],
-                                          x->device->token_bytes[batch->service]);
+        flow->job.bytes = perf_step_bytes(&load, x->sharers[batch->service].weights_bytes,
+                                          x->sharers[batch->service].token_bytes);
         flow->job.is_prefill = load.n_new > 0;
-        memcpy(flow->job.beside, x->device->beside[batch->service][flow->job.is_prefill ? 0 : 1],
+        memcpy(flow->job.beside, x->sharers[batch->service].beside[flow->job.is_prefill ? 0 : 1],
                sizeof(flow->job.beside));
     } else {
         flow->job.ps =
@@ -216,7 +217,7 @@ static int contend(const struct sim_model_exec *x, const struct flow *flows, dou
     for (int i = 0; i < x->n_lanes; i++)
         if (flows[i].is_on)
             jobs[n++] = flows[i].job;
-    perf_contention(jobs, n, x->device->bytes_per_s, of_jobs);
+    perf_contention(jobs, n, x->bytes_per_s, of_jobs);
     for (int i = x->n_lanes - 1, k = n; i >= 0; i--)
         factors[i] = flows[i].is_on ? of_jobs[--k] : 1;
     return n;
@@ -353,7 +354,7 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     bool is_line = is_linear || lane->share >= 1;
     lane->is_decode =
         n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
-    if (x->device != NULL)
+    if (x->sharers != NULL)
         begin_beside(x, lane);
     else
         set_ends(x, lane);
@@ -365,7 +366,7 @@ static void cut(void *self, uint16_t index)
     struct lane *lane = &x->lanes[index];
     if (lane->n_polled > 0 || lane->n_rounds == 1)
         return;
-    bool is_beside = x->device != NULL && !lane->is_alone;
+    bool is_beside = x->sharers != NULL && !lane->is_alone;
     int n_rounds =
         is_beside ? rounds_beside(x, lane, *x->clock_ns) : rounds_until(x, lane, *x->clock_ns);
     if (n_rounds == lane->n_rounds)
@@ -475,7 +476,7 @@ static void rounds(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns)
     int64_t at_ps = lane->begin_ps, last_ns = 0;
     *gap_ns = 0;
     CHECK(from >= 1 && from <= lane->n_rounds);
-    if (x->device != NULL && !lane->is_alone) {
+    if (x->sharers != NULL && !lane->is_alone) {
         rounds_beside_others(x, lane, from, first_ns, gap_ns);
         return;
     }
@@ -503,7 +504,7 @@ static void stop_lane(void *self, uint16_t index)
     struct sim_model_exec *x = self;
     struct lane *lane = &x->lanes[index];
     int64_t now_ns = *x->clock_ns;
-    bool is_beside = x->device != NULL && !lane->is_alone;
+    bool is_beside = x->sharers != NULL && !lane->is_alone;
     if (lane->n_polled > 0 || lane->n_batches == 0 || ns_of(lane->end_ps) <= now_ns)
         return;
     int n = is_beside ? rounds_beside(x, lane, now_ns + 1) : rounds_until(x, lane, now_ns + 1);
@@ -551,9 +552,11 @@ static struct perf *own_perfs(const struct sim_model_exec *x, struct lane *lane)
 
 void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_device *device)
 {
-    CHECK(x->device == NULL && device->bytes_per_s > 0);
-    x->device = mem_take(sizeof(*x->device));
-    *x->device = *device;
+    size_t n_bytes = (size_t)x->n_services * sizeof(*x->sharers);
+    CHECK(x->sharers == NULL && device->bytes_per_s > 0);
+    x->sharers = mem_take(n_bytes);
+    memcpy(x->sharers, device->services, n_bytes);
+    x->bytes_per_s = device->bytes_per_s;
     for (int i = 0; i < x->n_lanes; i++) {
         struct lane *lane = &x->lanes[i];
         lane->share = device->shares[i];
@@ -562,7 +565,7 @@ void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_
         struct perf *perfs = own_perfs(x, lane);
         for (int s = 0; s < x->n_services; s++)
             perf_at_share(&x->perfs[s],
-                          device->tp > 0 ? perf_share_of(device->weights_bytes[s], device->tp)
+                          device->tp > 0 ? perf_share_of(x->sharers[s].weights_bytes, device->tp)
                                          : &perf_share_cores,
                           lane->share, &perfs[s]);
     }
@@ -585,7 +588,7 @@ void sim_model_exec_close(struct sim_model_exec *x)
 {
     for (int i = 0; i < x->n_lanes; i++)
         mem_give(x->lanes[i].own_perfs);
-    mem_give(x->device);
+    mem_give(x->sharers);
     mem_give(x->perfs);
     mem_give(x->truths);
     mem_give(x->n_new);

@@ -18,13 +18,15 @@ struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *pe
                                            const int64_t *clock_ns);
 /* From now on this service's batches take what the truth says, which may be no line. */
 void sim_model_exec_set_truth(struct sim_model_exec *exec, int service, struct perf_truth truth);
-struct sim_model_device {       /* of an engine with several lanes */
-    int32_t tp;                 /* GPUs; 0: it is cores */
-    double bytes_per_s;         /* of all its devices' memory */
-    double shares[LIMIT_LANES]; /* (0, 1] */
-    int64_t weights_bytes[LIMIT_SERVICES], token_bytes[LIMIT_SERVICES]; /* of all devices */
-    /* perf_job.beside of its prefills and decodes; 0: by bytes */
-    double beside[LIMIT_SERVICES][2][2];
+struct sim_model_sharer {               /* a service on a device that lanes share */
+    int64_t weights_bytes, token_bytes; /* of all devices */
+    double beside[2][2]; /* perf_job.beside of its prefills and decodes; 0: by bytes */
+};
+struct sim_model_device {                    /* of an engine with several lanes */
+    int32_t tp;                              /* GPUs; 0: it is cores */
+    double bytes_per_s;                      /* of all its devices' memory */
+    double shares[LIMIT_LANES];              /* (0, 1] */
+    const struct sim_model_sharer *services; /* (n_services), copied */
 };
 /* Before the first batch. */
 void sim_model_exec_set_device(struct sim_model_exec *exec, const struct sim_model_device *device);

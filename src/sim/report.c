@@ -15,10 +15,6 @@ void sim_report_open(struct sim *sim)
         .n_services = o->n_services,
     };
     sim->report->services = mem_take((size_t)o->n_services * sizeof(*sim->report->services));
-    for (int32_t i = 0; i < o->n_services; i++) {
-        hist_init(&sim->report->services[i].e2e_ns);
-        hist_init(&sim->report->services[i].ttft_ns);
-    }
 }
 
 void sim_report_free(struct sim_report *report)

@@ -72,7 +72,8 @@ static void add_waiting(const struct schedule_config *config, const struct sched
 static int32_t rounds_that_fit(const struct schedule_view *v, const struct schedule_plan *plan)
 {
     for (int32_t n_rounds = 64; n_rounds > 1; n_rounds /= 2) {
-        struct kv_budget budget = *v->kv;
+        struct kv_budget budget;
+        kv_budget_copy(&budget, v->kv);
         bool is_enough = true;
         for (int32_t i = 0; i < plan->n_batches; i++) {
             const struct batch *batch = &plan->batches[i];
@@ -93,7 +94,8 @@ static int32_t rounds_that_fit(const struct schedule_view *v, const struct sched
 static void plan(const void *state, const struct schedule_view *v, struct schedule_plan *plan)
 {
     const struct schedule_config *config = state;
-    struct kv_budget budget = *v->kv;
+    struct kv_budget budget;
+    kv_budget_copy(&budget, v->kv);
     uint32_t victim = SCHEDULE_NONE;
     uint32_t n_waiting = 0;
     bool is_short = false;

@@ -40,7 +40,7 @@ static void assert_same(const struct kv *a, const struct kv *b)
         assert_int_equal(n, m);
         assert_int_equal(kv_table_sizes(a)[slot], m);
     }
-    assert_memory_equal(kv_budget(a), kv_budget(b), sizeof(struct kv_budget));
+    assert_memory_equal(kv_budget(a), kv_budget(b), kv_budget_bytes(kv_budget(a)->n_services));
     for (int service = 0; service < 2; service++) {
         struct kv_stats s, t;
         kv_stats(a, service, &s);

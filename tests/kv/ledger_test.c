@@ -6,7 +6,8 @@ static void books_what_fits(void **state)
 {
     (void)state;
     struct ledger ledger;
-    ledger_init(&ledger, 1000);
+    struct ledger_model models[2] = { 0 };
+    ledger_init(&ledger, 1000, models, 2);
     assert_true(ledger_set_pool(&ledger, 600));
     assert_int_equal(ledger_free_bytes(&ledger), 400);
     assert_false(ledger_take_model(&ledger, 0, 300, 101));
@@ -26,7 +27,8 @@ static void refuses_sums_that_overflow(void **state)
 {
     (void)state;
     struct ledger ledger;
-    ledger_init(&ledger, 1000);
+    struct ledger_model models[2] = { 0 };
+    ledger_init(&ledger, 1000, models, 2);
     assert_false(ledger_take_model(&ledger, 0, INT64_MAX, INT64_MAX));
     assert_false(ledger_take_model(&ledger, 0, 1, INT64_MAX));
     assert_false(ledger_set_pool(&ledger, INT64_MAX));

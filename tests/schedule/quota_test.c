@@ -12,6 +12,7 @@ struct world {
     struct schedule_view view;
     struct schedule_config config;
     struct schedule_quota quota;
+    int64_t quota_memory[2 * 4];
 };
 
 /* Units of one block of 10 tokens, 100 bytes a token. */
@@ -20,6 +21,7 @@ static void draw(struct world *w, int n, int64_t n_units)
     *w = (struct world){ .kv = {
                              .n_services = n, .n_units_free = n_units, .n_units_open = n_units } };
     schedule_config_init(&w->config);
+    schedule_quota_init(&w->quota, w->quota_memory, n);
     for (int i = 0; i < n; i++) {
         w->kv.services[i] = (struct kv_budget_service){ .block_tokens = 10,
                                                         .blocks_per_unit = 1,

@@ -156,10 +156,10 @@ static void lanes_do_not_wait_for_each_other(void **state)
  * together they read more than the memory gives. */
 static void lanes_share_the_device(void **state)
 {
-    struct sim_model_device device = { .tp = 1,
-                                       .bytes_per_s = 1e15,
-                                       .shares = { 1, 0.5, 0.5 },
-                                       .weights_bytes = { INT64_C(13476000000) } };
+    const struct sim_model_sharer sharers[1] = { { .weights_bytes = INT64_C(13476000000) } };
+    struct sim_model_device device = {
+        .tp = 1, .bytes_per_s = 1e15, .shares = { 1, 0.5, 0.5 }, .services = sharers
+    };
     struct batch batches[2] = { { .id = 1, .lane = 1, .n_items = 2 },
                                 { .id = 2, .lane = 2, .n_items = 2 } };
     int64_t ends[2][2];
@@ -184,7 +184,7 @@ static void lanes_share_the_device(void **state)
     }
     struct perf part;
     const struct perf_load load = { .n_decodes = 2, .n_decode_context = 11 + 16 };
-    perf_at_share(&perf, perf_share_of(device.weights_bytes[0], 1), 0.5, &part);
+    perf_at_share(&perf, perf_share_of(sharers[0].weights_bytes, 1), 0.5, &part);
     assert_true(perf_step_ps(&part, &load) > perf_step_ps(&perf, &load));
     assert_int_equal(ends[0][0], div_up_i64(perf_step_ps(&part, &load), 1000));
     assert_true(ends[0][1] < ends[0][0] + 2);
@@ -228,9 +228,10 @@ static void pair_open_as(struct pair *p, const struct sim_model_device *device)
 
 static void pair_open(struct pair *p, double bytes_per_s, double share)
 {
+    const struct sim_model_sharer sharer = { .weights_bytes = 1000000 };
     pair_open_as(p, &(struct sim_model_device){ .bytes_per_s = bytes_per_s,
                                                 .shares = { 1, share, 0.5 },
-                                                .weights_bytes = { 1000000 } });
+                                                .services = &sharer });
 }
 
 /* Waits for the next end; it must be this batch's, at this time. */
@@ -256,10 +257,10 @@ static void steps_side_by_side_are_as_measured(void **state)
                                .b_switch = 100,
                                .prefill_scale = 1,
                                .decode_scale = 1 };
-    pair_open_as(&p, &(struct sim_model_device){ .bytes_per_s = 1,
-                                                 .shares = { 1, 0.5, 0.5 },
-                                                 .weights_bytes = { 1000000 },
-                                                 .beside = { { { 9, 1.2 }, { 1.5, 9 } } } });
+    const struct sim_model_sharer sharer = { .weights_bytes = 1000000,
+                                             .beside = { { 9, 1.2 }, { 1.5, 9 } } };
+    pair_open_as(&p, &(struct sim_model_device){
+                         .bytes_per_s = 1, .shares = { 1, 0.5, 0.5 }, .services = &sharer });
     for (int lane = 1; lane < 3; lane++)
         sim_model_exec_set_lane(p.exec, lane, 0, &core);
     p.face.begin(p.face.self, &p.prompt, 1, 1);

@@ -150,7 +150,8 @@ static void find_starved(const struct schedule_view *view, uint32_t slot, void *
 static bool fits_with_ease(const struct schedule_view *view, uint32_t slot)
 {
     const struct request *r = &view->requests[slot];
-    struct kv_budget budget = *view->kv;
+    struct kv_budget budget;
+    kv_budget_copy(&budget, view->kv);
     int64_t n_ahead = watch.config->has_leases ? watch.config->lease_tokens : 0;
     for (int i = 0; i < view->n_services; i++) {
         const struct schedule_service *s = &view->services[i];

@@ -107,6 +107,8 @@ static int change_rows(struct scenario *s, struct flags_row *rows)
             "models move when that pays: on, or settings (repeatable); docs/SIMULATOR.md has them"),
         ROW("devices-leave", "N@T", FLAGS_TEXTS, devices_leave, 0, 0,
             "device N of the chains of `engines:` leaves at T, as 3@1h (repeatable)"),
+        ROW("devices-crash", "N@T", FLAGS_TEXTS, devices_crash, 0, 0,
+            "the same in the middle of a step, which is lost with it (repeatable)"),
         ROW("devices-join", "N@T", FLAGS_TEXTS, devices_join, 0, 0,
             "it joins, or comes back (repeatable)"),
         ROW("chains-stay", NULL, FLAGS_SWITCH, chains_stay, 0, 0,

@@ -57,7 +57,7 @@ struct scenario {
     struct flags_texts faults;   /* of the bus, as sim_faults.h reads them */
     struct flags_texts lanes;    /* shares of each engine; none: as the policy wants */
     struct flags_texts replace;  /* models move, as sim/replan.h reads it; none: they stay */
-    struct flags_texts devices_leave, devices_join;   /* of chains: "3@3600s" */
+    struct flags_texts devices_leave, devices_crash, devices_join; /* of chains: "3@3600s" */
     struct flags_texts thresholds, router_thresholds; /* "lease_tokens=64", after the preset's */
     int64_t memory_bytes; /* of an engine that the scenario does not list; 0: its devices' */
     const char *device, *preset, *policy, *router, *predictor, *kv, *slo_rule, *planner;

@@ -9,7 +9,7 @@
 enum { BATCH_USUAL = 8, TOKENS_USUAL = 2048, SETTLE_S = 2 };
 #define HOST_BYTES_PER_S 24e9
 
-/* ---- Devices that leave and join. ---- */
+/* ---- Devices that leave, crash and join. ---- */
 
 /* "3@3600s": a device of a chain, and when. */
 static enum status read_event(const char *text, struct sim_chain_event *event, struct fault *fault)
@@ -30,12 +30,14 @@ static enum status read_event(const char *text, struct sim_chain_event *event, s
 static enum status read_events(const struct scenario *s, struct sim_chain_event *events, int32_t *n,
                                struct fault *fault)
 {
-    const struct flags_texts *const lists[] = { &s->devices_leave, &s->devices_join };
+    const struct flags_texts *const lists[] = { [SIM_CHAIN_LEAVES] = &s->devices_leave,
+                                                [SIM_CHAIN_CRASHES] = &s->devices_crash,
+                                                [SIM_CHAIN_JOINS] = &s->devices_join };
     *n = 0;
-    for (int side = 0; side < 2; side++) {
-        for (int i = 0; i < lists[side]->n; i++) {
-            struct sim_chain_event event = { .joins = side == 1 };
-            enum status status = read_event(lists[side]->at[i], &event, fault);
+    for (size_t what = 0; what < COUNT_OF(lists); what++) {
+        for (int i = 0; i < lists[what]->n; i++) {
+            struct sim_chain_event event = { .what = (enum sim_chain_what)what };
+            enum status status = read_event(lists[what]->at[i], &event, fault);
             if (status != STATUS_OK)
                 return status;
             int32_t at = (*n)++;
@@ -49,7 +51,7 @@ static enum status read_events(const struct scenario *s, struct sim_chain_event 
 
 static size_t n_events_max(const struct scenario *s)
 {
-    return (size_t)(s->devices_leave.n + s->devices_join.n) + 1;
+    return (size_t)(s->devices_leave.n + s->devices_crash.n + s->devices_join.n) + 1;
 }
 
 enum status sim_chain_check(const struct scenario *s, int32_t n_devices, struct fault *fault)
@@ -60,8 +62,8 @@ enum status sim_chain_check(const struct scenario *s, int32_t n_devices, struct 
     for (int32_t i = 0; i < n && status == STATUS_OK; i++)
         if (events[i].device >= n_devices)
             status = fault_set(fault, STATUS_NOT_FOUND,
-                               "device %d leaves or joins: the chains of `engines:` have %d, "
-                               "counted from 0",
+                               "device %d leaves, crashes or joins: the chains of `engines:` have "
+                               "%d, counted from 0",
                                events[i].device, n_devices);
     mem_give(events);
     return status;

@@ -1,4 +1,5 @@
-/* Chains of a scenario: groups of engines that say `chain:`, and whose devices leave and join. */
+/* Chains of a scenario: groups of engines that say `chain:`, and whose devices leave, crash and
+ * join. */
 #pragma once
 #include "cmd/scenario.h"
 #include "sim/chain.h"
@@ -24,6 +25,6 @@ struct sim_chain_ask {
 enum status sim_chain_make(struct sim_chain_made *made, const struct sim_chain_ask *ask,
                            struct fault *fault) MUST_USE;
 void sim_chain_free(struct sim_chain_made *made);
-/* Do all rows of devices that leave and join name one of the n_devices of chains? */
+/* Do all rows of devices that leave, crash and join name one of the n_devices of chains? */
 enum status sim_chain_check(const struct scenario *scenario, int32_t n_devices,
                             struct fault *fault) MUST_USE;

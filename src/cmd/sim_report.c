@@ -99,6 +99,9 @@ static void print_chains(const struct sim_chains_report *r, struct str *out)
                "chains: %.4g GB loaded, %lld requests sent back, %.4g s in which one served "
                "nobody\n",
                (double)r->loaded_bytes * 1e-9, (long long)r->n_returned, (double)r->away_ns * 1e-9);
+    if (r->n_crashes > 0)
+        str_printf(out, "devices of a map that crashed: %lld, with %lld requests on their way\n",
+                   (long long)r->n_crashes, (long long)r->n_crashed);
 }
 
 static void print_work(const struct sim_case *c, struct str *out)
@@ -234,6 +237,8 @@ static void chains_json(const struct sim_chains_report *r, struct json_out *json
         { "chain_loaded_bytes", (double)r->loaded_bytes },
         { "chain_returned_requests", (double)r->n_returned },
         { "chain_away_s", (double)r->away_ns * 1e-9 },
+        { "chain_crashes", (double)r->n_crashes },
+        { "chain_crashed_requests", (double)r->n_crashed },
     };
     for (size_t i = 0;
          i < COUNT_OF(figures) && figures[0].value + figures[1].value + figures[2].value > 0; i++)

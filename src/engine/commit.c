@@ -330,9 +330,11 @@ static bool has_marked(struct engine *e, const struct batch *batch)
 static void count(struct engine *e, const struct batch *batch, const struct engine_exec_done *done)
 {
     struct engine_stats *stats = &e->stats[batch->service];
+    e->is_healthy = !done->is_failed;
+    if (done->is_failed)
+        return;
     stats->n_batches += done->n_steps;
     stats->n_batch_rows += (int64_t)max_i32(batch->n_seats, batch->n_items) * done->n_steps;
-    e->is_healthy = !done->is_failed;
     e->n_steps += done->n_steps;
     e->step_ns += done->end_ns - done->begin_ns;
 }
@@ -431,7 +433,7 @@ void engine_commit(struct engine *e, const struct engine_exec_done *done)
         is_alike ? all_alike(e->scratch, batch->n_items, done->n_steps) : e->scratch->n_new;
     const int32_t *n_computed = is_alike ? n_new : e->scratch->n_computed;
     count(e, batch, done);
-    count_seen(e, batch, done->n_steps);
+    count_seen(e, batch, done->is_failed ? 0 : done->n_steps);
     count_pads(e, flight, done, n_new, n_computed);
     if (e->options.trace != NULL)
         write_trace(e, flight, done, n_computed);

@@ -81,7 +81,7 @@ void sim_chain_first(const struct sim_chain *c, bool *is_here)
     for (int32_t d = 0; d < c->n_devices; d++)
         is_here[d] = true;
     for (int32_t i = c->n_events - 1; i >= 0; i--)
-        is_here[c->events[i].device] = !c->events[i].joins;
+        is_here[c->events[i].device] = c->events[i].what != SIM_CHAIN_JOINS;
 }
 
 static int64_t truth_step_ps(const void *self, const struct perf_load *load)

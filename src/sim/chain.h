@@ -17,7 +17,7 @@ struct sim_chain_device {
 struct sim_chain_event {
     int64_t at_ns;
     int32_t device;
-    bool joins;
+    enum sim_chain_what { SIM_CHAIN_LEAVES, SIM_CHAIN_CRASHES, SIM_CHAIN_JOINS } what;
 };
 struct sim_chain { /* of a sim_engine_spec, lent: an engine of one service */
     int32_t service, n_devices, n_layers;

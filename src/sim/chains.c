@@ -20,6 +20,7 @@ struct chain {
     struct span spans[LAYERS_DEVICES_MAX];
     bool is_here[LAYERS_DEVICES_MAX];
     int32_t n_events;   /* that have happened */
+    bool has_crashed;   /* and nothing was planned since */
     int64_t n_reserved; /* tokens of KV that maps keep room for */
     int64_t n_wanted;   /* that all who are there will have in the end */
     struct watch watch;
@@ -190,7 +191,8 @@ static enum watch_why see(const struct sim *sim, struct chain *chain)
     const struct watch_config config = { WATCH_OVER_NS };
     uint64_t ids[LAYERS_DEVICES_MAX];
     const struct watch_seen seen = seen_of(sim, chain, ids);
-    return watch_saw(&chain->watch, &config, &seen);
+    enum watch_why why = watch_saw(&chain->watch, &config, &seen);
+    return chain->has_crashed ? WATCH_LEFT : why; /* it may be back already, but empty */
 }
 
 static void look(struct sim *sim, struct chain *chain)
@@ -201,6 +203,7 @@ static void look(struct sim *sim, struct chain *chain)
     if (why == WATCH_NOTHING)
         return;
     remember(sim, chain);
+    chain->has_crashed = false;
     if (why == WATCH_KV && chain->is->stays)
         return;
     plan_next(chain, why, &next);
@@ -263,18 +266,55 @@ bool sim_chains_is_down(const struct sim_chains *chains)
     return is_down;
 }
 
+static bool is_in(const struct layers_plan *plan, int32_t device)
+{
+    bool is_part = false;
+    for (int32_t i = 0; i < plan->n_parts; i++)
+        is_part = is_part || plan->parts[i].device == device;
+    return is_part;
+}
+
+/* A device of the map is gone in the middle of a step: all who are there come back, and nothing is
+ * left of the engine. */
+static void crash(struct sim *sim, struct chain *chain)
+{
+    struct sim_chains_report *report = &sim->report->chains;
+    struct sim_engine *e = &sim->engines[chain->engine];
+    int64_t n_before = report->n_returned;
+    if (chain->state == SERVING) {
+        chain->since_ns = sim->clock_ns;
+        sim_engines_show(sim, chain->engine, &(struct set){ { 0 } });
+    }
+    if (chain->state == SERVING || chain->state == CLOSING) {
+        sim_model_exec_crash(e->exec);
+        (void)engine_close_service(e->engine, chain->is->service, sim->clock_ns);
+        (void)engine_step(e->engine, sim->clock_ns); /* those of the step that is lost, too */
+        CHECK(engine_is_idle(e->engine));
+    }
+    report->n_crashes++;
+    report->n_crashed += report->n_returned - n_before;
+    chain->has_crashed = true;
+    chain->next.n_parts = 0;
+    install(sim, chain);
+}
+
+static void happen(struct sim *sim, struct chain *chain, const struct sim_chain_event *event)
+{
+    chain->is_here[event->device] = event->what == SIM_CHAIN_JOINS;
+    if (event->what != SIM_CHAIN_JOINS)
+        chain->spans[event->device].n = 0;
+    if (event->what == SIM_CHAIN_CRASHES && is_in(&chain->plan, event->device))
+        crash(sim, chain);
+}
+
 static void tick_one(struct sim *sim, struct chain *chain)
 {
     const struct sim_chain *c = chain->is;
     if (chain->ready_ns <= sim->clock_ns)
         serve(sim, chain);
     for (; chain->n_events < c->n_events && c->events[chain->n_events].at_ns <= sim->clock_ns;
-         chain->n_events++) {
-        const struct sim_chain_event *event = &c->events[chain->n_events];
-        chain->is_here[event->device] = event->joins;
-        if (!event->joins)
-            chain->spans[event->device].n = 0;
-    }
+         chain->n_events++)
+        happen(sim, chain, &c->events[chain->n_events]);
     look(sim, chain);
 }
 

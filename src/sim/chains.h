@@ -8,8 +8,10 @@
  *                                              \--no map--> DOWN --a device joins--> LOADING
  *
  * What runs goes back to the door at the end of its step, waits there, and computes again what it
- * had: a device that leaves does so after the step that it is in. A device keeps the layers that
- * its new part shares with the old; the others come from the host, all devices side by side.
+ * had: a device that leaves does so after the step that it is in. One that crashes takes the step
+ * with it: everybody goes back at once, with the tokens of the steps before, and the chain is DOWN
+ * until there is a map. A device keeps the layers that its new part shares with the old; the others
+ * come from the host, all devices side by side.
  *
  * With holds and without them it is the same. */
 #pragma once
@@ -20,6 +22,8 @@ struct sim_chains_report {
     int64_t n_maps;         /* of them: another map was installed */
     int64_t n_same, n_none; /* the map stayed; no map holds the model */
     int64_t n_returned;     /* requests that went back to the door */
+    int64_t n_crashes;      /* of devices of a map */
+    int64_t n_crashed;      /* requests that went back for one */
     int64_t loaded_bytes, away_ns;
 };
 

@@ -246,7 +246,8 @@ static void come_back(struct sim *sim, uint32_t index, uint8_t why)
     count_sent(sim, door, engine, -1);
     sim_scaled_left(sim, engine);
     sim->report->replace.n_returned += sim->replacing != NULL && why == SERVICE_DRAINING;
-    sim->report->chains.n_returned += sim->chains != NULL && why == SERVICE_DRAINING;
+    sim->report->chains.n_returned +=
+        sim->chains != NULL && (why == SERVICE_DRAINING || why == SERVICE_CRASHED);
     if (why == SERVICE_LEASE_OVER && sim->has_roles &&
         sim->options->engines[engine].role == SIM_PREFILL) {
         hand_over(sim, index, engine);

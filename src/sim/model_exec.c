@@ -31,6 +31,7 @@ struct lane {
     struct flow flow;         /* at the time of struct sim_model_exec.at_ps */
     struct lane_batch {
         int64_t end_ps; /* in its last round */
+        bool is_lost;   /* the device crashed meanwhile */
         struct batch batch;
     } runs[LIMIT_BATCHES];
 };
@@ -343,8 +344,10 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     lane->n_batches = n_batches;
     lane->n_polled = 0;
     lane->n_rounds = n_rounds;
-    for (int i = 0; i < n_batches; i++)
+    for (int i = 0; i < n_batches; i++) {
         lane->runs[i].batch = batches[i];
+        lane->runs[i].is_lost = false;
+    }
     bool is_linear = x->truths[batches[0].service].step_ps == NULL;
     if (batches[0].n_decode_context > 0 && is_linear)
         lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
@@ -411,6 +414,7 @@ static bool poll(void *self, struct engine_exec_done *done)
         .begin_ns = ns_of(begin_ps),
         .end_ns = ns_of(lane->runs[index].end_ps),
         .n_new = x->n_new,
+        .is_failed = lane->runs[index].is_lost,
     };
     x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
     if (lane->n_rounds != x->alike)
@@ -618,6 +622,31 @@ void sim_model_exec_stop(struct sim_model_exec *x)
 {
     for (int i = 0; i < x->n_lanes; i++)
         stop_lane(x, (uint16_t)i);
+}
+
+/* What runs now took no time and gave nothing. */
+static void lose(struct sim_model_exec *x, struct lane *lane)
+{
+    int64_t end_ps = lane->begin_ps;
+    for (int b = 0; b < lane->n_batches; b++) {
+        struct lane_batch *run = &lane->runs[b];
+        if (b >= lane->n_polled && ns_of(run->end_ps) > *x->clock_ns) {
+            run->is_lost = run->batch.kind == BATCH_COMPUTE;
+            run->end_ps = end_ps;
+        }
+        end_ps = run->end_ps;
+    }
+    lane->end_ps = end_ps;
+    lane->flow.is_on = false;
+}
+
+void sim_model_exec_crash(struct sim_model_exec *x)
+{
+    for (int i = 0; i < x->n_lanes; i++) {
+        stop_lane(x, (uint16_t)i);
+        if (x->lanes[i].n_polled < x->lanes[i].n_batches)
+            lose(x, &x->lanes[i]);
+    }
 }
 
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)

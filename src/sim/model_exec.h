@@ -38,11 +38,13 @@ void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Bytes a second between device and host, for swapping; 4 GiB when not told. */
 void sim_model_exec_set_copies(struct sim_model_exec *exec, int64_t bytes_per_s);
-/* Picoseconds during which a lane computed, summed over lanes. */
 /* It stops at once, for good: the rounds that have ended are told of, the others never end. */
 void sim_model_exec_stop(struct sim_model_exec *exec);
+/* The same, but what runs is told of now, as batches that failed: none of them began. */
+void sim_model_exec_crash(struct sim_model_exec *exec);
 /* What nearly every call reads, of the first lane and service, as engine_spans. */
 enum { SIM_EXEC_SPANS_MAX = 2 };
 int sim_model_exec_spans(const struct sim_model_exec *exec,
                          struct mem_span spans[SIM_EXEC_SPANS_MAX]);
+/* Picoseconds during which a lane computed, summed over lanes. */
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);

@@ -42,6 +42,7 @@ static const char two[] = "workload: \"poisson:rate=1,in=10,out=10\"\n"
                           "  - {chain: [a100, a100, v100]}\n"
                           "  - {chain: [h100, h100], planner: lr, batch: 4, tokens: 1000}\n"
                           "devices_leave: [4@30s, 1@10s]\n"
+                          "devices_crash: [0@20s]\n"
                           "devices_join: [1@20s, 4@10s, 2@10s]\n";
 
 static void test_devices_and_events(void **state)
@@ -58,10 +59,15 @@ static void test_devices_and_events(void **state)
         c->devices[2].memory_bytes,
         (int64_t)((double)predict_device_find("v100")->memory_bytes * m.scenario.memory_part));
     /* In the order of time; of one instant who leaves comes first. */
-    assert_int_equal(c->n_events, 3);
-    assert_true(c->events[0].device == 1 && c->events[0].at_ns == 10 * S && !c->events[0].joins);
-    assert_true(c->events[1].device == 2 && c->events[1].at_ns == 10 * S && c->events[1].joins);
-    assert_true(c->events[2].device == 1 && c->events[2].at_ns == 20 * S && c->events[2].joins);
+    assert_int_equal(c->n_events, 4);
+    assert_true(c->events[0].device == 1 && c->events[0].at_ns == 10 * S &&
+                c->events[0].what == SIM_CHAIN_LEAVES);
+    assert_true(c->events[1].device == 2 && c->events[1].at_ns == 10 * S &&
+                c->events[1].what == SIM_CHAIN_JOINS);
+    assert_true(c->events[2].device == 0 && c->events[2].at_ns == 20 * S &&
+                c->events[2].what == SIM_CHAIN_CRASHES);
+    assert_true(c->events[3].device == 1 && c->events[3].at_ns == 20 * S &&
+                c->events[3].what == SIM_CHAIN_JOINS);
     /* Embedding and output matrix are no layers; the line is near a step of the map. */
     int64_t table_bytes = c->devices[0].reserve_bytes;
     assert_int_equal(c->layer_bytes, (c->weights_bytes - table_bytes) / 80);
@@ -71,7 +77,8 @@ static void test_devices_and_events(void **state)
     assert_non_null(strstr(m.fault.text, "layers do not fit"));
     assert_int_equal(m.made.chain.aim, LAYERS_LR);
     assert_int_equal(m.made.chain.n_events, 2);
-    assert_true(m.made.chain.events[0].device == 1 && m.made.chain.events[0].joins);
+    assert_true(m.made.chain.events[0].device == 1 &&
+                m.made.chain.events[0].what == SIM_CHAIN_JOINS);
     assert_int_equal(sim_chain_check(&m.scenario, 5, &m.fault), STATUS_OK);
     assert_int_equal(sim_chain_check(&m.scenario, 4, &m.fault), STATUS_NOT_FOUND);
     close_made(&m);
@@ -89,6 +96,7 @@ static void test_what_is_refused(void **state)
         "engines: [{chain: [a100, a100]}]\ndevices_leave: [1]\n",
         "engines: [{chain: [a100, a100]}]\ndevices_leave: [one@5s]\n",
         "engines: [{chain: [a100, a100]}]\ndevices_join: [0@soon]\n",
+        "engines: [{chain: [a100, a100]}]\ndevices_crash: [0]\n",
         "engines: [{chain: [v100, v100]}]\n",
     };
     (void)state;

@@ -91,10 +91,14 @@ devices_join: [0@20m]
         open(path, "w", encoding="utf-8").write(text)
         anew, waits, again = as_json(shoal, path), as_json(shoal, path, "--chains-stay"), as_json(shoal, path, "--each-step")
         lines = sim(shoal, path)
+        crash, crash_again = as_json(shoal, path, "--devices-crash", "1@15m"), as_json(shoal, path, "--devices-crash", "1@15m", "--each-step")
         assert "have 5" in sim(shoal, path, "--devices-leave", "5@1s", wants=1)
+        assert "have 5" in sim(shoal, path, "--devices-crash", "5@1s", wants=1)
         assert "3@3600s" in sim(shoal, path, "--devices-join", "one", wants=1)
     assert anew["records_hash"] == again["records_hash"] and anew["completed"] == waits["completed"] > 400
     assert anew["layer_plans_left"] == anew["layer_plans_joined"] == 1 and anew["layer_maps"] == 2
+    assert crash["records_hash"] == crash_again["records_hash"] and crash["completed"] == anew["completed"]
+    assert crash["chain_crashes"] == 1 and anew["chain_crashes"] == 0
     assert waits["chain_away_s"] > 600 and anew["chain_away_s"] < 30
     assert anew["normalized_latency"] < 0.2 * waits["normalized_latency"]
     assert "maps of layers: a device left 1 times" in lines

@@ -77,10 +77,10 @@ static void test_who_is_there_at_first(void **state)
     bool is_here[DEVICES];
     (void)state;
     open_small(&c);
-    add_event(&c, 1, 1, true);
-    add_event(&c, 2, 2, false);
-    add_event(&c, 3, 1, false);
-    add_event(&c, 4, 2, true);
+    add_event(&c, 1, 1, SIM_CHAIN_JOINS);
+    add_event(&c, 2, 2, SIM_CHAIN_LEAVES);
+    add_event(&c, 3, 1, SIM_CHAIN_LEAVES);
+    add_event(&c, 4, 2, SIM_CHAIN_JOINS);
     sim_chain_first(&c.chain, is_here);
     assert_true(is_here[0] && !is_here[1] && is_here[2] && is_here[3]);
 }

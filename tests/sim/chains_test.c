@@ -17,12 +17,12 @@ static void test_nothing_is_lost(void **state)
     struct small_chain c;
     (void)state;
     open_small(&c);
-    add_event(&c, 20, 0, false); /* in the map: 0 and 1 become 1 and 2 */
-    add_event(&c, 40, 3, false); /* not in it */
-    add_event(&c, 60, 0, true);
-    add_event(&c, 61, 1, false); /* while the map with it loads */
-    add_event(&c, 90, 2, false); /* one device is too small for all layers: down */
-    add_event(&c, 100, 1, true);
+    add_event(&c, 20, 0, SIM_CHAIN_LEAVES); /* in the map: 0 and 1 become 1 and 2 */
+    add_event(&c, 40, 3, SIM_CHAIN_LEAVES); /* not in it */
+    add_event(&c, 60, 0, SIM_CHAIN_JOINS);
+    add_event(&c, 61, 1, SIM_CHAIN_LEAVES); /* while the map with it loads */
+    add_event(&c, 90, 2, SIM_CHAIN_LEAVES); /* one device is too small for all layers: down */
+    add_event(&c, 100, 1, SIM_CHAIN_JOINS);
     struct sim_report report = run(&c);
     const struct sim_chains_report *r = &report.chains;
     printf("%lld maps, %lld returned, %.1f s away, %lld MiB loaded, end %.1f s\n",
@@ -48,8 +48,8 @@ static void test_the_same_with_and_without_holds_and_threads(void **state)
     struct small_chain c;
     (void)state;
     open_small(&c);
-    add_event(&c, 20, 0, false);
-    add_event(&c, 60, 0, true);
+    add_event(&c, 20, 0, SIM_CHAIN_LEAVES);
+    add_event(&c, 60, 0, SIM_CHAIN_JOINS);
     struct sim_report held = run(&c);
     c.options.n_threads = 4;
     struct sim_report threads = run(&c);
@@ -65,13 +65,100 @@ static void test_the_same_with_and_without_holds_and_threads(void **state)
     sim_report_free(&stepped);
 }
 
+/* ---- Crashes. ---- */
+
+static void keep(void *self, const struct record *record)
+{
+    *(struct record *)self = *record;
+}
+
+/* One request, whose chain loses a device in the middle of a decode. */
+static void test_a_crash_by_hand(void **state)
+{
+    struct small_chain c;
+    struct record record;
+    (void)state;
+    open_small(&c);
+    c.workload.n_requests = 1;
+    c.options.take = keep;
+    c.options.take_self = &record;
+    struct sim_report plain = run(&c);
+    int64_t n_prompt = record.n_prompt, n = record.n_output, begin_ns = record.arrived_ns;
+    sim_report_free(&plain);
+    /* Devices 0 and 1 have four layers each: 4 + 8 ms, links of 25 us and 2 us a token handed on.
+     * Then 1 and 2: 8 + 12 ms and the same links. */
+    int64_t prompt_ns = 12025000 + 2000 * n_prompt, decode_ns = 12027000;
+    assert_int_equal(record.end_ns - begin_ns, prompt_ns + (n - 1) * decode_ns);
+    /* Ten tokens are there, the eleventh is half done. */
+    int64_t crash_ns = begin_ns + prompt_ns + 9 * decode_ns + decode_ns / 2;
+    c.events[c.chain.n_events++] = (struct sim_chain_event){ crash_ns, 0, SIM_CHAIN_CRASHES };
+    struct sim_report report = run(&c);
+    int64_t load_ns = S + (int64_t)(400.0 * (double)MIB / 100e6 * 1e9);
+    int64_t again_ns = 20025000 + 2000 * (n_prompt + 10);
+    assert_int_equal(record.end_ns, crash_ns + load_ns + again_ns + (n - 11) * (int64_t)20027000);
+    assert_int_equal(report.chains.n_crashes, 1);
+    assert_int_equal(report.chains.n_crashed, 1);
+    assert_int_equal(report.chains.n_returned, 1);
+    assert_int_equal(report.chains.away_ns, load_ns);
+    sim_report_free(&report);
+}
+
+static void test_crashes_lose_nobody(void **state)
+{
+    struct small_chain c;
+    (void)state;
+    open_small(&c);
+    add_event(&c, 20, 0, SIM_CHAIN_CRASHES); /* in the map: 0 and 1 become 1 and 2 */
+    add_event(&c, 40, 3, SIM_CHAIN_CRASHES); /* not in it */
+    add_event(&c, 60, 0, SIM_CHAIN_JOINS);
+    add_event(&c, 61, 1, SIM_CHAIN_CRASHES); /* while the map with it loads */
+    add_event(&c, 90, 2, SIM_CHAIN_CRASHES); /* down */
+    add_event(&c, 100, 1, SIM_CHAIN_JOINS);
+    add_event(&c, 120, 1, SIM_CHAIN_CRASHES); /* down, and at the same instant it is back, empty */
+    add_event(&c, 120, 1, SIM_CHAIN_JOINS);
+    struct sim_report report = run(&c);
+    const struct sim_chains_report *r = &report.chains;
+    assert_int_equal(report.services[0].n_ended[SERVICE_LENGTH], 300);
+    assert_int_equal(r->n_reruns[WATCH_LEFT], 5);
+    assert_int_equal(r->n_maps, 5);
+    assert_int_equal(r->n_crashes, 4);
+    assert_true(r->n_crashed > 0 && r->n_crashed <= r->n_returned);
+    sim_report_free(&report);
+}
+
+static void test_crashes_with_and_without_holds(void **state)
+{
+    int64_t n_crashed = 0;
+    (void)state;
+    for (int i = 0; i < 40; i++) { /* at every phase of a step, and at its very end */
+        struct small_chain c;
+        open_small(&c);
+        c.workload.n_requests = 40;
+        int64_t at_ns = 3 * S + i * S / 7 + i * 100003;
+        c.events[0] = (struct sim_chain_event){ at_ns, 1, SIM_CHAIN_CRASHES };
+        c.events[1] = (struct sim_chain_event){ at_ns + 9 * S, 1, SIM_CHAIN_JOINS };
+        c.chain.n_events = 2;
+        c.chain.stays = i % 2 == 1;
+        struct sim_report held = run(&c);
+        c.config.n_rounds_max = 1;
+        struct sim_report stepped = run(&c);
+        assert_true(held.hash == stepped.hash && held.n_rounds == stepped.n_rounds);
+        assert_true(held.busy_ps == stepped.busy_ps);
+        assert_memory_equal(&held.chains, &stepped.chains, sizeof(held.chains));
+        n_crashed += held.chains.n_crashed;
+        sim_report_free(&held);
+        sim_report_free(&stepped);
+    }
+    assert_true(n_crashed > 40);
+}
+
 static void test_a_chain_that_stays_waits(void **state)
 {
     struct small_chain c;
     (void)state;
     open_small(&c);
-    add_event(&c, 20, 0, false);
-    add_event(&c, 100, 0, true);
+    add_event(&c, 20, 0, SIM_CHAIN_LEAVES);
+    add_event(&c, 100, 0, SIM_CHAIN_JOINS);
     struct sim_report anew = run(&c);
     c.chain.stays = true;
     struct sim_report stayed = run(&c);
@@ -89,7 +176,7 @@ static void test_a_chain_that_never_comes_back(void **state)
     (void)state;
     open_small(&c);
     for (int d = 0; d < 3; d++)
-        add_event(&c, 30, d, false);
+        add_event(&c, 30, d, SIM_CHAIN_LEAVES);
     struct sim_report report = run(&c);
     int64_t n = report.services[0].n_ended[SERVICE_LENGTH];
     assert_true(n > 0 && n < 300); /* the others are told of as unfinished, not lost */
@@ -119,6 +206,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_lost),
         cmocka_unit_test(test_the_same_with_and_without_holds_and_threads),
+        cmocka_unit_test(test_a_crash_by_hand),
+        cmocka_unit_test(test_crashes_lose_nobody),
+        cmocka_unit_test(test_crashes_with_and_without_holds),
         cmocka_unit_test(test_a_chain_that_stays_waits),
         cmocka_unit_test(test_a_chain_that_never_comes_back),
         cmocka_unit_test(test_kv_asks_for_another_map),

@@ -81,7 +81,8 @@ static inline void open_small(struct small_chain *c)
                                        .checks_steps = true };
 }
 
-static inline void add_event(struct small_chain *c, int64_t at_s, int32_t device, bool joins)
+static inline void add_event(struct small_chain *c, int64_t at_s, int32_t device,
+                             enum sim_chain_what what)
 {
-    c->events[c->chain.n_events++] = (struct sim_chain_event){ at_s * S, device, joins };
+    c->events[c->chain.n_events++] = (struct sim_chain_event){ at_s * S, device, what };
 }

@@ -212,10 +212,10 @@ void engine_commit_land(struct engine *e, const struct engine_flight *flight)
     e->n_flights--;
     CHECK(lane->n_flights > 0);
     if (--lane->n_flights == 0) {
-        e->lane_is_busy[flight->batch.lane] = false;
         lane->until = 0;
         lane->until_ns = TIME_NEVER;
         lane->is_hold = false;
+        engine_step_show_lane(e, flight->batch.lane);
     }
 }
 
@@ -390,7 +390,7 @@ static void commit_steady(struct engine *e, struct engine_flight *flight,
 static void count_seen(struct engine *e, const struct batch *batch, int32_t n_steps)
 {
     uint32_t n_rows = (uint32_t)(max_i32(batch->n_seats, batch->n_items) * n_steps);
-    for (int32_t i = 0; i < batch->n_items && e->seen != NULL && e->options.n_lanes > 1; i++) {
+    for (int32_t i = 0; i < batch->n_items && e->seen != NULL && e->n_slots > 1; i++) {
         e->seen[batch->items[i].slot].n_batches += (uint32_t)n_steps;
         e->seen[batch->items[i].slot].n_rows += n_rows;
     }

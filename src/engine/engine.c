@@ -167,6 +167,8 @@ static void open_policy(struct engine *e)
         .kv = kv_budget(e->kv),
         .n_table_blocks = e->n_table_blocks,
         .lane_is_busy = e->lane_is_busy,
+        .n_deep = o->n_deep,
+        .deep_part = o->deep_part,
         .lanes = e->lane_shares,
     };
     for (int32_t i = 0; i < o->n_lanes; i++)
@@ -180,6 +182,8 @@ struct engine *engine_open(const struct engine_options *options)
     struct engine *e = mem_take(sizeof(*e));
     e->options = *options;
     e->is_healthy = true;
+    CHECK(options->n_deep <= 1 || (options->n_lanes == 1 && options->n_deep <= LIMIT_LANES));
+    e->n_slots = max_i32(options->n_lanes, options->n_deep);
     e->plan_wake_ns = TIME_NEVER;
     for (int lane = 0; lane < LIMIT_LANES; lane++)
         e->lanes[lane].until_ns = TIME_NEVER;

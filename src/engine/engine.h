@@ -26,6 +26,10 @@ struct engine_options {
     int32_t n_lanes;
     const struct schedule_lane *lanes; /* (n_lanes), copied; NULL: each is all of the device and
                                           in nobody's way */
+    /* The one lane is a pipeline, of which the executor takes each batch that may be under way for
+     * a lane of its own: schedule_view. At most LIMIT_LANES. In the simulator. */
+    int32_t n_deep;
+    double deep_part;
     int32_t n_services;
     const struct service_spec *services; /* copied */
     const struct kv_layout *layouts; /* per service, of every model that may ever be loaded here */

@@ -150,7 +150,7 @@ static void leave_waiting(struct engine *e, uint32_t slot)
  * several lanes others of its service may run beside it: engine_commit counts its own batches. */
 static void look(struct engine *e, uint32_t slot, bool begins)
 {
-    if (e->seen == NULL || e->options.n_lanes > 1)
+    if (e->seen == NULL || e->n_slots > 1)
         return;
     struct engine_seen *seen = &e->seen[slot];
     const struct engine_stats *stats = &e->stats[e->requests[slot].service];

@@ -136,6 +136,7 @@ struct engine {
     uint64_t n_emits;  /* calls of emit */
     uint32_t n_marked; /* requests in flight that their commit ends */
     int n_flights;
+    int32_t n_slots; /* of lanes below: options.n_lanes, or of its one lane options.n_deep */
     uint32_t next_batch;
     uint32_t n_on_host;         /* requests that have something on the host */
     uint32_t n_waiting_matched; /* requests that hold a prefix hit */
@@ -184,7 +185,9 @@ void engine_commit_land(struct engine *engine, const struct engine_flight *fligh
 struct engine_flight *engine_commit_flight(const struct engine *engine, uint32_t batch);
 void engine_commit(struct engine *engine, const struct engine_exec_done *done);
 
-/* step.c */
+/* step.c: where batches of a free lane are begun; a slot's began or ended: the view shows it. */
+uint16_t engine_step_slot(const struct engine *engine, int32_t lane);
+void engine_step_show_lane(struct engine *engine, uint16_t slot);
 struct engine_flight *engine_step_free_flight(struct engine *engine); /* NULL: all are in flight */
 void engine_step_cut(struct engine *engine,
                      unsigned until); /* ends holds that end by this; 0: all */

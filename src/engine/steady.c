@@ -21,7 +21,7 @@ static bool is_possible(const struct engine *e)
 {
     const struct engine_options *o = &e->options;
     bool is_simple = o->is_virtual && o->says_little && o->trace == NULL && o->log == NULL &&
-                     o->planned == NULL && o->n_lanes == 1 && e->bodies == NULL &&
+                     o->planned == NULL && e->n_slots == 1 && e->bodies == NULL &&
                      o->swap_bytes == 0 && !o->policy->pads_batches;
     for (int i = 0; i < o->n_services; i++)
         is_simple &= kv_layout(e->kv, i)->block_tokens <= STEADY_BLOCK_TOKENS_MAX;

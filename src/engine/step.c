@@ -257,11 +257,43 @@ static bool has_host(const struct engine *e, const struct batch *batch)
     return false;
 }
 
+uint16_t engine_step_slot(const struct engine *e, int32_t lane)
+{
+    int32_t slot = lane;
+    for (; e->n_slots > e->options.n_lanes && e->lanes[slot].n_flights > 0; slot++)
+        CHECK(slot + 1 < e->n_slots);
+    return (uint16_t)slot;
+}
+
+/* Are all requests that there are in a batch that does nothing but decode? It may be held, so that
+ * who comes meanwhile waits for the end of its round. */
+static bool holds_everybody(const struct engine *e)
+{
+    for (int i = 0; i < LIMIT_BATCHES && e->n_flights == 1; i++)
+        if (e->flights[i].batch.n_decode_context > 0 && e->flights[i].batch.n_items > 0)
+            return (uint32_t)e->flights[i].batch.n_items ==
+                   e->options.n_requests_max - e->n_free_slots;
+    return false;
+}
+
+void engine_step_show_lane(struct engine *e, uint16_t slot)
+{
+    bool is_busy = true;
+    if (e->n_slots == e->options.n_lanes) {
+        e->lane_is_busy[slot] = e->lanes[slot].n_flights > 0;
+        return;
+    }
+    for (int32_t i = 0; i < e->n_slots; i++)
+        is_busy = is_busy && e->lanes[i].n_flights > 0;
+    e->lane_is_busy[0] = is_busy || (e->lanes[slot].n_flights > 0 && holds_everybody(e));
+}
+
 /* Reserves and begins what the plan lists for one lane. Returns the batches begun; counts those
  * refused. */
 static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lane, int *n_refused)
 {
     struct batch begun[LIMIT_BATCHES];
+    uint16_t slot = engine_step_slot(e, lane);
     int n_begun = 0;
     for (int32_t i = 0; i < plan->n_batches; i++)
         if (plan->batches[i].lane == lane && e->options.has_prefix_cache)
@@ -289,6 +321,7 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
             continue;
         }
         const struct batch *taken = take_off(e, flight, batch, n_rounds);
+        flight->batch.lane = slot;
         if (wants_in && has_host(e, taken))
             begun[n_begun++] = engine_swap_in(e, taken);
         begun[n_begun++] = *taken;
@@ -296,13 +329,13 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
     }
     if (n_begun == 0)
         return 0;
-    e->lanes[lane] = (struct engine_lane){
+    e->lanes[slot] = (struct engine_lane){
         .n_flights = n_begun,
         .until = n_rounds > 1 ? plan->until : 0,
         .until_ns = n_rounds > 1 && (plan->until & UNTIL_TIME) ? plan->until_ns : TIME_NEVER,
         .is_hold = n_rounds > 1 && plan->until != 0,
     };
-    e->lane_is_busy[lane] = true;
+    engine_step_show_lane(e, slot);
     e->options.exec.begin(e->options.exec.self, begun, n_begun, n_rounds);
     return n_begun;
 }
@@ -384,6 +417,8 @@ static void plan(struct engine *e)
         n_begun += begin(e, p, &n_refused);
         if (n_begun > 0 && p->is_forced && p->n_batches > 0)
             e->stats[p->batches[0].service].n_forced++;
+        if (n_begun > 0 && e->n_slots > e->options.n_lanes)
+            continue; /* another may be beside it */
         if (n_begun > 0)
             return;
         if (p->n_preempts > 0)
@@ -405,7 +440,7 @@ static void plan(struct engine *e)
 
 void engine_step_cut(struct engine *e, unsigned until)
 {
-    for (int32_t lane = 0; lane < e->options.n_lanes; lane++) {
+    for (int32_t lane = 0; lane < e->n_slots; lane++) {
         struct engine_lane *l = &e->lanes[lane];
         if (l->n_flights > 0 && l->until != 0 && (until == 0 || (l->until & until) != 0)) {
             e->options.exec.cut(e->options.exec.self, (uint16_t)lane);
@@ -426,7 +461,7 @@ static void look_at_time(struct engine *e)
         engine_queue_end_soon(e, slot, SERVICE_ENDED, SERVICE_DEADLINE);
         engine_step_cut(e, 0);
     }
-    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+    for (int32_t lane = 0; lane < e->n_slots; lane++)
         if (e->lanes[lane].until_ns <= e->view.now_ns)
             engine_step_cut(e, UNTIL_TIME);
 }
@@ -437,7 +472,7 @@ static int64_t next_wake_ns(const struct engine *e)
     uint32_t first = tree_first(&e->deadlines);
     if (first != TREE_NONE)
         wake_ns = min_i64(wake_ns, e->requests[first].deadline_ns);
-    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+    for (int32_t lane = 0; lane < e->n_slots; lane++)
         if (e->lanes[lane].n_flights > 0)
             wake_ns = min_i64(wake_ns, e->lanes[lane].until_ns);
     return min_i64(wake_ns, e->plan_wake_ns);
@@ -459,7 +494,7 @@ void engine_stop(struct engine *e, int64_t now_ns)
     const struct engine_exec *exec = &e->options.exec;
     struct engine_exec_done done;
     CHECK(now_ns >= e->view.now_ns);
-    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
+    for (int32_t lane = 0; lane < e->n_slots; lane++)
         if (e->lanes[lane].is_hold && exec->stop != NULL)
             exec->stop(exec->self, (uint16_t)lane);
     e->view.now_ns = now_ns;

@@ -23,7 +23,7 @@ static int32_t free_lane(const struct engine *e)
 {
     for (int32_t lane = e->options.n_lanes; lane-- > 0;)
         if (schedule_lane_is_free(&e->view, lane))
-            return lane;
+            return engine_step_slot(e, lane);
     return -1;
 }
 
@@ -73,7 +73,7 @@ int engine_swap_out(struct engine *e, const struct schedule_plan *plan)
     if (n_begun == 0)
         return 0;
     e->lanes[lane] = (struct engine_lane){ .n_flights = n_begun, .until_ns = TIME_NEVER };
-    e->lane_is_busy[lane] = true;
+    engine_step_show_lane(e, (uint16_t)lane);
     e->options.exec.begin(e->options.exec.self, begun, n_begun, 1);
     return n_begun;
 }

@@ -17,7 +17,7 @@ int64_t schedule_booked_count(const struct schedule_view *view,
         const struct request *r = &view->requests[s->running[i]];
         if (i + FETCH_AHEAD < s->n_running)
             __builtin_prefetch(&view->requests[s->running[i + FETCH_AHEAD]]);
-        if (r->batch == 0)
+        if (r->batch == 0 || view->n_deep > 1) /* a pipeline always has some in flight */
             n_blocks += schedule_booked_beyond(r->n_tokens + ahead,
                                                view->n_table_blocks[s->running[i]], block_tokens);
     }

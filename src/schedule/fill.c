@@ -78,6 +78,38 @@ static int32_t seats_left(const struct schedule_fill *fill)
     return min_i32(max_i32(most, 1) - fill->batch->n_items, LIMIT_BATCH_TOKENS - n_tokens);
 }
 
+/* In how many batches those who run come round soonest: each passes all stages, and all pass the
+ * slowest. Where a step hardly depends on its requests, that is one; beside prompts, which make a
+ * step long, all there may be. */
+static int32_t n_batches_of(const struct schedule_view *view, int service)
+{
+    const struct schedule_service *s = &view->services[service];
+    int64_t n_tokens = 0, least_ps = INT64_MAX;
+    int32_t best = 1;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const struct request *r = &view->requests[s->running[i]];
+        if (s->n_waiting > 0 || schedule_lacking(r) > 1)
+            return view->n_deep;
+        n_tokens += r->n_tokens;
+    }
+    for (int32_t k = 1; k <= view->n_deep; k++) {
+        struct perf_load load = { .n_decodes = (int32_t)div_up_i64(s->n_running, k),
+                                  .n_decode_context = n_tokens / k };
+        int64_t ps = perf_step_ps(&s->perf, &load);
+        ps = max_i64(ps, (int64_t)((double)ps * k * view->deep_part));
+        best = ps < least_ps ? k : best;
+        least_ps = min_i64(least_ps, ps);
+    }
+    return best;
+}
+
+/* Of the decodes those that a batch takes: in a pipeline all of its batches are alike. */
+static int32_t n_decodes_of(const struct schedule_view *view, int service)
+{
+    uint32_t n = view->services[service].n_running;
+    return view->n_deep > 1 ? (int32_t)div_up_i64(n, n_batches_of(view, service)) : (int32_t)n;
+}
+
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
 {
     fill->batch->items[fill->batch->n_items++] = (struct batch_item){ slot, n_tokens, 0 };
@@ -169,7 +201,8 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     const int32_t *n_table_blocks = fill->view->n_table_blocks;
     int64_t block_tokens = fill->budget.services[service].block_tokens;
     struct batch_item *items = fill->batch->items + fill->batch->n_items;
-    int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
+    int32_t n_seats = min_i32(seats_left(fill) - n_seats_kept, n_decodes_of(fill->view, service)),
+            n = 0;
     int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
     bool is_all = true;
     const struct schedule_steady *steady = take_steady(fill, service, must, n_seats);
@@ -246,7 +279,8 @@ static int64_t books(const struct schedule_fill *fill, uint32_t slot)
     if (r->state != REQUEST_RUNNING)
         return r->n_tokens;
     int64_t block_tokens = fill->view->kv->services[r->service].block_tokens;
-    return r->batch != 0 ? 0 : r->n_tokens + fill->config->ahead_blocks * block_tokens;
+    bool is_over = r->batch != 0 && fill->view->n_deep <= 1;
+    return is_over ? 0 : r->n_tokens + fill->config->ahead_blocks * block_tokens;
 }
 
 /* Blocks that all running requests of the service have booked and not got. */
@@ -358,12 +392,15 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
+    int32_t n_left = (int32_t)div_up_i64(s->n_waiting, max_i32(fill->view->n_deep, 1));
     uint32_t slot = order->first(order->state, fill->view, service);
-    while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most) {
+    while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most &&
+           n_left > 0) {
         if (slot != must) {
             if (!add_waiting(fill, slot))
                 return; /* in order: nobody overtakes who does not fit */
             n_running++;
+            n_left--;
         }
         slot = order->next(order->state, fill->view, slot);
     }

@@ -18,11 +18,16 @@ static int64_t link_ps(const struct sim_chain *c, int32_t from, int32_t to, int6
     return links_time(&c->links->at[from * c->links->n + to], c->handed_bytes_per_token * n_tokens);
 }
 
+static struct perf_load planned_load(const struct sim_chain *c)
+{
+    return (struct perf_load){ .n_decodes = c->n_batch,
+                               .n_decode_context = (int64_t)c->n_batch * c->n_context };
+}
+
 static void fill_devices(const struct sim_chain *c, const int32_t *ids, int32_t n, int64_t n_tokens,
                          struct layers_device *devices)
 {
-    const struct perf_load load = { .n_decodes = c->n_batch,
-                                    .n_decode_context = (int64_t)c->n_batch * c->n_context };
+    const struct perf_load load = planned_load(c);
     for (int32_t i = 0; i < n; i++) {
         const struct layers_memory memory = { .device = c->devices[ids[i]].memory_bytes,
                                               .reserve = c->devices[ids[i]].reserve_bytes,
@@ -53,16 +58,55 @@ enum status sim_chain_plan(const struct sim_chain *c, const bool *is_here, int64
     return status;
 }
 
+/* Of the i-th part, and of the link behind it. */
+static void part_ps(const struct sim_chain *c, const struct layers_plan *plan, int32_t i,
+                    const struct perf_load *load, int64_t ps[2])
+{
+    int32_t d = plan->parts[i].device, next = plan->parts[(i + 1) % plan->n_parts].device;
+    int64_t n_tokens = (int64_t)load->n_decodes + load->n_new;
+    ps[0] = plan->parts[i].n_layers * layer_ps(c, d, load);
+    ps[1] = plan->n_parts > 1 ? link_ps(c, d, next, n_tokens) : 0;
+}
+
 int64_t sim_chain_step_ps(const struct sim_chain *c, const struct layers_plan *plan,
                           const struct perf_load *load)
 {
-    int64_t ps = 0, n_tokens = (int64_t)load->n_decodes + load->n_new;
+    int64_t sum_ps = 0, ps[2];
     for (int32_t i = 0; i < plan->n_parts; i++) {
-        int32_t d = plan->parts[i].device, next = plan->parts[(i + 1) % plan->n_parts].device;
-        ps += plan->parts[i].n_layers * layer_ps(c, d, load);
-        ps += plan->n_parts > 1 ? link_ps(c, d, next, n_tokens) : 0;
+        part_ps(c, plan, i, load, ps);
+        sum_ps += ps[0] + ps[1];
     }
-    return ps;
+    return sum_ps;
+}
+
+int64_t sim_chain_pass(const struct sim_chain *c, const struct layers_plan *plan,
+                       const struct perf_load *load, int64_t at_ps, int64_t *busy_ps)
+{
+    int64_t ps[2];
+    for (int32_t i = 0; i < 2 * plan->n_parts; i++) {
+        if (i % 2 == 0)
+            part_ps(c, plan, i / 2, load, ps);
+        at_ps = max_i64(at_ps, busy_ps[i]) + ps[i % 2];
+        busy_ps[i] = at_ps;
+    }
+    return at_ps;
+}
+
+int32_t sim_chain_deep(const struct layers_plan *plan)
+{
+    return min_i32(plan->n_parts, LIMIT_LANES);
+}
+
+double sim_chain_slowest(const struct sim_chain *c, const struct layers_plan *plan)
+{
+    const struct perf_load load = planned_load(c);
+    int64_t slowest_ps = 0, sum_ps = 0, ps[2];
+    for (int32_t i = 0; i < plan->n_parts; i++) {
+        part_ps(c, plan, i, &load, ps);
+        slowest_ps = max_i64(slowest_ps, max_i64(ps[0], ps[1]));
+        sum_ps += ps[0] + ps[1];
+    }
+    return sum_ps > 0 ? (double)slowest_ps / (double)sum_ps : 1;
 }
 
 int64_t sim_chain_tokens(const struct sim_chain *c, const struct layers_plan *plan)

@@ -3,7 +3,8 @@
  *
  * A step passes through the parts of the chain's map in order: each part takes its layers' share of
  * what the whole model would take on its device, each border the link with what the step's tokens
- * hand on, and one link leads back. One batch is on its way at a time. */
+ * hand on, and one link leads back. Batches follow one another: a part and a link have one at a
+ * time, in the order in which they came. */
 #pragma once
 #include "place/layers.h"
 #include "place/links.h"
@@ -43,6 +44,14 @@ void sim_chain_first(const struct sim_chain *chain, bool *is_here);
 /* A step on this map; KV tokens that it has room for. */
 int64_t sim_chain_step_ps(const struct sim_chain *chain, const struct layers_plan *plan,
                           const struct perf_load *load);
+/* Batches that may be under way at once: one a part. */
+int32_t sim_chain_deep(const struct layers_plan *plan);
+/* What the slowest part takes of the step planned for. */
+double sim_chain_slowest(const struct sim_chain *chain, const struct layers_plan *plan);
+/* The end of a step that comes to the first part at at_ps. busy_ps: (2 * LAYERS_DEVICES_MAX) until
+ * when each part and the link behind it have something to do. */
+int64_t sim_chain_pass(const struct sim_chain *chain, const struct layers_plan *plan,
+                       const struct perf_load *load, int64_t at_ps, int64_t *busy_ps);
 /* A line that is near it: what schedulers and routers reckon with. */
 void sim_chain_perf(const struct sim_chain *chain, const struct layers_plan *plan,
                     struct perf *perf);

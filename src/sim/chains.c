@@ -58,6 +58,8 @@ static void set_plan(struct chain *chain, const struct layers_plan *plan)
         set_add(&chain->spec.services, c->service);
     chain->spec.memory_bytes =
         c->weights_bytes + c->activation_bytes + n_tokens * c->kv_bytes_per_token;
+    chain->spec.n_deep = sim_chain_deep(plan);
+    chain->spec.deep_part = sim_chain_slowest(c, plan);
     chain->map = (struct sim_chain_map){ c, &chain->plan };
     chain->truths[c->service] = sim_chain_truth(&chain->map);
     if (has_map)
@@ -371,12 +373,24 @@ void sim_chains_close(struct sim_chains *chains)
     mem_give(chains);
 }
 
-const struct sim_engine_spec *sim_chains_spec(const struct sim_chains *chains, int32_t engine)
+static const struct chain *chain_of(const struct sim_chains *chains, int32_t engine)
 {
     for (int32_t i = 0; chains != NULL && i < chains->n; i++)
         if (chains->at[i].engine == engine)
-            return &chains->at[i].spec;
+            return &chains->at[i];
     return NULL;
+}
+
+const struct sim_engine_spec *sim_chains_spec(const struct sim_chains *chains, int32_t engine)
+{
+    const struct chain *chain = chain_of(chains, engine);
+    return chain != NULL ? &chain->spec : NULL;
+}
+
+const struct sim_chain_map *sim_chains_map(const struct sim_chains *chains, int32_t engine)
+{
+    const struct chain *chain = chain_of(chains, engine);
+    return chain != NULL ? &chain->map : NULL;
 }
 
 void sim_chains_end(struct sim *sim)

@@ -31,11 +31,13 @@ struct sim_chains_report {
 struct sim;
 struct sim_engine_spec;
 struct sim_chains;
+struct sim_chain_map;
 struct request;
 struct sim_chains *sim_chains_open(struct sim *sim); /* before engines; NULL: there are none */
 void sim_chains_close(struct sim_chains *chains);
 /* What the engine is like on the map of now; NULL: it is no chain. */
 const struct sim_engine_spec *sim_chains_spec(const struct sim_chains *chains, int32_t engine);
+const struct sim_chain_map *sim_chains_map(const struct sim_chains *chains, int32_t engine);
 /* A request of the service has come that will have so many tokens; or, negative, is over. */
 void sim_chains_saw(struct sim *sim, int32_t service, int64_t n_tokens);
 void sim_chains_stepped(struct sim *sim, int32_t engine);

@@ -89,6 +89,9 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
                         struct schedule_lane *lanes)
 {
     int32_t shares[LIMIT_SERVICES], n = 0;
+    lanes[0] = (struct schedule_lane){ .share = 1 };
+    if (own != NULL && own->chain != NULL)
+        return 1;
     if (own != NULL && own->parts != NULL && own->bytes_per_s > 0 && o->policy->uses_shares) {
         for (int32_t i = 0; i < o->n_services; i++)
             shares[i] = set_has(&own->services, i) ? own->parts[i].share_percent : 0;
@@ -151,6 +154,20 @@ const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t in
     return own == NULL && o->engines != NULL ? &o->engines[index] : own;
 }
 
+static void open_exec(const struct sim *sim, const struct sim_engine_spec *own,
+                      struct sim_engine *e, const struct perf *perfs, int32_t n_lanes)
+{
+    const struct sim_chain_map *map = sim_chains_map(sim->chains, e->index);
+    int32_t n_deep = own != NULL ? own->n_deep : 0;
+    e->exec = sim_model_exec_open(e->n_services, perfs, max_i32(n_lanes, n_deep), e->clock_ns);
+    if (map != NULL)
+        sim_model_exec_set_chain(e->exec, map);
+    if (own != NULL && own->role == SIM_DECODE) /* KV has come over the wire already */
+        sim_model_exec_set_copies(e->exec, INT64_C(1) << 60);
+    else if (sim->options->swap_bytes_per_s > 0)
+        sim_model_exec_set_copies(e->exec, sim->options->swap_bytes_per_s);
+}
+
 void sim_engines_open_one(struct sim *sim, int32_t index)
 {
     const struct sim_options *o = sim->options;
@@ -177,14 +194,10 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     e->index = (uint16_t)index;
     e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL;
-    e->exec = sim_model_exec_open(e->n_services, perfs, n_lanes, e->clock_ns);
+    open_exec(sim, own, e, perfs, n_lanes);
     if (has_shares)
         share_device(o, own, e, lanes, n_lanes);
     bool decodes = own != NULL && own->role == SIM_DECODE;
-    if (decodes) /* KV has come over the wire already */
-        sim_model_exec_set_copies(e->exec, INT64_C(1) << 60);
-    else if (o->swap_bytes_per_s > 0)
-        sim_model_exec_set_copies(e->exec, o->swap_bytes_per_s);
     e->engine = engine_open(&(struct engine_options){
         /* Where KV that has come waits until it is asked for; nobody gives way to it. */
         .swap_bytes = decodes ? own->memory_bytes : o->swap_bytes,
@@ -195,6 +208,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .n_requests_max = n_requests_of(o, own),
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = n_lanes,
+        .n_deep = own != NULL ? own->n_deep : 0,
+        .deep_part = own != NULL ? own->deep_part : 0,
         .lanes = has_lanes ? lanes : NULL,
         .n_services = e->n_services,
         .services = specs,

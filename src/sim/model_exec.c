@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "kv/kv.h"
+#include "sim/chain.h"
 #include <string.h>
 
 struct flow { /* where a lane is in its run: in this batch of this round */
@@ -46,8 +47,10 @@ struct sim_model_exec {
     struct sim_model_sharer *sharers; /* (n_services); NULL: each lane is all of it, nobody waits */
     double bytes_per_s;               /* of the device that lanes share */
     int64_t at_ps;                    /* the lanes' flows are of this time */
+    const struct sim_chain_map *map;  /* NULL: it is no chain */
+    int64_t *parts_busy_ps;           /* sim_chain_pass; NULL: it is none */
     int n_lanes;
-    int64_t busy_ps;
+    int64_t busy_ps, busy_until_ps; /* until: of a chain, as far as busy_ps counts */
     struct lane *told; /* the lane of the batch that was polled last, and which it is there */
     int told_index;
     int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
@@ -164,6 +167,21 @@ static void set_ends(struct sim_model_exec *x, struct lane *lane)
             at_ps += ps_of_round(x, lane, i, round);
             lane->runs[i].end_ps = at_ps;
         }
+    }
+    lane->end_ps = at_ps;
+}
+
+/* One round, behind the batches that are in the chain before it. */
+static void pass_chain(struct sim_model_exec *x, struct lane *lane)
+{
+    int64_t at_ps = lane->begin_ps;
+    for (int i = 0; i < lane->n_batches; i++) {
+        const struct batch *batch = &lane->runs[i].batch;
+        struct perf_load load = load_of_round(x, batch, 0);
+        at_ps = batch->kind != BATCH_COMPUTE
+                    ? at_ps + copy_ps(x, batch, 0)
+                    : sim_chain_pass(x->map->chain, x->map->plan, &load, at_ps, x->parts_busy_ps);
+        lane->runs[i].end_ps = at_ps;
     }
     lane->end_ps = at_ps;
 }
@@ -334,20 +352,28 @@ static void attach(void *self, const struct engine_exec_view *view)
     ((struct sim_model_exec *)self)->kv = view->kv;
 }
 
+/* What begins at the instant at which the lane became free begins at its exact end; in a chain at
+ * that of the batch that became free last. */
+static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
+{
+    int64_t end_ps = lane->end_ps;
+    for (int i = 0; i < x->n_lanes && x->map != NULL; i++)
+        if (ns_of(x->lanes[i].end_ps) <= *x->clock_ns)
+            end_ps = max_i64(end_ps, x->lanes[i].end_ps);
+    return ns_of(end_ps) == *x->clock_ns ? end_ps : *x->clock_ns * 1000;
+}
+
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
 {
     struct sim_model_exec *x = self;
     struct lane *lane = &x->lanes[batches[0].lane];
     CHECK(lane->n_polled == lane->n_batches && n_batches <= LIMIT_BATCHES);
-    /* What begins at the instant at which the lane became free begins at its exact end. */
-    lane->begin_ps = ns_of(lane->end_ps) == *x->clock_ns ? lane->end_ps : *x->clock_ns * 1000;
+    lane->begin_ps = begin_of(x, lane);
     lane->n_batches = n_batches;
     lane->n_polled = 0;
     lane->n_rounds = n_rounds;
-    for (int i = 0; i < n_batches; i++) {
-        lane->runs[i].batch = batches[i];
-        lane->runs[i].is_lost = false;
-    }
+    for (int i = 0; i < n_batches; i++)
+        lane->runs[i] = (struct lane_batch){ .batch = batches[i] };
     bool is_linear = x->truths[batches[0].service].step_ps == NULL;
     if (batches[0].n_decode_context > 0 && is_linear)
         lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
@@ -359,6 +385,8 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
         n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
     if (x->sharers != NULL)
         begin_beside(x, lane);
+    else if (x->map != NULL && n_rounds == 1)
+        pass_chain(x, lane);
     else
         set_ends(x, lane);
 }
@@ -396,6 +424,14 @@ static struct lane *first_lane(struct sim_model_exec *x)
     return first;
 }
 
+/* Batches in a chain begin and end in one order. */
+static void count_busy(struct sim_model_exec *x, const struct lane *lane)
+{
+    int64_t from_ps = max_i64(lane->begin_ps, x->map != NULL ? x->busy_until_ps : 0);
+    x->busy_ps += max_i64(0, lane->end_ps - from_ps);
+    x->busy_until_ps = max_i64(x->busy_until_ps, lane->end_ps);
+}
+
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct sim_model_exec *x = self;
@@ -416,7 +452,8 @@ static bool poll(void *self, struct engine_exec_done *done)
         .n_new = x->n_new,
         .is_failed = lane->runs[index].is_lost,
     };
-    x->busy_ps += lane->n_polled == lane->n_batches ? lane->end_ps - lane->begin_ps : 0;
+    if (lane->n_polled == lane->n_batches)
+        count_busy(x, lane);
     if (lane->n_rounds != x->alike)
         x->n_alike = 0;
     x->alike = lane->n_rounds;
@@ -582,6 +619,13 @@ void sim_model_exec_set_lane(struct sim_model_exec *x, int lane, int service,
     own_perfs(x, &x->lanes[lane])[service] = *perf;
 }
 
+void sim_model_exec_set_chain(struct sim_model_exec *x, const struct sim_chain_map *map)
+{
+    CHECK(x->sharers == NULL && x->map == NULL);
+    x->map = map;
+    x->parts_busy_ps = mem_take(2 * LAYERS_DEVICES_MAX * sizeof(*x->parts_busy_ps));
+}
+
 void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)
 {
     CHECK(service >= 0 && service < x->n_services);
@@ -593,6 +637,7 @@ void sim_model_exec_close(struct sim_model_exec *x)
     for (int i = 0; i < x->n_lanes; i++)
         mem_give(x->lanes[i].own_perfs);
     mem_give(x->sharers);
+    mem_give(x->parts_busy_ps);
     mem_give(x->perfs);
     mem_give(x->truths);
     mem_give(x->n_new);
@@ -637,7 +682,6 @@ static void lose(struct sim_model_exec *x, struct lane *lane)
         end_ps = run->end_ps;
     }
     lane->end_ps = end_ps;
-    lane->flow.is_on = false;
 }
 
 void sim_model_exec_crash(struct sim_model_exec *x)

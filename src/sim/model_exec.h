@@ -34,6 +34,11 @@ void sim_model_exec_set_device(struct sim_model_exec *exec, const struct sim_mod
  * the device. */
 void sim_model_exec_set_lane(struct sim_model_exec *exec, int lane, int service,
                              const struct perf *perf);
+/* It is a chain on this map (sim/chain.h), lent: lanes are batches that follow one another through
+ * it. Only what has it for itself runs for several rounds. Before the first batch, not with a
+ * device. */
+struct sim_chain_map;
+void sim_model_exec_set_chain(struct sim_model_exec *exec, const struct sim_chain_map *map);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Bytes a second between device and host, for swapping; 4 GiB when not told. */
@@ -46,5 +51,5 @@ void sim_model_exec_crash(struct sim_model_exec *exec);
 enum { SIM_EXEC_SPANS_MAX = 2 };
 int sim_model_exec_spans(const struct sim_model_exec *exec,
                          struct mem_span spans[SIM_EXEC_SPANS_MAX]);
-/* Picoseconds during which a lane computed, summed over lanes. */
+/* Picoseconds during which a lane computed, summed over lanes; of a chain any of them. */
 int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);

@@ -60,7 +60,9 @@ struct sim_engine_spec { /* an engine that is not like the others */
     /* (n_services) NULL = none. Shares make lanes of their own for a policy that uses them. */
     const struct sim_engine_part *parts;
     uint32_t n_requests_max; /* where no more can come; 0 = as everybody */
-    uint8_t role;            /* enum sim_role */
+    int32_t n_deep;          /* of a chain: engine_options */
+    double deep_part;
+    uint8_t role; /* enum sim_role */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
      * always there. */
     const struct scale_config *scale;

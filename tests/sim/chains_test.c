@@ -152,6 +152,100 @@ static void test_crashes_with_and_without_holds(void **state)
     assert_true(n_crashed > 40);
 }
 
+/* ---- Several batches under way. ---- */
+
+/* Four equal devices of two layers each; a decode takes 1 ms a layer and 0.5 ms for each of its
+ * requests, which all come at once. */
+static void open_even(struct small_chain *c, int32_t n_requests)
+{
+    open_small(c);
+    for (int d = 0; d < DEVICES; d++) {
+        c->devices[d] = c->devices[0];
+        c->devices[d].perf.c2_ps[0] = c->devices[d].perf.c2_ps[1] = 4 * PS_PER_MS;
+        c->devices[d].memory_bytes = 250 * MIB;
+    }
+    for (int i = 0; i < DEVICES * DEVICES; i++)
+        c->at[i].latency_ns = 10000;
+    c->workload.n_requests = (uint64_t)n_requests;
+    c->workload.services[0].rate_per_s = 1e6;
+    c->workload.services[0].output = (struct sim_lengths){ 6.0, 0, 1, 500 };
+    c->options.n_tokens_max = 2048;
+}
+
+static void test_an_even_pipeline_is_as_fast_as_its_stages(void **state)
+{
+    struct small_chain c;
+    (void)state;
+    for (int n = 4; n <= 32; n *= 2) {
+        open_even(&c, n);
+        struct sim_report report = run(&c);
+        int32_t n_each = n / DEVICES; /* requests of a batch */
+        int64_t n_tokens = report.services[0].n_tokens / n;
+        /* Two layers and the link; every batch has passed when all four parts have been free for
+         * it. */
+        int64_t stage_ps = 2 * PS_PER_MS + n_each * PS_PER_MS + (10 + n_each) * 1000000;
+        int64_t wanted_ns = n_tokens * DEVICES * stage_ps / 1000;
+        assert_true(n_tokens > 350 && n_tokens < 450);
+        assert_int_equal(report.services[0].n_ended[SERVICE_LENGTH], n);
+        /* Prompts come first, and are no decodes. */
+        assert_true(report.end_ns > wanted_ns - wanted_ns / 100);
+        assert_true(report.end_ns < wanted_ns + wanted_ns / 50);
+        assert_true(report.busy_ps / 1000 <= report.end_ns);
+        sim_report_free(&report);
+    }
+}
+
+static void test_a_pipeline_waits_for_blocks(void **state)
+{
+    (void)state;
+    for (int n_tokens = 1100; n_tokens < 3000; n_tokens += 171) {
+        struct small_chain c;
+        open_even(&c, 40);
+        c.chain.n_context = 250;
+        for (int d = 0; d < DEVICES; d++)
+            c.devices[d].memory_bytes = 200 * MIB + n_tokens * 2 * 800;
+        struct sim_report held = run(&c);
+        c.config.n_rounds_max = 1;
+        struct sim_report stepped = run(&c);
+        assert_int_equal(held.services[0].n_ended[SERVICE_LENGTH], 40);
+        assert_true(held.hash == stepped.hash && held.busy_ps == stepped.busy_ps);
+        sim_report_free(&held);
+        sim_report_free(&stepped);
+    }
+}
+
+/* Whoever plans: nothing is lost, and holds change nothing, while devices come and go. */
+static void test_pipelines_of_all_policies(void **state)
+{
+    int n;
+    const struct schedule_policy *const *policies = schedule_all(&n);
+    (void)state;
+    for (int i = 0; i < 3 * n; i++) {
+        struct small_chain c;
+        open_small(&c);
+        c.options.policy = policies[i / 3];
+        c.workload.services[0].rate_per_s = i % 3 == 0 ? 0.5 : i % 3 == 1 ? 4 : 40;
+        for (int d = 0; d < DEVICES; d++)
+            c.devices[d].memory_bytes = (i % 3 + 2) * 100 * MIB + 50 * MIB;
+        add_event(&c, 15, 0, SIM_CHAIN_LEAVES);
+        add_event(&c, 40, 0, SIM_CHAIN_JOINS);
+        add_event(&c, 60, 2, SIM_CHAIN_CRASHES);
+        add_event(&c, 80, 2, SIM_CHAIN_JOINS);
+        struct sim_report held = run(&c);
+        c.config.n_rounds_max = 1;
+        c.options.n_threads = 3;
+        struct sim_report stepped = run(&c);
+        if (held.hash != stepped.hash)
+            fail_msg("%s with other holds: another report", c.options.policy->name);
+        assert_int_equal(held.services[0].n_ended[SERVICE_LENGTH], 300);
+        assert_int_equal(held.n_rounds, stepped.n_rounds);
+        assert_true(held.busy_ps == stepped.busy_ps);
+        assert_memory_equal(&held.chains, &stepped.chains, sizeof(held.chains));
+        sim_report_free(&held);
+        sim_report_free(&stepped);
+    }
+}
+
 static void test_a_chain_that_stays_waits(void **state)
 {
     struct small_chain c;
@@ -209,6 +303,9 @@ int main(void)
         cmocka_unit_test(test_a_crash_by_hand),
         cmocka_unit_test(test_crashes_lose_nobody),
         cmocka_unit_test(test_crashes_with_and_without_holds),
+        cmocka_unit_test(test_an_even_pipeline_is_as_fast_as_its_stages),
+        cmocka_unit_test(test_a_pipeline_waits_for_blocks),
+        cmocka_unit_test(test_pipelines_of_all_policies),
         cmocka_unit_test(test_a_chain_that_stays_waits),
         cmocka_unit_test(test_a_chain_that_never_comes_back),
         cmocka_unit_test(test_kv_asks_for_another_map),

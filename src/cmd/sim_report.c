@@ -96,9 +96,11 @@ static void print_chains(const struct sim_chains_report *r, struct str *out)
         return;
     str_printf(out,
                "maps of layers: a device left %lld times, one joined %lld times, KV was short %lld "
-               "times; %lld other maps, %lld the same, %lld without any\n",
+               "times, weighed again %lld times; %lld other maps, %lld the same, %lld not worth "
+               "the move, %lld without any\n",
                (long long)n[WATCH_LEFT], (long long)n[WATCH_JOINED], (long long)n[WATCH_KV],
-               (long long)r->n_maps, (long long)r->n_same, (long long)r->n_none);
+               (long long)n[WATCH_NOTHING], (long long)r->n_maps, (long long)r->n_same,
+               (long long)r->n_kept, (long long)r->n_none);
     str_printf(out,
                "chains: %.4g GB loaded, %lld requests sent back, %.4g s in which one served "
                "nobody\n",
@@ -235,7 +237,9 @@ static void chains_json(const struct sim_chains_report *r, struct json_out *json
         { "layer_plans_left", (double)r->n_reruns[WATCH_LEFT] },
         { "layer_plans_joined", (double)r->n_reruns[WATCH_JOINED] },
         { "layer_plans_kv", (double)r->n_reruns[WATCH_KV] },
+        { "layer_plans_again", (double)r->n_reruns[WATCH_NOTHING] },
         { "layer_maps", (double)r->n_maps },
+        { "layer_maps_kept", (double)r->n_kept },
         { "layer_maps_same", (double)r->n_same },
         { "layer_maps_none", (double)r->n_none },
         { "chain_loaded_bytes", (double)r->loaded_bytes },

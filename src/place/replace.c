@@ -85,7 +85,8 @@ enum replace_verdict replace_decide(const struct replace_config *config,
         longest_ns = max_i64(longest_ns, away_ns);
         /* Who comes while it is away waits for half of it in the mean. */
         waited_s += c->moves[i].n_requests_per_s * away_s * away_s / 2;
-        missed += c->moves[i].n_requests_per_s * away_s;
+        waited_s += c->moves[i].n_there * away_s;
+        missed += c->moves[i].n_requests_per_s * away_s + c->moves[i].n_there;
     }
     /* It gains nothing before it is there. */
     int64_t ready_ns = replace_fetch_ns(&c->links, c->moves, c->n_moves) + longest_ns;

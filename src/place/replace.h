@@ -33,6 +33,7 @@ struct replace_move {
     int64_t kv_bytes;        /* of running requests that move with their KV (equal TP) */
     int64_t recompute_ns;    /* to compute anew the requests that can't take their KV along */
     double n_requests_per_s; /* that arrive for it meanwhile */
+    double n_there;          /* that are there and wait for all of it; 0: they go elsewhere */
 };
 struct replace_links {
     double host_bytes_per_s; /* host to one device */

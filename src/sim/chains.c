@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "place/watch.h"
-#include "sim/chain.h"
+#include "sim/chain_weigh.h"
 #include <string.h>
 
 enum chain_state { SERVING, CLOSING, LOADING, DOWN };
@@ -24,6 +24,8 @@ struct chain {
     int64_t n_reserved; /* tokens of KV that maps keep room for */
     int64_t n_wanted;   /* that all who are there will have in the end */
     struct watch watch;
+    struct sim_chain_window window;
+    int64_t n_plans, again_ns;  /* it is weighed again then */
     int64_t since_ns, ready_ns; /* it serves nobody since; it is loaded then */
     struct sim_engine_spec spec;
     struct sim_chain_map map;
@@ -77,23 +79,33 @@ static void set_spans(struct chain *chain)
     }
 }
 
-/* Until every device has the layers of its part that it did not have. */
-static int64_t load_ns(const struct chain *chain, struct sim_chains_report *report)
+/* Layers that the devices of a plan do not have: of a device the most. */
+static int64_t bytes_to_load(const struct chain *chain, const struct layers_plan *plan,
+                             int64_t *sum)
 {
     const struct sim_chain *c = chain->is;
     int64_t most_bytes = 0;
     int32_t first = 0;
-    for (int32_t i = 0; i < chain->plan.n_parts; i++) {
-        struct layers_part part = chain->plan.parts[i];
+    *sum = 0;
+    for (int32_t i = 0; i < plan->n_parts; i++) {
+        struct layers_part part = plan->parts[i];
         struct span has = chain->spans[part.device];
         int32_t end = min_i32(first + part.n_layers, has.first + has.n);
         int32_t n_kept = max_i32(0, end - max_i32(first, has.first));
         int64_t n_bytes = (part.n_layers - n_kept) * c->layer_bytes;
-        report->loaded_bytes += n_bytes;
+        *sum += n_bytes;
         most_bytes = max_i64(most_bytes, n_bytes);
         first += part.n_layers;
     }
-    return c->settle_ns + (int64_t)((double)most_bytes / c->host_bytes_per_s * 1e9);
+    return most_bytes;
+}
+
+/* Until every device has the layers of its part that it did not have. */
+static int64_t load_ns(const struct chain *chain, struct sim_chains_report *report)
+{
+    int64_t sum, most_bytes = bytes_to_load(chain, &chain->plan, &sum);
+    report->loaded_bytes += sum;
+    return chain->is->settle_ns + (int64_t)((double)most_bytes / chain->is->host_bytes_per_s * 1e9);
 }
 
 /* The old engine is empty: one of the new map takes its place. */
@@ -197,29 +209,77 @@ static enum watch_why see(const struct sim *sim, struct chain *chain)
     return chain->has_crashed ? WATCH_LEFT : why; /* it may be back already, but empty */
 }
 
+/* A map that is on its way counts as the one that is there. */
+static const struct layers_plan *plan_now(const struct chain *chain)
+{
+    return chain->state == CLOSING ? &chain->next : &chain->plan;
+}
+
+static bool is_whole(const struct chain *chain, const struct layers_plan *plan)
+{
+    bool is_there = plan->n_parts > 0;
+    for (int32_t i = 0; i < plan->n_parts; i++)
+        is_there = is_there && chain->is_here[plan->parts[i].device];
+    return is_there;
+}
+
+/* Tokens whose KV lies there. */
+static int64_t n_held(const struct sim *sim, const struct chain *chain)
+{
+    const struct sim_engine *e = &sim->engines[chain->engine];
+    struct engine_report *report = mem_take(engine_report_bytes(e->n_services));
+    engine_report(e->engine, report, sim->clock_ns);
+    int64_t n_bytes = report->kv_pool_bytes - report->kv_free_bytes;
+    mem_give(report);
+    return n_bytes / chain->is->kv_bytes_per_token;
+}
+
+static bool pays(struct sim *sim, struct chain *chain, const struct layers_plan *next)
+{
+    int64_t sum;
+    const struct sim_chain_move move = {
+        .kept = plan_now(chain),
+        .planned = next,
+        .weights_bytes = bytes_to_load(chain, next, &sum),
+        .n_tokens = chain->state == SERVING ? n_held(sim, chain) : 0,
+        .interval_ns = sim_chain_weigh_interval_ns(sim->clock_ns, chain->n_plans),
+    };
+    enum replace_verdict verdict = sim_chain_weigh(chain->is, &chain->window, &move);
+    if (verdict == REPLACE_NOT_WORTH) /* more may be there by then */
+        chain->again_ns = sim->clock_ns + move.interval_ns;
+    return verdict == REPLACE_INSTALL;
+}
+
 static void look(struct sim *sim, struct chain *chain)
 {
     struct sim_chains_report *report = &sim->report->chains;
     enum watch_why why = see(sim, chain);
+    bool is_again = chain->again_ns <= sim->clock_ns;
     struct layers_plan next;
-    if (why == WATCH_NOTHING)
+    if (why == WATCH_NOTHING && !is_again)
         return;
     remember(sim, chain);
     chain->has_crashed = false;
+    chain->again_ns = TIME_NEVER;
     if (why == WATCH_KV && chain->is->stays)
         return;
     plan_next(chain, why, &next);
+    sim_chain_weigh_note(&chain->window, sim->clock_ns, 0);
+    chain->n_plans += why != WATCH_NOTHING;
     report->n_reruns[why]++;
     report->n_none += next.n_parts == 0;
-    /* A map that is on its way counts as the one that is there. */
-    const struct layers_plan *now = chain->state == CLOSING ? &chain->next : &chain->plan;
-    if (is_same(&next, now)) {
+    bool is_other = !is_same(&next, plan_now(chain));
+    bool is_free = why != WATCH_KV && is_whole(chain, plan_now(chain)); /* to stay */
+    if (is_other && is_free && !pays(sim, chain, &next)) {
+        report->n_kept++;
+    } else if (is_other) {
+        report->n_maps += next.n_parts > 0;
+        chain->next = next;
+        begin(sim, chain);
+    } else {
         report->n_same += next.n_parts > 0;
-        return;
     }
-    report->n_maps += next.n_parts > 0;
-    chain->next = next;
-    begin(sim, chain);
+    sim_chain_weigh_close(&chain->window, sim->clock_ns);
 }
 
 void sim_chains_saw(struct sim *sim, int32_t service, int64_t n_tokens)
@@ -229,6 +289,7 @@ void sim_chains_saw(struct sim *sim, int32_t service, int64_t n_tokens)
         if (chain->is->service != service)
             continue;
         chain->n_wanted += n_tokens;
+        sim_chain_weigh_note(&chain->window, sim->clock_ns, n_tokens > 0 ? 1 : -1);
         if (n_tokens > 0)
             look(sim, chain);
         else /* in the middle of a step: only whether the KV is still over */
@@ -252,7 +313,7 @@ int64_t sim_chains_wake_ns(const struct sim_chains *chains, bool *is_waiting)
     for (int32_t i = 0; chains != NULL && i < chains->n; i++) {
         const struct chain *chain = &chains->at[i];
         bool has_event = chain->n_events < chain->is->n_events;
-        wake_ns = min_i64(wake_ns, chain->ready_ns);
+        wake_ns = min_i64(wake_ns, min_i64(chain->ready_ns, chain->again_ns));
         if (has_event)
             wake_ns = min_i64(wake_ns, chain->is->events[chain->n_events].at_ns);
         *is_waiting = *is_waiting || chain->state == LOADING || (chain->state == DOWN && has_event);
@@ -338,7 +399,7 @@ static void open_one(struct chain *chain, const struct sim_chain *is, int32_t en
     chain->spec = *spec;
     chain->spec.perfs = chain->perfs;
     chain->spec.truths = chain->truths;
-    chain->ready_ns = TIME_NEVER;
+    chain->ready_ns = chain->again_ns = TIME_NEVER;
     chain->n_reserved = (int64_t)is->n_batch * is->n_context;
     chain->perfs[is->service] = is->devices[0].perf;
     sim_chain_first(is, chain->is_here);

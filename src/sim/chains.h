@@ -4,6 +4,9 @@
  * Every chain is an engine (sim/chain.h): its pool is what the device that is tightest by its
  * layers has room for. HELR, or another planner of layers, plans anew when place/watch.h says so:
  *
+ * A map whose devices are all there is given up for a better one only when that pays
+ * (sim/chain_weigh.h), or KV is short; where it did not, it is asked again after a while.
+ *
  *     SERVING --another map--> CLOSING --all went back--> LOADING --weights are there--> SERVING
  *                                              \--no map--> DOWN --a device joins--> LOADING
  *
@@ -18,9 +21,10 @@
 #include "base/base.h"
 
 struct sim_chains_report {
-    int64_t n_reruns[4];    /* by enum watch_why */
+    int64_t n_reruns[4];    /* by enum watch_why; WATCH_NOTHING: weighed again */
     int64_t n_maps;         /* of them: another map was installed */
     int64_t n_same, n_none; /* the map stayed; no map holds the model */
+    int64_t n_kept;         /* the map stayed: another gained less than it cost (chain_weigh.h) */
     int64_t n_returned;     /* requests that went back to the door */
     int64_t n_crashes;      /* of devices of a map */
     int64_t n_crashed;      /* requests that went back for one */

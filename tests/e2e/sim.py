@@ -96,7 +96,7 @@ devices_join: [0@20m]
         assert "have 5" in sim(shoal, path, "--devices-crash", "5@1s", wants=1)
         assert "3@3600s" in sim(shoal, path, "--devices-join", "one", wants=1)
     assert anew["records_hash"] == again["records_hash"] and anew["completed"] == waits["completed"] > 400
-    assert anew["layer_plans_left"] == anew["layer_plans_joined"] == 1 and anew["layer_maps"] == 2
+    assert anew["layer_plans_left"] == anew["layer_plans_joined"] == 1 and anew["layer_maps"] == anew["layer_maps_kept"] == 1
     assert crash["records_hash"] == crash_again["records_hash"] and crash["completed"] == anew["completed"]
     assert crash["chain_crashes"] == 1 and anew["chain_crashes"] == 0
     assert waits["chain_away_s"] > 600 and anew["chain_away_s"] < 30

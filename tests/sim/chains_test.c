@@ -278,6 +278,55 @@ static void test_a_chain_that_never_comes_back(void **state)
     sim_report_free(&report);
 }
 
+/* A faster device comes back: with a queue the chain moves to it, and is better off; where hardly
+ * anybody comes, or loading takes too long, it stays with the map that it has. */
+static void test_a_move_is_weighed(void **state)
+{
+    static const struct {
+        double rate_per_s, host_bytes_per_s;
+        uint64_t n_requests;
+        bool moves;
+    } cases[] = { { 4, 100e6, 600, true }, { 0.05, 20e6, 10, false }, { 4, 1e6, 600, false } };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct small_chain c;
+        open_small(&c);
+        c.workload.services[0].rate_per_s = cases[i].rate_per_s;
+        c.workload.n_requests = cases[i].n_requests;
+        c.chain.host_bytes_per_s = cases[i].host_bytes_per_s;
+        add_event(&c, 60, 0, SIM_CHAIN_JOINS); /* it was not there: 1 and 2 have the layers */
+        struct sim_report report = run(&c);
+        const struct sim_chains_report *r = &report.chains;
+        assert_int_equal(report.services[0].n_ended[SERVICE_LENGTH], cases[i].n_requests);
+        assert_int_equal(r->n_reruns[WATCH_JOINED], 1);
+        assert_int_equal(r->n_maps, cases[i].moves);
+        assert_int_equal(r->n_maps + r->n_kept, 1 + r->n_reruns[WATCH_NOTHING]);
+        assert_true(cases[i].moves || (r->away_ns == 0 && r->loaded_bytes == 0));
+        assert_true(cases[i].moves || r->n_reruns[WATCH_NOTHING] > 0); /* and it is asked again */
+        c.chain.n_events = 0; /* with device 0 from the beginning: what it would be like */
+        struct sim_report there = run(&c);
+        assert_true(there.services[0].e2e_s < report.services[0].e2e_s);
+        sim_report_free(&there);
+        sim_report_free(&report);
+    }
+}
+
+/* A queue that grows later is worth the move that was not when the device came. */
+static void test_it_is_weighed_again(void **state)
+{
+    struct small_chain c;
+    (void)state;
+    open_small(&c);
+    c.workload.services[0].rate_per_s = 4;
+    c.workload.n_requests = 900;
+    add_event(&c, 1, 0, SIM_CHAIN_JOINS); /* nobody was there yet to say what comes */
+    struct sim_report report = run(&c);
+    assert_int_equal(report.chains.n_kept, 1);
+    assert_int_equal(report.chains.n_maps, 1);
+    assert_int_equal(report.chains.n_reruns[WATCH_NOTHING], 1);
+    sim_report_free(&report);
+}
+
 static void test_kv_asks_for_another_map(void **state)
 {
     struct small_chain c;
@@ -308,6 +357,8 @@ int main(void)
         cmocka_unit_test(test_pipelines_of_all_policies),
         cmocka_unit_test(test_a_chain_that_stays_waits),
         cmocka_unit_test(test_a_chain_that_never_comes_back),
+        cmocka_unit_test(test_a_move_is_weighed),
+        cmocka_unit_test(test_it_is_weighed_again),
         cmocka_unit_test(test_kv_asks_for_another_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

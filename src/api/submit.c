@@ -30,7 +30,6 @@ bool api_submit_again(struct api_choice *choice)
         memcpy(request_body_biases(body), ask->biases, sizeof(*ask->biases) * body->n_biases);
     struct request request = {
         .id = choice->id,
-        .group = ask->n > 1 ? (uint32_t)call->choices[0].id : 0,
         .service = call->prompts.model->service,
         .priority = (int16_t)(ask->has_priority ? ask->priority : call->prompts.model->priority),
         .tenant = call->tenant,

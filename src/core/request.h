@@ -43,10 +43,10 @@ struct request {
     int64_t deadline_ns;      /* TIME_NEVER when none */
     int64_t first_ns;         /* first token, 0 before */
     uint32_t body;            /* the engine's handle of the body; 0 in the simulator */
-    uint32_t group;           /* siblings of one n > 1 call, 0 = none */
+    uint32_t next_unsaid;     /* slots: the engine's next that has something to say */
     uint32_t cohort;          /* a batch composed by the router, 0 = free */
     uint16_t tenant, variant; /* tenant and variant (adapter) salt the prefix hash */
-    uint32_t blocks;          /* index of its block table in kv */
+    uint32_t next_by_id;      /* slots: the engine's next with an id of the same place */
     uint32_t epoch;           /* how often it was submitted: tells late events of an earlier life */
     uint32_t n_preempted;
     uint32_t next, prev; /* slots: the engine's order of arrival inside a service */

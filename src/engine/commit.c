@@ -51,9 +51,9 @@ static int32_t count_until_stop(const struct engine *e, const struct request *r,
  * goes nowhere, whoever wanted its request back. */
 static void ends(struct engine_own *own, enum service_what what, enum service_why why)
 {
-    if (own->ends_what == 0 || (own->ends_what == SERVICE_RETURNED && what == SERVICE_ENDED)) {
-        own->ends_what = (uint8_t)what;
-        own->ends_why = (uint8_t)why;
+    if (own->end_what == 0 || (own->end_what == SERVICE_RETURNED && what == SERVICE_ENDED)) {
+        own->end_what = (uint8_t)what;
+        own->end_why = (uint8_t)why;
     }
 }
 
@@ -222,16 +222,16 @@ void engine_commit_land(struct engine *e, const struct engine_flight *flight)
 static void end_or_say(struct engine *e, uint32_t slot)
 {
     struct engine_own *own = &e->own[slot];
-    if (own->ends_what == 0) {
+    if (own->end_what == 0) {
         const struct request *r = &e->requests[slot];
         if (own->n_said < r->n_tokens && (!e->options.says_little || own->n_said == r->n_prompt))
             engine_say(e, slot);
         return;
     }
-    if (own->ends_what == SERVICE_ENDED &&
-        (own->ends_why == SERVICE_STOPPED || own->ends_why == SERVICE_LENGTH))
+    if (own->end_what == SERVICE_ENDED &&
+        (own->end_why == SERVICE_STOPPED || own->end_why == SERVICE_LENGTH))
         engine_stats_finished(e, &e->requests[slot]);
-    engine_queue_end(e, slot, own->ends_what, own->ends_why);
+    engine_queue_end(e, slot, own->end_what, own->end_why);
 }
 
 /* The model is corrected by a batch as fast as it is expected on its lane. */
@@ -253,9 +253,9 @@ static void count_static(struct engine *e, const struct batch *batch, const int3
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct engine_own *own = &e->own[batch->items[i].slot];
         const struct request *r = &e->requests[batch->items[i].slot];
-        if (own->ends_what == 0)
+        if (own->end_what == 0)
             return;
-        is_early = is_early && own->ends_what == SERVICE_ENDED && n_new[i] < r->n_lease;
+        is_early = is_early && own->end_what == SERVICE_ENDED && n_new[i] < r->n_lease;
     }
     for (int32_t i = 0; i < batch->n_items && is_early && e->seen != NULL; i++)
         e->seen[batch->items[i].slot].n_early++;
@@ -276,6 +276,7 @@ static void count_pads(struct engine *e, struct engine_flight *flight,
     flight->n_pads = flight->n_invalid = 0;
     if (batch->pad_to == 0 || done->is_failed)
         return;
+    CHECK(e->pads != NULL);
     for (int32_t i = 0; i < batch->n_items; i++)
         width = max_i64(width, batch->items[i].n_tokens);
     for (int32_t i = 0; i < batch->n_items; i++) {
@@ -283,9 +284,9 @@ static void count_pads(struct engine *e, struct engine_flight *flight,
         int32_t n_lacking = n_computed[i] - max_i32(n_new[i] - 1, 0);
         int32_t n_rounds = (n_lacking - 1) / n_item + max_i32(n_new[i], 1);
         int32_t n_invalid = max_i32(done->n_steps - n_rounds, 0);
-        struct engine_own *own = &e->own[batch->items[i].slot];
-        own->n_pad += (int32_t)width - n_item;
-        own->n_invalid += n_invalid;
+        struct engine_pads *pads = &e->pads[batch->items[i].slot];
+        pads->n_pad += (int32_t)width - n_item;
+        pads->n_invalid += n_invalid;
         flight->n_pads += width - n_item;
         flight->n_invalid += n_invalid;
     }
@@ -322,7 +323,7 @@ static bool has_marked(struct engine *e, const struct batch *batch)
 {
     uint32_t n_marked = 0;
     for (int32_t i = 0; i < batch->n_items && e->n_marked > 0; i++)
-        n_marked += e->own[batch->items[i].slot].ends_what != 0;
+        n_marked += e->own[batch->items[i].slot].end_what != 0;
     e->n_marked -= n_marked;
     return n_marked > 0;
 }

@@ -71,16 +71,18 @@ static void open_tables(struct engine *e)
     e->waiting_nodes = mem_take(n * sizeof(*e->waiting_nodes));
     e->deadline_nodes = mem_take(n * sizeof(*e->deadline_nodes));
     e->n_table_blocks = kv_table_sizes(e->kv);
-    e->free_slots = mem_take(n * sizeof(*e->free_slots));
-    e->backlog = mem_take(n * sizeof(*e->backlog));
+    if (e->options.policy->pads_batches)
+        e->pads = mem_take(n * sizeof(*e->pads));
+    if (e->options.has_prefix_cache)
+        e->n_planned = mem_take(n * sizeof(*e->n_planned));
     engine_ids_open(&e->by_id, e->requests, n);
     tree_init(&e->deadlines);
     if (!is_virtual || e->options.body_bytes > 0)
         e->bodies = engine_bodies_open(n, e->options.body_bytes);
     if (!is_virtual)
         e->logprobs = mem_take(n * sizeof(*e->logprobs));
-    for (uint32_t slot = n; slot-- > 0;)
-        e->free_slots[e->n_free_slots++] = slot;
+    e->first_free = SCHEDULE_NONE;
+    e->n_free_slots = n;
 }
 
 struct engine_scratch *engine_scratch_open(uint32_t n_requests_max)
@@ -207,11 +209,11 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,        e->services, e->queues,           e->stats,
-                            e->room_state,   e->running,  e->requests,         e->logprobs,
-                            e->own,          e->seen,     e->waiting_nodes,    e->deadline_nodes,
-                            e->free_slots,   e->backlog,  e->flights[0].items, e->payload,
-                            e->policy_state, e->models,   e->wanted_bytes };
+    void *const owned[] = { e->specs,        e->services,    e->queues,           e->stats,
+                            e->room_state,   e->running,     e->requests,         e->logprobs,
+                            e->own,          e->seen,        e->waiting_nodes,    e->deadline_nodes,
+                            e->pads,         e->n_planned,   e->flights[0].items, e->payload,
+                            e->policy_state, e->models,      e->wanted_bytes };
     engine_scratch_close(e->own_scratch);
     engine_steady_close(e);
     kv_close(e->kv);
@@ -268,10 +270,13 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->n_computed = r->n_host = r->n_cached = 0;
     r->n_preempted = 0;
     r->batch = 0;
-    r->blocks = slot;
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
     r->served_ns = r->arrived_ns;
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
+    if (e->pads != NULL)
+        e->pads[slot] = (struct engine_pads){ 0 };
+    if (e->n_planned != NULL)
+        e->n_planned[slot] = 0;
     if (e->seen != NULL)
         e->seen[slot] = (struct engine_seen){ 0 };
     engine_ids_add(&e->by_id, slot);

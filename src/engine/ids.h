@@ -1,5 +1,5 @@
-/* Which slot a request lies in, by its id: a hash table of slots alone, whose ids stand in the
- * requests' records.
+/* Which slot a request lies in, by its id: a hash table of slots alone. Those of one place are
+ * chained through the requests' records, where their ids stand.
  *
  * Its order is never looked at by anything that decides. */
 #pragma once
@@ -8,12 +8,12 @@
 #define ENGINE_IDS_NONE UINT32_MAX
 
 struct engine_ids {
-    const struct request *requests; /* by slot; borrowed */
-    uint32_t *slots;                /* (n_places) ENGINE_IDS_NONE marks an empty place */
-    uint32_t n, n_places;           /* a power of two, twice as many as there may be or more */
+    struct request *requests; /* by slot, the engine's: next_by_id is kept here */
+    uint32_t *places;         /* (n_places) the first slot; ENGINE_IDS_NONE: nobody */
+    uint32_t n, n_places;     /* a power of two, as many as there may be or more */
 };
 
-void engine_ids_open(struct engine_ids *ids, const struct request *requests, uint32_t n_max);
+void engine_ids_open(struct engine_ids *ids, struct request *requests, uint32_t n_max);
 void engine_ids_close(struct engine_ids *ids);
 uint32_t engine_ids_find(const struct engine_ids *ids, uint64_t id); /* ENGINE_IDS_NONE: absent */
 /* The slot's request, whose id is not there yet. */

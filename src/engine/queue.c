@@ -24,7 +24,12 @@ uint32_t engine_queue_take_slot(struct engine *e)
 {
     if (e->n_free_slots == 0)
         return SCHEDULE_NONE;
-    return e->free_slots[--e->n_free_slots];
+    e->n_free_slots--;
+    if (e->first_free == SCHEDULE_NONE)
+        return e->n_used++;
+    uint32_t slot = e->first_free;
+    e->first_free = e->requests[slot].next;
+    return slot;
 }
 
 void engine_queue_put_slot(struct engine *e, uint32_t slot)
@@ -35,7 +40,9 @@ void engine_queue_put_slot(struct engine *e, uint32_t slot)
     if (e->bodies)
         engine_bodies_put(e->bodies, r->body);
     r->state = REQUEST_FREE;
-    e->free_slots[e->n_free_slots++] = slot;
+    r->next = e->first_free;
+    e->first_free = slot;
+    e->n_free_slots++;
 }
 
 /* The order of waiting: priority, then arrival in microseconds, then id. 47 bits of microseconds
@@ -283,8 +290,8 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
     if (own->has_deadline)
         tree_remove(&e->deadlines, e->deadline_nodes, slot);
     own->has_deadline = false;
-    own->last_what = (uint8_t)what;
-    own->last_why = (uint8_t)why;
+    own->end_what = (uint8_t)what;
+    own->end_why = (uint8_t)why;
     engine_say(e, slot);
 }
 
@@ -292,7 +299,7 @@ void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what wh
                            enum service_why why)
 {
     struct engine_own *own = &e->own[slot];
-    if (e->requests[slot].state == REQUEST_ENDED || own->ends_what != 0)
+    if (e->requests[slot].state == REQUEST_ENDED || own->end_what != 0)
         return;
     if (own->is_steady)
         engine_steady_pin(e, e->requests[slot].service);
@@ -300,7 +307,7 @@ void engine_queue_end_soon(struct engine *e, uint32_t slot, enum service_what wh
         engine_queue_end(e, slot, what, why);
         return;
     }
-    own->ends_what = (uint8_t)what;
-    own->ends_why = (uint8_t)why;
+    own->end_what = (uint8_t)what;
+    own->end_why = (uint8_t)why;
     e->n_marked++;
 }

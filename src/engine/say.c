@@ -79,12 +79,14 @@ static bool say_all(struct engine *e, uint32_t slot)
     if (r->state != REQUEST_ENDED)
         return true;
     struct service_event event = event_of(e, r);
-    event.n_pad = own->n_pad;
-    event.n_invalid = own->n_invalid;
+    if (e->pads != NULL) {
+        event.n_pad = e->pads[slot].n_pad;
+        event.n_invalid = e->pads[slot].n_invalid;
+    }
     if (e->seen != NULL)
         tell_seen(e, slot, &event);
-    event.what = own->last_what;
-    event.why = own->last_why;
+    event.what = own->end_what;
+    event.why = own->end_why;
     event.n_bytes = n_bytes;
     if (!emit(e, &event, n_bytes > 0 ? payload : NULL))
         return false;
@@ -96,19 +98,22 @@ void engine_say(struct engine *e, uint32_t slot)
 {
     if (e->own[slot].is_unsaid || (e->n_backlog == 0 && say_all(e, slot)))
         return;
-    CHECK(e->n_backlog < e->options.n_requests_max);
+    if (e->n_backlog++ == 0)
+        e->first_unsaid = slot;
+    else
+        e->requests[e->last_unsaid].next_unsaid = slot;
+    e->last_unsaid = slot;
     e->own[slot].is_unsaid = true;
-    e->backlog[(e->backlog_first + e->n_backlog++) % e->options.n_requests_max] = slot;
 }
 
 void engine_say_backlog(struct engine *e)
 {
     while (e->n_backlog > 0) {
-        uint32_t slot = e->backlog[e->backlog_first];
+        uint32_t slot = e->first_unsaid;
         if (!say_all(e, slot))
             return;
         e->own[slot].is_unsaid = false;
-        e->backlog_first = (e->backlog_first + 1) % e->options.n_requests_max;
+        e->first_unsaid = e->requests[slot].next_unsaid;
         e->n_backlog--;
     }
 }

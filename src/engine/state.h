@@ -27,19 +27,20 @@ enum {
 
 struct engine_own {
     int32_t n_said; /* tokens that the submitter knows: it has those before, events told the rest */
-    int32_t n_planned; /* tokens that the plan gave before its prefix hit was found; 0 = no hit */
-    int32_t n_pad, n_invalid;    /* of its row in static batches */
-    uint8_t ends_what, ends_why; /* in flight: commit ends it so; 0 = it goes on */
-    uint8_t last_what, last_why; /* ENDED: the last event, until it is said */
-    uint8_t n_logprobs;          /* kept for its unsaid tokens */
-    bool is_unsaid : 1;          /* stands in the backlog */
-    bool is_matched : 1;         /* was looked up in the prefix index since it waits */
-    bool holds_hit : 1;          /* WAITING, and its table holds what a prefix hit gave */
-    bool has_exceeded : 1;       /* its prediction, with the batch that is being committed */
-    bool has_deadline : 1;       /* stands in the tree of deadlines */
-    bool is_steady : 1;          /* stands among its service's steady requests */
+    uint8_t end_what, end_why; /* in flight: commit ends it so; 0 = it goes on. ENDED: said last */
+    uint8_t n_logprobs;        /* kept for its unsaid tokens */
+    bool is_unsaid : 1;        /* stands in the backlog */
+    bool is_matched : 1;       /* was looked up in the prefix index since it waits */
+    bool holds_hit : 1;        /* WAITING, and its table holds what a prefix hit gave */
+    bool has_exceeded : 1;     /* its prediction, with the batch that is being committed */
+    bool has_deadline : 1;     /* stands in the tree of deadlines */
+    bool is_steady : 1;        /* stands among its service's steady requests */
 };
-_Static_assert(sizeof(struct engine_own) == 24, "there are as many as there may be requests");
+_Static_assert(sizeof(struct engine_own) == 8, "there are as many as there may be requests");
+
+struct engine_pads { /* of its row in static batches */
+    int32_t n_pad, n_invalid;
+};
 
 struct engine_seen { /* its service's counts as it began to run, and what came since; mod 2^32 */
     uint32_t batches_from, rows_from, n_batches, n_rows;
@@ -116,15 +117,20 @@ struct engine {
     struct request *requests; /* (n_requests_max), as all below */
     struct engine_own *own;
     struct engine_seen *seen; /* NULL: it says little, and tells of no waits */
+    struct engine_pads *pads; /* NULL: its policy pads nothing */
+    /* Tokens that the plan gave before its prefix hit was found, 0 = no hit; NULL: there are none.
+     */
+    int32_t *n_planned;
     struct token_logprobs (*logprobs)[ENGINE_LOGPROBS_MAX]; /* NULL in the simulator */
     struct tree_node *waiting_nodes, *deadline_nodes;
     const int32_t *n_table_blocks; /* kv's */
     struct tree deadlines;
     struct engine_ids by_id;
-    uint32_t *free_slots;
+    uint32_t first_free; /* a list through request.next; SCHEDULE_NONE: none */
+    uint32_t n_used;     /* slots from here on were never taken, and are free as well */
     uint32_t n_free_slots;
-    uint32_t *backlog; /* a ring of slots that have something unsaid, oldest first */
-    uint32_t backlog_first, n_backlog;
+    uint32_t first_unsaid, last_unsaid; /* the backlog: a list through request.next_unsaid */
+    uint32_t n_backlog;
 
     struct kv *kv;
     struct engine_bodies *bodies; /* NULL in the simulator */

@@ -169,7 +169,7 @@ static bool is_steady(const struct engine *e, uint32_t slot)
     int32_t block_tokens = kv_layout(e->kv, r->service)->block_tokens;
     return r->state == REQUEST_RUNNING && r->n_tokens - r->n_computed == 1 && r->n_lease == 0 &&
            r->kind == REQUEST_GENERATE && r->n_tokens > r->n_prompt && r->n_host == 0 &&
-           r->n_tokens < r->n_tokens_max && r->batch == 0 && e->own[slot].ends_what == 0 &&
+           r->n_tokens < r->n_tokens_max && r->batch == 0 && e->own[slot].end_what == 0 &&
            e->n_table_blocks[slot] == kv_blocks_for(r->n_computed, block_tokens);
 }
 
@@ -252,7 +252,7 @@ void engine_steady_join(struct engine *e, uint32_t slot)
     const struct request *r = &e->requests[slot];
     struct schedule_steady *s = e->steady != NULL ? &e->steady[r->service] : NULL;
     if (s == NULL || !s->is_whole || e->own[slot].is_steady || r->state != REQUEST_RUNNING ||
-        r->n_tokens - r->n_computed != 1 || e->own[slot].ends_what != 0)
+        r->n_tokens - r->n_computed != 1 || e->own[slot].end_what != 0)
         return;
     if (s->n_ahead > 0)
         engine_steady_pin(e, r->service);
@@ -493,9 +493,9 @@ void engine_steady_advance(struct engine *e, const struct engine_flight *flight,
             if (s->ends[i] > s->n_rounds)
                 continue;
             settle_one(e, s, service, i);
-            if (own->ends_what == 0) {
-                own->ends_what = SERVICE_ENDED;
-                own->ends_why = SERVICE_LENGTH;
+            if (own->end_what == 0) {
+                own->end_what = SERVICE_ENDED;
+                own->end_why = SERVICE_LENGTH;
             }
             e->scratch->to_tell[e->n_to_tell++] = s->items[i].slot;
         }

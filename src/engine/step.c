@@ -25,7 +25,7 @@ static void look_up(struct engine *e, struct batch *batch)
         const struct request *r = &e->requests[item->slot];
         if (r->n_computed == 0 && r->n_host == 0) {
             engine_queue_match(e, item->slot);
-            e->own[item->slot].n_planned = r->n_computed > 0 ? item->n_tokens : 0;
+            e->n_planned[item->slot] = r->n_computed > 0 ? item->n_tokens : 0;
         }
     }
 }
@@ -35,14 +35,13 @@ static void look_up(struct engine *e, struct batch *batch)
 static bool undo_look_up(struct engine *e, const struct batch *batch)
 {
     bool is_changed = false;
-    for (int32_t i = 0; i < batch->n_items; i++) {
+    for (int32_t i = 0; i < batch->n_items && e->n_planned != NULL; i++) {
         struct batch_item *item = &batch->items[i];
-        struct engine_own *own = &e->own[item->slot];
-        if (own->n_planned == 0)
+        if (e->n_planned[item->slot] == 0)
             continue;
         engine_queue_release(e, item->slot);
-        item->n_tokens = own->n_planned;
-        own->n_planned = 0;
+        item->n_tokens = e->n_planned[item->slot];
+        e->n_planned[item->slot] = 0;
         is_changed = true;
     }
     return is_changed;
@@ -233,7 +232,8 @@ static const struct batch *take_off(struct engine *e, struct engine_flight *flig
         flight->load = engine_exec_load(&flight->batch, e->requests);
     e->next_batch = e->next_batch == UINT32_MAX ? 1 : e->next_batch + 1;
     for (int i = 0; i < e->n_starts; i++) {
-        e->own[e->scratch->starts[i]].n_planned = 0;
+        if (e->n_planned != NULL)
+            e->n_planned[e->scratch->starts[i]] = 0;
         engine_queue_start(e, e->scratch->starts[i]);
     }
     if (flight->n_steady > 0)

@@ -143,7 +143,7 @@ static void came_out(struct engine *e, uint32_t slot, bool is_failed)
     struct request *r = &e->requests[slot];
     struct engine_own *own = &e->own[slot];
     r->batch = 0;
-    if (own->ends_what != 0 || is_failed) {
+    if (own->end_what != 0 || is_failed) {
         kv_host_put(e->kv, slot);
     } else {
         r->n_host = r->n_computed;
@@ -152,8 +152,8 @@ static void came_out(struct engine *e, uint32_t slot, bool is_failed)
         if (e->seen != NULL)
             e->seen[slot].n_swapped++;
     }
-    if (own->ends_what != 0)
-        engine_queue_end(e, slot, own->ends_what, own->ends_why);
+    if (own->end_what != 0)
+        engine_queue_end(e, slot, own->end_what, own->end_why);
     else
         engine_queue_preempt(e, slot);
 }

@@ -82,6 +82,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
 const struct schedule_policy duress_policy = {
     .name = "duress",
     .summary = "lanes, pads and swaps, for tests",
+    .pads_batches = true,
     .state_bytes = state_bytes,
     .open = open,
     .plan = plan,

@@ -17,8 +17,9 @@ struct spread;
 struct spread_row {
     /* The engine for this request, of those that take its service now; -1 = none. */
     int32_t (*choose)(const struct spread *spread, const struct route_view *view, uint32_t slot);
-    /* What a request adds to its engine's load while it is there; NULL = nothing. */
+    /* What a request adds to its engine's load while it is there; NULL = one, or nothing. */
     int64_t (*load)(const struct route_view *view, int32_t engine, const struct request *request);
+    bool counts;     /* a request adds one */
     bool has_lists;  /* keeps who is where */
     bool has_slices; /* a request comes home after n_slice tokens */
     bool has_map;    /* a closed engine is waited for, for a while */
@@ -32,19 +33,11 @@ struct spread {
     struct route_pick pick;
     struct route_sent sent;
     int64_t *loads;     /* (n_engines) */
-    int64_t *load_of;   /* (n_requests) what each added */
+    int64_t *load_of;   /* (n_requests) what each added, where they differ */
     int64_t *closed_ns; /* (n_engines) since when it takes nothing; TIME_NEVER = it is open */
 };
 
 /* ---- Whom to choose. ---- */
-
-static int64_t one(const struct route_view *view, int32_t engine, const struct request *request)
-{
-    (void)view;
-    (void)engine;
-    (void)request;
-    return 1;
-}
 
 static int32_t choose_least(const struct spread *spread, const struct route_view *view,
                             uint32_t slot)
@@ -221,14 +214,16 @@ static int32_t choose_earliest(const struct spread *spread, const struct route_v
     return best;
 }
 
-static const struct spread_row least = { choose_least, one, false, false, false };
-static const struct spread_row in_turn = { choose_next, NULL, false, false, false };
-static const struct spread_row slices = { choose_next, NULL, false, true, false };
-static const struct spread_row at_random = { choose_random, NULL, false, false, false };
-static const struct spread_row of_two = { choose_of_two, NULL, true, false, false };
-static const struct spread_row by_tokens = { choose_least, pending_tokens, false, false, false };
-static const struct spread_row mapped = { choose_mapped, NULL, false, false, true };
-static const struct spread_row earliest = { choose_earliest, work, true, false, false };
+static const struct spread_row least = { .choose = choose_least, .counts = true };
+static const struct spread_row in_turn = { .choose = choose_next };
+static const struct spread_row slices = { .choose = choose_next, .has_slices = true };
+static const struct spread_row at_random = { .choose = choose_random };
+static const struct spread_row of_two = { .choose = choose_of_two, .has_lists = true };
+static const struct spread_row by_tokens = { .choose = choose_least, .load = pending_tokens };
+static const struct spread_row mapped = { .choose = choose_mapped, .has_map = true };
+static const struct spread_row earliest = { .choose = choose_earliest,
+                                            .load = work,
+                                            .has_lists = true };
 
 /* ---- What all rows share. ---- */
 
@@ -319,6 +314,8 @@ static void saw(void *state, const struct route_view *view, const struct route_e
         spread->n_drawn++;
         if (row->has_lists)
             route_sent_add(&spread->sent, event->engine, event->slot);
+        if (row->counts)
+            spread->loads[event->engine]++;
         if (row->load) {
             spread->load_of[event->slot] =
                 row->load(view, event->engine, &view->requests[event->slot]);
@@ -329,6 +326,8 @@ static void saw(void *state, const struct route_view *view, const struct route_e
     case ROUTE_ENDED:
         if (row->has_lists)
             route_sent_remove(&spread->sent, event->engine, event->slot);
+        if (row->counts)
+            spread->loads[event->engine]--;
         if (row->load)
             spread->loads[event->engine] -= spread->load_of[event->slot];
         break;

@@ -28,7 +28,7 @@ static const struct perf model = { .floor_ps = 20000000000,
 struct bench {
     struct route_engine *engines;
     struct route_service service;
-    struct request *requests;
+    struct route_request *requests;
     struct tree_node *nodes;
     struct tree tree;
     struct route_held held;
@@ -109,13 +109,14 @@ static void arrive(struct bench *b)
 {
     uint32_t slot = b->free[--b->n_free];
     int32_t n_prompt = length(b, 5.5);
-    b->requests[slot] = (struct request){ .id = ++b->n_ids,
-                                          .n_prompt = n_prompt,
-                                          .n_tokens = n_prompt,
-                                          .n_tokens_max = 1 << 20,
-                                          .n_predicted = length(b, 5),
-                                          .arrived_ns = b->view.now_ns,
-                                          .deadline_ns = b->view.now_ns + 60 * TIME_NS_PER_S };
+    b->requests[slot] =
+        (struct route_request){ .id = ++b->n_ids,
+                                .n_prompt = n_prompt,
+                                .n_tokens = n_prompt,
+                                .n_tokens_max = 1 << 20,
+                                .n_predicted = length(b, 5),
+                                .arrived_ns = b->view.now_ns,
+                                .deadline_ns = b->view.now_ns + 60 * TIME_NS_PER_S };
     route_held_add(&b->held, slot);
     tell(b, &(struct route_event){ .what = ROUTE_ARRIVED, .slot = slot });
 }

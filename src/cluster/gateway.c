@@ -20,8 +20,10 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (handle == 0)
         return false;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    *entry->request = *request;
+    *entry->request = route_request_of(request);
     *entry = (struct gateway_entry){ .request = entry->request,
+                                     .asked = *request,
+                                     .n_preempted = (int32_t)request->n_preempted,
                                      .door_epoch = request->epoch,
                                      .n_tokens_room = request->n_tokens + 64 };
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
@@ -45,9 +47,9 @@ static void cancel(void *self, uint64_t id)
     if (handle == 0)
         return;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    if (entry->state == GATEWAY_OVER || (entry->request->flags & REQUEST_CANCELLED))
+    if (entry->state == GATEWAY_OVER || entry->is_cancelled)
         return;
-    entry->request->flags |= REQUEST_CANCELLED;
+    entry->is_cancelled = true;
     if (entry->state == GATEWAY_HELD) {
         gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
     } else if (!gateway_route_cancel(g, entry)) {
@@ -83,7 +85,7 @@ static bool next(void *self, struct service_event *event, const void **payload)
                                 .what = SERVICE_ENDED,
                                 .why = entry->why,
                                 .position = entry->request->n_tokens,
-                                .n_preempted = (int32_t)entry->request->n_preempted,
+                                .n_preempted = entry->n_preempted,
                                 .n_bytes = entry->sentence ? (int32_t)strlen(entry->sentence) : 0 };
     *payload = entry->sentence;
     g->shown = at;

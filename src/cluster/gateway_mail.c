@@ -40,17 +40,15 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
 {
     uint32_t at = slots_index(handle);
     struct gateway_entry *entry = &g->entries[at];
-    bool is_cancelled = entry->request->flags & REQUEST_CANCELLED;
     note_sent_over(g, entry);
-    entry->request->n_preempted =
-        (uint32_t)max_i32((int32_t)entry->request->n_preempted, event->n_preempted);
+    entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
     gateway_state_hold(g, at);
     gateway_route_saw(g, ROUTE_RETURNED, at, event->why);
     if (event->why == SERVICE_FULL) {
         g->full_until_ns[entry->engine] = g->now_ns + FULL_BACKOFF_NS;
         gateway_route_refresh(g, entry->engine);
     }
-    if (is_cancelled)
+    if (entry->is_cancelled)
         gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
 }
 
@@ -58,7 +56,7 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
 static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
 {
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    const struct request *r = entry->request;
+    const struct route_request *r = entry->request;
     struct route_service *service = &g->routed[r->service];
     service->n_output_mean += 0.05 * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
     service->n_prompt_mean += 0.05 * ((double)r->n_prompt - service->n_prompt_mean);

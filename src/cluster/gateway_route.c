@@ -40,8 +40,12 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
                                         sizeof message + entry->body->n_bytes);
     message.head.engine = choice->engine;
     message.head.service = entry->request->service;
-    message.request = *entry->request;
-    message.request.epoch++;
+    message.request = entry->asked;
+    message.request.n_tokens = entry->request->n_tokens;
+    message.request.n_predicted = entry->request->n_predicted;
+    message.request.first_ns = entry->request->first_ns;
+    message.request.n_preempted = (uint32_t)entry->n_preempted;
+    message.request.epoch = entry->request->epoch + 1;
     message.request.cohort = choice->cohort;
     message.request.n_cohort = choice->n_cohort;
     message.request.n_lease = choice->n_lease;

@@ -87,7 +87,7 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
 
 static struct length_query query_of(const struct gateway_entry *entry)
 {
-    const struct request *r = entry->request;
+    const struct route_request *r = entry->request;
     return (struct length_query){ .id = r->id,
                                   .service = r->service,
                                   .n_prompt = r->n_prompt,
@@ -104,7 +104,7 @@ int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gate
 
 void gateway_state_predict_again(const struct cluster_gateway *g, struct gateway_entry *entry)
 {
-    struct request *r = entry->request;
+    struct route_request *r = entry->request;
     if (r->n_predicted > 0 && r->n_tokens - r->n_prompt > r->n_predicted)
         r->n_predicted = gateway_state_predict(g, entry);
 }

@@ -17,7 +17,10 @@ enum { GATEWAY_ASKS_MAX = 256, GATEWAY_CHANGES_MAX = 4 * LIMIT_SERVICES };
 enum gateway_entry_state { GATEWAY_HELD, GATEWAY_SENT, GATEWAY_OVER };
 struct gateway_entry {
     enum gateway_entry_state state;
-    struct request *request; /* its place in the router's table */
+    struct route_request *request; /* its place in the router's table: what changes of it */
+    struct request asked;          /* the rest, as it was asked for */
+    bool is_cancelled;
+    int32_t n_preempted;
     struct request_body
         *body;       /* as submitted, with the tokens that came since appended on demand */
     int32_t *tokens; /* (n_tokens known) prompt and generated */
@@ -48,7 +51,7 @@ struct cluster_gateway {
     int64_t full_until_ns[LIMIT_ENGINES]; /* it said RETURNED(FULL): nothing goes there before */
     int64_t wanted_ns[LIMIT_SERVICES];    /* when WANT was last said */
     /* What the router sees, and its own. */
-    struct request *requests; /* by slot */
+    struct route_request *requests; /* by slot */
     struct route_held held;
     struct tree_node *held_nodes;
     struct tree *held_trees; /* (n_services) */

@@ -118,9 +118,7 @@ struct engine {
     struct engine_own *own;
     struct engine_seen *seen; /* NULL: it says little, and tells of no waits */
     struct engine_pads *pads; /* NULL: its policy pads nothing */
-    /* Tokens that the plan gave before its prefix hit was found, 0 = no hit; NULL: there are none.
-     */
-    int32_t *n_planned;
+    int32_t *n_planned; /* tokens, before its prefix hit was found; 0 = none was. NULL: no cache */
     struct token_logprobs (*logprobs)[ENGINE_LOGPROBS_MAX]; /* NULL in the simulator */
     struct tree_node *waiting_nodes, *deadline_nodes;
     const int32_t *n_table_blocks; /* kv's */

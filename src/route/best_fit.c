@@ -79,7 +79,7 @@ static int64_t error_of(const struct best_fit *b, const struct route_fit *fit, i
 {
     int64_t ps = 0;
     for (uint32_t at = b->sent.first[e]; at != ROUTE_NONE; at = b->sent.links[at].next) {
-        const struct request *r = &fit->view->requests[at];
+        const struct route_request *r = &fit->view->requests[at];
         const struct perf *perf = route_sent_perf(fit->view, e, r->service);
         if (r->n_tokens - r->n_prompt >= b->n_predicted[at])
             ps += perf->k2_ps[0] * route_sent_predicted(fit->view, r) + perf->c2_ps[0];
@@ -205,7 +205,7 @@ static bool place_best(struct beat *beat, struct route_plan *plan, uint32_t slot
 /* Nobody takes it: held, or forced onto the engine with the fewest requests. */
 static void force(struct beat *beat, struct route_plan *plan, uint32_t slot)
 {
-    const struct request *r = &beat->fit.view->requests[slot];
+    const struct route_request *r = &beat->fit.view->requests[slot];
     int64_t ttft_ns = route_worker_ttft_ns(&beat->fit, r->service);
     int64_t left_ns = ttft_ns - (beat->fit.view->now_ns - r->arrived_ns);
     int32_t best = -1;
@@ -291,7 +291,7 @@ static void drop_expired(struct best_fit *b, int32_t engine, int64_t now_ns)
 static void note_early(struct best_fit *b, const struct route_view *view,
                        const struct route_event *event)
 {
-    const struct request *r = &view->requests[event->slot];
+    const struct route_request *r = &view->requests[event->slot];
     const struct perf *perf = route_sent_perf(view, event->engine, r->service);
     int32_t n_missing = b->n_predicted[event->slot] - (r->n_tokens - r->n_prompt);
     drop_expired(b, event->engine, view->now_ns);

@@ -10,7 +10,7 @@ static const char *check_choice(const struct route_view *view, const struct rout
         return "a request chosen twice";
     if (c->engine >= view->n_engines)
         return "a choice of no engine";
-    const struct request *r = &view->requests[c->slot];
+    const struct route_request *r = &view->requests[c->slot];
     const struct route_engine *engine = &view->engines[c->engine];
     if (r->service >= view->n_services || !set_has(&engine->services, r->service))
         return "an engine that does not serve the request";
@@ -22,7 +22,7 @@ static const char *check_choice(const struct route_view *view, const struct rout
 /* Held means: its neighbours in the service's list say so. */
 static bool is_held(const struct route_view *view, uint32_t slot)
 {
-    const struct request *r = &view->requests[slot];
+    const struct route_request *r = &view->requests[slot];
     const struct route_service *service = &view->services[r->service];
     if (service->n_held == 0)
         return false;

@@ -3,7 +3,7 @@
 
 enum { NS_PER_US = 1000 };
 
-void route_held_init(struct route_held *held, struct request *requests,
+void route_held_init(struct route_held *held, struct route_request *requests,
                      struct route_service *services, struct tree_node *nodes, struct tree *trees,
                      int n_services)
 {
@@ -17,26 +17,26 @@ void route_held_init(struct route_held *held, struct request *requests,
 
 /* (priority, arrival, id) as the tree's two numbers: 16 bits of priority above 47 of microseconds
  * (four years), then the nanoseconds that are left above 54 bits of the id. */
-static int64_t key_of(const struct request *r)
+static int64_t key_of(const struct route_request *r)
 {
     return r->priority * (INT64_C(1) << 47) + r->arrived_ns / NS_PER_US;
 }
 
-static uint64_t tie_of(const struct request *r)
+static uint64_t tie_of(const struct route_request *r)
 {
     return (uint64_t)(r->arrived_ns % NS_PER_US) << 54 | (r->id & ((UINT64_C(1) << 54) - 1));
 }
 
 static void insert(struct route_held *held, uint32_t slot)
 {
-    const struct request *r = &held->requests[slot];
+    const struct route_request *r = &held->requests[slot];
     tree_insert(&held->trees[r->service], held->nodes, slot, key_of(r), tie_of(r));
 }
 
 /* Most that come are sent at once: a tree of one is none. */
 static void add_alone(struct route_held *held, uint32_t slot)
 {
-    struct request *r = &held->requests[slot];
+    struct route_request *r = &held->requests[slot];
     struct route_service *service = &held->services[r->service];
     r->next = r->prev = ROUTE_NONE;
     service->first_held = service->last_held = held->alone = slot;
@@ -46,7 +46,7 @@ static void add_alone(struct route_held *held, uint32_t slot)
 
 void route_held_add(struct route_held *held, uint32_t slot)
 {
-    struct request *r = &held->requests[slot];
+    struct route_request *r = &held->requests[slot];
     struct route_service *service = &held->services[r->service];
     struct tree *tree = &held->trees[r->service];
     if (held->n == 0) {
@@ -78,7 +78,7 @@ void route_held_add(struct route_held *held, uint32_t slot)
 
 void route_held_remove(struct route_held *held, uint32_t slot)
 {
-    struct request *r = &held->requests[slot];
+    struct route_request *r = &held->requests[slot];
     struct route_service *service = &held->services[r->service];
     struct tree *tree = &held->trees[r->service];
     if (held->alone == slot)

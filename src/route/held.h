@@ -6,7 +6,7 @@
 #include "route/policy.h"
 
 struct route_held {
-    struct request *requests;       /* by slot, the host's: next and prev are kept here */
+    struct route_request *requests; /* by slot, the host's: next and prev are kept here */
     struct route_service *services; /* the host's: first_held, last_held, n_held are kept here */
     struct tree_node *nodes;        /* by slot, the host's memory */
     struct tree *trees;             /* (n_services), the host's memory */
@@ -15,7 +15,7 @@ struct route_held {
     uint32_t alone; /* nobody else is held, and it stands in no tree; or ROUTE_NONE */
 };
 /* The arrays stay the host's. */
-void route_held_init(struct route_held *held, struct request *requests,
+void route_held_init(struct route_held *held, struct route_request *requests,
                      struct route_service *services, struct tree_node *nodes, struct tree *trees,
                      int n_services);
 void route_held_add(struct route_held *held, uint32_t slot);

@@ -78,9 +78,30 @@ struct route_service {
     struct service_slo slo;
     int64_t solo_ns; /* mean solo time of its requests, 0 = unknown */
     double n_prompt_mean, n_output_mean;
-    uint32_t first_held, last_held; /* by (priority, arrival): request.next, request.prev */
+    uint32_t first_held, last_held; /* by (priority, arrival) */
     uint32_t n_held;
 };
+/* What a router sees of a request: one cache line. Of one that was sent, n_tokens and first_ns
+ * follow what the engine said. */
+struct route_request {
+    uint64_t id;
+    int64_t arrived_ns, deadline_ns; /* as core/request.h has them, and all below */
+    int64_t first_ns;
+    int32_t n_prompt, n_tokens, n_predicted;
+    int32_t n_tokens_max; /* for the host: a router never looks at it */
+    uint32_t next, prev;  /* slots: the held ones of its service, in order */
+    uint32_t epoch;
+    uint16_t service;
+    int16_t priority;
+};
+_Static_assert(sizeof(struct route_request) == 64, "a router's request is a cache line");
+static inline struct route_request route_request_of(const struct request *r)
+{
+    return (struct route_request){ r->id,       r->arrived_ns, r->deadline_ns, r->first_ns,
+                                   r->n_prompt, r->n_tokens,   r->n_predicted, r->n_tokens_max,
+                                   ROUTE_NONE,  ROUTE_NONE,    r->epoch,       r->service,
+                                   r->priority };
+}
 struct route_engine { /* the light mirror of one engine: its last report and what was sent since */
     bool is_open;     /* healthy, not draining, and not just said to be full */
     int32_t n_sent;   /* requests sent and not yet ended or returned */
@@ -96,10 +117,9 @@ struct route_view {
     int32_t n_engines, n_services;
     const struct route_engine *engines;   /* (n_engines) */
     const struct route_service *services; /* (n_services) */
-    /* By slot. Of a request that was sent, n_tokens and first_ns follow what the engine said. */
-    const struct request *requests;
-    const struct set *services_held; /* that have held requests */
-    uint32_t n_held;                 /* of all services */
+    const struct route_request *requests; /* by slot */
+    const struct set *services_held;      /* that have held requests */
+    uint32_t n_held;                      /* of all services */
 };
 struct route_choice {
     uint32_t slot;

@@ -115,7 +115,7 @@ struct round { /* in the plan's scratch */
     int32_t cursor;
 };
 
-static int64_t deadline_of(const struct route_view *view, const struct request *r)
+static int64_t deadline_of(const struct route_view *view, const struct route_request *r)
 {
     int64_t e2e_ns = view->services[r->service].slo.e2e_ns;
     if (r->deadline_ns != TIME_NEVER)
@@ -140,7 +140,7 @@ static int64_t key_of(double key)
 static struct route_item item_of(const struct round *round, uint32_t slot)
 {
     const struct pool *pool = round->pool;
-    const struct request *r = &round->view->requests[slot];
+    const struct route_request *r = &round->view->requests[slot];
     int32_t n_new = r->n_tokens - r->n_prompt;
     struct route_item item = { .slot = slot,
                                .n_input = r->n_tokens,
@@ -454,7 +454,7 @@ static void note_sent(struct pool *pool, const struct route_view *view,
                       const struct route_event *event)
 {
     const struct route_choice *choice = event->choice;
-    const struct request *r = &view->requests[event->slot];
+    const struct route_request *r = &view->requests[event->slot];
     if (choice->cohort != pool->n_cohorts)
         begin_cohort(pool, choice->cohort);
     struct pool_cohort *cohort = &pool->cohorts[pool->filling];

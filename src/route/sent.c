@@ -3,7 +3,7 @@
 
 #include "predict/length.h"
 
-int32_t route_sent_predicted(const struct route_view *view, const struct request *request)
+int32_t route_sent_predicted(const struct route_view *view, const struct route_request *request)
 {
     int32_t n = request->n_predicted;
     if (n <= 0)
@@ -30,7 +30,7 @@ int32_t route_sent_limit(const struct route_config *config, const struct route_e
     return engine->n_requests_max;
 }
 
-bool route_sent_is_before(const struct request *a, const struct request *b)
+bool route_sent_is_before(const struct route_request *a, const struct route_request *b)
 {
     if (a->priority != b->priority)
         return a->priority < b->priority;

@@ -5,7 +5,7 @@
 /* The output length that is expected of a request: its prediction, else its service's mean; where
  * it has outrun that, what predict/length.h says then. Always more than it has. Never looks at
  * n_tokens_max, which in a simulation is the truth. */
-int32_t route_sent_predicted(const struct route_view *view, const struct request *request);
+int32_t route_sent_predicted(const struct route_view *view, const struct route_request *request);
 /* How long this engine's batches of a service take. */
 const struct perf *route_sent_perf(const struct route_view *view, int32_t engine, int service);
 /* Every router's fits: not draining, and a place is left. */
@@ -13,7 +13,7 @@ bool route_sent_fits(const struct engine_report *report, const struct request *r
 /* How many requests an engine takes at most. */
 int32_t route_sent_limit(const struct route_config *config, const struct route_engine *engine);
 /* Is a before b in the order (priority, arrival, id)? */
-bool route_sent_is_before(const struct request *a, const struct request *b);
+bool route_sent_is_before(const struct route_request *a, const struct route_request *b);
 
 /* Lists of slots by engine: the newest first. */
 struct route_sent_link {

@@ -18,7 +18,8 @@ struct spread_row {
     /* The engine for this request, of those that take its service now; -1 = none. */
     int32_t (*choose)(const struct spread *spread, const struct route_view *view, uint32_t slot);
     /* What a request adds to its engine's load while it is there; NULL = one, or nothing. */
-    int64_t (*load)(const struct route_view *view, int32_t engine, const struct request *request);
+    int64_t (*load)(const struct route_view *view, int32_t engine,
+                    const struct route_request *request);
     bool counts;     /* a request adds one */
     bool has_lists;  /* keeps who is where */
     bool has_slices; /* a request comes home after n_slice tokens */
@@ -92,7 +93,7 @@ static int64_t remaining_tokens(const struct spread *spread, const struct route_
     int64_t n = 0;
     for (uint32_t at = spread->sent.first[engine]; at != ROUTE_NONE;
          at = spread->sent.links[at].next) {
-        const struct request *r = &view->requests[at];
+        const struct route_request *r = &view->requests[at];
         n += route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
     }
     return n;
@@ -114,7 +115,7 @@ static int32_t choose_of_two(const struct spread *spread, const struct route_vie
 
 /* Tokens to compute and to generate, as predicted when it was sent. */
 static int64_t pending_tokens(const struct route_view *view, int32_t engine,
-                              const struct request *request)
+                              const struct route_request *request)
 {
     (void)engine;
     return request->n_prompt + route_sent_predicted(view, request);
@@ -163,7 +164,7 @@ static int64_t patience_ns(const struct spread *spread, const struct route_view 
 
 /* Device time that a request adds to its engine, in picoseconds: its prompt, and its share of the
  * decode steps. 1 where the service's performance is not known yet: then engines are counted. */
-static int64_t work(const struct route_view *view, int32_t engine, const struct request *r)
+static int64_t work(const struct route_view *view, int32_t engine, const struct route_request *r)
 {
     const struct perf *perf = route_sent_perf(view, engine, r->service);
     int64_t n_left = route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
@@ -174,13 +175,13 @@ static int64_t work(const struct route_view *view, int32_t engine, const struct 
 /* When would it end there, from now, in picoseconds: all prompts that are not computed yet, its own
  * too, then its decode steps, each beside those of the others that still run. */
 static int64_t finish_ps(const struct spread *spread, const struct route_view *view, int32_t engine,
-                         const struct request *r)
+                         const struct route_request *r)
 {
     int64_t n_left = route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
     int64_t ps = 0;
     struct set services = { { 0 } };
     for (uint32_t at = spread->sent.first[engine];; at = spread->sent.links[at].next) {
-        const struct request *q = at == ROUTE_NONE ? r : &view->requests[at];
+        const struct route_request *q = at == ROUTE_NONE ? r : &view->requests[at];
         const struct perf *perf = route_sent_perf(view, engine, q->service);
         int64_t n_q = route_sent_predicted(view, q) - (q->n_tokens - q->n_prompt);
         n_q = min_i64(n_q, n_left);
@@ -200,7 +201,7 @@ static int64_t finish_ps(const struct spread *spread, const struct route_view *v
 static int32_t choose_earliest(const struct spread *spread, const struct route_view *view,
                                uint32_t slot)
 {
-    const struct request *r = &view->requests[slot];
+    const struct route_request *r = &view->requests[slot];
     int32_t engines[CANDIDATES], best = -1;
     int64_t best_ps = INT64_MAX;
     int32_t n = route_pick_some(&spread->pick, r->service, CANDIDATES, engines);

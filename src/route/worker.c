@@ -50,7 +50,7 @@ struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t 
                                            uint32_t slot)
 {
     const struct route_config *config = fit->config;
-    const struct request *r = &fit->view->requests[slot];
+    const struct route_request *r = &fit->view->requests[slot];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
     int32_t n_new = r->n_tokens - r->n_prompt;
     int32_t n_expected =
@@ -72,7 +72,7 @@ struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t 
 
 static struct route_worker_link link_of(const struct route_fit *fit, uint32_t slot)
 {
-    const struct request *r = &fit->view->requests[slot];
+    const struct route_request *r = &fit->view->requests[slot];
     int64_t h = fit->view->services[r->service].kv_bytes_per_token;
     int32_t n_new = r->n_tokens - r->n_prompt;
     return (struct route_worker_link){
@@ -177,7 +177,7 @@ static void insert(const struct route_fit *fit, struct route_worker *worker, uin
 void route_worker_add(const struct route_fit *fit, int32_t engine, uint32_t slot)
 {
     struct route_worker *w = &fit->workers[engine];
-    const struct request *r = &fit->view->requests[slot];
+    const struct route_request *r = &fit->view->requests[slot];
     struct route_worker_part part = route_worker_part(fit, engine, slot);
     w->n++;
     w->n_eff += part.n_eff;
@@ -216,7 +216,7 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
     w->base_ps.step[0] = w->base_ps.step[1] = w->base_ps.prefill = 0;
     w->target_ns = INT64_MAX;
     for (uint32_t i = w->first; i != ROUTE_NONE; i = fit->links[i].next) {
-        const struct request *r = &fit->view->requests[i];
+        const struct route_request *r = &fit->view->requests[i];
         join(fit, engine, ROUTE_WORKER_ALL, r->service);
         if (r->first_ns == 0)
             join(fit, engine, ROUTE_WORKER_WAITING, r->service);
@@ -225,7 +225,7 @@ void route_worker_remove(const struct route_fit *fit, int32_t engine, uint32_t s
 
 /* ---- The constraints. ---- */
 
-static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct request *r,
+static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct route_request *r,
                        const struct route_worker_part *part)
 {
     const struct route_worker *w = &fit->workers[engine];
@@ -239,8 +239,8 @@ static bool keeps_step(const struct route_fit *fit, int32_t engine, const struct
 }
 
 /* The prompts that wait, and this one, computed together: a batch per service. */
-static int64_t prefill_ns(const struct route_fit *fit, int32_t engine, const struct request *r,
-                          const struct route_worker_part *part)
+static int64_t prefill_ns(const struct route_fit *fit, int32_t engine,
+                          const struct route_request *r, const struct route_worker_part *part)
 {
     const struct route_worker *w = &fit->workers[engine];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
@@ -249,7 +249,7 @@ static int64_t prefill_ns(const struct route_fit *fit, int32_t engine, const str
     return max_i64(ps, scaled(perf->floor_ps, perf->prefill_scale)) / PS_PER_NS;
 }
 
-static bool keeps_first(const struct route_fit *fit, int32_t engine, const struct request *r,
+static bool keeps_first(const struct route_fit *fit, int32_t engine, const struct route_request *r,
                         int64_t prefill)
 {
     const struct route_worker *w = &fit->workers[engine];
@@ -297,7 +297,7 @@ static bool has_memory(const struct route_fit *fit, int32_t engine, uint32_t slo
 bool route_worker_takes_part(const struct route_fit *fit, int32_t engine, uint32_t slot,
                              const struct route_worker_part *part)
 {
-    const struct request *r = &fit->view->requests[slot];
+    const struct route_request *r = &fit->view->requests[slot];
     enum route_phase phase = fit->config->phase;
     if (phase != ROUTE_PHASE_PREFILL && !keeps_step(fit, engine, r, part))
         return false;
@@ -347,7 +347,7 @@ double route_worker_norm(const struct route_fit *fit, int32_t engine, int servic
 
 int64_t route_worker_delta_ps(const struct route_fit *fit, int32_t engine, uint32_t slot)
 {
-    const struct request *r = &fit->view->requests[slot];
+    const struct route_request *r = &fit->view->requests[slot];
     const struct perf *perf = route_sent_perf(fit->view, engine, r->service);
     int64_t n = r->n_prompt + route_sent_predicted(fit->view, r);
     return scaled(perf->k2_ps[0] * n + perf->c2_ps[0], perf->decode_scale);

@@ -142,7 +142,6 @@ static void close_all(struct sim_bus *bus)
     mem_give(sim->clients);
     mem_give(sim->told);
     mem_give(sim->door.requests);
-    mem_give(sim->free_clients);
     mem_give(sim->body);
     mem_give(bus->engines);
     mem_give(bus->clients);
@@ -161,7 +160,7 @@ static void go(struct sim_bus *bus, uint32_t index, const struct service_event *
     mem_give(bus->clients[index].tokens);
     bus->clients[index].tokens = NULL;
     sim->n_over++;
-    sim->free_clients[sim->n_free_clients++] = index;
+    sim_client_put(sim, index);
 }
 
 static void hear(struct sim_bus *bus, const struct service_event *event, const void *payload)
@@ -169,7 +168,7 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
     struct sim *sim = &bus->sim;
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
-    struct request *r = sim_request(sim, client);
+    struct route_request *r = sim_request(sim, client);
     sim_check_event(sim, client, event, sim->clock_ns);
     if (sim->report->wrong != NULL)
         return;
@@ -189,11 +188,11 @@ static void hear(struct sim_bus *bus, const struct service_event *event, const v
 static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
 {
     struct sim *sim = &bus->sim;
-    CHECK(sim->n_free_clients > 0);
-    uint32_t index = sim->free_clients[--sim->n_free_clients];
+    uint32_t index = sim_client_take(sim);
     struct sim_client *client = &sim->clients[index];
-    struct request *r = sim_request(sim, client);
-    *client = (struct sim_client){ .is_live = true, .engine = SIM_NO_ENGINE };
+    struct route_request *r = sim_request(sim, client);
+    *client =
+        (struct sim_client){ .is_live = true, .engine = SIM_NO_ENGINE, .tenant = ask->tenant };
     if (sim->told != NULL)
         sim->told[index] = (struct sim_told){ 0 };
     sim_request_make(sim, ask, index, r);
@@ -210,9 +209,7 @@ static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
     };
     memcpy(request_body_tokens(sim->body), bus->clients[index].tokens,
            sizeof(int32_t) * (size_t)r->n_prompt);
-    struct request request = *r;
-    if (sim->options->has_soft_deadlines)
-        request.deadline_ns = TIME_NEVER;
+    const struct request request = sim_request_whole(sim, index);
     CHECK(bus->door.submit(bus->door.self, &request, sim->body)); /* it has room for all clients */
     if (ask->cancel_ns != TIME_NEVER)
         sim_events_add(&sim->events, &(struct sim_event){ .time_ns = ask->cancel_ns,

@@ -11,7 +11,7 @@ static void wrong(struct sim *sim, const char *what)
 void sim_check_event(struct sim *sim, const struct sim_client *client,
                      const struct service_event *event, int64_t now_ns)
 {
-    const struct request *r = sim_request(sim, client);
+    const struct route_request *r = sim_request(sim, client);
     if (!client->is_live || r->id != event->id)
         wrong(sim, "an event of a request that is over");
     else if (r->epoch != event->epoch)

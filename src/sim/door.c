@@ -134,8 +134,10 @@ void sim_door_open(struct sim *sim)
     sim->decode_door.wake_ns = TIME_NEVER;
     sim->n_groups = (uint32_t)max_i32(o->n_router_groups, 1);
     CHECK(sim->n_groups == 1 || (!sim->has_roles && o->replace == NULL));
-    if (sim->has_roles)
+    if (sim->has_roles) {
+        sim->n_kv = mem_take(sim->n_clients_max * sizeof(*sim->n_kv));
         open_second(sim, config);
+    }
     if (sim->has_roles && !has_mixed)
         config.phase = ROUTE_PHASE_PREFILL;
     door->n_sent_max = (int32_t)o->n_requests_max;
@@ -162,6 +164,7 @@ void sim_door_close(struct sim *sim)
         close_door(&sim->more_doors[k]);
     mem_give(sim->more_doors);
     mem_give(sim->door.requests);
+    mem_give(sim->n_kv);
     mem_give(sim->door.nodes);
     mem_give(sim->door.choices);
     mem_give(sim->door.marks);
@@ -206,12 +209,12 @@ static void hand_over(struct sim *sim, uint32_t index, uint16_t engine)
 {
     const struct sim_options *o = sim->options;
     struct sim_client *client = &sim->clients[index];
-    const struct request *r = &sim->door.requests[index];
+    const struct route_request *r = &sim->door.requests[index];
     int64_t rate = o->kv_bytes_per_s > 0 ? o->kv_bytes_per_s : KV_BYTES_PER_S_USUAL;
     client->engine = SIM_NO_ENGINE;
     client->is_on_its_way = true;
-    client->n_kv = r->n_tokens - 1; /* the last token's is computed when it is read */
-    int64_t n_bytes = client->n_kv * o->services[r->service].bytes_per_token;
+    sim->n_kv[index] = r->n_tokens - 1; /* the last token's is computed when it is read */
+    int64_t n_bytes = sim->n_kv[index] * o->services[r->service].bytes_per_token;
     int64_t ns = (int64_t)((double)n_bytes / (double)rate * 1e9);
     tell(sim, &sim->door,
          &(struct route_event){
@@ -253,8 +256,8 @@ static void come_back(struct sim *sim, uint32_t index, uint8_t why)
         hand_over(sim, index, engine);
         return;
     }
-    if (why != SERVICE_FULL)
-        client->n_kv = 0; /* it lay there */
+    if (sim->n_kv != NULL && why != SERVICE_FULL)
+        sim->n_kv[index] = 0; /* it lay there */
     hold(sim, door, index,
          &(struct route_event){
              .what = ROUTE_RETURNED, .engine = engine, .why = why, .slot = index });
@@ -295,7 +298,7 @@ void sim_door_ended(struct sim *sim, uint32_t index, uint8_t why)
     uint16_t engine = sim->clients[index].engine;
     struct sim_door *door = sim_door_of(sim, engine);
     struct route_service *service = &door->services[sim->door.requests[index].service];
-    const struct request *r = &sim->door.requests[index];
+    const struct route_request *r = &sim->door.requests[index];
     bool is_first = service->n_output_mean <= 0;
     double rate = is_first ? 1 : 0.05;
     service->n_output_mean += rate * ((double)(r->n_tokens - r->n_prompt) - service->n_output_mean);
@@ -358,17 +361,15 @@ uint16_t sim_door_deal(struct sim *sim, uint32_t index)
 void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
 {
     const struct sim_engine *e = &sim->engines[sim->clients[index].engine];
-    struct request request = sim->door.requests[index];
+    struct request request = sim_request_whole(sim, index);
     request.service = e->own[request.service];
-    if (sim->options->has_soft_deadlines)
-        request.deadline_ns = TIME_NEVER;
     CHECK(engine_submit(e->engine, &request, NULL, now_ns));
 }
 
 static void send_choice(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
-    struct request request = sim->door.requests[choice->slot];
+    struct request request = sim_request_whole(sim, choice->slot);
     if (sim->fetches)
         mem_fetch(e->spans, e->n_spans);
     book(sim, door, choice);
@@ -378,9 +379,8 @@ static void send_choice(struct sim *sim, struct sim_door *door, const struct rou
     request.n_lease = choice->n_lease;
     if (sim->has_roles && sim->options->engines[choice->engine].role == SIM_PREFILL)
         request.n_lease = 1; /* the first token, and home */
-    request.n_host = sim->clients[choice->slot].n_kv;
-    if (sim->options->has_soft_deadlines)
-        request.deadline_ns = TIME_NEVER;
+    if (sim->n_kv != NULL)
+        request.n_host = sim->n_kv[choice->slot];
     tell_sent(sim, door, choice); /* before it may end: what can never fit ends at once */
     CHECK(engine_submit(e->engine, &request, body_of(sim, choice->slot, &request), sim->clock_ns));
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);

@@ -197,8 +197,8 @@ static struct place_request *in_ring(struct sim_replanning *r, uint64_t number)
 }
 
 /* UELLM's third reason to plan anew: KV is over its reserve for a while (place/watch.h). */
-static void watch_kv(struct sim_replanning *r, const struct sim *sim, const struct request *request,
-                     int64_t sign)
+static void watch_kv(struct sim_replanning *r, const struct sim *sim,
+                     const struct route_request *request, int64_t sign)
 {
     const struct watch_config config = { WATCH_OVER_NS };
     const struct sim_client *client = &sim->clients[request - sim->door.requests];
@@ -214,7 +214,7 @@ static void watch_kv(struct sim_replanning *r, const struct sim *sim, const stru
 
 void sim_replan_arrived(struct sim_replanning *r, const struct sim *sim, uint32_t index)
 {
-    const struct request *request = &sim->door.requests[index];
+    const struct route_request *request = &sim->door.requests[index];
     uint64_t number = request->id >> SIM_LIVE_BITS;
     monitor_arrived(&r->monitor, request->service, sim->clock_ns, request->n_prompt);
     *in_ring(r, number) = (struct place_request){ request->arrived_ns, request->service,
@@ -228,7 +228,7 @@ void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
                       const struct sim_client *client, uint8_t why)
 {
     const struct sim_replan_options *o = r->options;
-    const struct request *request = sim_request(sim, client);
+    const struct route_request *request = sim_request(sim, client);
     uint64_t number = request->id >> SIM_LIVE_BITS;
     int32_t n_output = request->n_tokens - request->n_prompt, s = request->service;
     const struct place_request own = { 0, s, request->n_prompt, max_i32(n_output, 1) };
@@ -310,7 +310,7 @@ static void fill_window(struct sim_replanning *r, const struct sim *sim, struct 
         desk->rates[requests[n++].service]++;
     }
     for (uint32_t i = 0; i < sim->n_clients_max; i++) {
-        const struct request *request = &sim->door.requests[i];
+        const struct route_request *request = &sim->door.requests[i];
         uint64_t number = request->id >> SIM_LIVE_BITS;
         if (sim->clients[i].is_live && number >= first)
             requests[number - first].n_output =
@@ -427,7 +427,7 @@ static int64_t recompute_ns(const struct sim *sim, int32_t engine, const struct 
     uint32_t n = set_is_empty(going) ? 0 : sim->n_clients_max;
     for (uint32_t i = 0; i < n; i++) {
         const struct sim_client *client = &sim->clients[i];
-        const struct request *request = &sim->door.requests[i];
+        const struct route_request *request = &sim->door.requests[i];
         if (client->is_live && client->engine == engine && set_has(going, request->service))
             ps += perf_solo_ps(&perfs[request->service], request->n_prompt, 1);
     }

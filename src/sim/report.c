@@ -36,7 +36,7 @@ static const struct perf *perf_of(const struct sim *sim, const struct sim_client
 static void take(struct sim *sim, const struct sim_client *client,
                  const struct service_event *event)
 {
-    const struct request *r = sim_request(sim, client);
+    const struct route_request *r = sim_request(sim, client);
     if (sim->options->take == NULL)
         return;
     int32_t n_wanted = r->n_tokens_max - r->n_prompt;
@@ -80,7 +80,7 @@ void sim_report_unfinished(struct sim *sim)
 void sim_report_add(struct sim *sim, const struct sim_client *client,
                     const struct service_event *event)
 {
-    const struct request *r = sim_request(sim, client);
+    const struct route_request *r = sim_request(sim, client);
     struct sim_service_report *s = &sim->report->services[r->service];
     int32_t n_new = r->n_tokens - r->n_prompt;
     int64_t record[5] = { (int64_t)(r->id >> SIM_LIVE_BITS), event->why, r->first_ns, sim->clock_ns,

@@ -33,9 +33,8 @@ void sim_clients_open(struct sim *sim)
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
     if (o->take != NULL)
         sim->told = mem_take(sim->n_clients_max * sizeof(*sim->told));
-    sim->free_clients = mem_take(sim->n_clients_max * sizeof(*sim->free_clients));
-    for (uint32_t i = sim->n_clients_max; i-- > 0;)
-        sim->free_clients[sim->n_free_clients++] = i;
+    sim->first_free_client = ROUTE_NONE;
+    sim->n_free_clients = sim->n_clients_max;
 }
 
 static void sim_open(struct sim *sim, const struct sim_options *options, struct sim_report *report)
@@ -73,7 +72,6 @@ static void sim_close(struct sim *sim)
     sim_ahead_close(sim->ahead);
     mem_give(sim->clients);
     mem_give(sim->told);
-    mem_give(sim->free_clients);
     mem_give(sim->asks);
     mem_give(sim->body);
     sim_door_close(sim);
@@ -103,12 +101,12 @@ static void go(struct sim *sim, struct sim_client *client, const struct service_
         sim_chains_saw(sim, sim_request(sim, client)->service, -wanted_tokens(sim, client));
     client->is_live = false;
     sim->n_over++;
-    sim->free_clients[sim->n_free_clients++] = (uint32_t)(client - sim->clients);
+    sim_client_put(sim, (uint32_t)(client - sim->clients));
 }
 
 static struct length_query query_of(const struct sim *sim, const struct sim_client *client)
 {
-    const struct request *r = sim_request(sim, client);
+    const struct route_request *r = sim_request(sim, client);
     const struct length_predictor *predictor = sim->options->predictor;
     bool is_truth = predictor != NULL && predictor->hint == LENGTH_HINT_TRUTH;
     return (struct length_query){ .id = r->id >> SIM_LIVE_BITS,
@@ -133,7 +131,7 @@ void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
 /* What outran its prediction is predicted anew, as the gateway does it. */
 static void predict_again(struct sim *sim, const struct sim_client *client)
 {
-    struct request *r = sim_request(sim, client);
+    struct route_request *r = sim_request(sim, client);
     if (sim->options->predictor == NULL || r->n_predicted <= 0 ||
         r->n_tokens - r->n_prompt <= r->n_predicted)
         return;
@@ -190,7 +188,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
     struct sim *sim = e->sim;
     uint32_t index = (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
     struct sim_client *client = &sim->clients[index];
-    struct request *r = sim_request(sim, client);
+    struct route_request *r = sim_request(sim, client);
     int64_t now_ns = *e->clock_ns;
     sim_check_event(sim, client, event, now_ns);
     if (e->tells_waits && payload != NULL)
@@ -233,12 +231,11 @@ static int32_t predict(const struct sim *sim, const struct sim_ask *ask)
 }
 
 void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
-                      struct request *out)
+                      struct route_request *out)
 {
-    *out = (struct request){
+    *out = (struct route_request){
         .id = ask->number << SIM_LIVE_BITS | index,
         .service = ask->service,
-        .tenant = ask->tenant,
         .priority = ask->priority,
         .n_prompt = ask->n_prompt,
         .n_tokens = ask->n_prompt,
@@ -249,15 +246,52 @@ void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t
     };
 }
 
-uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask)
+struct request sim_request_whole(const struct sim *sim, uint32_t index)
+{
+    const struct route_request *r = &sim->door.requests[index];
+    return (struct request){ .id = r->id,
+                             .service = r->service,
+                             .tenant = sim->clients[index].tenant,
+                             .priority = r->priority,
+                             .n_prompt = r->n_prompt,
+                             .n_tokens = r->n_tokens,
+                             .n_tokens_max = r->n_tokens_max,
+                             .n_predicted = r->n_predicted,
+                             .arrived_ns = r->arrived_ns,
+                             .deadline_ns =
+                                 sim->options->has_soft_deadlines ? TIME_NEVER : r->deadline_ns,
+                             .first_ns = r->first_ns,
+                             .epoch = r->epoch };
+}
+
+uint32_t sim_client_take(struct sim *sim)
 {
     CHECK(sim->n_free_clients > 0); /* more live requests than n_live_max: a limit of the run */
-    uint32_t index = sim->free_clients[--sim->n_free_clients];
+    uint32_t index = sim->first_free_client;
+    sim->n_free_clients--;
+    if (index == ROUTE_NONE)
+        return sim->n_used_clients++;
+    sim->first_free_client = sim->door.requests[index].next;
+    return index;
+}
+
+void sim_client_put(struct sim *sim, uint32_t index)
+{
+    sim->door.requests[index].next = sim->first_free_client;
+    sim->first_free_client = index;
+    sim->n_free_clients++;
+}
+
+uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask)
+{
+    uint32_t index = sim_client_take(sim);
     struct sim_client *client = &sim->clients[index];
-    *client = (struct sim_client){ .is_live = true };
+    *client = (struct sim_client){ .is_live = true, .tenant = ask->tenant };
     if (sim->told != NULL)
         sim->told[index] = (struct sim_told){ 0 };
-    struct request *r = sim_request(sim, client);
+    if (sim->n_kv != NULL)
+        sim->n_kv[index] = 0;
+    struct route_request *r = sim_request(sim, client);
     sim_request_make(sim, ask, index, r);
     client->n_first_predicted = r->n_predicted;
     if (sim->asks != NULL)

@@ -17,12 +17,11 @@ enum { SIM_LIVE_BITS = 20, SIM_LIVE_USUAL = 65536, SIM_NO_ENGINE = UINT16_MAX };
 /* A client, while it lives; its request as submitted last lies at its index in the door's table.
  * The request's id is number << SIM_LIVE_BITS | index. */
 struct sim_client {
-    uint16_t engine;
-    bool is_decoding;   /* it waits at the door before engines that decode, or is in one */
-    bool is_on_its_way; /* between the two */
-    bool is_live, is_cancelled;
-    int32_t n_kv;              /* positions whose KV comes along to a decode engine */
+    uint16_t engine, tenant;
     int32_t n_first_predicted; /* its request's n_predicted follows what was outrun */
+    bool is_decoding : 1;      /* it waits at the door before engines that decode, or is in one */
+    bool is_on_its_way : 1;    /* between the two */
+    bool is_live : 1, is_cancelled : 1;
 };
 struct sim_told {                 /* what its record says of all its lives */
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */
@@ -45,7 +44,7 @@ struct sim_engine {
 };
 struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
     const struct route_policy *router;
-    struct request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
+    struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */
     struct route_held held;
     struct tree_node *nodes;
     struct route_engine *engines;
@@ -76,10 +75,12 @@ struct sim {
     struct sim_ask ask; /* the next to come */
     bool has_ask;
     struct sim_client *clients;
-    struct sim_told *told;     /* (n_clients_max) NULL: nobody takes records */
-    struct sim_ask *asks;      /* (n_clients_max) for the prefix cache; NULL: none */
-    struct request_body *body; /* scratch, of n_tokens_max tokens */
-    uint32_t *free_clients;
+    int32_t *n_kv; /* (n_clients_max) positions whose KV comes along to a decode engine; roles */
+    struct sim_told *told;      /* (n_clients_max) NULL: nobody takes records */
+    struct sim_ask *asks;       /* (n_clients_max) for the prefix cache; NULL: none */
+    struct request_body *body;  /* scratch, of n_tokens_max tokens */
+    uint32_t first_free_client; /* a list through their requests' next; ROUTE_NONE: none */
+    uint32_t n_used_clients;    /* from here on there never was one, and they are free as well */
     uint32_t n_free_clients, n_clients_max;
     struct sim_door door, decode_door; /* the second only with roles */
     bool has_roles;
@@ -149,7 +150,8 @@ static inline struct sim_door *sim_door_of(struct sim *sim, uint32_t engine)
     return sim->has_roles && sim->options->engines[engine].role == SIM_DECODE ? &sim->decode_door
                                                                               : &sim->door;
 }
-static inline struct request *sim_request(const struct sim *sim, const struct sim_client *client)
+static inline struct route_request *sim_request(const struct sim *sim,
+                                                const struct sim_client *client)
 {
     return &sim->door.requests[client - sim->clients];
 }
@@ -162,6 +164,9 @@ static inline struct sim_told *sim_told(const struct sim *sim, const struct sim_
     return sim->told != NULL ? &sim->told[client - sim->clients] : NULL;
 }
 
+/* A client's place, and its own again. */
+uint32_t sim_client_take(struct sim *sim);
+void sim_client_put(struct sim *sim, uint32_t index);
 /* A client that comes, and one whose request ended at its engine. */
 uint32_t sim_client_come(struct sim *sim, const struct sim_ask *ask);
 void sim_client_over(struct sim *sim, uint32_t index, const struct service_event *event);
@@ -169,7 +174,9 @@ void sim_client_over(struct sim *sim, uint32_t index, const struct service_event
  * the length predictor sees. */
 void sim_clients_open(struct sim *sim);
 void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
-                      struct request *out);
+                      struct route_request *out);
+/* As it is submitted to an engine. */
+struct request sim_request_whole(const struct sim *sim, uint32_t index);
 void sim_lengths_open(struct sim *sim);
 void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
                          const struct service_event *event);

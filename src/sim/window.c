@@ -155,7 +155,7 @@ static bool deal_one(struct sim *sim, struct sim_windows *w)
     uint32_t index = sim_client_come(sim, &sim->ask);
     uint16_t engine = sim_door_deal(sim, index);
     struct dealt *dealt = &w->dealt[engine];
-    struct request *requests = sim->door.requests;
+    struct route_request *requests = sim->door.requests;
     requests[index].next = ROUTE_NONE;
     if (dealt->first == ROUTE_NONE)
         dealt->first = index;
@@ -222,7 +222,7 @@ static void go_through(struct sim *sim, struct shard *shard, uint32_t index)
     uint32_t slot = dealt->first;
     int64_t wake_ns = sim->wakes.wake_ns[index], until_ns = sim->windows->until_ns;
     for (;;) {
-        const struct request *next = slot != ROUTE_NONE ? &sim->door.requests[slot] : NULL;
+        const struct route_request *next = slot != ROUTE_NONE ? &sim->door.requests[slot] : NULL;
         if (next != NULL && next->arrived_ns <= wake_ns) {
             uint32_t after = next->next;
             shard->clock_ns = wake_ns = next->arrived_ns;

@@ -32,7 +32,7 @@ static int64_t demand(const struct world *w, int engine)
     for (int32_t step = 1; step < 2000; step++) {
         int64_t held = 0;
         for (uint32_t i = 0; i < w->n_requests; i++) {
-            const struct request *r = &w->requests[i];
+            const struct route_request *r = &w->requests[i];
             if (w->is_sent[i] && w->engine_of[i] == engine && step <= r->n_predicted)
                 held += r->n_prompt + step;
         }

@@ -9,7 +9,7 @@ enum { N = 300, SERVICES = 3 };
 static void test_order(void **state)
 {
     (void)state;
-    static struct request requests[N];
+    static struct route_request requests[N];
     static struct tree_node nodes[N];
     static struct tree trees[SERVICES];
     static struct route_service services[SERVICES];

@@ -43,7 +43,7 @@ static void test_interval(void **state)
     assert_int_equal(w->plan.wake_ns, 15 * TIME_NS_PER_S);
     w->view.now_ns = 15 * TIME_NS_PER_S;
     assert_int_equal(world_send(w), 1);
-    assert_int_equal(w->requests[0].n_lease, 128);
+    assert_int_equal(w->sent[0].n_lease, 128);
     assert_int_equal(w->engine_of[0], 0);
     assert_int_equal(w->engine_of[1], 1); /* engine 0 has 1.27 s to do */
     world_close(w);
@@ -164,7 +164,7 @@ static void test_caps(void **state)
         for (int k = 0; k < 36; k++)
             world_arrive(w, 0, 10, 10);
         assert_int_equal(world_send(w), 36);
-        assert_int_equal(w->requests[0].n_cohort, i == 1 ? 36 : 12);
+        assert_int_equal(w->sent[0].n_cohort, i == 1 ? 36 : 12);
         world_close(w);
     }
     /* D-20: not one giant batch while engines are idle. */
@@ -202,9 +202,9 @@ static void test_idle(void **state)
         assert_int_equal(w->is_sent[k], k >= 2);
     assert_int_equal(w->engine_of[5], 0);
     assert_int_equal(w->engine_of[4], 0);
-    assert_int_equal(w->requests[5].cohort, 1);
-    assert_int_equal(w->requests[5].n_cohort, 2);
-    assert_int_equal(w->requests[5].n_lease, 60); /* prediction and margin */
+    assert_int_equal(w->sent[5].cohort, 1);
+    assert_int_equal(w->sent[5].n_cohort, 2);
+    assert_int_equal(w->sent[5].n_lease, 60); /* prediction and margin */
     world_end(w, 5);
     assert_int_equal(world_send(w), 0); /* its batch is not over */
     w->requests[4].n_tokens += 60;
@@ -221,15 +221,15 @@ static void test_s3_doubles(void **state)
     struct world *w = open_with("s3", 1, &linear);
     world_arrive(w, 0, 100, 20);
     world_send(w);
-    assert_int_equal(w->requests[0].n_lease, 20);
+    assert_int_equal(w->sent[0].n_lease, 20);
     w->requests[0].n_tokens += 20;
     world_return(w, 0, SERVICE_LEASE_OVER);
     world_send(w);
-    assert_int_equal(w->requests[0].n_lease, 20); /* 40 in all */
+    assert_int_equal(w->sent[0].n_lease, 20); /* 40 in all */
     w->requests[0].n_tokens += 20;
     world_return(w, 0, SERVICE_LEASE_OVER);
     world_send(w);
-    assert_int_equal(w->requests[0].n_lease, 40); /* 80 in all */
+    assert_int_equal(w->sent[0].n_lease, 40); /* 80 in all */
     world_close(w);
 }
 
@@ -274,7 +274,7 @@ static void test_lpt_bound(void **state)
         }
         assert_int_equal(world_send(w), n);
         for (int i = 0; i < n; i++) {
-            assert_int_equal(w->requests[i].n_cohort, 1);
+            assert_int_equal(w->sent[i].n_cohort, 1);
             loads[w->engine_of[i]] += times[i];
         }
         for (int e = 0; e < n_engines; e++)
@@ -334,7 +334,7 @@ static uint64_t play(const char *router, uint64_t seed)
     }
     assert_int_equal(w->held.n, 0);
     for (uint32_t i = 0; i < w->n_requests; i++)
-        sum = sum * 31 + w->engine_of[i] + w->requests[i].cohort;
+        sum = sum * 31 + w->engine_of[i] + w->sent[i].cohort;
     world_close(w);
     return sum;
 }

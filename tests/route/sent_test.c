@@ -8,7 +8,7 @@ static void test_predicted(void **state)
     (void)state;
     const struct route_service service = { .n_output_mean = 40 };
     const struct route_view view = { .n_services = 1, .services = &service };
-    struct request r = { .n_prompt = 100, .n_tokens = 100, .n_tokens_max = 150 };
+    struct route_request r = { .n_prompt = 100, .n_tokens = 100, .n_tokens_max = 150 };
     assert_int_equal(route_sent_predicted(&view, &r), 40); /* the mean of its service */
     r.n_predicted = 30;
     assert_int_equal(route_sent_predicted(&view, &r), 30);

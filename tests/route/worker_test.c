@@ -141,7 +141,7 @@ static bool fits_by_steps(const struct bench *b, const uint32_t *slots, int n, i
     for (int32_t step = 1; step <= 60; step++) {
         int64_t held = 0;
         for (int i = 0; i < n; i++) {
-            const struct request *r = &b->w->requests[slots[i]];
+            const struct route_request *r = &b->w->requests[slots[i]];
             int32_t left = r->n_predicted - (r->n_tokens - r->n_prompt);
             held += step <= left ? 7 * (r->n_tokens + step) : 0;
         }

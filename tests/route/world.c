@@ -59,14 +59,14 @@ uint32_t world_arrive(struct world *w, int service, int32_t n_prompt, int32_t n_
 {
     assert_true(w->n_requests < WORLD_REQUESTS);
     uint32_t slot = w->n_requests++;
-    w->requests[slot] = (struct request){ .id = slot + 1,
-                                          .service = (uint16_t)service,
-                                          .n_prompt = n_prompt,
-                                          .n_tokens = n_prompt,
-                                          .n_tokens_max = n_prompt + 4096,
-                                          .n_predicted = n_predicted,
-                                          .arrived_ns = w->view.now_ns,
-                                          .deadline_ns = TIME_NEVER };
+    w->requests[slot] = (struct route_request){ .id = slot + 1,
+                                                .service = (uint16_t)service,
+                                                .n_prompt = n_prompt,
+                                                .n_tokens = n_prompt,
+                                                .n_tokens_max = n_prompt + 4096,
+                                                .n_predicted = n_predicted,
+                                                .arrived_ns = w->view.now_ns,
+                                                .deadline_ns = TIME_NEVER };
     route_held_add(&w->held, slot);
     tell(w, &(struct route_event){ .what = ROUTE_ARRIVED, .slot = slot });
     return slot;
@@ -99,9 +99,7 @@ void world_sent(struct world *w, const struct route_choice *c)
     w->engines[c->engine].n_sent++;
     w->engine_of[c->slot] = c->engine;
     w->is_sent[c->slot] = 1;
-    w->requests[c->slot].cohort = c->cohort;
-    w->requests[c->slot].n_cohort = c->n_cohort;
-    w->requests[c->slot].n_lease = c->n_lease;
+    w->sent[c->slot] = *c;
     tell(w, &(struct route_event){
                 .what = ROUTE_SENT, .engine = c->engine, .slot = c->slot, .choice = c });
 }

@@ -9,11 +9,12 @@ enum { WORLD_ENGINES = 64, WORLD_REQUESTS = 16384, WORLD_SERVICES = 4 };
 struct world {
     struct route_engine engines[WORLD_ENGINES];
     struct route_service services[WORLD_SERVICES];
-    struct request requests[WORLD_REQUESTS];
+    struct route_request requests[WORLD_REQUESTS];
     struct tree_node nodes[WORLD_REQUESTS];
     struct tree trees[WORLD_SERVICES];
     uint16_t engine_of[WORLD_REQUESTS];
     uint8_t is_sent[WORLD_REQUESTS];
+    struct route_choice sent[WORLD_REQUESTS]; /* what was chosen of it */
     struct route_held held;
     struct route_choice choices[WORLD_REQUESTS];
     uint8_t marks[WORLD_REQUESTS];

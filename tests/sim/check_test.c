@@ -4,7 +4,7 @@
 #include "sim/state.h"
 
 static struct sim_client client = { .is_live = true };
-static struct request request = {
+static struct route_request request = {
     .id = 5, .epoch = 1, .n_tokens = 10, .n_tokens_max = 20, .deadline_ns = 200
 };
 

@@ -1,7 +1,7 @@
 /* A request: two records under one id.
  *
- * struct request is all that schedulers, KV and engine ever read: 128 bytes, no pointer. Routers see
- * a part of it (struct route_request).
+ * struct request is all that schedulers, KV and engine ever read: 128 bytes, no pointer. Routers
+ * see a part of it (struct route_request).
  * struct request_body is one flat record of variable length (prompt, sampling, stops) that only the
  * edges (api, run) read; it travels as bytes.
  *

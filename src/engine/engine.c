@@ -209,11 +209,11 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    void *const owned[] = { e->specs,        e->services,    e->queues,           e->stats,
-                            e->room_state,   e->running,     e->requests,         e->logprobs,
-                            e->own,          e->seen,        e->waiting_nodes,    e->deadline_nodes,
-                            e->pads,         e->n_planned,   e->flights[0].items, e->payload,
-                            e->policy_state, e->models,      e->wanted_bytes };
+    void *const owned[] = { e->specs,        e->services,  e->queues,           e->stats,
+                            e->room_state,   e->running,   e->requests,         e->logprobs,
+                            e->own,          e->seen,      e->waiting_nodes,    e->deadline_nodes,
+                            e->pads,         e->n_planned, e->flights[0].items, e->payload,
+                            e->policy_state, e->models,    e->wanted_bytes };
     engine_scratch_close(e->own_scratch);
     engine_steady_close(e);
     kv_close(e->kv);

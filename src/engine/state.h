@@ -124,9 +124,8 @@ struct engine {
     const int32_t *n_table_blocks; /* kv's */
     struct tree deadlines;
     struct engine_ids by_id;
-    uint32_t first_free; /* a list through request.next; SCHEDULE_NONE: none */
-    uint32_t n_used;     /* slots from here on were never taken, and are free as well */
-    uint32_t n_free_slots;
+    uint32_t first_free;           /* a list through request.next; SCHEDULE_NONE: none */
+    uint32_t n_used, n_free_slots; /* slots from n_used on were never taken, and are free too */
     uint32_t first_unsaid, last_unsaid; /* the backlog: a list through request.next_unsaid */
     uint32_t n_backlog;
 

@@ -16,6 +16,7 @@
 #include "place/improve.h"
 #include "place/planners.h"
 #include "place/samples.h"
+#include "place/spare.h"
 #include "place/spread.h"
 
 enum {
@@ -261,35 +262,46 @@ static void search(struct screen *screen, int32_t n_members_max)
     judge_all(screen);
 }
 
-/* The climb may crowd groups as far as its start does. */
-static void climb(struct screen *screen, struct start *start, int32_t n_members_max)
+/* A part of a climb's work. The plan may be crowded as far as its start is. */
+static struct place_improve how_to(const struct screen *screen, const struct start *start,
+                                   int32_t n_members_max, double part)
 {
     const struct place_desk *desk = screen->desk;
-    double work = desk->effort * work_per_device * (double)desk->problem->n_devices;
+    double work = part * desk->effort * work_per_device * (double)desk->problem->n_devices;
     int32_t n_members = n_members_max;
     for (int32_t g = 0; g < start->plan.n_groups; g++)
         n_members = max_i32(n_members, start->plan.groups[g].n_members);
-    const struct place_improve improve = { .desk = desk,
-                                           .planner = "default",
-                                           .n_members_max = n_members,
-                                           .work_max = (int64_t)work,
-                                           .samples = screen->samples };
-    place_improve(&improve, &start->plan, &start->score, &start->judged);
+    return (struct place_improve){ .desk = desk,
+                                   .planner = "default",
+                                   .n_members_max = n_members,
+                                   .work_max = (int64_t)work,
+                                   .samples = screen->samples };
 }
 
-/* From each of the first few starts on, and further on from the best of what they came to. */
+static void climb(struct screen *screen, struct start *start, int32_t n_members_max, double part)
+{
+    const struct place_improve how = how_to(screen, start, n_members_max, part);
+    place_improve(&how, &start->plan, &start->score, &start->judged);
+}
+
+/* From each of the first few starts on, and further on from the best of what they came to; half of
+ * this last climb's work is for copies that cost nothing. */
 static void climb_all(struct screen *screen, int32_t n_members_max)
 {
     for (int32_t i = 0; i < screen->n_climbs; i++) {
         struct start *start = &screen->starts[i];
-        climb(screen, start, n_members_max);
+        climb(screen, start, n_members_max, 1);
         if (start->judged < screen->starts[0].judged) {
             struct start best = *start;
             *start = screen->starts[0];
             screen->starts[0] = best;
         }
     }
-    climb(screen, &screen->starts[0], n_members_max);
+    struct start *best = &screen->starts[0];
+    climb(screen, best, n_members_max, 0.5);
+    const struct place_improve how = how_to(screen, best, n_members_max, 0.5);
+    if (n_members_max > 1) /* a limit of one says that nobody shares */
+        place_spare(&how, &best->plan, best->judged);
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)

@@ -301,7 +301,7 @@ static void climb_all(struct screen *screen, int32_t n_members_max)
     climb(screen, best, n_members_max, 0.5);
     const struct place_improve how = how_to(screen, best, n_members_max, 0.5);
     if (n_members_max > 1) /* a limit of one says that nobody shares */
-        place_spare(&how, &best->plan, best->judged);
+        place_spare(&how, &best->plan);
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)

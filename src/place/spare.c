@@ -4,17 +4,15 @@
 
 #include "place/board.h"
 
-enum { TRIALS = 2 }; /* as many as asked for, and half of them: work for two cores */
 struct spare {
     const struct place_improve *how;
     const struct place_problem *problem;
     struct place_board board;
     struct place_plan *plan;
-    struct place_plan trials[TRIALS];
-    struct place_score scores[TRIALS];
-    double costs[TRIALS];
-    bool *is_over; /* (n_services) no copy for it any more */
-    bool *is_done; /* (n_services) it has one in this trial, or finds no room there */
+    struct place_plan trial;
+    struct place_score score; /* its */
+    bool *is_over;            /* (n_services) no copy for it any more */
+    bool *is_done;            /* (n_services) it has one in this trial, or finds no room there */
 };
 
 /* Who has most work for each of its copies. -1: nobody is left. */
@@ -36,21 +34,21 @@ static int32_t neediest(const struct spare *spare)
     return who;
 }
 
-/* Another copy for up to n services, each where the estimate likes it best. first: the neediest of
- * those that found room. Returns how many did. */
-static int32_t add_copies(struct spare *spare, struct place_plan *trial, int32_t n, int32_t *first)
+/* The trial: the plan with another copy for up to n services, each where the estimate likes it
+ * best. first: the neediest of those that found room. Returns how many did. */
+static int32_t add_copies(struct spare *spare, int32_t n, int32_t *first)
 {
     int32_t n_added = 0;
     for (int32_t s = 0; s < spare->problem->n_services; s++)
         spare->is_done[s] = false;
-    place_plan_copy(trial, spare->plan);
-    place_board_show(&spare->board, trial);
+    place_plan_copy(&spare->trial, spare->plan);
+    place_board_show(&spare->board, &spare->trial);
     while (n_added < n) {
         double gain;
         int32_t who = neediest(spare);
-        int32_t group = who >= 0 ? place_board_best(&spare->board, who, &gain) : -1;
         if (who < 0)
             break;
+        int32_t group = place_board_best(&spare->board, who, &gain);
         spare->is_done[who] = true;
         if (group < 0)
             continue;
@@ -61,32 +59,19 @@ static int32_t add_copies(struct spare *spare, struct place_plan *trial, int32_t
     return n_added;
 }
 
-/* Copies for up to n services, or for half of them; none where both cost more than cost_max.
- * Returns for how many; 0: *first is the neediest of them, -1: there is no room. */
-static int32_t try_copies(struct spare *spare, int32_t n, double cost_max, int32_t *first)
+/* Is the trial cheap enough? Then the plan is that. */
+static bool take(struct spare *spare)
 {
-    const struct place_plan *plans[TRIALS];
-    int32_t added[TRIALS], n_trials = 0;
-    *first = -1;
-    for (; n_trials < TRIALS && n > 0; n /= 2) {
-        int32_t n_added = add_copies(spare, &spare->trials[n_trials], n, first);
-        if (n_added == 0)
-            return 0;
-        n = n_added;
-        plans[n_trials] = &spare->trials[n_trials];
-        added[n_trials++] = n_added;
-    }
-    place_samples_race(spare->how->samples, plans, n_trials, n_trials, spare->scores, spare->costs);
-    for (int32_t i = 0; i < n_trials; i++) {
-        if (spare->costs[i] > cost_max)
-            continue;
-        place_plan_copy(spare->plan, &spare->trials[i]);
-        return added[i];
-    }
-    return 0;
+    const struct place_plan *plan = &spare->trial;
+    double cost;
+    place_samples_challenge(spare->how->samples, &plan, 1, 1, &spare->score, &cost);
+    if (cost == PLACE_COST_LOST)
+        return false;
+    place_plan_copy(spare->plan, &spare->trial);
+    return true;
 }
 
-void place_spare(const struct place_improve *how, struct place_plan *plan, double cost)
+void place_spare(const struct place_improve *how, struct place_plan *plan)
 {
     const struct place_desk *desk = how->desk;
     size_t n_services = (size_t)desk->problem->n_services;
@@ -94,20 +79,22 @@ void place_spare(const struct place_improve *how, struct place_plan *plan, doubl
     int64_t begun = desk->judge->work(desk->judge->self);
     spare.is_over = pile_take(desk->pile, n_services * sizeof(*spare.is_over));
     spare.is_done = pile_take(desk->pile, n_services * sizeof(*spare.is_done));
+    spare.score.services = pile_take(desk->pile, n_services * sizeof(*spare.score.services));
+    place_plan_init(&spare.trial, spare.problem, desk->pile);
     place_board_init(&spare.board, spare.problem, how->n_members_max, desk->pile);
-    for (int i = 0; i < TRIALS; i++) {
-        place_plan_init(&spare.trials[i], spare.problem, desk->pile);
-        spare.scores[i].services =
-            pile_take(desk->pile, n_services * sizeof(*spare.scores[i].services));
-    }
+    if (how->work_max > 0)
+        place_samples_aim(how->samples, plan, PLACE_SPARE_PREMIUM);
     int32_t n = spare.problem->n_services;
     while (desk->judge->work(desk->judge->self) - begun < how->work_max) {
         int32_t first;
-        int32_t n_added = try_copies(&spare, n, cost + PLACE_SPARE_PREMIUM, &first);
-        if (first < 0)
-            return;
-        if (n_added == 0 && n == 1)
-            spare.is_over[first] = true;
-        n = n_added > 0 ? min_i32(2 * n_added, spare.problem->n_services) : max_i32(n / 4, 1);
+        int32_t n_added = add_copies(&spare, n, &first);
+        if (n_added == 0)
+            return; /* there is no room */
+        if (take(&spare)) {
+            n = min_i32(2 * n_added, spare.problem->n_services);
+        } else {
+            spare.is_over[first] = n_added == 1;
+            n = max_i32(n_added / 2, 1);
+        }
     }
 }

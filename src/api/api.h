@@ -31,6 +31,7 @@ struct api_model {              /* one service as clients see it */
     int64_t created_unix_s;
     const char *path, *format; /* for GET /models */
     struct set engines;        /* that may serve it; none: all */
+    const char *kv_type;       /* of its cached keys and values; NULL: not told */
 };
 struct api_options {
     const char *version; /* of the program */

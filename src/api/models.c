@@ -43,6 +43,8 @@ static void print_card(const struct api *api, struct json_out *json, const struc
     json_out_key_text(json, "owned_by", "shoal");
     json_out_key_text(json, "root", model->name);
     json_out_key_i64(json, "max_model_len", model->n_context_max);
+    if (model->kv_type != NULL)
+        json_out_key_text(json, "kv_type", model->kv_type);
     json_out_key(json, "aliases");
     json_out_open(json, '[');
     for (int i = 0; i < model->n_aliases; i++)

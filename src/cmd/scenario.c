@@ -221,6 +221,7 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("weights-bytes", "", FLAGS_BYTES, weights_bytes, 0, 0, ""),
         ROW("activation-bytes", "", FLAGS_BYTES, activation_bytes, 0, 0, ""),
         ROW("kv-bytes-per-token", "", FLAGS_BYTES, kv_bytes_per_token, 1, 1e9, ""),
+        ROW("kv-type", "", FLAGS_TEXT, kv_type, 0, 0, ""),
         ROW("kv-bytes-min", "", FLAGS_BYTES, kv_bytes_min, 0, 0, ""),
         ROW("kv-bytes-max", "", FLAGS_BYTES, kv_bytes_max, 0, 0, ""),
         ROW("ttft", "", FLAGS_DURATION, slo.ttft_ns, 0, 0, ""),

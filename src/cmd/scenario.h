@@ -30,6 +30,7 @@ struct scenario_service {
     int64_t table_layers;      /* that the tables of a layer stand for */
     struct scenario_host host; /* what the host adds to every step, whatever the times come from */
     int64_t weights_bytes, activation_bytes, kv_bytes_per_token; /* 0: the model's */
+    const char *kv_type; /* of a model of the tables: as in a config; NULL: f16 */
     int64_t kv_bytes_min, kv_bytes_max;
     struct service_slo slo; /* 0: the scenario's */
 };

@@ -2,6 +2,7 @@
 #include "cmd/sim_world.h"
 
 #include "base/mem.h"
+#include "cmd/chosen.h"
 #include "cmd/sim_pack.h"
 #include "cmd/sim_tables.h"
 #include "cmd/traffic.h"
@@ -128,6 +129,32 @@ static enum status open_tables(struct sim_world *world, const struct scenario_se
     return status;
 }
 
+/* What a token's keys and values take in this type. */
+static enum status set_kv_type(struct sim_service *s, const struct predict_model *m,
+                               const struct scenario_service *own, bool has_profile,
+                               struct fault *fault)
+{
+    enum dtype dtype;
+    if (own == NULL || own->kv_type == NULL)
+        return STATUS_OK;
+    if (!chosen_kv_dtype_find(own->kv_type, &dtype))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "service %.60s: kv_type is \"%.40s\", expected f16, f32 or q8_0", s->name,
+                         own->kv_type);
+    if (m == NULL || own->kv_bytes_per_token > 0 || has_profile)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "service %.60s: kv_type is for a model of the tables; a profile and "
+                         "kv_bytes_per_token say the bytes themselves",
+                         s->name);
+    int64_t row_bytes = dtype_row_bytes(dtype, m->head_dim);
+    if (row_bytes <= 0)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "service %.60s: its heads of %d values can't be cached as %s", s->name,
+                         m->head_dim, own->kv_type);
+    s->bytes_per_token = 2 * row_bytes * m->n_kv_heads * m->n_layers;
+    return STATUS_OK;
+}
+
 static enum status open_service(struct sim_world *world, const struct scenario *scenario, int32_t i,
                                 struct fault *fault)
 {
@@ -155,7 +182,9 @@ static enum status open_service(struct sim_world *world, const struct scenario *
         s->n_heads = m->n_layers * m->n_kv_heads;
         s->activation_bytes = s->weights_bytes / 16;
     }
-    if (open_profile(world, scenario, i, fault) != STATUS_OK)
+    bool has_profile = profile_of(scenario, name) != NULL;
+    if (set_kv_type(s, m, own, has_profile, fault) != STATUS_OK ||
+        open_profile(world, scenario, i, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;
     if (own != NULL && own->tables.n > 0 && open_tables(world, own, i, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;

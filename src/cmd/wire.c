@@ -128,6 +128,7 @@ static void describe_api_model(struct house *house, int s)
         .path = model->path,
         .format = card->format,
         .engines = house->services[s].engines,
+        .kv_type = model->kv_type != NULL ? model->kv_type : house->config.kv_type,
     };
 }
 

@@ -36,7 +36,7 @@ def raises(error, call):
 def openai_serve_models(shoal, models):
     ai = client(shoal, models)
     assert [m.id for m in ai.models.list()] == ["tale", "cee"]
-    assert ai.models.retrieve("cee").max_model_len == 512
+    assert ai.models.retrieve("cee").max_model_len == 512 and ai.models.retrieve("cee").kv_type == "f16"
     raises(openai.NotFoundError, lambda: ai.models.retrieve("nobody"))
 
 

@@ -77,6 +77,27 @@ seed: 4
 
 
 @test
+def keys_and_values_of_another_type(shoal, models):
+    text = """workload: "azure-conv:rate=6,service=chat"
+requests: 1500
+engines: [{device: a100, memory: 32GiB, services: chat}]
+services: {chat: {model: llama-2-13b%s}}
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+        pages = {}
+        for kv_type in ("", ", kv_type: f16", ", kv_type: q8_0", ", kv_type: f32"):
+            open(path, "w", encoding="utf-8").write(text % kv_type)
+            pages[kv_type] = as_json(shoal, path)
+        for bad, why in ((", kv_type: q4", "expected f16, f32 or q8_0"), (", kv_type: f16, kv_bytes_per_token: 5000", "say the bytes")):
+            open(path, "w", encoding="utf-8").write(text % bad)
+            assert why in sim(shoal, path, wants=1)
+    plain, f16, q8_0, f32 = pages.values()
+    assert plain["records_hash"] == f16["records_hash"]
+    assert q8_0["mean_ttft_ms"] < 0.8 * f16["mean_ttft_ms"] < 0.8 * f32["mean_ttft_ms"]
+
+
+@test
 def layers_are_planned_anew_when_devices_leave(shoal, models):
     text = """workload: "azure-conv:rate=0.3,service=chat"
 duration: 30m

@@ -41,6 +41,16 @@ static void print_help(FILE *to)
     fprintf(to, "\n`shoal VERB --help` tells more.\n");
 }
 
+/* What was said may lie in a buffer whose pipe or disk takes no more. */
+static int finish(int code)
+{
+    bool is_said = fflush(stdout) == 0 && ferror(stdout) == 0;
+    if (is_said || code != 0)
+        return code;
+    fprintf(stderr, "shoal: not all of the output could be written\n");
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -50,16 +60,16 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_help(stdout);
-        return 0;
+        return finish(0);
     }
     if (strcmp(argv[1], "--version") == 0)
-        return verbs_version(1, argv);
+        return finish(verbs_version(1, argv));
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {
             char name[32];
             snprintf(name, sizeof name, "shoal %s", verbs[i].name);
             argv[1] = name;
-            return verbs[i].run(argc - 1, argv + 1);
+            return finish(verbs[i].run(argc - 1, argv + 1));
         }
     }
     fprintf(stderr, "shoal: there is no verb \"%s\"; see shoal --help\n", argv[1]);

@@ -33,6 +33,6 @@ enum status recorders_open(struct recorders *recorders, const struct config *con
 void recorders_close(struct recorders *recorders)
 {
     for (int e = 0; e < LIMIT_DEVICES; e++)
-        engine_log_close(recorders->logs[e]);
-    metrics_trace_close(recorders->trace);
+        (void)engine_log_close(recorders->logs[e]);
+    (void)metrics_trace_close(recorders->trace);
 }

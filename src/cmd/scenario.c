@@ -293,7 +293,9 @@ bool scenario_open(struct scenario *scenario, int argc, char **argv)
     pile_free(&scenario->pile);
     scenario_init(scenario);
     if (scenario_read(scenario, path, &fault) != STATUS_OK) {
-        fprintf(stderr, "shoal: %s\n", fault.text);
+        bool is_traffic = strchr(path, ':') != NULL;
+        fprintf(stderr, "shoal: %s%s\n", fault.text,
+                is_traffic ? " (a scenario is a file; a workload comes behind --workload)" : "");
         return false;
     }
     if (has_workload)

@@ -145,11 +145,12 @@ static enum status open_recording(const struct sim_case *c, struct recording *re
     return status;
 }
 
-static void close_recording(struct recording *recording)
+static bool close_recording(struct recording *recording)
 {
-    metrics_trace_close(recording->trace);
+    bool is_written = metrics_trace_close(recording->trace);
     for (int e = 0; e < LOGS_MAX; e++)
-        engine_log_close(recording->logs[e]);
+        is_written = engine_log_close(recording->logs[e]) && is_written;
+    return is_written;
 }
 
 static enum status check_bus(const struct scenario *s, int32_t n_engines, struct fault *fault)
@@ -197,10 +198,11 @@ static enum status run_one(struct sim_case *c, struct sim_options *options, stru
     c->kv = options->kv;
     c->unit_bytes = sim_layouts(options, c->layouts);
     enum status status = open_recording(c, &recording, options, fault);
-    if (status == STATUS_OK)
-        sim_run(options, &c->report);
-    close_recording(&recording);
     c->is_run = status == STATUS_OK;
+    if (c->is_run)
+        sim_run(options, &c->report);
+    if (!close_recording(&recording) && c->is_run)
+        status = fault_set(fault, STATUS_IO, "the trace or the engines' log ends early");
     return status;
 }
 

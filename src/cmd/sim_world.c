@@ -525,8 +525,10 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
                              "services: the workload has no service \"%.80s\"",
                              scenario->services[i].name);
     }
-    return scenario->n_groups > 0 ? open_groups(world, scenario, fault)
-                                  : open_packed(world, scenario, ask->n_engines, fault);
+    if (scenario->n_groups > 0)
+        return open_groups(world, scenario, fault);
+    status = sim_chain_check(scenario, 0, fault);
+    return status == STATUS_OK ? open_packed(world, scenario, ask->n_engines, fault) : status;
 }
 
 void sim_world_close(struct sim_world *world)

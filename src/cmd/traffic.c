@@ -27,7 +27,8 @@ enum status traffic_parse(struct sim_workload *workload, const struct flags_text
     for (int i = 0; i < texts->n && status == STATUS_OK; i++)
         status = sim_workload_parse(workload, texts->at[i], fault);
     if (status == STATUS_OK && texts->n == 0)
-        status = fault_set(fault, STATUS_BAD_INPUT, "no --workload: say what is asked");
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "no workload: say what is asked, as poisson:rate=1,in=100,out=100");
     if (status != STATUS_OK)
         return status;
     if (options->seed > 0)

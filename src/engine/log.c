@@ -16,7 +16,8 @@ enum { LOG_BUFFER_BYTES = 1 << 18, LOG_HEAD_BYTES = 16 };
 
 struct engine_log {
     int fd;
-    bool is_over; /* full, or the disk said no: nothing more is written */
+    bool is_over;   /* full, or the disk said no: nothing more is written */
+    bool is_failed; /* something could not be written */
     int64_t n_bytes, n_bytes_max, flushed_ns;
     uint64_t check;
     unsigned char *record; /* payload of the record that is being made */
@@ -54,13 +55,13 @@ enum status engine_log_open(struct engine_log **out, const char *path, int64_t n
 
 static void flush(struct engine_log *log)
 {
-    for (size_t n_done = 0; n_done < log->n_buffered;) {
+    for (size_t n_done = 0; n_done < log->n_buffered && !log->is_failed;) {
         ssize_t n = write(log->fd, log->buffer + n_done, log->n_buffered - n_done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
             log_line(LOG_ERROR, "engine", "the engine's log ends early: %s", strerror(errno));
-            log->is_over = true;
+            log->is_over = log->is_failed = true;
             break;
         }
         n_done += (size_t)n;
@@ -127,14 +128,16 @@ void engine_log_put(struct engine_log *log, enum engine_log_kind kind)
     log->is_over = true;
 }
 
-void engine_log_close(struct engine_log *log)
+bool engine_log_close(struct engine_log *log)
 {
     if (log == NULL)
-        return;
+        return true;
     flush(log);
     (void)close(log->fd);
     mem_give(log->record);
+    bool is_written = !log->is_failed;
     mem_give(log);
+    return is_written;
 }
 
 /* ---- What the engine tells. ---- */

@@ -68,7 +68,8 @@ struct engine_log;
  * the log ends with FULL, and the engine goes on. */
 enum status engine_log_open(struct engine_log **log, const char *path, int64_t n_bytes_max,
                             struct fault *fault) MUST_USE;
-void engine_log_close(struct engine_log *log); /* writes what is left; NULL: nothing to do */
+/* Writes what is left; NULL: nothing to do. False: not all could be written, as was logged. */
+bool engine_log_close(struct engine_log *log);
 /* A record: its payload piece by piece, then its kind. */
 void engine_log_add(struct engine_log *log, const void *bytes, size_t n);
 void engine_log_put(struct engine_log *log, enum engine_log_kind kind);

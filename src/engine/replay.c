@@ -51,7 +51,8 @@ static void advance(struct replay *p)
     p->has_record = read == ENGINE_LOG_RECORD;
     p->result->n_records += p->has_record;
     if (read == ENGINE_LOG_BROKEN)
-        wrong(p, "its check fails: the log was changed");
+        wrong(p, p->result->n_records == 0 ? "its check fails: this is no engine's log"
+                                           : "its check fails: the log was changed");
     if (read == ENGINE_LOG_CUT || (p->has_record && p->record.kind == ENGINE_LOG_FULL)) {
         p->result->is_cut = true;
         p->has_record = false;

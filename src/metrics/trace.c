@@ -19,7 +19,7 @@ struct metrics_trace {
     struct lock *lock;
     struct str text; /* not written yet */
     int64_t n_bytes, n_bytes_max;
-    bool is_over, has_event;
+    bool is_over, is_failed, has_event;
 };
 
 enum status metrics_trace_open(struct metrics_trace **out, const char *path, int64_t n_bytes_max,
@@ -40,13 +40,13 @@ enum status metrics_trace_open(struct metrics_trace **out, const char *path, int
 
 static void flush(struct metrics_trace *trace)
 {
-    for (size_t n_done = 0; n_done < trace->text.n;) {
+    for (size_t n_done = 0; n_done < trace->text.n && !trace->is_failed;) {
         ssize_t n = write(trace->fd, trace->text.at + n_done, trace->text.n - n_done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
             log_line(LOG_ERROR, "trace", "the trace ends early: %s", strerror(errno));
-            trace->is_over = true;
+            trace->is_over = trace->is_failed = true;
             break;
         }
         n_done += (size_t)n;
@@ -159,15 +159,17 @@ void metrics_trace_add(struct metrics_trace *trace, const struct metrics_trace_b
     lock_put(trace->lock);
 }
 
-void metrics_trace_close(struct metrics_trace *trace)
+bool metrics_trace_close(struct metrics_trace *trace)
 {
     if (trace == NULL)
-        return;
+        return true;
     str_add_text(&trace->text, "\n]\n");
     if (trace->n_bytes + (int64_t)trace->text.n <= trace->n_bytes_max + 512)
         flush(trace);
     (void)close(trace->fd);
     lock_close(trace->lock);
     str_free(&trace->text);
+    bool is_written = !trace->is_failed;
     mem_give(trace);
+    return is_written;
 }

@@ -25,4 +25,5 @@ enum status metrics_trace_open(struct metrics_trace **trace, const char *path, i
 void metrics_trace_lane(struct metrics_trace *trace, uint16_t engine, uint16_t lane,
                         const char *name);
 void metrics_trace_add(struct metrics_trace *trace, const struct metrics_trace_batch *batch);
-void metrics_trace_close(struct metrics_trace *trace); /* NULL: nothing to do */
+/* NULL: nothing to do. False: not all of it could be written, as was logged. */
+bool metrics_trace_close(struct metrics_trace *trace);

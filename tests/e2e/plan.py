@@ -154,7 +154,7 @@ def plan_says_what_is_wrong(shoal, models):
                                ([file("nodes:\n  - {count: 2}\n"), *MIX], "a node needs a device"),
                                ([file("nodes:\n  - {device: a100, devices: 0}\n"), *MIX], "devices"),
                                ([file("nodes:\n  - {device: a100, wheels: 4}\n"), *MIX], "unknown key wheels"),
-                               (["/nowhere.yaml", *MIX], "/nowhere.yaml"), (["4x8xa100"], "no --workload"),
+                               (["/nowhere.yaml", *MIX], "/nowhere.yaml"), (["4x8xa100"], "no workload"),
                                (["4x8xa100", "nonsense:rate=2"], "workload"),
                                (["4x8xa100", *MIX, "--planner", "oracle"], "--planner is a list of"),
                                (["4x8xa100", *MIX, "--planner", ""], "--planner is a list of"),

@@ -385,14 +385,23 @@ def sim_scales_pools(shoal, models):
 
 @test
 def sim_says_what_is_wrong(shoal, models):
-    for args, sentence in (([], "no --workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
+    for args, sentence in (([], "no workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),
                            ([*CONV, "--device", "abacus"], "no device"), ([*CONV, "--slo", "hope"], "--slo is"),
                            ([*CONV, "--rates", "1,x"], "--rates"), (["/nowhere.yaml"], "/nowhere.yaml"),
-                           (["--workload", "nonsense:rate=2"], "workload"),
+                           (["--workload", "nonsense:rate=2"], "workload"), (["azure-conv:rate=4"], "behind --workload"),
+                           ([*CONV, "--devices-crash", "0@1s"], "have 0"),
                            (["--workload", "azure-conv:rate=1,model=gpt-9"], "no model")):
         done = subprocess.run([shoal, "sim", *args], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode in (1, 2) and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)
+    for file in ("--trace", "--log-engine"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "full")
+            os.symlink("/dev/full", path)
+            assert "No space left" in sim(shoal, *CONV, file, path, wants=1), file
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([shoal, "sim", *CONV], stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+    assert done.returncode == 1 and "could be written" in done.stderr
 
 
 if __name__ == "__main__":

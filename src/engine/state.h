@@ -152,10 +152,8 @@ struct engine {
     struct engine_flight flights[LIMIT_BATCHES];
 };
 
-/* The policy hears of it. */
-void engine_queue_tell(struct engine *engine, const struct schedule_event *event);
-
 /* queue.c: a slot's way from state to state. The policy hears of each. */
+void engine_queue_tell(struct engine *engine, const struct schedule_event *event);
 uint32_t engine_queue_take_slot(struct engine *engine); /* SCHEDULE_NONE: the table is full */
 void engine_queue_put_slot(struct engine *engine, uint32_t slot);
 void engine_queue_wait(struct engine *engine, uint32_t slot); /* into the order of arrival */
@@ -192,8 +190,7 @@ void engine_commit(struct engine *engine, const struct engine_exec_done *done);
 uint16_t engine_step_slot(const struct engine *engine, int32_t lane);
 void engine_step_show_lane(struct engine *engine, uint16_t slot);
 struct engine_flight *engine_step_free_flight(struct engine *engine); /* NULL: all are in flight */
-void engine_step_cut(struct engine *engine,
-                     unsigned until); /* ends holds that end by this; 0: all */
+void engine_step_cut(struct engine *engine, unsigned until); /* holds that end so; 0: all */
 
 /* stats.c: what the policies reckon with. */
 void engine_stats_init(struct engine *engine, int service, const struct perf *perf);

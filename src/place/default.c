@@ -9,8 +9,8 @@
  * and what it knows little about the simulator shall see. So it does what that search comes to when
  * it goes on until nobody takes a copy, which is near what SeaLLM's own comes to.
  * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, from the
- * best of another shape, and on from the better of what these come to. Both on samples of the
- * window (samples.h), not on the window alone. */
+ * best of another shape, and on from the better of what these come to. Spare: copies for the room
+ * that is left (spare.h). All on samples of the window (samples.h), not on the window alone. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
@@ -301,7 +301,7 @@ static void climb_all(struct screen *screen, int32_t n_members_max)
     climb(screen, best, n_members_max, 0.5);
     const struct place_improve how = how_to(screen, best, n_members_max, 0.5);
     if (n_members_max > 1) /* a limit of one says that nobody shares */
-        place_spare(&how, &best->plan);
+        place_spare(&how, &best->plan, best->judged);
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)

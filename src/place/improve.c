@@ -254,7 +254,7 @@ void place_improve(const struct place_improve *improve, struct place_plan *plan,
     }
     place_board_init(&climb.board, problem, improve->n_members_max, desk->pile);
     place_board_show(&climb.board, plan);
-    place_samples_aim(improve->samples, plan, 0);
+    place_samples_aim(improve->samples, plan);
     for (int32_t s = worst_of(&climb); s >= 0 && work_of(&climb) < improve->work_max;
          s = worst_of(&climb)) {
         climb.n_moves = 0;
@@ -269,7 +269,7 @@ void place_improve(const struct place_improve *improve, struct place_plan *plan,
             continue;
         memset(climb.is_stuck, 0, n * sizeof(*climb.is_stuck));
         place_board_show(&climb.board, plan);
-        place_samples_aim(improve->samples, plan, 0);
+        place_samples_aim(improve->samples, plan);
     }
     place_tell(desk, improve->planner, improve->work_max, improve->work_max);
 }

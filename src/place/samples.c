@@ -261,7 +261,7 @@ static double dearness(const double *costs, int32_t sample)
     return costs[sample] > 0 ? costs[sample] / weights[sample] : costs[sample] * weights[sample];
 }
 
-void place_samples_aim(struct place_samples *samples, const struct place_plan *plan, double slack)
+void place_samples_aim(struct place_samples *samples, const struct place_plan *plan)
 {
     const struct place_judge *judge = samples->desk->judge;
     double costs[PLACE_SAMPLES];
@@ -275,7 +275,7 @@ void place_samples_aim(struct place_samples *samples, const struct place_plan *p
         samples->order[at] = k;
     }
     for (int32_t k = 0; k < samples->n; k++)
-        samples->aimed[k] = (k > 0 ? samples->aimed[k - 1] : slack) +
+        samples->aimed[k] = (k > 0 ? samples->aimed[k - 1] : 0) +
                             costs[samples->order[k]] * part_of(samples, samples->order[k]);
 }
 

@@ -29,7 +29,7 @@ struct place_samples {
     struct place_window windows[PLACE_SAMPLES];
     int32_t n, n_blocks;          /* of a sample */
     int32_t order[PLACE_SAMPLES]; /* in which a race has them */
-    double aimed[PLACE_SAMPLES];  /* what one may cost in the first so many of these (aim) */
+    double aimed[PLACE_SAMPLES];  /* what the plan aimed at costs in the first so many of these */
     double drift;
     struct place_score *scores; /* (n_scores) what one window gave, with services */
     int32_t n_scores;
@@ -47,9 +47,8 @@ struct place_judge place_samples_face(struct place_samples *samples);
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
                         int n_kept, struct place_score *scores, double *costs);
 /* Races begin with the samples in which this plan is dearest, for their length: there changes of it
- * are told apart soonest. slack: how much dearer than it one may be. */
-void place_samples_aim(struct place_samples *samples, const struct place_plan *plan, double slack);
-/* A race against the plan aimed at: who is dearer than it, and the slack, after any sample is out.
- */
+ * are told apart soonest. */
+void place_samples_aim(struct place_samples *samples, const struct place_plan *plan);
+/* A race against the plan aimed at: who is dearer than it after any sample is out. */
 void place_samples_challenge(struct place_samples *samples, const struct place_plan *const *plans,
                              int n, int n_kept, struct place_score *scores, double *costs);

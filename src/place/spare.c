@@ -11,6 +11,7 @@ struct spare {
     struct place_plan *plan;
     struct place_plan trial;
     struct place_score score; /* its */
+    double cost_max;          /* in the samples */
     bool *is_over;            /* (n_services) no copy for it any more */
     bool *is_done;            /* (n_services) it has one in this trial, or finds no room there */
 };
@@ -64,14 +65,14 @@ static bool take(struct spare *spare)
 {
     const struct place_plan *plan = &spare->trial;
     double cost;
-    place_samples_challenge(spare->how->samples, &plan, 1, 1, &spare->score, &cost);
-    if (cost == PLACE_COST_LOST)
+    place_samples_race(spare->how->samples, &plan, 1, 1, &spare->score, &cost);
+    if (cost > spare->cost_max)
         return false;
     place_plan_copy(spare->plan, &spare->trial);
     return true;
 }
 
-void place_spare(const struct place_improve *how, struct place_plan *plan)
+void place_spare(const struct place_improve *how, struct place_plan *plan, double cost)
 {
     const struct place_desk *desk = how->desk;
     size_t n_services = (size_t)desk->problem->n_services;
@@ -82,8 +83,7 @@ void place_spare(const struct place_improve *how, struct place_plan *plan)
     spare.score.services = pile_take(desk->pile, n_services * sizeof(*spare.score.services));
     place_plan_init(&spare.trial, spare.problem, desk->pile);
     place_board_init(&spare.board, spare.problem, how->n_members_max, desk->pile);
-    if (how->work_max > 0)
-        place_samples_aim(how->samples, plan, PLACE_SPARE_PREMIUM);
+    spare.cost_max = cost + PLACE_SPARE_PREMIUM;
     int32_t n = spare.problem->n_services;
     while (desk->judge->work(desk->judge->self) - begun < how->work_max) {
         int32_t first;

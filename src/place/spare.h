@@ -6,5 +6,5 @@
 #include "place/improve.h"
 
 #define PLACE_SPARE_PREMIUM 0.01
-/* plan may hold empty groups. */
-void place_spare(const struct place_improve *how, struct place_plan *plan);
+/* plan costs so much in the samples, and may hold empty groups. */
+void place_spare(const struct place_improve *how, struct place_plan *plan, double cost);

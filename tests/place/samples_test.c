@@ -149,7 +149,7 @@ static void races_drop_the_dearer(struct place_samples *all, const struct place_
     place_samples_race(all, plans, 2, 2, scores, both);
     assert_true(both[1] < both[0] && both[0] < PLACE_COST_LOST);
     assert_int_equal(place_judge_compare(&scores[1], &own), 0);
-    place_samples_aim(all, plans[0], 0);
+    place_samples_aim(all, plans[0]);
     for (int32_t k = 1; k < all->n; k++) { /* the dearest first, and no other sums */
         double dear, less;
         if (all->order[k - 1] == 0 || all->order[k] == 0)
@@ -170,7 +170,7 @@ static void races_drop_the_dearer(struct place_samples *all, const struct place_
     assert_true(costs[0] == PLACE_COST_LOST && costs[1] == both[1]);
     place_samples_challenge(all, plans, 2, 2, scores, costs); /* its own plan, and a cheaper */
     assert_true(fabs(costs[0] - both[0]) < 1e-9 && costs[1] == both[1]);
-    place_samples_aim(all, plans[1], 0);
+    place_samples_aim(all, plans[1]);
     place_samples_challenge(all, plans, 2, 2, scores, costs);
     assert_true(costs[0] == PLACE_COST_LOST && fabs(costs[1] - both[1]) < 1e-9);
 }

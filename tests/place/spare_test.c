@@ -45,7 +45,7 @@ static void spare(struct spared *spared, int64_t work_max)
 {
     const struct place_improve how = { &spared->desk, "test", 3, work_max, &spared->samples };
     spared->cost = cost_of(spared, &spared->plan);
-    place_spare(&how, &spared->plan);
+    place_spare(&how, &spared->plan, spared->cost);
 }
 
 static void spared_close(struct spared *spared)

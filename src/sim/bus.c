@@ -209,7 +209,8 @@ static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
     };
     memcpy(request_body_tokens(sim->body), bus->clients[index].tokens,
            sizeof(int32_t) * (size_t)r->n_prompt);
-    const struct request request = sim_request_whole(sim, index);
+    struct request request;
+    sim_request_whole(sim, index, &request);
     CHECK(bus->door.submit(bus->door.self, &request, sim->body)); /* it has room for all clients */
     if (ask->cancel_ns != TIME_NEVER)
         sim_events_add(&sim->events, &(struct sim_event){ .time_ns = ask->cancel_ns,

@@ -361,7 +361,8 @@ uint16_t sim_door_deal(struct sim *sim, uint32_t index)
 void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
 {
     const struct sim_engine *e = &sim->engines[sim->clients[index].engine];
-    struct request request = sim_request_whole(sim, index);
+    struct request request;
+    sim_request_whole(sim, index, &request);
     request.service = e->own[request.service];
     CHECK(engine_submit(e->engine, &request, NULL, now_ns));
 }
@@ -369,7 +370,8 @@ void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
 static void send_choice(struct sim *sim, struct sim_door *door, const struct route_choice *choice)
 {
     struct sim_engine *e = &sim->engines[choice->engine];
-    struct request request = sim_request_whole(sim, choice->slot);
+    struct request request;
+    sim_request_whole(sim, choice->slot, &request);
     if (sim->fetches)
         mem_fetch(e->spans, e->n_spans);
     book(sim, door, choice);

@@ -246,22 +246,22 @@ void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t
     };
 }
 
-struct request sim_request_whole(const struct sim *sim, uint32_t index)
+void sim_request_whole(const struct sim *sim, uint32_t index, struct request *out)
 {
     const struct route_request *r = &sim->door.requests[index];
-    return (struct request){ .id = r->id,
-                             .service = r->service,
-                             .tenant = sim->clients[index].tenant,
-                             .priority = r->priority,
-                             .n_prompt = r->n_prompt,
-                             .n_tokens = r->n_tokens,
-                             .n_tokens_max = r->n_tokens_max,
-                             .n_predicted = r->n_predicted,
-                             .arrived_ns = r->arrived_ns,
-                             .deadline_ns =
-                                 sim->options->has_soft_deadlines ? TIME_NEVER : r->deadline_ns,
-                             .first_ns = r->first_ns,
-                             .epoch = r->epoch };
+    *out = sim->blank;
+    out->id = r->id;
+    out->service = r->service;
+    out->tenant = sim->clients[index].tenant;
+    out->priority = r->priority;
+    out->n_prompt = r->n_prompt;
+    out->n_tokens = r->n_tokens;
+    out->n_tokens_max = r->n_tokens_max;
+    out->n_predicted = r->n_predicted;
+    out->arrived_ns = r->arrived_ns;
+    out->deadline_ns = sim->options->has_soft_deadlines ? TIME_NEVER : r->deadline_ns;
+    out->first_ns = r->first_ns;
+    out->epoch = r->epoch;
 }
 
 uint32_t sim_client_take(struct sim *sim)

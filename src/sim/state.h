@@ -78,6 +78,7 @@ struct sim {
     int32_t *n_kv; /* (n_clients_max) positions whose KV comes along to a decode engine; roles */
     struct sim_told *told;      /* (n_clients_max) NULL: nobody takes records */
     struct sim_ask *asks;       /* (n_clients_max) for the prefix cache; NULL: none */
+    struct request blank;       /* all zero: quicker to copy than to clear as much */
     struct request_body *body;  /* scratch, of n_tokens_max tokens */
     uint32_t first_free_client; /* a list through their requests' next; ROUTE_NONE: none */
     uint32_t n_used_clients;    /* from here on there never was one, and they are free as well */
@@ -176,7 +177,7 @@ void sim_clients_open(struct sim *sim);
 void sim_request_make(const struct sim *sim, const struct sim_ask *ask, uint32_t index,
                       struct route_request *out);
 /* As it is submitted to an engine. */
-struct request sim_request_whole(const struct sim *sim, uint32_t index);
+void sim_request_whole(const struct sim *sim, uint32_t index, struct request *out);
 void sim_lengths_open(struct sim *sim);
 void sim_lengths_observe(struct sim *sim, const struct sim_client *client,
                          const struct service_event *event);

@@ -16,8 +16,10 @@ _Noreturn void base_check_failed(const char *file, int line, const char *cond);
 #define VERIFY(cond)                                                                               \
     (!base_verify || (cond) ? (void)0 : base_check_failed(__FILE__, __LINE__, #cond))
 
-#define COUNT_OF(array)         (sizeof(array) / sizeof((array)[0]))
-#define MUST_USE                __attribute__((warn_unused_result))
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define MUST_USE        __attribute__((warn_unused_result))
+/* Kept apart, so that the ways that are taken for every batch save no registers for it. */
+#define RARE                    __attribute__((noinline))
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 
 /* Tells the processor that this is a loop that waits for another core. */

@@ -267,7 +267,7 @@ uint16_t engine_step_slot(const struct engine *e, int32_t lane)
 
 /* Are all requests that there are in a batch that does nothing but decode? It may be held, so that
  * who comes meanwhile waits for the end of its round. */
-static bool holds_everybody(const struct engine *e)
+static RARE bool holds_everybody(const struct engine *e)
 {
     for (int i = 0; i < LIMIT_BATCHES && e->n_flights == 1; i++)
         if (e->flights[i].batch.n_decode_context > 0 && e->flights[i].batch.n_items > 0)

@@ -12,9 +12,6 @@ size_t kv_budget_bytes(int32_t n_services)
            (size_t)n_services * sizeof(struct kv_budget_service);
 }
 
-/* Apart, so that the ways that are taken for every batch save no registers for the others. */
-#define RARE __attribute__((noinline))
-
 int64_t kv_budget_units(const struct kv_budget *budget, int service)
 {
     const struct kv_budget_service *s = &budget->services[service];

@@ -81,7 +81,7 @@ static int32_t seats_left(const struct schedule_fill *fill)
 /* In how many batches those who run come round soonest: each passes all stages, and all pass the
  * slowest. Where a step hardly depends on its requests, that is one; beside prompts, which make a
  * step long, all there may be. */
-static int32_t n_batches_of(const struct schedule_view *view, int service)
+static RARE int32_t n_batches_of(const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
     int64_t n_tokens = 0, least_ps = INT64_MAX;
@@ -103,11 +103,17 @@ static int32_t n_batches_of(const struct schedule_view *view, int service)
     return best;
 }
 
-/* Of the decodes those that a batch takes: in a pipeline all of its batches are alike. */
+/* The most decodes that a batch takes: in a pipeline all of its batches are alike. */
 static int32_t n_decodes_of(const struct schedule_view *view, int service)
 {
     uint32_t n = view->services[service].n_running;
-    return view->n_deep > 1 ? (int32_t)div_up_i64(n, n_batches_of(view, service)) : (int32_t)n;
+    return view->n_deep > 1 ? (int32_t)div_up_i64(n, n_batches_of(view, service)) : INT32_MAX;
+}
+
+/* Of those that wait the most that a batch starts. */
+static int32_t n_starts_of(const struct schedule_view *view, const struct schedule_service *s)
+{
+    return view->n_deep > 1 ? (int32_t)div_up_i64(s->n_waiting, view->n_deep) : INT32_MAX;
 }
 
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
@@ -392,7 +398,7 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
-    int32_t n_left = (int32_t)div_up_i64(s->n_waiting, max_i32(fill->view->n_deep, 1));
+    int32_t n_left = n_starts_of(fill->view, s);
     uint32_t slot = order->first(order->state, fill->view, service);
     while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most &&
            n_left > 0) {

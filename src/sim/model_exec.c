@@ -352,21 +352,14 @@ static void attach(void *self, const struct engine_exec_view *view)
     ((struct sim_model_exec *)self)->kv = view->kv;
 }
 
-/* Of those that are over. */
-static RARE int64_t last_end_ps(const struct sim_model_exec *x)
-{
-    int64_t end_ps = 0;
-    for (int i = 0; i < x->n_lanes; i++)
-        if (ns_of(x->lanes[i].end_ps) <= *x->clock_ns)
-            end_ps = max_i64(end_ps, x->lanes[i].end_ps);
-    return end_ps;
-}
-
 /* What begins at the instant at which the lane became free begins at its exact end; in a chain at
  * that of the batch that became free last. */
 static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
 {
-    int64_t end_ps = x->map == NULL ? lane->end_ps : last_end_ps(x);
+    int64_t end_ps = lane->end_ps;
+    for (int i = 0; i < x->n_lanes && x->map != NULL; i++)
+        if (ns_of(x->lanes[i].end_ps) <= *x->clock_ns)
+            end_ps = max_i64(end_ps, x->lanes[i].end_ps);
     return ns_of(end_ps) == *x->clock_ns ? end_ps : *x->clock_ns * 1000;
 }
 

@@ -207,10 +207,10 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     const int32_t *n_table_blocks = fill->view->n_table_blocks;
     int64_t block_tokens = fill->budget.services[service].block_tokens;
     struct batch_item *items = fill->batch->items + fill->batch->n_items;
-    int32_t n_seats = min_i32(seats_left(fill) - n_seats_kept, n_decodes_of(fill->view, service)),
-            n = 0;
+    int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
     int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
     bool is_all = true;
+    n_seats = min_i32(n_seats, n_decodes_of(fill->view, service));
     const struct schedule_steady *steady = take_steady(fill, service, must, n_seats);
     if (steady != NULL) {
         fill->nobody_catches_up = (uint32_t)steady->n == s->n_running && steady->n < n_seats;

@@ -131,9 +131,30 @@ static bool write_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
+/* Is there something that a rename would put out of the world: a device, a pipe, a terminal? */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+static enum status write_into(const char *path, const void *content, size_t n_bytes,
+                              struct fault *fault)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(fault, path, errno);
+    bool is_written = write_all(fd, content, n_bytes);
+    int error = errno;
+    close(fd);
+    return is_written ? STATUS_OK : refuse(fault, path, error);
+}
+
 enum status file_write(const char *path, const void *content, size_t n_bytes, struct fault *fault)
 {
     char draft[FILE_PATH_MAX];
+    if (is_special(path))
+        return write_into(path, content, n_bytes, fault);
     int n = snprintf(draft, sizeof(draft), "%s.%ld.draft", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof(draft))
         return fault_set(fault, STATUS_BAD_INPUT, "%s: the path is too long", path);

@@ -18,6 +18,6 @@ void file_map_drop(const struct file_map *map, size_t offset,
 enum status file_read(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
                       struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
-                       struct fault *fault) MUST_USE; /* by rename */
+                       struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
 bool file_exists(const char *path);
 bool file_is_directory(const char *path);

@@ -2,6 +2,7 @@
 #include "test.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include <fcntl.h>
 #include <sys/stat.h>
 
 static char folder[64], path[128];
@@ -44,6 +45,25 @@ static void test_write_then_read(void **state)
     assert_int_equal(n, 0);
     assert_string_equal(content, "");
     mem_give(content);
+}
+
+/* A rename would put the pipe, or /dev/null, out of the world. */
+static void test_write_into_a_pipe(void **state)
+{
+    (void)state;
+    struct fault fault;
+    struct stat info;
+    char got[8] = { 0 };
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR); /* so that neither end waits for the other */
+    assert_true(fd >= 0);
+    assert_int_equal(file_write(path, "one two", 7, &fault), STATUS_OK);
+    assert_int_equal(read(fd, got, 7), 7);
+    assert_string_equal(got, "one two");
+    close(fd);
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* a folder */
 }
 
 static void test_read_large(void **state)
@@ -123,9 +143,9 @@ static void test_read_what_has_no_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_write_then_read),        IN_FOLDER(test_read_large),
-        IN_FOLDER(test_refusals_name_the_file), IN_FOLDER(test_map_of_nothing),
-        IN_FOLDER(test_read_what_has_no_size),
+        IN_FOLDER(test_write_then_read), IN_FOLDER(test_write_into_a_pipe),
+        IN_FOLDER(test_read_large),      IN_FOLDER(test_refusals_name_the_file),
+        IN_FOLDER(test_map_of_nothing),  IN_FOLDER(test_read_what_has_no_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,13 +37,17 @@ void *mem_try(size_t n_bytes)
     return p;
 }
 
+void mem_refuse(size_t n_bytes)
+{
+    fprintf(stderr, "out of memory: %zu bytes asked for\n", n_bytes);
+    abort();
+}
+
 void *mem_take(size_t n_bytes)
 {
     void *p = mem_try(n_bytes);
-    if (p == NULL) {
-        fprintf(stderr, "out of memory: %zu bytes asked for\n", n_bytes);
-        abort();
-    }
+    if (p == NULL)
+        mem_refuse(n_bytes);
     return p;
 }
 

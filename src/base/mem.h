@@ -11,6 +11,9 @@ void *mem_grow(void *p, size_t old_bytes,
 void mem_give(void *p);           /* NULL is fine */
 char *mem_copy_text(const char *text); /* a zero-terminated copy, given back by mem_give */
 
+/* Dies with the sentence of mem_take. */
+_Noreturn void mem_refuse(size_t n_bytes);
+
 /* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none.
  */
 void *mem_try(size_t n_bytes) MUST_USE;

@@ -69,7 +69,7 @@ static const struct config_key global_keys[] = {
       "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's" },
     { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
       "bytes of each engine for weights, activations and KV (of all, where a planner places); 0: a "
-      "fair part of 70% of the machine's" },
+      "fair part of 70% of the machine's or its container's" },
     { "kv_bytes", CONFIG_BYTES, GLOBAL(kv_bytes), 0, 1024 * TIB,
       "at most so many of them for KV; 0: what weights leave" },
     { "swap_bytes", CONFIG_BYTES, GLOBAL(swap_bytes), 0, 1024 * TIB,
@@ -165,11 +165,13 @@ const struct config_key *config_table_models(int *n)
 static enum status expand(const char *value, struct str *out, struct fault *fault)
 {
     for (const char *at = value; *at;) {
-        const char *end = strncmp(at, "${env.", 6) == 0 ? strchr(at, '}') : NULL;
-        if (!end) {
+        if (strncmp(at, "${env.", 6) != 0) {
             str_add_char(out, *at++);
             continue;
         }
+        const char *end = strchr(at, '}');
+        if (!end)
+            return fault_set(fault, STATUS_BAD_INPUT, "%.140s has no closing }", at);
         char name[128];
         size_t n = (size_t)(end - at) - 6;
         if (n == 0 || n >= sizeof name)

@@ -1,4 +1,5 @@
 /* Which cores there are and how they lie together: hwloc's answer in our words. */
+#include "base/memory_limit.h"
 #include "cpu/cpu.h"
 
 #include <hwloc.h>
@@ -37,6 +38,8 @@ enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out, s
     out->n_processors = min_i32(hwloc_bitmap_last(all) + 1, DEVICE_CORES_MAX);
     out->n_sockets = max_i32(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE), 1);
     out->memory_bytes = (int64_t)hwloc_get_root_obj(topology)->total_memory;
+    if (synthetic == NULL)
+        out->memory_bytes = min_i64(out->memory_bytes, memory_limit_bytes());
     read_cores(topology, out);
     hwloc_topology_destroy(topology);
     if (out->n_cores == 0)

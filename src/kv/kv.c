@@ -13,7 +13,8 @@ unsigned char *kv_range_take(int64_t n_bytes)
 {
     void *p = mmap(NULL, (size_t)max_i64(n_bytes, 1), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(p != MAP_FAILED);
+    if (p == MAP_FAILED)
+        mem_refuse((size_t)n_bytes);
     /* A wish: blocks of one sequence lie far apart, each a miss of the translation buffer. */
     (void)madvise(p, (size_t)max_i64(n_bytes, 1), MADV_HUGEPAGE);
     return p;

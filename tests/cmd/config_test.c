@@ -140,6 +140,7 @@ static void config_says_what_was_expected(void **state)
     refuse("listen: ''\n", "c.yaml:1:9: listen is empty");
     refuse("api_key: ${env.SHOAL_TEST_NONE}\n",
            "c.yaml:1:10: the environment has no SHOAL_TEST_NONE");
+    refuse("api_key: ${env.HOME\n", "c.yaml:1:10: ${env.HOME has no closing }");
     refuse("api_key: ${env.}\n", "c.yaml:1:10: the name in ${env.} is empty or too long");
     refuse("models:\n  a: {path: x, aliases: [1,2,3,4,5,6,7,8,9]}\n",
            "c.yaml:2:25: aliases has more than 8 entries");

@@ -1,0 +1,86 @@
+/* Limits of memory: a container's machine looks as large as its host, but the kernel ends whoever
+ * takes more than the group may have. */
+#include "base/memory_limit.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { PATH_BYTES = 4096, FILE_BYTES = 65536 };
+
+/* "max", and version 1's largest number of pages, are more than any machine has. */
+static int64_t read_limit(const char *path)
+{
+    struct fault fault;
+    char *text;
+    size_t n;
+    int64_t limit;
+    if (file_read(path, 64, &text, &n, &fault) != STATUS_OK)
+        return INT64_MAX;
+    text[strcspn(text, "\n")] = '\0';
+    bool is_number = parse_i64(text, &limit);
+    mem_give(text);
+    return is_number && limit > 0 ? limit : INT64_MAX;
+}
+
+/* A group may have no more than those above it. In a container the names above its own lead nowhere
+ * or to itself, so every step up is looked at. */
+static int64_t least_upwards(const char *mount, const char *group, const char *file)
+{
+    char path[PATH_BYTES];
+    int64_t least = INT64_MAX;
+    size_t n = strlen(group);
+    for (;;) {
+        while (n > 0 && group[n - 1] == '/')
+            n--;
+        if (snprintf(path, sizeof(path), "%s%.*s/%s", mount, (int)n, group, file) <
+            (int)sizeof(path))
+            least = min_i64(least, read_limit(path));
+        if (n == 0)
+            return least;
+        while (n > 0 && group[n - 1] != '/')
+            n--;
+    }
+}
+
+/* One line of /proc/self/cgroup, NUMBER:CONTROLLERS:GROUP; version 2 names no controllers. */
+static int64_t limit_of_line(const char *root, char *line)
+{
+    char mount[PATH_BYTES / 2];
+    char *controllers = strchr(line, ':');
+    char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (group == NULL)
+        return INT64_MAX;
+    *controllers++ = *group++ = '\0';
+    bool is_new = *controllers == '\0';
+    if (!is_new && strcmp(controllers, "memory") != 0)
+        return INT64_MAX;
+    snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup%s", root, is_new ? "" : "/memory");
+    return least_upwards(mount, group, is_new ? "memory.max" : "memory.limit_in_bytes");
+}
+
+int64_t memory_limit_of_groups(const char *root)
+{
+    char path[PATH_BYTES], *text, *rest = NULL;
+    struct fault fault;
+    size_t n;
+    int64_t least = INT64_MAX;
+    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+    if (file_read(path, FILE_BYTES, &text, &n, &fault) != STATUS_OK)
+        return INT64_MAX;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        least = min_i64(least, limit_of_line(root, line));
+    mem_give(text);
+    return least;
+}
+
+int64_t memory_limit_bytes(void)
+{
+    struct rlimit space;
+    int64_t least = memory_limit_of_groups("");
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < (rlim_t)least)
+        least = (int64_t)space.rlim_cur;
+    return least;
+}

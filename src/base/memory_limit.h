@@ -1,0 +1,9 @@
+/* How much memory this process may have where somebody has set a limit below the machine's. */
+#pragma once
+#include <stdint.h>
+
+/* The least of its control groups (versions 1 and 2) and of RLIMIT_AS; INT64_MAX where there is
+ * none. */
+int64_t memory_limit_bytes(void);
+/* That of the control groups under another root than "", for tests. */
+int64_t memory_limit_of_groups(const char *root);

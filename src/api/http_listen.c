@@ -49,6 +49,17 @@ const char *api_http_listen_reason(int status)
     return "Unknown";
 }
 
+/* A decimal number up to 65535 and nothing else: getaddrinfo would take 99999 for 34463. */
+static bool is_port(const char *text)
+{
+    int32_t port = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9' || (port = port * 10 + (*at - '0')) > UINT16_MAX)
+            return false;
+    }
+    return *text != '\0';
+}
+
 /* Splits the text; the port follows the last colon. */
 static const char *split_address(const char *text, char *host, size_t n_max)
 {
@@ -73,8 +84,9 @@ int api_http_listen_open(const char *text, struct fault *fault)
     const char *port = split_address(text, host, sizeof(host));
     struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
-    if (port == NULL) {
-        fault_set(fault, STATUS_BAD_INPUT, "listen: \"%.100s\" is not ADDRESS:PORT", text);
+    if (port == NULL || !is_port(port)) {
+        fault_set(fault, STATUS_BAD_INPUT,
+                  "listen: \"%.100s\" is not ADDRESS:PORT, with a port from 0 to 65535", text);
         return -1;
     }
     int error = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);

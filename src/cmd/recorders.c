@@ -30,9 +30,10 @@ enum status recorders_open(struct recorders *recorders, const struct config *con
     return status;
 }
 
-void recorders_close(struct recorders *recorders)
+bool recorders_close(struct recorders *recorders)
 {
+    bool is_written = metrics_trace_close(recorders->trace);
     for (int e = 0; e < LIMIT_DEVICES; e++)
-        (void)engine_log_close(recorders->logs[e]);
-    (void)metrics_trace_close(recorders->trace);
+        is_written = engine_log_close(recorders->logs[e]) && is_written;
+    return is_written;
 }

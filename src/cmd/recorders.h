@@ -12,5 +12,5 @@ enum status recorders_open(struct recorders *recorders, const struct config *con
 /* Engine e's log is FILE, FILE.1, FILE.2 and so on. */
 enum status recorders_log_open(struct engine_log **log, const char *file, int engine,
                                int64_t n_bytes_max, struct fault *fault) MUST_USE;
-/* The engines are closed. */
-void recorders_close(struct recorders *recorders);
+/* The engines are closed. False: not all could be written, which the log has said. */
+bool recorders_close(struct recorders *recorders);

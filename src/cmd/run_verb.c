@@ -279,7 +279,8 @@ int verbs_run(int argc, char **argv)
             status = wire_open(&house, &config, &fault);
         if (status == STATUS_OK) {
             code = run(house, plain[1], &options, is_json);
-            wire_close(house);
+            if (!wire_close(house) && code == 0)
+                code = 1;
         }
     }
     if (status != STATUS_OK)

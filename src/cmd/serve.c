@@ -11,6 +11,7 @@
 #include "metrics/metrics.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const char doc[] =
     "Serves models from GGUF files or Hugging Face directories through an OpenAI-compatible "
@@ -173,13 +174,27 @@ static void reload(void *self)
 
 /* ---- Life. ---- */
 
+/* What engines, model files and the first clients need: without it they would end in the middle. */
+static enum status check_files(struct fault *fault)
+{
+    enum { FILES_MIN = 64 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= FILES_MIN)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "at most %llu open files are allowed (ulimit -n), and %d are needed at least",
+                     (unsigned long long)limit.rlim_max, (int)FILES_MIN);
+}
+
 static enum status serve(struct server *server, int *code, struct fault *fault)
 {
     struct config *placed = mem_take(sizeof *placed); /* where models lie is not reread */
     struct house *house;
     int n_models;
     *placed = server->config;
-    enum status status = config_check(placed, fault);
+    enum status status = check_files(fault);
+    if (status == STATUS_OK)
+        status = config_check(placed, fault);
     if (status == STATUS_OK)
         status = serve_place(placed, fault);
     server->config.pile = placed->pile; /* which has grown */
@@ -224,7 +239,10 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         *code = api_run(server->api);
         api_close(server->api);
     }
-    wire_close(house);
+    if (!wire_close(house) && *code == 0) {
+        fprintf(stderr, "shoal: not all of log_engine or trace could be written\n");
+        *code = 1;
+    }
     return status;
 }
 

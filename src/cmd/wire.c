@@ -279,6 +279,11 @@ static enum status open_device(struct house *house, int e, int64_t memory_bytes,
     return STATUS_OK;
 }
 
+static int64_t engine_bytes(const struct config *config, int e, int64_t usual)
+{
+    return config->engines[e].memory_bytes > 0 ? config->engines[e].memory_bytes : usual;
+}
+
 static enum status open_devices(struct house *house, struct fault *fault)
 {
     struct config *config = &house->config;
@@ -304,10 +309,17 @@ static enum status open_devices(struct house *house, struct fault *fault)
         return status;
     int64_t memory =
         config->memory_bytes > 0 ? config->memory_bytes : memory_bytes * 7 / 10 / config->n_devices;
-    for (int e = 0; e < config->n_devices && status == STATUS_OK; e++) {
-        int64_t own = config->engines[e].memory_bytes;
-        status = open_device(house, e, own > 0 ? own : memory, fault);
-    }
+    double all_bytes = 0;
+    for (int e = 0; e < config->n_devices; e++)
+        all_bytes += (double)engine_bytes(config, e, memory);
+    if (all_bytes > (double)memory_bytes)
+        status = fault_set(fault, STATUS_TOO_LARGE,
+                           "memory: %.0f MiB are wanted for %d %s, and this machine has %.0f MiB",
+                           all_bytes * 0x1p-20, config->n_devices,
+                           config->n_devices == 1 ? "engine" : "engines",
+                           (double)memory_bytes * 0x1p-20);
+    for (int e = 0; e < config->n_devices && status == STATUS_OK; e++)
+        status = open_device(house, e, engine_bytes(config, e, memory), fault);
     return status;
 }
 
@@ -485,7 +497,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
     if (status == STATUS_OK)
         status = recorders_open(&house->recorders, config, house->n_engines, fault);
     if (status != STATUS_OK) {
-        wire_close(house);
+        (void)wire_close(house);
         return status;
     }
     house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -558,7 +570,7 @@ void wire_metrics(void *self, struct str *out)
                (long long)cluster_gateway_n_forced(house->gateway));
 }
 
-void wire_close(struct house *house)
+bool wire_close(struct house *house)
 {
     if (house->gateway) {
         log_lengths(house);
@@ -572,7 +584,7 @@ void wire_close(struct house *house)
             run_unit_close(house->engines[e].unit);
         run_device_close(&house->engines[e].device);
     }
-    recorders_close(&house->recorders);
+    bool is_recorded = recorders_close(&house->recorders);
     for (int s = 0; s < house->n_services; s++) {
         model_card_close(&house->cards[s]);
         predict_profile_free(&house->profiles[s]);
@@ -582,6 +594,7 @@ void wire_close(struct house *house)
         close(house->epoll_fd);
     }
     mem_give(house);
+    return is_recorded;
 }
 
 int64_t wire_step(struct house *house, int64_t now_ns)

@@ -12,7 +12,8 @@ struct house;
  * engines. Models begin to load at the first steps. */
 enum status wire_open(struct house **out, const struct config *config,
                       struct fault *fault) MUST_USE;
-void wire_close(struct house *house);
+/* False: not all of the engines' logs and of the trace could be written. */
+bool wire_close(struct house *house);
 /* Moves messages until there are none; the next wake. */
 int64_t wire_step(struct house *house, int64_t now_ns);
 struct service wire_service(struct house *house);

@@ -84,6 +84,19 @@ def record_steady_steps_take_no_less_than_their_profile_says(shoal, models):
 
 
 @test
+def record_on_a_full_disk_is_told_in_the_end(shoal, models):
+    for option in ("--trace", "--log-engine"):
+        server = Shoal(shoal, option, "/dev/full", "--planner", "none", models=paths(models))
+        try:
+            assert server.post("/v1/completions", body_of("tale", "And he", 8))[0] == 200, "requests are served all the same"
+            assert server.stop() == 1, server.log()
+            assert server.log().splitlines()[-1] == "shoal: not all of log_engine or trace could be written", server.log()
+        finally:
+            server.kill()
+            server.folder.cleanup()
+
+
+@test
 def record_makes_a_profile(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         log, steps, profile = (os.path.join(folder, name) for name in ("engine.log", "steps.csv", "tale.json"))

@@ -1,5 +1,6 @@
 /* shoal bench: replays a workload against any OpenAI-compatible server and judges every answer. */
 #include "cmd/bench.h"
+#include "cmd/client.h"
 #include "cmd/sim_cases.h"
 
 #include "base/mem.h"
@@ -105,7 +106,7 @@ static void show_progress(void *self, size_t n_over, size_t n)
 static struct bench_load load_of(struct bench *bench)
 {
     bool is_seen = isatty(STDERR_FILENO) != 0 && !bench->options.is_json;
-    return (struct bench_load){ .url = bench->endpoint,
+    return (struct bench_load){ .url = bench->endpoint.at,
                                 .key = bench->options.key,
                                 .timeout_ns = bench->options.timeout_ns,
                                 .may_stop_early = bench->options.stops_early,
@@ -218,13 +219,9 @@ int verbs_bench(int argc, char **argv)
         fprintf(stderr, "shoal: %s\n", fault.text);
         goto end;
     }
-    const char *scheme = strstr(bench->options.url, "://") != NULL ? "" : "http://";
-    size_t n_url = strlen(bench->options.url);
-    while (n_url > 0 && bench->options.url[n_url - 1] == '/')
-        n_url--;
     bool is_chat = strcmp(bench->options.endpoint, "chat") == 0;
-    snprintf(bench->endpoint, sizeof(bench->endpoint), "%s%.*s/v1/%scompletions", scheme,
-             (int)n_url, bench->options.url, is_chat ? "chat/" : "");
+    client_url(bench->options.url, is_chat ? "/v1/chat/completions" : "/v1/completions",
+               &bench->endpoint);
     stay_on_core(bench->options.core >= 0 ? bench->options.core : -1);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     hist_init(&bench->gaps);
@@ -243,6 +240,7 @@ int verbs_bench(int argc, char **argv)
     metrics_record_set_free(&bench->solo_set);
     bench_asks_close(bench);
 end:
+    str_free(&bench->endpoint);
     mem_give(bench);
     return code;
 }

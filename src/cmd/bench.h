@@ -38,7 +38,7 @@ struct bench {
     size_t n_solo_calls, n_inexact, n_differing;
     bool is_solo;           /* the bodies asked for now are those of solo_calls */
     struct score_rule rule; /* what MET counts */
-    char endpoint[600];
+    struct str endpoint;    /* the address asked */
     char names[LIMIT_SERVICES][LIMIT_NAME_BYTES];
 };
 /* All requests of the workload, with their models and lengths. */

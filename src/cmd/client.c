@@ -14,20 +14,32 @@ static size_t append(char *bytes, size_t size, size_t n, void *self)
     return size * n;
 }
 
+void client_url(const char *server, const char *path, struct str *out)
+{
+    size_t n = strlen(server);
+    while (n > 0 && server[n - 1] == '/')
+        n--;
+    if (n > 3 && memcmp(server + n - 3, "/v1", 3) == 0)
+        n -= 3;
+    str_printf(out, "%s%.*s%s", strstr(server, "://") ? "" : "http://", (int)n, server, path);
+}
+
 static CURL *prepare(const struct client_options *options, const char *path, const char *body,
                      struct curl_slist **headers)
 {
-    char url[512], key[512];
+    char key[512];
+    struct str url;
     CURL *call = curl_easy_init();
     CHECK(call);
-    const char *scheme = strstr(options->server, "://") ? "" : "http://";
-    snprintf(url, sizeof url, "%s%s%s", scheme, options->server, path);
+    str_init(&url);
+    client_url(options->server, path, &url);
     *headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (options->key) {
         snprintf(key, sizeof key, "Authorization: Bearer %s", options->key);
         *headers = curl_slist_append(*headers, key);
     }
-    curl_easy_setopt(call, CURLOPT_URL, url);
+    curl_easy_setopt(call, CURLOPT_URL, url.at); /* copied */
+    str_free(&url);
     curl_easy_setopt(call, CURLOPT_HTTPHEADER, *headers);
     curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(call, CURLOPT_NOPROXY, "*");

@@ -7,6 +7,10 @@ struct client_options {
     const char *server; /* "127.0.0.1:7411", "https://models.example:7411" */
     const char *key;    /* admin or API key, NULL = none */
 };
+/* The address of a path there: `server` with or without scheme, slashes behind it, and the /v1 that
+ * clients of OpenAI's API call the base. */
+void client_url(const char *server, const char *path, struct str *out);
+
 /* One call; body NULL: GET. *http_status is 0 when the server could not be reached (the sentence
  * says so). */
 enum status client_call(const struct client_options *options, const char *path, const char *body,

@@ -32,10 +32,8 @@ static bool load(struct report *report)
         return complain(&fault);
     for (int i = 0; i < report->n; i++) {
         struct record_set *set = &report->sets[i];
-        if (metrics_record_load(set, report->paths[i], &fault) != STATUS_OK) {
-            fprintf(stderr, "shoal: %s: %s\n", report->paths[i], fault.text);
-            return false;
-        }
+        if (metrics_record_load(set, report->paths[i], &fault) != STATUS_OK)
+            return complain(&fault);
         metrics_record_sort(set);
         report->scores[i] = mem_take(((size_t)set->n_services + 1) * sizeof(struct score));
         metrics_score(set, &report->options, report->scores[i]);

@@ -393,10 +393,11 @@ enum status metrics_record_load(struct record_set *set, const char *path, struct
 {
     char *content;
     size_t n;
+    struct fault inner;
     enum status status = file_read(path, FILE_BYTES_MAX, &content, &n, fault);
     if (status != STATUS_OK)
         return status;
-    status = metrics_record_read(set, metrics_record_form_of(path), view_of(content, n), fault);
+    status = metrics_record_read(set, metrics_record_form_of(path), view_of(content, n), &inner);
     mem_give(content);
-    return status;
+    return status == STATUS_OK ? status : fault_set(fault, status, "%.120s: %s", path, inner.text);
 }

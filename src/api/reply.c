@@ -246,6 +246,7 @@ static double ms_of(int64_t ns)
 static void print_figures(struct api_call *call, const struct sums *sums, struct str *out)
 {
     double ttft_ms = ms_of(sums->first_ns - call->arrived_ns);
+    double prompt_ms = ms_of(max_i64(sums->first_ns - call->arrived_ns - sums->queue_ns, 0));
     double decode_ms = ms_of(sums->last_ns - sums->first_ns);
     double n_computed = (double)(sums->n_prompt - sums->n_cached);
     double n_drawn = (double)max_i64(sums->n_generated - call->n_choices, 0);
@@ -255,8 +256,8 @@ static void print_figures(struct api_call *call, const struct sums *sums, struct
                ",\"timings\":{\"cache_n\":%lld,\"prompt_n\":%.0f,\"prompt_ms\":%.3f,"
                "\"prompt_per_second\":%.3f,\"predicted_n\":%lld,\"predicted_ms\":%.3f,"
                "\"predicted_per_token_ms\":%.3f,\"predicted_per_second\":%.3f}",
-               (long long)sums->n_cached, n_computed, ttft_ms,
-               ttft_ms > 0 ? n_computed / ttft_ms * 1e3 : 0, (long long)sums->n_generated,
+               (long long)sums->n_cached, n_computed, prompt_ms,
+               prompt_ms > 0 ? n_computed / prompt_ms * 1e3 : 0, (long long)sums->n_generated,
                decode_ms, n_drawn > 0 ? decode_ms / n_drawn : 0,
                decode_ms > 0 ? n_drawn / decode_ms * 1e3 : 0);
 }

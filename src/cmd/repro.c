@@ -424,16 +424,17 @@ static int run_named(struct repro *repro, const char *name)
 
 int verbs_repro(int argc, char **argv)
 {
-    static struct repro repro;
-    repro = (struct repro){ .folder = "repro", .n_seeds = 3 };
+    struct repro *repro = mem_take(sizeof(*repro)); /* only what a claim touches is paid for */
+    repro->folder = "repro";
+    repro->n_seeds = 3;
     const struct flags_row rows[] = {
-        { "out", "FOLDER", FLAGS_TEXT, &repro.folder, 0, 0, "where records go: repro", NULL },
-        { "seeds", "N", FLAGS_I64, &repro.n_seeds, 1, 1000, "runs of each setting: 3", NULL },
-        { "quick", NULL, FLAGS_SWITCH, &repro.is_quick, 0, 0, "shorter runs", NULL },
-        { "swap", "A,B", FLAGS_TEXT, &repro.swap, 0, 0, "run policy A for B and B for A", NULL },
-        { "kv", "KIND", FLAGS_TEXT, &repro.kv, 0, 0,
+        { "out", "FOLDER", FLAGS_TEXT, &repro->folder, 0, 0, "where records go: repro", NULL },
+        { "seeds", "N", FLAGS_I64, &repro->n_seeds, 1, 1000, "runs of each setting: 3", NULL },
+        { "quick", NULL, FLAGS_SWITCH, &repro->is_quick, 0, 0, "shorter runs", NULL },
+        { "swap", "A,B", FLAGS_TEXT, &repro->swap, 0, 0, "run policy A for B and B for A", NULL },
+        { "kv", "KIND", FLAGS_TEXT, &repro->kv, 0, 0,
           "KV pools of every run, merged, head-wise or private: the presets'", NULL },
-        { "json", NULL, FLAGS_SWITCH, &repro.is_json, 0, 0, "print JSON, a line a claim", NULL },
+        { "json", NULL, FLAGS_SWITCH, &repro->is_json, 0, 0, "print JSON, a line a claim", NULL },
     };
     const struct flags flags = { "Reruns the papers' claims; without a name it lists them.",
                                  "[CLAIM | PAPER | all]",
@@ -442,8 +443,9 @@ int verbs_repro(int argc, char **argv)
                                  0,
                                  1 };
     const char *plain[1] = { NULL };
-    int n_plain;
-    if (!flags_parse(&flags, argc, argv, plain, &n_plain) || !read_swap(&repro))
-        return 2;
-    return n_plain == 0 ? list_claims() : run_named(&repro, plain[0]);
+    int n_plain, code = 2;
+    if (flags_parse(&flags, argc, argv, plain, &n_plain) && read_swap(repro))
+        code = n_plain == 0 ? list_claims() : run_named(repro, plain[0]);
+    mem_give(repro);
+    return code;
 }

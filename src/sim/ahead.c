@@ -6,8 +6,9 @@
 #include "base/time.h"
 #include "sim/state.h"
 
-enum { BLOCKS = 32 };                    /* of engines, neighbours, that are counted together */
-enum { ASKS = 1024, NONE = UINT32_MAX }; /* asks drawn beforehand at most */
+enum { BLOCKS = 32 }; /* of engines, neighbours, that are counted together */
+enum { ASKS = 1024 }; /* drawn beforehand at most */
+static const uint32_t NONE = UINT32_MAX;
 
 struct kept { /* an end that is not told yet */
     int64_t time_ns;

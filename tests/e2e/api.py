@@ -56,6 +56,8 @@ def completion_default_is_16_tokens(s):
     assert page["usage"] == {"prompt_tokens": 6, "completion_tokens": 16, "total_tokens": 22,
                              "prompt_tokens_details": {"cached_tokens": 4}}
     assert page["shoal"]["preemptions"] == 0 and page["timings"]["predicted_n"] == 16
+    # A prompt's time is its own: who waits for a place, or for a model to load, computes nothing.
+    assert abs(page["timings"]["prompt_ms"] - max(page["shoal"]["ttft_ms"] - page["shoal"]["queue_ms"], 0)) < 0.01, page
     assert head["x-request-id"].startswith("req-")
 
 

@@ -35,7 +35,8 @@ struct api_mirror {                /* what the house last said of itself */
     uint64_t counter;
     struct api_pending pending[API_PENDING_MAX];
     struct api_http_exchange *watchers[API_WATCHERS_MAX]; /* of /models/sse */
-    uint8_t seen[LIMIT_SERVICES][2]; /* status and percent that the watchers know */
+    uint8_t seen[LIMIT_SERVICES][2];     /* status and percent that the watchers know */
+    struct fault faults[LIMIT_SERVICES]; /* why the last load failed, until one does not */
 };
 
 struct api {

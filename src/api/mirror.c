@@ -142,6 +142,10 @@ void api_mirror_change(struct api *api, const struct control_change *change)
         change->service >= mirror->engines[change->engine].n_services)
         return; /* nothing is known of it yet: the first report says how it is */
     control_change_apply(change, &mirror->engines[change->engine].services[change->service]);
+    if (change->status == SERVICE_BROKEN)
+        mirror->faults[change->service] = change->fault;
+    else if (change->status == SERVICE_LOADED)
+        mirror->faults[change->service].text[0] = '\0';
     api_models_changed(api);
 }
 
@@ -246,5 +250,9 @@ struct api_model_state api_mirror_state(const struct api *api, uint16_t service)
         state.n_waiting += of->n_waiting;
         state.n_running += of->n_running;
     }
+    /* Reports say unloaded of a model whose load failed. */
+    if (state.status == SERVICE_UNLOADED && service < LIMIT_SERVICES &&
+        api->mirror.faults[service].text[0] != '\0')
+        state.status = SERVICE_BROKEN;
     return state;
 }

@@ -104,7 +104,9 @@ static const char *word_of(enum service_status status)
     return (size_t)status < COUNT_OF(words) ? words[status] : "failed";
 }
 
-static void print_status(struct json_out *json, const struct api_model_state *state)
+/* why: of the last load that failed. */
+static void print_status(struct json_out *json, const struct api_model_state *state,
+                         const char *why)
 {
     json_out_key(json, "status");
     json_out_open(json, '{');
@@ -114,6 +116,8 @@ static void print_status(struct json_out *json, const struct api_model_state *st
     if (state->status == SERVICE_DRAINING_OUT) {
         json_out_key_bool(json, "draining", true);
     }
+    if (state->status == SERVICE_BROKEN)
+        json_out_key_text(json, "reason", why);
     json_out_close(json, '}');
 }
 
@@ -175,7 +179,7 @@ static void print_places(const struct api *api, struct json_out *json,
                                               .kv_cached_bytes = report->kv_cached_bytes };
         json_out_open(json, '{');
         key_engine(api, json, engine->engine);
-        print_status(json, &part);
+        print_status(json, &part, api->mirror.faults[model->service].text);
         print_memory(json, &part);
         json_out_key_i64(json, "kv_held_bytes", report->kv_held_bytes);
         json_out_key_i64(json, "kv_quota_bytes", report->kv_quota_bytes);
@@ -205,7 +209,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     json_out_key_text(json, "path", model->path);
     json_out_key_text(json, "format", model->format);
     print_devices(api, json, model);
-    print_status(json, &state);
+    print_status(json, &state, api->mirror.faults[model->service].text);
     print_memory(json, &state);
     print_places(api, json, model);
     json_out_key_i64(json, "requests_waiting", state.n_waiting);
@@ -281,7 +285,7 @@ static void add_change(struct api *api, const struct api_model *model, struct st
     json_out_init(&json, out);
     json_out_open(&json, '{');
     json_out_key_text(&json, "model", model->name);
-    print_status(&json, &state);
+    print_status(&json, &state, api->mirror.faults[model->service].text);
     print_memory(&json, &state);
     json_out_close(&json, '}');
     str_add_text(out, "\n\n");
@@ -423,7 +427,8 @@ void api_models_is_asleep(struct api *api, struct api_http_exchange *x)
     bool is_asleep = true;
     for (int i = 0; i < api->options.n_models; i++) {
         struct api_model_state state = api_mirror_state(api, api->options.models[i].service);
-        is_asleep = is_asleep && state.status == SERVICE_UNLOADED;
+        is_asleep = is_asleep && (state.status == SERVICE_UNLOADED ||
+                                  state.status == SERVICE_BROKEN); /* not there either */
     }
     api_reply_json(x, 200,
                    view_text(is_asleep ? "{\"is_sleeping\":true}" : "{\"is_sleeping\":false}"));

@@ -111,8 +111,8 @@ static void take_report(struct cluster_gateway *g, const struct message_report *
 static void note_change(struct cluster_gateway *g, const struct message_change *m)
 {
     struct engine_report *report = &g->reports[m->head.engine];
-    const struct control_change change = { m->head.engine, m->head.service, m->status,
-                                           m->weights_bytes, m->activation_bytes };
+    const struct control_change change = { m->head.engine,   m->head.service,     m->status,
+                                           m->weights_bytes, m->activation_bytes, m->fault };
     if (change.service < report->n_services)
         control_change_apply(&change, &report->services[change.service]);
     gateway_route_refresh(g, m->head.engine);

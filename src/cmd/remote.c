@@ -100,7 +100,8 @@ static void print_model(const json_t *model)
                text_at(json_object_get(model, "status"), "value"));
         json_array_foreach(json_object_get(model, "devices"), i, part)
             printf("%s%s", i > 0 ? "," : " ", json_is_string(part) ? json_string_value(part) : "?");
-        printf("\n");
+        const char *why = text_at(json_object_get(model, "status"), "reason");
+        printf("%s%s\n", *why != '\0' ? "  " : "", why);
     }
     json_array_foreach(parts, i, part) {
         const json_t *memory = json_object_get(part, "memory");

@@ -25,6 +25,7 @@ struct control_change {
     uint16_t engine, service;
     uint8_t status; /* enum service_status; BROKEN = a load failed: it is UNLOADED now */
     int64_t weights_bytes, activation_bytes;
+    struct fault fault; /* of BROKEN: why */
 };
 static inline void control_change_apply(const struct control_change *change,
                                         struct service_report *report)

@@ -87,10 +87,35 @@ static void test_state_over_engines(void **state)
     api_mirror_close(&api);
 }
 
+/* A load that failed is remembered until one does not: reports say only that nothing is there. */
+static void test_a_failed_load_is_remembered(void **state)
+{
+    (void)state;
+    static struct api api;
+    api_mirror_open(&api);
+    api.mirror.n_engines = 1;
+    api.mirror.engines[0].n_services = 1;
+    struct control_change change = { .status = SERVICE_BROKEN, .fault = { "no such file" } };
+    api_mirror_change(&api, &change);
+    api.mirror.engines[0].services[0].status = SERVICE_UNLOADED; /* the next report */
+    assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_BROKEN);
+    assert_string_equal(api.mirror.faults[0].text, "no such file");
+    change = (struct control_change){ .status = SERVICE_LOADING };
+    api_mirror_change(&api, &change);
+    assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_LOADING);
+    change.status = SERVICE_LOADED;
+    api_mirror_change(&api, &change);
+    change.status = SERVICE_UNLOADED;
+    api_mirror_change(&api, &change);
+    assert_int_equal(api_mirror_state(&api, 0).status, SERVICE_UNLOADED);
+    api_mirror_close(&api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_stuck_engine),
                                         cmocka_unit_test(test_the_ill_engine_is_named),
-                                        cmocka_unit_test(test_state_over_engines) };
+                                        cmocka_unit_test(test_state_over_engines),
+                                        cmocka_unit_test(test_a_failed_load_is_remembered) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

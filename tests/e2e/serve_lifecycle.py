@@ -162,12 +162,16 @@ def lifecycle_bad_files(shoal, models):
             status, _, page = second.post("/models/load", {"model": "gone"})
             assert status >= 400 and "gone.gguf" in page["error"]["message"], (status, page)
             assert second.text("cee", "if (x", 4)
+            assert second.status("gone") == "failed" and "gone.gguf" in second.model("gone")["status"]["reason"], second.state()
+            line, = [line for line in second.verb("ps")[1].splitlines() if line.startswith("gone ")]
+            assert line.split()[1] == "failed" and "gone.gguf: No such file" in line, line
             with open(gone, "wb") as f:
                 f.write(content[:len(content) // 2])
             status, _, page = second.post("/models/load", {"model": "gone"})
             assert status >= 400 and page["error"]["message"], (status, page)
             os.rename(gone + ".away", gone)  # back: an operator's load tries again at once
             assert second.post("/models/load", {"model": "gone"})[0] == 200
+            assert second.model("gone")["status"] == {"value": "loaded"}, second.state()
             assert second.text("gone", "And he", 4) == server.text("tale", "And he", 4)
 
 

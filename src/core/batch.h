@@ -14,6 +14,7 @@ struct batch {
     uint32_t id; /* given by the engine when it starts */
     uint16_t service, lane;
     uint8_t kind;
+    uint8_t place; /* set by the engine: which of those that are under way on a pipeline */
     /* Static batching: every row is as long as this after the batch's first round (pads count), one
      * longer after each further; 0 = no padding. The longest item's n_tokens is the width of the
      * first round: shorter items are padded on the left. */
@@ -30,3 +31,9 @@ struct batch {
      * of their contexts, that step counted. 0 = not such a batch. */
     int64_t n_decode_context;
 };
+/* The number of its place among all lanes', each of which has n_deep of them: what an executor of
+ * pipelines calls a lane. */
+static inline int32_t batch_place(const struct batch *batch, int32_t n_deep)
+{
+    return batch->lane * max_i32(n_deep, 1) + batch->place;
+}

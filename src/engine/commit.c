@@ -206,7 +206,7 @@ static void tell_exceeded(struct engine *e, const struct batch *batch)
 
 void engine_commit_land(struct engine *e, const struct engine_flight *flight)
 {
-    struct engine_lane *lane = &e->lanes[flight->batch.lane];
+    struct engine_lane *lane = &e->lanes[batch_place(&flight->batch, e->options.n_deep)];
     if (flight->batch.kind != BATCH_COPY_IN) /* else the batch behind it has them in flight */
         e->view.n_in_flight -= (uint32_t)flight->batch.n_items;
     e->n_flights--;

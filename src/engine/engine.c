@@ -184,10 +184,11 @@ struct engine *engine_open(const struct engine_options *options)
     struct engine *e = mem_take(sizeof(*e));
     e->options = *options;
     e->is_healthy = true;
-    CHECK(options->n_deep <= 1 || (options->n_lanes == 1 && options->n_deep <= LIMIT_LANES));
-    e->n_slots = max_i32(options->n_lanes, options->n_deep);
+    e->options.n_deep = max_i32(options->n_deep, 1);
+    e->n_slots = options->n_lanes * e->options.n_deep;
+    CHECK(e->n_slots <= LIMIT_BATCHES);
     e->plan_wake_ns = TIME_NEVER;
-    for (int lane = 0; lane < LIMIT_LANES; lane++)
+    for (int lane = 0; lane < e->n_slots; lane++)
         e->lanes[lane].until_ns = TIME_NEVER;
     open_services(e);
     open_pool(e);

@@ -26,8 +26,8 @@ struct engine_options {
     int32_t n_lanes;
     const struct schedule_lane *lanes; /* (n_lanes), copied; NULL: each is all of the device and
                                           in nobody's way */
-    /* The one lane is a pipeline, of which the executor takes each batch that may be under way for
-     * a lane of its own: schedule_view. At most LIMIT_LANES. In the simulator. */
+    /* Each lane is a pipeline, on which so many batches may be under way: schedule_view. The
+     * executor takes the place of each for a lane of its own: batch_place. In the simulator. */
     int32_t n_deep;
     double deep_part;
     int32_t n_services;

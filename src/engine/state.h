@@ -139,7 +139,7 @@ struct engine {
     uint64_t n_emits;  /* calls of emit */
     uint32_t n_marked; /* requests in flight that their commit ends */
     int n_flights;
-    int32_t n_slots; /* of lanes below: options.n_lanes, or of its one lane options.n_deep */
+    int32_t n_slots; /* of lanes below: of each of options.n_lanes its options.n_deep places */
     uint32_t next_batch;
     uint32_t n_on_host;         /* requests that have something on the host */
     uint32_t n_waiting_matched; /* requests that hold a prefix hit */
@@ -148,7 +148,7 @@ struct engine {
     int64_t n_steps, step_ns, n_refused;
     bool lane_is_busy[LIMIT_LANES];
     struct schedule_lane lane_shares[LIMIT_LANES]; /* what the view shows */
-    struct engine_lane lanes[LIMIT_LANES];
+    struct engine_lane lanes[LIMIT_BATCHES]; /* (n_slots) by batch_place */
     struct engine_flight flights[LIMIT_BATCHES];
 };
 
@@ -186,9 +186,9 @@ void engine_commit_land(struct engine *engine, const struct engine_flight *fligh
 struct engine_flight *engine_commit_flight(const struct engine *engine, uint32_t batch);
 void engine_commit(struct engine *engine, const struct engine_exec_done *done);
 
-/* step.c: where batches of a free lane are begun; a slot's began or ended: the view shows it. */
-uint16_t engine_step_slot(const struct engine *engine, int32_t lane);
-void engine_step_show_lane(struct engine *engine, uint16_t slot);
+/* step.c: where on a free lane batches are begun; one began or ended there: the view shows it. */
+uint8_t engine_step_place(const struct engine *engine, int32_t lane);
+void engine_step_show_lane(struct engine *engine, int32_t lane);
 struct engine_flight *engine_step_free_flight(struct engine *engine); /* NULL: all are in flight */
 void engine_step_cut(struct engine *engine, unsigned until); /* holds that end so; 0: all */
 

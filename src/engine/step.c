@@ -257,12 +257,14 @@ static bool has_host(const struct engine *e, const struct batch *batch)
     return false;
 }
 
-uint16_t engine_step_slot(const struct engine *e, int32_t lane)
+uint8_t engine_step_place(const struct engine *e, int32_t lane)
 {
-    int32_t slot = lane;
-    for (; e->n_slots > e->options.n_lanes && e->lanes[slot].n_flights > 0; slot++)
-        CHECK(slot + 1 < e->n_slots);
-    return (uint16_t)slot;
+    const struct engine_lane *places = &e->lanes[lane * e->options.n_deep];
+    int32_t place = 0;
+    while (place + 1 < e->options.n_deep && places[place].n_flights > 0)
+        place++;
+    CHECK(places[place].n_flights == 0);
+    return (uint8_t)place;
 }
 
 /* Are all requests that there are in a batch that does nothing but decode? It may be held, so that
@@ -276,16 +278,25 @@ static RARE bool holds_everybody(const struct engine *e)
     return false;
 }
 
-void engine_step_show_lane(struct engine *e, uint16_t slot)
+/* Of pipelines all are shown, since one that has everybody keeps the others waiting. */
+static RARE void show_pipelines(struct engine *e)
 {
-    bool is_busy = true;
-    if (e->n_slots == e->options.n_lanes) {
-        e->lane_is_busy[slot] = e->lanes[slot].n_flights > 0;
-        return;
+    bool has_everybody = holds_everybody(e);
+    for (int32_t lane = 0; lane < e->options.n_lanes; lane++) {
+        const struct engine_lane *places = &e->lanes[lane * e->options.n_deep];
+        bool is_full = true;
+        for (int32_t i = 0; i < e->options.n_deep; i++)
+            is_full = is_full && places[i].n_flights > 0;
+        e->lane_is_busy[lane] = is_full || has_everybody;
     }
-    for (int32_t i = 0; i < e->n_slots; i++)
-        is_busy = is_busy && e->lanes[i].n_flights > 0;
-    e->lane_is_busy[0] = is_busy || (e->lanes[slot].n_flights > 0 && holds_everybody(e));
+}
+
+void engine_step_show_lane(struct engine *e, int32_t lane)
+{
+    if (e->options.n_deep > 1)
+        show_pipelines(e);
+    else
+        e->lane_is_busy[lane] = e->lanes[lane].n_flights > 0;
 }
 
 /* Reserves and begins what the plan lists for one lane. Returns the batches begun; counts those
@@ -293,7 +304,7 @@ void engine_step_show_lane(struct engine *e, uint16_t slot)
 static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lane, int *n_refused)
 {
     struct batch begun[LIMIT_BATCHES];
-    uint16_t slot = engine_step_slot(e, lane);
+    uint8_t place = engine_step_place(e, lane);
     int n_begun = 0;
     for (int32_t i = 0; i < plan->n_batches; i++)
         if (plan->batches[i].lane == lane && e->options.has_prefix_cache)
@@ -321,7 +332,7 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
             continue;
         }
         const struct batch *taken = take_off(e, flight, batch, n_rounds);
-        flight->batch.lane = slot;
+        flight->batch.place = place;
         if (wants_in && has_host(e, taken))
             begun[n_begun++] = engine_swap_in(e, taken);
         begun[n_begun++] = *taken;
@@ -329,13 +340,13 @@ static int begin_lane(struct engine *e, struct schedule_plan *plan, uint16_t lan
     }
     if (n_begun == 0)
         return 0;
-    e->lanes[slot] = (struct engine_lane){
+    e->lanes[lane * e->options.n_deep + place] = (struct engine_lane){
         .n_flights = n_begun,
         .until = n_rounds > 1 ? plan->until : 0,
         .until_ns = n_rounds > 1 && (plan->until & UNTIL_TIME) ? plan->until_ns : TIME_NEVER,
         .is_hold = n_rounds > 1 && plan->until != 0,
     };
-    engine_step_show_lane(e, slot);
+    engine_step_show_lane(e, lane);
     e->options.exec.begin(e->options.exec.self, begun, n_begun, n_rounds);
     return n_begun;
 }
@@ -417,7 +428,7 @@ static void plan(struct engine *e)
         n_begun += begin(e, p, &n_refused);
         if (n_begun > 0 && p->is_forced && p->n_batches > 0)
             e->stats[p->batches[0].service].n_forced++;
-        if (n_begun > 0 && e->n_slots > e->options.n_lanes)
+        if (n_begun > 0 && e->options.n_deep > 1)
             continue; /* another may be beside it */
         if (n_begun > 0)
             return;

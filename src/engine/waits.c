@@ -29,7 +29,8 @@ void engine_waits_note(struct engine *e, const struct engine_flight *flight,
     const struct batch *batch = &flight->batch;
     if (!e->options.tells_waits || done->is_failed || flight->n_steady == batch->n_items)
         return;
-    struct engine_rounds decode = engine_waits_rounds(e, batch->lane, done->n_steps, 1);
+    uint16_t lane = (uint16_t)batch_place(batch, e->options.n_deep);
+    struct engine_rounds decode = engine_waits_rounds(e, lane, done->n_steps, 1);
     for (int32_t i = flight->n_steady; i < batch->n_items; i++) {
         const struct batch_item *item = &batch->items[i];
         const struct request *r = &e->requests[item->slot];
@@ -38,7 +39,7 @@ void engine_waits_note(struct engine *e, const struct engine_flight *flight,
         if (done->n_new[i] == 0)
             continue;
         if (from > 1)
-            rounds = engine_waits_rounds(e, batch->lane, done->n_steps, from);
+            rounds = engine_waits_rounds(e, lane, done->n_steps, from);
         note(&e->seen[item->slot].waits, &rounds, e->ended_ns);
     }
 }

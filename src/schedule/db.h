@@ -88,7 +88,7 @@ struct db_due {
 };
 /* value: what is in flight, and since when, where lanes share the device. */
 struct db_flights {
-    uint16_t lanes_of_prompts; /* bit per lane that computes prompts */
+    uint32_t of_prompts; /* bit per place (batch_place) that computes prompts */
     struct db_flight {
         bool is_decoding;
         /* Its last batch of decodes, of prompts; of decodes when nobody is left: the last end. */

@@ -554,11 +554,11 @@ static void note_flight(struct db *db, const struct schedule_view *view, const s
                         bool begins)
 {
     struct db_flights *flights = &db->flights;
-    uint16_t bit = (uint16_t)(1U << batch->lane);
+    uint32_t bit = 1U << batch_place(batch, view->n_deep);
     if (!begins) {
-        if ((flights->lanes_of_prompts & bit) == 0)
+        if ((flights->of_prompts & bit) == 0)
             flights->services[batch->service].is_decoding = false;
-        flights->lanes_of_prompts &= (uint16_t)~bit;
+        flights->of_prompts &= ~bit;
         return;
     }
     bool has_prompts = false;
@@ -568,7 +568,7 @@ static void note_flight(struct db *db, const struct schedule_view *view, const s
     }
     flights->services[batch->service].begun_ns[has_prompts] = view->now_ns;
     if (has_prompts)
-        flights->lanes_of_prompts |= bit;
+        flights->of_prompts |= bit;
     else
         flights->services[batch->service].is_decoding = true;
 }

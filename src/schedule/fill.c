@@ -3,8 +3,9 @@
 #include "base/time.h"
 #include <string.h>
 
-enum { FETCH_AHEAD = 12 };      /* requests that run lie apart */
-enum { CHUNK_TOKENS_MIN = 32 }; /* no smaller piece of a prompt is worth a batch's constant cost */
+enum { FETCH_AHEAD = 12 }; /* requests that run lie apart */
+/* No smaller piece of a prompt is worth a batch's constant cost. */
+enum { CHUNK_TOKENS_MIN = 32, CHUNK_STEPS = 2 };
 
 int64_t schedule_positions(const struct request *request, const struct batch_item *item,
                            int32_t n_rounds)
@@ -53,6 +54,7 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
     fill->n_units_kept = 0;
     fill->n_seqs_most = config->n_seqs_max;
     fill->n_rounds_most = INT32_MAX;
+    fill->n_deep = max_i32(view->n_deep, 1);
     fill->prefill_ps_most = INT64_MAX;
 }
 
@@ -78,22 +80,19 @@ static int32_t seats_left(const struct schedule_fill *fill)
     return min_i32(max_i32(most, 1) - fill->batch->n_items, LIMIT_BATCH_TOKENS - n_tokens);
 }
 
-/* In how many batches those who run come round soonest: each passes all stages, and all pass the
- * slowest. Where a step hardly depends on its requests, that is one; beside prompts, which make a
- * step long, all there may be. */
-static RARE int32_t n_batches_of(const struct schedule_view *view, int service)
+/* ---- Pipelines. ---- */
+
+/* In how many batches those who decode come round soonest: each passes all stages, and all pass the
+ * slowest. Where a step hardly depends on its requests, that is one. */
+static RARE int32_t n_batches_of(const struct schedule_fill *fill, int service, int32_t n_decodes,
+                                 int64_t n_tokens)
 {
+    const struct schedule_view *view = fill->view;
     const struct schedule_service *s = &view->services[service];
-    int64_t n_tokens = 0, least_ps = INT64_MAX;
+    int64_t least_ps = INT64_MAX;
     int32_t best = 1;
-    for (uint32_t i = 0; i < s->n_running; i++) {
-        const struct request *r = &view->requests[s->running[i]];
-        if (s->n_waiting > 0 || schedule_lacking(r) > 1)
-            return view->n_deep;
-        n_tokens += r->n_tokens;
-    }
-    for (int32_t k = 1; k <= view->n_deep; k++) {
-        struct perf_load load = { .n_decodes = (int32_t)div_up_i64(s->n_running, k),
+    for (int32_t k = 1; k <= fill->n_deep; k++) {
+        struct perf_load load = { .n_decodes = (int32_t)div_up_i64(n_decodes, k),
                                   .n_decode_context = n_tokens / k };
         int64_t ps = perf_step_ps(&s->perf, &load);
         ps = max_i64(ps, (int64_t)((double)ps * k * view->deep_part));
@@ -103,18 +102,59 @@ static RARE int32_t n_batches_of(const struct schedule_view *view, int service)
     return best;
 }
 
-/* The most decodes that a batch takes: in a pipeline all of its batches are alike. */
-static int32_t n_decodes_of(const struct schedule_view *view, int service)
+/* The most decodes that a batch takes: in a pipeline all of its batches are alike, and who would be
+ * alone in one more waits for those that are under way. */
+static int32_t n_decodes_of(const struct schedule_fill *fill, int service)
 {
-    uint32_t n = view->services[service].n_running;
-    return view->n_deep > 1 ? (int32_t)div_up_i64(n, n_batches_of(view, service)) : INT32_MAX;
+    const struct schedule_service *s = &fill->view->services[service];
+    int64_t n_tokens = 0;
+    int32_t n = 0, n_free = 0;
+    if (fill->n_deep <= 1)
+        return INT32_MAX;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const struct request *r = &fill->view->requests[s->running[i]];
+        if (schedule_lacking(r) > 1)
+            continue;
+        n_tokens += r->n_tokens;
+        n++;
+        n_free += r->batch == 0;
+    }
+    if (fill->lane == 0 && (s->n_waiting > 0 || (uint32_t)n < s->n_running))
+        return (int32_t)div_up_i64(n, fill->n_deep);
+    int32_t most = (int32_t)div_up_i64(n, n_batches_of(fill, service, n, n_tokens));
+    return n_free < n && 2 * n_free < most ? 0 : most;
 }
 
 /* Of those that wait the most that a batch starts. */
-static int32_t n_starts_of(const struct schedule_view *view, const struct schedule_service *s)
+static int32_t n_starts_of(const struct schedule_fill *fill, const struct schedule_service *s)
 {
-    return view->n_deep > 1 ? (int32_t)div_up_i64(s->n_waiting, view->n_deep) : INT32_MAX;
+    return fill->n_deep > 1 ? (int32_t)div_up_i64(s->n_waiting, fill->n_deep) : INT32_MAX;
 }
+
+/* All batches of a pipeline wait for its longest, so where decodes share it a chunk is cut until
+ * its step takes no longer than CHUNK_STEPS of theirs: half of that is work on the prompt. */
+static RARE int32_t chunk_in_pipeline(const struct schedule_fill *fill, int service)
+{
+    const struct schedule_service *s = &fill->view->services[service];
+    struct perf_load decode = { .n_decodes = 1, .n_decode_context = 1 };
+    int64_t most_ps = CHUNK_STEPS * perf_step_ps(&s->perf, &decode);
+    int32_t n = fill->config->chunk_tokens;
+    for (; n > CHUNK_TOKENS_MIN; n /= 2) {
+        struct perf_load load = { .n_new = n, .n_new_squared = (int64_t)n * n };
+        if (perf_step_ps(&s->perf, &load) <= most_ps)
+            break;
+    }
+    return n;
+}
+
+/* Prompt tokens of one request in one batch; 0 = all. */
+static int32_t chunk_of(const struct schedule_fill *fill, int service)
+{
+    bool is_whole = fill->config->chunk_tokens == 0 || fill->n_deep <= 1 || fill->lane > 0;
+    return is_whole ? fill->config->chunk_tokens : chunk_in_pipeline(fill, service);
+}
+
+/* ---- A batch's limits. ---- */
 
 static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
 {
@@ -126,12 +166,12 @@ static void add(struct schedule_fill *fill, uint32_t slot, int32_t n_tokens)
 }
 
 /* Prompt tokens that still fit into the batch: beside decodes a chunk in all. */
-static int32_t prompt_room(const struct schedule_fill *fill)
+static int32_t prompt_room(const struct schedule_fill *fill, int32_t chunk_tokens)
 {
     int32_t n_decodes = fill->batch->n_items - fill->n_prompts;
     int32_t most = min_i32(fill->config->n_batch_tokens_max, LIMIT_BATCH_TOKENS - n_decodes);
-    if (fill->config->chunk_tokens > 0 && n_decodes > 0)
-        most = min_i32(most, fill->config->chunk_tokens);
+    if (chunk_tokens > 0 && (n_decodes > 0 || fill->n_deep > 1))
+        most = min_i32(most, chunk_tokens);
     if (fill->counts_decodes)
         most = min_i32(most, fill->config->n_batch_tokens_max - n_decodes);
     return max_i32(most, 1) - fill->n_new;
@@ -149,13 +189,14 @@ static bool takes_too_long(const struct schedule_fill *fill, const struct reques
  * longer than a batch of prompts may be runs alone. */
 static int32_t share_of_prompt(const struct schedule_fill *fill, const struct request *r)
 {
-    int32_t want = schedule_lacking(r), room = prompt_room(fill);
-    if (fill->config->chunk_tokens == 0) {
+    int32_t chunk_tokens = chunk_of(fill, r->service);
+    int32_t want = schedule_lacking(r), room = prompt_room(fill, chunk_tokens);
+    if (chunk_tokens == 0) {
         bool fits = fill->batch->n_items == 0 || want <= room;
         int32_t whole = min_i32(want, LIMIT_BATCH_TOKENS);
         return fits && !takes_too_long(fill, r, whole) ? whole : 0;
     }
-    int32_t n = min_i32(min_i32(want, fill->config->chunk_tokens), room);
+    int32_t n = min_i32(min_i32(want, chunk_tokens), room);
     while (n >= CHUNK_TOKENS_MIN && takes_too_long(fill, r, n))
         n /= 2;
     if (n > 0 && takes_too_long(fill, r, n))
@@ -210,7 +251,7 @@ static bool fill_decodes(struct schedule_fill *fill, int service, uint32_t must,
     int32_t n_seats = seats_left(fill) - n_seats_kept, n = 0;
     int64_t n_refused = INT64_MAX; /* nobody who asks for as many gets them: the rest grows less */
     bool is_all = true;
-    n_seats = min_i32(n_seats, n_decodes_of(fill->view, service));
+    n_seats = min_i32(n_seats, n_decodes_of(fill, service));
     const struct schedule_steady *steady = take_steady(fill, service, must, n_seats);
     if (steady != NULL) {
         fill->nobody_catches_up = (uint32_t)steady->n == s->n_running && steady->n < n_seats;
@@ -398,7 +439,7 @@ static void fill_waiting(struct schedule_fill *fill, int service, uint32_t must)
     const struct schedule_service *s = &fill->view->services[service];
     const struct schedule_order *order = fill->order;
     int64_t n_running = s->n_running;
-    int32_t n_left = n_starts_of(fill->view, s);
+    int32_t n_left = n_starts_of(fill, s);
     uint32_t slot = order->first(order->state, fill->view, service);
     while (slot != SCHEDULE_NONE && seats_left(fill) > 0 && n_running < fill->n_seqs_most &&
            n_left > 0) {

@@ -60,6 +60,7 @@ struct schedule_fill {
     int32_t n_seqs_most;     /* of the service that run when another starts */
     int64_t prefill_ps_most; /* prompts of one batch take at most so long alone */
     int32_t n_rounds_most;   /* of a hold, beside the thresholds' */
+    int32_t n_deep;          /* batches of a service under way at once: the view's, on a pipeline */
     struct kv_budget budget; /* less what the batches take */
     struct kv_budget room;   /* what requests that start may take */
     enum { ROOM_UNKNOWN, ROOM_KNOWN, ROOM_NONE } room_state;

@@ -35,7 +35,7 @@ struct mux {
     struct mux_lane {
         bool is_busy, is_prefill;
         uint16_t service;
-    } lanes[LIMIT_LANES];
+    } lanes[LIMIT_BATCHES]; /* of a pipeline each place */
     bool *is_decoding;              /* (n_services_max) into this same block, as what follows */
     struct schedule_newest *newest; /* (n_services_max) */
     struct schedule_newest *oldest; /* (n_services_max), mux-fcfs alone */
@@ -95,11 +95,14 @@ static uint32_t nth_last(const void *state, const struct schedule_view *view, in
 
 /* ---- Lanes. ---- */
 
-static bool is_available(const struct schedule_plan *plan, const struct schedule_view *view,
-                         int32_t lane)
+static bool is_available(const struct mux *mux, const struct schedule_plan *plan,
+                         const struct schedule_view *view, int32_t lane)
 {
     if (!schedule_lane_is_free(view, lane))
         return false;
+    for (int32_t i = 0; i < view->n_deep; i++) /* on a pipeline, too, a lane has one job */
+        if (mux->lanes[lane * view->n_deep + i].is_busy)
+            return false;
     if (view->n_lanes == 1)
         return plan->n_batches == 0;
     float sum = view->lanes[lane].share;
@@ -116,8 +119,8 @@ static bool is_available(const struct schedule_plan *plan, const struct schedule
 
 /* For decodes of a service with a share: the smallest free lane of at least that, or of at least
  * the largest where none is so large. -1: none is free. */
-static int32_t lane_of_share(const struct schedule_plan *plan, const struct schedule_view *view,
-                             float wanted)
+static int32_t lane_of_share(const struct mux *mux, const struct schedule_plan *plan,
+                             const struct schedule_view *view, float wanted)
 {
     float most = 0;
     int32_t best = -1;
@@ -125,7 +128,7 @@ static int32_t lane_of_share(const struct schedule_plan *plan, const struct sche
         most = view->lanes[i].share > most ? view->lanes[i].share : most;
     wanted = wanted < most ? wanted : most;
     for (int32_t i = 1; i < view->n_lanes; i++)
-        if (view->lanes[i].share >= wanted - 0.001F && is_available(plan, view, i) &&
+        if (view->lanes[i].share >= wanted - 0.001F && is_available(mux, plan, view, i) &&
             (best < 0 || view->lanes[i].share < view->lanes[best].share))
             best = i;
     return best;
@@ -133,15 +136,15 @@ static int32_t lane_of_share(const struct schedule_plan *plan, const struct sche
 
 /* The largest free part of the device for prompts, the smallest for decodes; all of it when there
  * is nothing else to do. -1: none is free. */
-static int32_t find_lane(const struct schedule_plan *plan, const struct schedule_view *view,
-                         bool is_prefill, bool is_alone)
+static int32_t find_lane(const struct mux *mux, const struct schedule_plan *plan,
+                         const struct schedule_view *view, bool is_prefill, bool is_alone)
 {
     int32_t best = -1;
-    if (is_available(plan, view, 0) && (is_alone || view->n_lanes == 1))
+    if (is_available(mux, plan, view, 0) && (is_alone || view->n_lanes == 1))
         return 0;
     for (int32_t i = 1; i < view->n_lanes; i++) {
         float share = view->lanes[i].share;
-        if (is_available(plan, view, i) &&
+        if (is_available(mux, plan, view, i) &&
             (best < 0 ||
              (is_prefill ? share > view->lanes[best].share : share < view->lanes[best].share)))
             best = i;
@@ -228,7 +231,7 @@ static enum schedule_filled plan_prefill(struct schedule_fill *fill, const struc
                                          bool is_alone)
 {
     const struct schedule_view *view = fill->view;
-    int32_t lane = find_lane(fill->plan, view, true, is_alone);
+    int32_t lane = find_lane(mux, fill->plan, view, true, is_alone);
     struct asked asked;
     list_services(mux, view, true, &asked);
     for (int i = 0; i < schedule_n_busy(view) && lane >= 0; i++) {
@@ -253,7 +256,7 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
     struct asked asked;
     list_services(mux, view, false, &asked);
     for (int i = 0; i < schedule_n_busy(view); i++) {
-        int32_t lane = find_lane(fill->plan, view, false, is_alone);
+        int32_t lane = find_lane(mux, fill->plan, view, false, is_alone);
         int service = lane < 0 ? -1 : next_service(mux, view, i, &asked);
         if (service < 0)
             break;
@@ -261,7 +264,7 @@ static enum schedule_filled plan_decodes(struct schedule_fill *fill, const struc
             continue;
         float share = view->services[service].share;
         if (share > 0 && lane > 0)
-            lane = lane_of_share(fill->plan, view, share);
+            lane = lane_of_share(mux, fill->plan, view, share);
         if (lane < 0)
             continue;
         unsigned parts =
@@ -282,6 +285,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .nth_last = nth_last };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &mux->config, &order, plan);
+    fill.n_deep = 1; /* one job of a model, on a pipeline, too */
     bool wants_prefill = mux->n_prefills == 0 && has_prompts(view);
     bool is_alone = mux->n_jobs == 0 && !mux->config.has_fixed_parts &&
                     wants_prefill + count_decodes(mux, view) <= 1;
@@ -313,10 +317,16 @@ static bool is_prefill(const struct schedule_view *view, const struct batch *bat
     return false;
 }
 
+static struct mux_lane *lane_of(struct mux *mux, const struct schedule_view *view,
+                                const struct batch *batch)
+{
+    return &mux->lanes[batch_place(batch, view->n_deep)];
+}
+
 static void saw_started(struct mux *mux, const struct schedule_view *view,
                         const struct batch *batch)
 {
-    struct mux_lane *lane = &mux->lanes[batch->lane];
+    struct mux_lane *lane = lane_of(mux, view, batch);
     *lane = (struct mux_lane){ true, is_prefill(view, batch), batch->service };
     mux->n_jobs++;
     if (lane->is_prefill) {
@@ -328,9 +338,9 @@ static void saw_started(struct mux *mux, const struct schedule_view *view,
     }
 }
 
-static void saw_done(struct mux *mux, const struct batch *batch)
+static void saw_done(struct mux *mux, const struct schedule_view *view, const struct batch *batch)
 {
-    struct mux_lane *lane = &mux->lanes[batch->lane];
+    struct mux_lane *lane = lane_of(mux, view, batch);
     if (!lane->is_busy)
         return;
     lane->is_busy = false;
@@ -347,7 +357,7 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     if (event->what == SCHEDULE_STARTED)
         saw_started(mux, view, event->batch);
     if (event->what == SCHEDULE_DONE)
-        saw_done(mux, event->batch);
+        saw_done(mux, view, event->batch);
     schedule_newest_saw(mux->newest, view, event);
     if (mux->variant == MUX_FCFS)
         schedule_newest_saw(mux->oldest, view, event);

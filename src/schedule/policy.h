@@ -67,7 +67,7 @@ struct schedule_view {
     const struct kv_budget *kv;
     const int32_t *n_table_blocks; /* by slot: blocks in its table */
     const bool *lane_is_busy;      /* (n_lanes) */
-    int32_t n_deep;   /* batches that may be under way on one lane, a pipeline; 0 = it is none */
+    int32_t n_deep;   /* pipelines: a lane is busy when so many are under way; 0, 1 = it is none */
     double deep_part; /* of a step: of its slowest stage */
     uint32_t n_in_flight; /* requests in flight: their commit will free something */
     void (*settle)(void *self, int service); /* schedule_settle; NULL: no record is ever late */

@@ -4,7 +4,8 @@
  * prompts. Where the device has further lanes that pay (half of a GPU decodes nearly as fast as all
  * of it), prompts and decodes are jobs of their own: one lane computes prompts, the others decode,
  * each the job that is worth most of those that are not in flight; who is alone has the whole
- * device.
+ * device. On pipelines several batches of each may be under way, and prompts that are too many for
+ * their lane go through the whole device.
  *
  * Starvation: the rule and the bound of db.c. */
 #include "base/time.h"
@@ -12,6 +13,7 @@
 #include "schedule/picks.h"
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
+#define BACKLOG_MOST 0.3
 
 /* ---- Whom to serve. ---- */
 
@@ -157,14 +159,6 @@ static bool lanes_pay(const struct schedule_view *view)
     return false;
 }
 
-static bool is_any_busy(const struct schedule_view *view)
-{
-    for (int32_t i = 0; i < view->n_lanes; i++)
-        if (view->lane_is_busy[i])
-            return true;
-    return false;
-}
-
 static enum schedule_filled fill_lane(struct schedule_fill *fill, const struct db *db,
                                       unsigned parts)
 {
@@ -180,7 +174,7 @@ static void plan_lanes(struct schedule_fill *fill, const struct db *db, int64_t 
     const struct schedule_view *view = fill->view;
     struct schedule_plan *plan = fill->plan;
     unsigned parts = FILL_ALL;
-    bool is_prefilling = db->flights.lanes_of_prompts != 0;
+    bool is_prefilling = db->flights.of_prompts != 0;
     if (find_lane(plan, view, true) < 0)
         return;
     fill->lane = (uint16_t)find_lane(plan, view, true);
@@ -201,7 +195,7 @@ static void plan_lanes(struct schedule_fill *fill, const struct db *db, int64_t 
     }
 }
 
-/* ---- The plan. ---- */
+/* ---- One lane. ---- */
 
 /* Who starves is not held back by what others can absorb. */
 static void plan_one_lane(struct schedule_fill *fill, const struct db *db, int64_t stall_ps)
@@ -214,17 +208,72 @@ static void plan_one_lane(struct schedule_fill *fill, const struct db *db, int64
     (void)serve_most_valued(fill, db, parts);
 }
 
+/* ---- Lanes that are pipelines. ---- */
+
+/* Are there prompts, and would a part of the device that has them for itself be through with those
+ * that wait within BACKLOG_MOST of a mean request's time? */
+static bool part_keeps_up(const struct db *db, const struct schedule_view *view, int32_t lane)
+{
+    double backlog = 0;
+    bool has_prompts = db->flights.of_prompts != 0;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        int i = schedule_busy(view, k);
+        const struct schedule_service *s = &view->services[i];
+        struct perf perf = schedule_lane_perf(s, &view->lanes[lane]);
+        int64_t n = max_i64((int64_t)s->n_prompt_mean, 1);
+        struct perf_load load = { .n_new = (int32_t)n, .n_new_squared = n * n };
+        double each_s = (double)perf_step_ps(&perf, &load) * 1e-12 * view->deep_part;
+        backlog += (double)s->n_waiting * each_s / schedule_value_length_s(s);
+        has_prompts |= s->n_waiting > 0 || db->services[i].booked.n_catching_up > 0;
+    }
+    return has_prompts && backlog < BACKLOG_MOST;
+}
+
+/* Prompts follow one another on the largest part, decodes on the smallest of the others. Where
+ * there are none, or too many for a part, all go through the whole device, prompts in chunks
+ * beside decodes (fill.c): batches of both kinds may be under way at once, and wait for each other
+ * in the order in which they began. */
+static void plan_pipelines(struct schedule_fill *fill, const struct db *db, int64_t stall_ps)
+{
+    const struct schedule_view *view = fill->view;
+    unsigned parts = FILL_ALL;
+    int32_t of_prompts = 1, of_decodes = -1;
+    enum schedule_filled filled = FILLED_NOTHING;
+    for (int32_t i = 2; i < view->n_lanes; i++)
+        of_prompts = view->lanes[i].share > view->lanes[of_prompts].share ? i : of_prompts;
+    for (int32_t i = 1; i < view->n_lanes; i++)
+        if (i != of_prompts &&
+            (of_decodes < 0 || view->lanes[i].share < view->lanes[of_decodes].share))
+            of_decodes = i;
+    if (of_decodes < 0 || !part_keeps_up(db, view, of_prompts)) {
+        plan_one_lane(fill, db, stall_ps);
+        return;
+    }
+    fill->lane = (uint16_t)of_prompts;
+    if (is_available(fill->plan, view, of_prompts))
+        filled = schedule_db_serve_starved(fill, db, &parts);
+    fill->prefill_ps_most = stall_ps;
+    if (filled == FILLED_NOTHING && is_available(fill->plan, view, of_prompts))
+        filled = serve_most_valued(fill, db, PROMPTS & parts);
+    fill->lane = (uint16_t)of_decodes;
+    if (filled != FILLED_PREEMPTS && is_available(fill->plan, view, of_decodes))
+        (void)serve_most_valued(fill, db, FILL_DECODES);
+}
+
+/* ---- The plan. ---- */
+
 void schedule_value_plan(struct schedule_fill *fill, const struct db *db)
 {
     const struct schedule_view *view = fill->view;
     struct schedule_plan *plan = fill->plan;
-    void (*plan_batches)(struct schedule_fill *, const struct db *, int64_t) =
-        lanes_pay(view) ? plan_lanes : plan_one_lane;
+    void (*plan_batches)(struct schedule_fill *, const struct db *, int64_t) = plan_one_lane;
+    if (lanes_pay(view))
+        plan_batches = view->n_deep > 1 ? plan_pipelines : plan_lanes;
     int64_t stall_ps = db->config.guards_tpot ? schedule_db_stall_ps_most(db, view) : INT64_MAX;
     plan_batches(fill, db, stall_ps);
     if (plan->n_batches + plan->n_preempts == 0 && stall_ps != INT64_MAX && view->n_in_flight == 0)
         plan_batches(fill, db, INT64_MAX); /* nobody can decode: there is nobody to stall */
-    if (plan->n_batches != 1 || is_any_busy(view))
+    if (plan->n_batches != 1 || view->n_in_flight > 0)
         return;
     plan->batches[0].lane = 0; /* it is alone */
     fill->batch = &plan->batches[0];

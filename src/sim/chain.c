@@ -58,13 +58,19 @@ enum status sim_chain_plan(const struct sim_chain *c, const bool *is_here, int64
     return status;
 }
 
-/* Of the i-th part, and of the link behind it. */
-static void part_ps(const struct sim_chain *c, const struct layers_plan *plan, int32_t i,
-                    const struct perf_load *load, int64_t ps[2])
+void sim_chain_part_ps(const struct sim_chain *c, const struct layers_plan *plan, int32_t i,
+                       float share, const struct perf_load *load, int64_t ps[2])
 {
     int32_t d = plan->parts[i].device, next = plan->parts[(i + 1) % plan->n_parts].device;
+    int64_t n_layers = plan->parts[i].n_layers;
     int64_t n_tokens = (int64_t)load->n_decodes + load->n_new;
-    ps[0] = plan->parts[i].n_layers * layer_ps(c, d, load);
+    ps[0] = n_layers * layer_ps(c, d, load);
+    if (share < 1) {
+        struct perf part;
+        const struct perf_share *table = perf_share_of(n_layers * c->layer_bytes, 1);
+        perf_at_share(&c->devices[d].perf, table, (double)share, &part);
+        ps[0] = n_layers * (perf_step_ps(&part, load) / c->n_layers);
+    }
     ps[1] = plan->n_parts > 1 ? link_ps(c, d, next, n_tokens) : 0;
 }
 
@@ -73,23 +79,10 @@ int64_t sim_chain_step_ps(const struct sim_chain *c, const struct layers_plan *p
 {
     int64_t sum_ps = 0, ps[2];
     for (int32_t i = 0; i < plan->n_parts; i++) {
-        part_ps(c, plan, i, load, ps);
+        sim_chain_part_ps(c, plan, i, 1, load, ps);
         sum_ps += ps[0] + ps[1];
     }
     return sum_ps;
-}
-
-int64_t sim_chain_pass(const struct sim_chain *c, const struct layers_plan *plan,
-                       const struct perf_load *load, int64_t at_ps, int64_t *busy_ps)
-{
-    int64_t ps[2];
-    for (int32_t i = 0; i < 2 * plan->n_parts; i++) {
-        if (i % 2 == 0)
-            part_ps(c, plan, i / 2, load, ps);
-        at_ps = max_i64(at_ps, busy_ps[i]) + ps[i % 2];
-        busy_ps[i] = at_ps;
-    }
-    return at_ps;
 }
 
 int32_t sim_chain_deep(const struct layers_plan *plan)
@@ -102,7 +95,7 @@ double sim_chain_slowest(const struct sim_chain *c, const struct layers_plan *pl
     const struct perf_load load = planned_load(c);
     int64_t slowest_ps = 0, sum_ps = 0, ps[2];
     for (int32_t i = 0; i < plan->n_parts; i++) {
-        part_ps(c, plan, i, &load, ps);
+        sim_chain_part_ps(c, plan, i, 1, &load, ps);
         slowest_ps = max_i64(slowest_ps, max_i64(ps[0], ps[1]));
         sum_ps += ps[0] + ps[1];
     }

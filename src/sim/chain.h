@@ -3,8 +3,7 @@
  *
  * A step passes through the parts of the chain's map in order: each part takes its layers' share of
  * what the whole model would take on its device, each border the link with what the step's tokens
- * hand on, and one link leads back. Batches follow one another: a part and a link have one at a
- * time, in the order in which they came. */
+ * hand on, and one link leads back. */
 #pragma once
 #include "place/layers.h"
 #include "place/links.h"
@@ -48,10 +47,9 @@ int64_t sim_chain_step_ps(const struct sim_chain *chain, const struct layers_pla
 int32_t sim_chain_deep(const struct layers_plan *plan);
 /* What the slowest part takes of the step planned for. */
 double sim_chain_slowest(const struct sim_chain *chain, const struct layers_plan *plan);
-/* The end of a step that comes to the first part at at_ps. busy_ps: (2 * LAYERS_DEVICES_MAX) until
- * when each part and the link behind it have something to do. */
-int64_t sim_chain_pass(const struct sim_chain *chain, const struct layers_plan *plan,
-                       const struct perf_load *load, int64_t at_ps, int64_t *busy_ps);
+/* Of a step what the i-th part takes on this share of its device, and the link behind it. */
+void sim_chain_part_ps(const struct sim_chain *chain, const struct layers_plan *plan, int32_t i,
+                       float share, const struct perf_load *load, int64_t ps[2]);
 /* A line that is near it: what schedulers and routers reckon with. */
 void sim_chain_perf(const struct sim_chain *chain, const struct layers_plan *plan,
                     struct perf *perf);

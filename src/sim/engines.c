@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "kv/kv.h"
+#include "sim/pipes.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -89,9 +90,8 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
                         struct schedule_lane *lanes)
 {
     int32_t shares[LIMIT_SERVICES], n = 0;
-    lanes[0] = (struct schedule_lane){ .share = 1 };
-    if (own != NULL && own->chain != NULL)
-        return 1;
+    for (int32_t i = 0; i < o->n_lanes; i++)
+        lanes[i] = (struct schedule_lane){ .share = 1 };
     if (own != NULL && own->parts != NULL && own->bytes_per_s > 0 && o->policy->uses_shares) {
         for (int32_t i = 0; i < o->n_services; i++)
             shares[i] = set_has(&own->services, i) ? own->parts[i].share_percent : 0;
@@ -99,8 +99,11 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
     }
     if (n > 0 || o->lanes == NULL)
         return max_i32(n, o->n_lanes);
-    for (int32_t i = 0; i < o->n_lanes; i++)
+    for (int32_t i = 0; i < o->n_lanes; i++) {
         lanes[i] = o->lanes[i];
+        if (own != NULL && own->chain != NULL) /* a part of a chain is one GPU */
+            lanes[i].n_gpus = 1;
+    }
     return o->n_lanes;
 }
 
@@ -154,14 +157,22 @@ const struct sim_engine_spec *sim_engines_spec(const struct sim *sim, int32_t in
     return own == NULL && o->engines != NULL ? &o->engines[index] : own;
 }
 
+/* Batches under way on each lane: a chain's all together find room in the engine. */
+static int32_t deep_of(const struct sim_engine_spec *own, int32_t n_lanes)
+{
+    int32_t n_deep = own != NULL ? own->n_deep : 0;
+    return max_i32(min_i32(n_deep, LIMIT_BATCHES / n_lanes), 1);
+}
+
 static void open_exec(const struct sim *sim, const struct sim_engine_spec *own,
-                      struct sim_engine *e, const struct perf *perfs, int32_t n_lanes)
+                      struct sim_engine *e, const struct perf *perfs,
+                      const struct schedule_lane *lanes, int32_t n_lanes)
 {
     const struct sim_chain_map *map = sim_chains_map(sim->chains, e->index);
-    int32_t n_deep = own != NULL ? own->n_deep : 0;
-    e->exec = sim_model_exec_open(e->n_services, perfs, max_i32(n_lanes, n_deep), e->clock_ns);
+    int32_t n_deep = deep_of(own, n_lanes);
+    e->exec = sim_model_exec_open(e->n_services, perfs, n_lanes * n_deep, e->clock_ns);
     if (map != NULL)
-        sim_model_exec_set_chain(e->exec, map);
+        sim_model_exec_set_pipes(e->exec, sim_pipes_open(map, lanes, n_lanes, n_deep));
     if (own != NULL && own->role == SIM_DECODE) /* KV has come over the wire already */
         sim_model_exec_set_copies(e->exec, INT64_C(1) << 60);
     else if (sim->options->swap_bytes_per_s > 0)
@@ -182,7 +193,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool says_little = o->faults == NULL && !sees_tokens;
     int32_t n_lanes = lanes_of(o, own, lanes);
     bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes;
-    bool has_shares = n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0;
+    bool has_shares = n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0 &&
+                      own->chain == NULL;
     const struct schedule_config config = config_of(o);
     number_services(o, own, e);
     for (int32_t i = 0; i < e->n_services; i++) {
@@ -194,7 +206,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     e->index = (uint16_t)index;
     e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
     e->tells_waits = says_little && o->take != NULL;
-    open_exec(sim, own, e, perfs, n_lanes);
+    open_exec(sim, own, e, perfs, lanes, n_lanes);
     if (has_shares)
         share_device(o, own, e, lanes, n_lanes);
     bool decodes = own != NULL && own->role == SIM_DECODE;
@@ -208,7 +220,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
         .n_requests_max = n_requests_of(o, own),
         .n_tokens_max = o->n_tokens_max,
         .n_lanes = n_lanes,
-        .n_deep = own != NULL ? own->n_deep : 0,
+        .n_deep = deep_of(own, n_lanes),
         .deep_part = own != NULL ? own->deep_part : 0,
         .lanes = has_lanes ? lanes : NULL,
         .n_services = e->n_services,

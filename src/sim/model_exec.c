@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "kv/kv.h"
-#include "sim/chain.h"
+#include "sim/pipes.h"
 #include <string.h>
 
 struct flow { /* where a lane is in its run: in this batch of this round */
@@ -47,10 +47,9 @@ struct sim_model_exec {
     struct sim_model_sharer *sharers; /* (n_services); NULL: each lane is all of it, nobody waits */
     double bytes_per_s;               /* of the device that lanes share */
     int64_t at_ps;                    /* the lanes' flows are of this time */
-    const struct sim_chain_map *map;  /* NULL: it is no chain */
-    int64_t *parts_busy_ps;           /* sim_chain_pass; NULL: it is none */
+    struct sim_pipes *pipes;          /* NULL: it is no chain */
     int n_lanes;
-    int64_t busy_ps, busy_until_ps; /* until: of a chain, as far as busy_ps counts */
+    int64_t busy_ps;
     struct lane *told; /* the lane of the batch that was polled last, and which it is there */
     int told_index;
     int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
@@ -107,6 +106,8 @@ static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, 
     const struct perf_truth *truth = &x->truths[service];
     if (truth->step_ps == NULL)
         return perf_step_ps(&lane->perfs[service], load);
+    if (x->pipes != NULL)
+        return sim_pipes_step_ps(x->pipes, lane->runs[0].batch.lane, load);
     int64_t ps = truth->step_ps(truth->self, load);
     int64_t whole_ps = perf_step_ps(&x->perfs[service], load);
     if (lane->share >= 1 || whole_ps == 0)
@@ -178,9 +179,8 @@ static RARE void pass_chain(struct sim_model_exec *x, struct lane *lane)
     for (int i = 0; i < lane->n_batches; i++) {
         const struct batch *batch = &lane->runs[i].batch;
         struct perf_load load = load_of_round(x, batch, 0);
-        at_ps = batch->kind != BATCH_COMPUTE
-                    ? at_ps + copy_ps(x, batch, 0)
-                    : sim_chain_pass(x->map->chain, x->map->plan, &load, at_ps, x->parts_busy_ps);
+        at_ps = batch->kind != BATCH_COMPUTE ? at_ps + copy_ps(x, batch, 0)
+                                             : sim_pipes_pass(x->pipes, batch->lane, &load, at_ps);
         lane->runs[i].end_ps = at_ps;
     }
     lane->end_ps = at_ps;
@@ -357,7 +357,7 @@ static void attach(void *self, const struct engine_exec_view *view)
 static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
 {
     int64_t end_ps = lane->end_ps;
-    for (int i = 0; i < x->n_lanes && x->map != NULL; i++)
+    for (int i = 0; i < x->n_lanes && x->pipes != NULL; i++)
         if (ns_of(x->lanes[i].end_ps) <= *x->clock_ns)
             end_ps = max_i64(end_ps, x->lanes[i].end_ps);
     return ns_of(end_ps) == *x->clock_ns ? end_ps : *x->clock_ns * 1000;
@@ -366,9 +366,12 @@ static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
 {
     struct sim_model_exec *x = self;
-    struct lane *lane = &x->lanes[batches[0].lane];
+    int32_t n_deep = x->pipes != NULL ? x->pipes->n_deep : 1;
+    struct lane *lane = &x->lanes[batch_place(&batches[0], n_deep)];
     CHECK(lane->n_polled == lane->n_batches && n_batches <= LIMIT_BATCHES);
     lane->begin_ps = begin_of(x, lane);
+    if (x->pipes != NULL)
+        sim_pipes_begun(x->pipes, lane->begin_ps);
     lane->n_batches = n_batches;
     lane->n_polled = 0;
     lane->n_rounds = n_rounds;
@@ -385,7 +388,7 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
         n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
     if (x->sharers != NULL)
         begin_beside(x, lane);
-    else if (x->map != NULL && n_rounds == 1)
+    else if (x->pipes != NULL && n_rounds == 1)
         pass_chain(x, lane);
     else
         set_ends(x, lane);
@@ -424,14 +427,6 @@ static struct lane *first_lane(struct sim_model_exec *x)
     return first;
 }
 
-/* Batches in a chain begin and end in one order. */
-static void count_busy(struct sim_model_exec *x, const struct lane *lane)
-{
-    int64_t from_ps = max_i64(lane->begin_ps, x->map != NULL ? x->busy_until_ps : 0);
-    x->busy_ps += max_i64(0, lane->end_ps - from_ps);
-    x->busy_until_ps = max_i64(x->busy_until_ps, lane->end_ps);
-}
-
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct sim_model_exec *x = self;
@@ -453,7 +448,8 @@ static bool poll(void *self, struct engine_exec_done *done)
         .is_failed = lane->runs[index].is_lost,
     };
     if (lane->n_polled == lane->n_batches)
-        count_busy(x, lane);
+        x->busy_ps += x->pipes != NULL ? sim_pipes_ended(x->pipes, lane->end_ps)
+                                       : lane->end_ps - lane->begin_ps;
     if (lane->n_rounds != x->alike)
         x->n_alike = 0;
     x->alike = lane->n_rounds;
@@ -561,7 +557,7 @@ static void stop_lane(void *self, uint16_t index)
 struct sim_model_exec *sim_model_exec_open(int n_services, const struct perf *perfs, int n_lanes,
                                            const int64_t *clock_ns)
 {
-    CHECK(n_services <= LIMIT_SERVICES && n_lanes > 0 && n_lanes <= LIMIT_LANES);
+    CHECK(n_services <= LIMIT_SERVICES && n_lanes > 0 && n_lanes <= LIMIT_BATCHES);
     struct sim_model_exec *x = mem_take(sizeof(*x) + (size_t)n_lanes * sizeof(x->lanes[0]));
     x->n_services = n_services;
     x->perfs = mem_take((size_t)n_services * sizeof(*perfs));
@@ -594,7 +590,7 @@ static struct perf *own_perfs(const struct sim_model_exec *x, struct lane *lane)
 void sim_model_exec_set_device(struct sim_model_exec *x, const struct sim_model_device *device)
 {
     size_t n_bytes = (size_t)x->n_services * sizeof(*x->sharers);
-    CHECK(x->sharers == NULL && device->bytes_per_s > 0);
+    CHECK(x->sharers == NULL && device->bytes_per_s > 0 && x->n_lanes <= LIMIT_LANES);
     x->sharers = mem_take(n_bytes);
     memcpy(x->sharers, device->services, n_bytes);
     x->bytes_per_s = device->bytes_per_s;
@@ -619,11 +615,12 @@ void sim_model_exec_set_lane(struct sim_model_exec *x, int lane, int service,
     own_perfs(x, &x->lanes[lane])[service] = *perf;
 }
 
-void sim_model_exec_set_chain(struct sim_model_exec *x, const struct sim_chain_map *map)
+void sim_model_exec_set_pipes(struct sim_model_exec *x, struct sim_pipes *pipes)
 {
-    CHECK(x->sharers == NULL && x->map == NULL);
-    x->map = map;
-    x->parts_busy_ps = mem_take(2 * LAYERS_DEVICES_MAX * sizeof(*x->parts_busy_ps));
+    CHECK(x->sharers == NULL && x->pipes == NULL && x->n_lanes == pipes->n_lanes * pipes->n_deep);
+    x->pipes = pipes;
+    for (int i = 0; i < x->n_lanes; i++)
+        x->lanes[i].share = (double)pipes->lanes[i / pipes->n_deep].share;
 }
 
 void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf_truth truth)
@@ -637,7 +634,7 @@ void sim_model_exec_close(struct sim_model_exec *x)
     for (int i = 0; i < x->n_lanes; i++)
         mem_give(x->lanes[i].own_perfs);
     mem_give(x->sharers);
-    mem_give(x->parts_busy_ps);
+    sim_pipes_close(x->pipes);
     mem_give(x->perfs);
     mem_give(x->truths);
     mem_give(x->n_new);

@@ -34,11 +34,11 @@ void sim_model_exec_set_device(struct sim_model_exec *exec, const struct sim_mod
  * the device. */
 void sim_model_exec_set_lane(struct sim_model_exec *exec, int lane, int service,
                              const struct perf *perf);
-/* It is a chain on this map (sim/chain.h), lent: lanes are batches that follow one another through
- * it. Only what has it for itself runs for several rounds. Before the first batch, not with a
- * device. */
-struct sim_chain_map;
-void sim_model_exec_set_chain(struct sim_model_exec *exec, const struct sim_chain_map *map);
+/* It is a chain (sim/pipes.h), which it closes in the end: n_lanes above is the number of places on
+ * all lanes. Only what has it for itself runs for several rounds. Before the first batch, not with
+ * a device. */
+struct sim_pipes;
+void sim_model_exec_set_pipes(struct sim_model_exec *exec, struct sim_pipes *pipes);
 void sim_model_exec_close(struct sim_model_exec *exec);
 struct engine_exec sim_model_exec_face(struct sim_model_exec *exec);
 /* Bytes a second between device and host, for swapping; 4 GiB when not told. */

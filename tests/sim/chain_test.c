@@ -22,32 +22,6 @@ static void test_a_step_by_hand(void **state)
     assert_int_equal(sim_chain_step_ps(&c.chain, &one, &decodes), 24 * PS_PER_MS); /* no link */
 }
 
-/* ---- Batches behind one another. ---- */
-
-static void test_a_pipeline_by_hand(void **state)
-{
-    struct small_chain c;
-    int64_t busy_ps[2 * LAYERS_DEVICES_MAX] = { 0 };
-    (void)state;
-    open_small(&c);
-    const struct layers_plan plan = { .n_parts = 2, .parts = { { 0, 4 }, { 1, 4 } } };
-    const struct perf_load load = { .n_decodes = 1, .n_decode_context = 100 };
-    const int64_t us = 1000000;
-    assert_int_equal(sim_chain_deep(&plan), 2);
-    /* 4 ms and 8 ms; links of 11 us, and 16 us back. The first comes at 0 and is alone. */
-    assert_int_equal(sim_chain_pass(&c.chain, &plan, &load, 0, busy_ps), 12027 * us);
-    /* At 1 ms comes another: 4 ms until the first part is free, which it leaves at 8 ms, with the
-     * link at 8,011 us; the second part is free at 12,011 us. */
-    assert_int_equal(sim_chain_pass(&c.chain, &plan, &load, 1000 * us, busy_ps), 20027 * us);
-    assert_int_equal(busy_ps[0], 8000 * us);
-    assert_int_equal(busy_ps[1], 8011 * us);
-    assert_int_equal(busy_ps[2], 20011 * us);
-    /* The first again: the slower part sets the pace, 8 ms a batch. */
-    assert_int_equal(sim_chain_pass(&c.chain, &plan, &load, 12027 * us, busy_ps), 28027 * us);
-    /* Long after, nobody is in the way. */
-    assert_int_equal(sim_chain_pass(&c.chain, &plan, &load, 50000 * us, busy_ps), 62027 * us);
-}
-
 /* ---- The map. ---- */
 
 /* Who is here, as the problem that HELR solves: written out again from the devices. */
@@ -115,7 +89,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_step_by_hand),
-        cmocka_unit_test(test_a_pipeline_by_hand),
         cmocka_unit_test(test_the_map_is_the_exact_planners),
         cmocka_unit_test(test_who_is_there_at_first),
     };

@@ -214,7 +214,12 @@ static void test_a_pipeline_waits_for_blocks(void **state)
     }
 }
 
-/* Whoever plans: nothing is lost, and holds change nothing, while devices come and go. */
+static const struct schedule_lane halves[] = { { .share = 1, .conflicts = 6, .n_gpus = 1 },
+                                               { .share = 0.5F, .conflicts = 1, .n_gpus = 1 },
+                                               { .share = 0.5F, .conflicts = 1, .n_gpus = 1 } };
+
+/* Whoever plans, on all of the devices or on halves too: nothing is lost, and holds change nothing,
+ * while devices come and go. */
 static void test_pipelines_of_all_policies(void **state)
 {
     int n;
@@ -224,6 +229,11 @@ static void test_pipelines_of_all_policies(void **state)
         struct small_chain c;
         open_small(&c);
         c.options.policy = policies[i / 3];
+        if (c.options.policy->n_lanes_wanted > 0) {
+            c.options.lanes = halves;
+            c.options.n_lanes = 3;
+            c.config.chunk_tokens = 128;
+        }
         c.workload.services[0].rate_per_s = i % 3 == 0 ? 0.5 : i % 3 == 1 ? 4 : 40;
         for (int d = 0; d < DEVICES; d++)
             c.devices[d].memory_bytes = (i % 3 + 2) * 100 * MIB + 50 * MIB;
@@ -243,6 +253,42 @@ static void test_pipelines_of_all_policies(void **state)
         assert_memory_equal(&held.chains, &stepped.chains, sizeof(held.chains));
         sim_report_free(&held);
         sim_report_free(&stepped);
+    }
+}
+
+static void add_time(void *self, const struct record *record)
+{
+    *(int64_t *)self += record->end_ns - record->arrived_ns;
+}
+
+/* Prompts of some 300 ms come to a chain whose decode steps take 12 ms: seven in ten seconds, or
+ * ten in one. On halves of the devices no decode waits for a prompt; too many prompts have them
+ * all. */
+static void test_prompts_beside_decodes(void **state)
+{
+    (void)state;
+    for (int is_heavy = 0; is_heavy < 2; is_heavy++) {
+        int64_t sums_ns[2] = { 0, 0 };
+        for (int has_halves = 0; has_halves < 2; has_halves++) {
+            struct small_chain c;
+            open_small(&c);
+            for (int d = 0; d < DEVICES; d++)
+                c.devices[d].perf.k1_ps = c.devices[d].perf.c1_ps / 4;
+            c.options.policy = schedule_find("value");
+            c.options.lanes = halves;
+            c.options.n_lanes = has_halves ? 3 : 1;
+            c.config.chunk_tokens = 2048;
+            c.workload.services[0].rate_per_s = is_heavy ? 10 : 0.7;
+            c.workload.services[0].output = (struct sim_lengths){ 5.0, 0.3, 1, 400 };
+            c.options.take = add_time;
+            c.options.take_self = &sums_ns[has_halves];
+            struct sim_report report = run(&c);
+            assert_int_equal(report.services[0].n_ended[SERVICE_LENGTH], 300);
+            sim_report_free(&report);
+        }
+        print_message("%s: %.2f s each, on halves too %.2f s\n", is_heavy ? "heavy" : "light",
+                      (double)sums_ns[0] / 300e9, (double)sums_ns[1] / 300e9);
+        assert_true(sums_ns[1] < (is_heavy ? sums_ns[0] * 11 / 10 : sums_ns[0] * 19 / 20));
     }
 }
 
@@ -355,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_an_even_pipeline_is_as_fast_as_its_stages),
         cmocka_unit_test(test_a_pipeline_waits_for_blocks),
         cmocka_unit_test(test_pipelines_of_all_policies),
+        cmocka_unit_test(test_prompts_beside_decodes),
         cmocka_unit_test(test_a_chain_that_stays_waits),
         cmocka_unit_test(test_a_chain_that_never_comes_back),
         cmocka_unit_test(test_a_move_is_weighed),

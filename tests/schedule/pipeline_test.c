@@ -1,0 +1,263 @@
+/* Batches that follow one another: how many, of whom, how long, and on which part of the device. */
+#include "../test.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "schedule/fill.h"
+#include <string.h>
+
+#define PS_PER_MS INT64_C(1000000000)
+enum { SLOTS = 64 };
+
+struct scene { /* one service, whose requests lie in the order of their slots: those that run first
+                */
+    struct kv_budget kv;
+    struct schedule_service service;
+    struct request requests[SLOTS];
+    uint32_t slots[SLOTS], preempts[LIMIT_BATCH_ITEMS];
+    bool swaps[LIMIT_BATCH_ITEMS];
+    int32_t n_table_blocks[SLOTS];
+    bool lane_is_busy[3];
+    struct schedule_lane lanes[3];
+    struct schedule_view view;
+    struct schedule_config config;
+    struct batch batches[LIMIT_BATCHES];
+    struct batch_item items[LIMIT_BATCH_ITEMS];
+    struct schedule_plan plan;
+    struct schedule_fill fill;
+};
+
+static bool by_slot(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
+{
+    (void)state;
+    (void)view;
+    return a < b;
+}
+static uint32_t first(const void *state, const struct schedule_view *view, int service)
+{
+    (void)state;
+    return view->services[service].first_waiting;
+}
+static uint32_t next(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    (void)state;
+    return view->requests[slot].next;
+}
+static const struct schedule_order order = { .first = first, .next = next, .is_before = by_slot };
+
+/* A step takes 10 ms and 1 ms for each request, a prompt's 10 ms and 0.1 ms for each token. Prompts
+ * have 1,000 tokens. */
+static void draw(struct scene *s, uint32_t n_running, uint32_t n_waiting, double deep_part)
+{
+    memset(s, 0, sizeof(*s));
+    schedule_config_init(&s->config);
+    s->config.chunk_tokens = 2048;
+    s->kv = (struct kv_budget){ .n_services = 1, .n_units_open = 10000, .n_units_free = 10000 };
+    s->kv.services[0] = (struct kv_budget_service){ .block_tokens = 16,
+                                                    .blocks_per_unit = 1,
+                                                    .n_units_max = 10000 };
+    s->service = (struct schedule_service){ .is_open = true,
+                                            .first_waiting = SCHEDULE_NONE,
+                                            .n_running = n_running,
+                                            .n_waiting = n_waiting,
+                                            .running = s->slots,
+                                            .solo_ns = TIME_NS_PER_S,
+                                            .n_prompt_mean = 1000,
+                                            .n_output_mean = 90,
+                                            .weights_bytes = INT64_C(26032000000),
+                                            .perf = { .c1_ps = 10 * PS_PER_MS,
+                                                      .k1_ps = PS_PER_MS / 10,
+                                                      .c3_ps = { 10 * PS_PER_MS, 10 * PS_PER_MS },
+                                                      .c2_ps = { PS_PER_MS, PS_PER_MS },
+                                                      .b_switch = 64,
+                                                      .prefill_scale = 1,
+                                                      .decode_scale = 1 } };
+    for (uint32_t slot = n_running + n_waiting; slot-- > 0;) {
+        bool runs = slot < n_running;
+        s->slots[slot] = slot;
+        s->n_table_blocks[slot] = runs ? 64 : 0;
+        s->requests[slot] = (struct request){ .state = runs ? REQUEST_RUNNING : REQUEST_WAITING,
+                                              .kind = REQUEST_GENERATE,
+                                              .n_prompt = 1000,
+                                              .n_tokens = runs ? 1001 : 1000,
+                                              .n_computed = runs ? 1000 : 0,
+                                              .n_tokens_max = 2000,
+                                              .next = s->service.first_waiting };
+        if (!runs)
+            s->service.first_waiting = slot;
+    }
+    s->lanes[0] = (struct schedule_lane){ .share = 1, .conflicts = 6, .n_gpus = 1 };
+    s->lanes[1] = s->lanes[2] =
+        (struct schedule_lane){ .share = 0.5F, .conflicts = 1, .n_gpus = 1 };
+    s->view = (struct schedule_view){ .n_services = 1,
+                                      .n_lanes = 1,
+                                      .lanes = s->lanes,
+                                      .services = &s->service,
+                                      .requests = s->requests,
+                                      .kv = &s->kv,
+                                      .n_table_blocks = s->n_table_blocks,
+                                      .lane_is_busy = s->lane_is_busy,
+                                      .n_deep = 4,
+                                      .deep_part = deep_part };
+    s->plan = (struct schedule_plan){ .batches = s->batches,
+                                      .items = s->items,
+                                      .n_items_max = LIMIT_BATCH_ITEMS,
+                                      .preempts = s->preempts,
+                                      .swaps = s->swaps };
+}
+
+/* The items of the next batch, 0: none; they are under way from now on. */
+static int32_t serve(struct scene *s, unsigned parts, int32_t n_deep, uint16_t lane)
+{
+    schedule_fill_begin(&s->fill, &s->view, &s->config, &order, &s->plan);
+    s->fill.n_deep = n_deep > 0 ? n_deep : s->fill.n_deep;
+    s->fill.lane = lane;
+    if (schedule_fill_serve(&s->fill, 0, parts, SCHEDULE_NONE) != FILLED_BATCH)
+        return 0;
+    assert_null(schedule_check(&s->view, &s->plan));
+    for (int32_t i = 0; i < s->batches[0].n_items; i++)
+        s->requests[s->batches[0].items[i].slot].batch = 1;
+    s->view.n_in_flight += (uint32_t)s->batches[0].n_items;
+    return s->batches[0].n_items;
+}
+
+static void decodes_are_dealt_out(void **state)
+{
+    static struct scene s;
+    (void)state;
+    draw(&s, 12, 0, 0.25); /* stages alike: 10 + 12/k ms a round, least with four */
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(serve(&s, FILL_ALL, 0, 0), 3);
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 0);
+    draw(&s, 12, 0, 0.5); /* the slowest is half of all: 22, 16, 21, 26 ms */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(serve(&s, FILL_ALL, 0, 0), 6);
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 0);
+    draw(&s, 12, 0, 0.25); /* a step does not depend on its requests */
+    s.service.perf.c2_ps[0] = 0;
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 12);
+    draw(&s, 12, 0, 0.25); /* a policy with one batch of a service */
+    assert_int_equal(serve(&s, FILL_ALL, 1, 0), 12);
+    draw(&s, 12, 0, 0.25); /* no pipeline */
+    s.view.n_deep = 0;
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 12);
+}
+
+/* Of nine and two batches one has five and one four. A tenth who has just come waits for either. */
+static void who_would_be_alone_waits(void **state)
+{
+    static struct scene s;
+    (void)state;
+    draw(&s, 9, 0, 0.5);
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 5);
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 4);
+    draw(&s, 11, 0, 0.5);
+    for (int i = 0; i < 10; i++)
+        s.requests[i].batch = 1;
+    s.view.n_in_flight = 10;
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 0);
+    for (int i = 0; i < 5; i++) /* a batch has come back */
+        s.requests[i].batch = 0;
+    s.view.n_in_flight = 5;
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 6);
+}
+
+/* A step of one decode takes 11 ms, so that of a chunk takes at most 22: 2,048 tokens halved until
+ * they are 64. With prompts about, everybody is dealt out to all batches. */
+static void prompts_are_cut(void **state)
+{
+    static struct scene s;
+    (void)state;
+    draw(&s, 8, 6, 0.25);
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 3);
+    assert_int_equal(s.batches[0].items[2].slot, 8);
+    assert_int_equal(s.batches[0].items[2].n_tokens, 64);
+    draw(&s, 0, 6, 0.25); /* alone, too: others come behind it */
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 1);
+    assert_int_equal(s.batches[0].items[0].n_tokens, 64);
+    draw(&s, 8, 6, 0.25); /* on a part of the device nobody waits for them: two of six, whole */
+    s.view.n_lanes = 3;
+    assert_int_equal(serve(&s, FILL_WAITING, 0, 1), 2);
+    assert_int_equal(s.batches[0].items[1].n_tokens, 1000);
+    s.config.chunk_tokens = 0; /* whole prompts are wanted */
+    draw(&s, 0, 6, 0.25);
+    s.config.chunk_tokens = 0;
+    assert_int_equal(serve(&s, FILL_ALL, 0, 0), 2);
+    assert_int_equal(s.batches[0].items[0].n_tokens, 1000);
+}
+
+/* What `value` plans for requests that have all just come; those that run have done so unseen. */
+static void plan_value(struct scene *s)
+{
+    const struct schedule_policy *policy = schedule_find("value");
+    const struct schedule_limits limits = { 1, SLOTS, 3 };
+    void *state = mem_take(policy->state_bytes(&limits));
+    uint32_t n_running = s->service.n_running, n = n_running + s->service.n_waiting;
+    s->view.n_lanes = 3;
+    s->service.n_running = 0;
+    policy->open(state, &limits, &s->config);
+    for (uint32_t slot = 0; slot < n; slot++) {
+        struct schedule_event event = { .what = SCHEDULE_ARRIVED, .slot = slot };
+        policy->saw(state, &s->view, &event);
+        if (slot >= n_running)
+            continue;
+        s->service.n_running++;
+        struct batch_item item = { slot, 1, 0 };
+        struct batch batch = { .n_items = 1, .items = &item };
+        policy->saw(state, &s->view,
+                    &(struct schedule_event){ .what = SCHEDULE_STARTED, .batch = &batch });
+        policy->saw(state, &s->view,
+                    &(struct schedule_event){ .what = SCHEDULE_DONE,
+                                              .batch = &batch,
+                                              .n_steps = 1,
+                                              .n_new = &(int32_t){ 1 },
+                                              .n_computed = &(int32_t){ 1 } });
+    }
+    policy->plan(state, &s->view, &s->plan);
+    assert_null(schedule_check(&s->view, &s->plan));
+    mem_give(state);
+}
+
+static void value_has_prompts_beside_decodes(void **state)
+{
+    static struct scene s;
+    (void)state;
+    /* A prompt takes 0.18 s on half of the device, its slowest stage a quarter of that: six wait
+     * for 0.27 of a mean request's second. */
+    draw(&s, 4, 6, 0.25);
+    plan_value(&s);
+    assert_int_equal(s.plan.n_batches, 2);
+    assert_int_equal(s.plan.batches[0].lane, 1);
+    assert_int_equal(s.plan.batches[0].n_items, 2);
+    assert_int_equal(s.plan.batches[1].lane, 2);
+    assert_int_equal(s.plan.batches[1].items[0].n_tokens, 1);
+    /* Eight are too many: in chunks beside the decodes, through all of it. */
+    draw(&s, 4, 8, 0.25);
+    plan_value(&s);
+    assert_int_equal(s.plan.n_batches, 1);
+    assert_int_equal(s.plan.batches[0].lane, 0);
+    assert_int_equal(s.plan.batches[0].items[0].n_tokens, 1);
+    assert_int_equal(s.plan.batches[0].items[1].n_tokens, 64);
+    /* The prompts' lane has as many as it may have, the decodes' one has not. */
+    draw(&s, 4, 1, 0.25);
+    s.lane_is_busy[1] = true;
+    s.view.n_in_flight = 1;
+    plan_value(&s);
+    assert_int_equal(s.plan.n_batches, 1);
+    assert_int_equal(s.plan.batches[0].lane, 2);
+    /* Nobody has a prompt: all of the device. */
+    draw(&s, 4, 0, 0.25);
+    plan_value(&s);
+    assert_int_equal(s.plan.n_batches, 1);
+    assert_int_equal(s.plan.batches[0].lane, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decodes_are_dealt_out),
+        cmocka_unit_test(who_would_be_alone_waits),
+        cmocka_unit_test(prompts_are_cut),
+        cmocka_unit_test(value_has_prompts_beside_decodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -12,6 +12,7 @@
 #include "api/texts.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/notify.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include <jansson.h>
@@ -175,10 +176,10 @@ static const struct route *find_route(const struct api_http_head *head, struct a
 /* What every reply carries: the request's id, and permission for browsers where it was given. */
 static void add_headers(struct api *api, struct api_http_exchange *x)
 {
-    char id[128];
-    api_headers_request_id(&x->head, id, sizeof(id));
+    char *id = api->request_id;
+    api_headers_request_id(&x->head, id, sizeof(api->request_id));
     if (id[0] == '\0')
-        snprintf(id, sizeof(id), "req-%016llx",
+        snprintf(id, sizeof(api->request_id), "req-%016llx",
                  (unsigned long long)(api->options.door << 48 | ++api->counter));
     api_http_header(x, "X-Request-Id", id);
     if (api->options.cors_origin == NULL)
@@ -349,6 +350,7 @@ static void begin_drain(struct api *api)
         return;
     }
     log_line(LOG_INFO, "api", "draining: %d requests", api->n_seats);
+    (void)notify_manager("STOPPING=1");
     api->is_draining = true;
     api->drain_end_ns = time_now_ns() + max_i64(api->options.drain_ns_max, 0);
     api->sweep_ns = 0;
@@ -451,6 +453,7 @@ int api_port(const struct api *api)
 int api_run(struct api *api)
 {
     log_line(LOG_INFO, "api", "listening on %s (port %d)", api->options.listen, api_port(api));
+    (void)notify_manager("READY=1");
     pace_begin(&api->pace, "io");
     api->due_ns = TIME_NEVER;
     api_nudge(api);

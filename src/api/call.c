@@ -89,6 +89,15 @@ static void drop_choices(struct api_call *call, uint8_t why)
     }
 }
 
+/* What became of it: a line for whoever searches the log for either id. */
+static void log_end(const struct api_call *call, const char *what)
+{
+    const struct api_model *model = call->prompts.model;
+    log_line(LOG_DEBUG, "api", "%s (request %s, model %s) after %.1f ms: %s", call->id,
+             call->request_id, model != NULL ? model->name : "none",
+             (double)(time_now_ns() - call->arrived_ns) / 1e6, what);
+}
+
 /* The client has left. */
 static void on_gone(struct api_http_exchange *x)
 {
@@ -96,7 +105,7 @@ static void on_gone(struct api_http_exchange *x)
     call->x = NULL;
     if (call->is_reading)
         return; /* the worker brings it back */
-    log_line(LOG_DEBUG, "api", "%s: the client has left", call->id);
+    log_end(call, "the client has left");
     drop_choices(call, SERVICE_CANCELLED);
     free_call(call);
 }
@@ -119,6 +128,7 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     } else if (x != NULL) {
         api_refuse(x, error);
     }
+    log_end(call, error->text);
     const char *reason = api_error_reason(error);
     if (reason != NULL && call->prompts.model != NULL)
         metrics_add_refusal(call->api->metrics, call->prompts.model->service, reason);
@@ -139,7 +149,7 @@ static void finish_call(struct api_call *call)
         api_reply_json(x, 200, view_of(out.at, out.n));
     }
     str_free(&out);
-    log_line(LOG_DEBUG, "api", "%s: answered", call->id);
+    log_end(call, "answered");
     free_call(call);
 }
 
@@ -420,6 +430,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     api->n_seats++;
     x->user = call;
     x->on_gone = on_gone;
+    memcpy(call->request_id, api->request_id, sizeof(call->request_id));
     const char *prefix = kind == ASK_CHAT ? "chatcmpl" : "cmpl";
     snprintf(call->id, sizeof(call->id), "%s-%016llx%08x", prefix,
              (unsigned long long)(api->options.door << 48 | ++api->counter),

@@ -23,7 +23,7 @@ struct api_call {
     int32_t stop_ids[LIMIT_STOP_IDS];
     int32_t n_choices, n_open, n_seats;
     struct api_choice *choices;
-    char id[48];
+    char id[48], request_id[128]; /* ours, and X-Request-Id */
     int64_t created_unix_s, arrived_ns, deadline_ns, wrote_ns;
     struct service_slo slo;
     struct str prefix; /* of every chunk, up to the choices */

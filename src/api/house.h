@@ -44,7 +44,8 @@ struct api {
     struct api_http *http;
     struct api_workers *workers;
     struct metrics *metrics;
-    uint64_t counter; /* low bits of request ids */
+    uint64_t counter;     /* low bits of request ids */
+    char request_id[128]; /* X-Request-Id of the exchange that is being answered */
     int64_t opened_unix_s;
     bool is_draining, is_nudged, has_failed;
     struct wake stop_wake; /* api_stop, from any thread */

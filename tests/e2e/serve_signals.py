@@ -3,6 +3,7 @@
 usage: serve_signals.py SHOAL MODELS_FOLDER
 """
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -82,7 +83,7 @@ def signals_sighup_reloads(shoal, models):
     text = "{more}models:\n" + "".join(f"  {name}:\n    path: {path}\n    preload: true\n" for name, path in paths(models).items())
     with Shoal(shoal, config=text.format(more="log_level: info\napi_key: old-key\nadmin_key: boss\n"), wait=None) as server:
         def chat(key):
-            return server.post("/v1/completions", body_of("tale", "x", 2), {"Authorization": f"Bearer {key}"})[0]
+            return server.post("/v1/completions", body_of("tale", "x", 2), {"Authorization": f"Bearer {key}", "X-Request-Id": "find-me"})[0]
 
         def reload(more, said):
             n = server.log().count(said)
@@ -94,7 +95,7 @@ def signals_sighup_reloads(shoal, models):
         reload("log_level: debug\napi_key: new-key\nadmin_key: boss\nmax_batch: 7\n", "as the configuration says now")
         assert "max_batch changes with a restart only" in server.log() and "preload changes" not in server.log()
         assert chat("old-key") == 401 and chat("new-key") == 200
-        until(lambda: "debug api: cmpl" in server.log())
+        until(lambda: re.search(r"debug api: cmpl\S+ \(request find-me, model tale\) after [0-9.]+ ms: answered", server.log()))
         # A bad file changes nothing, and says why.
         reload("log_level: info\napi_key: third-key\nmax_batches: 7\n", "nothing changed: ")
         assert "max_batches" in server.log().rsplit("nothing changed: ", 1)[1]

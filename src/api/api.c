@@ -363,13 +363,6 @@ static void on_end_signal(void *self)
     begin_drain(self);
 }
 
-static void on_stop(void *self)
-{
-    struct api *api = self;
-    wake_clear(&api->stop_wake);
-    begin_drain(api);
-}
-
 static void on_reload_signal(void *self)
 {
     struct api *api = self;
@@ -403,7 +396,6 @@ static void watch_all(struct api *api)
     if (fd >= 0)
         api_http_watch(api->http, fd, on_service, api);
     api_http_watch(api->http, api_workers_fd(api->workers), on_workers, api);
-    api_http_watch(api->http, api->stop_wake.fd, on_stop, api);
     api_http_watch_signal(api->http, SIGTERM, on_end_signal, api);
     api_http_watch_signal(api->http, SIGINT, on_end_signal, api);
     api_http_watch_signal(api->http, SIGHUP, on_reload_signal, api);
@@ -437,7 +429,6 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     api->choices = mem_take(sizeof(*api->choices) * n);
     map_init(&api->ids, n);
     slots_init(&api->slots, n);
-    wake_open(&api->stop_wake);
     api_mirror_open(api);
     api_set_keys(api, options->api_key, options->admin_key, options->tenants, options->n_tenants);
     watch_all(api);
@@ -475,11 +466,6 @@ void api_set_keys(struct api *api, const char *api_key, const char *admin_key,
     api->options.admin_key = admin_key;
 }
 
-void api_stop(struct api *api)
-{
-    wake_up(&api->stop_wake);
-}
-
 void api_close(struct api *api)
 {
     if (api == NULL)
@@ -489,7 +475,6 @@ void api_close(struct api *api)
     CHECK(api->calls == NULL);
     map_free(&api->ids);
     slots_free(&api->slots);
-    wake_close(&api->stop_wake);
     mem_give(api->choices);
     api_mirror_close(api);
     metrics_close(api->metrics);

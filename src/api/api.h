@@ -68,12 +68,11 @@ struct api_options {
 enum status api_open(struct api **out, const struct api_options *options,
                      struct fault *fault) MUST_USE;
 int api_port(const struct api *api);
-/* Runs until drained after SIGTERM/SIGINT (a second signal stops at once) or api_stop. Returns 0,
- * or 1 after an engine failed. */
+/* Runs until drained after SIGTERM/SIGINT (a second signal stops at once). Returns 0, or 1 after
+ * an engine failed. */
 int api_run(struct api *api);
 /* Other keys from now on (NULL = none asked, tenants as in the options); the first two must outlive
  * the api or the next call. */
 void api_set_keys(struct api *api, const char *api_key, const char *admin_key,
                   const char *const *tenants, int n_tenants);
-void api_stop(struct api *api); /* from any thread: as SIGTERM */
 void api_close(struct api *api);

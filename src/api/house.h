@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "base/pace.h"
 #include "base/slots.h"
-#include "base/wake.h"
 #include "core/report.h"
 #include "metrics/metrics.h"
 
@@ -48,7 +47,6 @@ struct api {
     char request_id[128]; /* X-Request-Id of the exchange that is being answered */
     int64_t opened_unix_s;
     bool is_draining, is_nudged, has_failed;
-    struct wake stop_wake; /* api_stop, from any thread */
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
     int64_t due_ns; /* when the loop was to come back at the latest */
     struct pace pace;

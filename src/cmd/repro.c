@@ -198,14 +198,6 @@ const struct sim_case *repro_case(const struct repro *repro, const char *key, in
     return NULL;
 }
 
-const struct score *repro_score_of(const struct repro *repro, const char *key, int seed,
-                                   int service)
-{
-    const struct sim_case *c = repro_case(repro, key, seed);
-    CHECK(c != NULL && service <= c->set.n_services);
-    return &c->scores[service];
-}
-
 const struct score *repro_score(const struct repro *repro, const char *key, int seed)
 {
     const struct sim_case *c = repro_case(repro, key, seed);
@@ -231,19 +223,9 @@ double repro_attained(const struct score *score)
     return score->met;
 }
 
-double repro_latency(const struct score *score)
-{
-    return score->latency_s.mean;
-}
-
 double repro_p99(const struct score *score)
 {
     return score->latency_s.p99;
-}
-
-double repro_requests(const struct score *score)
-{
-    return score->requests_per_s;
 }
 
 /* ---- The page. ---- */

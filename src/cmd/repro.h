@@ -51,10 +51,8 @@ int repro_n_seeds(const struct repro *repro);
 const char *repro_folder(const struct repro *repro);
 /* Has the user asked for the short form? Claims then shorten their runs. */
 bool repro_is_quick(const struct repro *repro);
-/* What the run of a key and seed was worth: of all its services, or of one by its place. */
+/* What the run of a key and seed was worth, of all its services. */
 const struct score *repro_score(const struct repro *repro, const char *key, int seed);
-const struct score *repro_score_of(const struct repro *repro, const char *key, int seed,
-                                   int service);
 /* The whole of it: records, world, report. */
 const struct sim_case *repro_case(const struct repro *repro, const char *key, int seed);
 /* Mean over seeds of a figure of the whole run. */
@@ -62,9 +60,7 @@ typedef double repro_figure(const struct score *score);
 double repro_mean(const struct repro *repro, const char *key, repro_figure *figure);
 double repro_nl(const struct score *score);       /* normalized latency */
 double repro_attained(const struct score *score); /* fraction that meets the setting's rule */
-double repro_latency(const struct score *score);  /* mean, s */
 double repro_p99(const struct score *score);      /* of latency, s */
-double repro_requests(const struct score *score); /* a second */
 
 /* One line of the claim's table, judged. paper: its words or number; ours: printf-like. */
 void repro_judge(struct repro *repro, bool holds, const char *what, const char *paper,

@@ -142,6 +142,13 @@ static enum status open_recording(const struct sim_case *c, struct recording *re
     if (status == STATUS_OK && c->trace != NULL)
         status = metrics_trace_open(&recording->trace, c->trace, FILE_BYTES_MAX, fault);
     options->trace = recording->trace;
+    for (int32_t e = 0; e < options->n_engines && recording->trace != NULL; e++) {
+        for (int32_t l = 0; l < max_i32(options->n_lanes, 1); l++) {
+            char name[32];
+            snprintf(name, sizeof(name), "lane %d", (int)l);
+            metrics_trace_lane(recording->trace, (uint16_t)e, (uint16_t)l, name);
+        }
+    }
     return status;
 }
 

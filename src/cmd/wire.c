@@ -15,6 +15,7 @@
 #include "cmd/recorders.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
+#include "metrics/trace.h"
 #include "place/residency.h"
 #include "predict/profile.h"
 #include "run/unit.h"
@@ -474,6 +475,20 @@ static void watch(struct house *house, int fd)
     CHECK(epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
+/* What the trace's viewer calls the rows. */
+static void name_lanes(const struct house *house)
+{
+    for (int e = 0; e < house->n_engines && house->recorders.trace != NULL; e++) {
+        const struct lanes *lanes = &house->engines[e].lanes;
+        for (int32_t l = 0; l < lanes->n; l++) {
+            char cores[64], name[96];
+            device_print(&lanes->devices[l], cores, sizeof cores);
+            snprintf(name, sizeof name, "lane %d on %s", (int)l, cores);
+            metrics_trace_lane(house->recorders.trace, (uint16_t)e, (uint16_t)l, name);
+        }
+    }
+}
+
 /* ---- The face. ---- */
 
 enum status wire_open(struct house **out, const struct config *config, struct fault *fault)
@@ -511,6 +526,7 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         watch(house, run_unit_load_fd(house->engines[e].unit));
     }
     open_cluster(house);
+    name_lanes(house);
     *out = house;
     return STATUS_OK;
 }

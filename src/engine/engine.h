@@ -108,8 +108,6 @@ void engine_stop(struct engine *engine, int64_t now_ns);
 bool engine_is_idle(const struct engine *engine);
 /* Of the services only as many are written as there are. */
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);
-/* What its scheduler tells of itself. */
-void engine_policy_report(const struct engine *engine, struct schedule_report *report);
 bool engine_is_sound(const struct engine *engine); /* full self-check */
 /* What nearly every step reads, of its first service: the host of many engines, in whose cache none
  * stays until its next step, asks for it ahead. Returns the number of spans. */

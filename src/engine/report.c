@@ -91,17 +91,6 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     report_shares(e, report);
 }
 
-void engine_policy_report(const struct engine *e, struct schedule_report *report)
-{
-    memset(report, 0, sizeof(*report));
-    report->n_services = e->options.n_services;
-    engine_steady_settle_all((struct engine *)(uintptr_t)e);
-    for (int service = 0; service < e->options.n_services; service++)
-        report->services[service].n_units_used = e->view.kv->services[service].n_units;
-    if (e->options.policy->report != NULL)
-        e->options.policy->report(e->policy_state, &e->view, report);
-}
-
 /* ---- The self-check. ---- */
 
 static bool is_service_sound(const struct engine *e, int service)

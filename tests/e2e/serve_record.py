@@ -153,6 +153,9 @@ def record_a_trace_of_what_ran(shoal, models):
             events = json.load(f)
         batches = [e for e in events if e["ph"] == "X"]
         assert {e["name"] for e in batches} == {"tale", "cee"}
+        names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+        assert {(e["pid"], e["tid"]) for e in batches} <= set(names), names
+        assert all(name.startswith(f"lane {tid} on cpu:") for (_, tid), name in names.items()), names
         kinds = {e["args"]["kind"] for e in batches}
         assert "decode" in kinds and kinds & {"prefill", "mixed"} and sum(e["args"]["tokens"] for e in batches) > 300
         batches.sort(key=lambda e: (e["pid"], e["tid"], e["ts"]))

@@ -239,7 +239,9 @@ def sim_writes_traces_series_and_pages(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         trace, series, page, records = (os.path.join(folder, n) for n in ("t.json", "s.csv", "p.html", "r.csv"))
         sim(shoal, *CONV, "--trace", trace, "--series", series, "--html", page, "--csv", records, "--interval", "1s")
-        batches = [e for e in json.load(open(trace, encoding="utf-8")) if e.get("ph") == "X"]
+        events = json.load(open(trace, encoding="utf-8"))
+        batches = [e for e in events if e.get("ph") == "X"]
+        assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {"engine 0", "lane 0"}
         rows = list(csv.DictReader(open(records, newline="", encoding="utf-8")))
         assert sum(b["args"]["tokens"] for b in batches) >= sum(int(r["n_output"]) for r in rows)
         assert max(b["ts"] + b["dur"] for b in batches) <= max(int(r["end_ns"]) for r in rows) / 1000 + 1

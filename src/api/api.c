@@ -444,6 +444,11 @@ int api_port(const struct api *api)
 int api_run(struct api *api)
 {
     log_line(LOG_INFO, "api", "listening on %s (port %d)", api->options.listen, api_port(api));
+    if (!api_http_is_local(api->http) && api->options.admin_key == NULL &&
+        api->options.api_key == NULL && api->options.n_tenants == 0)
+        log_line(LOG_WARN, "api",
+                 "no key is set: whoever reaches this address may use, load and "
+                 "unload models");
     (void)notify_manager("READY=1");
     pace_begin(&api->pace, "io");
     api->due_ns = TIME_NEVER;

@@ -71,7 +71,7 @@ struct api_http {
     struct connection *connections;
     int32_t n_connections;
     int port, n_watches;
-    bool is_draining;
+    bool is_local, is_draining;
     int64_t bodies_bytes;
     struct watch watches[N_WATCHES_MAX];
 };
@@ -580,6 +580,7 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
     signal(SIGPIPE, SIG_IGN);
     api_http_listen_raise(options->n_connections_max + N_CONNECTIONS_OVER + 256);
     http->port = api_http_listen_port(fd);
+    http->is_local = api_http_listen_is_local(fd);
     http->base = open_base();
     http->listener = evconnlistener_new(http->base, on_accepted, http,
                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
@@ -610,6 +611,11 @@ void api_http_close(struct api_http *http)
     event_base_free(http->base);
     SSL_CTX_free(http->tls);
     mem_give(http);
+}
+
+bool api_http_is_local(const struct api_http *http)
+{
+    return http->is_local;
 }
 
 int api_http_port(const struct api_http *http)

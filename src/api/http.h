@@ -41,7 +41,8 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
                           struct fault *fault) MUST_USE;
 void api_http_close(struct api_http *http); /* drops all connections; on_gone is called for each */
 int api_http_port(const struct api_http *http);
-void api_http_run(struct api_http *http); /* until api_http_stop */
+bool api_http_is_local(const struct api_http *http); /* nobody but this machine reaches it */
+void api_http_run(struct api_http *http);            /* until api_http_stop */
 void api_http_stop(struct api_http *http);
 /* From now on every reply closes its connection. */
 void api_http_drain(struct api_http *http);

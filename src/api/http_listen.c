@@ -122,6 +122,17 @@ int api_http_listen_port(int fd)
     return ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
+bool api_http_listen_is_local(int fd)
+{
+    struct sockaddr_storage address = { 0 };
+    socklen_t n = sizeof(address);
+    if (getsockname(fd, (struct sockaddr *)&address, &n) != 0)
+        return false;
+    if (address.ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address)->sin6_addr);
+    return ntohl(((struct sockaddr_in *)&address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 enum status api_http_listen_tls(const char *cert, const char *key, SSL_CTX **out,
                                 struct fault *fault)
 {

@@ -7,6 +7,7 @@ struct ssl_ctx_st;
 /* Binds "ADDRESS:PORT", "[ADDRESS]:PORT" or ":PORT" and listens; -1 with the fault set. */
 int api_http_listen_open(const char *text, struct fault *fault);
 int api_http_listen_port(int fd);
+bool api_http_listen_is_local(int fd); /* nobody but this machine reaches it */
 /* NULL in *out when neither file is named: plain HTTP. */
 enum status api_http_listen_tls(const char *cert, const char *key, struct ssl_ctx_st **out,
                                 struct fault *fault) MUST_USE;

@@ -196,6 +196,23 @@ def free_port():
 
 
 @test
+def cli_serve_warns_of_an_open_door():
+    for listen, key, is_open in ((f"127.0.0.1:{free_port()}", [], False), (f"0.0.0.0:{free_port()}", [], True), (f":{free_port()}", [], True),
+                                 (f"0.0.0.0:{free_port()}", ["--api-key", "k"], False)):
+        server = subprocess.Popen([SHOAL, "serve", "--listen", listen, "--model", "tale=" + TALE, *key], stderr=subprocess.PIPE, text=True)
+        said = ""
+        try:
+            while "is ready after" not in said:
+                line = server.stderr.readline()
+                assert line, said
+                said += line
+        finally:
+            server.terminate()
+            server.communicate(timeout=SECONDS)
+        assert ("no key is set" in said) == is_open, (listen, said)
+
+
+@test
 def cli_asks_a_running_server():
     address = f"127.0.0.1:{free_port()}"
     words = [SHOAL, "serve", "--listen", address, "--model", "tale=" + TALE, "--log-level", "error", "--admin-key", "k"]

@@ -58,6 +58,13 @@ static inline int set_next(const struct set *set, int from, int n)
 {
     return set_words_next(set->words, from, n);
 }
+static inline int set_count(const struct set *set)
+{
+    int n = 0;
+    for (int w = 0; w < SET_WORDS; w++)
+        n += __builtin_popcountll(set->words[w]);
+    return n;
+}
 static inline bool set_is_empty(const struct set *set)
 {
     return set_next(set, 0, SET_MAX) < 0;

@@ -102,7 +102,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    memcpy(&g->reports[m->head.engine], &m->report, m->head.n_bytes - sizeof m->head);
+    cluster_message_read_report(m, &g->reports[m->head.engine]);
     gateway_route_refresh(g, m->head.engine);
     g->is_dirty = true;
 }
@@ -113,8 +113,10 @@ static void note_change(struct cluster_gateway *g, const struct message_change *
     struct engine_report *report = &g->reports[m->head.engine];
     const struct control_change change = { m->head.engine,   m->head.service,     m->status,
                                            m->weights_bytes, m->activation_bytes, m->fault };
-    if (change.service < report->n_services)
+    if (change.service < report->n_services) {
+        set_add(&report->listed, change.service);
         control_change_apply(&change, &report->services[change.service]);
+    }
     gateway_route_refresh(g, m->head.engine);
     if (g->n_changes == GATEWAY_CHANGES_MAX) {
         g->first_change++;

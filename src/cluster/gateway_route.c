@@ -105,7 +105,7 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
     const struct engine_report *report = &g->reports[e];
     engine->services = (struct set){ { 0 } };
     engine->n_waiting = engine->n_running = 0;
-    for (int s = 0; s < report->n_services && s < g->options.n_services; s++) {
+    for (int s = 0; (s = set_next(&report->listed, s, g->options.n_services)) >= 0; s++) {
         const struct service_report *service = &report->services[s];
         if (service->status == SERVICE_LOADED) {
             set_add(&engine->services, s);

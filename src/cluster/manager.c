@@ -24,11 +24,14 @@ static const int64_t RETRY_NS =
 struct place {      /* a service on an engine */
     uint8_t status; /* of the last report */
     bool is_asked_in, is_asked_out;
-    bool is_due;           /* to be loaded here as well, if that costs nobody his place */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
     int64_t n_arrived;     /* requests that it ever got, by the last report */
     int64_t
         fresh_until_ns; /* loaded for requests that are on their way to it: not evicted before */
+};
+struct of_engine {
+    struct set known; /* services that were ever more than nothing here */
+    struct set due;   /* to be loaded here as well, if that costs nobody his place */
 };
 struct want {
     bool is_wanted;
@@ -52,7 +55,8 @@ struct cluster_manager {
     struct cluster_manager_options options;
     struct service_spec *services;
     int64_t need_bytes[LIMIT_SERVICES];
-    struct place *places; /* (n_engines, n_services) */
+    struct place *places;         /* (n_engines, n_services) */
+    struct of_engine *of_engines; /* (n_engines) */
     struct want wants[LIMIT_SERVICES];
     struct engine_report *reports;
     bool has_report[LIMIT_ENGINES];
@@ -129,7 +133,8 @@ static int32_t list_residents(const struct cluster_manager *m, int engine,
 {
     int32_t n = 0;
     *free_bytes = bytes_of(m, engine);
-    for (int s = 0; s < m->options.n_services; s++) {
+    const struct set *known = &m->of_engines[engine].known;
+    for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
         const struct place *place = place_of(m, engine, s);
         const struct service_report *report = &m->reports[engine].services[s];
         if (!is_in(place) && place->status != SERVICE_DRAINING_OUT)
@@ -158,6 +163,12 @@ static void order_out(struct cluster_manager *m, int engine, int service, const 
     place_of(m, engine, service)->is_asked_out = true;
     log_line(LOG_INFO, "manager", "unloading %s from engine %d: %s", m->services[service].name,
              engine, why);
+}
+
+static void order_in(struct cluster_manager *m, int engine, int service)
+{
+    set_add(&m->of_engines[engine].known, service);
+    place_of(m, engine, service)->is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
 }
 
 static bool post_answer(struct cluster_manager *m, const struct ask *ask)
@@ -279,7 +290,7 @@ static void bring_in(struct cluster_manager *m, int service)
     }
     for (int32_t i = 0; i < eviction.n_victims; i++)
         order_out(m, engine, eviction.victims[i], "another model needs its memory");
-    place_of(m, engine, service)->is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
+    order_in(m, engine, service);
 }
 
 /* ---- Mail. ---- */
@@ -287,10 +298,13 @@ static void bring_in(struct cluster_manager *m, int service)
 static void take_report(struct cluster_manager *m, const struct message_report *message)
 {
     int e = message->head.engine;
-    memcpy(&m->reports[e], &message->report, message->head.n_bytes - sizeof message->head);
+    struct set listed = m->reports[e].listed; /* what is not any more is news, too */
+    set_add_all(&listed, &message->report.listed);
+    cluster_message_read_report(message, &m->reports[e]);
+    set_add_all(&m->of_engines[e].known, &listed);
     m->has_report[e] = true;
-    for (int s = 0; s < message->report.n_services; s++) {
-        const struct service_report *report = &message->report.services[s];
+    for (int s = 0; (s = set_next(&listed, s, m->options.n_services)) >= 0; s++) {
+        const struct service_report *report = &m->reports[e].services[s];
         struct place *place = place_of(m, e, s);
         bool is_busy = report->n_waiting + report->n_running > 0;
         if (report->status == SERVICE_LOADED && place->status != SERVICE_LOADED)
@@ -332,7 +346,8 @@ static void take_loaded(struct cluster_manager *m, struct place *place, int serv
         /* Who was placed on certain engines has copies on all of them. */
         for (int e = 0; e < m->options.n_engines && !set_is_empty(&m->services[service].engines);
              e++)
-            place_of(m, e, service)->is_due |= want->is_wanted && may_serve(m, e, service);
+            if (want->is_wanted && may_serve(m, e, service))
+                set_add(&m->of_engines[e].due, service);
     }
     want->is_wanted = want->is_for_requests = false;
     answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
@@ -342,6 +357,7 @@ static void take_change(struct cluster_manager *m, const struct message_change *
 {
     struct place *place = place_of(m, message->head.engine, message->head.service);
     int service = message->head.service;
+    set_add(&m->of_engines[message->head.engine].known, service);
     place->is_asked_in = false;
     place->status = message->status;
     switch (message->status) {
@@ -389,7 +405,7 @@ static void judge_unload(struct cluster_manager *m, struct ask *ask)
     } else {
         m->wants[service].is_wanted = false;
         for (int e = 0; e < m->options.n_engines; e++) {
-            place_of(m, e, service)->is_due = false;
+            set_remove(&m->of_engines[e].due, service);
             if (is_in(place_of(m, e, service)))
                 order_out(m, e, service, "asked");
         }
@@ -476,17 +492,17 @@ static void fill(struct cluster_manager *m)
             return;
     }
     for (int e = 0; e < m->options.n_engines; e++) {
-        for (int s = 0; s < m->options.n_services && m->has_report[e]; s++) {
-            struct place *place = place_of(m, e, s);
+        struct set *due = &m->of_engines[e].due;
+        int n = m->has_report[e] ? m->options.n_services : 0;
+        for (int s = 0; (s = set_next(due, s, n)) >= 0; s++) {
             struct residency_model residents[LIMIT_SERVICES];
             int64_t free_bytes;
-            bool is_due = place->is_due && !is_in(place);
-            place->is_due = false;
-            if (!is_due)
+            set_remove(due, s);
+            if (is_in(place_of(m, e, s)))
                 continue;
             (void)list_residents(m, e, residents, &free_bytes);
             if (free_bytes >= m->need_bytes[s])
-                place->is_asked_in = post_order(m, MESSAGE_LOAD, e, s);
+                order_in(m, e, s);
         }
     }
 }
@@ -534,11 +550,13 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     memcpy(m->need_bytes, options->need_bytes, sizeof(int64_t) * n);
     m->reports = mem_take(sizeof *m->reports * (size_t)options->n_engines);
     m->places = mem_take(sizeof *m->places * (size_t)options->n_engines * n);
+    m->of_engines = mem_take(sizeof *m->of_engines * (size_t)options->n_engines);
     for (int s = 0; s < options->n_services; s++) {
         m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
         m->wants[s].until_ns = TIME_NEVER;
         for (int e = 0; e < options->n_engines; e++)
-            place_of(m, e, s)->is_due = m->wants[s].is_wanted && may_serve(m, e, s);
+            if (m->wants[s].is_wanted && may_serve(m, e, s))
+                set_add(&m->of_engines[e].due, s);
     }
     return m;
 }
@@ -548,5 +566,6 @@ void cluster_manager_close(struct cluster_manager *m)
     mem_give(m->services);
     mem_give(m->reports);
     mem_give(m->places);
+    mem_give(m->of_engines);
     mem_give(m);
 }

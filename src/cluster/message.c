@@ -52,12 +52,38 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
 static bool is_valid_report(const struct message_report *m, size_t n_bytes, int n_services)
 {
     return m->report.n_services >= 0 && m->report.n_services <= n_services &&
-           n_bytes == cluster_message_report_bytes(m->report.n_services);
+           set_next(&m->report.listed, m->report.n_services, SET_MAX) < 0 &&
+           n_bytes == cluster_message_report_bytes(set_count(&m->report.listed));
 }
 
 static bool is_text(const struct fault *fault)
 {
     return memchr(fault->text, 0, sizeof fault->text) != NULL;
+}
+
+/* ---- Reports. ---- */
+
+size_t cluster_message_write_report(const struct engine_report *report,
+                                    struct message_report *message)
+{
+    int n = 0;
+    memcpy(&message->report, report, engine_report_bytes(0));
+    for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++)
+        message->report.services[n++] = report->services[s];
+    message->head.n_bytes = (uint32_t)cluster_message_report_bytes(n);
+    return message->head.n_bytes;
+}
+
+void cluster_message_read_report(const struct message_report *message, struct engine_report *report)
+{
+    const struct engine_report *from = &message->report;
+    const struct set gone = set_without(&report->listed, &from->listed);
+    int n = 0;
+    for (int s = 0; (s = set_next(&gone, s, LIMIT_SERVICES)) >= 0; s++)
+        report->services[s] = (struct service_report){ 0 };
+    memcpy(report, from, engine_report_bytes(0));
+    for (int s = 0; (s = set_next(&from->listed, s, from->n_services)) >= 0; s++)
+        report->services[s] = from->services[n++];
 }
 
 bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines, int n_services)

@@ -5,12 +5,15 @@
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, DRAIN (engine, service)
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask)
- *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER */
+ *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
+ *
+ * All ends are of one version: a message of another is dropped as malformed. Whoever changes what a
+ * record says, or how long it is, raises it. */
 #pragma once
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 2 };
+enum { MESSAGE_VERSION = 3 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,
@@ -41,14 +44,24 @@ struct message_event { /* then the payload */
     struct message_head head;
     struct service_event event;
 };
-struct message_report { /* of the services only as many as there are */
+/* A report without its rows, then the rows of the services that it lists, one after the other. It
+ * tells all that there is to tell: what it does not list is gone, so a lost or repeated one does no
+ * harm. */
+struct message_report {
     struct message_head head;
     struct engine_report report;
 };
-static inline size_t cluster_message_report_bytes(int n_services)
+/* Of a report that lists so many. */
+static inline size_t cluster_message_report_bytes(int n_listed)
 {
-    return offsetof(struct message_report, report) + engine_report_bytes(n_services);
+    return offsetof(struct message_report, report) + engine_report_bytes(n_listed);
 }
+/* Writes the message, whose sender, engine and so on are in its head already. Returns its bytes. */
+size_t cluster_message_write_report(const struct engine_report *report,
+                                    struct message_report *message);
+/* Into what an earlier one said, or zeroes. */
+void cluster_message_read_report(const struct message_report *message,
+                                 struct engine_report *report);
 struct message_change {
     struct message_head head;
     uint8_t status; /* enum service_status */

@@ -21,6 +21,9 @@ struct cluster_node {
         struct cluster_engine_change change;
     } held_change[LIMIT_ENGINES];
     int64_t next_report_ns;
+    bool has_news[LIMIT_ENGINES];  /* its next report is due at once */
+    int64_t due_ns[LIMIT_ENGINES]; /* its next step */
+    struct message_report report;  /* scratch */
 };
 
 static bool post(struct cluster_node *node, uint16_t to, const void *part1, size_t n1,
@@ -84,6 +87,7 @@ static bool refuse_message(struct cluster_node *node, const struct message_head 
 static bool take_message(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
+    node->due_ns[head->engine] = 0;
     switch (head->kind) {
     case MESSAGE_SUBMIT:
         return take_submit(node, (const void *)head);
@@ -158,7 +162,7 @@ static void send_changes(struct cluster_node *node, int e)
             !post(node, node->options.manager, &message, sizeof message, NULL, 0);
         if (node->held_change[e].is_held)
             return;
-        node->next_report_ns = 0; /* routers learn of it at once */
+        node->has_news[e] = true; /* routers learn of it at once */
     }
 }
 
@@ -168,33 +172,40 @@ static bool send_report(struct cluster_node *node, int e)
     const struct engine_report *report = node->engines[e].report(node->engines[e].self);
     if (report->memory_bytes == 0)
         return false;
-    size_t n_bytes = cluster_message_report_bytes(report->n_services);
-    struct message_head head =
-        cluster_message_head(MESSAGE_REPORT, node->options.port.address, n_bytes);
-    head.engine = (uint16_t)e;
-    n_bytes -= sizeof head;
+    struct message_report *message = &node->report;
+    message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
+    message->head.engine = (uint16_t)e;
+    size_t n_bytes = cluster_message_write_report(report, message);
     /* A report that finds no room is simply late: the next one says more. */
-    (void)post(node, node->options.manager, &head, sizeof head, report, n_bytes);
-    (void)post(node, node->options.gateway, &head, sizeof head, report, n_bytes);
+    (void)post(node, node->options.manager, message, n_bytes, NULL, 0);
+    (void)post(node, node->options.gateway, message, n_bytes, NULL, 0);
+    node->has_news[e] = false;
     return true;
 }
 
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
+    bool is_due = now_ns >= node->next_report_ns, have_all = true;
     take_mail(node);
     for (int e = 0; e < node->options.n_engines; e++) {
-        wake = min_i64(wake, node->engines[e].step(node->engines[e].self, now_ns));
-        if (!send_events(node, e))
-            wake = now_ns;
-        send_changes(node, e);
+        if (is_due || node->due_ns[e] <= now_ns || !node->options.is_passive) {
+            node->due_ns[e] = node->engines[e].step(node->engines[e].self, now_ns);
+            if (!send_events(node, e))
+                node->due_ns[e] = now_ns;
+            send_changes(node, e);
+            if (node->held_change[e].is_held)
+                node->due_ns[e] = min_i64(node->due_ns[e], now_ns + TIME_NS_PER_MS);
+        }
+        wake = min_i64(wake, node->due_ns[e]);
     }
-    if (now_ns >= node->next_report_ns) {
-        bool have_all = true;
-        for (int e = 0; e < node->options.n_engines; e++)
+    for (int e = 0; e < node->options.n_engines; e++)
+        if (is_due || node->has_news[e])
             have_all &= send_report(node, e);
-        node->next_report_ns = now_ns + (have_all ? node->options.report_ns : TIME_NS_PER_MS);
-    }
+    if (is_due)
+        node->next_report_ns = now_ns + node->options.report_ns;
+    if (!have_all)
+        node->next_report_ns = min_i64(node->next_report_ns, now_ns + TIME_NS_PER_MS);
     return min_i64(wake, node->next_report_ns);
 }
 

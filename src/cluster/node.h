@@ -32,6 +32,9 @@ struct cluster_node_options {
     int n_engines, n_services;
     const struct cluster_engine *engines;
     int64_t report_ns; /* between reports: 100 ms */
+    /* Nothing happens at an engine but by its mail and when its step is due: between reports no
+     * others are looked at. False: at all of them, always. */
+    bool is_passive;
     /* The router's fits, asked of the engine's own report before a request is let in. */
     bool (*fits)(const struct engine_report *report, const struct request *request);
 };

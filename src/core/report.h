@@ -1,7 +1,8 @@
 /* What an engine says of itself, after steps and on a heartbeat: routers and metrics read it. */
 #pragma once
-#include "core/limits.h"
+#include "base/set.h"
 #include "core/coefficients.h"
+#include "core/limits.h"
 
 enum service_status {
     SERVICE_UNLOADED,
@@ -47,6 +48,9 @@ struct engine_report {
     int64_t kv_table_bytes; /* of the block tables of all requests */
     int32_t n_requests, n_requests_max;
     int32_t n_services;
+    /* Services that are there, come, or were there: of the others it says nothing, their rows are
+     * zero. */
+    struct set listed;
     struct service_report services[LIMIT_SERVICES];
 };
 /* Of a report with so many services: what is behind is never written, sent or copied. */

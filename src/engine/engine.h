@@ -106,7 +106,8 @@ int64_t engine_step(struct engine *engine,
  * and who has tokens that were not said says them. */
 void engine_stop(struct engine *engine, int64_t now_ns);
 bool engine_is_idle(const struct engine *engine);
-/* Of the services only as many are written as there are. */
+/* Into a report of an engine of as many services, or zeroes: of the services those that were not
+ * listed before and are not now stay as they are. */
 void engine_report(const struct engine *engine, struct engine_report *report, int64_t now_ns);
 bool engine_is_sound(const struct engine *engine); /* full self-check */
 /* What nearly every step reads, of its first service: the host of many engines, in whose cache none

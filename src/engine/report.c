@@ -46,32 +46,45 @@ static void report_service(const struct engine *e, int service, struct service_r
     };
 }
 
+/* What the policy gives each as its part of the pool. */
+static RARE void report_quotas(const struct engine *e, struct engine_report *report)
+{
+    struct schedule_report own = { .n_services = 0 };
+    int n = e->options.n_services;
+    e->options.policy->report(e->policy_state, &e->view, &own);
+    for (int i = 0; (i = set_next(&e->listed, i, n)) >= 0; i++)
+        report->services[i].kv_quota_bytes = own.services[i].n_units_quota * kv_unit_bytes(e->kv);
+}
+
 /* Who holds which part of the pool, and which would be his (MuxServe, section 3.3). */
 static void report_shares(const struct engine *e, struct engine_report *report)
 {
-    struct schedule_report own = { .n_services = 0 };
     double dues[LIMIT_SERVICES];
     int64_t unit_bytes = kv_unit_bytes(e->kv), n_units = 0;
-    schedule_quota_shares(&e->view, dues);
-    if (e->options.policy->report != NULL)
-        e->options.policy->report(e->policy_state, &e->view, &own);
-    for (int i = 0; i < e->options.n_services; i++)
+    int n = e->options.n_services;
+    schedule_quota_shares_among(&e->view, &e->listed, dues);
+    for (int i = 0; (i = set_next(&e->listed, i, n)) >= 0; i++)
         n_units += e->view.kv->services[i].n_units;
-    for (int i = 0; i < e->options.n_services; i++) {
+    for (int i = 0; (i = set_next(&e->listed, i, n)) >= 0; i++) {
         struct service_report *to = &report->services[i];
         int64_t n_own = e->view.kv->services[i].n_units;
         to->kv_held_bytes = n_own * unit_bytes;
-        to->kv_quota_bytes = own.services[i].n_units_quota * unit_bytes;
         to->kv_share = n_units > 0 ? (double)n_own / (double)n_units : 0;
         to->kv_r = dues[i] > 0 ? to->kv_share / dues[i] : 0;
     }
+    if (e->options.policy->report != NULL)
+        report_quotas(e, report);
 }
 
 void engine_report(const struct engine *e, struct engine_report *report, int64_t now_ns)
 {
+    const struct set gone = set_without(&report->listed, &e->listed);
+    int n = e->options.n_services;
     int64_t most;
     engine_steady_settle_all((struct engine *)(uintptr_t)e); /* nothing that is shown changes */
-    CHECK(e->options.n_services <= LIMIT_SERVICES);
+    CHECK(n <= LIMIT_SERVICES);
+    for (int i = 0; (i = set_next(&gone, i, LIMIT_SERVICES)) >= 0; i++)
+        report->services[i] = (struct service_report){ 0 };
     memset(report, 0, offsetof(struct engine_report, services));
     report->engine = e->options.id;
     report->is_draining = e->is_draining;
@@ -85,9 +98,10 @@ void engine_report(const struct engine *e, struct engine_report *report, int64_t
     report->kv_table_bytes = kv_table_bytes(e->kv, &most);
     report->n_requests = (int32_t)(e->options.n_requests_max - e->n_free_slots);
     report->n_requests_max = (int32_t)e->options.n_requests_max;
-    report->n_services = e->options.n_services;
-    for (int service = 0; service < e->options.n_services; service++)
-        report_service(e, service, &report->services[service]);
+    report->n_services = n;
+    report->listed = e->listed;
+    for (int i = 0; (i = set_next(&e->listed, i, n)) >= 0; i++)
+        report_service(e, i, &report->services[i]);
     report_shares(e, report);
 }
 

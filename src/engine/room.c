@@ -132,6 +132,7 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
     room->never = need > room->have_bytes;
     set_wanted(e, service, room->never ? 0 : need);
     *state = room->never ? ENGINE_ROOM_NONE : ENGINE_ROOM_WANTED;
+    set_add(&e->listed, service);
     if (room->never) {
         grow_pool(e);
         return false;
@@ -152,6 +153,7 @@ void engine_room_open(struct engine *e, int service, const struct perf *perf)
     CHECK(e->room_state[service] == ENGINE_ROOM_BOOKED ||
           e->room_state[service] == ENGINE_ROOM_NONE);
     e->room_state[service] = ENGINE_ROOM_OPEN;
+    set_add(&e->listed, service);
     e->services[service].is_open = true;
     e->view.n_changes++;
     e->services[service].weights_bytes = e->ledger.models[service].weights_bytes;

@@ -94,6 +94,7 @@ struct engine {
     struct schedule_limits limits;
     struct service_spec *specs; /* (n_services) */
     uint8_t *room_state;        /* (n_services) enum engine_room_state */
+    struct set listed;          /* services that ever were more than NONE there */
     struct ledger ledger;
     struct ledger_model *models;        /* (n_services) the ledger's */
     int64_t *wanted_bytes;              /* (n_services) of models that wait for room */
@@ -128,7 +129,6 @@ struct engine {
     uint32_t n_used, n_free_slots; /* slots from n_used on were never taken, and are free too */
     uint32_t first_unsaid, last_unsaid; /* the backlog: a list through request.next_unsaid */
     uint32_t n_backlog;
-
     struct kv *kv;
     struct engine_bodies *bodies; /* NULL in the simulator */
     int64_t wanted_sum;           /* of wanted_bytes */

@@ -468,6 +468,7 @@ const struct engine_report *run_unit_report(struct run_unit *unit)
     memcpy(&unit->report, report, engine_report_bytes(report->n_services));
     unit->report.engine = unit->options.host.engine.id;
     unit->report.n_services = unit->n_services;
+    unit->report.listed = set_of_first(unit->n_services);
     for (int i = 0; i < unit->n_services; i++) {
         struct unit_service *s = &unit->services[i];
         unit->report.services[i].status = status_of(s->state);

@@ -14,16 +14,17 @@ static double mean_length(const struct schedule_service *s)
     return n >= 1 ? n : 1;
 }
 
-void schedule_quota_shares(const struct schedule_view *view, double *shares)
+void schedule_quota_shares_among(const struct schedule_view *view, const struct set *services,
+                                 double *shares)
 {
     double rates = 0, sum = 0, given = 0;
     int n_open = 0;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int i = 0; (i = set_next(services, i, view->n_services)) >= 0; i++) {
         given += view->services[i].is_open ? (double)view->services[i].kv_quota_bytes : 0;
         rates += view->services[i].is_open ? view->services[i].rate_per_s : 0;
         n_open += view->services[i].is_open;
     }
-    for (int i = 0; i < view->n_services; i++) {
+    for (int i = 0; (i = set_next(services, i, view->n_services)) >= 0; i++) {
         const struct schedule_service *s = &view->services[i];
         double bytes = (double)max_i64(s->kv_bytes_per_token, 1);
         shares[i] = 0;
@@ -32,12 +33,18 @@ void schedule_quota_shares(const struct schedule_view *view, double *shares)
                                   : (rates > 0 ? s->rate_per_s : 1) * mean_length(s) * bytes;
         sum += shares[i];
     }
-    for (int i = 0; i < view->n_services; i++) {
+    for (int i = 0; (i = set_next(services, i, view->n_services)) >= 0; i++) {
         if (sum > 0)
             shares[i] /= sum;
         else
             shares[i] = n_open > 0 && view->services[i].is_open ? 1.0 / n_open : 0;
     }
+}
+
+void schedule_quota_shares(const struct schedule_view *view, double *shares)
+{
+    const struct set all = set_of_first(view->n_services);
+    schedule_quota_shares_among(view, &all, shares);
 }
 
 static int64_t units_for(const struct schedule_view *view, int service, int64_t n_tokens)

@@ -5,6 +5,7 @@
  * sum to the pool. Usage is sampled on a grid of sixteenths of a period, so that one long hold and
  * many single steps see the same. */
 #pragma once
+#include "base/set.h"
 #include "schedule/policy.h"
 
 struct schedule_quota {
@@ -20,6 +21,9 @@ void schedule_quota_init(struct schedule_quota *quota, int64_t *memory, int32_t 
 /* Parts of the pool by what a placement gave, else by D-12, summing to 1 over the open services;
  * equal rates when none is known. */
 void schedule_quota_shares(const struct schedule_view *view, double *shares);
+/* The same where all that are open are among these: only theirs are written. */
+void schedule_quota_shares_among(const struct schedule_view *view, const struct set *services,
+                                 double *shares);
 /* Looks at the clock: sets, samples, adapts. Called with every event; after DONE it may sample. */
 void schedule_quota_saw(struct schedule_quota *quota, const struct schedule_view *view,
                         const struct schedule_config *config, const struct schedule_event *event);

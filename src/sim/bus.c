@@ -78,6 +78,7 @@ static void open_actors(struct sim_bus *bus)
                                         .n_services = o->n_services,
                                         .engines = faces,
                                         .report_ns = bus->report_ns,
+                                        .is_passive = true,
                                         .fits = router->fits });
     bus->door = cluster_gateway_service(bus->gateway);
     mem_give(specs);

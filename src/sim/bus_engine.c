@@ -318,6 +318,7 @@ static void refresh(struct sim_bus_engine *e)
     int n = e->up_ns == 0 ? n_services_of(e) : 0;
     for (int s = 0; (s = set_next(&loading, s, n)) >= 0; s++)
         e->report.services[s].status = SERVICE_LOADING;
+    set_add_all(&e->report.listed, &loading);
     e->report_ns = now_of(e);
 }
 

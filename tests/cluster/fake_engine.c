@@ -209,6 +209,7 @@ static const struct engine_report *report(void *self)
     r->n_requests_max = 32;
     r->n_requests = 0;
     r->n_services = engine->n_services;
+    r->listed = set_of_first(engine->n_services);
     for (int s = 0; s < engine->n_services; s++) {
         r->services[s] = (struct service_report){ .status = engine->status[s],
                                                   .n_arrived = engine->n_arrived[s] };

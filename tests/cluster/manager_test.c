@@ -29,7 +29,8 @@ static void open_scene(struct scene *s, int64_t memory_bytes)
         s->reports[e] = (struct engine_report){ .engine = (uint16_t)e,
                                                 .is_healthy = true,
                                                 .memory_bytes = memory_bytes,
-                                                .n_services = N_SERVICES };
+                                                .n_services = N_SERVICES,
+                                                .listed = set_of_first(N_SERVICES) };
     s->bus = cluster_local_bus_open(PORTS, 1 << 20);
     s->node = cluster_local_bus_port(s->bus, PORT_NODE);
     const struct cluster_manager_options options = { .port = cluster_local_bus_port(s->bus,
@@ -87,10 +88,10 @@ static void step(struct scene *s, int64_t span_ns)
     s->now_ns += span_ns;
     for (int e = 0; e < N_ENGINES; e++) {
         s->reports[e].now_ns = s->now_ns;
-        struct message_report message = { .report = s->reports[e] };
-        size_t n_bytes = cluster_message_report_bytes(s->reports[e].n_services);
-        message.head = cluster_message_head(MESSAGE_REPORT, PORT_NODE, n_bytes);
+        struct message_report message = { .head =
+                                              cluster_message_head(MESSAGE_REPORT, PORT_NODE, 0) };
         message.head.engine = (uint16_t)e;
+        size_t n_bytes = cluster_message_write_report(&s->reports[e], &message);
         assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, n_bytes, NULL, 0));
     }
     (void)cluster_manager_step(s->manager, s->now_ns);

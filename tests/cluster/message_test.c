@@ -1,6 +1,8 @@
 /* Wire messages: good ones pass, every broken field is refused. */
 #include "test.h"
 
+#include "base/rng.h"
+
 #include "cluster/message.h"
 
 struct submit_bytes {
@@ -88,28 +90,79 @@ static void test_fixed_sizes_and_texts(void **state)
     assert_true(is_valid(&change, sizeof change));
     memset(change.fault.text, 'x', sizeof change.fault.text); /* no zero byte */
     assert_false(is_valid(&change, sizeof change));
-    struct message_report report = { .report = { .n_services = 3 } };
-    for (int n = 0; n <= 3; n++) { /* as long as it has services */
+}
+
+static void test_report_sizes(void **state)
+{
+    static struct message_report report;
+    (void)state;
+    report.report.n_services = 3;
+    for (int n = 0; n <= 3; n++) { /* as long as it lists services */
         size_t n_bytes = cluster_message_report_bytes(n);
         report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
-        report.report.n_services = n;
+        report.report.listed = set_of_first(n);
         assert_true(is_valid(&report, n_bytes));
-        report.report.n_services = n + 1;
-        assert_false(is_valid(&report, n_bytes));
-        report.report.n_services = n - 1;
+        if (n < 3) { /* one more than there is room for */
+            set_add(&report.report.listed, 2);
+            assert_false(is_valid(&report, n_bytes));
+        }
+        report.report.listed = (struct set){ { n > 0 ? 0 : 1 } };
         assert_false(is_valid(&report, n_bytes));
     }
-    report.report.n_services = 4; /* more than there are */
-    report.head = cluster_message_head(MESSAGE_REPORT, 0, cluster_message_report_bytes(4));
-    assert_false(is_valid(&report, cluster_message_report_bytes(4)));
-    report.head = cluster_message_head(MESSAGE_REPORT, 0, sizeof report);
+    size_t n_bytes = cluster_message_report_bytes(1);
+    report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
+    static const int none[] = { 3, 63, 64, SET_MAX - 1 }; /* of three services */
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        report.report.listed = (struct set){ { 0 } };
+        set_add(&report.report.listed, none[i]);
+        assert_false(is_valid(&report, n_bytes));
+    }
+    report.report.listed = set_of_first(1);
+    assert_true(is_valid(&report, n_bytes));
+    static const int32_t counts[] = { -1, 0, 4, INT32_MIN, INT32_MAX };
+    for (size_t i = 0; i < COUNT_OF(counts); i++) { /* fewer than listed, more than there are */
+        report.report.n_services = counts[i];
+        assert_false(is_valid(&report, n_bytes));
+    }
     report.report.n_services = 3;
+    report.head = cluster_message_head(MESSAGE_REPORT, 0, sizeof report);
+    report.report.listed = set_of_first(3);
     assert_false(is_valid(&report, sizeof report));
+}
+
+/* What is read is what was written: what is not listed any more is gone. */
+static void test_reports_travel(void **state)
+{
+    static struct engine_report said, heard;
+    static struct message_report message;
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, test_seed(1), 1);
+    said.n_services = 200;
+    for (int round = 0; round < 200; round++) {
+        said.now_ns = round;
+        for (int s = 0; s < said.n_services; s++) {
+            said.services[s] = (struct service_report){ 0 };
+            set_remove(&said.listed, s);
+            if (rng_below(&rng, 50) > (uint32_t)(round % 20))
+                continue;
+            said.services[s].n_arrived = 1 + (int64_t)rng_below(&rng, 1000);
+            set_add(&said.listed, s);
+        }
+        message.head = cluster_message_head(MESSAGE_REPORT, 0, 0);
+        size_t n_bytes = cluster_message_write_report(&said, &message);
+        assert_true(cluster_message_is_valid(&message, n_bytes, 1, said.n_services));
+        assert_false(cluster_message_is_valid(&message, n_bytes, 1, said.n_services - 1));
+        cluster_message_read_report(&message, &heard);
+        assert_memory_equal(&said, &heard, engine_report_bytes(said.n_services));
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_submit), cmocka_unit_test(test_event),
-                                        cmocka_unit_test(test_fixed_sizes_and_texts) };
+                                        cmocka_unit_test(test_fixed_sizes_and_texts),
+                                        cmocka_unit_test(test_report_sizes),
+                                        cmocka_unit_test(test_reports_travel) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,9 @@
  * Rivals: SeaLLM's search at every degree with the estimate in the place of the simulator
  * (spread.h), and the plans of the planners that cost next to nothing: the estimate has favourites,
  * and what it knows little about the simulator shall see. So it does what that search comes to when
- * it goes on until nobody takes a copy, which is near what SeaLLM's own comes to.
+ * it goes on until nobody takes a copy: with two services a group that is near what SeaLLM's own
+ * comes to, with more near AlpaServe's. The estimate calls these overloaded, and where there is
+ * room to spare they are the best there are.
  * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, from the
  * best of another shape, and on from the better of what these come to. Spare: copies for the room
  * that is left (spare.h). All on samples of the window (samples.h), not on the window alone. */
@@ -20,12 +22,15 @@
 #include "place/spread.h"
 
 enum {
-    STARTS_MAX = 3 * PLACE_DEGREES + 8,
-    SCREENED = 6, /* by the estimate, of those that it made */
+    SPREADS = 3,
+    STARTS_MAX = (2 + SPREADS) * PLACE_DEGREES + 8,
+    SCREENED = 3, /* by the estimate, of those that it made */
     RACED = 2,    /* judged on all samples */
     BEAM_NODES = 4,
-    SPREAD_MEMBERS = 2, /* SeaLLM's */
+    SPARE_MEMBERS = 2, /* of a group, beside those that the search allows */
 };
+/* Services a group: SeaLLM's, and more. */
+static const int32_t spread_members[SPREADS] = { 2, 3, 4 };
 /* Of the judge, in each climb. */
 static const double work_per_device = 3000;
 struct start {
@@ -160,17 +165,21 @@ static void keep_cheapest(struct screen *screen)
             screen->starts[screen->n++] = screen->starts[i];
 }
 
-/* SeaLLM's search, with the estimate in the place of the simulator. */
+/* SeaLLM's search with the estimate in the place of the simulator: what it comes to when nobody
+ * takes a copy any more and, with as many services a group as SeaLLM has, the cheapest before. */
 static void spread(struct screen *screen)
 {
     int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
-    screen->board.n_members_max = SPREAD_MEMBERS;
-    for (int32_t n = 1; n <= most; n *= 2) {
-        struct start *full = add_start(screen), *cheap = add_start(screen);
-        place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
-                     screen->desk->pile);
-        full->cost = screen->board.cost;
-        full->is_full = true;
+    for (int32_t k = 0; k < SPREADS; k++) {
+        screen->board.n_members_max = spread_members[k];
+        for (int32_t n = 1; n <= most; n *= 2) {
+            struct start *full = add_start(screen), *cheap = add_start(screen);
+            place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
+                         screen->desk->pile);
+            full->cost = screen->board.cost;
+            full->is_full = true;
+            screen->n -= k > 0;
+        }
     }
     screen->board.n_members_max = own;
 }
@@ -284,8 +293,8 @@ static void climb(struct screen *screen, struct start *start, int32_t n_members_
     place_improve(&how, &start->plan, &start->score, &start->judged);
 }
 
-/* From each of the first few starts on, and further on from the best of what they came to; half of
- * this last climb's work is for copies that cost nothing. */
+/* From each of the first few starts on, and further on from the best of what they came to; then
+ * copies that cost nothing. */
 static void climb_all(struct screen *screen, int32_t n_members_max)
 {
     for (int32_t i = 0; i < screen->n_climbs; i++) {
@@ -299,7 +308,8 @@ static void climb_all(struct screen *screen, int32_t n_members_max)
     }
     struct start *best = &screen->starts[0];
     climb(screen, best, n_members_max, 0.5);
-    const struct place_improve how = how_to(screen, best, n_members_max, 0.5);
+    struct place_improve how = how_to(screen, best, n_members_max, 1);
+    how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
     if (n_members_max > 1) /* a limit of one says that nobody shares */
         place_spare(&how, &best->plan, best->judged);
 }

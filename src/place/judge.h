@@ -39,6 +39,10 @@ struct place_judge {
     /* How much it has done so far, in a unit of its own (steps of engines): the same for the same
      * questions, so that a search may be bounded by it and still answer the same twice. */
     int64_t (*work)(const void *self);
+    /* These plans may be asked for in each of these windows: says nothing, but all that it takes is
+     * done at once, on every core. It is work when it is asked for. May be NULL. */
+    void (*expect)(void *self, const struct place_plan *const *plans, int n,
+                   const struct place_window *const *windows, int n_windows);
     /* A search begins: what it asks counts as work again, though the answer may be remembered, so
      * that it is bounded alike whatever was asked before. May be NULL. */
     void (*begin)(void *self);

@@ -319,12 +319,27 @@ static void open_heat(struct heat *heat, const struct place_plan *const *plans, 
     }
 }
 
+/* The samples from the k-th on: all of them where it is certain that these plans will be judged in
+ * each; while one plan alone is judged, which leaves cores idle, the next one too. */
+static void expect(struct place_samples *samples, const struct heat *heat, int n, int32_t k,
+                   bool is_certain)
+{
+    const struct place_judge *judge = samples->desk->judge;
+    const struct place_window *windows[PLACE_SAMPLES];
+    int32_t n_windows = is_certain ? samples->n - k : min_i32(samples->n - k, 2);
+    for (int32_t i = 0; i < n_windows; i++)
+        windows[i] = &samples->windows[samples->order[k + i]];
+    if (judge->expect != NULL && n_windows > 1 && (is_certain || n == 1))
+        judge->expect(judge->self, heat->plans, n, windows, n_windows);
+}
+
 /* bars: (the samples' n) what costs at most so far who stays, after each; NULL: whatever it costs.
  * Returns how many are left. */
 static int run_heat(struct place_samples *samples, struct heat *heat, int n, int n_kept,
                     const double *bars)
 {
     for (int32_t k = 0; k < samples->n && n > 0; k++) {
+        expect(samples, heat, n, k, bars == NULL && n <= n_kept);
         add_sample(samples, heat->plans, n, k, heat->scores, heat->costs);
         sort_heat(heat, n);
         if (k + 1 < samples->n)
@@ -383,5 +398,5 @@ static int64_t work(const void *self)
 
 struct place_judge place_samples_face(struct place_samples *samples)
 {
-    return (struct place_judge){ samples, score, work };
+    return (struct place_judge){ .self = samples, .score = score, .work = work };
 }

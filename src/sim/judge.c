@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PARTS_MAX = 1 << 16, THREADS_MAX = 256, TOKENS_USUAL = 16384 };
+enum { PARTS_MAX = 1 << 16, THREADS_MAX = 256, TOKENS_USUAL = 16384, VIEWS_MAX = 8 };
 #define LATENCIES_MAX (INT64_C(1) << 26) /* of all parts that are remembered */
 
 /* What a thread asks its simulations, kept from part to part: it has room for all services that
@@ -24,6 +24,12 @@ struct traffic {
     struct sim_trace trace;
 };
 
+struct judge_view { /* of a window: requests of each service, by their place in it */
+    struct hash128 hash;
+    const struct place_window *window;
+    int32_t *lists, *list_at; /* (n), (n_services + 1) */
+    int64_t looked;           /* the look that was the last */
+};
 struct sim_judge {
     struct sim_judge_options options;
     struct traffic *traffic[THREADS_MAX]; /* by rank; NULL until it works */
@@ -31,11 +37,8 @@ struct sim_judge {
     struct map known; /* hash of a part: where it is */
     struct judge_part **parts;
     uint32_t n_parts;
-    int64_t n_latencies, search;
-    /* Of the window asked about last: requests of each service, by their place in it. */
-    struct hash128 window_hash;
-    const struct place_window *window;
-    int32_t *lists, *list_at; /* (n), (n_services + 1) */
+    int64_t n_latencies, search, n_looks;
+    struct judge_view views[VIEWS_MAX];
 };
 
 struct sim_judge *sim_judge_open(const struct sim_judge_options *options)
@@ -66,8 +69,10 @@ void sim_judge_close(struct sim_judge *judge)
     forget(judge);
     map_free(&judge->known);
     mem_give(judge->parts);
-    mem_give(judge->lists);
-    mem_give(judge->list_at);
+    for (int i = 0; i < VIEWS_MAX; i++) {
+        mem_give(judge->views[i].lists);
+        mem_give(judge->views[i].list_at);
+    }
     mem_give(judge);
 }
 
@@ -78,32 +83,44 @@ struct sim_judge_work sim_judge_work_of(const struct sim_judge *judge)
 
 /* ---- The window. ---- */
 
-static void look_at(struct sim_judge *judge, const struct place_window *window)
+static bool is_of(const struct judge_view *view, const struct hash128 *hash)
+{
+    return view->lists != NULL && hash->low == view->hash.low && hash->high == view->hash.high;
+}
+
+/* Stays until VIEWS_MAX others were looked at. */
+static const struct judge_view *look_at(struct sim_judge *judge, const struct place_window *window)
 {
     int32_t n_services = judge->options.problem->n_services;
     struct hash128 hash = hash_fast(window->requests, (size_t)window->n * sizeof(*window->requests),
                                     (uint64_t)window->span_ns);
-    judge->window = window;
-    if (judge->lists != NULL && hash.low == judge->window_hash.low &&
-        hash.high == judge->window_hash.high)
-        return;
-    judge->window_hash = hash;
-    mem_give(judge->lists);
-    mem_give(judge->list_at);
-    judge->lists = mem_take((size_t)max_i32(window->n, 1) * sizeof(*judge->lists));
-    judge->list_at = mem_take(((size_t)n_services + 2) * sizeof(*judge->list_at));
+    struct judge_view *view = &judge->views[0];
+    for (int i = 1; i < VIEWS_MAX && !is_of(view, &hash); i++)
+        if (is_of(&judge->views[i], &hash) || judge->views[i].looked < view->looked)
+            view = &judge->views[i];
+    view->window = window;
+    view->looked = ++judge->n_looks;
+    if (is_of(view, &hash))
+        return view;
+    view->hash = hash;
+    mem_give(view->lists);
+    mem_give(view->list_at);
+    view->lists = mem_take((size_t)max_i32(window->n, 1) * sizeof(*view->lists));
+    view->list_at = mem_take(((size_t)n_services + 2) * sizeof(*view->list_at));
     for (int32_t i = 0; i < window->n; i++)
-        judge->list_at[window->requests[i].service + 2]++;
+        view->list_at[window->requests[i].service + 2]++;
     for (int32_t s = 0; s < n_services; s++)
-        judge->list_at[s + 2] += judge->list_at[s + 1];
+        view->list_at[s + 2] += view->list_at[s + 1];
     for (int32_t i = 0; i < window->n; i++)
-        judge->lists[judge->list_at[window->requests[i].service + 1]++] = i;
+        view->lists[view->list_at[window->requests[i].service + 1]++] = i;
+    return view;
 }
 
 /* ---- One part. ---- */
 
 struct job {
     struct sim_judge *judge;
+    const struct judge_view *view;
     struct judge_part *part;
     int32_t *asks; /* (part's n_requests) places in the window, ascending */
     int32_t n;
@@ -114,19 +131,19 @@ static void take(void *self, const struct record *record)
     struct job *job = self;
     const struct sim_judge *judge = job->judge;
     const struct place_problem *problem = judge->options.problem;
-    const struct place_request *r = &judge->window->requests[job->asks[record->id]];
+    const struct place_request *r = &job->view->window->requests[job->asks[record->id]];
     struct place_service_score *score = &job->part->scores[record->service];
     const struct score_service *of =
         judge->options.services != NULL ? &judge->options.services[r->service] : NULL;
     struct record own = *record;
     double solo_s = problem->services[r->service].solo_s;
     own.solo_ns = place_problem_solo_ns(problem, r);
-    double latency_s = metrics_score_latency_s(&own, judge->window->span_ns);
+    double latency_s = metrics_score_latency_s(&own, job->view->window->span_ns);
     bool is_done = record_is_done(&own);
     score->n++;
     score->n_done += is_done;
     score->n_met +=
-        metrics_score_is_met(&own, &judge->options.rule, of, solo_s, judge->window->span_ns);
+        metrics_score_is_met(&own, &judge->options.rule, of, solo_s, job->view->window->span_ns);
     score->normalized += solo_s > 0 ? latency_s / solo_s : 0;
     score->latency_s += is_done ? latency_s : 0;
     job->part->latencies[job->part->n_latencies++] = (float)latency_s;
@@ -141,17 +158,17 @@ static int by_place(const void *a, const void *b)
 /* The part's requests: of a service that lies in other parts too, its share in turn. */
 static void gather(struct job *job)
 {
-    const struct sim_judge *judge = job->judge;
     const struct judge_part *part = job->part;
     int64_t n = 0;
     for (int32_t i = 0; i < part->n_services; i++)
-        n += judge->list_at[part->deals[i].service + 1] - judge->list_at[part->deals[i].service];
+        n += job->view->list_at[part->deals[i].service + 1] -
+             job->view->list_at[part->deals[i].service];
     job->asks = mem_take((size_t)n * sizeof(*job->asks));
     job->n = 0;
     for (int32_t i = 0; i < part->n_services; i++) {
         const struct judge_deal *deal = &part->deals[i];
-        const int32_t *list = judge->lists + judge->list_at[deal->service];
-        int32_t n_list = judge->list_at[deal->service + 1] - judge->list_at[deal->service];
+        const int32_t *list = job->view->lists + job->view->list_at[deal->service];
+        int32_t n_list = job->view->list_at[deal->service + 1] - job->view->list_at[deal->service];
         for (int32_t k = 0; k < n_list; k++)
             if (k % deal->n_all >= deal->before && k % deal->n_all < deal->before + deal->n_own)
                 job->asks[job->n++] = list[k];
@@ -170,7 +187,7 @@ static void fill_trace(const struct job *job, struct sim_trace *trace)
     for (int32_t i = 0; i < part->n_services; i++)
         local[part->deals[i].service] = (uint16_t)i;
     for (int32_t i = 0; i < job->n; i++) {
-        const struct place_request *r = &judge->window->requests[job->asks[i]];
+        const struct place_request *r = &job->view->window->requests[job->asks[i]];
         sim_trace_add(trace, &(struct sim_trace_row){ .arrived_ns = r->arrived_ns,
                                                       .deadline_ns = TIME_NEVER,
                                                       .cancel_ns = TIME_NEVER,
@@ -220,7 +237,7 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
                     continue;
                 set_add(&engines[g].services, i);
                 engines[g].n_requests_max +=
-                    (uint32_t)(judge->list_at[service + 1] - judge->list_at[service]);
+                    (uint32_t)(job->view->list_at[service + 1] - job->view->list_at[service]);
                 own_parts[i] = (struct sim_engine_part){
                     .share_percent = shape->shares[m],
                     .kv_bytes = ((int64_t)shape->quotas[m][0] << 31) + shape->quotas[m][1],
@@ -303,14 +320,17 @@ static void work(void *self)
         simulate(&crew->jobs[i], traffic);
 }
 
+static int n_threads_of(const struct sim_judge *judge)
+{
+    int n = judge->options.n_threads;
+    return n > 0 ? n : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static void run_jobs(struct sim_judge *judge, struct job *jobs, int32_t n)
 {
     struct crew crew = { .judge = judge, .jobs = jobs, .n = n };
     struct thread *threads[THREADS_MAX];
-    int n_threads = judge->options.n_threads;
-    if (n_threads <= 0)
-        n_threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    n_threads = max_i32(min_i32(min_i32(n_threads, n), THREADS_MAX), 1);
+    int n_threads = max_i32(min_i32(min_i32(n_threads_of(judge), n), THREADS_MAX), 1);
     for (int i = 1; i < n_threads; i++)
         threads[i] = thread_start("judge", work, &crew);
     work(&crew);
@@ -385,21 +405,22 @@ static void add_part(struct sum *sum, const struct judge_part *part)
 }
 
 /* Requests of a service that lies nowhere wait until the window's end. */
-static void add_unplaced(const struct sim_judge *judge, struct sum *sum, int32_t service)
+static void add_unplaced(const struct sim_judge *judge, const struct judge_view *view,
+                         struct sum *sum, int32_t service)
 {
     const struct place_problem *problem = judge->options.problem;
     double solo_s = problem->services[service].solo_s;
-    for (int32_t k = judge->list_at[service]; k < judge->list_at[service + 1]; k++) {
-        const struct place_request *r = &judge->window->requests[judge->lists[k]];
-        double latency_s = (double)(judge->window->span_ns - r->arrived_ns) * 1e-9;
+    for (int32_t k = view->list_at[service]; k < view->list_at[service + 1]; k++) {
+        const struct place_request *r = &view->window->requests[view->lists[k]];
+        double latency_s = (double)(view->window->span_ns - r->arrived_ns) * 1e-9;
         sum->services[service].n++;
         sum->services[service].normalized += solo_s > 0 ? latency_s / solo_s : 0;
         sum->latencies[sum->n_latencies++] = (float)latency_s;
     }
 }
 
-static void sum_up(const struct sim_judge *judge, const struct place_plan *plan, struct sum *sum,
-                   struct place_score *score)
+static void sum_up(const struct sim_judge *judge, const struct judge_view *view,
+                   const struct place_plan *plan, struct sum *sum, struct place_score *score)
 {
     const struct place_problem *problem = judge->options.problem;
     struct place_service_score *services = score->services;
@@ -412,7 +433,7 @@ static void sum_up(const struct sim_judge *judge, const struct place_plan *plan,
         if (place_plan_copies(plan, s) > 0)
             score->n_placed++;
         else
-            add_unplaced(judge, sum, s);
+            add_unplaced(judge, view, sum, s);
         const struct place_service_score *own = &sum->services[s];
         n += own->n;
         n_met += own->n_met;
@@ -433,34 +454,84 @@ static void sum_up(const struct sim_judge *judge, const struct place_plan *plan,
         memcpy(services, sum->services, (size_t)problem->n_services * sizeof(*services));
 }
 
-/* Parts of all plans into one list; new ones into jobs. n_parts: (n) of each plan. */
-static struct judge_part **find_parts(struct sim_judge *judge,
-                                      const struct place_plan *const *plans, int n,
-                                      int32_t *n_parts, struct job **jobs, int32_t *n_jobs)
+struct asked {                 /* plans in a window */
+    struct judge_part **parts; /* of all plans, one after the other */
+    int32_t n_parts;
+    struct job *jobs; /* to do: a part that nobody asked for before */
+    int32_t n_jobs, n_jobs_max;
+};
+
+/* Parts of all plans into one list; new ones into jobs. n_parts: (n) of each plan, or NULL. */
+static void find_parts(struct sim_judge *judge, const struct judge_view *view,
+                       const struct place_plan *const *plans, int n, struct asked *asked,
+                       int32_t *n_parts)
 {
-    int32_t n_all = 0, n_max = 0;
+    int32_t n_max = 0;
     for (int i = 0; i < n; i++)
         n_max += plans[i]->n_groups;
-    struct judge_part **all = mem_take((size_t)max_i32(n_max, 1) * sizeof(*all));
-    *jobs = mem_take((size_t)max_i32(n_max, 1) * sizeof(**jobs));
-    *n_jobs = 0;
+    asked->parts = mem_take((size_t)max_i32(n_max, 1) * sizeof(struct judge_part *));
+    asked->n_parts = 0;
+    asked->jobs = mem_grow(asked->jobs, (size_t)asked->n_jobs_max * sizeof(*asked->jobs),
+                           (size_t)(asked->n_jobs + n_max + 1) * sizeof(*asked->jobs));
+    asked->n_jobs_max = asked->n_jobs + n_max + 1;
     for (int i = 0; i < n; i++) {
-        n_parts[i] =
-            judge_parts_of(judge->options.problem, plans[i], judge->window_hash, all + n_all);
-        for (int32_t k = 0; k < n_parts[i]; k++) {
+        struct judge_part **own = asked->parts + asked->n_parts;
+        int32_t n_own = judge_parts_of(judge->options.problem, plans[i], view->hash, own);
+        for (int32_t k = 0; k < n_own; k++) {
             bool is_known;
-            struct judge_part **part = &all[n_all++];
-            *part = remember(judge, *part, &is_known);
-            judge->work.n_parts++;
-            judge->work.n_known += is_known;
-            if (is_known && (*part)->search != judge->search)
-                judge->work.n_steps += (*part)->n_steps;
-            (*part)->search = judge->search;
-            if (!is_known)
-                (*jobs)[(*n_jobs)++] = (struct job){ .judge = judge, .part = *part };
+            own[k] = remember(judge, own[k], &is_known);
+            if (is_known)
+                continue;
+            own[k]->search = -1; /* nobody's work as yet */
+            asked->jobs[asked->n_jobs++] =
+                (struct job){ .judge = judge, .view = view, .part = own[k] };
         }
+        asked->n_parts += n_own;
+        if (n_parts != NULL)
+            n_parts[i] = n_own;
     }
-    return all;
+}
+
+static void do_jobs(struct sim_judge *judge, const struct asked *asked)
+{
+    run_jobs(judge, asked->jobs, asked->n_jobs);
+    for (int32_t i = 0; i < asked->n_jobs; i++) {
+        judge->work.n_requests += asked->jobs[i].n;
+        judge->n_latencies += asked->jobs[i].n;
+    }
+}
+
+static bool has_room(const struct sim_judge *judge, const struct place_plan *const *plans, int n,
+                     int n_windows)
+{
+    int64_t n_new = 0;
+    for (int i = 0; i < n; i++)
+        n_new += (int64_t)plans[i]->n_groups * n_windows;
+    CHECK(n_windows > 1 || n_new < PARTS_MAX);
+    return judge->n_parts + n_new <= PARTS_MAX && judge->n_latencies <= LATENCIES_MAX;
+}
+
+static void expect(void *self, const struct place_plan *const *plans, int n,
+                   const struct place_window *const *windows, int n_windows)
+{
+    struct sim_judge *judge = self;
+    struct asked asked = { .n_jobs = 0 };
+    if (n_windows > VIEWS_MAX || n_threads_of(judge) == 1 || !has_room(judge, plans, n, n_windows))
+        return;
+    for (int i = 0; i < n_windows; i++) {
+        find_parts(judge, look_at(judge, windows[i]), plans, n, &asked, NULL);
+        mem_give(asked.parts);
+    }
+    do_jobs(judge, &asked);
+    mem_give(asked.jobs);
+}
+
+/* The part is asked for: once a search it is work. */
+static void count_part(struct sim_judge *judge, struct judge_part *part)
+{
+    if (part->search != judge->search)
+        judge->work.n_steps += part->n_steps;
+    part->search = judge->search;
 }
 
 static void score(void *self, const struct place_plan *const *plans, int n,
@@ -468,36 +539,31 @@ static void score(void *self, const struct place_plan *const *plans, int n,
 {
     struct sim_judge *judge = self;
     size_t n_services = (size_t)judge->options.problem->n_services;
-    int32_t n_new = 0, n_jobs;
-    struct job *jobs;
-    for (int i = 0; i < n; i++)
-        n_new += plans[i]->n_groups;
-    CHECK(n_new < PARTS_MAX);
-    if (judge->n_parts + (uint32_t)n_new > PARTS_MAX || judge->n_latencies > LATENCIES_MAX)
+    struct asked asked = { .n_jobs = 0 };
+    if (!has_room(judge, plans, n, 1))
         forget(judge);
-    look_at(judge, window);
+    const struct judge_view *view = look_at(judge, window);
     int32_t *n_parts = mem_take((size_t)n * sizeof(*n_parts));
-    struct judge_part **parts = find_parts(judge, plans, n, n_parts, &jobs, &n_jobs);
-    run_jobs(judge, jobs, n_jobs);
-    for (int32_t i = 0; i < n_jobs; i++) {
-        judge->work.n_requests += jobs[i].n;
-        judge->work.n_steps += jobs[i].part->n_steps;
-        judge->n_latencies += jobs[i].n;
-    }
+    find_parts(judge, view, plans, n, &asked, n_parts);
+    do_jobs(judge, &asked);
+    judge->work.n_parts += asked.n_parts;
+    judge->work.n_known += asked.n_parts - asked.n_jobs;
     struct sum sum = { .services = mem_take(n_services * sizeof(*sum.services)),
                        .latencies = mem_take((size_t)max_i32(window->n, 1) * sizeof(float)) };
     for (int32_t i = 0, at = 0; i < n; i++) {
         memset(sum.services, 0, n_services * sizeof(*sum.services));
         sum.n_latencies = 0;
-        for (int32_t k = 0; k < n_parts[i]; k++)
-            add_part(&sum, parts[at++]);
-        sum_up(judge, plans[i], &sum, &scores[i]);
+        for (int32_t k = 0; k < n_parts[i]; k++, at++) {
+            count_part(judge, asked.parts[at]);
+            add_part(&sum, asked.parts[at]);
+        }
+        sum_up(judge, view, plans[i], &sum, &scores[i]);
         judge->work.n_plans++;
     }
     mem_give(sum.services);
     mem_give(sum.latencies);
-    mem_give(parts);
-    mem_give(jobs);
+    mem_give(asked.parts);
+    mem_give(asked.jobs);
     mem_give(n_parts);
 }
 
@@ -515,5 +581,5 @@ static void begin(void *self)
 
 struct place_judge sim_judge_face(struct sim_judge *judge)
 {
-    return (struct place_judge){ judge, score, work_so_far, begin };
+    return (struct place_judge){ judge, score, work_so_far, expect, begin };
 }

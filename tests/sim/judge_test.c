@@ -151,6 +151,44 @@ static void another_window_is_another_score(void **state)
     sim_judge_close(judge);
 }
 
+/* What was expected is simulated before it is asked for, and is work when it is asked for. */
+static void what_is_expected_scores_the_same(void **state)
+{
+    enum { N = 6 };
+    struct place_plan plan, other;
+    const struct place_plan *plans[] = { &plan, &other };
+    struct place_window windows[N];
+    const struct place_window *at[N];
+    struct sim_judge *asked = open_judge(2), *told = open_judge(2);
+    struct place_judge a = sim_judge_face(asked), b = sim_judge_face(told);
+    (void)state;
+    alone(&plan);
+    together(&other);
+    for (int32_t i = 0; i < N; i++) {
+        int32_t n = small.problem.window.n * (i + 1) / N;
+        windows[i] = (struct place_window){ small.requests, n, small.problem.window.span_ns };
+        at[i] = &windows[i];
+    }
+    b.begin(b.self);
+    a.begin(a.self);
+    b.expect(b.self, plans, 2, at, N);
+    assert_int_equal(b.work(b.self), 0);
+    for (int32_t round = 0; round < 3; round++) {
+        for (int32_t i = 0; i < N; i++) {
+            struct place_score first[2] = { { 0 } }, second[2] = { { 0 } };
+            int64_t n_requests = sim_judge_work_of(told).n_requests;
+            a.score(a.self, plans, 2, at[i], first);
+            b.score(b.self, plans, 2, at[i], second);
+            assert_memory_equal(first, second, sizeof(first));
+            assert_true(a.work(a.self) > 0 && a.work(a.self) == b.work(b.self));
+            assert_int_equal(sim_judge_work_of(told).n_requests, n_requests);
+        }
+    }
+    assert_int_equal(sim_judge_work_of(asked).n_requests, sim_judge_work_of(told).n_requests);
+    sim_judge_close(asked);
+    sim_judge_close(told);
+}
+
 /* Under a policy that uses shares they are another plan, and another simulation; under one that
  * does not, quotas and shares change nothing. */
 static void shares_and_quotas_are_judged(void **state)
@@ -188,6 +226,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(threads_and_memory_change_nothing, open_small, close_small),
         cmocka_unit_test_setup_teardown(shares_and_quotas_are_judged, open_small, close_small),
         cmocka_unit_test_setup_teardown(another_window_is_another_score, open_small, close_small),
+        cmocka_unit_test_setup_teardown(what_is_expected_scores_the_same, open_small, close_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

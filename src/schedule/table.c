@@ -45,7 +45,7 @@ void schedule_config_init(struct schedule_config *config)
         .value_cap = 5,
         .value_rate = 0.5,
         .value_few = 6,
-        .value_kept = 0.2,
+        .value_kept = 0.25,
         .value_batch = 1,
         .late_factor = 2,
         .db_counts_wall = false,

@@ -21,8 +21,8 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     /* value (value.h has the formulas): the least work of a request, in L-hat, while none has ended
      * (0.1), and the part of them that have less (0.2); the slowness that adds half of what it can,
      * how slow counts at most, exponent of the rate, number of requests up to which the greedy rule
-     * holds, part of the pool that heavy models leave free: 4, 5, 0.5, 6, 0.2. As many requests run
-     * together as end soonest, times value_batch (1; 0: n_seqs_max). Who cannot end within
+     * holds, most of the pool that heavy models leave free: 4, 5, 0.5, 6, 0.25. As many requests
+     * run together as end soonest, times value_batch (1; 0: n_seqs_max). Who cannot end within
      * late_factor (2) times his expected time alone, and that time, of his arrival, is late: his
      * turn comes after those who are not. */
     double value_age, value_young, value_slow, value_cap, value_rate, value_few, value_kept;

@@ -90,11 +90,12 @@ int32_t schedule_value_seqs_most(const struct schedule_config *config,
 
 /* Waiting requests that could start now. */
 static double n_startable(const struct schedule_config *config, const struct schedule_view *view,
-                          int service, const struct schedule_value *sums, double lightest)
+                          int service, const struct schedule_value *sums,
+                          const struct schedule_value_here *here)
 {
     const struct schedule_service *s = &view->services[service];
     const struct kv_budget_service *b = &view->kv->services[service];
-    int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service, lightest);
+    int64_t n_units = view->kv->n_units_free - schedule_value_kept(config, view, service, here);
     double n_blocks = (double)(kv_blocks_in(b, max_i64(n_units, 0)) + b->n_blocks_free);
     double each = (s->n_prompt_mean + s->n_output_mean / 2) / max_i32(b->block_tokens, 1) + 1;
     int64_t n_most =
@@ -124,7 +125,7 @@ double schedule_value_index(const struct schedule_config *config, const struct s
     double sum = sums->h + (1 - sums->little) * added(config, sums->h, h_slow2), n_all = sums->n;
     if (waited_ns >= 0 && s->n_waiting > 0) {
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / sums->young_s;
-        double n = n_startable(config, view, service, sums, here->lightest);
+        double n = n_startable(config, view, service, sums, here);
         double h = sums->little + (1 - sums->little) * num_sqrt(1 / sums->young);
         sum += n * (h + (1 - sums->little) * added(config, h, h * slow * slow));
         n_all += n;
@@ -166,10 +167,29 @@ double schedule_value_lightest(const struct schedule_view *view)
     return lightest;
 }
 
-int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
-                            int service, double lightest)
+double schedule_value_needed(const struct schedule_config *config, const struct schedule_view *view,
+                             const double *weights, double lightest)
 {
-    if (config->value_kept > 0 && lightest * HEAVIER < weight_of(&view->services[service]))
-        return (int64_t)(config->value_kept * (double)view->kv->n_units_open);
+    double mean = 0, variance = 0;
+    for (int i = 0; i < view->n_services; i++) {
+        const struct schedule_service *s = &view->services[i];
+        const struct kv_budget_service *b = &view->kv->services[i];
+        if (weights[i] > lightest * HEAVIER)
+            continue;
+        double each = (s->n_prompt_mean + s->n_output_mean) /
+                      (double)max_i64((int64_t)b->block_tokens * b->blocks_per_unit, 1);
+        double n = s->rate_per_s * config->value_slow * schedule_value_length_s(s);
+        mean += n * each;
+        variance += n * each * each;
+    }
+    return mean + 2 * num_sqrt(variance);
+}
+
+int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
+                            int service, const struct schedule_value_here *here)
+{
+    double most = config->value_kept * (double)view->kv->n_units_open;
+    if (here->lightest * HEAVIER < weight_of(&view->services[service]))
+        return (int64_t)(here->needed < most ? here->needed : most);
     return 0;
 }

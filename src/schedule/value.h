@@ -36,7 +36,8 @@
  * has waited long enough comes first, with all that joined meanwhile.
  *
  * A model whose requests hold more than 1.5 times the bytes times time of some other's starts one
- * only when value_kept of the pool stays free: trunk reservation. */
+ * only when what the light need stays free, at most value_kept of the pool: trunk reservation. They
+ * need what those hold who are there together, each value_slow times as long as alone. */
 #pragma once
 #include "base/num.h"
 #include "schedule/policy.h"
@@ -90,6 +91,7 @@ int32_t schedule_value_seqs_most(const struct schedule_config *config,
 /* What a plan finds once: schedule_value_few, and schedule_value_lightest below. */
 struct schedule_value_here {
     double few, lightest;
+    double needed; /* units that light services need: schedule_value_needed */
 };
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room;
  * -1: not at all, since nobody may start. */
@@ -103,6 +105,11 @@ double schedule_value_gathered(const struct schedule_view *view, int service, in
  * least of all services'. */
 double schedule_value_weight(const struct schedule_service *service);
 double schedule_value_lightest(const struct schedule_view *view);
+/* Units that the light services' requests hold, by Little's law of those who are value_slow times
+ * as long here as alone, and twice the deviation; their services weigh weights[i], of which the
+ * least is lightest. */
+double schedule_value_needed(const struct schedule_config *config, const struct schedule_view *view,
+                             const double *weights, double lightest);
 /* Free units that requests of the service must leave when they start. */
 int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
-                            int service, double lightest);
+                            int service, const struct schedule_value_here *here);

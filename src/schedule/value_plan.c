@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "schedule/db.h"
 #include "schedule/picks.h"
+#include <float.h>
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 #define BACKLOG_MOST 0.3
@@ -97,11 +98,13 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
                                               unsigned parts)
 {
     struct schedule_pick jobs[KV_SERVICES_MAX];
-    const struct schedule_value_here here = { how_few(db, fill->view),
-                                              schedule_db_state_lightest(db, fill->view) };
+    struct schedule_value_here here = { how_few(db, fill->view),
+                                        schedule_db_state_lightest(db, fill->view), DBL_MAX };
+    if (fill->view->n_changes > 0 && db->n_changes == fill->view->n_changes)
+        here.needed = schedule_value_needed(&db->config, fill->view, db->weights, here.lightest);
     for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
-        int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, here.lightest);
+        int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, &here);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
         fill->n_seqs_most = seqs_most(db, fill->view, service);

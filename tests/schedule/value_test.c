@@ -52,7 +52,7 @@ static struct schedule_value look(const struct desk *desk, int service)
 
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
-    const struct schedule_value_here here = { 0, schedule_value_lightest(&desk->view) };
+    const struct schedule_value_here here = { .lightest = schedule_value_lightest(&desk->view) };
     return schedule_value_index(&desk->config, &desk->view, service, sums, -1, &here);
 }
 
@@ -74,7 +74,7 @@ static void one_request_by_hand(void **state)
     /* Six of twelve here: half of the way to L-hat^2, a quarter of the rate's part left. */
     double few = schedule_value_few(&desk.config, 12, 0);
     assert_true(few == 0.5);
-    const struct schedule_value_here here = { few, DBL_MAX };
+    const struct schedule_value_here here = { .few = few, .lightest = DBL_MAX };
     double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, &here);
     assert_true(distance(half, 13.5 / num_sqrt(0.5) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
                 1e-9);
@@ -95,7 +95,7 @@ static void slowness_adds_so_much_at_most(void **state)
     desk.config.value_cap = 5;
     desk.services[0].n_waiting = 1;
     int64_t waited_ns = 36000 * TIME_NS_PER_S;
-    const struct schedule_value_here here = { 0, schedule_value_lightest(&desk.view) };
+    const struct schedule_value_here here = { .lightest = schedule_value_lightest(&desk.view) };
     double waits = schedule_value_index(&desk.config, &desk.view, 0, &none, waited_ns, &here);
     assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
@@ -237,7 +237,7 @@ static void who_waits_counts_while_there_is_room(void **state)
     struct desk desk;
     open_desk(&desk);
     struct schedule_value none = look(&desk, 0);
-    const struct schedule_value_here alone = { 0, DBL_MAX };
+    const struct schedule_value_here alone = { .lightest = DBL_MAX };
     desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
     double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, &alone);
     assert_true(distance(four, 4 / num_sqrt(0.1)) < 1e-9);
@@ -261,8 +261,11 @@ static void what_a_job_gathered(void **state)
 
 static int64_t kept(const struct desk *desk, int service)
 {
-    return schedule_value_kept(&desk->config, &desk->view, service,
-                               schedule_value_lightest(&desk->view));
+    const double weights[] = { schedule_value_weight(&desk->services[0]),
+                               schedule_value_weight(&desk->services[1]) };
+    struct schedule_value_here here = { .lightest = schedule_value_lightest(&desk->view) };
+    here.needed = schedule_value_needed(&desk->config, &desk->view, weights, here.lightest);
+    return schedule_value_kept(&desk->config, &desk->view, service, &here);
 }
 
 static void the_heavy_keep_room_for_the_light(void **state)
@@ -272,8 +275,12 @@ static void the_heavy_keep_room_for_the_light(void **state)
     open_desk(&desk);
     assert_int_equal(kept(&desk, 0), 0);
     desk.services[0].kv_bytes_per_token = 2000;
-    assert_int_equal(kept(&desk, 0), 200);
+    /* One light request a second, four seconds here, 200 tokens in units of 16: 50, and twice the
+     * deviation of four. */
+    assert_int_equal(kept(&desk, 0), 100);
     assert_int_equal(kept(&desk, 1), 0);
+    desk.services[1].rate_per_s = 16; /* 800 and 200: never more than a quarter of the pool */
+    assert_int_equal(kept(&desk, 0), 250);
     desk.services[1].rate_per_s = 0; /* nobody to keep it for */
     assert_int_equal(kept(&desk, 0), 0);
 }

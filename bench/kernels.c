@@ -19,7 +19,7 @@ enum { ROUNDS = 7 };
 static enum cpu_limit limit_of(enum dtype dtype)
 {
     if (!dtype_info(dtype)->is_integer)
-        return CPU_LIMIT_FLOAT;
+        return dtype == DTYPE_F32 ? CPU_LIMIT_FLOAT : CPU_LIMIT_HALF;
     return dtype == DTYPE_Q8_0 ? CPU_LIMIT_INT8 : CPU_LIMIT_INT8_SHORT;
 }
 

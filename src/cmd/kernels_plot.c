@@ -75,7 +75,7 @@ static void draw_axes(const struct picture *p)
 static void draw_limits(const struct picture *p, const struct kernels_machine *m)
 {
     static const char *const levels[] = { "L2", "L3", "memory" };
-    static const char *const peaks[CPU_LIMIT_N] = { "float", "int8", "int8 in 16 bits" };
+    static const char *const peaks[CPU_LIMIT_N] = { "float", "half", "int8", "int8 in 16 bits" };
     double top = 0;
     for (int i = 0; i < CPU_LIMIT_N; i++) {
         double y = y_at(p, m->peak[i][1] * 1e-9);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const char *const level_names[] = { "L2", "L3", "memory" };
-static const char *const limit_names[CPU_LIMIT_N] = { "float", "int8", "int8 in 16 bits" };
-static const char *const limit_keys[CPU_LIMIT_N] = { "float", "int8", "int8_short" };
+static const char *const limit_names[CPU_LIMIT_N] = { "float", "half", "int8", "int8 in 16 bits" };
+static const char *const limit_keys[CPU_LIMIT_N] = { "float", "half", "int8", "int8_short" };
 
 const char *cmd_kernels_point_name(const struct kernels_point *point, char text[64])
 {

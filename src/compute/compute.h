@@ -5,7 +5,7 @@
  * Activations are registers: float32 matrices (n_rows, width). The backend may fuse neighbours and
  * runs the list in one parallel region.
  *
- * The arithmetic that all CPU backends share, bit for bit (DESIGN.md idea 7):
+ * The arithmetic that all CPU backends share, bit for bit, but for halves (below):
  *  - A sum over K has one order for every batch size, tail, thread count and instruction set: each
  * output has its own accumulator that starts at 0 and walks k upwards (lanes along outputs), float
  * products by fused multiply-add. Then bias is added, act applied, and last dst added to.
@@ -29,12 +29,25 @@
  * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
- *  - Masked lanes select, never multiply: stale memory may hold NaN. */
+ *  - Masked lanes select, never multiply: stale memory may hold NaN.
+ *
+ * Where matrix units multiply bfloat16 (AMX), matrices of F16 and BF16, and they alone, have
+ * another arithmetic: as independent of batch, tails and threads, but with other bits. An
+ * activation is two bfloat16, high = bf16(x), low = bf16(x - high), rounded to nearest even; a
+ * weight is high + low too, exactly: the upper 16 bits of its float, and what is left (nothing of
+ * BF16). Columns go in blocks of 32, upwards; a block adds low x * high w, high x * high w and, for
+ * F16, high x * low w, in this order, each so: the even columns' products are summed by fma from 0
+ * upwards, so are the odd ones', acc += even sum + odd sum. What is below 2^-126 is 0. halves.h has
+ * it in C. */
 #pragma once
 #include "compute/draw.h"
 #include "core/model_weights.h"
 
-enum { COMPUTE_ARITHMETIC_CPU = 1 }; /* the number of the arithmetic above; it grows when bits do */
+/* The numbers of arithmetics; new bits get a new one. */
+enum {
+    COMPUTE_ARITHMETIC_CPU = 1,       /* the one above */
+    COMPUTE_ARITHMETIC_CPU_TILES = 2, /* with matrices of F16 and BF16 as matrix units take them */
+};
 
 enum compute_op_kind {
     COMPUTE_EMBED, /* dst = token_embedding[ids] * scale (+ position_embedding[positions + n] when
@@ -181,6 +194,6 @@ struct compute_backend {
     void (*close)(void *self);
 };
 
-/* The naive backend that is obviously right: one thread, plain loops, the arithmetic above step by
+/* The naive backend that is obviously right: one thread, plain loops, an arithmetic above step by
  * step. */
-struct compute_backend *compute_reference_open(void);
+struct compute_backend *compute_reference_open(uint32_t arithmetic);

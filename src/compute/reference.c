@@ -7,13 +7,16 @@
 
 #include "base/mem.h"
 #include "compute/quant.h"
+#include "compute/halves.h"
 #include "compute/vmath.h"
 #include <string.h>
 
 enum { PIECE = 256 };
 
 struct compute_weight {
+    enum dtype dtype;
     int32_t n_rows, n_columns, n_sub;
+    bool is_tiled;   /* multiplied as halves_add does */
     float *floats;   /* (n_rows, n_columns), or NULL and: */
     int8_t *values;  /* (n_rows, n_columns) */
     float *scales;   /* (n_rows, n_columns / n_sub) */
@@ -138,6 +141,8 @@ static float dot_float(const struct compute_weight *w, int32_t output, const flo
 {
     const float *weights = w->floats + (int64_t)output * w->n_columns;
     float acc = 0;
+    if (w->is_tiled)
+        return halves_add(acc, weights, w->dtype == DTYPE_F16, x, w->n_columns);
     for (int32_t k = 0; k < w->n_columns; k++)
         acc = vmath_fma(weights[k], x[k], acc);
     return acc;
@@ -458,13 +463,16 @@ static void unpack_integers(const struct tensor *tensor, struct compute_weight *
 static enum status reference_pack(void *self, const struct tensor *tensor,
                                   struct compute_weight **out, struct fault *fault)
 {
-    (void)self;
+    const struct compute_backend *backend = self;
     const struct dtype_info *info = dtype_info(tensor->dtype);
     if (tensor->n_columns % info->n_block != 0)
         return fault_set(fault, STATUS_BAD_INPUT, "a row of %d is not a multiple of %s's blocks",
                          tensor->n_columns, info->name);
     struct compute_weight *weight = mem_take(sizeof(*weight));
     int64_t n = (int64_t)tensor->n_rows * tensor->n_columns;
+    weight->dtype = tensor->dtype;
+    weight->is_tiled = backend->arithmetic == COMPUTE_ARITHMETIC_CPU_TILES && tensor->n_rows > 1 &&
+                       (tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16);
     weight->n_rows = tensor->n_rows;
     weight->n_columns = tensor->n_columns;
     if (info->is_integer && tensor->n_rows > 1) {
@@ -522,13 +530,13 @@ static void reference_share(void *self, void (*work)(void *arg, int rank, int n)
     work(arg, 0, 1);
 }
 
-struct compute_backend *compute_reference_open(void)
+struct compute_backend *compute_reference_open(uint32_t arithmetic)
 {
     struct compute_backend *backend = mem_take(sizeof(*backend));
     *backend = (struct compute_backend){
         .self = backend,
         .name = "reference",
-        .arithmetic = COMPUTE_ARITHMETIC_CPU,
+        .arithmetic = arithmetic,
         .pack = reference_pack,
         .unpack = reference_unpack,
         .weight_bytes = reference_weight_bytes,

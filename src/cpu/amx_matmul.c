@@ -5,6 +5,7 @@
  * instructions are under way a core does such work in one port, not two, so 48 cycles a tile, under
  * which all else must hide. Floats stay in registers for a panel's columns; blocks pass in three
  * stages, each behind the one before: multiplied, stored, added. */
+#include "cpu/amx_tiles.h"
 #include "cpu/avx512_panels.h"
 
 enum { R_MAX = CPU_GROUP_ROWS, STAGES = 3 };
@@ -14,21 +15,15 @@ struct group { /* a block of 16 rows */
     float scale[R_MAX], sum[R_MAX];
 };
 
-struct config { /* what ldtilecfg reads */
-    uint8_t palette, start_row, unused[14];
-    uint16_t row_bytes[16];
-    uint8_t n_rows[16];
-};
-
 /* Tiles 0 and 1 hold sums, 2 and 3 rows, 4 and 5 weights. */
 static void configure(int n_rows)
 {
-    struct config config = { .palette = 1,
-                             .row_bytes = { 64, 64, 32, 32, 64, 64 },
-                             .n_rows = { [4] = 8, [5] = 8 } };
+    struct cpu_tiles_shape shape = { .palette = 1,
+                                     .row_bytes = { 64, 64, 32, 32, 64, 64 },
+                                     .n_rows = { [4] = 8, [5] = 8 } };
     for (int i = 0; i < 4; i++)
-        config.n_rows[i] = (uint8_t)n_rows;
-    __asm__ volatile("ldtilecfg %0" : : "m"(config)); /* gcc's intrinsic names 8 bytes of it */
+        shape.n_rows[i] = (uint8_t)n_rows;
+    cpu_tiles_configure(&shape);
 }
 
 INLINE const struct group *group_of(const struct cpu_tile *tile, int32_t row)
@@ -69,8 +64,8 @@ INLINE void add_scaled(bool has_minimum, const unsigned char *wide, const struct
         _tile_stored(tile_sums, out, 64);                                                          \
         if (!(is_left))                                                                            \
             break;                                                                                 \
-        _tile_loadd(tile_x, x, 32);                                                                \
-        _tile_loadd(tile_w, w, 64);                                                                \
+        LOAD_TILE(tile_x, x, 32);                                                                  \
+        LOAD_TILE(tile_w, w, 64);                                                                  \
         _tile_zero(tile_sums);                                                                     \
         _tile_dpbssd(tile_sums, tile_x, tile_w);                                                   \
     } while (0)

@@ -43,8 +43,8 @@ static size_t backend_workspace_bytes(void *self, const struct compute_program *
 {
     struct cpu *cpu = self;
     struct cpu_layout layout;
-    cpu_pass_layout(program, team_size(cpu->team), n_rows_max, n_logit_rows_max,
-                    cpu->kernels.group_bytes, &layout);
+    cpu_pass_layout(program, team_size(cpu->team), n_rows_max, n_logit_rows_max, &cpu->kernels,
+                    &layout);
     return layout.n_bytes;
 }
 
@@ -57,8 +57,8 @@ static void backend_run(void *self, const struct compute_program *program,
                           .pass = pass,
                           .team = cpu->team,
                           .workspace = workspace };
-    cpu_pass_layout(program, team_size(cpu->team), pass->n_rows, pass->n_logit_rows,
-                    cpu->kernels.group_bytes, &p.layout);
+    cpu_pass_layout(program, team_size(cpu->team), pass->n_rows, pass->n_logit_rows, &cpu->kernels,
+                    &p.layout);
     memset(p.workspace + p.layout.counters, 0,
            p.layout.n_counters * sizeof(int32_t) * (size_t)team_size(cpu->team));
     cpu_attention_reset(&p);
@@ -91,7 +91,8 @@ struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa 
     cpu->face = (struct compute_backend){
         .self = cpu,
         .name = cpu->kernels.name,
-        .arithmetic = COMPUTE_ARITHMETIC_CPU,
+        .arithmetic =
+            cpu->kernels.split != NULL ? COMPUTE_ARITHMETIC_CPU_TILES : COMPUTE_ARITHMETIC_CPU,
         .pack = backend_pack,
         .unpack = backend_unpack,
         .weight_bytes = backend_weight_bytes,

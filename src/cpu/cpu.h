@@ -2,7 +2,8 @@
  * team of cores.
  *
  * Its arithmetic is compute.h's: whatever the instruction set, the number of cores and the batch, a
- * row's result has the same bits as the reference backend's. */
+ * row's result has the same bits as the reference backend's of this arithmetic: AMX has its own for
+ * matrices of F16 and BF16. */
 #pragma once
 #include "compute/compute.h"
 #include "core/device.h"

@@ -37,7 +37,8 @@ static enum cpu_isa detect(void)
 {
     enum { OSXSAVE = 1 << 27, FMA = 1 << 12, F16C = 1 << 29, AVX = 1 << 28 };
     enum { AVX2 = 1 << 5, F = 1 << 16, DQ = 1 << 17, BW = 1 << 30, VNNI = 1 << 11, VBMI = 1 << 1 };
-    enum { GFNI = 1 << 8, TILE = 1 << 24, TILE_INT8 = 1 << 25, TILE_STATE = 3 << 17 };
+    enum { GFNI = 1 << 8, AVX512_BF16 = 1 << 5, TILE_STATE = 3 << 17 };
+    enum { TILE_BF16 = 1 << 22, TILE = 1 << 24, TILE_INT8 = 1 << 25 };
     const uint32_t vl = UINT32_C(1) << 31;
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has_bits(c, OSXSAVE | FMA | F16C | AVX))
@@ -48,7 +49,8 @@ static enum cpu_isa detect(void)
     bool has_512 = has_bits(b, F | DQ | BW | vl) && has_bits(c, VNNI | VBMI | GFNI);
     if (!has_512 || (saved & 0xE0) != 0xE0)
         return CPU_ISA_AVX2;
-    bool has_tiles = CPU_HAS_AMX && has_bits(d, TILE | TILE_INT8);
+    bool has_tiles = CPU_HAS_AMX && has_bits(d, TILE | TILE_INT8 | TILE_BF16) &&
+                     __get_cpuid_count(7, 1, &a, &b, &c, &d) && has_bits(a, AVX512_BF16);
     return has_tiles && (saved & TILE_STATE) == TILE_STATE ? CPU_ISA_AMX : CPU_ISA_AVX512;
 }
 
@@ -84,6 +86,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
     to->name = from->name != NULL ? from->name : to->name;
     to->group_bytes = from->group != NULL ? from->group_bytes : to->group_bytes;
+    to->split_bytes = from->split != NULL ? from->split_bytes : to->split_bytes;
     for (int i = 0; i < DTYPE_N; i++) {
         if (from->matmul_many[i] != NULL) {
             to->widen_many[i] = from->widen_many[i];
@@ -95,9 +98,11 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
         to->widen[i] = from->widen[i];
         to->matmul_wide[i] = from->matmul_wide[i];
         to->wide_rows_min[i] = from->wide_rows_min[i];
+        to->is_split[i] = from->is_split[i];
     }
 #define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
     TAKE(group);
+    TAKE(split);
     TAKE(quantize);
     TAKE(norm);
     TAKE(rotate_halves);
@@ -132,8 +137,10 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
         take(&cpu_avx512_matmul, out);
     }
 #if CPU_HAS_AMX
-    if (isa >= CPU_ISA_AMX)
+    if (isa >= CPU_ISA_AMX) {
+        take(&cpu_amx_half, out);
         take(&cpu_amx_matmul, out);
+    }
 #endif
 #else
     (void)isa;

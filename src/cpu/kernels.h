@@ -1,7 +1,8 @@
 /* What an instruction set must be able to do: one table of functions each. NULL in a table is
  * filled from the next lower one.
  *
- * No kernel allocates, none knows threads. The same inputs give the same bits in every table. */
+ * No kernel allocates, none knows threads. The same inputs give the same bits in every table, but
+ * for what compute.h says of halves. */
 #pragma once
 #include "compute/draw.h"
 #include "cpu/cpu.h"
@@ -15,7 +16,8 @@ enum {
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
     CPU_FEW_ROWS = 12,   /* that meet packed panels as they are */
     CPU_MANY_ROWS = 28,  /* for which matmul_many is quicker than matmul_wide */
-    CPU_GROUP_ROWS = 16, /* rows whose blocks lie together */
+    CPU_GROUP_ROWS = 16, /* rows whose blocks, or parts, lie together */
+    CPU_SPLIT_ROWS = 32, /* rows that kernels for split rows take best */
 };
 
 /* 32 activations quantized: x = scale * q. Rows of blocks lie behind each other, a cache line each.
@@ -56,8 +58,8 @@ struct cpu_tile {
     size_t x_stride;
     const struct cpu_block *blocks; /* integer weights: (n_rows, block_stride) */
     size_t block_stride;
-    /* The same for matmul_many: those of 16 rows, block by block, group_stride bytes
-     * before those of the next 16. */
+    /* The same for matmul_many, or parts of split rows: those of 16 rows, block by block,
+     * group_stride bytes before those of the next 16. */
     const unsigned char *groups;
     size_t group_stride;
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
@@ -72,7 +74,8 @@ struct cpu_tile {
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
  *   Q8_0 of AVX2  per block | 16 float scales | 16 int32: the sum of |w| over negative w | per 4 k,
  *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
- *   F16, BF16     as floats
+ *   F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16 outputs of two bfloat16 | F16:
+ *                 the same of what these lack)
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
  *                 byte per value | bytes as in pack.h's weights of 8 bits (AVX-512: value + 128
  *                 in types without minimums, AMX: the value); scales and minimums are multiplied
@@ -83,7 +86,7 @@ static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
     if (dtype == DTYPE_Q8_0)
         return (size_t)n_columns / 32 * 1152;
     if (!dtype_info(dtype)->is_integer)
-        return (size_t)n_columns * 64;
+        return (size_t)(n_columns + 31) / 32 * 2048;
     struct cpu_form form = cpu_pack_form(dtype);
     return (size_t)(n_columns / form.n_sub) *
            ((form.has_minimum ? 128u : 64u) + 16u * (size_t)form.n_sub);
@@ -130,6 +133,11 @@ struct cpu_kernels {
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
     int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it */
+    /* Types that meet rows split into parts. `split` puts a row to `place` in its group,
+     * split_bytes for every 32 columns begun; 0 and NULL where nothing is split. */
+    bool is_split[DTYPE_N];
+    size_t split_bytes;
+    void (*split)(const float *x, int32_t n, int32_t place, unsigned char *groups);
     /* The same for CPU_MANY_ROWS and more, for types that gain by another wide form and by groups
      * of rows. `group` puts a row's blocks to `place` in its group, group_bytes each; 0 and NULL
      * where nothing is grouped. */
@@ -166,7 +174,7 @@ struct cpu_kernels {
 /* generic has no holes; names that begin alike are parts of one table. */
 extern const struct cpu_kernels cpu_generic, cpu_avx2, cpu_avx2_matmul, cpu_avx2_attend;
 extern const struct cpu_kernels cpu_avx512, cpu_avx512_attend, cpu_avx512_float, cpu_avx512_matmul;
-extern const struct cpu_kernels cpu_amx_matmul;
+extern const struct cpu_kernels cpu_amx_half, cpu_amx_matmul;
 extern const struct compute_draw cpu_avx2_draw, cpu_avx512_draw;
 /* The whole table for an instruction set, holes filled. */
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out);

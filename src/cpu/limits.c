@@ -142,6 +142,7 @@ const struct cpu_limits_loops cpu_limits_generic = {
     .read = read_words,
     .peaks = { { float_plain, "as compiled" },
                { float_plain, "as compiled" },
+               { float_plain, "as compiled" },
                { float_plain, "as compiled" } },
 };
 

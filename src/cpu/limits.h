@@ -11,6 +11,7 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
 
 enum cpu_limit {
     CPU_LIMIT_FLOAT,      /* fused multiply-add of floats */
+    CPU_LIMIT_HALF,       /* products of 16 bits summed as floats, where a unit makes them */
     CPU_LIMIT_INT8,       /* products of 8 bits summed in 32 */
     CPU_LIMIT_INT8_SHORT, /* the same summed in 16 bits first, as small values allow */
     CPU_LIMIT_N,

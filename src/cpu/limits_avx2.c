@@ -72,6 +72,7 @@ static int64_t int8_short_avx2(int n_rounds)
 const struct cpu_limits_loops cpu_limits_avx2 = {
     .read = read_avx2,
     .peaks = { [CPU_LIMIT_FLOAT] = { float_avx2, "vfmadd, 256 bits" },
+               [CPU_LIMIT_HALF] = { float_avx2, "vfmadd, 256 bits" },
                [CPU_LIMIT_INT8] = { int8_avx2, "vpmaddubsw, vpmaddwd, vpaddd, 256 bits" },
                [CPU_LIMIT_INT8_SHORT] = { int8_short_avx2, "vpmaddubsw, vpaddw, 256 bits" } },
 };

@@ -37,6 +37,7 @@ static int64_t int8_vnni(int n_rounds)
 
 const struct cpu_limits_loops cpu_limits_avx512 = {
     .peaks = { [CPU_LIMIT_FLOAT] = { float_avx512, "vfmadd, 512 bits" },
+               [CPU_LIMIT_HALF] = { float_avx512, "vfmadd, 512 bits" },
                [CPU_LIMIT_INT8] = { int8_vnni, "vpdpbusd, 512 bits" },
                [CPU_LIMIT_INT8_SHORT] = { int8_vnni, "vpdpbusd, 512 bits" } },
 };

@@ -25,10 +25,14 @@ size_t cpu_matmul_scratch(void)
     return SUMS_BYTES + CPU_TILE_PANELS * CHUNK_BYTES_MAX;
 }
 
-bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_op *op)
+enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op)
 {
     const struct compute_weight *weight = cpu_pass_weight(p, op->weight);
-    return weight->vector == NULL && dtype_info(weight->dtype)->is_integer;
+    if (weight->vector != NULL)
+        return CPU_ROWS_FLOATS;
+    if (dtype_info(weight->dtype)->is_integer)
+        return CPU_ROWS_BLOCKS;
+    return p->kernels->is_split[weight->dtype] ? CPU_ROWS_SPLIT : CPU_ROWS_FLOATS;
 }
 
 static float *output_row(const struct cpu_pass *p, const struct compute_op *op, int32_t row)
@@ -101,12 +105,18 @@ static bool is_wide(const struct item *item)
            item->n_rows >= item->p->kernels->wide_rows_min[dtype];
 }
 
+/* Rows at a time. */
+static int32_t tile_rows(const struct item *item)
+{
+    return item->p->kernels->is_split[item->weight->dtype] ? CPU_SPLIT_ROWS : CPU_TILE_ROWS;
+}
+
 /* Columns at a time. */
 static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
     bool is_integer = dtype_info(weight->dtype)->is_integer;
-    if (item->n_rows <= (is_integer ? CPU_FEW_ROWS : CPU_TILE_ROWS))
+    if (item->n_rows <= (is_integer ? CPU_FEW_ROWS : tile_rows(item)))
         return weight->n_columns;
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
@@ -163,11 +173,15 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
         tile.panel_bytes = CHUNK_BYTES_MAX;
         multiply = (is_many ? kernels->matmul_many : kernels->matmul_wide)[weight->dtype];
     }
-    for (int32_t row = 0; row < item->n_rows; row += CPU_TILE_ROWS) {
-        tile.n_rows = min_i32(CPU_TILE_ROWS, item->n_rows - row);
+    for (int32_t row = 0; row < item->n_rows; row += tile_rows(item)) {
+        tile.n_rows = min_i32(tile_rows(item), item->n_rows - row);
         tile.x = cpu_pass_row(item->p, item->op->src, item->first_row + row) + k;
         tile.blocks = cpu_pass_blocks(item->p, weight->n_columns, item->first_row + row) + k / 32;
-        if (is_many) {
+        if (kernels->is_split[weight->dtype]) {
+            tile.groups = cpu_pass_splits(item->p, weight->n_columns, item->first_row + row) +
+                          (size_t)(k / 32) * kernels->split_bytes;
+            tile.group_stride = (size_t)div_up_i64(weight->n_columns, 32) * kernels->split_bytes;
+        } else if (is_many) {
             tile.groups = cpu_pass_groups(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->group_bytes;
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;

@@ -11,13 +11,14 @@
 
 enum how { BY_ROWS = 1, BY_LOGIT_ROWS = 2, SPLIT = 4 };
 
-enum { QUANTIZED = CPU_REGISTERS_MAX, CACHE, TABLE, SHARED_TILES, RESOURCES };
+enum { PREPARED = CPU_REGISTERS_MAX, CACHE, TABLE, SHARED_TILES, RESOURCES };
 
 struct member {
     struct cpu_pass *p;
     int rank, n;
     uint8_t reads[RESOURCES], writes[RESOURCES]; /* bits of enum how, since the last barrier */
-    int quantized;                               /* register that QUANTIZED holds, -1 = none */
+    int prepared;                                /* register that PREPARED holds, -1 = none */
+    enum cpu_rows_as prepared_as;
 };
 
 static void wait_for_all(struct member *m)
@@ -54,8 +55,8 @@ static void touch(struct member *m, const struct touch *touches, size_t n)
         const struct touch *t = &touches[i];
         uint8_t *noted = t->is_write ? m->writes : m->reads;
         noted[t->resource] |= (uint8_t)t->how;
-        if (t->is_write && m->quantized == t->resource)
-            m->quantized = -1;
+        if (t->is_write && m->prepared == t->resource)
+            m->prepared = -1;
     }
 }
 
@@ -87,13 +88,15 @@ static void matmul(struct member *m, const struct compute_op *op, int op_index)
 {
     int source = op->src;
     enum how how = rows_of(m, op->src);
-    if (cpu_matmul_wants_quantized(m->p, op)) {
-        if (m->quantized != op->src) {
-            TOUCH(m, READS(op->src, how), WRITES(QUANTIZED, how));
-            cpu_rows_quantize(m->p, op->src, share_of(m, op->src));
-            m->quantized = op->src;
+    enum cpu_rows_as as = cpu_matmul_wants(m->p, op);
+    if (as != CPU_ROWS_FLOATS) {
+        if (m->prepared != op->src || m->prepared_as != as) {
+            TOUCH(m, READS(op->src, how), WRITES(PREPARED, how));
+            cpu_rows_prepare(m->p, op->src, as, share_of(m, op->src));
+            m->prepared = op->src;
+            m->prepared_as = as;
         }
-        source = QUANTIZED;
+        source = PREPARED;
     }
     if (op->kind == COMPUTE_MATMUL)
         TOUCH(m, READS(source, SPLIT), WRITES(op->dst, SPLIT));
@@ -130,25 +133,31 @@ static bool replaces(const struct compute_op *op, int reg)
            !reads(op, reg);
 }
 
-/* What the operation's result is for: the matrices right behind it that want it quantized, and
- * whoever else reads it before it is replaced. */
+static bool is_matrix_of(const struct compute_op *op, int reg)
+{
+    return is_matrix(op) && op->src == reg;
+}
+
+/* What the operation's result is for: the matrices right behind it that want it as the first of
+ * them does, and whoever else reads it before it is replaced. */
 static struct cpu_result result_of(struct member *m, const struct compute_op *op)
 {
     const struct compute_program *program = m->p->program;
     const struct compute_op *next = op + 1, *end = program->ops + program->n_ops;
     struct cpu_result result = { .scratch = cpu_pass_scratch(m->p, m->rank) };
-    while (next < end && is_matrix(next) && next->src == op->dst && !replaces(next, op->dst) &&
-           cpu_matmul_wants_quantized(m->p, next))
+    if (next < end && is_matrix_of(next, op->dst))
+        result.as = cpu_matmul_wants(m->p, next);
+    while (next < end && result.as != CPU_ROWS_FLOATS && is_matrix_of(next, op->dst) &&
+           !replaces(next, op->dst) && cpu_matmul_wants(m->p, next) == result.as)
         next++;
-    result.is_quantized = next > op + 1;
     while (next < end && !reads(next, op->dst) && !replaces(next, op->dst))
         next++;
-    result.is_kept = !result.is_quantized || (next < end && reads(next, op->dst));
+    result.is_kept = result.as == CPU_ROWS_FLOATS || (next < end && reads(next, op->dst));
     return result;
 }
 
-/* A norm or a gate, and its quantization where matrices are next. */
-static void compute_and_quantize(struct member *m, const struct compute_op *op, enum how how)
+/* A norm or a gate, and what matrices want of it where they are next. */
+static void compute_and_prepare(struct member *m, const struct compute_op *op, enum how how)
 {
     struct cpu_result result = result_of(m, op);
     struct touch touches[4] = { READS(op->src, how) };
@@ -157,15 +166,17 @@ static void compute_and_quantize(struct member *m, const struct compute_op *op, 
         touches[n++] = (struct touch)READS(op->src2, how);
     if (result.is_kept)
         touches[n++] = (struct touch)WRITES(op->dst, how);
-    if (result.is_quantized)
-        touches[n++] = (struct touch)WRITES(QUANTIZED, how);
+    if (result.as != CPU_ROWS_FLOATS)
+        touches[n++] = (struct touch)WRITES(PREPARED, how);
     touch(m, touches, n);
     if (op->kind == COMPUTE_GATE)
         cpu_rows_gate(m->p, op, share_of(m, op->dst), result);
     else
         cpu_rows_norm(m->p, op, share_of(m, op->dst), result);
-    if (result.is_quantized)
-        m->quantized = op->dst;
+    if (result.as == CPU_ROWS_FLOATS)
+        return;
+    m->prepared = op->dst;
+    m->prepared_as = result.as;
 }
 
 /* Operations by rows: each member does its own. */
@@ -182,7 +193,7 @@ static void by_rows(struct member *m, const struct compute_op *op)
         return;
     case COMPUTE_NORM:
     case COMPUTE_GATE:
-        compute_and_quantize(m, op, how);
+        compute_and_prepare(m, op, how);
         return;
     case COMPUTE_HEAD_NORM:
         TOUCH(m, WRITES(op->dst, how));
@@ -205,7 +216,7 @@ static void by_rows(struct member *m, const struct compute_op *op)
 
 void cpu_pass_work(void *arg, int rank, int n)
 {
-    struct member m = { .p = arg, .rank = rank, .n = n, .quantized = -1 };
+    struct member m = { .p = arg, .rank = rank, .n = n, .prepared = -1 };
     const struct compute_program *program = m.p->program;
     TOUCH(&m, WRITES(TABLE, BY_ROWS));
     cpu_rows_table(m.p, cpu_pass_share(m.p->pass->n_rows, rank, n));
@@ -232,11 +243,12 @@ static size_t add(struct cpu_layout *layout, int64_t n_bytes)
 }
 
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
-                     int32_t n_logit_rows, size_t group_bytes, struct cpu_layout *out)
+                     int32_t n_logit_rows, const struct cpu_kernels *kernels,
+                     struct cpu_layout *out)
 {
     CHECK(program->n_registers <= CPU_REGISTERS_MAX);
     *out = (struct cpu_layout){ .n_bytes = 0 };
-    int64_t quantized = 0, grouped = 0, scratch = cpu_attention_scratch(program);
+    int64_t quantized = 0, grouped = 0, split = 0, scratch = cpu_attention_scratch(program);
     for (int i = 0; i < program->n_registers; i++) {
         int64_t rows = program->is_logit_rows[i] ? n_logit_rows : n_rows;
         int64_t stride = cpu_pass_stride(program, i);
@@ -248,14 +260,19 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
         if (!is_matrix(op))
             continue;
         int64_t rows = program->is_logit_rows[op->src] ? n_logit_rows : n_rows;
-        if (program->weights && !dtype_info(program->weights[op->weight]->dtype)->is_integer)
-            continue;
+        const struct compute_weight *weight =
+            program->weights != NULL ? program->weights[op->weight] : NULL;
         int64_t n_groups = div_up_i64(rows, CPU_GROUP_ROWS);
+        if (weight == NULL || kernels->is_split[weight->dtype])
+            split = max_i64(split, n_groups * div_up_i64(program->widths[op->src], 32));
+        if (weight != NULL && !dtype_info(weight->dtype)->is_integer)
+            continue;
         quantized = max_i64(quantized, rows * program->widths[op->src]);
         grouped = max_i64(grouped, n_groups * program->widths[op->src]);
     }
     out->blocks = add(out, quantized / 32 * (int64_t)sizeof(struct cpu_block));
-    out->groups = add(out, grouped / 32 * (int64_t)group_bytes);
+    out->groups = add(out, grouped / 32 * (int64_t)kernels->group_bytes);
+    out->splits = add(out, split * (int64_t)kernels->split_bytes);
     out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
     /* Members count in lines of their own. */
     out->n_counters = (size_t)align_up_u64((uint64_t)program->n_ops, 16);

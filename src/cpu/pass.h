@@ -11,6 +11,7 @@ struct cpu_layout {
     size_t registers[CPU_REGISTERS_MAX];
     size_t blocks;                 /* activations quantized for the matmuls that come next */
     size_t groups;                 /* the same by groups of rows, for kernels that want that */
+    size_t splits;                 /* activations in parts, by groups of rows */
     size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
     size_t counters, n_counters;   /* (n_members, n_counters): the next item of each operation */
     size_t shared_tiles;           /* of attention: merged by several members */
@@ -28,9 +29,9 @@ struct cpu_pass {
     struct cpu_layout layout;
 };
 
-/* group_bytes: of the kernels. */
 void cpu_pass_layout(const struct compute_program *program, int n_members, int32_t n_rows,
-                     int32_t n_logit_rows, size_t group_bytes, struct cpu_layout *out);
+                     int32_t n_logit_rows, const struct cpu_kernels *kernels,
+                     struct cpu_layout *out);
 /* Runs all operations as one member of the team. arg: struct cpu_pass. */
 void cpu_pass_work(void *arg, int rank, int n);
 
@@ -71,6 +72,12 @@ static inline unsigned char *cpu_pass_groups(const struct cpu_pass *p, int32_t w
     return p->workspace + p->layout.groups +
            (size_t)(row / CPU_GROUP_ROWS) * (size_t)(width / 32) * p->kernels->group_bytes;
 }
+/* The same of split rows. */
+static inline unsigned char *cpu_pass_splits(const struct cpu_pass *p, int32_t width, int32_t row)
+{
+    return p->workspace + p->layout.splits +
+           (size_t)(row / CPU_GROUP_ROWS) * (((size_t)width + 31) / 32) * p->kernels->split_bytes;
+}
 /* How many items of a part of an operation were taken before. */
 static inline int32_t cpu_pass_next(const struct cpu_pass *p, int op_index, int part)
 {
@@ -110,10 +117,14 @@ static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, stru
     return -1;
 }
 
-/* What becomes of a row that was computed: quantized while it is in a cache, and written to its
- * register only where somebody reads it there, else to the scratch of a row. */
+/* What a matrix wants the rows to be that it multiplies. */
+enum cpu_rows_as { CPU_ROWS_FLOATS, CPU_ROWS_BLOCKS, CPU_ROWS_SPLIT };
+
+/* What becomes of a row that was computed: made what the next matrices want while it is in a cache,
+ * and written to its register only where somebody reads it there, else to the scratch of a row. */
 struct cpu_result {
-    bool is_quantized, is_kept;
+    enum cpu_rows_as as;
+    bool is_kept;
     float *scratch;
 };
 
@@ -131,12 +142,13 @@ void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_kv_store(const struct cpu_pass *p, const struct compute_op *op,
                        struct cpu_share share);
 void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share);
-void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share);
+void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
+                      struct cpu_share share);
 
 /* matmul.c and attention.c: items taken one by one by whoever is free. */
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 size_t cpu_matmul_scratch(void); /* bytes that a member needs */
-bool cpu_matmul_wants_quantized(const struct cpu_pass *p, const struct compute_op *op);
+enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op);
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank);
 /* Floats of scratch that a member needs for attention. */
 int64_t cpu_attention_scratch(const struct compute_program *program);

@@ -53,11 +53,20 @@ static void group_row(const struct cpu_pass *p, int reg, int32_t row)
                           cpu_pass_groups(p, n, row));
 }
 
-static void quantize_row(const struct cpu_pass *p, int reg, int32_t row, const float *x)
+/* Columns [first, first + n) of a row become what matrices want; first is a multiple of 32. */
+static void prepare(const struct cpu_pass *p, int reg, int32_t row, enum cpu_rows_as as,
+                    const float *x, int32_t first, int32_t n)
 {
-    int32_t n = p->program->widths[reg];
-    p->kernels->quantize(x, n, cpu_pass_blocks(p, n, row));
-    group_row(p, reg, row);
+    int32_t width = p->program->widths[reg];
+    if (as == CPU_ROWS_SPLIT)
+        p->kernels->split(x, n, row % CPU_GROUP_ROWS,
+                          cpu_pass_splits(p, width, row) +
+                              (size_t)(first / 32) * p->kernels->split_bytes);
+    if (as != CPU_ROWS_BLOCKS)
+        return;
+    p->kernels->quantize(x, n, cpu_pass_blocks(p, width, row) + first / 32);
+    if (first + n == width)
+        group_row(p, reg, row);
 }
 
 /* Rows that matrices wrote lie in another core's cache, or in none: a row's lines are fetched while
@@ -77,8 +86,7 @@ void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct
         if (row + 1 < share.to)
             fetch(cpu_pass_row(p, op->src, row + 1), norm.n);
         p->kernels->norm(&norm, cpu_pass_row(p, op->src, row), out);
-        if (result.is_quantized)
-            quantize_row(p, op->dst, row, out);
+        prepare(p, op->dst, row, result.as, out, 0, norm.n);
     }
 }
 
@@ -116,11 +124,8 @@ void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct
                 memcpy(out, x, (size_t)n * sizeof(float));
             p->kernels->act(op->act, out, n);
             p->kernels->multiply(by, out, n);
-            if (result.is_quantized)
-                p->kernels->quantize(out, n, cpu_pass_blocks(p, width, row) + i / 32);
+            prepare(p, op->dst, row, result.as, out, i, n);
         }
-        if (result.is_quantized)
-            group_row(p, op->dst, row);
     }
 }
 
@@ -195,8 +200,9 @@ void cpu_rows_take(const struct cpu_pass *p, const struct compute_op *op, struct
                (size_t)p->program->widths[op->dst] * sizeof(float));
 }
 
-void cpu_rows_quantize(const struct cpu_pass *p, int reg, struct cpu_share share)
+void cpu_rows_prepare(const struct cpu_pass *p, int reg, enum cpu_rows_as as,
+                      struct cpu_share share)
 {
     for (int32_t row = share.from; row < share.to; row++)
-        quantize_row(p, reg, row, cpu_pass_row(p, reg, row));
+        prepare(p, reg, row, as, cpu_pass_row(p, reg, row), 0, p->program->widths[reg]);
 }

@@ -30,7 +30,7 @@ static void a_decode_is_counted(void **state)
     (void)state;
     struct compute_program program = make_program();
     const struct kernels_point point = { KERNELS_DECODE, 3, 1, 9 };
-    const struct kernels_speeds speeds = { 1e3, { 1e3, 2e3, 4e3 } };
+    const struct kernels_speeds speeds = { 1e3, { 1e3, 5e3, 2e3, 4e3 } };
     struct kernels_limit limit;
     cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     double matrix = 2.0 * 64 * 32 * 3, logits = 2.0 * 10 * 32 * 3, attention = 4.0 * 4 * 8 * 10 * 3;
@@ -52,7 +52,7 @@ static void bytes_bind_where_memory_is_slow(void **state)
     (void)state;
     struct compute_program program = make_program();
     const struct kernels_point point = { KERNELS_DECODE, 1, 1, 9 };
-    const struct kernels_speeds speeds = { 1e2, { 1e6, 1e6, 1e6 } };
+    const struct kernels_speeds speeds = { 1e2, { 1e6, 1e6, 1e6, 1e6 } };
     struct kernels_limit limit;
     cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     assert_true(limit.larger_s == limit.bytes / 1e2);
@@ -64,7 +64,7 @@ static void a_prompt_sees_what_lies_before_it(void **state)
     (void)state;
     struct compute_program program = make_program();
     struct kernels_point point = { KERNELS_PREFILL, 1, 4, 2 };
-    const struct kernels_speeds speeds = { 1e3, { 1e3, 1e3, 1e3 } };
+    const struct kernels_speeds speeds = { 1e3, { 1e3, 1e3, 1e3, 1e3 } };
     struct kernels_limit limit;
     cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     double pairs = 3 + 4 + 5 + 6;
@@ -81,7 +81,7 @@ static void types_have_their_peaks(void **state)
 {
     (void)state;
     assert_int_equal(cmd_kernels_work_peak_of(DTYPE_F32), CPU_LIMIT_FLOAT);
-    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_BF16), CPU_LIMIT_FLOAT);
+    assert_int_equal(cmd_kernels_work_peak_of(DTYPE_BF16), CPU_LIMIT_HALF);
     assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q8_0), CPU_LIMIT_INT8);
     assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q6_K), CPU_LIMIT_INT8);
     assert_int_equal(cmd_kernels_work_peak_of(DTYPE_Q4_0), CPU_LIMIT_INT8_SHORT);

@@ -1,11 +1,14 @@
 /* Each instruction set's kernels against the generic ones, bit for bit: all types, all shapes of a
- * tile, odd lengths, and NaN in whatever must not be read. */
+ * tile, odd lengths, and NaN in whatever must not be read. Types that meet split rows are checked
+ * against compute/halves.h. */
 #include "test.h"
 
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
+#include "compute/halves.h"
+#include "compute/quant.h"
 #include "compute/vmath.h"
 #include "cpu/kernels.h"
 
@@ -84,6 +87,11 @@ static struct cpu_tile random_tile(enum dtype dtype, struct rng *rng)
 
 enum way { WHOLE, IN_PIECES, WIDE, MANY, WAYS };
 
+static size_t group_bytes(const struct cpu_kernels *kernels, enum dtype dtype)
+{
+    return kernels->is_split[dtype] ? kernels->split_bytes : kernels->group_bytes;
+}
+
 /* The tile in pieces: columns [0, 256) and then the rest; WIDE, MANY: through widened panels. */
 static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct cpu_tile tile,
                      enum way way)
@@ -101,7 +109,7 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
         part.panels = panels + from;
         part.x += k;
         part.blocks += k / 32;
-        part.groups += (size_t)(k / 32) * kernels->group_bytes;
+        part.groups += (size_t)(k / 32) * group_bytes(kernels, dtype);
         if (way >= WIDE) {
             part.panels = wide;
             part.panel_bytes = sizeof(wide) / CPU_TILE_PANELS;
@@ -116,24 +124,76 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
     }
 }
 
-/* The tile's rows as these kernels group them; NaN where none is. */
-static unsigned char *grouped(const struct cpu_kernels *kernels, const struct cpu_tile *tile)
+/* The tile's rows as these kernels group or split them; NaN where none is. */
+static unsigned char *grouped(const struct cpu_kernels *kernels, enum dtype dtype,
+                              const struct cpu_tile *tile)
 {
-    size_t n_bytes = COLUMNS / 32 * kernels->group_bytes;
+    size_t n_bytes = COLUMNS / 32 * group_bytes(kernels, dtype);
     unsigned char *groups = mem_take(n_bytes * CPU_TILE_ROWS / CPU_GROUP_ROWS + 1);
     memset(groups, 0xFF, n_bytes * CPU_TILE_ROWS / CPU_GROUP_ROWS);
-    for (int32_t row = 0; kernels->group != NULL && row < CPU_TILE_ROWS; row++)
-        kernels->group(tile->blocks + row * COLUMNS / 32, COLUMNS / 32, row % CPU_GROUP_ROWS,
-                       groups + (size_t)(row / CPU_GROUP_ROWS) * n_bytes);
+    for (int32_t row = 0; row < CPU_TILE_ROWS; row++) {
+        unsigned char *to = groups + (size_t)(row / CPU_GROUP_ROWS) * n_bytes;
+        if (kernels->is_split[dtype] && row < tile->n_rows)
+            kernels->split(tile->x + row * COLUMNS, tile->n_columns, row % CPU_GROUP_ROWS, to);
+        else if (!kernels->is_split[dtype] && kernels->group != NULL)
+            kernels->group(tile->blocks + row * COLUMNS / 32, COLUMNS / 32, row % CPU_GROUP_ROWS,
+                           to);
+    }
     return groups;
+}
+
+/* Split rows' products, one output after another. */
+static void multiply_halves(const struct cpu_tile *tile, enum dtype dtype)
+{
+    static float w[COLUMNS];
+    for (int32_t o = 0; o < tile->n_panels * CPU_PANEL; o++) {
+        const unsigned char *panel = tile->panels + (size_t)(o / CPU_PANEL) * tile->panel_bytes;
+        for (int32_t k = 0; k < tile->n_columns; k++)
+            quant_block_to_float(dtype, panel + 2 * (k * CPU_PANEL + o % CPU_PANEL), &w[k]);
+        for (int32_t row = 0; row < tile->n_rows; row++)
+            tile->out[row * CPU_TILE_PANELS * CPU_PANEL + o] = halves_add(
+                0, w, dtype == DTYPE_F16, tile->x + (size_t)row * tile->x_stride, tile->n_columns);
+    }
+}
+
+/* Halves of odd numbers of columns, and small ones: F16 below 2^-14, products below 2^-126. */
+static void check_halves(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
+{
+    static float want[OUT], got[OUT];
+    for (int round = 0; round < 40; round++) {
+        struct cpu_tile tile = random_tile(dtype, rng);
+        uint16_t *w = (uint16_t *)(uintptr_t)tile.panels;
+        float *x = (float *)(uintptr_t)tile.x;
+        for (size_t i = 0; i < panel_bytes(dtype) / 2 * CPU_TILE_PANELS; i++)
+            if (rng_below(rng, 3) == 0)
+                w[i] = dtype == DTYPE_F16 ? w[i] & 0x87FF : w[i] & 0xBFFF; /* small, tiny */
+        for (int i = 0; i < CPU_TILE_ROWS * COLUMNS; i++)
+            if (rng_below(rng, 3) == 0)
+                x[i] *= rng_below(rng, 2) == 0 ? 0x1p-70f : 0x1p-125f;
+        tile.n_columns = 1 + (int32_t)rng_below(rng, COLUMNS);
+        tile.n_panels = 1 + (int32_t)rng_below(rng, CPU_TILE_PANELS);
+        tile.n_rows = 1 + (int32_t)rng_below(rng, CPU_TILE_ROWS);
+        tile.groups = grouped(kernels, dtype, &tile);
+        tile.group_stride = COLUMNS / 32 * kernels->split_bytes;
+        memset(want, 0xFF, sizeof(want));
+        memset(got, 0xFF, sizeof(got));
+        tile.out = want;
+        multiply_halves(&tile, dtype);
+        tile.out = got;
+        kernels->matmul[dtype](&tile);
+        assert_memory_equal(want, got, sizeof(want));
+        mem_give((void *)(uintptr_t)tile.groups);
+        mem_give((void *)(uintptr_t)tile.panels);
+    }
 }
 
 static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
 {
     static float want[OUT], got[OUT];
     struct cpu_tile tile = random_tile(dtype, rng);
-    tile.groups = grouped(kernels, &tile);
-    tile.group_stride = COLUMNS / 32 * kernels->group_bytes;
+    tile.n_rows = CPU_TILE_ROWS;
+    tile.groups = grouped(kernels, dtype, &tile);
+    tile.group_stride = COLUMNS / 32 * group_bytes(kernels, dtype);
     assert_true((kernels->widen[dtype] == NULL) == (kernels->matmul_wide[dtype] == NULL));
     assert_true((kernels->widen_many[dtype] == NULL) == (kernels->matmul_many[dtype] == NULL));
     assert_true(kernels->matmul_many[dtype] == NULL || kernels->matmul_wide[dtype] != NULL);
@@ -141,7 +201,8 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
         for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
             memset(want, 0xFF, sizeof(want));
             tile.out = want;
-            cpu_generic.matmul[dtype](&tile);
+            (kernels->is_split[dtype] ? multiply_halves(&tile, dtype)
+                                      : cpu_generic.matmul[dtype](&tile));
             for (int way = 0; way < WAYS; way++) {
                 if (way >= WIDE &&
                     (way == MANY ? kernels->widen_many : kernels->widen)[dtype] == NULL)
@@ -456,6 +517,9 @@ static void check(enum cpu_isa isa)
     cpu_isa_kernels(isa, &kernels);
     for (int dtype = 0; dtype < DTYPE_N; dtype++)
         check_matmul(&kernels, (enum dtype)dtype, &rng);
+    for (int dtype = 0; dtype < DTYPE_N; dtype++)
+        if (kernels.is_split[dtype])
+            check_halves(&kernels, (enum dtype)dtype, &rng);
     for (int i = 0; i < 100; i++)
         check_quantize(&kernels, &rng);
     check_rows(&kernels, &rng);

@@ -62,7 +62,7 @@ def limits_alone():
     done = kernels("--tries", "0", "--json")
     assert done.returncode == 0, done.stderr
     machine = json.loads(done.stdout)["machine"]
-    for key in ("read_l2", "read_l3", "read_memory", "float", "int8", "int8_short"):
+    for key in ("read_l2", "read_l3", "read_memory", "float", "half", "int8", "int8_short"):
         assert len(machine[key]) == 2 and min(machine[key]) > 0, key
     assert json.loads(done.stdout)["models"] == []
 

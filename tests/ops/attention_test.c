@@ -105,7 +105,7 @@ static void check_shape(const struct shape *shape, uint64_t seed)
     toy_init(&toy, &options, seed);
     size_t n_bytes = toy_logits_count(&toy) * sizeof(float);
     float *want = mem_take(n_bytes), *got = mem_take(n_bytes);
-    struct compute_backend *backend = compute_reference_open();
+    struct compute_backend *backend = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
     toy_load(&model, &toy, backend, 64);
     run_alone(&model, shape, want);
     toy_unload(&model);

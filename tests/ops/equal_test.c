@@ -1,5 +1,6 @@
-/* The same bits, whatever runs them: reference, generic, AVX2 and AVX-512, any number of threads,
- * any batch, any cut into passes, any block size, merged blocks and head-wise ones. */
+/* The same bits, whatever runs them: reference, generic, AVX2, AVX-512 and AMX (the reference of
+ * its own arithmetic, where halves are multiplied in tiles), any number of threads, any batch, any
+ * cut into passes, any block size, merged blocks and head-wise ones. */
 #include "test.h"
 
 #include "base/mem.h"
@@ -16,10 +17,10 @@ static struct compute_backend *open_cpu(enum cpu_isa isa, int n_threads)
 }
 
 /* What the reference says: each sequence in one pass. */
-static float *expected(const struct toy *toy, int n_sequences, int32_t n_rows)
+static float *expected(const struct toy *toy, uint32_t arithmetic, int n_sequences, int32_t n_rows)
 {
     float *logits = mem_take(toy_logits_count(toy) * sizeof(float));
-    struct compute_backend *backend = compute_reference_open();
+    struct compute_backend *backend = compute_reference_open(arithmetic);
     struct toy_model model;
     toy_load(&model, toy, backend, 32);
     for (int i = 0; i < n_sequences; i++)
@@ -113,14 +114,15 @@ static const struct toy_options mixture = { .n_layers = 1,
                                             .act = ACT_GELU_ERF,
                                             .kv_dtype = DTYPE_F16 };
 
-/* A model, how it is used, and what the reference says; made when it is first needed. */
+/* A model, how it is used, and what the reference says in both arithmetics; made when they are
+ * first needed. */
 static struct sample {
     struct toy_options options;
     int n_sequences;
     int32_t n_rows;
     int n_threads_max;
     struct toy toy;
-    float *want;
+    float *want[2];
 } samples[4 * DTYPE_N];
 static int n_samples;
 static uint64_t seed;
@@ -160,10 +162,9 @@ static void check_sample(struct sample *sample, enum cpu_isa isa)
     struct toy *toy = &sample->toy;
     struct rng rng;
     rng_init(&rng, seed, (uint64_t)(sample - samples));
-    if (sample->want == NULL) {
-        toy_init(toy, &sample->options, rng_u64(&rng) % 1000);
-        sample->want = expected(toy, sample->n_sequences, sample->n_rows);
-    }
+    uint64_t toy_seed = rng_u64(&rng) % 1000;
+    if (sample->want[0] == NULL && sample->want[1] == NULL)
+        toy_init(toy, &sample->options, toy_seed);
     float *got = mem_take(toy_logits_count(toy) * sizeof(float));
     static const int32_t block_tokens[] = { 16, 1, 7, 64 };
     for (int n = 1; n <= sample->n_threads_max + 1; n++) {
@@ -174,9 +175,12 @@ static void check_sample(struct sample *sample, enum cpu_isa isa)
             toy_load_heads(&model, toy, backend, block_tokens[(size_t)(sample - samples) % 4]);
         else
             toy_load(&model, toy, backend, block_tokens[n % 4]);
+        float **want = &sample->want[backend->arithmetic == COMPUTE_ARITHMETIC_CPU_TILES];
+        if (*want == NULL)
+            *want = expected(toy, backend->arithmetic, sample->n_sequences, sample->n_rows);
         memset(got, 0xFF, toy_logits_count(toy) * sizeof(float));
         run_mixed(&model, sample->n_sequences, sample->n_rows, &rng, got);
-        check_equal(toy, sample->n_sequences, sample->n_rows, sample->want, got, backend->name);
+        check_equal(toy, sample->n_sequences, sample->n_rows, *want, got, backend->name);
         toy_unload(&model);
         backend->close(backend->self);
     }
@@ -211,13 +215,13 @@ static void the_reference_equals_itself(void **state)
         struct sample *sample = &samples[i];
         struct toy *toy = &sample->toy;
         float *got = mem_take(toy_logits_count(toy) * sizeof(float));
-        struct compute_backend *backend = compute_reference_open();
+        struct compute_backend *backend = compute_reference_open(COMPUTE_ARITHMETIC_CPU);
         struct toy_model model;
         struct rng rng;
         rng_init(&rng, seed, (uint64_t)i);
         toy_load_heads(&model, toy, backend, 7);
         run_mixed(&model, sample->n_sequences, sample->n_rows, &rng, got);
-        check_equal(toy, sample->n_sequences, sample->n_rows, sample->want, got, "reference");
+        check_equal(toy, sample->n_sequences, sample->n_rows, sample->want[0], got, "reference");
         toy_unload(&model);
         backend->close(backend->self);
         mem_give(got);
@@ -243,19 +247,18 @@ static void amx_equals_the_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generic_equals_the_reference),
-        cmocka_unit_test(avx2_equals_the_reference),
-        cmocka_unit_test(avx512_equals_the_reference),
-        cmocka_unit_test(amx_equals_the_reference),
+        cmocka_unit_test(generic_equals_the_reference), cmocka_unit_test(avx2_equals_the_reference),
+        cmocka_unit_test(avx512_equals_the_reference),  cmocka_unit_test(amx_equals_the_reference),
         cmocka_unit_test(the_reference_equals_itself),
     };
     seed = test_seed(11);
     list_samples();
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (int i = 0; i < n_samples; i++) {
-        if (samples[i].want != NULL)
+        if (samples[i].want[0] != NULL || samples[i].want[1] != NULL)
             toy_free(&samples[i].toy);
-        mem_give(samples[i].want);
+        mem_give(samples[i].want[0]);
+        mem_give(samples[i].want[1]);
     }
     return n_failed;
 }

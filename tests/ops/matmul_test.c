@@ -14,7 +14,7 @@ enum { COLUMNS = 2304, OUTPUTS = 203, DISTINCT = 64, ROWS_MAX = 1030 };
 
 struct product {
     struct tensor input, weight;
-    float want[DISTINCT * OUTPUTS]; /* the reference's, row by row */
+    float want[2][DISTINCT * OUTPUTS]; /* the reference's of both arithmetics, row by row */
 };
 
 static const struct toy_product shape = { COLUMNS, OUTPUTS, DISTINCT };
@@ -36,12 +36,13 @@ static void unload(struct compute_backend *backend, struct compute_weight *weigh
 static void check_rows(struct compute_backend *backend, const struct product *product,
                        struct compute_weight *const weights[2], int32_t n_rows)
 {
+    const float *want = product->want[backend->arithmetic == COMPUTE_ARITHMETIC_CPU_TILES];
     float *got = mem_take((size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
     memset(got, 0xFF, (size_t)(n_rows + 1) * OUTPUTS * sizeof(float));
     toy_multiply(backend, weights, &shape, n_rows, got);
     for (int32_t row = 0; row < n_rows; row++)
-        if (memcmp(got + row * OUTPUTS, product->want + row % DISTINCT * OUTPUTS,
-                   OUTPUTS * sizeof(float)) != 0)
+        if (memcmp(got + row * OUTPUTS, want + row % DISTINCT * OUTPUTS, OUTPUTS * sizeof(float)) !=
+            0)
             fail_msg("%s %s: row %d of %d differs", backend->name,
                      dtype_info(product->weight.dtype)->name, row, n_rows);
     for (int32_t i = n_rows * OUTPUTS; i < (n_rows + 1) * OUTPUTS; i++)
@@ -72,12 +73,19 @@ static void check_type(enum dtype dtype)
     static struct product product;
     product.input = toy_tensor(DTYPE_F32, DISTINCT, COLUMNS, 5);
     product.weight = toy_tensor(dtype, OUTPUTS, COLUMNS, 7 + (uint64_t)dtype);
-    struct compute_backend *reference = compute_reference_open();
-    struct compute_weight *weights[2];
-    load(reference, &product, weights);
-    toy_multiply(reference, weights, &shape, DISTINCT, product.want);
-    unload(reference, weights);
-    reference->close(reference);
+    for (uint32_t arithmetic = COMPUTE_ARITHMETIC_CPU; arithmetic <= COMPUTE_ARITHMETIC_CPU_TILES;
+         arithmetic++) {
+        struct compute_backend *reference = compute_reference_open(arithmetic);
+        struct compute_weight *weights[2];
+        load(reference, &product, weights);
+        toy_multiply(reference, weights, &shape, DISTINCT,
+                     product.want[arithmetic == COMPUTE_ARITHMETIC_CPU_TILES]);
+        unload(reference, weights);
+        reference->close(reference);
+    }
+    bool is_half = dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+    assert_true((memcmp(product.want[0], product.want[1], sizeof(product.want[0])) != 0) ==
+                is_half);
     for (int isa = 0; isa <= (int)cpu_isa_best(); isa++)
         for (int n_threads = 1; n_threads <= 3; n_threads++)
             check_backend(&product, (enum cpu_isa)isa, n_threads);

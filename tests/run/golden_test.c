@@ -133,7 +133,7 @@ static void test_golden(void **state)
 {
     const struct golden *golden = *state;
     const struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1, .cores = { 0 } };
-    check(golden, compute_reference_open());
+    check(golden, compute_reference_open(COMPUTE_ARITHMETIC_CPU));
     check(golden, cpu_open(&device, CPU_ISA_GENERIC));
     check(golden, cpu_open(&device, cpu_isa_best()));
 }

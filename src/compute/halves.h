@@ -1,0 +1,7 @@
+/* A sum of products as matrix units make them of bfloat16: what compute.h says of
+ * COMPUTE_ARITHMETIC_CPU_TILES, in plain C. */
+#pragma once
+#include "base/base.h"
+
+/* acc + the products of n weights, each of which was an F16 (is_f16) or a BF16, with n floats. */
+float halves_add(float acc, const float *w, bool is_f16, const float *x, int32_t n);

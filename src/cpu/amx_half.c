@@ -360,8 +360,10 @@ INLINE void row_products(const struct row_block *b, enum dtype dtype, bool is_fi
             const unsigned char *w = b->w[p] + 64 * pair + 32 * odd;
             __m512 x_high = _mm512_set1_ps(x->high[odd][pair]);
             __m512 weight = load_column(dtype, w);
-            _mm_prefetch((const char *)w + (odd ? b->far : b->near),
-                         odd ? _MM_HINT_T1 : _MM_HINT_T0);
+            if (odd)
+                _mm_prefetch((const char *)w + b->far, _MM_HINT_T1);
+            else
+                _mm_prefetch((const char *)w + b->near, _MM_HINT_T0);
             sums[p][0][odd] = _mm512_fmadd_ps(high_part(weight), _mm512_set1_ps(x->low[odd][pair]),
                                               sums[p][0][odd]);
             sums[p][1][odd] = _mm512_fmadd_ps(high_part(weight), x_high, sums[p][1][odd]);

@@ -11,8 +11,8 @@
  * comes to, with more near AlpaServe's. The estimate calls these overloaded, and where there is
  * room to spare they are the best there are.
  * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, from the
- * best of another shape, and on from the better of what these come to. Spare: copies for the room
- * that is left (spare.h). All on samples of the window (samples.h), not on the window alone. */
+ * best of another shape. Spare: copies for the room that is left of the better one (spare.h). All
+ * on samples of the window (samples.h), not on the window alone. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
@@ -22,7 +22,7 @@
 #include "place/spread.h"
 
 enum {
-    SPREADS = 3,
+    SPREADS = 2,
     STARTS_MAX = (2 + SPREADS) * PLACE_DEGREES + 8,
     SCREENED = 3, /* by the estimate, of those that it made */
     RACED = 2,    /* judged on all samples */
@@ -30,7 +30,7 @@ enum {
     SPARE_MEMBERS = 2, /* of a group, beside those that the search allows */
 };
 /* Services a group: SeaLLM's, and more. */
-static const int32_t spread_members[SPREADS] = { 2, 3, 4 };
+static const int32_t spread_members[SPREADS] = { 2, 4 };
 /* Of the judge, in each climb. */
 static const double work_per_device = 3000;
 struct start {
@@ -271,12 +271,12 @@ static void search(struct screen *screen, int32_t n_members_max)
     judge_all(screen);
 }
 
-/* A part of a climb's work. The plan may be crowded as far as its start is. */
+/* The plan may be crowded as far as its start is. */
 static struct place_improve how_to(const struct screen *screen, const struct start *start,
-                                   int32_t n_members_max, double part)
+                                   int32_t n_members_max)
 {
     const struct place_desk *desk = screen->desk;
-    double work = part * desk->effort * work_per_device * (double)desk->problem->n_devices;
+    double work = desk->effort * work_per_device * (double)desk->problem->n_devices;
     int32_t n_members = n_members_max;
     for (int32_t g = 0; g < start->plan.n_groups; g++)
         n_members = max_i32(n_members, start->plan.groups[g].n_members);
@@ -287,31 +287,24 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
                                    .samples = screen->samples };
 }
 
-static void climb(struct screen *screen, struct start *start, int32_t n_members_max, double part)
-{
-    const struct place_improve how = how_to(screen, start, n_members_max, part);
-    place_improve(&how, &start->plan, &start->score, &start->judged);
-}
-
-/* From each of the first few starts on, and further on from the best of what they came to; then
- * copies that cost nothing. */
+/* From each of the first few starts on; then, for the best of what they came to, copies that cost
+ * nothing. */
 static void climb_all(struct screen *screen, int32_t n_members_max)
 {
+    struct start *best = &screen->starts[0];
     for (int32_t i = 0; i < screen->n_climbs; i++) {
         struct start *start = &screen->starts[i];
-        climb(screen, start, n_members_max, 1);
-        if (start->judged < screen->starts[0].judged) {
-            struct start best = *start;
-            *start = screen->starts[0];
-            screen->starts[0] = best;
-        }
+        const struct place_improve how = how_to(screen, start, n_members_max);
+        place_improve(&how, &start->plan, &start->score, &start->judged);
+        if (start->judged < best->judged)
+            best = start;
     }
-    struct start *best = &screen->starts[0];
-    climb(screen, best, n_members_max, 0.5);
-    struct place_improve how = how_to(screen, best, n_members_max, 1);
-    how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
-    if (n_members_max > 1) /* a limit of one says that nobody shares */
+    if (n_members_max > 1) { /* a limit of one says that nobody shares */
+        struct place_improve how = how_to(screen, best, n_members_max);
+        how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
         place_spare(&how, &best->plan, best->judged);
+    }
+    place_plan_copy(&screen->starts[0].plan, &best->plan);
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)

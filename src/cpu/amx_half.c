@@ -11,14 +11,9 @@
  * meet panels that were made tiles once. One row does without tiles: the same sums by fused
  * multiply-add are made as fast as memory brings weights, pairs for tiles are not. */
 #include "cpu/amx_tiles.h"
-#include "cpu/kernels.h"
+#include "cpu/avx512.h"
 
-#include <immintrin.h>
 #include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
-/* A loop that leaves no loop. */
-#define EACH(...) _Pragma("GCC unroll 32") for (__VA_ARGS__)
 
 enum {
     BLOCK = 32, /* columns of a product */
@@ -27,9 +22,6 @@ enum {
     PREFETCH_BYTES = 1408,
     OUT_BYTES =
         CPU_TILE_PANELS * CPU_PANEL * (int)sizeof(float), /* from a row's sums to the next */
-    P_MAX = 4,
-    FETCH_FAR = 3072,
-    FETCH_NEAR = 1024,
 };
 
 /* Tiles 0 to 3 hold sums, 4 and 5 rows, 6 and 7 weights. */
@@ -330,14 +322,6 @@ INLINE void unpair(const unsigned char *from, float to[2][BLOCK / 2])
     _mm512_storeu_ps(to[1], high_part(both));
 }
 
-INLINE __m512 load_column(enum dtype dtype, const unsigned char *w)
-{
-    __m256i halves = _mm256_loadu_si256((const void *)w);
-    if (dtype == DTYPE_F16)
-        return _mm512_cvtph_ps(halves);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-}
-
 /* A block of a row and two panels, and where what they fetch lies behind them. */
 struct row_block {
     const struct floats *x;
@@ -359,7 +343,7 @@ INLINE void row_products(const struct row_block *b, enum dtype dtype, bool is_fi
             const int p = i / 2, odd = i % 2;
             const unsigned char *w = b->w[p] + 64 * pair + 32 * odd;
             __m512 x_high = _mm512_set1_ps(x->high[odd][pair]);
-            __m512 weight = load_column(dtype, w);
+            __m512 weight = load_floats(dtype, w);
             if (odd)
                 _mm_prefetch((const char *)w + b->far, _MM_HINT_T1);
             else

@@ -3,26 +3,10 @@
  * Two units multiply and add 16 floats each a cycle, and turn halves into floats as well. Few rows
  * take halves in registers, where memory is the limit; many rows meet panels that were made floats
  * once (wide). Broadcasts of activations come from memory, which costs loads alone. */
-#include "cpu/kernels.h"
-
-#include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
-/* A loop that leaves no loop, so that arrays become registers. */
-#define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
+#include "cpu/avx512.h"
 
 /* Bytes ahead, measured by bench/kernels. */
 enum { PREFETCH_BYTES = 2048, R_MAX = 12, P_MAX = 4 };
-
-INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
-{
-    if (dtype == DTYPE_F32)
-        return _mm512_loadu_ps(p);
-    __m256i halves = _mm256_loadu_si256((const void *)p);
-    if (dtype == DTYPE_F16)
-        return _mm512_cvtph_ps(halves);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-}
 
 /* Where a group of rows fetches what will be read soon: every group has its part of the lines. */
 struct ahead {

@@ -1,17 +1,8 @@
 /* Packed panels of integers read with AVX-512: what the kernels that multiply them share. */
 #pragma once
-#include "cpu/kernels.h"
+#include "cpu/avx512.h"
 
-#include <immintrin.h>
 #include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
-/* A loop that leaves no loop, so that arrays become registers. */
-#define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
-
-/* Bytes ahead of a walk over a panel: into the second-level cache, which has three times as many
- * misses under way as the first has, and from there into the first. */
-enum { FETCH_FAR = 3072, FETCH_NEAR = 1024 };
 
 INLINE __m512 load_half(const void *p)
 {

@@ -1,0 +1,24 @@
+/* What kernels for AVX-512 share. */
+#pragma once
+#include "cpu/kernels.h"
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+/* A loop that leaves no loop, so that arrays become registers. */
+#define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
+
+/* Bytes ahead of a walk over a panel: into the second-level cache, which has three times as many
+ * misses under way as the first has, and from there into the first. */
+enum { FETCH_FAR = 3072, FETCH_NEAR = 1024 };
+
+/* 16 outputs of a panel's column. */
+INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
+{
+    if (dtype == DTYPE_F32)
+        return _mm512_loadu_ps(p);
+    __m256i halves = _mm256_loadu_si256((const void *)p);
+    if (dtype == DTYPE_F16)
+        return _mm512_cvtph_ps(halves);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}

@@ -288,8 +288,8 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
 }
 
 /* From each of the first few starts on; then, for the best of what they came to, copies that cost
- * nothing. */
-static void climb_all(struct screen *screen, int32_t n_members_max)
+ * nothing. Returns that plan. */
+static const struct place_plan *climb_all(struct screen *screen, int32_t n_members_max)
 {
     struct start *best = &screen->starts[0];
     for (int32_t i = 0; i < screen->n_climbs; i++) {
@@ -304,7 +304,7 @@ static void climb_all(struct screen *screen, int32_t n_members_max)
         how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
         place_spare(&how, &best->plan, best->judged);
     }
-    place_plan_copy(&screen->starts[0].plan, &best->plan);
+    return &best->plan;
 }
 
 static void plan(const struct place_desk *asked, struct place_plan *plan)
@@ -330,8 +330,7 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
         place_plan_copy(desk->second, &screen.starts[1].plan);
         place_plan_finish(desk->second, desk->problem);
     }
-    climb_all(&screen, n_members);
-    place_plan_copy(plan, &screen.starts[0].plan);
+    place_plan_copy(plan, climb_all(&screen, n_members));
     place_plan_finish(plan, desk->problem);
 }
 

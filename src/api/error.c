@@ -26,6 +26,8 @@ static const struct row {
     [ERROR_UNWELL] = { 503, "unavailable_error", "unhealthy", NULL, 5 },
     [ERROR_LOADING] = { 503, "unavailable_error", "model_not_ready", "rejected-model-not-ready",
                         5 },
+    [ERROR_LOAD_FAILED] = { 503, "unavailable_error", "model_load_failed",
+                            "rejected-model-load-failed", 10 },
     [ERROR_LATE] = { 504, "timeout_error", "deadline_exceeded", "rejected-deadline", 0 },
     [ERROR_LATE_AT_WORK] = { 504, "timeout_error", "deadline_exceeded", "evicted-deadline", 0 },
     [ERROR_STOPPED] = { 503, "unavailable_error", "shutting_down", "evicted-shutdown", 5 },

@@ -19,6 +19,7 @@ enum api_error_kind {
     ERROR_DRAINING,     /* 503 */
     ERROR_UNWELL,       /* 503: the engines don't get on */
     ERROR_LOADING,      /* 503: with the object `loading` */
+    ERROR_LOAD_FAILED,  /* 503: the model is tried again after a while */
     ERROR_LATE,         /* 504: the deadline passed while it waited */
     ERROR_LATE_AT_WORK, /* 504: the deadline passed while it ran */
     ERROR_STOPPED,      /* 503: cut off at the end of a drain */

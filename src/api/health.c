@@ -2,6 +2,7 @@
 #include "api/health.h"
 #include "api/mirror.h"
 #include "base/time.h"
+#include "metrics/self.h"
 #include <stdio.h>
 
 void api_health_live(struct api *api, struct api_http_exchange *x)
@@ -62,6 +63,7 @@ void api_health_metrics(struct api *api, struct api_http_exchange *x)
     str_init(&out);
     metrics_print(api->metrics, api->mirror.engines, api->mirror.n_engines, &out);
     print_own(api, &out);
+    metrics_self_print(&out);
     if (api->options.metrics != NULL)
         api->options.metrics(api->options.metrics_self, &out);
     api_http_reply(x, 200, "text/plain; version=0.0.4; charset=utf-8", view_of(out.at, out.n));

@@ -125,8 +125,8 @@ static void note_change(struct cluster_gateway *g, const struct message_change *
     g->changes[(g->first_change + g->n_changes++) % GATEWAY_CHANGES_MAX] = change;
 }
 
-/* A model could not be loaded: what is held for it, and has no other place to go, ends with the
- * sentence. */
+/* A model could not be loaded: what is held for it, and has no other place to go, ends. The
+ * arithmetic of what never fits is for clients to see; what is wrong with a file is not. */
 static void take_change(struct cluster_gateway *g, const struct message_change *m)
 {
     if (m->head.from == g->options.node) {
@@ -135,10 +135,11 @@ static void take_change(struct cluster_gateway *g, const struct message_change *
     }
     if (m->status != SERVICE_BROKEN)
         return;
+    bool never_fits = m->cause == STATUS_TOO_LARGE;
     while (g->routed[m->head.service].n_held > 0)
         gateway_state_finish(g, g->routed[m->head.service].first_held,
-                             m->cause == STATUS_TOO_LARGE ? SERVICE_TOO_LARGE : SERVICE_FAILED,
-                             m->fault.text);
+                             never_fits ? SERVICE_TOO_LARGE : SERVICE_LOAD_FAILED,
+                             never_fits ? m->fault.text : NULL);
 }
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)

@@ -13,7 +13,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 3 };
+enum { MESSAGE_VERSION = 4 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,

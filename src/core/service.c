@@ -4,12 +4,19 @@
 #include "core/report.h"
 
 static const char *const names[SERVICE_WHY_N] = {
-    [SERVICE_WHY_NONE] = "none",         [SERVICE_STOPPED] = "stop",
-    [SERVICE_LENGTH] = "length",         [SERVICE_CANCELLED] = "cancelled",
-    [SERVICE_DEADLINE] = "deadline",     [SERVICE_FAILED] = "failed",
-    [SERVICE_TOO_LARGE] = "too-large",   [SERVICE_NOT_READY] = "not-ready",
-    [SERVICE_LEASE_OVER] = "lease-over", [SERVICE_FULL] = "full",
-    [SERVICE_DRAINING] = "draining",     [SERVICE_CRASHED] = "crashed",
+    [SERVICE_WHY_NONE] = "none",
+    [SERVICE_STOPPED] = "stop",
+    [SERVICE_LENGTH] = "length",
+    [SERVICE_CANCELLED] = "cancelled",
+    [SERVICE_DEADLINE] = "deadline",
+    [SERVICE_FAILED] = "failed",
+    [SERVICE_TOO_LARGE] = "too-large",
+    [SERVICE_NOT_READY] = "not-ready",
+    [SERVICE_LOAD_FAILED] = "load-failed",
+    [SERVICE_LEASE_OVER] = "lease-over",
+    [SERVICE_FULL] = "full",
+    [SERVICE_DRAINING] = "draining",
+    [SERVICE_CRASHED] = "crashed",
     [SERVICE_MOVED] = "moved",
 };
 

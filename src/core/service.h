@@ -15,10 +15,11 @@ enum service_why {
     SERVICE_STOPPED, /* an end token was drawn (it is the last of the tokens) */
     SERVICE_LENGTH,  /* n_tokens_max reached */
     SERVICE_CANCELLED,
-    SERVICE_DEADLINE,  /* its deadline passed before it ended */
-    SERVICE_FAILED,    /* our side can't serve it: the payload is one sentence (text) */
-    SERVICE_TOO_LARGE, /* it or its model can never fit here: the payload gives the arithmetic */
-    SERVICE_NOT_READY, /* its model was not loaded within the bound: try again later */
+    SERVICE_DEADLINE,    /* its deadline passed before it ended */
+    SERVICE_FAILED,      /* our side can't serve it: the payload is one sentence (text) */
+    SERVICE_TOO_LARGE,   /* it or its model can never fit here: the payload gives the arithmetic */
+    SERVICE_NOT_READY,   /* its model was not loaded within the bound: try again later */
+    SERVICE_LOAD_FAILED, /* its model could not be loaded, and is tried again after a while */
     /* of RETURNED */
     SERVICE_LEASE_OVER,
     SERVICE_FULL, /* no room at this engine now */

@@ -264,8 +264,9 @@ static void step_job(struct run_unit *unit)
         }
         break;
     case JOB_FAILED:
+        /* A file that goes beyond limits is broken: with more memory it would not load either. */
         if (s->state != UNIT_LEAVING)
-            fail_job(unit, job->status);
+            fail_job(unit, job->status == STATUS_TOO_LARGE ? STATUS_BAD_INPUT : job->status);
         break;
     default:
         break;

@@ -87,6 +87,7 @@ static void read_words(struct toy_request *request)
                  { "late", SERVICE_ENDED, SERVICE_DEADLINE },
                  { "huge", SERVICE_ENDED, SERVICE_TOO_LARGE },
                  { "cold", SERVICE_ENDED, SERVICE_NOT_READY },
+                 { "torn", SERVICE_ENDED, SERVICE_LOAD_FAILED },
                  { "kill", SERVICE_ENDED, SERVICE_CANCELLED },
                  { "crash", SERVICE_RETURNED, SERVICE_CRASHED },
                  { "full", SERVICE_RETURNED, SERVICE_FULL },

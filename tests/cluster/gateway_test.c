@@ -261,8 +261,8 @@ static void test_a_broken_model_is_told(void **state)
     for (int i = 0; i < 500; i++)
         step(w);
     assert_true(w->requests[0].is_over && w->requests[1].is_over);
-    assert_int_equal(w->requests[0].why, SERVICE_FAILED);
-    assert_string_equal(w->requests[0].sentence, "the file is broken");
+    assert_int_equal(w->requests[0].why, SERVICE_LOAD_FAILED);
+    assert_string_equal(w->requests[0].sentence, ""); /* which names the file */
     assert_int_equal(w->requests[1].why, SERVICE_LENGTH);
     close_world(w);
     mem_give(w);

@@ -359,8 +359,8 @@ def tokenize_and_back(s):
 def ends_by_misfortune(s):
     expected = {"fail": (500, "server_error", "internal_error"), "late": (504, "timeout_error", "deadline_exceeded"),
                 "huge": (400, "invalid_request_error", "too_large"), "cold": (503, "unavailable_error", "model_not_ready"),
-                "kill": (503, "unavailable_error", "shutting_down"), "full": (429, "rate_limit_error", "queue_full"),
-                "lose": (500, "server_error", "internal_error")}
+                "torn": (503, "unavailable_error", "model_load_failed"), "kill": (503, "unavailable_error", "shutting_down"),
+                "full": (429, "rate_limit_error", "queue_full"), "lose": (500, "server_error", "internal_error")}
     for word, (status, type_, code) in expected.items():
         got, head, page = post(s.port, CHAT, chat(f"[{word}]"))
         assert (got, page["error"]["type"], page["error"]["code"]) == (status, type_, code), (word, got, page)
@@ -372,6 +372,7 @@ def ends_by_misfortune(s):
         assert got == 200 and "[DONE]" not in events and "error" in events[-1], (word, events)
     assert "toy: it was asked for" in error_of(s.port, CHAT, chat("[fail]"))[1]["message"]
     assert post(s.port, CHAT, chat("[cold]"))[2]["loading"] == {"status": "loaded", "progress": 0.0}
+    assert post(s.port, CHAT, chat("[torn]"))[1]["retry-after"] == "10"
     assert post(s.port, CHAT, chat("[late]"))[1]["x-shoal-request-dropped-reason"] == "rejected-deadline"
     assert post(s.port, CHAT, chat("[late=2]"))[1]["x-shoal-request-dropped-reason"] == "evicted-deadline"
     s.wait_idle()

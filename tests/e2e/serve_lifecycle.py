@@ -157,8 +157,9 @@ def lifecycle_bad_files(shoal, models):
         with Shoal(shoal, config=config, wait=None) as second:
             os.rename(gone, gone + ".away")
             for _ in range(2):  # the second is told from memory
-                status, _, page = second.post("/v1/completions", body_of("gone", "And"))
-                assert status == 500 and "gone.gguf" in page["error"]["message"], (status, page)
+                status, head, page = second.post("/v1/completions", body_of("gone", "And"))
+                assert status == 503 and page["error"]["code"] == "model_load_failed" and head["retry-after"] == "10", (status, page)
+                assert "gone.gguf" not in json.dumps(page), page  # paths are for the log and for admins
             status, _, page = second.post("/models/load", {"model": "gone"})
             assert status >= 400 and "gone.gguf" in page["error"]["message"], (status, page)
             assert second.text("cee", "if (x", 4)

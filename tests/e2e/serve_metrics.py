@@ -92,6 +92,8 @@ def metrics_agree(shoal, models):
         until(server.is_clear)
         until(lambda: total(read(server), "vllm:num_requests_running") == 0 and total(read(server), "shoal_kv_used_bytes") == 0)
         samples = read(server)
+        assert abs(total(samples, "process_resident_memory_bytes") - server.rss_bytes()) < 16 << 20
+        assert total(samples, "process_open_fds") > 5 and total(samples, "process_cpu_seconds_total") > 0
         assert total(samples, "shoal_healthy") == 1 and total(samples, "shoal_draining") == 0
         assert total(samples, "shoal_engine_steps_total") > 12 and total(samples, "shoal_weights_bytes", model_name="tale") > 1 << 20
         assert server.get("/health")[0] == 200 and server.get("/readyz")[0] == 200

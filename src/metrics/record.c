@@ -77,6 +77,7 @@ enum record_why metrics_record_why_of(enum service_why why)
     case SERVICE_TOO_LARGE:
         return RECORD_TOO_LARGE;
     case SERVICE_NOT_READY:
+    case SERVICE_LOAD_FAILED:
     case SERVICE_FULL:
     case SERVICE_DRAINING:
         return RECORD_REFUSED;

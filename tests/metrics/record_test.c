@@ -48,6 +48,7 @@ static void every_end_has_a_word(void **state)
     assert_string_equal(metrics_record_why_name(RECORD_WHY_N), "unknown");
     assert_int_equal(metrics_record_why_of(SERVICE_LENGTH), RECORD_LENGTH);
     assert_int_equal(metrics_record_why_of(SERVICE_NOT_READY), RECORD_REFUSED);
+    assert_int_equal(metrics_record_why_of(SERVICE_LOAD_FAILED), RECORD_REFUSED);
     assert_int_equal(metrics_record_why_of(SERVICE_TOO_LARGE), RECORD_TOO_LARGE);
     assert_true(record_is_done(&(struct record){ .why = RECORD_STOPPED }));
     assert_false(record_is_done(&(struct record){ .why = RECORD_CUT }));

@@ -49,11 +49,18 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
     return e->what != SERVICE_TOKENS || (size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes;
 }
 
+/* A byte that is neither 0 nor 1 is no bool, and reading it as one is undefined. */
+static bool is_bool(const bool *at)
+{
+    return *(const unsigned char *)at <= 1;
+}
+
 static bool is_valid_report(const struct message_report *m, size_t n_bytes, int n_services)
 {
     return m->report.n_services >= 0 && m->report.n_services <= n_services &&
            set_next(&m->report.listed, m->report.n_services, SET_MAX) < 0 &&
-           n_bytes == cluster_message_report_bytes(set_count(&m->report.listed));
+           n_bytes == cluster_message_report_bytes(set_count(&m->report.listed)) &&
+           is_bool(&m->report.is_draining) && is_bool(&m->report.is_healthy);
 }
 
 static bool is_text(const struct fault *fault)

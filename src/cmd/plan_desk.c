@@ -1,7 +1,9 @@
 /* Planners at their desk. */
 #include "cmd/plan_desk.h"
 
+#include "base/log.h"
 #include "base/time.h"
+#include "place/check.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -78,17 +80,29 @@ static struct place_score room_for_score(struct plan_desk *desk)
                                                        n * sizeof(struct place_service_score)) };
 }
 
+/* A score that does not add up is a bug: it is logged, and the program ends. */
+static void score_on(struct plan_desk *desk, const char *label, const struct place_plan *plan,
+                     const struct place_window *window, struct place_score *score)
+{
+    struct place_judge judge = sim_judge_face(desk->judge);
+    struct fault fault;
+    judge.score(judge.self, &plan, 1, window, score);
+    if (place_check_score(&desk->of.problem, plan, window->n, score, &fault) == STATUS_OK)
+        return;
+    log_line(LOG_ERROR, "place", "the score of %s is wrong: %s", label, fault.text);
+    CHECK(false);
+}
+
 void plan_desk_score(struct plan_desk *desk, const char *label, const struct place_plan *plan,
                      struct plan_option *option)
 {
-    struct place_judge judge = sim_judge_face(desk->judge);
     *option = (struct plan_option){ .label = label,
                                     .plan = *plan,
                                     .planned = room_for_score(desk),
                                     .after = room_for_score(desk) };
-    judge.score(judge.self, &plan, 1, &desk->of.problem.window, &option->planned);
+    score_on(desk, label, plan, &desk->of.problem.window, &option->planned);
     if (desk->of.after.n > 0)
-        judge.score(judge.self, &plan, 1, &desk->of.after, &option->after);
+        score_on(desk, label, plan, &desk->of.after, &option->after);
 }
 
 void plan_desk_plan(struct plan_desk *desk, const struct place_planner *planner,

@@ -82,3 +82,41 @@ enum status place_check(const struct place_problem *problem, const struct place_
     }
     return STATUS_OK;
 }
+
+enum status place_check_score(const struct place_problem *problem, const struct place_plan *plan,
+                              int32_t n_requests, const struct place_score *score,
+                              struct fault *fault)
+{
+    double percent = 100 * problem->limits.attainment;
+    int64_t n = 0, n_in_time = 0;
+    int32_t n_placed = 0, n_met = 0;
+    for (int32_t s = 0; s < problem->n_services; s++) {
+        const struct place_service_score *own = &score->services[s];
+        bool is_placed = place_plan_copies(plan, s) > 0;
+        if (own->n_met < 0 || own->n_met > own->n || (!is_placed && own->n_met > 0))
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "service %.60s, %s: %lld of %lld requests in time",
+                             problem->services[s].name, is_placed ? "placed" : "not placed",
+                             (long long)own->n_met, (long long)own->n);
+        n += own->n;
+        n_in_time += own->n_met;
+        n_placed += is_placed;
+        n_met += (double)own->n_met >= problem->limits.attainment * (double)own->n;
+    }
+    if (n != n_requests)
+        return fault_set(fault, STATUS_BAD_INPUT, "services have %lld of %d requests", (long long)n,
+                         n_requests);
+    if (score->n_placed != n_placed || score->n_met != n_met)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%d services are placed and %d reach %.0f%%, the score says %d and %d",
+                         n_placed, n_met, percent, score->n_placed, score->n_met);
+    if ((score->reached >= 1) != (n_met == problem->n_services))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%d of %d services reach %.0f%%, the score says %.4f of the way", n_met,
+                         problem->n_services, percent, score->reached);
+    double off = n > 0 ? score->attainment - (double)n_in_time / (double)n : 0;
+    if (off < -1e-9 || off > 1e-9)
+        return fault_set(fault, STATUS_BAD_INPUT, "%lld of %lld requests in time, not %.4f%%",
+                         (long long)n_in_time, (long long)n, 100 * score->attainment);
+    return STATUS_OK;
+}

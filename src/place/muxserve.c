@@ -121,24 +121,25 @@ static const struct candidate *candidate_of(const struct mux *mux, int32_t servi
                             place_degree_index(n_devices)];
 }
 
-static void fill_tenant(const struct mux *mux, int32_t service, int32_t kind, int32_t n_devices,
-                        int32_t share_percent, struct tenant *t)
+static void fill_tenant(const struct place_problem *problem, int32_t service, int32_t kind,
+                        int32_t n_devices, int32_t share_percent, struct tenant *t)
 {
-    const struct place_service *s = &mux->problem->services[service];
+    const struct place_service *s = &problem->services[service];
     const struct perf_share *table = perf_share_of(s->weights_bytes / n_devices, n_devices);
     *t = (struct tenant){ .service = s, .batch = 1, .batch_max = BATCH_MAX };
-    t->full = *place_problem_perf(mux->problem, service, kind, n_devices);
+    t->full = *place_problem_perf(problem, service, kind, n_devices);
     perf_at_share(&t->full, table, share_percent / 100.0, &t->part);
 }
 
-/* The unit's throughput; KV is split by rate times bytes per token (D-12 has the lengths too). */
-static double unit_of(const struct mux *mux, const struct place_group *group, double *headroom)
+/* KV is split by rate times bytes per token (D-12 has the lengths too). */
+double place_muxserve_throughput(const struct place_problem *problem,
+                                 const struct place_group *group, double *headroom)
 {
     struct tenant tenants[PLACE_MEMBERS_MAX];
-    double shares = 0, kv = (double)place_group_kv_bytes(mux->problem, group);
-    int32_t kind = place_group_kind(mux->problem, group);
+    double shares = 0, kv = (double)place_group_kv_bytes(problem, group);
+    int32_t kind = place_group_kind(problem, group);
     for (int32_t i = 0; i < group->n_members; i++) {
-        fill_tenant(mux, group->members[i].service, kind, group->n_devices,
+        fill_tenant(problem, group->members[i].service, kind, group->n_devices,
                     group->members[i].share_percent, &tenants[i]);
         const struct place_service *s = tenants[i].service;
         shares += s->rate_per_s * (s->n_prompt + s->n_output) * (double)s->kv_bytes_per_token;
@@ -159,7 +160,7 @@ static struct candidate find_candidate(const struct mux *mux, int32_t service, i
     for (int32_t share = SHARE_MIN; share <= SHARE_MAX && !best.meets; share += 10) {
         struct tenant t;
         double headroom;
-        fill_tenant(mux, service, kind, n_devices, share, &t);
+        fill_tenant(mux->problem, service, kind, n_devices, share, &t);
         const struct place_service *s = t.service;
         double kv = (double)(mux->problem->kinds[kind].memory_bytes * n_devices -
                              place_problem_model_bytes(mux->problem, service));
@@ -207,7 +208,8 @@ static bool place_one(struct mux *mux, int32_t service)
         place_group_add(&with, service);
         with.members[with.n_members - 1].share_percent =
             candidate_of(mux, service, kind, with.n_devices)->share_percent;
-        double headroom, grown = unit_of(mux, &with, &headroom), delta = grown - mux->units[g];
+        double headroom, grown = place_muxserve_throughput(mux->problem, &with, &headroom);
+        double delta = grown - mux->units[g];
         if (best >= 0 && (delta < most || (delta <= most && plan->groups[g].n_devices >=
                                                                 plan->groups[best].n_devices)))
             continue;

@@ -9,5 +9,11 @@ extern const struct place_planner place_alpaserve, place_default, place_even, pl
 void place_seallm_search(const struct place_desk *desk, const struct place_window *window,
                          struct place_plan *plan);
 
+/* Requests per second that a group's services get through together, each on its share of the
+ * devices, as MuxServe's Equation 3 has it: at most what is asked. headroom: the least part of its
+ * rate that one of them gets. */
+double place_muxserve_throughput(const struct place_problem *problem,
+                                 const struct place_group *group, double *headroom);
+
 /* Services in order of key, descending; of equals the lower number first. order: (n_services). */
 void place_planners_sort(const double *keys, int32_t n, int32_t *order);

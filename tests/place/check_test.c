@@ -89,6 +89,45 @@ static void everybody_is_placed_or_refused(void **state)
     says("neither");
 }
 
+/* Ten requests of each of three services, of which the last is nowhere; 9 in 10 are asked for. */
+static void score_says(const struct place_score *score, const char *words)
+{
+    struct fault fault = { "" };
+    enum status status = place_check_score(&small.problem, &plan, 30, score, &fault);
+    assert_true((status == STATUS_OK) == (words[0] == '\0'));
+    if (strstr(fault.text, words) == NULL)
+        fail_msg("\"%s\" has no \"%s\"", fault.text, words);
+}
+
+static void scores_add_up(void **state)
+{
+    struct place_service_score services[3] = { { 10, 10, 9, 1, 1 }, { 10, 10, 8, 1, 1 }, { 10 } };
+    const struct place_score right = {
+        .n_placed = 2, .n_met = 1, .reached = 0.63, .attainment = 17.0 / 30, .services = services
+    };
+    struct place_score score = right;
+    (void)state;
+    score_says(&score, "");
+    score.n_met = 2;
+    score_says(&score, "2 services are placed and 1 reach 90%, the score says 2 and 2");
+    score = right;
+    score.n_placed = 3;
+    score_says(&score, "the score says 3 and 1");
+    score = right;
+    score.reached = 1;
+    score_says(&score, "1 of 3 services reach 90%, the score says 1.0000");
+    score = right;
+    score.attainment = 0.6;
+    score_says(&score, "17 of 30 requests in time, not 60.0000%");
+    services[2].n_met = 1;
+    score_says(&score, "service2, not placed: 1 of 10 requests in time");
+    services[2].n_met = 0;
+    services[1].n_met = 11;
+    score_says(&score, "service1, placed: 11 of 10");
+    services[1] = (struct place_service_score){ .n = 9, .n_met = 8 };
+    score_says(&right, "29 of 30 requests");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +135,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(groups_lie_in_one_node_and_apart, open_legal, close_legal),
         cmocka_unit_test_setup_teardown(members_fit, open_legal, close_legal),
         cmocka_unit_test_setup_teardown(everybody_is_placed_or_refused, open_legal, close_legal),
+        cmocka_unit_test_setup_teardown(scores_add_up, open_legal, close_legal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,22 +37,31 @@ static inline void judged_close(struct judged *judged)
     sim_judge_close(judged->judge);
 }
 
-/* ---- All placements of up to 4 services on one node of up to 4 devices. ---- */
+/* ---- All placements of up to 4 services on up to 4 devices. ---- */
 
 struct brute {
     struct judged *judged;
-    struct place_plan plan;
-    struct place_score best;
+    struct place_plan plan; /* the one that is seen; some groups may be empty */
     int32_t n_members_max;
+    void (*see)(struct brute *brute, void *self); /* each of them */
+    void *self;
+    struct place_score best; /* of brute_solve */
     int64_t n_plans;
 };
+static inline void brute_see_best(struct brute *brute, void *self)
+{
+    (void)self;
+    struct place_score score = judged_score(brute->judged, &brute->plan);
+    if (brute->n_plans == 0 || place_judge_compare(&score, &brute->best) > 0)
+        brute->best = score;
+}
+
 static inline void brute_members(struct brute *brute, int32_t g)
 {
     const struct place_problem *problem = &brute->judged->small->problem;
     if (g == brute->plan.n_groups) {
-        struct place_score score = judged_score(brute->judged, &brute->plan);
-        if (brute->n_plans++ == 0 || place_judge_compare(&score, &brute->best) > 0)
-            brute->best = score;
+        brute->see(brute, brute->self);
+        brute->n_plans++;
         return;
     }
     for (uint32_t set = 0; set < 1u << problem->n_services; set++) {
@@ -80,7 +89,9 @@ static inline void brute_cut(struct brute *brute, int32_t at)
         return;
     }
     for (int32_t n = 1; n <= problem->n_devices - at; n *= 2) {
-        if (at % n != 0)
+        int32_t node = place_problem_node_of(problem, at);
+        if ((at - problem->nodes[node].first_device) % n != 0 ||
+            place_problem_node_of(problem, at + n - 1) != node)
             continue;
         int32_t n_groups = brute->plan.n_groups;
         (void)place_plan_add_group(&brute->plan, problem, at, n);
@@ -89,9 +100,17 @@ static inline void brute_cut(struct brute *brute, int32_t at)
     }
 }
 
-static inline void brute_solve(struct brute *brute, struct judged *judged, int32_t n_members_max)
+static inline void brute_walk(struct brute *brute, struct judged *judged)
 {
-    *brute = (struct brute){ .judged = judged, .n_members_max = n_members_max };
+    brute->judged = judged;
+    brute->n_plans = 0;
     place_plan_init(&brute->plan, &judged->small->problem, &judged->small->pile);
     brute_cut(brute, 0);
+}
+
+/* The best of all by the judge's order. */
+static inline void brute_solve(struct brute *brute, struct judged *judged, int32_t n_members_max)
+{
+    *brute = (struct brute){ .see = brute_see_best, .n_members_max = n_members_max };
+    brute_walk(brute, judged);
 }

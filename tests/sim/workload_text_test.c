@@ -200,12 +200,21 @@ static void what_is_wrong_is_said(void **state)
     is_bad("", "workload: : no such kind of workload");
     is_bad("hello:rate=1", "workload: hello: no such kind of workload");
     is_bad("azure-conv", "workload: azure-conv: needs rate= (requests per second)");
-    is_bad("azure-conv:rate=abc",
-           "workload: azure-conv: rate is \"abc\", expected requests per second, above 0");
+    is_bad(
+        "azure-conv:rate=abc",
+        "workload: azure-conv: rate is \"abc\", expected requests per second, above 0, up to 1e9");
     is_bad("azure-conv:rate=0",
-           "workload: azure-conv: rate is \"0\", expected requests per second, above 0");
-    is_bad("azure-conv:rate=nan",
-           "workload: azure-conv: rate is \"nan\", expected requests per second, above 0");
+           "workload: azure-conv: rate is \"0\", expected requests per second, above 0, up to 1e9");
+    is_bad(
+        "azure-conv:rate=nan",
+        "workload: azure-conv: rate is \"nan\", expected requests per second, above 0, up to 1e9");
+    is_bad(
+        "azure-conv:rate=1e18",
+        "workload: azure-conv: rate is \"1e18\", expected requests per second, above 0, up to 1e9");
+    is_bad("once:n=9e9,in=1,out=1",
+           "workload: once: n is \"9e9\", expected requests, 1 to 1000000000");
+    is_bad("once:n=1000000001,in=1,out=1",
+           "workload: once: n is \"1000000001\", expected requests, 1 to 1000000000");
     is_bad("azure-conv:rate=1,rate=2", "workload: azure-conv: rate is said twice");
     is_bad("azure-conv:rate=1,,", "workload: azure-conv: \"\" is not key=value");
     is_bad("azure-conv:foo.csv", "workload: azure-conv: \"foo.csv\" is not key=value");

@@ -209,14 +209,11 @@ int verbs_demo(int argc, char **argv)
     const struct options_extra extras[] = { { "models", "the folder of tale.gguf and cee.gguf",
                                               &folder, true } };
     const struct options_verb verb = {
-        "Starts a server with the two demo models on loopback, asks both at once and stops it.",
-        "",
-        false,
-        NULL,
-        0,
-        0,
-        extras,
-        COUNT_OF(extras)
+        .doc =
+            "Starts a server with the two demo models on loopback, asks both at once and stops it.",
+        .arguments = "",
+        .extras = extras,
+        .n_extras = COUNT_OF(extras)
     };
     int n_plain;
     char listen[32], models[PATH_BYTES];

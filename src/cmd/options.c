@@ -20,6 +20,18 @@ struct parse {
 static struct argp_option options[KEYS_MAX];
 static char names[KEYS_MAX][32];
 
+/* Does the verb take the setting of this key? */
+static bool takes_key(const struct options_verb *verb, const char *name)
+{
+    size_t n = strlen(name);
+    if (verb->keys == NULL)
+        return verb->has_config;
+    for (const char *at = verb->keys; (at = strstr(at, name)) != NULL; at += n)
+        if ((at == verb->keys || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return verb->has_config;
+    return false;
+}
+
 /* "slo.ttft_ms" is --slo-ttft-ms. */
 static void build_options(const struct options_verb *verb)
 {
@@ -28,11 +40,13 @@ static void build_options(const struct options_verb *verb)
     memset(options, 0, sizeof options);
     if (verb->is_json)
         options[n++] = (struct argp_option){ "json", KEY_JSON, NULL, 0, "print JSON", 0 };
-    if (verb->has_config)
+    if (verb->has_config && verb->keys == NULL)
         options[n++] = (struct argp_option){
             "model", KEY_MODEL, "NAME=PATH", 0, "serve this file or directory (repeatable)", 0
         };
-    for (int i = 0; i < n_keys && verb->has_config; i++) {
+    for (int i = 0; i < n_keys; i++) {
+        if (!takes_key(verb, keys[i].name))
+            continue;
         snprintf(names[i], sizeof names[i], "%s", keys[i].name);
         for (char *at = names[i]; *at; at++)
             *at = *at == '_' || *at == '.' ? '-' : *at;

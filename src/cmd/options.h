@@ -11,8 +11,9 @@ struct options_extra { /* an option of this verb alone */
 };
 struct options_verb {
     const char *doc, *arguments;
-    bool has_config; /* takes the configuration's settings */
-    bool *is_json;   /* --json; NULL: not offered */
+    bool has_config;  /* takes the configuration's settings */
+    const char *keys; /* of them these only, parted by blanks, and no --model; NULL: all */
+    bool *is_json;    /* --json; NULL: not offered */
     int n_min, n_max;
     const struct options_extra *extras;
     int n_extras;

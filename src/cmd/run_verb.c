@@ -263,8 +263,18 @@ int verbs_run(int argc, char **argv)
         { "raw", "continue the prompt as it stands, without a chat template", &options.raw, false },
     };
     bool is_json = false;
-    const struct options_verb verb = { doc,    "MODEL PROMPT",  true, &is_json, 2, 2,
-                                       extras, COUNT_OF(extras) };
+    const struct options_verb verb = {
+        .doc = doc,
+        .arguments = "MODEL PROMPT",
+        .has_config = true,
+        .keys = "chunk_tokens devices kv kv_bytes kv_type log_engine log_engine_bytes log_json "
+                "log_level max_batch_tokens memory profile trace",
+        .is_json = &is_json,
+        .n_min = 2,
+        .n_max = 2,
+        .extras = extras,
+        .n_extras = COUNT_OF(extras)
+    };
     const char *plain[2];
     struct fault fault;
     struct house *house;

@@ -148,6 +148,23 @@ static void options_without_settings_have_none(void **state)
     assert_non_null(strstr(text, "unrecognized option '--json'"));
 }
 
+/* What a verb does not take it does not know; a name that is a part of a listed one is not listed.
+ */
+static void options_of_listed_keys(void **state)
+{
+    struct options_verb few = verb;
+    char text[512];
+    (void)state;
+    few.keys = "memory kv_bytes log_json";
+    assert_true(parse(&few, "--memory 1G --kv-bytes 2GiB --log-json true"));
+    assert_int_equal(config.memory_bytes, INT64_C(1) << 30);
+    assert_int_equal(config.kv_bytes, INT64_C(2) << 30);
+    assert_true(config.log_json);
+    assert_int_not_equal(complaint(&few, "--kv private", text, sizeof text), 0);
+    assert_int_not_equal(complaint(&few, "--model a=b", text, sizeof text), 0);
+    assert_non_null(strstr(text, "unrecognized option '--model'"));
+}
+
 #define OPTIONS_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -158,6 +175,7 @@ int main(void)
         OPTIONS_TEST(options_say_what_is_wrong),
         OPTIONS_TEST(options_hand_the_first_sentence_over),
         OPTIONS_TEST(options_without_settings_have_none),
+        OPTIONS_TEST(options_of_listed_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

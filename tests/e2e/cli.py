@@ -167,6 +167,9 @@ def cli_refuses_wrong_words():
     refuse('there is no verb "swim"', "swim")
     refuse("unrecognized option '--swim'", "serve", "--swim")
     refuse("expected MODEL PROMPT", "run", TALE)
+    refuse("unrecognized option '--listen=", "run", TALE, "x", "--listen=127.0.0.1:1")
+    page = succeed("run", "--help")
+    assert "--kv-type" in page and "--max-tokens" in page and "--listen" not in page and "--model" not in page, page
     refuse("one argument too many", "version", "now")
     refuse("No such file or directory", "run", "/nonexistent.gguf", "x")
     refuse("not a GGUF file", "run", os.path.join(ROOT, "dev"), "x")

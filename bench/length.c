@@ -130,6 +130,8 @@ int main(int argc, char **argv)
     const struct length_predictor *const *all = length_all(&n);
     for (int i = 0; i < n; i++)
         run(all[i]->name, &asks, &config);
+    puts("UELLM reports bucket accuracies of 99.51% (Alpaca) and above 80% (two other sets), by a "
+         "fine-tuned model of 6B; it does not say how wide its buckets are");
     mem_give(text);
     mem_give(asks.at);
     mem_give(asks.n_outputs);

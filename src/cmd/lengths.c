@@ -62,18 +62,25 @@ static double figure_of(const struct length_calibration *c, enum figure figure)
     }
 }
 
+static const char *const figures[FIGURES][3] = {
+    { "shoal_length_unpredicted_total", "Answers whose length nobody predicted.", "counter" },
+    { "shoal_length_coverage", "Part of the answers no longer than predicted.", "gauge" },
+    { "shoal_length_bias_tokens", "Mean of predicted less generated tokens.", "gauge" },
+    { "shoal_length_error_tokens", "Mean absolute error of predictions.", "gauge" },
+    { "shoal_length_bucket_accuracy", "Part predicted in the right one of ten buckets.", "gauge" },
+    { "shoal_length_bucket_commonest", "The same of always naming the commonest bucket.", "gauge" },
+};
+
+void cmd_lengths_json(const struct length_calibration *calibration, struct json_out *json)
+{
+    json_out_key_i64(json, "n", calibration->n);
+    for (int f = 0; f < FIGURES; f++)
+        json_out_key_f64(json, figures[f][0] + strlen("shoal_length_"),
+                         figure_of(calibration, (enum figure)f));
+}
+
 void cmd_lengths_print(const struct length_book *book, const char *const *names, struct str *out)
 {
-    static const char *const figures[FIGURES][3] = {
-        { "shoal_length_unpredicted_total", "Answers whose length nobody predicted.", "counter" },
-        { "shoal_length_coverage", "Part of the answers no longer than predicted.", "gauge" },
-        { "shoal_length_bias_tokens", "Mean of predicted less generated tokens.", "gauge" },
-        { "shoal_length_error_tokens", "Mean absolute error of predictions.", "gauge" },
-        { "shoal_length_bucket_accuracy", "Part predicted in the right one of ten buckets.",
-          "gauge" },
-        { "shoal_length_bucket_commonest", "The same of always naming the commonest bucket.",
-          "gauge" },
-    };
     print_ratios(out, book, names);
     for (int f = 0; f < FIGURES; f++) {
         metrics_print_name(out, figures[f][0], figures[f][1], figures[f][2]);

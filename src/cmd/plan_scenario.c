@@ -165,7 +165,8 @@ enum status plan_scenario(const struct plan_problem *of, const struct scenario *
                                         "chunk-tokens", "block-tokens", "memory-part",
                                         "preset",       "policy",       "router",
                                         "predictor",    "ttft",         "tpot",
-                                        "e2e",          "slo",          "target" };
+                                        "e2e",          "slo",          "target",
+                                        "run-length",   "length-noise" };
     if (plan->n_refused > 0)
         return fault_set(fault, STATUS_UNSUPPORTED,
                          "%.80s is not placed: a scenario places every service",

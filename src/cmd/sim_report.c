@@ -1,11 +1,13 @@
 /* Prints simulations. */
 #include "cmd/sim_report.h"
 
+#include "cmd/lengths.h"
 #include "cmd/sim_kv.h"
 #include "cmd/sim_peak.h"
 #include "metrics/interval.h"
 #include "metrics/score_print.h"
 #include "place/watch.h"
+#include <string.h>
 
 enum { SEEDS_MAX = 1000 };
 
@@ -154,6 +156,22 @@ static void print_work(const struct sim_case *c, struct str *out)
                    100 * work.peak.compute, 100 * work.peak.memory);
 }
 
+/* First words of a predictor that may be wrong. */
+static bool has_lengths(const struct sim_case *c, int32_t service)
+{
+    return c->report.services[service].lengths.n > 0 && strcmp(c->predictor, "oracle") != 0;
+}
+
+static void print_lengths(const struct sim_case *c, struct str *out)
+{
+    for (int32_t s = 0; s < c->report.n_services; s++) {
+        if (!has_lengths(c, s))
+            continue;
+        str_add_text(out, "lengths predicted, ");
+        length_calibration_print(&c->report.services[s].lengths, c->set.names[s], out);
+    }
+}
+
 void sim_report_one(const struct sim_case *c, struct str *out)
 {
     const struct score_options options = { .services = c->world.scores, .rule = c->rule };
@@ -166,6 +184,7 @@ void sim_report_one(const struct sim_case *c, struct str *out)
     metrics_score_print_table(&sheet, out);
     metrics_score_print_attainment(&sheet, out);
     print_work(c, out);
+    print_lengths(c, out);
     sim_kv_print(c, out);
     str_printf(out, "records %016llx\n", (unsigned long long)c->hash);
 }
@@ -271,6 +290,21 @@ static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
         json_out_key_i64(json, counts[i].key, counts[i].value);
 }
 
+static void lengths_json(const struct sim_case *c, struct json_out *json)
+{
+    json_out_key(json, "predicted_lengths");
+    json_out_open(json, '[');
+    for (int32_t s = 0; s < c->report.n_services; s++) {
+        if (!has_lengths(c, s))
+            continue;
+        json_out_open(json, '{');
+        json_out_key_text(json, "name", c->set.names[s]);
+        cmd_lengths_json(&c->report.services[s].lengths, json);
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+}
+
 static void facts_json(const struct sim_case *c, struct json_out *json)
 {
     struct str hash;
@@ -287,6 +321,7 @@ static void facts_json(const struct sim_case *c, struct json_out *json)
     moves_json(&c->report.replace, json);
     chains_json(&c->report.chains, json);
     bus_json(&c->report.bus, json);
+    lengths_json(c, json);
     sim_kv_json(c, json);
     json_out_key_i64(json, "held_max", c->report.n_held_max);
     json_out_key_text(json, "records_hash", hash.at);

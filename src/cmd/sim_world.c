@@ -500,7 +500,9 @@ enum status sim_world_open_services(struct sim_world *world, const struct scenar
     const struct traffic_options traffic = { .seed = ask->seed,
                                              .n_requests = (uint64_t)scenario->n_requests,
                                              .duration_ns = scenario->duration_ns,
-                                             .rate_scale = ask->rate_scale };
+                                             .rate_scale = ask->rate_scale,
+                                             .run_length = scenario->run_length,
+                                             .length_noise = scenario->length_noise };
     memset(world, 0, sizeof(*world));
     enum status status = traffic_parse(&world->workload, &scenario->workload, &traffic, fault);
     for (int32_t i = 0; i < world->workload.n_services && status == STATUS_OK; i++)

@@ -37,6 +37,13 @@ enum status traffic_parse(struct sim_workload *workload, const struct flags_text
         workload->n_requests = options->n_requests;
     if (options->duration_ns > 0)
         workload->until_ns = options->duration_ns;
+    if (options->run_length > 0)
+        workload->run_length = (uint32_t)options->run_length;
+    if (options->length_noise > 0)
+        workload->output_noise = options->length_noise;
+    if (workload->run_length > 1 && workload->n_replays > 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "--run-length does not go with a trace that is replayed");
     if (has_no_end(workload))
         workload->n_requests = REQUESTS_USUAL;
     if (options->rate_scale > 0)

@@ -9,6 +9,8 @@ struct traffic_options {
     uint64_t n_requests; /* 0: as the workload says; 10,000 where it has no end */
     int64_t duration_ns; /* arrivals end here; 0: as the workload says */
     double rate_scale;   /* times as many a second; 0 = 1 */
+    int64_t run_length;  /* so many requests in a row of one source; 0: as the workload says */
+    double length_noise; /* on true lengths; 0: as the workload says */
 };
 /* The workload is the caller's for sim_workload_free, also after a fault. */
 enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,

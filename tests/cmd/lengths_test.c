@@ -45,6 +45,15 @@ static void test_two_models(void **state)
     expect(&out, "shoal_length_bucket_accuracy" TALE "} 0.5\n");
     expect(&out, "shoal_length_coverage_wanted 0.75\n");
     str_free(&out);
+    struct json_out json;
+    str_init(&out);
+    json_out_init(&json, &out);
+    json_out_open(&json, '{');
+    cmd_lengths_json(&book.calibrations[0], &json);
+    json_out_close(&json, '}');
+    expect(&out, "{\"n\":4,\"unpredicted_total\":1,\"coverage\":0.5,\"bias_tokens\":-153.75,"
+                 "\"error_tokens\":191.25,\"bucket_accuracy\":0.5,\"bucket_commonest\":");
+    str_free(&out);
     length_book_close(&book);
 }
 

@@ -157,6 +157,10 @@ def sim_is_the_same_on_any_number_of_threads(shoal, models):
     assert one == sim(shoal, *args, "--threads", "2") == sim(shoal, *args, "--threads", "5")
     assert one == sim(shoal, *args, "--each-step"), "holds change nothing"
     points = as_json(shoal, *args)["points"]
+    # As where the C library finds neither AVX nor FMA, and takes other code.
+    older = dict(os.environ, GLIBC_TUNABLES="glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4,-BMI2,-SSE4_2")
+    done = subprocess.run([shoal, "sim", *args], capture_output=True, text=True, timeout=SECONDS, env=older)
+    assert done.stdout == one, "another processor changes nothing"
     assert len(points) == 8 and all(p["seeds"] == 3 for p in points)
     for p in points:
         first = next(q for q in points if q["rate_scale"] == p["rate_scale"])
@@ -181,6 +185,39 @@ def sim_compares_predictors(shoal, models):
     worse = [p["less_first"]["normalized_latency"]["mean"] for p in points]
     assert worse[0] == worse[2] == 0 and worse[1] > 0, worse
     assert "--predictor is one of" in sim(shoal, *static, "--compare", "uellm@nobody", wants=1)
+
+
+@test
+def sim_tells_how_predictors_did(shoal, models):
+    """Once more from the records alone, which under this router keep the first words."""
+    args = ["--workload", "azure-conv:rate=4,service=chat", "--requests", "2000", "--preset", "fcfs", "--engines", "2"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.csv")
+        told, = as_json(shoal, *args, "--predictor", "quantile:0.8", "--csv", path)["predicted_lengths"]
+        rows = [(int(r["n_predicted"]), int(r["n_output"])) for r in csv.DictReader(open(path, newline="", encoding="utf-8"))]
+    said = [(p, o) for p, o in rows if p > 0]
+    figures = {"n": len(said), "unpredicted_total": len(rows) - len(said), "coverage": sum(p >= o for p, o in said) / len(said),
+               "bias_tokens": sum(p - o for p, o in said) / len(said), "error_tokens": sum(abs(p - o) for p, o in said) / len(said)}
+    for key, value in figures.items():
+        assert abs(told[key] - value) <= 1e-6 * max(1, abs(value)), (key, told[key], value)
+    assert told["name"] == "chat" and 0.75 < told["coverage"] < 0.87
+    bucket, = as_json(shoal, *args, "--predictor", "bucket")["predicted_lengths"]
+    assert 0.9 * bucket["bucket_commonest"] < bucket["bucket_accuracy"] <= 1
+    assert "lengths predicted, chat: 2000 outputs" in sim(shoal, *args, "--predictor", "mean")
+    assert as_json(shoal, *args)["predicted_lengths"] == [], "the oracle is always right"
+
+
+@test
+def sim_runs_in_a_row_and_noise_are_options_too(shoal, models):
+    args = ["--workload", "azure-mix:rate=4", "--requests", "400"]
+    for option, key in ((["--run-length", "8"], "run=8"), (["--length-noise", "2"], "length-noise=2")):
+        page = as_json(shoal, *args, *option)
+        assert page["records_hash"] == as_json(shoal, "--workload", f"azure-mix:rate=4,{key}", "--requests", "400")["records_hash"]
+        assert page["records_hash"] != as_json(shoal, *args)["records_hash"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.csv")
+        open(path, "w", encoding="utf-8").write("arrived_s,n_prompt,n_output\n0,10,10\n1,10,10\n")
+        assert "does not go with a trace" in sim(shoal, "--workload", f"file:{path}", "--run-length", "4", wants=1)
 
 
 @test

@@ -359,6 +359,8 @@ const struct repro_claim repro_aladdin[] = {
     { "aladdin-fig11", "Aladdin, Figure 11", "GPUs needed, mixed", repro_aladdin_fig11 },
     { "aladdin-fig12", "Aladdin, Figure 12", "GPUs needed, decode pool", repro_aladdin_fig12 },
     { "aladdin-eq7", "Aladdin, Equation 7", "workers by the rate", repro_aladdin_eq7 },
+    { "aladdin-groups", "Aladdin, appendix A", "groups of workers, by Equation 8",
+      repro_aladdin_groups },
     { "aladdin-workers", "Aladdin, Figure 11", "workers needed for 100, 99 and 95%", workers },
     { "aladdin-fig13", "Aladdin, Figure 13", "time to place", fig13 },
     { NULL, NULL, NULL, NULL },

@@ -8,3 +8,4 @@ enum status repro_aladdin_fig10(struct repro *repro, struct fault *fault);
 enum status repro_aladdin_fig11(struct repro *repro, struct fault *fault);
 enum status repro_aladdin_eq7(struct repro *repro, struct fault *fault);
 enum status repro_aladdin_fig12(struct repro *repro, struct fault *fault);
+enum status repro_aladdin_groups(struct repro *repro, struct fault *fault);

@@ -1,8 +1,10 @@
 /* The claims of Aladdin about workers: the best configuration (Table 3), four GPUs under load
- * (Figures 9 and 10), and GPUs needed for a target (Figures 11 and 12). */
+ * (Figures 9 and 10), GPUs needed for a target (Figures 11 and 12), and how many by the rate
+ * (Equations 7 and 8). */
 #include "cmd/repro_aladdin.h"
 #include "cmd/repro_needed.h"
 
+#include "base/time.h"
 #include "place/workers.h"
 #include "predict/preset.h"
 #include <stdio.h>
@@ -196,6 +198,7 @@ enum status repro_aladdin_fig10(struct repro *repro, struct fault *fault)
 struct search {
     const char *key, *policy;
     int rate, n_first, n_last, tp;
+    int n_groups; /* of workers, each with a router of its own */
     void (*write)(char *yaml, size_t n_bytes, const struct search *search, int n_workers);
 };
 
@@ -227,11 +230,12 @@ static void write_mixed(char *yaml, size_t n_bytes, const struct search *s, int 
              "ttft: 600ms\n"
              "tpot: 30ms\n"
              "slo: aladdin\n"
+             "router_groups: %d\n"
              "services:\n"
              "  s: {model: llama-2-13b}\n"
              "engines:\n"
              "  - {count: %d, device: a100-pcie, tp: %d, services: s}\n",
-             s->rate, s->rate <= 10 ? "60s" : "40s", n_workers, s->tp);
+             s->rate, s->rate <= 10 ? "60s" : "40s", s->n_groups, n_workers, s->tp);
 }
 
 /* 13B on an A100 (appendix A), whose prompts were computed elsewhere: their step costs nothing. */
@@ -284,6 +288,7 @@ enum status repro_aladdin_fig11(struct repro *repro, struct fault *fault)
                                       ways[w].is_whole ? 1 : 1 + rates[r] / 4,
                                       ways[w].is_whole ? 3 + rates[r] / 2 : 8 + rates[r],
                                       ways[w].is_whole ? 4 : 1,
+                                      1,
                                       write_mixed };
             enum status status = needed(repro, &s, gpus[w], fault);
             if (status != STATUS_OK)
@@ -307,9 +312,10 @@ enum status repro_aladdin_fig12(struct repro *repro, struct fault *fault)
     for (int r = 0; r < (repro_is_quick(repro) ? 2 : 3); r++) {
         double gpus[3][REPRO_TARGETS];
         for (int p = 0; p < 3; p++) {
-            const struct search s = { keys[p],          policies[p],          rates[r],
-                                      1 + rates[r] / 5, 6 + rates[r] * 3 / 4, 1,
-                                      write_decode };
+            const struct search s = {
+                keys[p], policies[p], rates[r],    1 + rates[r] / 5, 6 + rates[r] * 3 / 4,
+                1,       1,           write_decode
+            };
             enum status status = needed(repro, &s, gpus[p], fault);
             if (status != STATUS_OK)
                 return status;
@@ -348,8 +354,9 @@ enum status repro_aladdin_eq7(struct repro *repro, struct fault *fault)
     double rate_min = place_workers_rate_min(338, 338, 10, 0.2);
     for (int r = 0; r < n; r++) {
         double gpus[REPRO_TARGETS];
-        const struct search s = { "eq7", "fcfs/best-fit", rates[r], 1 + rates[r] / 5, 6 + rates[r],
-                                  1,     write_mixed };
+        const struct search s = {
+            "eq7", "fcfs/best-fit", rates[r], 1 + rates[r] / 5, 6 + rates[r], 1, 1, write_mixed
+        };
         enum status status = needed(repro, &s, gpus, fault);
         if (status != STATUS_OK)
             return status;
@@ -373,5 +380,80 @@ enum status repro_aladdin_eq7(struct repro *repro, struct fault *fault)
     repro_differs(repro,
                   "LLaMA-13B on A100s with PCIe, fewest workers of best fit for 99% of the "
                   "requests, mean of seeds; R is where a 10 s mean of outputs is within 20%");
+    return STATUS_OK;
+}
+
+/* ---- Equation 8: groups of workers with routers of their own. ---- */
+
+/* Wall time of a whole simulation over its requests: an upper bound of what placing one takes. */
+static enum status time_of_one(struct repro *repro, int rate, int n_workers, double *s,
+                               struct fault *fault)
+{
+    char key[48], yaml[640];
+    const struct search one = { "pass", "fcfs/best-fit", rate, 0, 0, 1, 1, write_mixed };
+    snprintf(key, sizeof(key), "%s-%d", one.key, n_workers);
+    write_mixed(yaml, sizeof(yaml), &one, n_workers);
+    int64_t begin_ns = time_now_ns();
+    enum status status = repro_simulate(repro, key, one.policy, yaml, fault);
+    double n = status == STATUS_OK ? (double)repro_score(repro, key, 0)->n_offered : 1;
+    *s = (double)(time_now_ns() - begin_ns) * 1e-9 / (n * repro_n_seeds(repro));
+    return status;
+}
+
+/* The fewest workers for 99%: in one group at 10 and 20/s, and at 30/s in one, in two, and in four,
+ * more than Equation 8 allows. */
+enum { ONE = 2, TWO, FOUR, N_POOLS };
+static const int pool_rates[N_POOLS] = { 10, 20, 30, 30, 30 };
+static const int pool_groups[N_POOLS] = { 1, 1, 1, 2, 4 };
+
+static enum status fewest(struct repro *repro, struct workers_point points[N_POOLS],
+                          struct fault *fault)
+{
+    static const char *const keys[N_POOLS] = { "one", "one", "one", "two", "four" };
+    enum status status = STATUS_OK;
+    for (int i = 0; i < N_POOLS && status == STATUS_OK; i++) {
+        double gpus[REPRO_TARGETS];
+        const struct search s = { keys[i],           "fcfs/best-fit",
+                                  pool_rates[i],     max_i32(1 + pool_rates[i] / 5, pool_groups[i]),
+                                  6 + pool_rates[i], 1,
+                                  pool_groups[i],    write_mixed };
+        status = needed(repro, &s, gpus, fault);
+        points[i] = (struct workers_point){ pool_rates[i], gpus[1] };
+    }
+    return status;
+}
+
+enum status repro_aladdin_groups(struct repro *repro, struct fault *fault)
+{
+    static const double rates[] = { 30, 1000, 10000, 30000, 100000 };
+    static char names[COUNT_OF(rates)][32];
+    struct workers_point points[N_POOLS];
+    struct workers_line line;
+    double small_s, large_s;
+    enum status status = fewest(repro, points, fault);
+    if (status == STATUS_OK)
+        status = time_of_one(repro, 30, 15, &small_s, fault);
+    if (status == STATUS_OK)
+        status = time_of_one(repro, 300, 140, &large_s, fault);
+    if (status == STATUS_OK && !place_workers_fit(points, ONE + 1, 0, &line))
+        status = fault_set(fault, STATUS_BAD_INPUT, "the rates determine no line");
+    if (status != STATUS_OK)
+        return status;
+    repro_note(repro, "time of a request, 15 workers, 140", "-", "at most %.1f us, %.1f us",
+               1e6 * small_s, 1e6 * large_s);
+    for (size_t r = 0; r < COUNT_OF(rates); r++) {
+        struct workers_groups g = place_workers_group(&line, rates[r], 1 / large_s, 0.1);
+        snprintf(names[r], sizeof(names[r]), "groups at %.0f/s", rates[r]);
+        repro_note(repro, names[r], "-", "%d of %d workers in all, %d more than one group has%s",
+                   g.n_groups, g.n_workers, g.n_extra, g.is_slow ? "; too few to keep up" : "");
+    }
+    struct workers_groups two = place_workers_group(&line, 30, 15, 0.1);
+    repro_judge(repro, points[TWO].n <= 1.1 * points[ONE].n && two.n_groups == 2,
+                "two groups at 30/s: workers for 99%", "at most 10% more",
+                "%.1f for %.1f (by Equation 8 %d more)", points[TWO].n, points[ONE].n, two.n_extra);
+    repro_note(repro, "four, more than it allows", "-", "%.1f", points[FOUR].n);
+    repro_differs(repro,
+                  "LLaMA-13B on A100s with PCIe, best fit; the line is of 10, 20 and 30/s; the "
+                  "time is of all that is simulated, so more groups than are needed");
     return STATUS_OK;
 }

@@ -4,7 +4,7 @@
  * are passed over (or refused too when strict). Everything lies in the ask's own pile. */
 #pragma once
 #include "api/error.h"
-#include "base/arena.h"
+#include "base/pile.h"
 #include "core/request.h"
 #include "text/chat.h"
 

@@ -45,7 +45,6 @@ struct api {
     struct metrics *metrics;
     uint64_t counter;     /* low bits of request ids */
     char request_id[128]; /* X-Request-Id of the exchange that is being answered */
-    int64_t opened_unix_s;
     bool is_draining, is_nudged, has_failed;
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
     int64_t due_ns; /* when the loop was to come back at the latest */

@@ -36,15 +36,6 @@ void hist_add(struct hist *hist, int64_t value)
     hist->buckets[index_of(value)]++;
 }
 
-void hist_merge(struct hist *into, const struct hist *from)
-{
-    into->n += from->n;
-    into->sum += from->sum;
-    into->max = max_i64(into->max, from->max);
-    for (uint32_t i = 0; i < HIST_N_BUCKETS; i++)
-        into->buckets[i] += from->buckets[i];
-}
-
 int64_t hist_quantile(const struct hist *hist, double q)
 {
     if (hist->n == 0)
@@ -60,17 +51,6 @@ int64_t hist_quantile(const struct hist *hist, double q)
             return min_i64(upper_edge(i), hist->max);
     }
     return hist->max;
-}
-
-uint64_t hist_count_below(const struct hist *hist, int64_t value)
-{
-    if (value < 0)
-        return 0;
-    uint64_t n = 0;
-    uint32_t end = index_of(value);
-    for (uint32_t i = 0; i <= end; i++)
-        n += hist->buckets[i];
-    return n;
 }
 
 double hist_mean(const struct hist *hist)

@@ -1,4 +1,4 @@
-/* A log-linear histogram: two significant digits from 1 to 2^62, mergeable, about 30 kB.
+/* A log-linear histogram: two significant digits from 1 to 2^62, about 30 kB.
  *
  * Values are int64 (nanoseconds, tokens, bytes); each power of two is cut into 64 equal buckets
  * (error < 1.6%). */
@@ -15,10 +15,7 @@ struct hist { /* all zeros: empty */
 };
 void hist_init(struct hist *hist);
 void hist_add(struct hist *hist, int64_t value); /* negative values count as 0 */
-void hist_merge(struct hist *into, const struct hist *from);
 int64_t hist_quantile(
     const struct hist *hist,
     double q); /* upper edge of the bucket that holds it, at most max; 0 when empty */
-uint64_t hist_count_below(const struct hist *hist,
-                          int64_t value); /* entries <= value, exact at bucket edges */
 double hist_mean(const struct hist *hist);

@@ -1,7 +1,7 @@
 /* The only door to malloc: memory taken at start or for a load; dies with a message when the system
  * has none.
  *
- * Steady state allocates nothing: engines work from arenas and slots. */
+ * Steady state allocates nothing: engines work from what they took at start. */
 #pragma once
 #include "base/base.h"
 

@@ -67,25 +67,6 @@ double rng_normal(struct rng *rng)
     }
 }
 
-double rng_gamma(struct rng *rng, double shape)
-{
-    CHECK(shape > 0);
-    double boost = 1;
-    if (shape < 1) {
-        boost = num_pow(1 - rng_unit(rng), 1 / shape);
-        shape += 1;
-    }
-    double d = shape - 1.0 / 3, c = 1 / num_sqrt(9 * d);
-    for (;;) {
-        double x = rng_normal(rng), t = 1 + c * x;
-        if (t <= 0)
-            continue;
-        double v = t * t * t, u = 1 - rng_unit(rng);
-        if (num_log(u) < 0.5 * x * x + d - d * v + d * num_log(v))
-            return d * v * boost;
-    }
-}
-
 uint64_t rng_system(void)
 {
     uint64_t bits;

@@ -15,7 +15,6 @@ uint32_t rng_below(struct rng *rng, uint32_t n); /* uniform in 0..n-1, unbiased;
 double rng_unit(struct rng *rng);                /* [0, 1), 53 bits */
 double rng_exponential(struct rng *rng);         /* mean 1, by num_log */
 double rng_normal(struct rng *rng);              /* mean 0, deviation 1 */
-double rng_gamma(struct rng *rng, double shape); /* scale 1 */
 static inline double rng_unit_of(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1.0p-53;

@@ -73,7 +73,7 @@ bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry 
 
 /* ---- What the router sees. ---- */
 
-struct route_view gateway_route_view(const struct cluster_gateway *g)
+static struct route_view router_view(const struct cluster_gateway *g)
 {
     return (struct route_view){ .now_ns = g->now_ns,
                                 .n_engines = g->options.n_engines,
@@ -87,7 +87,7 @@ struct route_view gateway_route_view(const struct cluster_gateway *g)
 
 static void tell(struct cluster_gateway *g, const struct route_event *event)
 {
-    const struct route_view view = gateway_route_view(g);
+    const struct route_view view = router_view(g);
     g->options.router->saw(g->router_state, &view, event);
 }
 
@@ -221,7 +221,7 @@ void gateway_route_forget(struct cluster_gateway *g, uint32_t at)
 int64_t gateway_route_send(struct cluster_gateway *g)
 {
     while (send_chosen(g)) {
-        struct route_view view = gateway_route_view(g);
+        struct route_view view = router_view(g);
         struct route_plan plan = { .choices = g->choices,
                                    .n_choices_max = (int32_t)g->options.n_requests_max,
                                    .scratch = g->scratch };

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-void gateway_state_append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
+static void append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
     entry->next = GATEWAY_NONE;
@@ -38,7 +38,7 @@ void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
     entry->state = GATEWAY_HELD;
     entry->held_ns = g->now_ns;
     route_held_add(&g->held, at);
-    gateway_state_append(g, &g->since[entry->request->service], at);
+    append(g, &g->since[entry->request->service], at);
     if (entry->request->deadline_ns != TIME_NEVER)
         tree_insert(&g->deadlines, g->deadline_nodes, at, entry->request->deadline_ns,
                     entry->request->id);
@@ -82,7 +82,7 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
     entry->state = GATEWAY_OVER;
     entry->why = (uint8_t)why;
     entry->sentence = sentence ? mem_copy_text(sentence) : NULL;
-    gateway_state_append(g, &g->over, at);
+    append(g, &g->over, at);
 }
 
 static struct length_query query_of(const struct gateway_entry *entry)

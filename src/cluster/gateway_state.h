@@ -80,7 +80,6 @@ struct cluster_gateway {
 
 /* ---- Entries and their lists (gateway_state.c). ---- */
 
-void gateway_state_append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
 void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, uint32_t at);
 /* Puts an entry among the held ones, which keep the order (priority, arrival), or takes it out:
  * O(log n). The router is told by whoever calls (gateway_route_saw). */
@@ -109,8 +108,6 @@ bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event,
 
 /* ---- What goes to engines (gateway_route.c). ---- */
 
-/* What the router is shown now. */
-struct route_view gateway_route_view(const struct cluster_gateway *g);
 /* Tells the router what happened to an entry. */
 void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t at, uint8_t why);
 /* An engine's mirror anew: after a report, when it said to be full, when that has passed. */

@@ -6,7 +6,7 @@
  * schemas have no free keys, which the names of models are, so the table here walks libyaml's
  * document. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "core/device.h"

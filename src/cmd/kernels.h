@@ -75,10 +75,6 @@ struct kernels_peer {
     bool is_ik;                                      /* ik_llama.cpp: other flags */
     char commit[64];
 };
-struct kernels_variant {
-    bool is_flash, is_repacked;
-};
-struct kernels_variant cmd_kernels_variant_at(int i); /* 0 .. KERNELS_VARIANTS - 1 */
 /* Asks the program for its options. */
 enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path,
                                   struct fault *fault) MUST_USE;

@@ -13,11 +13,6 @@
 enum { WORDS_MAX = 48, WORD_BYTES = 32, BEHIND = 64 };
 #define CHILD_NS (600 * TIME_NS_PER_S)
 
-struct kernels_variant cmd_kernels_variant_at(int i)
-{
-    return (struct kernels_variant){ .is_flash = i % 2 == 1, .is_repacked = i / 2 == 1 };
-}
-
 enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path, struct fault *fault)
 {
     const char *const argv[] = { path, "--help", NULL };
@@ -45,18 +40,18 @@ enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path, s
 void cmd_kernels_peer_flags(const struct kernels_peer *peer, int variant, bool is_batched,
                             struct str *out)
 {
-    struct kernels_variant v = cmd_kernels_variant_at(variant);
-    if (is_batched && peer->is_ik && !v.is_flash)
+    bool is_flash = variant % 2 == 1, is_repacked = variant / 2 == 1;
+    if (is_batched && peer->is_ik && !is_flash)
         str_add_text(out, "-no-fa");
     else if (is_batched)
-        str_printf(out, "-fa %s", v.is_flash ? "on" : "off");
+        str_printf(out, "-fa %s", is_flash ? "on" : "off");
     else
-        str_printf(out, "-fa %d", v.is_flash);
+        str_printf(out, "-fa %d", is_flash);
     if (!is_batched)
-        str_printf(out, " %s %d", peer->is_ik ? "-rtr" : "--repack", v.is_repacked);
-    else if (peer->is_ik && v.is_repacked)
+        str_printf(out, " %s %d", peer->is_ik ? "-rtr" : "--repack", is_repacked);
+    else if (peer->is_ik && is_repacked)
         str_add_text(out, " -rtr");
-    else if (!peer->is_ik && !v.is_repacked)
+    else if (!peer->is_ik && !is_repacked)
         str_add_text(out, " --no-repack");
 }
 

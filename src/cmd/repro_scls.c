@@ -56,7 +56,7 @@ struct repro_scls_worth repro_scls_of(const struct repro *repro, const char *key
     return w;
 }
 
-double repro_scls_more(double a, double b)
+static double percent_above(double a, double b)
 {
     return 100 * (a / b - 1);
 }
@@ -83,9 +83,9 @@ static void widen(double range[2], double x, bool is_first)
 static void add(struct versus *v, const struct repro_scls_worth *a,
                 const struct repro_scls_worth *b, bool is_first)
 {
-    widen(v->per_s, repro_scls_more(a->per_s, b->per_s), is_first);
-    widen(v->mean_s, repro_scls_more(a->mean_s, b->mean_s), is_first);
-    widen(v->p95_s, repro_scls_more(a->p95_s, b->p95_s), is_first);
+    widen(v->per_s, percent_above(a->per_s, b->per_s), is_first);
+    widen(v->mean_s, percent_above(a->mean_s, b->mean_s), is_first);
+    widen(v->p95_s, percent_above(a->p95_s, b->p95_s), is_first);
 }
 
 static void judge_versus(struct repro *repro, const struct versus *v, const char *const what[3],
@@ -206,7 +206,7 @@ static enum status fastgen_limit(struct repro *repro, struct fault *fault)
         if (status != STATUS_OK)
             return status;
         struct repro_scls_worth worth = repro_scls_of(repro, key);
-        double gain = repro_scls_more(scls.per_s, worth.per_s);
+        double gain = percent_above(scls.per_s, worth.per_s);
         n_paper = gain >= 61.6 ? limits[i] : n_paper;
         repro_note(repro, names[i], "-", "%.2f req/s: scls %+.0f%%", worth.per_s, gain);
     }
@@ -283,7 +283,7 @@ static enum status fig13(struct repro *repro, struct fault *fault)
         has_larger = has_larger && (sweep[i] < 12 || w[0].batch > w[1].batch);
         has_fewer_pads = has_fewer_pads && w[0].pads < w[1].pads;
         has_fewer_invalid = has_fewer_invalid && w[0].invalid < w[1].invalid;
-        widen(gain, repro_scls_more(w[0].batch, w[1].batch), i == 0);
+        widen(gain, percent_above(w[0].batch, w[1].batch), i == 0);
     }
     repro_judge(repro, has_larger, "batches of scls are larger, from 12 requests/s",
                 "+43.2 to +86.1% (DS)", "%+.0f to %+.0f%%", gain[0], gain[1]);

@@ -20,8 +20,6 @@ struct repro_scls_worth {
     double early;                /* part of them that all members left before the slice was over */
 };
 struct repro_scls_worth repro_scls_of(const struct repro *repro, const char *key);
-/* Percent that a is above b. */
-double repro_scls_more(double a, double b);
 
 /* repro_scls_ladder.c and repro_scls_models.c: the claims of Figures 15 to 22, and 6, 10, 11. */
 enum status repro_scls_fig15(struct repro *repro, struct fault *fault);

@@ -1,7 +1,7 @@
 /* What `shoal sim` simulates: engines, services, traffic and policies, from a YAML file and options
  * of the same names; docs/SIMULATOR.md shows one. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/str.h"
 #include "cmd/flags.h"
 #include "core/limits.h"

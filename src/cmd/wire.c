@@ -551,7 +551,7 @@ static void log_lengths(const struct house *house)
 static void print_places(const struct house *house, struct str *out)
 {
     int n_engines;
-    const struct engine_report *reports = wire_reports(house, &n_engines);
+    const struct engine_report *reports = cluster_gateway_reports(house->gateway, &n_engines);
     metrics_print_name(out, "shoal_model_on_engine",
                        "1 where it is loaded, 0 where it is placed and is not.", "gauge");
     for (int s = 0; s < house->n_services; s++) {
@@ -687,9 +687,4 @@ const struct api_model *wire_models(const struct house *house, int *n)
 {
     *n = house->n_services;
     return house->models;
-}
-
-const struct engine_report *wire_reports(const struct house *house, int *n_engines)
-{
-    return cluster_gateway_reports(house->gateway, n_engines);
 }

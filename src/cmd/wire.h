@@ -22,4 +22,3 @@ const char *const *wire_devices(const struct house *house); /* per engine: "cpu:
 const struct api_model *wire_models(const struct house *house, int *n);
 /* Appends Prometheus text of what the API does not see: how lengths are predicted. */
 void wire_metrics(void *house, struct str *out);
-const struct engine_report *wire_reports(const struct house *house, int *n_engines);

@@ -10,7 +10,7 @@
  * WAITING slots stand in their service's list, RUNNING ones in its array; ENDED ones hold
  * no blocks and wait only for room in the reader's ring. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/time.h"
 #include "base/tree.h"
 #include "engine/bodies.h"
@@ -148,7 +148,7 @@ struct engine {
     int64_t n_steps, step_ns, n_refused;
     bool lane_is_busy[LIMIT_LANES];
     struct schedule_lane lane_shares[LIMIT_LANES]; /* what the view shows */
-    struct engine_lane lanes[LIMIT_BATCHES]; /* (n_slots) by batch_place */
+    struct engine_lane lanes[LIMIT_BATCHES];       /* (n_slots) by batch_place */
     struct engine_flight flights[LIMIT_BATCHES];
 };
 

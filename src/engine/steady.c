@@ -154,7 +154,7 @@ static void forget(struct engine *e, struct schedule_steady *s)
     s->is_whole = s->is_late = false;
 }
 
-void engine_steady_dissolve(struct engine *e, int service)
+static void dissolve(struct engine *e, int service)
 {
     engine_steady_settle(e, service);
     forget(e, &e->steady[service]);
@@ -257,7 +257,7 @@ void engine_steady_join(struct engine *e, uint32_t slot)
     if (s->n_ahead > 0)
         engine_steady_pin(e, r->service);
     else if (!is_steady(e, slot) || s->n == e->n_steady_max)
-        engine_steady_dissolve(e, r->service);
+        dissolve(e, r->service);
     else
         insert(e, s, slot, place_of(e, s, slot));
 }
@@ -335,12 +335,12 @@ int32_t engine_steady_part(struct engine *e, const struct batch *batch, int n_ro
         VERIFY(memcmp(batch->items, s->items, (size_t)s->n * sizeof(*s->items)) == 0);
         if (n_rounds <= schedule_steady_left(s))
             return s->n;
-        engine_steady_dissolve(e, batch->service);
+        dissolve(e, batch->service);
         return 0;
     }
     for (int32_t i = 0; i < batch->n_items; i++)
         if (e->own[batch->items[i].slot].is_steady) {
-            engine_steady_dissolve(e, batch->service);
+            dissolve(e, batch->service);
             return 0;
         }
     return 0;

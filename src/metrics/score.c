@@ -23,7 +23,7 @@ double metrics_score_quantile(const double *sorted, size_t n, double q)
     return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-double metrics_score_deviation(const double *values, size_t n)
+static double deviation_of(const double *values, size_t n)
 {
     double mean = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -43,7 +43,7 @@ void metrics_score_spread(double *values, size_t n, struct score_spread *out)
     for (size_t i = 0; i < n; i++)
         sum += values[i];
     out->mean = sum / (double)n;
-    out->deviation = metrics_score_deviation(values, n);
+    out->deviation = deviation_of(values, n);
     out->min = values[0];
     out->p50 = metrics_score_quantile(values, n, 0.5);
     out->p90 = metrics_score_quantile(values, n, 0.9);
@@ -368,7 +368,7 @@ double metrics_score_completion_deviation_s(const struct record_set *set)
     for (size_t e = 0; e <= UINT16_MAX; e++)
         if (ends_s[e] > 0)
             ends_s[n++] = ends_s[e];
-    double deviation = metrics_score_deviation(ends_s, n);
+    double deviation = deviation_of(ends_s, n);
     mem_give(ends_s);
     return deviation;
 }

@@ -18,7 +18,6 @@ struct score_spread { /* all 0 when n is 0 */
 void metrics_score_spread(double *values, size_t n, struct score_spread *out); /* sorts values */
 /* Linear interpolation at q (n - 1), as numpy's default; 0 when n is 0. */
 double metrics_score_quantile(const double *sorted, size_t n, double q);
-double metrics_score_deviation(const double *values, size_t n);
 
 /* ---- One request. end_ns: the end of the run. ---- */
 

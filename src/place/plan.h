@@ -5,7 +5,7 @@
  * group; weights and activations of a group leave the KV floor of place_limits; every service is in
  * a group, or refused with a sentence that has the arithmetic. Devices in no group are spare. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "place/problem.h"
 
 enum { PLACE_MEMBERS_MAX = 16, PLACE_WHY_BYTES = 200 };

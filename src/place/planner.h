@@ -32,9 +32,6 @@ const char *place_planner_names(void);                            /* "default, s
  * the program ends. */
 void place_planner_plan(const struct place_planner *planner, const struct place_desk *desk,
                         struct place_plan *plan);
-/* The services that a group may have under this planner. */
-int32_t place_planner_members_max(const struct place_planner *planner,
-                                  const struct place_problem *problem);
 static inline void place_tell(const struct place_desk *desk, const char *planner, int64_t n_done,
                               int64_t n)
 {

@@ -5,10 +5,6 @@
 extern const struct place_planner place_alpaserve, place_default, place_even, place_greedy,
     place_machine, place_morphling, place_muxserve, place_seallm;
 
-/* SeaLLM's search, judged by this window. */
-void place_seallm_search(const struct place_desk *desk, const struct place_window *window,
-                         struct place_plan *plan);
-
 /* Requests per second that a group's services get through together, each on its share of the
  * devices, as MuxServe's Equation 3 has it: at most what is asked. headroom: the least part of its
  * rate that one of them gets. */

@@ -97,10 +97,3 @@ enum replace_verdict replace_decide(const struct replace_config *config,
                 (better >= config->gain_attainment && met > missed);
     return pays ? REPLACE_INSTALL : REPLACE_NOT_WORTH;
 }
-
-const char *replace_verdict_name(enum replace_verdict verdict)
-{
-    static const char *const names[] = { "install", "the same plan", "no gain",
-                                         "the move costs more than it gains" };
-    return names[verdict];
-}

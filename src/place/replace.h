@@ -69,4 +69,3 @@ struct replace_case {
  * move. */
 enum replace_verdict replace_decide(const struct replace_config *config,
                                     const struct replace_case *c);
-const char *replace_verdict_name(enum replace_verdict verdict);

@@ -44,17 +44,11 @@ static int compare(const struct place_score *a, int32_t n_a, const struct place_
     return place_judge_compare(&x, &y);
 }
 
-void place_seallm_search(const struct place_desk *desk, const struct place_window *window,
-                         struct place_plan *plan)
+static void plan(const struct place_desk *desk, struct place_plan *plan)
 {
     static const struct place_walk_rule rule = { "seallm", MEMBERS_MAX, true, true,
                                                  true,     need,        load, compare };
-    place_walk(desk, window, &rule, plan);
-}
-
-static void plan(const struct place_desk *desk, struct place_plan *plan)
-{
-    place_seallm_search(desk, &desk->problem->window, plan);
+    place_walk(desk, &desk->problem->window, &rule, plan);
 }
 
 const struct place_planner place_seallm = {

@@ -29,8 +29,8 @@ const char *place_planner_names(void)
     return "default, seallm, muxserve, alpaserve, morphling, even, machine, greedy";
 }
 
-int32_t place_planner_members_max(const struct place_planner *planner,
-                                  const struct place_problem *problem)
+/* The services that a group may have under this planner. */
+static int32_t members_max(const struct place_planner *planner, const struct place_problem *problem)
 {
     int32_t n = planner->n_members_max > 0 ? planner->n_members_max : problem->limits.n_members_max;
     return min_i32(n, PLACE_MEMBERS_MAX);
@@ -40,7 +40,7 @@ void place_planner_plan(const struct place_planner *planner, const struct place_
                         struct place_plan *plan)
 {
     const struct place_problem *problem = desk->problem;
-    int32_t n_members_max = place_planner_members_max(planner, problem);
+    int32_t n_members_max = members_max(planner, problem);
     struct fault fault;
     place_plan_init(plan, problem, desk->pile);
     planner->plan(desk, plan);

@@ -28,7 +28,6 @@ struct predict_model {
 const struct predict_model *predict_model_all(int *n);
 const struct predict_model *predict_model_find(const char *name); /* "llama-2-7b", ... */
 /* The shape of a loaded model; name is kept, not copied. */
-struct predict_model predict_model_of(const struct model_spec *spec, const char *name);
 int64_t predict_model_n_parameters(const struct predict_model *model);  /* norms and biases apart */
 int64_t predict_model_weights_bytes(const struct predict_model *model); /* 16-bit */
 int64_t predict_model_kv_bytes_per_token(const struct predict_model *model); /* 16-bit */

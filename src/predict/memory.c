@@ -33,21 +33,3 @@ int32_t memory_n_max(const struct memory_model *m, int32_t n_input, int32_t n_sl
         i++;
     return m->rules[i].n_requests_max;
 }
-
-bool memory_fits(const struct memory_model *m, const int32_t *n_inputs, int32_t n, int32_t n_slice)
-{
-    int32_t longest = 0;
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < n; i++) {
-        longest = max_i32(longest, n_inputs[i]);
-        bytes += m->kind == MEMORY_PAGED ? request_bytes(m, n_inputs[i], n_slice) : 0;
-    }
-    if (m->kind == MEMORY_PAGED)
-        return bytes <= planned_bytes(m);
-    return n <= memory_n_max(m, longest, n_slice);
-}
-
-int64_t memory_bytes(const struct memory_model *m, int32_t n, int32_t n_input, int32_t n_slice)
-{
-    return m->kind == MEMORY_RULES ? 0 : n * request_bytes(m, n_input, n_slice);
-}

@@ -29,9 +29,3 @@ extern const struct memory_model memory_deepspeed_13b;
 
 /* The most requests of input L with S tokens to come; 0 when not even one fits. */
 int32_t memory_n_max(const struct memory_model *model, int32_t n_input, int32_t n_slice);
-/* Do n requests with these inputs fit, each with S tokens to come? Padded ones count as long as the
- * longest; paged ones only what they take, so it is never less than memory_n_max says. */
-bool memory_fits(const struct memory_model *model, const int32_t *n_inputs, int32_t n,
-                 int32_t n_slice);
-/* Bytes that a batch of n such requests books (RULES: 0, they know none). */
-int64_t memory_bytes(const struct memory_model *model, int32_t n, int32_t n_input, int32_t n_slice);

@@ -52,21 +52,6 @@ const struct predict_model *predict_model_find(const char *name)
     return NULL;
 }
 
-struct predict_model predict_model_of(const struct model_spec *spec, const char *name)
-{
-    return (struct predict_model){ .name = name,
-                                   .n_layers = spec->n_layers,
-                                   .width = spec->width,
-                                   .n_heads = spec->n_heads,
-                                   .n_kv_heads = spec->n_kv_heads,
-                                   .head_dim = spec->head_dim,
-                                   .ffn_width = spec->ffn_width,
-                                   .n_vocabulary = spec->n_vocabulary,
-                                   .n_positions_max = spec->n_positions_max,
-                                   .is_gated = spec->is_gated,
-                                   .is_tied = spec->is_tied };
-}
-
 static int64_t layer_parameters(const struct predict_model *m)
 {
     int64_t attention = (int64_t)m->width * m->head_dim * 2 * (m->n_heads + m->n_kv_heads);

@@ -143,36 +143,3 @@ void roofline_perf(const struct predict_model *model, const struct predict_devic
         .decode_scale = 1,
     };
 }
-
-void roofline_print(const struct roofline_efficiency *e, struct str *out)
-{
-    int n;
-    const struct preset_row *rows = preset_rows(&n);
-    str_printf(out,
-               "of the peak: matrices %.0f%%, memory %.0f%%, link %.0f%%; a layer %.3f "
-               "ms, a request %.3f ms, an all-reduce %.3f ms; knee at %.2f\n",
-               100 * e->compute, 100 * e->memory, 100 * e->link, e->layer_ms, e->request_ms,
-               e->reduce_ms, e->knee);
-    for (int i = 0; i < n; i++) {
-        static const int32_t batches[] = { 0, 1, 32, 128 };
-        struct perf roof;
-        roofline_perf(predict_model_find(rows[i].model), predict_device_find(rows[i].device),
-                      rows[i].tp, e, &roof);
-        str_printf(out, "%-10s %s x%d:", rows[i].model, rows[i].device, rows[i].tp);
-        for (size_t k = 0; k < COUNT_OF(batches); k++) {
-            int32_t b = batches[k];
-            const struct perf_load load = { .n_decodes = b,
-                                            .n_decode_context = 512 * (int64_t)b,
-                                            .n_new = b == 0 ? 1024 : 0,
-                                            .n_new_squared = b == 0 ? 1 << 20 : 0 };
-            double was = (double)perf_step_ps(&rows[i].perf, &load) * 1e-9;
-            double is = (double)perf_step_ps(&roof, &load) * 1e-9;
-            str_printf(out, " %s %.1f ms %+.0f%%",
-                       b == 0   ? "prompt"
-                       : k == 1 ? "decode"
-                                : "",
-                       was, 100 * (is / was - 1));
-        }
-        str_add_char(out, '\n');
-    }
-}

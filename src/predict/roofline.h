@@ -2,10 +2,8 @@
  * flops, bandwidths and the model's shape.
  *
  * What of a peak is reached, and what a step costs besides (launches, the host, an all-reduce), is
- * fitted on the devices that were profiled: six numbers, printed by roofline_print with the error
- * of every profile against them. */
+ * fitted on the devices that were profiled. */
 #pragma once
-#include "base/str.h"
 #include "predict/device.h"
 #include "predict/perf.h"
 
@@ -24,6 +22,3 @@ void roofline_fit(struct roofline_efficiency *out);
 /* The model on tp devices of this kind, split by tensors. */
 void roofline_perf(const struct predict_model *model, const struct predict_device *device,
                    int32_t tp, const struct roofline_efficiency *efficiency, struct perf *out);
-/* The efficiencies, and for each profile the error of the roofline at a prompt of 1,024 tokens and
- * at decodes of 1, 32 and 128 requests of 512 tokens. */
-void roofline_print(const struct roofline_efficiency *efficiency, struct str *out);

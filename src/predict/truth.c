@@ -3,21 +3,6 @@
 
 #include "base/mem.h"
 
-static int64_t linear_step_ps(const void *self, const struct perf_load *load)
-{
-    return perf_step_ps(self, load);
-}
-
-struct perf_truth truth_of_perf(const struct perf *perf)
-{
-    return (struct perf_truth){ linear_step_ps, perf };
-}
-
-const struct perf *truth_linear(const struct perf_truth *truth)
-{
-    return truth->step_ps == linear_step_ps ? truth->self : NULL;
-}
-
 /* Of the decodes' step with this number, the first being 0. */
 static int64_t decode_ps(const struct perf_truth *truth, const struct perf_load *first, int64_t i)
 {
@@ -30,10 +15,7 @@ static int64_t decode_ps(const struct perf_truth *truth, const struct perf_load 
 int64_t truth_span_ps(const struct perf_truth *truth, const struct perf_load *first,
                       int64_t n_steps)
 {
-    const struct perf *perf = truth_linear(truth);
     int64_t sum = 0;
-    if (perf != NULL)
-        return perf_decode_span_ps(perf, first->n_decodes, first->n_decode_context, n_steps);
     for (int64_t i = 0; i < n_steps; i++)
         sum += decode_ps(truth, first, i);
     return sum;
@@ -42,11 +24,7 @@ int64_t truth_span_ps(const struct perf_truth *truth, const struct perf_load *fi
 int64_t truth_steps_in(const struct perf_truth *truth, const struct perf_load *first,
                        int64_t span_ps, int64_t n_most)
 {
-    const struct perf *perf = truth_linear(truth);
     int64_t n = 0;
-    if (perf != NULL)
-        return min_i64(
-            perf_decode_steps_in(perf, first->n_decodes, first->n_decode_context, span_ps), n_most);
     for (; n < n_most; n++) {
         span_ps -= decode_ps(truth, first, n);
         if (span_ps < 0)

@@ -9,12 +9,8 @@ struct perf_truth {
     int64_t (*step_ps)(const void *self, const struct perf_load *load);
     const void *self; /* outlives the truth */
 };
-struct perf_truth truth_of_perf(const struct perf *perf);
-/* The perf behind a linear truth, whose closed forms then hold; NULL otherwise. */
-const struct perf *truth_linear(const struct perf_truth *truth);
-/* As perf_decode_span_ps and perf_decode_steps_in, of decodes whose first step is `first`: by
- * closed form where it is linear, else by adding up steps (no more than n_most of them for the
- * second). */
+/* As perf_decode_span_ps and perf_decode_steps_in, of decodes whose first step is `first`, by
+ * adding up steps (no more than n_most of them for the second). */
 int64_t truth_span_ps(const struct perf_truth *truth, const struct perf_load *first,
                       int64_t n_steps);
 int64_t truth_steps_in(const struct perf_truth *truth, const struct perf_load *first,

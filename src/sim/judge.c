@@ -182,7 +182,7 @@ static void fill_trace(const struct job *job, struct sim_trace *trace)
     const struct judge_part *part = job->part;
     uint16_t *local = mem_take((size_t)judge->options.problem->n_services * sizeof(*local));
     trace->n_rows = 0;
-    trace->has_times = trace->has_models = true;
+    trace->has_times = true;
     trace->n_models = (uint32_t)part->n_services;
     for (int32_t i = 0; i < part->n_services; i++)
         local[part->deals[i].service] = (uint16_t)i;

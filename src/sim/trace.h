@@ -1,6 +1,6 @@
-/* A trace: requests with their times and lengths, read from a file or gathered from a stream.
+/* A trace: requests with their times and lengths, read from a file.
  *
- * Two formats are ours, and are written as they are read. CSV: a line of column names, then a row a
+ * Two formats are ours. CSV: a line of column names, then a row a
  * request; JSONL: an object a line with the same names.
  *
  *     arrived_s   seconds since the beginning, up to 9 decimals
@@ -44,7 +44,7 @@ struct sim_trace {
     int32_t prefix_tokens; /* of a block; 0 = no row has any */
     uint32_t n_models;
     char models[LIMIT_SERVICES][LIMIT_NAME_BYTES]; /* one, "", where no row has any */
-    bool has_times, has_models, has_predicted;
+    bool has_times, has_predicted;
     size_t rows_capacity, blocks_capacity; /* private */
 };
 void sim_trace_init(struct sim_trace *trace);
@@ -61,9 +61,3 @@ int32_t sim_trace_model(struct sim_trace *trace, struct view name);
 void sim_trace_add(struct sim_trace *trace, const struct sim_trace_row *row);
 void sim_trace_add_block(struct sim_trace *trace, uint64_t name);
 void sim_trace_sort(struct sim_trace *trace); /* by arrival; what is equal stays in order */
-
-/* Our formats. Columns that no row uses are left out. */
-void sim_trace_print(const struct sim_trace *trace, bool is_jsonl, struct str *out);
-/* JSONL when the path ends in ".jsonl", otherwise CSV. */
-enum status sim_trace_write(const struct sim_trace *trace, const char *path,
-                            struct fault *fault) MUST_USE;

@@ -160,7 +160,6 @@ static enum status read_head(struct reader *r, struct view line)
             &r->place, "no column of %s tokens: expected %s, or a published trace's name for it",
             has[FIELD_PROMPT] ? "output" : "prompt", has[FIELD_PROMPT] ? "n_output" : "n_prompt");
     r->trace->has_times = has[FIELD_ARRIVED_S];
-    r->trace->has_models = has[FIELD_MODEL];
     r->trace->has_predicted = has[FIELD_PREDICTED];
     return STATUS_OK;
 }

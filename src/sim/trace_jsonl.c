@@ -107,7 +107,6 @@ static enum status model(struct reader *r, json_t *object, struct sim_trace_row 
     if (index < 0)
         return sim_trace_read_bad(&r->place, "model is not one of at most 1024 names");
     row->model = (uint16_t)index;
-    r->trace->has_models = true;
     return STATUS_OK;
 }
 

@@ -9,7 +9,7 @@
  * A workload is a plain value that may be written by hand (zeros are the usual), or read from a
  * text by sim_workload_parse, which then owns memory: sim_workload_free. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -146,7 +146,6 @@ void sim_workload_init(struct sim_workload *workload);
  * came, and still to be freed. */
 enum status sim_workload_parse(struct sim_workload *workload, const char *text,
                                struct fault *fault) MUST_USE;
-void sim_workload_help(struct str *out); /* kinds and keys, a line each */
 
 /* Token ids of positions [from, from + n) of a virtual prompt, in [0, 32768): a function of the
  * names of its prefix blocks, and beyond them of seed and number. So equal prefixes are equal ids,
@@ -164,15 +163,6 @@ struct sim_expected {
 };
 void sim_workload_expect(const struct sim_workload *workload, int32_t service,
                          struct sim_expected *expected);
-
-/* Has it no last request? */
-bool sim_workload_is_endless(const struct sim_workload *workload);
-/* Plays the workload into a file in our format (trace.h), JSONL when the path ends in ".jsonl":
- * read again it gives the same requests, but for their sources' dice: lengths, predictions,
- * cancels and deadlines stand in the file. A service's name is its own, or "service-N". An endless
- * workload is refused. */
-enum status sim_workload_write(const struct sim_workload *workload, const char *path,
-                               struct fault *fault) MUST_USE;
 
 /* Azure's conversations (medians 1,020 and 129 tokens), as a lognormal fit: `rate` of one service.
  * The table "azure-conv" is closer. */

@@ -186,8 +186,8 @@ static void next_stretch(struct sim_draw_clock *clock)
     clock->factor = burst_factor(clock);
 }
 
-/* Mean shape. After Marsaglia and Tsang, 2000, as base/rng.h's, but both dice of a try come from
- * one roll, and their squeeze spares most logarithms. */
+/* Mean shape. After Marsaglia and Tsang, 2000; both dice of a try come from one roll, and their
+ * squeeze spares most logarithms. */
 static double draw_gamma(struct rng *rng, double shape)
 {
     double boost = 1;

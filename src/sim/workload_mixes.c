@@ -331,18 +331,16 @@ static enum status make_sum_chat(struct sim_workload_part *part)
 }
 
 static const struct sim_workload_mix mixes[] = {
-    { "sea16", "SeaLLM's 16 services: K-means clusters of two data sets: rate=10, alpha=0.9",
-      make_sea },
-    { "servegen", "ServeGen's clients of one model: rate=, clients=m-large, step=3600s",
-      make_servegen },
-    { "servegen3", "ServeGen's three language models: rate=20", make_servegen3 },
-    { "m5", "MuxServe's Fig. 9a, 30B:13B:7B at 2:8:8: rate=18", make_m5 },
-    { "m6", "MuxServe's Fig. 9b, 65B:30B at 1:8: rate=9", make_m6 },
-    { "chatlmsys16", "MuxServe's 16 models of ChatLMSYS: rate=76", make_chatlmsys },
-    { "power19", "MuxServe's 19 models, rates by a power law: alpha=0.9", make_power },
-    { "azure-mix", "Azure's code and conversations: rate=8.1", make_azure },
-    { "e4-code-chat", "code (7B) and chat (13B), half each: rate=2", make_code_chat },
-    { "e4-sum-chat", "summaries (7B) and chat (13B), half each: rate=2", make_sum_chat },
+    { "sea16", make_sea },
+    { "servegen", make_servegen },
+    { "servegen3", make_servegen3 },
+    { "m5", make_m5 },
+    { "m6", make_m6 },
+    { "chatlmsys16", make_chatlmsys },
+    { "power19", make_power },
+    { "azure-mix", make_azure },
+    { "e4-code-chat", make_code_chat },
+    { "e4-sum-chat", make_sum_chat },
 };
 
 const struct sim_workload_mix *sim_workload_mixes_at(uint32_t index)

@@ -100,7 +100,7 @@ enum status sim_workload_arrivals_set(struct sim_workload_part *part, struct sim
                                       double rate_per_s) MUST_USE;
 /* workload_mixes.c: several services at once. */
 struct sim_workload_mix {
-    const char *name, *about;
+    const char *name;
     enum status (*make)(struct sim_workload_part *part);
 };
 const struct sim_workload_mix *sim_workload_mixes_at(uint32_t index); /* NULL behind the last */

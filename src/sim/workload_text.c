@@ -181,19 +181,14 @@ static enum status make_drawn(struct sim_workload_part *part)
 }
 
 static const struct {
-    const char *name, *about;
+    const char *name;
     enum status (*make)(struct sim_workload_part *part);
     bool has_path;
 } kinds[] = {
-    { "poisson", "arrivals at random: rate=, in=, out=", make_drawn, false },
-    { "gamma", "gaps of a coefficient of variation: rate=, cv=, in=, out=", make_drawn, false },
-    { "weibull", "Weibull gaps: rate=, shape=, in=, out=", make_drawn, false },
-    { "constant", "even gaps: rate=, in=, out=", make_drawn, false },
-    { "once", "a list at t = 0: n=, in=, out=", make_drawn, false },
-    { "file", "a trace, ours or a published one: file:PATH", sim_workload_replay_file, true },
-    { "mooncake", "Mooncake's lengths, or its trace: mooncake:PATH", NULL, true },
-    { "functions", "Azure functions' minutes or calls, dealt out: functions:PATH,services=16",
-      sim_workload_replay_functions, true },
+    { "poisson", make_drawn, false }, { "gamma", make_drawn, false },
+    { "weibull", make_drawn, false }, { "constant", make_drawn, false },
+    { "once", make_drawn, false },    { "file", sim_workload_replay_file, true },
+    { "mooncake", NULL, true },       { "functions", sim_workload_replay_functions, true },
 };
 
 static enum status make_part(struct sim_workload_part *part)
@@ -392,15 +387,4 @@ void sim_workload_free(struct sim_workload *workload)
     pile_free(workload->owned);
     mem_give(workload->owned);
     sim_workload_init(workload);
-}
-
-void sim_workload_help(struct str *out)
-{
-    const struct sim_workload_mix *mix;
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        str_printf(out, "%-18s %s\n", kinds[i].name, kinds[i].about);
-    for (uint32_t i = 0; (mix = sim_workload_mixes_at(i)) != NULL; i++)
-        str_printf(out, "%-18s %s\n", mix->name, mix->about);
-    for (int k = 0; k < SIM_KEY_N_KEYS; k++)
-        str_printf(out, "  %-16s %s\n", keys[k].name, keys[k].expected);
 }

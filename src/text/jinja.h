@@ -4,7 +4,7 @@
  * loop controls, an immutable sandbox. Everything a template makes lives in the run's pile. Errors
  * stick: after jinja_fail every function returns quickly with something harmless. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/status.h"
 #include "base/str.h"
 

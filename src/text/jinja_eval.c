@@ -20,7 +20,7 @@ const struct jinja_value *jinja_eval_arg(const struct jinja_args *args, int inde
     return NULL;
 }
 
-void jinja_eval_args(struct jinja_run *run, const struct jinja_node *list, struct jinja_args *args)
+static void eval_args(struct jinja_run *run, const struct jinja_node *list, struct jinja_args *args)
 {
     args->n = args->n_named = 0;
     for (; list != NULL && !jinja_failed(run); list = list->next) {
@@ -127,8 +127,8 @@ struct jinja_value jinja_eval_item(struct jinja_run *run, struct jinja_value of,
     return jinja_undefined(view_of(NULL, 0));
 }
 
-struct jinja_value jinja_eval_call(struct jinja_run *run, struct jinja_value callee,
-                                   const struct jinja_args *args)
+static struct jinja_value call(struct jinja_run *run, struct jinja_value callee,
+                               const struct jinja_args *args)
 {
     if (callee.kind == JINJA_UNDEFINED && view_equal_text(callee.string, "strftime_now"))
         jinja_fail(run, STATUS_UNSUPPORTED,
@@ -155,7 +155,7 @@ struct jinja_value jinja_eval_filters(struct jinja_run *run, const struct jinja_
     }
     v = jinja_eval_filters(run, chain->a, v);
     struct jinja_args args;
-    jinja_eval_args(run, chain->b, &args);
+    eval_args(run, chain->b, &args);
     return jinja_failed(run) ? v : jinja_filter_apply(run, chain->text, v, &args);
 }
 
@@ -212,7 +212,7 @@ static struct jinja_value eval_test(struct jinja_run *run, const struct jinja_no
 {
     struct jinja_value v = jinja_eval(run, node->a);
     struct jinja_args args;
-    jinja_eval_args(run, node->b, &args);
+    eval_args(run, node->b, &args);
     if (jinja_failed(run))
         return jinja_none();
     return jinja_bool(jinja_is_apply(run, node->text, v, &args) != node->is_negated);
@@ -222,15 +222,15 @@ static struct jinja_value eval_call(struct jinja_run *run, const struct jinja_no
 {
     struct jinja_value callee = jinja_eval(run, node->a);
     struct jinja_args args;
-    jinja_eval_args(run, node->b, &args);
-    return jinja_failed(run) ? jinja_none() : jinja_eval_call(run, callee, &args);
+    eval_args(run, node->b, &args);
+    return jinja_failed(run) ? jinja_none() : call(run, callee, &args);
 }
 
 static struct jinja_value eval_filter(struct jinja_run *run, const struct jinja_node *node)
 {
     struct jinja_value v = jinja_eval(run, node->a);
     struct jinja_args args;
-    jinja_eval_args(run, node->b, &args);
+    eval_args(run, node->b, &args);
     return jinja_failed(run) ? jinja_none() : jinja_filter_apply(run, node->text, v, &args);
 }
 

@@ -13,12 +13,9 @@ const struct jinja_value *jinja_eval_arg(const struct jinja_args *args, int inde
                                          const char *name);
 
 struct jinja_value jinja_eval(struct jinja_run *run, const struct jinja_node *node);
-void jinja_eval_args(struct jinja_run *run, const struct jinja_node *list, struct jinja_args *args);
 struct jinja_value jinja_eval_attr(struct jinja_run *run, struct jinja_value of, struct view name);
 struct jinja_value jinja_eval_item(struct jinja_run *run, struct jinja_value of,
                                    struct jinja_value key);
-struct jinja_value jinja_eval_call(struct jinja_run *run, struct jinja_value callee,
-                                   const struct jinja_args *args);
 /* Applies a chain of filters (of a block) to a value. */
 struct jinja_value jinja_eval_filters(struct jinja_run *run, const struct jinja_node *chain,
                                       struct jinja_value v);

@@ -3,7 +3,7 @@
  * Byte-level BPE's alphabet is translated to the bytes it stands for, SentencePiece's U+2581 to the
  * space it stands for, <0xNN> to its byte. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/map.h"
 #include "text/tokenizer.h"
 

@@ -1,6 +1,6 @@
 /* What all makers of cards share: checked ids, tokens that end a generation. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "weights/weights.h"

@@ -1,7 +1,7 @@
 /* The tensors of a set of files under their own names: filled by the readers, then sealed and
  * searched. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "core/tensor.h"

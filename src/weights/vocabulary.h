@@ -1,6 +1,6 @@
 /* A vocabulary being put together: tokens by id, and back from text to id. */
 #pragma once
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "weights/card.h"

@@ -17,9 +17,9 @@
 #define CONFIG_BYTES_MAX ((size_t)4 << 20)
 
 struct weights {
-    bool is_hf, has_model;
+    bool is_hf;
     struct weights_gguf gguf;       /* unless is_hf */
-    struct weights_safetensors set; /* if is_hf and has_model */
+    struct weights_safetensors set; /* if is_hf */
     struct weights_hf_card hf_card; /* if is_hf */
     char format[32];
     struct model_spec spec;
@@ -32,20 +32,17 @@ static const struct weights_catalog *catalog_of(const struct weights *weights)
     return weights->is_hf ? &weights->set.catalog : &weights->gguf.catalog;
 }
 
-static enum status open_gguf(struct weights *weights, const char *path, bool with_model,
-                             struct fault *fault)
+static enum status open_gguf(struct weights *weights, const char *path, struct fault *fault)
 {
     const struct weights_architecture *architecture;
     enum status status = weights_gguf_open(&weights->gguf, path, fault);
     if (status != STATUS_OK)
         return status;
     snprintf(weights->format, sizeof(weights->format), "GGUF v%u", weights->gguf.version);
-    if (with_model) {
-        status = weights_gguf_spec(&weights->gguf, &weights->spec, &architecture, fault);
-        if (status == STATUS_OK)
-            status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
-                                  &weights->model, fault);
-    }
+    status = weights_gguf_spec(&weights->gguf, &weights->spec, &architecture, fault);
+    if (status == STATUS_OK)
+        status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
+                              &weights->model, fault);
     if (status == STATUS_OK)
         status =
             weights_gguf_card(&weights->gguf, weights->spec.n_vocabulary, &weights->card, fault);
@@ -66,8 +63,7 @@ static enum status bind_hf(struct weights *weights, const char *path,
     return status;
 }
 
-static enum status open_hf(struct weights *weights, const char *path, bool with_model,
-                           struct fault *fault)
+static enum status open_hf(struct weights *weights, const char *path, struct fault *fault)
 {
     char config_path[4352];
     struct weights_json config = { 0 };
@@ -76,12 +72,11 @@ static enum status open_hf(struct weights *weights, const char *path, bool with_
     if (n < 0 || n >= (int)sizeof(config_path))
         return fault_set(fault, STATUS_BAD_INPUT, "the path is too long");
     snprintf(weights->format, sizeof(weights->format), "safetensors");
-    enum status status = STATUS_OK;
-    if (with_model || file_exists(config_path))
-        status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
-    if (status == STATUS_OK && with_model)
+    enum status status =
+        weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
+    if (status == STATUS_OK)
         status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
-    if (status == STATUS_OK && with_model)
+    if (status == STATUS_OK)
         status = bind_hf(weights, path, architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_card_open(&weights->hf_card, path, config.nodes,
@@ -109,32 +104,20 @@ static void name_card(struct weights_card *card, const char *path)
         snprintf(card->name, sizeof(card->name), "%.*s", (int)(end - start), path + start);
 }
 
-static enum status open_any(struct weights **out, const char *path, bool with_model,
-                            struct fault *fault)
+enum status weights_open(struct weights **out, const char *path, struct fault *fault)
 {
     struct weights *weights = mem_take(sizeof(*weights));
     weights->is_hf = file_is_directory(path);
-    enum status status = weights->is_hf ? open_hf(weights, path, with_model, fault)
-                                        : open_gguf(weights, path, with_model, fault);
+    enum status status =
+        weights->is_hf ? open_hf(weights, path, fault) : open_gguf(weights, path, fault);
     *out = NULL;
     if (status != STATUS_OK) {
         mem_give(weights);
         return status;
     }
-    weights->has_model = with_model;
     name_card(&weights->card, path);
     *out = weights;
     return STATUS_OK;
-}
-
-enum status weights_open(struct weights **out, const char *path, struct fault *fault)
-{
-    return open_any(out, path, true, fault);
-}
-
-enum status weights_open_card(struct weights **out, const char *path, struct fault *fault)
-{
-    return open_any(out, path, false, fault);
 }
 
 void weights_close(struct weights *weights)
@@ -152,12 +135,12 @@ void weights_close(struct weights *weights)
 
 const struct model_spec *weights_spec(const struct weights *weights)
 {
-    return weights->has_model ? &weights->spec : NULL;
+    return &weights->spec;
 }
 
 const struct model_weights *weights_model(const struct weights *weights)
 {
-    return weights->has_model ? &weights->model : NULL;
+    return &weights->model;
 }
 
 const struct weights_card *weights_card(const struct weights *weights)
@@ -209,7 +192,7 @@ static uint64_t hash_spec(const struct model_spec *spec, uint64_t hash)
 uint64_t weights_hash(const struct weights *weights)
 {
     const struct weights_catalog *catalog = catalog_of(weights);
-    uint64_t hash = weights->has_model ? hash_spec(&weights->spec, 0) : 0;
+    uint64_t hash = hash_spec(&weights->spec, 0);
     for (int32_t i = 0; i < catalog->n; i++)
         hash += hash_entry(&catalog->at[i], 0); /* a sum: the same however the set is split */
     return hash;
@@ -239,15 +222,4 @@ void weights_drop(const struct weights *weights, const struct tensor *tensor)
     for (uint32_t i = 0; i < weights->set.n_parts; i++)
         if (drop_in(&weights->set.maps[i], (uintptr_t)tensor->data, n_bytes))
             return;
-}
-
-bool weights_list(const struct weights *weights, int index, const char **name,
-                  struct tensor *tensor)
-{
-    const struct weights_catalog *catalog = catalog_of(weights);
-    if (index < 0 || index >= catalog->n)
-        return false;
-    *name = catalog->at[index].name;
-    *tensor = weights_catalog_tensor(&catalog->at[index]);
-    return true;
 }

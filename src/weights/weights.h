@@ -45,9 +45,6 @@ struct weights_card {
 /* path: a .gguf file (any part of a split set), or a directory with config.json and *.safetensors.
  */
 enum status weights_open(struct weights **out, const char *path, struct fault *fault) MUST_USE;
-/* Only the card (files of a vocabulary alone, tokenizers of cold models): spec and model are NULL.
- */
-enum status weights_open_card(struct weights **out, const char *path, struct fault *fault) MUST_USE;
 void weights_close(struct weights *weights);
 const struct model_spec *weights_spec(const struct weights *weights);
 const struct model_weights *weights_model(const struct weights *weights);
@@ -59,7 +56,3 @@ uint64_t weights_hash(const struct weights *weights);
 /* The pages of this tensor are not needed any more (it was packed). */
 void weights_drop(const struct weights *weights, const struct tensor *tensor);
 const char *weights_format(const struct weights *weights); /* "GGUF v3", "safetensors" */
-/* For `shoal show`: every tensor of the file by its own name; data is NULL where we don't read its
- * type. False past the last. */
-bool weights_list(const struct weights *weights, int index, const char **name,
-                  struct tensor *tensor);

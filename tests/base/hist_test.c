@@ -1,4 +1,4 @@
-/* Tests of the histogram: exact small values, bounded error, merging. */
+/* Tests of the histogram: exact small values, bounded error. */
 #include "test.h"
 #include "base/hist.h"
 
@@ -9,7 +9,6 @@ static void test_empty(void **state)
     hist_init(&hist);
     assert_int_equal(hist_quantile(&hist, 0.5), 0);
     assert_true(hist_mean(&hist) == 0);
-    assert_int_equal(hist_count_below(&hist, INT64_MAX), 0);
 }
 
 static void test_small_values_are_exact(void **state)
@@ -25,9 +24,6 @@ static void test_small_values_are_exact(void **state)
     assert_int_equal(hist_quantile(&hist, 0.99), 99);
     assert_int_equal(hist_quantile(&hist, 1), 100);
     assert_int_equal(hist_quantile(&hist, 0), 1);
-    assert_int_equal(hist_count_below(&hist, 63), 63);
-    assert_int_equal(hist_count_below(&hist, 0), 0);
-    assert_int_equal(hist_count_below(&hist, -1), 0);
     assert_true(hist_mean(&hist) == 50.5);
 }
 
@@ -41,7 +37,6 @@ static void test_error_is_bounded_everywhere(void **state)
         hist_add(&hist, INT64_MAX);
         int64_t edge = hist_quantile(&hist, 0.5);
         assert_true(edge >= value && edge - value <= value / 64);
-        assert_int_equal(hist_count_below(&hist, edge), 1);
         assert_int_equal(hist_quantile(&hist, 1), INT64_MAX);
         assert_int_equal(hist.buckets[HIST_N_BUCKETS - 1], 1);
     }
@@ -57,21 +52,6 @@ static void test_negative_counts_as_zero(void **state)
     assert_int_equal(hist_quantile(&hist, 0.5), 0);
 }
 
-static void test_merge_is_adding(void **state)
-{
-    (void)state;
-    static struct hist a, b, both;
-    hist_init(&a);
-    hist_init(&b);
-    hist_init(&both);
-    for (int i = 0; i < 1000; i++) {
-        hist_add(i % 3 == 0 ? &a : &b, i * i);
-        hist_add(&both, i * i);
-    }
-    hist_merge(&a, &b);
-    assert_memory_equal(&a, &both, sizeof(a));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,7 +59,6 @@ int main(void)
         cmocka_unit_test(test_small_values_are_exact),
         cmocka_unit_test(test_error_is_bounded_everywhere),
         cmocka_unit_test(test_negative_counts_as_zero),
-        cmocka_unit_test(test_merge_is_adding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

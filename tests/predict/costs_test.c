@@ -75,7 +75,6 @@ static void steps_share_a_constant(void **state)
     assert_true(costs_step_ms(&costs, &load) == 60 + 16 - 6);
     struct perf_truth truth = costs_truth(&costs);
     assert_int_equal(truth.step_ps(truth.self, &load), INT64_C(70000000000));
-    assert_null(truth_linear(&truth));
     costs_free(&costs);
 }
 

@@ -1,4 +1,4 @@
-/* Memory estimators: by hand, monotone, and against counting. */
+/* Memory estimators: by hand, and monotone. */
 #include "test.h"
 #include "base/rng.h"
 #include "predict/memory.h"
@@ -16,10 +16,6 @@ static void padded_by_hand(void **state)
     assert_int_equal(memory_n_max(&padded, 1024, 128), 47);
     assert_int_equal(memory_n_max(&padded, 10, 128), 398);
     assert_int_equal(memory_n_max(&padded, 60000, 128), 0);
-    assert_int_equal(memory_bytes(&padded, 2, 100, 28), INT64_C(2) * 128 * 819200);
-    int32_t inputs[48] = { [7] = 1024 };
-    assert_true(memory_fits(&padded, inputs, 47, 128));
-    assert_false(memory_fits(&padded, inputs, 48, 128));
 }
 
 /* OOM iff N > 28 up to 512, 22 up to 1,024, 12 above. */
@@ -40,18 +36,14 @@ static void blocks_are_rounded_up(void **state)
                                         .available_bytes = 1000 * 16,
                                         .bytes_per_token = 1000,
                                         .block_tokens = 4 };
-    static const int32_t inputs[] = { 1, 5, 2 };
     assert_int_equal(memory_n_max(&paged, 1, 2), 4);
     assert_int_equal(memory_n_max(&paged, 1, 3), 4);
     assert_int_equal(memory_n_max(&paged, 1, 4), 2);
     assert_int_equal(memory_n_max(&paged, 20, 0), 0);
-    assert_true(memory_fits(&paged, inputs, 3, 2));  /* 4 + 8 + 4 */
-    assert_false(memory_fits(&paged, inputs, 3, 3)); /* 4 + 8 + 8 */
 }
 
-/* More input, more slice or more requests never fit better; a batch of equals agrees with n_max;
- * paged memory takes whatever padded bytes of the same budget do, but for its rounding. */
-static void monotone_and_consistent(void **state)
+/* More input or more slice never let more requests in. */
+static void monotone(void **state)
 {
     (void)state;
     struct rng rng;
@@ -67,14 +59,6 @@ static void monotone_and_consistent(void **state)
         int32_t l = (int32_t)rng_below(&rng, 2000), s = (int32_t)rng_below(&rng, 300);
         int32_t n = memory_n_max(&m, l, s);
         assert_true(memory_n_max(&m, l + 1, s) <= n && memory_n_max(&m, l, s + 1) <= n);
-        int32_t inputs[64];
-        for (int i = 0; i < 64; i++)
-            inputs[i] = l;
-        for (int32_t k = 1; k <= 64; k++)
-            assert_int_equal(memory_fits(&m, inputs, k, s), k <= n);
-        for (int i = 1; i < 64; i++)
-            inputs[i] = (int32_t)rng_below(&rng, (uint32_t)l + 1);
-        assert_true(memory_fits(&m, inputs, min_i32(n, 64), s));
     }
 }
 
@@ -84,7 +68,7 @@ int main(void)
         cmocka_unit_test(padded_by_hand),
         cmocka_unit_test(the_rule_table),
         cmocka_unit_test(blocks_are_rounded_up),
-        cmocka_unit_test(monotone_and_consistent),
+        cmocka_unit_test(monotone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

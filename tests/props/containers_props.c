@@ -1,7 +1,7 @@
 /* Maps, trees, slots and arenas under random operations, each beside a naive model that is
  * obviously right. */
 #include "test.h"
-#include "base/arena.h"
+#include "base/pile.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/slots.h"
@@ -164,38 +164,6 @@ static void test_slots_are_a_set_of_handles(void **state)
     slots_free(&slots);
 }
 
-static void test_arena_pieces_never_overlap(void **state)
-{
-    (void)state;
-    struct rng rng;
-    struct arena arena;
-    rng_init(&rng, test_seed(4), 0);
-    arena_init(&arena, 4096);
-    for (int round = 0; round < 500; round++) {
-        unsigned char *pieces[200];
-        size_t sizes[200];
-        uint32_t n = 0;
-        while (n < COUNT_OF(pieces)) {
-            size_t align = (size_t)1 << rng_below(&rng, 7);
-            sizes[n] = rng_below(&rng, 100);
-            pieces[n] = arena_take(&arena, sizes[n], align);
-            if (pieces[n] == NULL)
-                break;
-            assert_int_equal((uintptr_t)pieces[n] % align, 0);
-            for (size_t i = 0; i < sizes[n]; i++) {
-                assert_int_equal(pieces[n][i], 0);
-                pieces[n][i] = (unsigned char)n;
-            }
-            n++;
-        }
-        for (uint32_t i = 0; i < n; i++)
-            for (size_t j = 0; j < sizes[i]; j++)
-                assert_int_equal(pieces[i][j], (unsigned char)i);
-        arena_reset(&arena);
-    }
-    arena_free(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,7 +171,6 @@ int main(void)
         cmocka_unit_test(test_tree_is_a_sorted_array),
         cmocka_unit_test(test_tree_stays_flat),
         cmocka_unit_test(test_slots_are_a_set_of_handles),
-        cmocka_unit_test(test_arena_pieces_never_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,6 @@ struct recode {
     struct compute_backend *inner;
     enum dtype dtype;
     bool is_opened;
-    int n_encoded;
 };
 
 static void put_half(unsigned char **p, float x)
@@ -202,7 +201,6 @@ static enum status pack(void *self, const struct tensor *tensor, struct compute_
     opened.row_bytes = (int64_t)float_bytes;
     enum status status =
         r->inner->pack(r->inner->self, r->is_opened ? &opened : &coded, out, fault);
-    r->n_encoded++;
     mem_give(rows);
     mem_give(floats);
     return status;
@@ -262,9 +260,4 @@ struct compute_backend *recode_open(struct compute_backend *inner, enum dtype dt
     r->face.share = NULL; /* nobody draws here */
     r->face.close = close_all;
     return &r->face;
-}
-
-int recode_count(const struct compute_backend *backend)
-{
-    return ((const struct recode *)backend->self)->n_encoded;
 }

@@ -9,4 +9,3 @@
  * with the type's values in plain float. */
 struct compute_backend *recode_open(struct compute_backend *inner, enum dtype dtype,
                                     bool is_opened);
-int recode_count(const struct compute_backend *backend); /* matrices that were encoded */

@@ -1,5 +1,4 @@
-/* Traces: every format that is known, bad input line by line, sorting, and what is written is read
- * again. */
+/* Traces: every format that is known, bad input line by line, and sorting. */
 #include "../test.h"
 #include "base/file.h"
 #include "base/time.h"
@@ -58,7 +57,7 @@ static void ours_has_every_column(void **state)
     assert_true(trace.rows[0].n_prefix == 2 && trace.prefix_tokens == 512);
     assert_true(trace.blocks[trace.rows[0].prefix_at + 1] == UINT64_MAX);
     assert_true(trace.blocks[trace.rows[1].prefix_at] == 9 && trace.rows[2].n_prefix == 0);
-    assert_true(trace.has_times && trace.has_models && trace.has_predicted);
+    assert_true(trace.has_times && trace.has_predicted);
 }
 
 static void published_formats_are_known(void **state)
@@ -90,7 +89,7 @@ static void published_formats_are_known(void **state)
     row_is(0, 5, 472, 18);
     assert_true(trace.n_skipped == 1 && trace.n_models == 2);
     assert_int_equal(parse("input_tokens,output_tokens\n29,202\n"), STATUS_OK);
-    assert_true(!trace.has_times && !trace.has_models && trace.n_models == 1);
+    assert_true(!trace.has_times && trace.n_models == 1);
     assert_int_equal(parse("{\"timestamp\": 3000, \"input_length\": 600, \"output_length\": 5, "
                            "\"hash_ids\": [0, 46]}\n"
                            "{\"timestamp\": 1500, \"input_length\": 1, \"output_length\": 2, "
@@ -224,52 +223,6 @@ static void rows_are_sorted_and_ties_stay(void **state)
     }
 }
 
-static void what_is_written_is_read_again(void **state)
-{
-    struct rng rng;
-    static struct sim_trace made;
-    (void)state;
-    rng_init(&rng, 4, 1);
-    sim_trace_init(&made);
-    made.has_times = made.has_models = true;
-    made.prefix_tokens = 64;
-    static const char *const names[] = { "a", "b,c", "\"d\"" };
-    for (int i = 0; i < 3; i++)
-        sim_trace_model(&made, view_text(names[i]));
-    int64_t now_ns = 0;
-    for (int i = 0; i < 500; i++) {
-        struct sim_trace_row row = {
-            .arrived_ns = now_ns += (int64_t)rng_below(&rng, 2000000000),
-            .deadline_ns = rng_below(&rng, 2) ? TIME_NEVER : (int64_t)rng_below(&rng, 3000000),
-            .cancel_ns = rng_below(&rng, 2) ? TIME_NEVER : (int64_t)rng_below(&rng, 3000000),
-            .prefix_at = made.n_blocks,
-            .n_prefix = rng_below(&rng, 3),
-            .n_prompt = 200 + (int32_t)rng_below(&rng, 1000),
-            .n_output = 1 + (int32_t)rng_below(&rng, 1000),
-            .n_predicted = (int32_t)rng_below(&rng, 3),
-            .model = i < 3 ? (uint16_t)i : (uint16_t)rng_below(&rng, 3),
-            .tenant = (uint16_t)rng_below(&rng, 3),
-            .priority = (int16_t)((int)rng_below(&rng, 3) - 1),
-        };
-        for (uint32_t k = 0; k < row.n_prefix; k++)
-            sim_trace_add_block(&made, rng_u64(&rng) >> 1);
-        sim_trace_add(&made, &row);
-    }
-    for (int is_jsonl = 0; is_jsonl < 2; is_jsonl++) {
-        struct str text;
-        str_init(&text);
-        sim_trace_print(&made, is_jsonl, &text);
-        assert_int_equal(parse(text.at), STATUS_OK);
-        str_free(&text);
-        assert_true(trace.n_rows == made.n_rows && trace.n_blocks == made.n_blocks);
-        assert_memory_equal(trace.blocks, made.blocks, made.n_blocks * sizeof(made.blocks[0]));
-        assert_memory_equal(trace.models, made.models, sizeof(made.models));
-        for (size_t i = 0; i < made.n_rows; i++)
-            assert_memory_equal(&trace.rows[i], &made.rows[i], sizeof(made.rows[i]));
-    }
-    sim_trace_free(&made);
-}
-
 /* The real files, where they lie beside the repository. */
 static void the_real_traces_are_read(void **state)
 {
@@ -341,7 +294,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(at_most_1024_models),
         cmocka_unit_test(files_are_checked_too),
         cmocka_unit_test(rows_are_sorted_and_ties_stay),
-        cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(the_real_traces_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, end);

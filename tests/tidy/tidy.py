@@ -30,7 +30,6 @@ NESTING_MAX = 4
 MAY_USE_IF = {"src/base/base.h", "src/cpu/isa.c", "src/cmd/wire.c"}
 FLAT_ROOMS = {"base", "core"}  # their names drop the room
 MORE_PREFIXES = {  # what a header offers beside its own name
-    "base/arena.c": ["pile"],
     "base/half.c": ["bf16"],
     "base/status.c": ["fault"],
     "base/str.c": ["view", "utf8", "parse"],
@@ -49,16 +48,16 @@ BANNED = {
     "sprintf": ("snprintf or str_printf", ()),
     "vsprintf": ("vsnprintf", ()),
     "gets": ("nothing", ()),
-    "alloca": ("an arena", ()),
+    "alloca": ("memory taken at start", ()),
     "rand": ("base/rng.h", ()),
     "srand": ("base/rng.h", ()),
     "random": ("base/rng.h", ()),
     "time": ("base/time.h", ()),
     "gettimeofday": ("base/time.h", ()),
     "clock_gettime": ("base/time.h", ("src/base/time.c",)),
-    "malloc": ("base/mem.h, an arena or slots", ("src/base/mem.c",)),
-    "calloc": ("base/mem.h, an arena or slots", ("src/base/mem.c",)),
-    "realloc": ("base/mem.h, an arena or slots", ("src/base/mem.c",)),
+    "malloc": ("base/mem.h, a pile or slots", ("src/base/mem.c",)),
+    "calloc": ("base/mem.h, a pile or slots", ("src/base/mem.c",)),
+    "realloc": ("base/mem.h, a pile or slots", ("src/base/mem.c",)),
     "free": ("mem_give", ("src/base/mem.c",)),
     "strdup": ("mem_copy_text", ()),
     "pthread_create": ("thread_start or team_open", ("src/base/team.c",)),

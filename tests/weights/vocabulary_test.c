@@ -1,6 +1,6 @@
 /* The vocabulary under construction: both ways, with holes and doubles. */
 #include "test.h"
-#include "base/arena.h"
+#include "base/pile.h"
 #include "weights/vocabulary.h"
 
 static void goes_both_ways(void **state)

@@ -1,38 +1,9 @@
-/* Bump allocation: arenas of one block, piles of chained chunks. */
-#include "base/arena.h"
+/* Piles: bump allocation in chained chunks. */
+#include "base/pile.h"
 #include "base/mem.h"
 #include <string.h>
 
 #define PILE_CHUNK_BYTES ((size_t)1 << 16)
-
-void arena_init(struct arena *arena, size_t capacity)
-{
-    *arena = (struct arena){ .base = mem_take(capacity), .capacity = capacity };
-}
-
-void arena_free(struct arena *arena)
-{
-    mem_give(arena->base);
-    *arena = (struct arena){ 0 };
-}
-
-void *arena_take(struct arena *arena, size_t n_bytes, size_t align)
-{
-    CHECK(align > 0 && align <= 64 && (align & (align - 1)) == 0);
-    size_t start = (size_t)align_up_u64(arena->used, align);
-    if (start > arena->capacity || n_bytes > arena->capacity - start)
-        return NULL;
-    arena->used = start + n_bytes;
-    if (arena->used > arena->used_max)
-        arena->used_max = arena->used;
-    memset(arena->base + start, 0, n_bytes);
-    return arena->base + start;
-}
-
-void arena_reset(struct arena *arena)
-{
-    arena->used = 0;
-}
 
 struct pile_chunk {
     struct pile_chunk *next;

@@ -110,10 +110,8 @@ struct db {
     int64_t *first_ns;  /* (n_requests_max) of those that ran: when their first token came, or 0 */
     int64_t *served_ns; /* (n_requests_max) of running ones; apart, since all are looked at */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
-    double *weights;                /* (n_services) value: what schedule_value_weight says */
-    double lightest;                /* of them */
-    uint32_t n_changes;             /* the view's, of when all were looked at */
-    struct schedule_lease *by_slot; /* (n_requests_max) */
+    struct schedule_value_weights weights; /* value */
+    struct schedule_lease *by_slot;        /* (n_requests_max) */
     struct schedule_leases leases;
     struct schedule_quota quota;
     struct db_flights flights;
@@ -162,8 +160,6 @@ static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct 
         return INT64_MAX;
     return r->deadline_ns - schedule_db_remaining_ps(db, view, r) / 1000;
 }
-/* schedule_value_lightest, known from the events where the view counts what else changes it. */
-double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view);
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
 

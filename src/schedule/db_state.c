@@ -24,7 +24,7 @@ size_t schedule_db_state_bytes(const struct schedule_limits *limits)
            aligned(n_services * sizeof(struct db_due)) + aligned(n * sizeof(struct db_slot)) +
            4 * aligned(n * sizeof(struct tree_node)) + aligned(n * sizeof(struct schedule_lease)) +
            2 * aligned(n * sizeof(int64_t)) + aligned(n_services * sizeof(double)) +
-           aligned(n_services * sizeof(struct db_flight)) +
+           aligned(n_services * sizeof(uint16_t)) + aligned(n_services * sizeof(struct db_flight)) +
            aligned(2 * n_services * sizeof(int64_t)) + 64;
 }
 
@@ -59,8 +59,10 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
     at += aligned(n * sizeof(*db->first_ns));
     db->served_ns = (void *)at;
     at += aligned(n * sizeof(*db->served_ns));
-    db->weights = (void *)at;
-    at += aligned((size_t)limits->n_services_max * sizeof(*db->weights));
+    db->weights.of = (void *)at;
+    at += aligned((size_t)limits->n_services_max * sizeof(*db->weights.of));
+    db->weights.asked = (void *)at;
+    at += aligned((size_t)limits->n_services_max * sizeof(*db->weights.asked));
     db->flights.services = (void *)at;
     at += aligned((size_t)limits->n_services_max * sizeof(*db->flights.services));
     schedule_quota_init(&db->quota, (void *)at, limits->n_services_max);
@@ -337,43 +339,6 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
         }
         schedule_db_first_look(db, view, i);
     }
-}
-
-static double least(const double *weights, int32_t n)
-{
-    double lightest = weights[0];
-    for (int32_t i = 1; i < n; i++)
-        lightest = weights[i] < lightest ? weights[i] : lightest;
-    return lightest;
-}
-
-/* A request that ends changes its service's weight; all else that does is counted by the view. */
-static void note_weight(struct db *db, const struct schedule_view *view, int service)
-{
-    double before = db->weights[service];
-    if (view->n_changes == 0)
-        return;
-    if (db->n_changes != view->n_changes) {
-        db->n_changes = view->n_changes;
-        for (int i = 0; i < view->n_services; i++)
-            db->weights[i] = schedule_value_weight(&view->services[i]);
-        db->lightest = least(db->weights, view->n_services);
-        return;
-    }
-    double weight = db->weights[service] = schedule_value_weight(&view->services[service]);
-    if (weight <= db->lightest)
-        db->lightest = weight;
-    else if (before <= db->lightest)
-        db->lightest = least(db->weights, view->n_services);
-}
-
-double schedule_db_state_lightest(const struct db *db, const struct schedule_view *view)
-{
-    if (view->n_changes == 0 || db->n_changes != view->n_changes)
-        return schedule_value_lightest(view);
-    VERIFY(!(db->lightest < schedule_value_lightest(view)) &&
-           !(db->lightest > schedule_value_lightest(view)));
-    return db->lightest;
 }
 
 /* ---- Starvation. ---- */
@@ -690,7 +655,7 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
     }
     note_due(db, view, service);
     if (db->variant == DB_VALUE)
-        note_weight(db, view, service);
+        schedule_value_weigh(&db->weights, view, service);
     if (db->variant == DB_SHARE && db->config.has_leases)
         schedule_lease_saw(&db->leases, db->by_slot, &db->config, view, event);
     if (db->variant == DB_SHARE && db->config.has_soft_quotas)

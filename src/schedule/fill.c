@@ -624,3 +624,18 @@ void schedule_fill_hold(struct schedule_fill *fill, int64_t until_ns)
     if (until_ns != TIME_NEVER)
         plan->until |= UNTIL_TIME;
 }
+
+void schedule_fill_in_turn(struct schedule_fill *fill, int32_t last)
+{
+    const struct schedule_view *view = fill->view;
+    enum schedule_filled filled = FILLED_NOTHING;
+    int32_t turn = schedule_turn_after(view, last);
+    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
+        int service = schedule_in_turn(view, turn, i);
+        const struct schedule_service *s = &view->services[service];
+        if (s->n_waiting + s->n_running > 0)
+            filled = schedule_fill_serve(fill, service, FILL_ALL, SCHEDULE_NONE);
+    }
+    if (filled == FILLED_BATCH)
+        schedule_fill_hold(fill, TIME_NEVER);
+}

@@ -82,6 +82,9 @@ void schedule_fill_begin(struct schedule_fill *fill, const struct schedule_view 
  * `must` (or SCHEDULE_NONE) comes first and is not held back by the number of running requests. */
 enum schedule_filled schedule_fill_serve(struct schedule_fill *fill, int service, unsigned parts,
                                          uint32_t must);
+/* A batch of the first service after `last` that has one, with all its parts, which is held where
+ * nothing else can change. */
+void schedule_fill_in_turn(struct schedule_fill *fill, int32_t last);
 /* Victims until about n_blocks blocks of the service are free, never `keep`, none that may_go
  * refuses (NULL = all may). False, with nothing planned, when there is none that would help. */
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,

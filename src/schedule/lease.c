@@ -5,7 +5,6 @@
  * that arrived before it and for the turns of other models; every S tokens a resident's lease ends,
  * so blocks come free within a lease. Moving a request to another worker is the router's part. */
 #include "schedule/lease.h"
-#include "base/time.h"
 #include "schedule/policies.h"
 
 enum { SPARE_TOKENS = 16 }; /* beyond what is predicted */
@@ -158,18 +157,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .books = books };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &scls->config, &order, plan);
-    if (!schedule_lane_is_free(view, 0) || schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
-        return;
-    enum schedule_filled filled = FILLED_NOTHING;
-    int32_t turn = schedule_turn_after(view, scls->last);
-    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
-        int service = schedule_in_turn(view, turn, i);
-        const struct schedule_service *s = &view->services[service];
-        if (s->n_waiting + s->n_running > 0)
-            filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
-    }
-    if (filled == FILLED_BATCH)
-        schedule_fill_hold(&fill, TIME_NEVER);
+    if (schedule_lane_is_free(view, 0) && !schedule_lease_yield(&scls->leases, &fill, is_not_fresh))
+        schedule_fill_in_turn(&fill, scls->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)

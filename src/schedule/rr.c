@@ -2,7 +2,6 @@
  *
  * The turn moves past the service whose batch was started, not past the one that was planned, so a
  * refused batch keeps its turn. */
-#include "base/time.h"
 #include "schedule/newest.h"
 #include "schedule/policies.h"
 
@@ -44,18 +43,8 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .nth_last = nth_last };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &rr->config, &order, plan);
-    if (!schedule_lane_is_free(view, 0))
-        return;
-    enum schedule_filled filled = FILLED_NOTHING;
-    int32_t turn = schedule_turn_after(view, rr->last);
-    for (int32_t i = 0; i < schedule_n_busy(view) && filled == FILLED_NOTHING; i++) {
-        int service = schedule_in_turn(view, turn, i);
-        const struct schedule_service *s = &view->services[service];
-        if (s->n_waiting + s->n_running > 0)
-            filled = schedule_fill_serve(&fill, service, FILL_ALL, SCHEDULE_NONE);
-    }
-    if (filled == FILLED_BATCH)
-        schedule_fill_hold(&fill, TIME_NEVER);
+    if (schedule_lane_is_free(view, 0))
+        schedule_fill_in_turn(&fill, rr->last);
 }
 
 static void saw(void *state, const struct schedule_view *view, const struct schedule_event *event)

@@ -150,31 +150,79 @@ static double weight_of(const struct schedule_service *s)
            schedule_value_length_s(s);
 }
 
-double schedule_value_weight(const struct schedule_service *service)
+static double weight_or_none(const struct schedule_service *service)
 {
     if (!service->is_open || service->rate_per_s <= 0)
         return DBL_MAX; /* nobody keeps room for it */
     return weight_of(service);
 }
 
-double schedule_value_lightest(const struct schedule_view *view)
+static double least(const struct schedule_value_weights *w)
+{
+    double lightest = DBL_MAX;
+    for (int32_t k = 0; k < w->n_asked; k++)
+        lightest = w->of[w->asked[k]] < lightest ? w->of[w->asked[k]] : lightest;
+    return lightest;
+}
+
+static bool are_known(const struct schedule_value_weights *w, const struct schedule_view *view)
+{
+    return view->n_changes > 0 && w->n_changes == view->n_changes;
+}
+
+/* A request that ends changes its service's weight; the view counts all else that does. */
+void schedule_value_weigh(struct schedule_value_weights *w, const struct schedule_view *view,
+                          int service)
+{
+    if (!are_known(w, view)) {
+        w->n_changes = view->n_changes;
+        w->n_asked = 0;
+        for (int i = 0; i < view->n_services && view->n_changes > 0; i++) {
+            w->of[i] = weight_or_none(&view->services[i]);
+            if (w->of[i] < DBL_MAX)
+                w->asked[w->n_asked++] = (uint16_t)i;
+        }
+        w->lightest = least(w);
+        return;
+    }
+    double before = w->of[service], weight = weight_or_none(&view->services[service]);
+    w->of[service] = weight;
+    if (weight <= w->lightest)
+        w->lightest = weight;
+    else if (before <= w->lightest)
+        w->lightest = least(w);
+}
+
+static double lightest_of(const struct schedule_view *view)
 {
     double lightest = DBL_MAX;
     for (int i = 0; i < view->n_services; i++) {
-        double weight = schedule_value_weight(&view->services[i]);
+        double weight = weight_or_none(&view->services[i]);
         lightest = weight < lightest ? weight : lightest;
     }
     return lightest;
 }
 
-double schedule_value_needed(const struct schedule_config *config, const struct schedule_view *view,
-                             const double *weights, double lightest)
+double schedule_value_lightest(const struct schedule_value_weights *w,
+                               const struct schedule_view *view)
 {
+    if (!are_known(w, view))
+        return lightest_of(view);
+    VERIFY(!(w->lightest < lightest_of(view)) && !(w->lightest > lightest_of(view)));
+    return w->lightest;
+}
+
+double schedule_value_needed(const struct schedule_config *config, const struct schedule_view *view,
+                             const struct schedule_value_weights *w)
+{
+    if (!are_known(w, view))
+        return DBL_MAX;
     double mean = 0, variance = 0;
-    for (int i = 0; i < view->n_services; i++) {
+    for (int32_t k = 0; k < w->n_asked; k++) {
+        int i = w->asked[k];
         const struct schedule_service *s = &view->services[i];
         const struct kv_budget_service *b = &view->kv->services[i];
-        if (weights[i] > lightest * HEAVIER)
+        if (w->of[i] > w->lightest * HEAVIER)
             continue;
         double each = (s->n_prompt_mean + s->n_output_mean) /
                       (double)max_i64((int64_t)b->block_tokens * b->blocks_per_unit, 1);

@@ -88,10 +88,9 @@ double schedule_value_few(const struct schedule_config *config, double n, double
 /* Of n requests so many run together at most. */
 int32_t schedule_value_seqs_most(const struct schedule_config *config,
                                  const struct schedule_value *sums, double n);
-/* What a plan finds once: schedule_value_few, and schedule_value_lightest below. */
+/* What a plan finds once, by the functions of these names. */
 struct schedule_value_here {
-    double few, lightest;
-    double needed; /* units that light services need: schedule_value_needed */
+    double few, lightest, needed;
 };
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room;
  * -1: not at all, since nobody may start. */
@@ -101,15 +100,26 @@ double schedule_value_index(const struct schedule_config *config, const struct s
 /* Of n requests of the service whose last batch began then. */
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
                                int64_t begun_ns);
-/* Bytes times time of a mean request of the service; infinite when nobody asks for it. And the
- * least of all services'. */
-double schedule_value_weight(const struct schedule_service *service);
-double schedule_value_lightest(const struct schedule_view *view);
+/* ---- Who is light: bytes times time of services' mean requests, known from the events where the
+ * view counts what else changes them. ---- */
+
+struct schedule_value_weights {
+    double *of;      /* (n_services) infinite when nobody asks for it */
+    uint16_t *asked; /* (n_asked) those whose weight is finite, ascending */
+    int32_t n_asked;
+    uint32_t n_changes; /* the view's, of when all were weighed */
+    double lightest;
+};
+/* After an event of this service. */
+void schedule_value_weigh(struct schedule_value_weights *weights, const struct schedule_view *view,
+                          int service);
+/* The least weight of all. */
+double schedule_value_lightest(const struct schedule_value_weights *weights,
+                               const struct schedule_view *view);
 /* Units that the light services' requests hold, by Little's law of those who are value_slow times
- * as long here as alone, and twice the deviation; their services weigh weights[i], of which the
- * least is lightest. */
+ * as long here as alone, and twice the deviation. Infinite while not all are weighed. */
 double schedule_value_needed(const struct schedule_config *config, const struct schedule_view *view,
-                             const double *weights, double lightest);
+                             const struct schedule_value_weights *weights);
 /* Free units that requests of the service must leave when they start. */
 int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value_here *here);

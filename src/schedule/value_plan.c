@@ -11,7 +11,6 @@
 #include "base/time.h"
 #include "schedule/db.h"
 #include "schedule/picks.h"
-#include <float.h>
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 #define BACKLOG_MOST 0.3
@@ -98,10 +97,11 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
                                               unsigned parts)
 {
     struct schedule_pick jobs[KV_SERVICES_MAX];
-    struct schedule_value_here here = { how_few(db, fill->view),
-                                        schedule_db_state_lightest(db, fill->view), DBL_MAX };
-    if (fill->view->n_changes > 0 && db->n_changes == fill->view->n_changes)
-        here.needed = schedule_value_needed(&db->config, fill->view, db->weights, here.lightest);
+    struct schedule_value_here here = {
+        .few = how_few(db, fill->view),
+        .lightest = schedule_value_lightest(&db->weights, fill->view),
+        .needed = schedule_value_needed(&db->config, fill->view, &db->weights)
+    };
     for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
         int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, &here);

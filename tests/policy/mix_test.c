@@ -12,26 +12,6 @@
 
 enum { N_REQUESTS = 800, N_SEEDS = 2 };
 
-static const struct perf perfs[2] = {
-    { .floor_ps = 13900000000,
-      .c1_ps = 3400000000,
-      .k1_ps = 73800000,
-      .c3_ps = { 11440000000, 8580000000 },
-      .c2_ps = { 30000000, 75900000 },
-      .k2_ps = { 374000, 354000 },
-      .b_switch = 64,
-      .prefill_scale = 1,
-      .decode_scale = 1 },
-    { .floor_ps = 20900000000,
-      .c1_ps = 7800000000,
-      .k1_ps = 131400000,
-      .c3_ps = { 20090000000, 16320000000 },
-      .c2_ps = { 54000000, 121100000 },
-      .k2_ps = { 583000, 573000 },
-      .b_switch = 64,
-      .prefill_scale = 1,
-      .decode_scale = 1 },
-};
 static const double log_means[2][2] = { { 5, 3.8 }, { 4.3, 5.6 } };
 
 static struct loop_options options_of(const char *policy, int rate)
@@ -45,9 +25,10 @@ static struct loop_options options_of(const char *policy, int rate)
     schedule_config_init(&options.config);
     for (int i = 0; i < 2; i++) {
         double n_in = num_exp(log_means[i][0] + 0.32), n_out = num_exp(log_means[i][1] + 0.32);
-        int64_t solo_ns = perf_solo_ps(&perfs[i], (int64_t)n_in, (int64_t)n_out) / 1000;
+        struct perf perf = loop_a100_perf(i == 0 ? "llama-7b" : "llama-13b");
+        int64_t solo_ns = perf_solo_ps(&perf, (int64_t)n_in, (int64_t)n_out) / 1000;
         options.services[i] = (struct loop_service){
-            .perf = perfs[i],
+            .perf = perf,
             .bytes_per_token = i == 0 ? 524288 : 819200,
             .rate_per_s = rate / 2.0,
             .n_prompt_mean = n_in,

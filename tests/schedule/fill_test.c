@@ -1,33 +1,11 @@
 /* What all policies share, driven by random arrivals: legal and pure plans (the loop asserts both),
  * nobody lost, holds that change nothing. */
 #include "loop.h"
+#include "scene.h"
 #include "test.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "schedule/fill.h"
-
-/* ALGORITHMS appendix A: Llama-7B and 13B on an A100. */
-static const struct perf perfs[2] = {
-    { .floor_ps = 13900000000,
-      .c1_ps = 3400000000,
-      .k1_ps = 73800000,
-      .c3_ps = { 11440000000, 8580000000 },
-      .c2_ps = { 30000000, 75900000 },
-      .k2_ps = { 374000, 354000 },
-      .b_switch = 64,
-      .prefill_scale = 1,
-      .decode_scale = 1 },
-    { .floor_ps = 20900000000,
-      .c1_ps = 7800000000,
-      .k1_ps = 131400000,
-      .c3_ps = { 20090000000, 16320000000 },
-      .c2_ps = { 54000000, 121100000 },
-      .k2_ps = { 583000, 573000 },
-      .b_switch = 64,
-      .prefill_scale = 1,
-      .decode_scale = 1 },
-};
 
 static struct loop_options options_of(const struct schedule_policy *policy, struct rng *rng)
 {
@@ -41,7 +19,7 @@ static struct loop_options options_of(const struct schedule_policy *policy, stru
     options.pool_bytes = (int64_t)(6 + rng_below(rng, 40)) << 20;
     for (int i = 0; i < options.n_services; i++) {
         struct loop_service *s = &options.services[i];
-        s->perf = perfs[rng_below(rng, 2)];
+        s->perf = loop_a100_perf(rng_below(rng, 2) == 0 ? "llama-7b" : "llama-13b");
         s->bytes_per_token = 1024 * (1 + (int64_t)rng_below(rng, 8));
         s->n_prompt_mean = 200;
         s->n_output_mean = 100;
@@ -149,29 +127,6 @@ static void holds_change_nothing(void **state)
 
 /* ---- A view by hand: service 0 runs slots 0..n[0]-1, service 1 those behind. ---- */
 
-enum { SLOTS = 120 };
-struct scene {
-    struct kv_budget kv;
-    struct schedule_service services[2];
-    struct request requests[SLOTS];
-    uint32_t slots[SLOTS], preempts[LIMIT_BATCH_ITEMS];
-    bool swaps[LIMIT_BATCH_ITEMS];
-    int32_t n_table_blocks[SLOTS];
-    bool lane_is_busy[1];
-    struct schedule_view view;
-    struct schedule_config config;
-    struct batch batches[LIMIT_BATCHES];
-    struct batch_item items[LIMIT_BATCH_ITEMS];
-    struct schedule_plan plan;
-    struct schedule_fill fill;
-};
-
-static bool by_slot(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
-{
-    (void)state;
-    (void)view;
-    return a < b;
-}
 static uint32_t nobody(const void *state, const struct schedule_view *view, int service)
 {
     (void)state;
@@ -180,15 +135,14 @@ static uint32_t nobody(const void *state, const struct schedule_view *view, int 
     return SCHEDULE_NONE;
 }
 static const struct schedule_order order_by_slot = { .first = nobody,
-                                                     .is_before = by_slot,
+                                                     .is_before = scene_by_slot,
                                                      .spares_service = true };
 
 /* Everybody decodes and holds one block of 16 tokens, four to a unit; nothing is free. */
 static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
 {
-    memset(s, 0, sizeof(*s));
-    schedule_config_init(&s->config);
-    s->kv = (struct kv_budget){ .n_services = 2, .n_units_open = 60 };
+    scene_draw(s, 2);
+    s->kv.n_units_open = 60;
     for (int i = 0; i < 2; i++) {
         s->kv.services[i] = (struct kv_budget_service){ 16, 4, 0, 0, 30, 0, INT32_MAX };
         s->services[i] = (struct schedule_service){ .is_open = true,
@@ -197,7 +151,6 @@ static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
                                                     .running = s->slots + (i == 0 ? 0 : n_first) };
     }
     for (uint32_t slot = 0; slot < n_first + n_second; slot++) {
-        s->slots[slot] = slot;
         s->n_table_blocks[slot] = 1;
         s->requests[slot] = (struct request){ .state = REQUEST_RUNNING,
                                               .service = slot >= n_first,
@@ -206,18 +159,6 @@ static void draw(struct scene *s, uint32_t n_first, uint32_t n_second)
                                               .n_computed = 9,
                                               .n_tokens_max = 20000 };
     }
-    s->view = (struct schedule_view){ .n_services = 2,
-                                      .n_lanes = 1,
-                                      .services = s->services,
-                                      .requests = s->requests,
-                                      .kv = &s->kv,
-                                      .n_table_blocks = s->n_table_blocks,
-                                      .lane_is_busy = s->lane_is_busy };
-    s->plan = (struct schedule_plan){ .batches = s->batches,
-                                      .items = s->items,
-                                      .n_items_max = LIMIT_BATCH_ITEMS,
-                                      .preempts = s->preempts,
-                                      .swaps = s->swaps };
     schedule_fill_begin(&s->fill, &s->view, &s->config, &order_by_slot, &s->plan);
 }
 

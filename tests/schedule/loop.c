@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "predict/preset.h"
 
 struct perf loop_unit_perf(int64_t unit_ns)
 {
@@ -12,6 +13,11 @@ struct perf loop_unit_perf(int64_t unit_ns)
                           .b_switch = INT32_MAX,
                           .prefill_scale = 1,
                           .decode_scale = 1 };
+}
+
+struct perf loop_a100_perf(const char *model)
+{
+    return preset_find(predict_model_find(model), predict_device_find("a100"), 1)->perf;
 }
 
 static void plan_open(struct schedule_plan *plan)

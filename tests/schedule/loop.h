@@ -56,3 +56,5 @@ void loop_arrive(struct loop *loop);
 bool loop_step(struct loop *loop);
 /* One unit of time for the prefill of any prompt and for any decode step. */
 struct perf loop_unit_perf(int64_t unit_ns);
+/* The published model on one A100: "llama-7b", "llama-13b". */
+struct perf loop_a100_perf(const char *model);

@@ -1,37 +1,11 @@
 /* Batches that follow one another: how many, of whom, how long, and on which part of the device. */
-#include "../test.h"
+#include "scene.h"
+#include "test.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "schedule/fill.h"
-#include <string.h>
 
 #define PS_PER_MS INT64_C(1000000000)
-enum { SLOTS = 64 };
 
-struct scene { /* one service, whose requests lie in the order of their slots: those that run first
-                */
-    struct kv_budget kv;
-    struct schedule_service service;
-    struct request requests[SLOTS];
-    uint32_t slots[SLOTS], preempts[LIMIT_BATCH_ITEMS];
-    bool swaps[LIMIT_BATCH_ITEMS];
-    int32_t n_table_blocks[SLOTS];
-    bool lane_is_busy[3];
-    struct schedule_lane lanes[3];
-    struct schedule_view view;
-    struct schedule_config config;
-    struct batch batches[LIMIT_BATCHES];
-    struct batch_item items[LIMIT_BATCH_ITEMS];
-    struct schedule_plan plan;
-    struct schedule_fill fill;
-};
-
-static bool by_slot(const void *state, const struct schedule_view *view, uint32_t a, uint32_t b)
-{
-    (void)state;
-    (void)view;
-    return a < b;
-}
 static uint32_t first(const void *state, const struct schedule_view *view, int service)
 {
     (void)state;
@@ -42,38 +16,40 @@ static uint32_t next(const void *state, const struct schedule_view *view, uint32
     (void)state;
     return view->requests[slot].next;
 }
-static const struct schedule_order order = { .first = first, .next = next, .is_before = by_slot };
+static const struct schedule_order order = { .first = first,
+                                             .next = next,
+                                             .is_before = scene_by_slot };
 
-/* A step takes 10 ms and 1 ms for each request, a prompt's 10 ms and 0.1 ms for each token. Prompts
- * have 1,000 tokens. */
+/* One service, whose requests lie in the order of their slots: those that run first. A step takes
+ * 10 ms and 1 ms for each request, a prompt's 10 ms and 0.1 ms for each token. Prompts have 1,000
+ * tokens. */
 static void draw(struct scene *s, uint32_t n_running, uint32_t n_waiting, double deep_part)
 {
-    memset(s, 0, sizeof(*s));
-    schedule_config_init(&s->config);
+    scene_draw(s, 1);
     s->config.chunk_tokens = 2048;
-    s->kv = (struct kv_budget){ .n_services = 1, .n_units_open = 10000, .n_units_free = 10000 };
+    s->kv.n_units_open = s->kv.n_units_free = 10000;
     s->kv.services[0] = (struct kv_budget_service){ .block_tokens = 16,
                                                     .blocks_per_unit = 1,
                                                     .n_units_max = 10000 };
-    s->service = (struct schedule_service){ .is_open = true,
-                                            .first_waiting = SCHEDULE_NONE,
-                                            .n_running = n_running,
-                                            .n_waiting = n_waiting,
-                                            .running = s->slots,
-                                            .solo_ns = TIME_NS_PER_S,
-                                            .n_prompt_mean = 1000,
-                                            .n_output_mean = 90,
-                                            .weights_bytes = INT64_C(26032000000),
-                                            .perf = { .c1_ps = 10 * PS_PER_MS,
-                                                      .k1_ps = PS_PER_MS / 10,
-                                                      .c3_ps = { 10 * PS_PER_MS, 10 * PS_PER_MS },
-                                                      .c2_ps = { PS_PER_MS, PS_PER_MS },
-                                                      .b_switch = 64,
-                                                      .prefill_scale = 1,
-                                                      .decode_scale = 1 } };
+    s->services[0] =
+        (struct schedule_service){ .is_open = true,
+                                   .first_waiting = SCHEDULE_NONE,
+                                   .n_running = n_running,
+                                   .n_waiting = n_waiting,
+                                   .running = s->slots,
+                                   .solo_ns = TIME_NS_PER_S,
+                                   .n_prompt_mean = 1000,
+                                   .n_output_mean = 90,
+                                   .weights_bytes = INT64_C(26032000000),
+                                   .perf = { .c1_ps = 10 * PS_PER_MS,
+                                             .k1_ps = PS_PER_MS / 10,
+                                             .c3_ps = { 10 * PS_PER_MS, 10 * PS_PER_MS },
+                                             .c2_ps = { PS_PER_MS, PS_PER_MS },
+                                             .b_switch = 64,
+                                             .prefill_scale = 1,
+                                             .decode_scale = 1 } };
     for (uint32_t slot = n_running + n_waiting; slot-- > 0;) {
         bool runs = slot < n_running;
-        s->slots[slot] = slot;
         s->n_table_blocks[slot] = runs ? 64 : 0;
         s->requests[slot] = (struct request){ .state = runs ? REQUEST_RUNNING : REQUEST_WAITING,
                                               .kind = REQUEST_GENERATE,
@@ -81,28 +57,15 @@ static void draw(struct scene *s, uint32_t n_running, uint32_t n_waiting, double
                                               .n_tokens = runs ? 1001 : 1000,
                                               .n_computed = runs ? 1000 : 0,
                                               .n_tokens_max = 2000,
-                                              .next = s->service.first_waiting };
+                                              .next = s->services[0].first_waiting };
         if (!runs)
-            s->service.first_waiting = slot;
+            s->services[0].first_waiting = slot;
     }
     s->lanes[0] = (struct schedule_lane){ .share = 1, .conflicts = 6, .n_gpus = 1 };
     s->lanes[1] = s->lanes[2] =
         (struct schedule_lane){ .share = 0.5F, .conflicts = 1, .n_gpus = 1 };
-    s->view = (struct schedule_view){ .n_services = 1,
-                                      .n_lanes = 1,
-                                      .lanes = s->lanes,
-                                      .services = &s->service,
-                                      .requests = s->requests,
-                                      .kv = &s->kv,
-                                      .n_table_blocks = s->n_table_blocks,
-                                      .lane_is_busy = s->lane_is_busy,
-                                      .n_deep = 4,
-                                      .deep_part = deep_part };
-    s->plan = (struct schedule_plan){ .batches = s->batches,
-                                      .items = s->items,
-                                      .n_items_max = LIMIT_BATCH_ITEMS,
-                                      .preempts = s->preempts,
-                                      .swaps = s->swaps };
+    s->view.n_deep = 4;
+    s->view.deep_part = deep_part;
 }
 
 /* The items of the next batch, 0: none; they are under way from now on. */
@@ -133,7 +96,7 @@ static void decodes_are_dealt_out(void **state)
         assert_int_equal(serve(&s, FILL_ALL, 0, 0), 6);
     assert_int_equal(serve(&s, FILL_ALL, 0, 0), 0);
     draw(&s, 12, 0, 0.25); /* a step does not depend on its requests */
-    s.service.perf.c2_ps[0] = 0;
+    s.services[0].perf.c2_ps[0] = 0;
     assert_int_equal(serve(&s, FILL_ALL, 0, 0), 12);
     draw(&s, 12, 0, 0.25); /* a policy with one batch of a service */
     assert_int_equal(serve(&s, FILL_ALL, 1, 0), 12);
@@ -189,18 +152,18 @@ static void prompts_are_cut(void **state)
 static void plan_value(struct scene *s)
 {
     const struct schedule_policy *policy = schedule_find("value");
-    const struct schedule_limits limits = { 1, SLOTS, 3 };
+    const struct schedule_limits limits = { 1, SCENE_SLOTS, 3 };
     void *state = mem_take(policy->state_bytes(&limits));
-    uint32_t n_running = s->service.n_running, n = n_running + s->service.n_waiting;
+    uint32_t n_running = s->services[0].n_running, n = n_running + s->services[0].n_waiting;
     s->view.n_lanes = 3;
-    s->service.n_running = 0;
+    s->services[0].n_running = 0;
     policy->open(state, &limits, &s->config);
     for (uint32_t slot = 0; slot < n; slot++) {
         struct schedule_event event = { .what = SCHEDULE_ARRIVED, .slot = slot };
         policy->saw(state, &s->view, &event);
         if (slot >= n_running)
             continue;
-        s->service.n_running++;
+        s->services[0].n_running++;
         struct batch_item item = { slot, 1, 0 };
         struct batch batch = { .n_items = 1, .items = &item };
         policy->saw(state, &s->view,

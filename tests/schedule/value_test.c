@@ -50,9 +50,15 @@ static struct schedule_value look(const struct desk *desk, int service)
     return sums;
 }
 
+static double lightest_of(const struct schedule_view *view)
+{
+    const struct schedule_value_weights none = { .n_changes = 0 };
+    return schedule_value_lightest(&none, view);
+}
+
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
-    const struct schedule_value_here here = { .lightest = schedule_value_lightest(&desk->view) };
+    const struct schedule_value_here here = { .lightest = lightest_of(&desk->view) };
     return schedule_value_index(&desk->config, &desk->view, service, sums, -1, &here);
 }
 
@@ -95,7 +101,7 @@ static void slowness_adds_so_much_at_most(void **state)
     desk.config.value_cap = 5;
     desk.services[0].n_waiting = 1;
     int64_t waited_ns = 36000 * TIME_NS_PER_S;
-    const struct schedule_value_here here = { .lightest = schedule_value_lightest(&desk.view) };
+    const struct schedule_value_here here = { .lightest = lightest_of(&desk.view) };
     double waits = schedule_value_index(&desk.config, &desk.view, 0, &none, waited_ns, &here);
     assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
@@ -261,11 +267,21 @@ static void what_a_job_gathered(void **state)
 
 static int64_t kept(const struct desk *desk, int service)
 {
-    const double weights[] = { schedule_value_weight(&desk->services[0]),
-                               schedule_value_weight(&desk->services[1]) };
-    struct schedule_value_here here = { .lightest = schedule_value_lightest(&desk->view) };
-    here.needed = schedule_value_needed(&desk->config, &desk->view, weights, here.lightest);
-    return schedule_value_kept(&desk->config, &desk->view, service, &here);
+    double of[2];
+    uint16_t asked[2];
+    struct schedule_value_weights weights = { .of = of, .asked = asked };
+    struct schedule_view view = desk->view;
+    view.n_changes = 1;
+    schedule_value_weigh(&weights, &view, 0);
+    schedule_value_weigh(&weights, &view, 1);
+    const struct schedule_value_here here = {
+        .lightest = schedule_value_lightest(&weights, &view),
+        .needed = schedule_value_needed(&desk->config, &view, &weights),
+    };
+    view.n_changes = 2; /* until the next event all are looked at */
+    assert_true(distance(schedule_value_lightest(&weights, &view), here.lightest) == 0);
+    assert_true(schedule_value_needed(&desk->config, &view, &weights) > 1e300);
+    return schedule_value_kept(&desk->config, &view, service, &here);
 }
 
 static void the_heavy_keep_room_for_the_light(void **state)

@@ -247,7 +247,7 @@ static void on_bad(void *self, struct api_http_exchange *x, int status, const ch
 {
     struct api_error error = { 0 };
     add_headers(self, x);
-    api_error_set(&error, ERROR_HTTP, NULL, "%s", why);
+    api_error_set(&error, status == 503 ? ERROR_CROWDED : ERROR_HTTP, NULL, "%s", why);
     error.status = status;
     api_refuse(x, &error);
 }

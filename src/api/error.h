@@ -23,6 +23,7 @@ enum api_error_kind {
     ERROR_LATE,         /* 504: the deadline passed while it waited */
     ERROR_LATE_AT_WORK, /* 504: the deadline passed while it ran */
     ERROR_STOPPED,      /* 503: cut off at the end of a drain */
+    ERROR_CROWDED,      /* 503: too many connections or bodies at once */
     ERROR_HTTP,         /* refused by the parser of HTTP: the status is set by hand */
     ERROR_N,
 };

@@ -23,6 +23,7 @@
 #include <event2/listener.h>
 #include <openssl/ssl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -254,6 +255,14 @@ static void hand_over(struct connection *c)
     c->http->options.on_request(c->http->options.self, &c->x);
 }
 
+static void refuse_length(struct connection *c)
+{
+    char why[96];
+    snprintf(why, sizeof(why), "the body is larger than the %lld bytes that this server takes",
+             (long long)c->http->options.body_bytes_max);
+    refuse(c, 413, why);
+}
+
 /* Is there room for n more bytes of bodies? */
 static bool has_room(struct connection *c, int64_t n)
 {
@@ -301,11 +310,11 @@ static void begin_body(struct connection *c)
     struct api_http *http = c->http;
     c->x.arrived_ns = time_now_ns();
     if (http->n_connections > http->options.n_connections_max) {
-        refuse(c, 503, "too many connections");
+        refuse(c, 503, "too many connections, try again later");
         return;
     }
     if (!head->is_chunked && head->n_body > http->options.body_bytes_max) {
-        refuse(c, 413, "the body is larger than this server takes");
+        refuse_length(c);
         return;
     }
     if (!head->is_chunked && head->n_body == 0) {
@@ -375,7 +384,7 @@ static bool read_chunked(struct connection *c, struct evbuffer *in)
         if (said == HTTP_CHUNKS_BAD)
             refuse(c, 400, "the chunked body is malformed");
         else if ((int64_t)c->x.body.n > c->http->options.body_bytes_max)
-            refuse(c, 413, "the body is larger than this server takes");
+            refuse_length(c);
         else if (said == HTTP_CHUNKS_DONE)
             hand_over(c);
         if (c->state != BODY)

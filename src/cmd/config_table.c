@@ -193,6 +193,9 @@ static enum status assign_number(int64_t *out, const struct config_key *key, con
     static const char *const expected[] = { [CONFIG_COUNT] = "a whole number",
                                             [CONFIG_BYTES] = "bytes such as 512MiB",
                                             [CONFIG_DURATION] = "a duration such as 30s" };
+    static const char *const units[] = {
+        [CONFIG_COUNT] = "", [CONFIG_BYTES] = " bytes", [CONFIG_DURATION] = " seconds"
+    };
     int64_t value = 0;
     bool is_number = key->type == CONFIG_COUNT   ? parse_i64(text, &value)
                      : key->type == CONFIG_BYTES ? parse_bytes(text, &value)
@@ -200,12 +203,11 @@ static enum status assign_number(int64_t *out, const struct config_key *key, con
     if (!is_number)
         return fault_set(fault, STATUS_BAD_INPUT, "%s is \"%.60s\", expected %s", key->name, text,
                          expected[key->type]);
+    double one = key->type == CONFIG_DURATION ? (double)TIME_NS_PER_S : 1;
     if (value < key->min || value > key->max)
-        return key->type == CONFIG_COUNT
-                   ? fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, expected %lld to %lld",
-                               key->name, text, (long long)key->min, (long long)key->max)
-                   : fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, which is outside its range",
-                               key->name, text);
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is %.60s, expected %.16g to %.16g%s",
+                         key->name, text, (double)key->min / one, (double)key->max / one,
+                         units[key->type]);
     *out = value;
     return STATUS_OK;
 }

@@ -196,7 +196,8 @@ static void end_failed_job(struct run_unit *unit)
     tell(unit, job->service, is_broken ? SERVICE_BROKEN : SERVICE_UNLOADED, job->status,
          &job->fault);
     if (is_broken)
-        log_line(LOG_ERROR, "load", "%s", job->fault.text);
+        log_line(LOG_ERROR, "load", "%s can't be loaded: %s",
+                 unit->options.host.engine.services[job->service].name, job->fault.text);
     unit->services[job->service].state = UNIT_UNLOADED;
     unit->services[job->service].wants_out = false;
     atomic_store(&job->phase, JOB_NONE);

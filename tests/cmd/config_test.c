@@ -134,7 +134,8 @@ static void config_says_what_was_expected(void **state)
     refuse("memory: 1.5 apples\n",
            "c.yaml:1:9: memory is \"1.5 apples\", expected bytes such as 512MiB");
     refuse("memory: -1\n", "c.yaml:1:9: memory is \"-1\", expected bytes such as 512MiB");
-    refuse("max_body: 1\n", "c.yaml:1:11: max_body is 1, which is outside its range");
+    refuse("max_body: 1\n", "c.yaml:1:11: max_body is 1, expected 1024 to 1073741824 bytes");
+    refuse("drain: 2000h\n", "c.yaml:1:8: drain is 2000h, expected 0 to 86400 seconds");
     refuse("drain: soon\n", "c.yaml:1:8: drain is \"soon\", expected a duration such as 30s");
     refuse("strict: yes\n", "c.yaml:1:9: strict is \"yes\", expected true or false");
     refuse("listen: ''\n", "c.yaml:1:9: listen is empty");

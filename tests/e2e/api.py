@@ -459,7 +459,8 @@ def queue_is_bounded(s):
         assert post(small.port, COMPLETIONS, body(n=5))[0] == 429
     with Server(EXE, connections=2) as few:
         socks = [socket.create_connection(("127.0.0.1", few.port)) for _ in range(2)]
-        assert ask(few.port, "GET", "/livez")[0] == 503  # connections are taken in order
+        status, head, page = ask(few.port, "GET", "/livez")  # connections are taken in order
+        assert status == 503 and json.loads(page)["error"]["code"] == "crowded" and int(head["retry-after"]) >= 1, page
         for sock in socks:
             sock.close()
         until(lambda: ask(few.port, "GET", "/livez")[0] == 200)

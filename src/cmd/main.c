@@ -30,6 +30,7 @@ static const struct verb verbs[] = {
       verbs_report },
     { "demo", "", "two models, one server, two streaming chats at once", verbs_demo },
     { "replay", "LOG", "plan again what an engine planned, and compare", verbs_replay },
+    { "completion", "bash", "a script for the Tab key", verbs_completion },
     { "version", "", "version and instruction set", verbs_version },
 };
 
@@ -38,7 +39,7 @@ static void print_help(FILE *to)
     fprintf(to, "usage: shoal VERB [ARGUMENTS]\n\nShoal serves many language models from one pool "
                 "of devices.\n\n");
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
-        fprintf(to, "  %-8s %-38s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+        fprintf(to, "  %-10s %-38s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
     fprintf(to, "\n`shoal VERB --help` tells more.\n");
 }
 

@@ -22,6 +22,7 @@ int verbs_bench_kernels(int argc, char **argv); /* argv[0] is "kernels" */
 int verbs_demo(int argc, char **argv);
 int verbs_repro(int argc, char **argv);
 int verbs_replay(int argc, char **argv);
+int verbs_completion(int argc, char **argv);
 int verbs_version(int argc, char **argv);
 
 #define SHOAL_VERSION "0.1.0"

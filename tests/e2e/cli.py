@@ -12,7 +12,7 @@ import time
 
 SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TALE, CEE = os.path.join(ROOT, "models", "tale.gguf"), os.path.join(ROOT, "models", "cee.gguf")
-VERBS = ["serve", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "version"]
+VERBS = ["serve", "run", "profile", "ps", "ls", "load", "unload", "show", "config", "demo", "completion", "version"]
 SECONDS = 120
 TESTS = []
 
@@ -160,6 +160,21 @@ def cli_run_repeats_itself():
     first, second = succeed(*words), succeed(*words)
     assert first and first == second, (first, second)
     assert succeed("run", CEE, "static int ", "--max-tokens", "8", "--raw")
+
+
+@test
+def cli_completes():
+    def complete(*words):
+        script = 'source <("$0" completion bash); COMP_WORDS=(shoal "$@"); COMP_CWORD=$#; _shoal "$0"; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", script, SHOAL, *words], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0 and done.stderr == "", done
+        return done.stdout.split()
+
+    assert set(VERBS) <= set(complete("")) and complete("un") == ["unload"]
+    assert complete("run", "--max-t") == ["--max-tokens="] and complete("run", "--ra") == ["--raw"]
+    assert "--listen=" in complete("serve", "--") and "--html=" in complete("sim", "--")
+    assert complete("swim", "--") == [] and complete("load", "t") == []
+    refuse("completion for bash only", "completion", "fish")
 
 
 @test

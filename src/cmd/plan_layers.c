@@ -70,25 +70,30 @@ static void open_devices(struct run *run)
     }
 }
 
+enum status plan_layers_links(const char *path, int32_t n, struct links *links, struct fault *fault)
+{
+    char *text;
+    size_t n_bytes;
+    struct fault inner;
+    enum status status = file_read(path, LINK_FILE_BYTES_MAX, &text, &n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = links_read(links, text, &inner);
+    mem_give(text);
+    if (status != STATUS_OK)
+        return fault_set(fault, status, "%.100s: %.140s", path, inner.text);
+    if (links->n != n)
+        return fault_set(fault, STATUS_BAD_INPUT, "%.100s: links of %d devices, there are %d", path,
+                         links->n, n);
+    return STATUS_OK;
+}
+
 static enum status open_links(struct run *run, struct fault *fault)
 {
     int32_t n = run->of.problem.n_devices;
     run->link_ps = mem_take((size_t)n * (size_t)n * sizeof(*run->link_ps));
     if (run->ask->links != NULL) {
-        char *text;
-        size_t n_bytes;
-        enum status status =
-            file_read(run->ask->links, LINK_FILE_BYTES_MAX, &text, &n_bytes, fault);
-        if (status != STATUS_OK)
-            return status;
-        struct fault inner;
-        status = links_read(&run->links, text, &inner);
-        mem_give(text);
-        if (status != STATUS_OK)
-            return fault_set(fault, status, "%.100s: %.140s", run->ask->links, inner.text);
-        if (status == STATUS_OK && run->links.n != n)
-            status = fault_set(fault, STATUS_BAD_INPUT, "links: %d devices, the cluster has %d",
-                               run->links.n, n);
+        enum status status = plan_layers_links(run->ask->links, n, &run->links, fault);
         if (status != STATUS_OK)
             return status;
     } else {

@@ -10,5 +10,9 @@ struct plan_layers_ask {
     int64_t n_batch, n_context;      /* requests of a batch and the tokens that each may reach:
                                         their KV is reserved, their step is what is planned for */
 };
+/* Links between n devices out of a file for links_read. To be freed also after a fault. */
+struct links;
+enum status plan_layers_links(const char *path, int32_t n, struct links *links,
+                              struct fault *fault) MUST_USE;
 /* The exit code; what is wrong is printed. */
 int plan_layers(const struct plan_layers_ask *ask);

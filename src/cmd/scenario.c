@@ -187,6 +187,7 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
         ROW("scale", "", FLAGS_TEXTS, scale, 0, 0, ""),
         ROW("chain", "", FLAGS_TEXTS, chain, 0, 0, ""),
         ROW("planner", "", FLAGS_TEXT, planner, 0, 0, ""),
+        ROW("links", "", FLAGS_TEXT, links, 0, 0, ""),
         ROW("batch", "", FLAGS_I64, n_batch, 1, 4096, ""),
         ROW("tokens", "", FLAGS_I64, n_context, 1, LIMIT_CONTEXT, ""),
     };

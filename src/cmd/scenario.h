@@ -43,6 +43,7 @@ struct scenario_group { /* equal engines */
     struct flags_texts shares, quotas; /* "chat=40": percent for its decodes; bytes of the pool */
     struct flags_texts chain; /* devices that its service lies over by layers; none: it does not */
     const char *planner;      /* of layers; NULL: helr */
+    const char *links;        /* a file for links_read; NULL: by the kinds of devices */
     int64_t n_batch, n_context; /* the step that the layers are planned for */
     struct flags_texts scale;   /* "k5=0.1": the group grows and shrinks, up to count; none: not */
 };

@@ -2,6 +2,7 @@
 #include "cmd/sim_chain.h"
 
 #include "base/mem.h"
+#include "cmd/plan_layers.h"
 #include "predict/device.h"
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +80,14 @@ static enum status make_devices(struct sim_chain_made *made, const struct sim_ch
     int32_t n = group->chain.n;
     int64_t table_bytes = (m->is_tied ? 1 : 2) * 2 * (int64_t)m->n_vocabulary * m->width;
     made->devices = mem_take((size_t)n * sizeof(*made->devices));
-    made->links = (struct links){ n, mem_take((size_t)n * (size_t)n * sizeof(*made->links.at)) };
+    if (group->links == NULL) {
+        made->links.n = n;
+        made->links.at = mem_take((size_t)n * (size_t)n * sizeof(*made->links.at));
+    } else {
+        enum status status = plan_layers_links(group->links, n, &made->links, fault);
+        if (status != STATUS_OK)
+            return status;
+    }
     for (int32_t d = 0; d < n; d++) {
         const struct predict_device *device = predict_device_find(group->chain.at[d]);
         if (device == NULL)
@@ -92,7 +100,7 @@ static enum status make_devices(struct sim_chain_made *made, const struct sim_ch
         made->flops_per_s += device->flops_per_s;
         made->bytes_per_s += device->bytes_per_s;
         made->memory_bytes += to->memory_bytes;
-        for (int32_t i = 0; i < n; i++)
+        for (int32_t i = 0; i < n && group->links == NULL; i++)
             made->links.at[d * n + i] =
                 (struct links_link){ LINKS_NEIGHBOUR_NS, device->link_bytes_per_s };
     }

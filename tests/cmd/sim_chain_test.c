@@ -3,6 +3,10 @@
 #include "cmd/sim_chain.h"
 #include "predict/device.h"
 #include "predict/preset.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define S INT64_C(1000000000)
 
@@ -84,6 +88,38 @@ static void test_devices_and_events(void **state)
     close_made(&m);
 }
 
+/* A file's links in the place of those by kinds: a border and the way back of a second each. */
+static void test_links_of_a_file(void **state)
+{
+    static const char *const links[] = { "0,1,1000000,0\n", "0,1,1,0\n0,2,1,0\n1,2,1,0\n",
+                                         "0,1\n" };
+    struct made plain, m;
+    (void)state;
+    assert_int_equal(make(&plain, "engines: [{chain: [a100, a100]}]\n", 0, 0), STATUS_OK);
+    for (int i = 0; i < 4; i++) {
+        char path[] = "/tmp/shoal-links-XXXXXX", text[128];
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        snprintf(text, sizeof(text), "from,to,us,gbytes_per_s\n%s", links[i % 3]);
+        assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+        assert_int_equal(close(fd), 0);
+        if (i == 3) /* no file */
+            assert_int_equal(unlink(path), 0);
+        snprintf(text, sizeof(text), "engines: [{chain: [a100, a100], links: %s}]\n", path);
+        assert_true((make(&m, text, 0, 0) == STATUS_OK) == (i == 0));
+        if (i == 0) {
+            int64_t more_ps = m.made.perf.c3_ps[0] - plain.made.perf.c3_ps[0];
+            assert_in_range(more_ps, INT64_C(1990000000000), INT64_C(2000000000000));
+        } else {
+            assert_non_null(strstr(m.fault.text, path));
+        }
+        close_made(&m);
+        if (i != 3)
+            assert_int_equal(unlink(path), 0);
+    }
+    close_made(&plain);
+}
+
 static void test_what_is_refused(void **state)
 {
     static const char *const bad[] = {
@@ -111,6 +147,7 @@ static void test_what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_devices_and_events),
+                                        cmocka_unit_test(test_links_of_a_file),
                                         cmocka_unit_test(test_what_is_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,7 +195,7 @@ def plan_reads_links(shoal, models):
         assert abs(steps[1] - steps[0] - 2 * 999.999) < 1e-3, steps
         with open(path, "w", encoding="utf-8") as f:
             f.write("GPU0 GPU1 GPU2\nGPU0 X PIX PIX\nGPU1 PIX X PIX\nGPU2 PIX PIX X\n")
-        assert "3 devices, the cluster has 2" in run(shoal, "plan", "1x2xa100", "--layers", "llama-2-70b", "--links", path,
+        assert "links of 3 devices, there are 2" in run(shoal, "plan", "1x2xa100", "--layers", "llama-2-70b", "--links", path,
                                                      wants=2)
 
 

@@ -117,16 +117,17 @@ enum status file_read(const char *path, size_t n_bytes_max, char **content, size
     return status;
 }
 
-static bool write_all(int fd, const char *bytes, size_t n)
+bool file_put(int fd, const void *bytes, size_t n_bytes)
 {
-    while (n > 0) {
-        ssize_t written = write(fd, bytes, n);
+    const char *at = bytes;
+    while (n_bytes > 0) {
+        ssize_t written = write(fd, at, n_bytes);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written < 0)
+        if (written <= 0)
             return false;
-        bytes += written;
-        n -= (size_t)written;
+        at += written;
+        n_bytes -= (size_t)written;
     }
     return true;
 }
@@ -144,7 +145,7 @@ static enum status write_into(const char *path, const void *content, size_t n_by
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return refuse(fault, path, errno);
-    bool is_written = write_all(fd, content, n_bytes);
+    bool is_written = file_put(fd, content, n_bytes);
     int error = errno;
     close(fd);
     return is_written ? STATUS_OK : refuse(fault, path, error);
@@ -161,7 +162,7 @@ enum status file_write(const char *path, const void *content, size_t n_bytes, st
     int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return refuse(fault, path, errno);
-    bool is_written = write_all(fd, content, n_bytes) && fsync(fd) == 0;
+    bool is_written = file_put(fd, content, n_bytes) && fsync(fd) == 0;
     int error = errno;
     if (close(fd) != 0 && is_written) {
         is_written = false;

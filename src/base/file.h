@@ -19,5 +19,7 @@ enum status file_read(const char *path, size_t n_bytes_max, char **content, size
                       struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
                        struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
+/* All of them to an open file; false: errno says why. */
+bool file_put(int fd, const void *bytes, size_t n_bytes);
 bool file_exists(const char *path);
 bool file_is_directory(const char *path);

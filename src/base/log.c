@@ -6,10 +6,10 @@
  * by JOURNAL_STREAM) A line is one write of at most 2 kB, so lines of several threads and processes
  * never mix. */
 #include "base/log.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/json_out.h"
 #include "base/time.h"
-#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -49,17 +49,10 @@ static void stamp(char *out, size_t n, const char *fmt, const char *tail)
     snprintf(out, n, "%s.%03d%s", date, (int)(now % TIME_NS_PER_S / TIME_NS_PER_MS), tail);
 }
 
+/* Nobody listens: a log line is never a reason to stop. */
 static void put(const char *line, size_t n)
 {
-    while (n > 0) {
-        ssize_t written = write(STDERR_FILENO, line, n);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return; /* nobody listens: a log line is never a reason to stop */
-        line += written;
-        n -= (size_t)written;
-    }
+    (void)file_put(STDERR_FILENO, line, n);
 }
 
 static void put_json(enum log_level level, const char *part, const char *text)

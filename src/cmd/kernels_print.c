@@ -127,11 +127,6 @@ static void json_doubles(struct json_out *json, const char *key, const double *v
     json_out_close(json, ']');
 }
 
-static void json_number(struct json_out *json, const char *key, double value)
-{
-    json_out_key_f64(json, key, value);
-}
-
 static void json_machine(const struct kernels_machine *m, struct json_out *json)
 {
     json_out_key(json, "machine");
@@ -165,7 +160,7 @@ static void json_peers(const struct kernels_report *r, const struct kernels_row 
         }
     json_out_close(json, ']');
     int peer = -1;
-    json_number(json, "ratio", cmd_kernels_ratio(row, r->n_peers, &peer));
+    json_out_key_f64(json, "ratio", cmd_kernels_ratio(row, r->n_peers, &peer));
 }
 
 static void json_row(const struct kernels_report *r, const struct kernels_row *row,
@@ -175,15 +170,15 @@ static void json_row(const struct kernels_report *r, const struct kernels_row *r
     double s = cmd_kernels_work_median(row->ours, row->n_rounds);
     json_out_open(json, '{');
     json_out_key_text(json, "name", cmd_kernels_point_name(&row->point, name));
-    json_number(json, "tokens_per_s", s > 0 ? cmd_kernels_work_tokens(&row->point) / s : 0);
+    json_out_key_f64(json, "tokens_per_s", s > 0 ? cmd_kernels_work_tokens(&row->point) / s : 0);
     json_doubles(json, "seconds", row->ours, row->n_rounds);
     json_doubles(json, "others", row->others, row->n_rounds);
-    json_number(json, "ops", row->limit.ops);
-    json_number(json, "bytes", row->limit.bytes);
-    json_number(json, "read", row->read);
-    json_number(json, "composite_s", row->limit.composite_s);
-    json_number(json, "larger_s", row->limit.larger_s);
-    json_number(json, "fraction", cmd_kernels_work_fraction(&row->point, &row->limit, s));
+    json_out_key_f64(json, "ops", row->limit.ops);
+    json_out_key_f64(json, "bytes", row->limit.bytes);
+    json_out_key_f64(json, "read", row->read);
+    json_out_key_f64(json, "composite_s", row->limit.composite_s);
+    json_out_key_f64(json, "larger_s", row->limit.larger_s);
+    json_out_key_f64(json, "fraction", cmd_kernels_work_fraction(&row->point, &row->limit, s));
     json_peers(r, row, json);
     json_out_close(json, '}');
 }
@@ -195,7 +190,7 @@ static void json_model(const struct kernels_report *r, const struct kernels_mode
     json_out_key_text(json, "model", m->name);
     json_out_key_i64(json, "file_bytes", m->file_bytes);
     json_out_key_i64(json, "packed_bytes", m->packed_bytes);
-    json_number(json, "pack_s", m->pack_s);
+    json_out_key_f64(json, "pack_s", m->pack_s);
     json_out_key(json, "rows");
     json_out_open(json, '[');
     for (int i = 0; i < m->n_rows; i++)

@@ -85,11 +85,6 @@ static void print_text(const struct weights *w, const struct need *need)
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
 }
 
-static void add_number(struct json_out *json, const char *key, int64_t value)
-{
-    json_out_key_i64(json, key, value);
-}
-
 static void print_json(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -103,22 +98,23 @@ static void print_json(const struct weights *w, const struct need *need)
     json_out_key_text(&json, "name", card->name);
     json_out_key_text(&json, "format", weights_format(w));
     json_out_key_text(&json, "architecture", s->architecture);
-    add_number(&json, "parameters", s->n_parameters);
-    add_number(&json, "layers", s->n_layers);
-    add_number(&json, "width", s->width);
-    add_number(&json, "ffn_width", s->ffn_width);
-    add_number(&json, "heads", s->n_heads);
-    add_number(&json, "kv_heads", s->n_kv_heads);
-    add_number(&json, "head_dim", s->head_dim);
-    add_number(&json, "context", s->n_positions_max);
-    add_number(&json, "window", s->window);
-    add_number(&json, "vocabulary", s->n_vocabulary);
-    add_number(&json, "file_bytes", weights_file_bytes(w));
-    add_number(&json, "weights_bytes", need->packed_bytes);
-    add_number(&json, "activation_bytes", need->peak_bytes);
-    add_number(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
+    json_out_key_i64(&json, "parameters", s->n_parameters);
+    json_out_key_i64(&json, "layers", s->n_layers);
+    json_out_key_i64(&json, "width", s->width);
+    json_out_key_i64(&json, "ffn_width", s->ffn_width);
+    json_out_key_i64(&json, "heads", s->n_heads);
+    json_out_key_i64(&json, "kv_heads", s->n_kv_heads);
+    json_out_key_i64(&json, "head_dim", s->head_dim);
+    json_out_key_i64(&json, "context", s->n_positions_max);
+    json_out_key_i64(&json, "window", s->window);
+    json_out_key_i64(&json, "vocabulary", s->n_vocabulary);
+    json_out_key_i64(&json, "file_bytes", weights_file_bytes(w));
+    json_out_key_i64(&json, "weights_bytes", need->packed_bytes);
+    json_out_key_i64(&json, "activation_bytes", need->peak_bytes);
+    json_out_key_i64(&json, "kv_bytes_per_token", model_spec_kv_bytes_per_token(s, DTYPE_F16));
     if (model_spec_check_kv(s, card->name, DTYPE_Q8_0, NULL) == STATUS_OK)
-        add_number(&json, "kv_bytes_per_token_q8_0", model_spec_kv_bytes_per_token(s, DTYPE_Q8_0));
+        json_out_key_i64(&json, "kv_bytes_per_token_q8_0",
+                         model_spec_kv_bytes_per_token(s, DTYPE_Q8_0));
     json_out_key_bool(&json, "chat_template", card->chat_template != NULL);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)weights_hash(w));
     json_out_key_text(&json, "hash", hash);

@@ -1,6 +1,7 @@
 /* Writing and reading the engine's log: see log.h. */
 #include "engine/log.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -55,16 +56,9 @@ enum status engine_log_open(struct engine_log **out, const char *path, int64_t n
 
 static void flush(struct engine_log *log)
 {
-    for (size_t n_done = 0; n_done < log->n_buffered && !log->is_failed;) {
-        ssize_t n = write(log->fd, log->buffer + n_done, log->n_buffered - n_done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            log_line(LOG_ERROR, "engine", "the engine's log ends early: %s", strerror(errno));
-            log->is_over = log->is_failed = true;
-            break;
-        }
-        n_done += (size_t)n;
+    if (!log->is_failed && !file_put(log->fd, log->buffer, log->n_buffered)) {
+        log_line(LOG_ERROR, "engine", "the engine's log ends early: %s", strerror(errno));
+        log->is_over = log->is_failed = true;
     }
     log->n_buffered = 0;
 }

@@ -88,11 +88,6 @@ static void spread_json(struct json_out *json, const char *name, const struct sc
     }
 }
 
-static void number(struct json_out *json, const char *key, double value)
-{
-    json_out_key_f64(json, key, value);
-}
-
 static void count(struct json_out *json, const char *key, uint64_t value)
 {
     json_out_key_i64(json, key, (int64_t)value);
@@ -104,32 +99,32 @@ static void score_json(struct json_out *json, const struct score *s)
     count(json, "completed", s->n_done);
     count(json, "failed", s->n_missed);
     count(json, "cancelled", s->n_cancelled);
-    number(json, "duration", s->makespan_s);
+    json_out_key_f64(json, "duration", s->makespan_s);
     count(json, "total_input_tokens", s->n_prompt_tokens);
     count(json, "total_output_tokens", s->n_tokens);
     count(json, "cached_tokens", s->n_cached_tokens);
     count(json, "pad_tokens", s->n_pad_tokens);
     count(json, "invalid_tokens", s->n_invalid_tokens);
-    number(json, "request_throughput", s->requests_per_s);
-    number(json, "request_goodput", s->goodput_per_s);
-    number(json, "output_throughput", s->tokens_per_s);
-    number(json, "padded_token_throughput", s->padded_tokens_per_s);
+    json_out_key_f64(json, "request_throughput", s->requests_per_s);
+    json_out_key_f64(json, "request_goodput", s->goodput_per_s);
+    json_out_key_f64(json, "output_throughput", s->tokens_per_s);
+    json_out_key_f64(json, "padded_token_throughput", s->padded_tokens_per_s);
     spread_json(json, "e2el", &s->latency_s);
     spread_json(json, "ttft", &s->ttft_s);
     spread_json(json, "tpot", &s->tpot_s);
     spread_json(json, "tpot_all", &s->tpot_all_s);
     spread_json(json, "max_itl", &s->gap_s_max);
     spread_json(json, "late", &s->late_s);
-    number(json, "normalized_latency", s->normalized.mean);
-    number(json, "p99_normalized_latency", s->normalized.p99);
-    number(json, "solo_s", s->solo_s);
-    number(json, "slo_attainment", s->met);
-    number(json, "served_fraction", s->served_fraction);
-    number(json, "served_per_s", s->served_per_s);
-    number(json, "offered_per_s", s->offered_per_s);
-    number(json, "slices_mean", s->slices_mean);
-    number(json, "early_returns", part(s->n_early, s->n_slices));
-    number(json, "batch_size_seen", part(s->n_batch_rows, s->n_batches));
+    json_out_key_f64(json, "normalized_latency", s->normalized.mean);
+    json_out_key_f64(json, "p99_normalized_latency", s->normalized.p99);
+    json_out_key_f64(json, "solo_s", s->solo_s);
+    json_out_key_f64(json, "slo_attainment", s->met);
+    json_out_key_f64(json, "served_fraction", s->served_fraction);
+    json_out_key_f64(json, "served_per_s", s->served_per_s);
+    json_out_key_f64(json, "offered_per_s", s->offered_per_s);
+    json_out_key_f64(json, "slices_mean", s->slices_mean);
+    json_out_key_f64(json, "early_returns", part(s->n_early, s->n_slices));
+    json_out_key_f64(json, "batch_size_seen", part(s->n_batch_rows, s->n_batches));
     count(json, "preemptions", s->n_preempted);
     count(json, "preemptions_by_swap", s->n_swapped);
     count(json, "exceeded_predictions", s->n_exceeded);
@@ -193,8 +188,8 @@ static void attainment_json(const struct score_sheet *sheet, struct json_out *js
     for (int i = 0; i < n; i++) {
         json_out_open(json, '{');
         json_out_key_text(json, "rule", metrics_score_kind_name(rules[i].kind));
-        number(json, "scale", rules[i].scale);
-        number(json, "attained", attained(sheet, &rules[i]));
+        json_out_key_f64(json, "scale", rules[i].scale);
+        json_out_key_f64(json, "attained", attained(sheet, &rules[i]));
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -205,14 +200,15 @@ void metrics_score_print_json(const struct score_sheet *sheet, struct json_out *
     const struct record_set *set = sheet->set;
     score_json(json, &sheet->scores[set->n_services]);
     if (sheet->gaps != NULL && sheet->gaps->n > 0) {
-        number(json, "mean_itl_ms", hist_mean(sheet->gaps) * 1e-6);
-        number(json, "median_itl_ms", (double)hist_quantile(sheet->gaps, 0.5) * 1e-6);
-        number(json, "p99_itl_ms", (double)hist_quantile(sheet->gaps, 0.99) * 1e-6);
+        json_out_key_f64(json, "mean_itl_ms", hist_mean(sheet->gaps) * 1e-6);
+        json_out_key_f64(json, "median_itl_ms", (double)hist_quantile(sheet->gaps, 0.5) * 1e-6);
+        json_out_key_f64(json, "p99_itl_ms", (double)hist_quantile(sheet->gaps, 0.99) * 1e-6);
     }
-    number(json, "weighted_throughput_notebook",
-           metrics_score_weighted_notebook(sheet->scores, set->n_services));
-    number(json, "weighted_throughput", metrics_score_weighted(sheet->scores, set->n_services));
-    number(json, "completion_std_s", metrics_score_completion_deviation_s(set));
+    json_out_key_f64(json, "weighted_throughput_notebook",
+                     metrics_score_weighted_notebook(sheet->scores, set->n_services));
+    json_out_key_f64(json, "weighted_throughput",
+                     metrics_score_weighted(sheet->scores, set->n_services));
+    json_out_key_f64(json, "completion_std_s", metrics_score_completion_deviation_s(set));
     attainment_json(sheet, json);
     json_out_key(json, "services");
     json_out_open(json, '[');

@@ -1,6 +1,7 @@
 /* Chrome's trace-event format: see trace.h. */
 #include "metrics/trace.h"
 
+#include "base/file.h"
 #include "base/json_out.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -40,16 +41,9 @@ enum status metrics_trace_open(struct metrics_trace **out, const char *path, int
 
 static void flush(struct metrics_trace *trace)
 {
-    for (size_t n_done = 0; n_done < trace->text.n && !trace->is_failed;) {
-        ssize_t n = write(trace->fd, trace->text.at + n_done, trace->text.n - n_done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            log_line(LOG_ERROR, "trace", "the trace ends early: %s", strerror(errno));
-            trace->is_over = trace->is_failed = true;
-            break;
-        }
-        n_done += (size_t)n;
+    if (!trace->is_failed && !file_put(trace->fd, trace->text.at, trace->text.n)) {
+        log_line(LOG_ERROR, "trace", "the trace ends early: %s", strerror(errno));
+        trace->is_over = trace->is_failed = true;
     }
     trace->n_bytes += (int64_t)trace->text.n;
     trace->text.n = 0;
@@ -71,11 +65,6 @@ static bool begin(struct metrics_trace *trace, struct json_out *json)
     return true;
 }
 
-static void member(struct json_out *json, const char *key, int64_t value)
-{
-    json_out_key_i64(json, key, value);
-}
-
 /* Nanoseconds as microseconds with three digits: exact, which a double is not. */
 static void member_us(struct metrics_trace *trace, struct json_out *json, const char *key,
                       int64_t ns)
@@ -84,11 +73,6 @@ static void member_us(struct metrics_trace *trace, struct json_out *json, const 
     char digits[8];
     snprintf(digits, sizeof(digits), ".%03d", (int)(ns % 1000));
     str_add_text(&trace->text, digits);
-}
-
-static void text(struct json_out *json, const char *key, const char *value)
-{
-    json_out_key_text(json, key, value);
 }
 
 static void end(struct metrics_trace *trace, struct json_out *json)
@@ -104,13 +88,13 @@ static void name_row(struct metrics_trace *trace, const char *what, const char *
     struct json_out json;
     if (!begin(trace, &json))
         return;
-    text(&json, "name", what);
-    text(&json, "ph", "M");
-    member(&json, "pid", pid);
-    member(&json, "tid", tid);
+    json_out_key_text(&json, "name", what);
+    json_out_key_text(&json, "ph", "M");
+    json_out_key_i64(&json, "pid", pid);
+    json_out_key_i64(&json, "tid", tid);
     json_out_key(&json, "args");
     json_out_open(&json, '{');
-    text(&json, "name", name);
+    json_out_key_text(&json, "name", name);
     json_out_close(&json, '}');
     end(trace, &json);
 }
@@ -131,22 +115,22 @@ static void add(struct metrics_trace *trace, const struct metrics_trace_batch *b
     struct json_out json;
     if (!begin(trace, &json))
         return;
-    text(&json, "name", b->service);
-    text(&json, "cat", b->kind);
-    text(&json, "ph", "X");
-    member(&json, "pid", b->engine);
-    member(&json, "tid", b->lane);
+    json_out_key_text(&json, "name", b->service);
+    json_out_key_text(&json, "cat", b->kind);
+    json_out_key_text(&json, "ph", "X");
+    json_out_key_i64(&json, "pid", b->engine);
+    json_out_key_i64(&json, "tid", b->lane);
     member_us(trace, &json, "ts", b->begin_ns);
     member_us(trace, &json, "dur", max_i64(b->end_ns - b->begin_ns, 0));
     json_out_key(&json, "args");
     json_out_open(&json, '{');
-    text(&json, "kind", b->kind);
-    member(&json, "items", b->n_items);
-    member(&json, "tokens", b->n_tokens);
-    member(&json, "rounds", b->n_rounds);
+    json_out_key_text(&json, "kind", b->kind);
+    json_out_key_i64(&json, "items", b->n_items);
+    json_out_key_i64(&json, "tokens", b->n_tokens);
+    json_out_key_i64(&json, "rounds", b->n_rounds);
     if (b->n_pad_tokens > 0 || b->n_invalid_tokens > 0) {
-        member(&json, "pad_tokens", b->n_pad_tokens);
-        member(&json, "invalid_tokens", b->n_invalid_tokens);
+        json_out_key_i64(&json, "pad_tokens", b->n_pad_tokens);
+        json_out_key_i64(&json, "invalid_tokens", b->n_invalid_tokens);
     }
     json_out_close(&json, '}');
     end(trace, &json);

@@ -32,11 +32,6 @@ enum status predict_profile_fit(struct predict_profile_group *g, struct fault *f
 
 /* ---- Writing. ---- */
 
-static void put_i64(struct json_out *json, const char *key, int64_t value)
-{
-    json_out_key_i64(json, key, value);
-}
-
 static void put_pair(struct json_out *json, const char *key, const int64_t value[2])
 {
     json_out_key(json, key);
@@ -50,14 +45,14 @@ static void put_perf(struct json_out *json, const struct perf *perf)
 {
     json_out_key(json, "perf_ps");
     json_out_open(json, '{');
-    put_i64(json, "floor", perf->floor_ps);
-    put_i64(json, "c1", perf->c1_ps);
-    put_i64(json, "k1", perf->k1_ps);
-    put_i64(json, "q1", perf->q1_ps);
+    json_out_key_i64(json, "floor", perf->floor_ps);
+    json_out_key_i64(json, "c1", perf->c1_ps);
+    json_out_key_i64(json, "k1", perf->k1_ps);
+    json_out_key_i64(json, "q1", perf->q1_ps);
     put_pair(json, "c3", perf->c3_ps);
     put_pair(json, "c2", perf->c2_ps);
     put_pair(json, "k2", perf->k2_ps);
-    put_i64(json, "b_switch", perf->b_switch);
+    json_out_key_i64(json, "b_switch", perf->b_switch);
     json_out_close(json, '}');
 }
 
@@ -71,7 +66,7 @@ static void put_errors(struct json_out *json, const char *key, const struct perf
     };
     json_out_key(json, key);
     json_out_open(json, '{');
-    put_i64(json, "n", e->n);
+    json_out_key_i64(json, "n", e->n);
     for (size_t i = 0; i < COUNT_OF(values); i++)
         json_out_key_f64(json, error_names[i], values[i]);
     json_out_close(json, '}');
@@ -93,14 +88,14 @@ static void put_group(struct json_out *json, const struct predict_profile_group 
 {
     json_out_open(json, '{');
     json_out_key_text(json, "device", g->device);
-    put_i64(json, "cores", g->n_cores);
+    json_out_key_i64(json, "cores", g->n_cores);
     json_out_key_f64(json, "share", g->share);
     put_perf(json, &g->perf);
     put_errors(json, "prefill", &g->prefill);
     put_errors(json, "decode", &g->decode);
     put_errors(json, "prefill_held_out", &g->prefill_held);
     put_errors(json, "decode_held_out", &g->decode_held);
-    put_i64(json, "held_out", g->n_held);
+    json_out_key_i64(json, "held_out", g->n_held);
     /* decodes, their context, new tokens, squared, times those before; picoseconds */
     json_out_key(json, "samples");
     json_out_open(json, '[');
@@ -116,7 +111,7 @@ static void put_beside(struct json_out *json, const struct predict_profile_besid
 {
     json_out_key(json, "beside");
     json_out_open(json, '{');
-    put_i64(json, "rounds", beside->n_rounds);
+    json_out_key_i64(json, "rounds", beside->n_rounds);
     for (int i = 0; i < 2; i++) {
         json_out_key(json, kind_names[i]);
         json_out_open(json, '[');
@@ -134,16 +129,16 @@ void predict_profile_write(const struct predict_profile *profile, struct str *ou
     snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)profile->weights_hash);
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    put_i64(&json, "shoal_profile", PROFILE_VERSION);
+    json_out_key_i64(&json, "shoal_profile", PROFILE_VERSION);
     json_out_key_text(&json, "model", profile->model);
     json_out_key_text(&json, "weights_hash", hash);
     json_out_key_text(&json, "arithmetic", profile->arithmetic);
-    put_i64(&json, "weights_bytes", profile->weights_bytes);
-    put_i64(&json, "activation_bytes", profile->activation_bytes);
-    put_i64(&json, "kv_bytes_per_token", profile->kv_bytes_per_token);
-    put_i64(&json, "peak_bytes", profile->peak_bytes);
-    put_i64(&json, "batch_max", profile->n_batch_max);
-    put_i64(&json, "prompt_max", profile->n_prompt_max);
+    json_out_key_i64(&json, "weights_bytes", profile->weights_bytes);
+    json_out_key_i64(&json, "activation_bytes", profile->activation_bytes);
+    json_out_key_i64(&json, "kv_bytes_per_token", profile->kv_bytes_per_token);
+    json_out_key_i64(&json, "peak_bytes", profile->peak_bytes);
+    json_out_key_i64(&json, "batch_max", profile->n_batch_max);
+    json_out_key_i64(&json, "prompt_max", profile->n_prompt_max);
     if (profile->beside.n_rounds > 0)
         put_beside(&json, &profile->beside);
     json_out_key(&json, "groups");

@@ -1,20 +1,9 @@
 /* Simulations over the bus: a perfect one changes nothing, a bad one loses nothing, and both are
  * the same again. */
 #include "../test.h"
+#include "models.h"
 #include "base/time.h"
 #include "sim/sim.h"
-
-static const struct perf model = {
-    .floor_ps = 2000000000,
-    .c1_ps = 1000000000,
-    .k1_ps = 20000000,
-    .c3_ps = { 5000000000, 6000000000 },
-    .c2_ps = { 20000000, 60000000 },
-    .k2_ps = { 100000, 100000 },
-    .b_switch = 24,
-    .prefill_scale = 1,
-    .decode_scale = 1,
-};
 
 struct setting {
     const char *policy, *router;
@@ -45,7 +34,7 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
     struct schedule_config config;
     for (int i = 0; i < 2; i++) {
         services[i] = (struct sim_service){ .name = names[i],
-                                            .perf = model,
+                                            .perf = small_model,
                                             .bytes_per_token = 2000,
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };

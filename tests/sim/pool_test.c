@@ -1,23 +1,12 @@
 /* A pool of more services than a word has bits, on more engines than one machine has: behind the
  * door with every kind of router, and behind the bus. */
 #include "../test.h"
+#include "models.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "sim/sim.h"
 
 enum { SERVICES = 130, ENGINES = 40, COPIES = 3 };
-
-static const struct perf model = {
-    .floor_ps = 2000000000,
-    .c1_ps = 1000000000,
-    .k1_ps = 20000000,
-    .c3_ps = { 5000000000, 6000000000 },
-    .c2_ps = { 20000000, 60000000 },
-    .k2_ps = { 100000, 100000 },
-    .b_switch = 24,
-    .prefill_scale = 1,
-    .decode_scale = 1,
-};
 
 static void take(void *self, const struct record *record)
 {
@@ -35,7 +24,7 @@ static uint64_t run(const char *router, const struct sim_faults *faults, struct 
     workload = (struct sim_workload){ .seed = 3, .n_requests = 1500, .n_services = SERVICES };
     for (int s = 0; s < SERVICES; s++) {
         services[s] = (struct sim_service){ .name = "small",
-                                            .perf = model,
+                                            .perf = small_model,
                                             .bytes_per_token = 2000,
                                             .weights_bytes = 1000000,
                                             .activation_bytes = 100000 };

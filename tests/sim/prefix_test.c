@@ -1,21 +1,11 @@
 /* Simulations with a prefix cache: equal prefixes are found again, requests that gave way find
  * their own blocks; nothing changes where nothing is shared, nor with and without holds. */
 #include "../test.h"
+#include "models.h"
 #include "base/file.h"
 #include "base/str.h"
 #include <stdio.h>
 #include "sim/sim.h"
-
-static const struct perf line = {
-    .c1_ps = 1000000000,
-    .k1_ps = 20000000,
-    .c3_ps = { 5000000000, 5000000000 },
-    .c2_ps = { 20000000, 20000000 },
-    .k2_ps = { 100000, 100000 },
-    .b_switch = INT32_MAX,
-    .prefill_scale = 1,
-    .decode_scale = 1,
-};
 
 struct sums {
     int64_t n_cached, n_preempted, end_ns;
@@ -43,7 +33,9 @@ static uint64_t run(const struct ask *ask, struct sums *sums)
     struct sim_report report;
     struct fault fault;
     struct sim_workload workload;
-    const struct sim_service service = { .name = "chat", .perf = line, .bytes_per_token = 1000 };
+    const struct sim_service service = { .name = "chat",
+                                         .perf = line_model,
+                                         .bytes_per_token = 1000 };
     *sums = (struct sums){ 0 };
     sim_workload_init(&workload);
     if (sim_workload_parse(&workload, ask->workload, &fault) != STATUS_OK)

@@ -1,20 +1,10 @@
 /* A simulation whose truth is a table: the engines believe a line and compute what the table says;
  * holds change nothing; a table that says what the line says changes nothing either. */
 #include "../test.h"
+#include "models.h"
 #include "base/str.h"
 #include "predict/costs.h"
 #include "sim/sim.h"
-
-static const struct perf line = {
-    .c1_ps = 1000000000,
-    .k1_ps = 20000000,
-    .c3_ps = { 5000000000, 5000000000 },
-    .c2_ps = { 20000000, 20000000 },
-    .k2_ps = { 100000, 100000 },
-    .b_switch = INT32_MAX,
-    .prefill_scale = 1,
-    .decode_scale = 1,
-};
 
 static int64_t line_ps(const void *self, const struct perf_load *load)
 {
@@ -26,7 +16,7 @@ static double run(const struct perf_truth *truth, int32_t n_rounds_max, struct s
     struct schedule_config config;
     struct sim_report report;
     const struct sim_service service = {
-        .name = "chat", .perf = line, .truth = truth, .bytes_per_token = 1000
+        .name = "chat", .perf = line_model, .truth = truth, .bytes_per_token = 1000
     };
     struct sim_workload workload = {
         .seed = 4, .n_requests = 2000, .n_services = 1, .prediction_noise = -1
@@ -66,7 +56,7 @@ static void a_table_is_the_truth(void **state)
     str_init(&plain);
     str_init(&other);
     double e2e_s = run(NULL, 4096, &plain);
-    const struct perf_truth same = { line_ps, &line };
+    const struct perf_truth same = { line_ps, &line_model };
     assert_true(run(&same, 4096, &other) == e2e_s);
     assert_string_equal(plain.at, other.at);
     assert_int_equal(costs_read_steps(&costs,

@@ -3,12 +3,18 @@
  * One tdpbssd makes the products of a block of 32 columns, exactly, in 16 cycles. What turns its
  * sums into floats decides: convert, multiply two scales and add, for each row, and while tile
  * instructions are under way a core does such work in one port, not two, so 48 cycles a tile, under
- * which all else must hide. Floats stay in registers for a panel's columns; blocks pass in three
- * stages, each behind the one before: multiplied, stored, added. */
+ * which all else must hide. Packed panels are widened a chunk at a time, into the first-level
+ * cache, where it meets all rows; floats stay in registers for a chunk's columns; blocks pass in
+ * three stages, each behind the one before: multiplied, stored, added. */
 #include "cpu/amx_tiles.h"
 #include "cpu/avx512_panels.h"
 
-enum { R_MAX = CPU_GROUP_ROWS, STAGES = 3 };
+enum {
+    R_MAX = CPU_GROUP_ROWS,
+    STAGES = 3,
+    CHUNK_BLOCKS = 16, /* with those of 32 rows they stay in the first-level cache */
+    WIDE_BYTES = 640,  /* of a block at most */
+};
 
 struct group { /* a block of 16 rows */
     int8_t q[R_MAX][32];
@@ -16,13 +22,11 @@ struct group { /* a block of 16 rows */
 };
 
 /* Tiles 0 and 1 hold sums, 2 and 3 rows, 4 and 5 weights. */
-static void configure(int n_rows)
+static void configure(void)
 {
-    struct cpu_tiles_shape shape = { .palette = 1,
-                                     .row_bytes = { 64, 64, 32, 32, 64, 64 },
-                                     .n_rows = { [4] = 8, [5] = 8 } };
-    for (int i = 0; i < 4; i++)
-        shape.n_rows[i] = (uint8_t)n_rows;
+    const struct cpu_tiles_shape shape = { .palette = 1,
+                                           .row_bytes = { 64, 64, 32, 32, 64, 64 },
+                                           .n_rows = { 16, 16, 16, 16, 8, 8 } };
     cpu_tiles_configure(&shape);
 }
 
@@ -70,11 +74,11 @@ INLINE void add_scaled(bool has_minimum, const unsigned char *wide, const struct
         _tile_dpbssd(tile_sums, tile_x, tile_w);                                                   \
     } while (0)
 
-INLINE void start(const struct cpu_tile *tile, const float *out, const int R, __m512 acc[R_MAX])
+INLINE void start(const float *out, bool is_continued, const int R, __m512 acc[R_MAX])
 {
     EACH(int r = 0; r < R; r++)
-        acc[r] = tile->is_continued ? _mm512_loadu_ps(out + r * CPU_TILE_PANELS * CPU_PANEL)
-                                    : _mm512_setzero_ps();
+        acc[r] = is_continued ? _mm512_loadu_ps(out + r * CPU_TILE_PANELS * CPU_PANEL)
+                              : _mm512_setzero_ps();
 }
 
 INLINE void stop(float *out, const int R, const __m512 acc[R_MAX])
@@ -83,106 +87,170 @@ INLINE void stop(float *out, const int R, const __m512 acc[R_MAX])
         _mm512_storeu_ps(out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
 }
 
-struct place { /* of a block in the tile's panels */
+/* A chunk of a panel, widened, against groups of rows. */
+struct chunk {
     const unsigned char *wide;
-    int32_t i; /* in its panel */
+    const struct group *x; /* (n_groups, stride) */
+    size_t stride;
+    float *out;
+    int32_t n_blocks, n_groups;
+    bool is_continued;
+    /* Packed chunks that are fetched meanwhile, n_lines a block: the one that is widened next, and
+     * the next of this panel, which lies in memory still. */
+    const unsigned char *near, *far;
+    size_t n_fetched, n_bytes;
+    int32_t n_lines;
 };
 
-INLINE void next(const struct cpu_tile *tile, size_t block_bytes, struct place *at)
+struct place { /* of a block in a chunk, with a group's */
+    const unsigned char *wide;
+    const struct group *x;
+    int32_t i;
+};
+
+INLINE void next(const struct chunk *c, size_t block_bytes, struct place *at)
 {
     at->wide += block_bytes;
-    if (++at->i < tile->n_columns / 32)
+    at->x++;
+    if (++at->i < c->n_blocks)
         return;
-    at->wide += tile->panel_bytes - (size_t)at->i * block_bytes;
+    at->wide = c->wide;
+    at->x += c->stride - (size_t)c->n_blocks;
     at->i = 0;
 }
 
-/* R rows against all panels, without a pause between two. */
-INLINE void group_panels(const struct cpu_tile *tile, bool has_minimum, int32_t row, const int R)
+INLINE void fetch_lines(struct chunk *c)
 {
-    const struct group *x = group_of(tile, row);
-    float *out = tile->out + row * CPU_TILE_PANELS * CPU_PANEL;
-    const char *ahead = NULL;
-    int32_t panel = 0, n_ahead = 0;
+    for (int32_t i = 0; i < c->n_lines && c->n_fetched < c->n_bytes; i++, c->n_fetched += 64) {
+        _mm_prefetch(c->near + c->n_fetched, _MM_HINT_T0);
+        _mm_prefetch(c->far + c->n_fetched, _MM_HINT_T1);
+    }
+}
+
+/* The first R rows of each group, without a pause between two. */
+INLINE void chunk_rows(struct chunk *c, bool has_minimum, const int R)
+{
     const size_t head = has_minimum ? 128 : 64, block_bytes = head + 512;
-    const int32_t n = tile->n_columns / 32 * tile->n_panels;
-    struct place multiplied = { tile->panels, 0 }, added = multiplied;
+    const int32_t n = c->n_blocks * c->n_groups;
+    struct place multiplied = { c->wide, c->x, 0 }, added = multiplied;
     _Alignas(64) int32_t sums[2][R_MAX * CPU_PANEL];
     __m512 acc[R_MAX];
-    start(tile, out, R, acc);
+    float *out = c->out;
+    start(out, c->is_continued, R, acc);
     for (int32_t i = 0; i < n + STAGES; i++) {
-        if (multiplied.i == 0)
-            n_ahead = i < n ? fetch_ahead(tile, row, panel++, R, 1, &ahead) : 0;
         if (i % 2 == 0)
-            STAGE(i < n, 0, 2, 4, x[multiplied.i].q, multiplied.wide + head, sums[0]);
+            STAGE(i < n, 0, 2, 4, multiplied.x->q, multiplied.wide + head, sums[0]);
         else
-            STAGE(i < n, 1, 3, 5, x[multiplied.i].q, multiplied.wide + head, sums[1]);
-        for (int32_t line = 0; line < n_ahead; line++, ahead += 64)
-            _mm_prefetch(ahead, _MM_HINT_T1);
-        next(tile, block_bytes, &multiplied);
+            STAGE(i < n, 1, 3, 5, multiplied.x->q, multiplied.wide + head, sums[1]);
+        next(c, block_bytes, &multiplied);
+        fetch_lines(c);
         if (i < STAGES)
             continue;
-        add_scaled(has_minimum, added.wide, x + added.i, sums[(i - STAGES) % 2], R, acc);
-        next(tile, block_bytes, &added);
+        add_scaled(has_minimum, added.wide, added.x, sums[(i - STAGES) % 2], R, acc);
+        next(c, block_bytes, &added);
         if (added.i > 0)
             continue;
         stop(out, R, acc);
-        out += CPU_PANEL;
+        out += R * CPU_TILE_PANELS * CPU_PANEL;
         if (i + 1 < n + STAGES)
-            start(tile, out, R, acc);
+            start(out, c->is_continued, R, acc);
     }
 }
 
-INLINE void matmul_many(const struct cpu_tile *tile, bool has_minimum)
-{
-    int n_configured = 0;
-    for (int32_t row = 0; row < tile->n_rows; row += R_MAX) {
-        const int n = tile->n_rows - row < R_MAX ? tile->n_rows - row : R_MAX;
-        if (n != n_configured)
-            configure(n);
-        n_configured = n;
-        EACH(int r = 1; r <= R_MAX; r++)
-            if (r == n)
-                group_panels(tile, has_minimum, row, r);
+#define ROWS(name, has_minimum)                                                                    \
+    static __attribute__((noinline)) void name(struct chunk *c, int32_t n_rows)                    \
+    {                                                                                              \
+        EACH(int r = 1; r <= R_MAX; r++)                                                           \
+            if (r == n_rows)                                                                       \
+                chunk_rows(c, has_minimum, r);                                                     \
     }
+ROWS(rows_plain, false)
+ROWS(rows_minimum, true)
+
+/* Packed columns from k on of a panel; behind the last those that come next, NULL: not known. */
+INLINE const unsigned char *columns_at(const struct cpu_tile *tile, struct cpu_form form,
+                                       int32_t panel, int32_t k)
+{
+    if (k < tile->n_columns)
+        return tile->panels + (size_t)panel * tile->panel_bytes +
+               (size_t)(k / form.n_unit * cpu_form_unit_bytes(form));
+    return tile->ahead == NULL ? NULL : tile->ahead + (size_t)panel * tile->ahead_stride;
+}
+
+/* Where a panel's sums will go. */
+INLINE void fetch_target(const struct cpu_tile *tile, int32_t panel)
+{
+    const float *to = tile->target + panel * CPU_PANEL;
+    for (int32_t row = 0; row < tile->n_rows; row++, to += tile->target_stride)
+        _mm_prefetch((const char *)to, _MM_HINT_T0);
+}
+
+/* Columns from k on of a panel against all rows. */
+INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, int32_t panel,
+                           int32_t k)
+{
+    _Alignas(64) unsigned char wide[CHUNK_BLOCKS * WIDE_BYTES];
+    const int32_t n = min_i32(tile->n_columns - k, 32 * CHUNK_BLOCKS);
+    const int32_t n_whole = tile->n_rows / R_MAX, n_left = tile->n_rows % R_MAX;
+    const unsigned char *from = columns_at(tile, form, panel, k);
+    struct chunk c = { .wide = wide,
+                       .x = group_of(tile, 0) + k / 32,
+                       .stride = tile->group_stride / sizeof(struct group),
+                       .out = tile->out + panel * CPU_PANEL,
+                       .n_blocks = n / 32,
+                       .n_groups = n_whole,
+                       .is_continued = tile->is_continued || k > 0,
+                       .far = columns_at(tile, form, panel, k + n),
+                       .n_bytes = (size_t)(n / form.n_unit * cpu_form_unit_bytes(form)) };
+    c.near =
+        panel + 1 < tile->n_panels ? from + tile->panel_bytes : columns_at(tile, form, 0, k + n);
+    if (c.far == NULL)
+        c.far = c.near;
+    if (c.near != NULL)
+        c.n_lines = (int32_t)c.n_bytes / 64 / ((n_whole + (n_left > 0)) * c.n_blocks) + 1;
+    widen(form, 0, from, n, wide);
+    if (tile->target != NULL && k + n == tile->n_columns)
+        fetch_target(tile, panel);
+    void (*rows)(struct chunk *, int32_t) = form.has_minimum ? rows_minimum : rows_plain;
+    if (n_whole > 0)
+        rows(&c, R_MAX);
+    c.x += (size_t)n_whole * c.stride;
+    c.out += n_whole * R_MAX * CPU_TILE_PANELS * CPU_PANEL;
+    c.n_groups = 1;
+    if (n_left > 0)
+        rows(&c, n_left);
+}
+
+INLINE void matmul_many(const struct cpu_tile *tile, struct cpu_form form)
+{
+    configure();
+    for (int32_t k = 0; k < tile->n_columns; k += 32 * CHUNK_BLOCKS)
+        for (int32_t panel = 0; panel < tile->n_panels; panel++)
+            multiply_chunk(tile, form, panel, k);
     _tile_release(); /* a thread that holds tiles is dear to switch */
 }
 
-static void wide(const struct cpu_tile *tile)
-{
-    matmul_many(tile, false);
-}
-static void wide_minimum(const struct cpu_tile *tile)
-{
-    matmul_many(tile, true);
-}
-
-#define WIDEN(type, form)                                                                          \
-    static void widen_##type(const unsigned char *panel, int32_t n_columns, unsigned char *to)     \
+#define MATMUL(type, form)                                                                         \
+    static void matmul_##type(const struct cpu_tile *tile)                                         \
     {                                                                                              \
-        widen(form, 0, panel, n_columns, to);                                                      \
+        matmul_many(tile, form);                                                                   \
     }
-WIDEN(q8_0, CPU_FORM_Q8_0)
-WIDEN(q4_0, CPU_FORM_Q4_0)
-WIDEN(q4_1, CPU_FORM_Q4_1)
-WIDEN(q5_0, CPU_FORM_Q5_0)
-WIDEN(q5_1, CPU_FORM_Q5_1)
-WIDEN(q4_k, CPU_FORM_Q4_K)
-WIDEN(q5_k, CPU_FORM_Q5_K)
+MATMUL(q8_0, CPU_FORM_Q8_0)
+MATMUL(q4_0, CPU_FORM_Q4_0)
+MATMUL(q4_1, CPU_FORM_Q4_1)
+MATMUL(q5_0, CPU_FORM_Q5_0)
+MATMUL(q5_1, CPU_FORM_Q5_1)
+MATMUL(q4_k, CPU_FORM_Q4_K)
+MATMUL(q5_k, CPU_FORM_Q5_K)
 
 /* Many rows of integers. Fewer are AVX-512's, and so are types with two scales a block: they would
  * have twice the floats. */
 const struct cpu_kernels cpu_amx_matmul = {
     .name = "cpu-amx",
-    .widen_many = {
-        [DTYPE_Q8_0] = widen_q8_0, [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1,
-        [DTYPE_Q5_0] = widen_q5_0, [DTYPE_Q5_1] = widen_q5_1, [DTYPE_Q4_K] = widen_q4_k,
-        [DTYPE_Q5_K] = widen_q5_k,
-    },
     .matmul_many = {
-        [DTYPE_Q8_0] = wide, [DTYPE_Q4_0] = wide, [DTYPE_Q4_1] = wide_minimum,
-        [DTYPE_Q5_0] = wide, [DTYPE_Q5_1] = wide_minimum, [DTYPE_Q4_K] = wide_minimum,
-        [DTYPE_Q5_K] = wide_minimum,
+        [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
+        [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q4_K] = matmul_q4_k,
+        [DTYPE_Q5_K] = matmul_q5_k,
     },
     .group_bytes = sizeof(struct group),
     .group = group,

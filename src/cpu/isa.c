@@ -88,10 +88,8 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     to->group_bytes = from->group != NULL ? from->group_bytes : to->group_bytes;
     to->split_bytes = from->split != NULL ? from->split_bytes : to->split_bytes;
     for (int i = 0; i < DTYPE_N; i++) {
-        if (from->matmul_many[i] != NULL) {
-            to->widen_many[i] = from->widen_many[i];
+        if (from->matmul_many[i] != NULL)
             to->matmul_many[i] = from->matmul_many[i];
-        }
         if (from->matmul[i] == NULL)
             continue;
         to->matmul[i] = from->matmul[i];

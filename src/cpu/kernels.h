@@ -15,7 +15,7 @@ enum {
     CPU_PIECE = 256,     /* positions of one piece of attention */
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
     CPU_FEW_ROWS = 12,   /* that meet packed panels as they are */
-    CPU_MANY_ROWS = 28,  /* for which matmul_many is quicker than matmul_wide */
+    CPU_MANY_ROWS = 28,  /* for which matmul_many is quicker */
     CPU_GROUP_ROWS = 16, /* rows whose blocks, or parts, lie together */
     CPU_SPLIT_ROWS = 32, /* rows that kernels for split rows take best */
 };
@@ -78,8 +78,7 @@ struct cpu_tile {
  *                 the same of what these lack)
  *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
  *                 byte per value | bytes as in pack.h's weights of 8 bits (AVX-512: value + 128
- *                 in types without minimums, AMX: the value); scales and minimums are multiplied
- *                 out.
+ *                 in types without minimums); scales and minimums are multiplied out.
  * At most: */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
@@ -138,10 +137,9 @@ struct cpu_kernels {
     bool is_split[DTYPE_N];
     size_t split_bytes;
     void (*split)(const float *x, int32_t n, int32_t place, unsigned char *groups);
-    /* The same for CPU_MANY_ROWS and more, for types that gain by another wide form and by groups
-     * of rows. `group` puts a row's blocks to `place` in its group, group_bytes each; 0 and NULL
-     * where nothing is grouped. */
-    void (*widen_many[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
+    /* CPU_MANY_ROWS and more, as many as there are, against packed panels, for types that gain by
+     * groups of rows: K is cut into chunks inside. `group` puts a row's blocks to `place` in its
+     * group, group_bytes each; 0 and NULL where nothing is grouped. */
     void (*matmul_many[DTYPE_N])(const struct cpu_tile *tile);
     size_t group_bytes;
     void (*group)(const struct cpu_block *row, int32_t n_blocks, int32_t place,

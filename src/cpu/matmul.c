@@ -3,8 +3,9 @@
  *
  * Few rows meet a panel in one walk over K. For many rows K goes in chunks, so that an item's part
  * of the panels (in wide form where that is quicker) and of the rows stay in a core's caches while
- * all rows pass; the sums so far wait in the member's scratch. Neither changes a bit: an output's
- * sum has one accumulator that walks K upwards, whoever computes it and however often it pauses. */
+ * all rows pass; the sums so far wait in the member's scratch. (Kernels for many rows cut K
+ * themselves.) Neither changes a bit: an output's sum has one accumulator that walks K upwards,
+ * whoever computes it and however often it pauses. */
 #include "cpu/pass.h"
 
 #include "compute/vmath.h"
@@ -98,16 +99,24 @@ static size_t panel_offset(const struct compute_weight *weight, int32_t k)
     return weight->panel_bytes * (size_t)k / (size_t)weight->n_columns;
 }
 
+static bool is_many(const struct item *item)
+{
+    return item->p->kernels->matmul_many[item->weight->dtype] != NULL &&
+           item->n_rows >= CPU_MANY_ROWS;
+}
+
 static bool is_wide(const struct item *item)
 {
     enum dtype dtype = item->weight->dtype;
-    return item->p->kernels->widen[dtype] != NULL && item->n_rows > CPU_FEW_ROWS &&
-           item->n_rows >= item->p->kernels->wide_rows_min[dtype];
+    return !is_many(item) && item->p->kernels->widen[dtype] != NULL &&
+           item->n_rows > CPU_FEW_ROWS && item->n_rows >= item->p->kernels->wide_rows_min[dtype];
 }
 
 /* Rows at a time. */
 static int32_t tile_rows(const struct item *item)
 {
+    if (is_many(item))
+        return SWEEP_ROWS;
     return item->p->kernels->is_split[item->weight->dtype] ? CPU_SPLIT_ROWS : CPU_TILE_ROWS;
 }
 
@@ -116,7 +125,7 @@ static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
     bool is_integer = dtype_info(weight->dtype)->is_integer;
-    if (item->n_rows <= (is_integer ? CPU_FEW_ROWS : tile_rows(item)))
+    if (is_many(item) || item->n_rows <= (is_integer ? CPU_FEW_ROWS : tile_rows(item)))
         return weight->n_columns;
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
@@ -150,8 +159,8 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
 {
     const struct compute_weight *weight = item->weight;
     const struct cpu_kernels *kernels = item->p->kernels;
-    bool is_many = kernels->matmul_many[weight->dtype] != NULL && item->n_rows >= CPU_MANY_ROWS;
-    void (*multiply)(const struct cpu_tile *) = kernels->matmul[weight->dtype];
+    void (*multiply)(const struct cpu_tile *) =
+        (is_many(item) ? kernels->matmul_many : kernels->matmul)[weight->dtype];
     const unsigned char *panels =
         weight->panels + (size_t)item->first_panel * weight->panel_bytes + panel_offset(weight, k);
     struct cpu_tile tile = { .panels = panels,
@@ -167,11 +176,11 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
     if (is_wide(item)) {
         CHECK(cpu_wide_bytes(weight->dtype, n) <= CHUNK_BYTES_MAX);
         for (int32_t i = 0; i < item->n_panels; i++)
-            (is_many ? kernels->widen_many : kernels->widen)[weight->dtype](
-                panels + (size_t)i * weight->panel_bytes, n, item->wide + i * CHUNK_BYTES_MAX);
+            kernels->widen[weight->dtype](panels + (size_t)i * weight->panel_bytes, n,
+                                          item->wide + i * CHUNK_BYTES_MAX);
         tile.panels = item->wide;
         tile.panel_bytes = CHUNK_BYTES_MAX;
-        multiply = (is_many ? kernels->matmul_many : kernels->matmul_wide)[weight->dtype];
+        multiply = kernels->matmul_wide[weight->dtype];
     }
     for (int32_t row = 0; row < item->n_rows; row += tile_rows(item)) {
         tile.n_rows = min_i32(tile_rows(item), item->n_rows - row);
@@ -181,7 +190,7 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
             tile.groups = cpu_pass_splits(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->split_bytes;
             tile.group_stride = (size_t)div_up_i64(weight->n_columns, 32) * kernels->split_bytes;
-        } else if (is_many) {
+        } else if (is_many(item)) {
             tile.groups = cpu_pass_groups(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->group_bytes;
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;

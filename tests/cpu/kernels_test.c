@@ -12,7 +12,7 @@
 #include "compute/vmath.h"
 #include "cpu/kernels.h"
 
-enum { COLUMNS = 512, VALUES = 1024 };
+enum { COLUMNS = 1024, VALUES = 1024 };
 
 static const float nan_value = __builtin_nanf("");
 
@@ -92,31 +92,30 @@ static size_t group_bytes(const struct cpu_kernels *kernels, enum dtype dtype)
     return kernels->is_split[dtype] ? kernels->split_bytes : kernels->group_bytes;
 }
 
-/* The tile in pieces: columns [0, 256) and then the rest; WIDE, MANY: through widened panels. */
+/* The tile in pieces of 256 columns, or of 768 and the rest; WIDE: through widened panels. */
 static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct cpu_tile tile,
                      enum way way)
 {
     enum { FIRST = 256 };
-    void (*widen)(const unsigned char *, int32_t, unsigned char *) =
-        (way == MANY ? kernels->widen_many : kernels->widen)[dtype];
+    const int32_t step = way == MANY ? 3 * FIRST : FIRST;
     static unsigned char wide[CPU_TILE_PANELS * FIRST * 64];
     const unsigned char *panels = tile.panels;
-    for (int32_t k = 0; k < COLUMNS; k += FIRST) {
+    for (int32_t k = 0; k < COLUMNS; k += step) {
         size_t from = tile.panel_bytes * (size_t)k / COLUMNS;
         struct cpu_tile part = tile;
-        part.n_columns = FIRST;
+        part.n_columns = min_i32(step, COLUMNS - k);
         part.is_continued = k > 0;
         part.panels = panels + from;
         part.x += k;
         part.blocks += k / 32;
         part.groups += (size_t)(k / 32) * group_bytes(kernels, dtype);
-        if (way >= WIDE) {
+        if (way == WIDE) {
             part.panels = wide;
             part.panel_bytes = sizeof(wide) / CPU_TILE_PANELS;
             assert_true(cpu_wide_bytes(dtype, FIRST) <= part.panel_bytes);
             for (int32_t i = 0; i < tile.n_panels; i++)
-                widen(panels + (size_t)i * tile.panel_bytes + from, FIRST,
-                      wide + (size_t)i * part.panel_bytes);
+                kernels->widen[dtype](panels + (size_t)i * tile.panel_bytes + from, FIRST,
+                                      wide + (size_t)i * part.panel_bytes);
         }
         (way == MANY   ? kernels->matmul_many
          : way == WIDE ? kernels->matmul_wide
@@ -195,8 +194,6 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
     tile.groups = grouped(kernels, dtype, &tile);
     tile.group_stride = COLUMNS / 32 * group_bytes(kernels, dtype);
     assert_true((kernels->widen[dtype] == NULL) == (kernels->matmul_wide[dtype] == NULL));
-    assert_true((kernels->widen_many[dtype] == NULL) == (kernels->matmul_many[dtype] == NULL));
-    assert_true(kernels->matmul_many[dtype] == NULL || kernels->matmul_wide[dtype] != NULL);
     for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows += tile.n_rows < 14 ? 1 : 17)
         for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
             memset(want, 0xFF, sizeof(want));
@@ -204,8 +201,8 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
             (kernels->is_split[dtype] ? multiply_halves(&tile, dtype)
                                       : cpu_generic.matmul[dtype](&tile));
             for (int way = 0; way < WAYS; way++) {
-                if (way >= WIDE &&
-                    (way == MANY ? kernels->widen_many : kernels->widen)[dtype] == NULL)
+                if ((way == WIDE && kernels->widen[dtype] == NULL) ||
+                    (way == MANY && kernels->matmul_many[dtype] == NULL))
                     continue;
                 memset(got, 0xFF, sizeof(got));
                 tile.out = got;

@@ -6,6 +6,24 @@
 
 static const int64_t SPAN_MS_MAX = INT64_C(7) * 24 * 3600 * 1000;
 
+/* VERSION-TRACE-PARENT-FLAGS of 2, 32, 16 and 2 digits; later versions may say more behind. Empty
+ * when it is malformed, or its trace is all zeros. */
+static struct view find_trace(const struct api_http_head *head)
+{
+    enum { TRACE_AT = 3, TRACE_BYTES = 32, PARENT_AT = 36, FLAGS_AT = 53, WHOLE_BYTES = 55 };
+    struct view v = api_http_parse_find(head, "traceparent");
+    bool is_zero = true;
+    if (v.n < WHOLE_BYTES || v.at[TRACE_AT - 1] != '-' || v.at[PARENT_AT - 1] != '-' ||
+        v.at[FLAGS_AT - 1] != '-')
+        return view_of("", 0);
+    for (size_t i = TRACE_AT; i < TRACE_AT + TRACE_BYTES; i++) {
+        if (memchr("0123456789abcdef", v.at[i], 16) == NULL)
+            return view_of("", 0);
+        is_zero = is_zero && v.at[i] == '0';
+    }
+    return view_of(v.at + TRACE_AT, is_zero ? 0 : TRACE_BYTES);
+}
+
 void api_headers_request_id(const struct api_http_head *head, char *out, size_t n_max)
 {
     struct view v = api_http_parse_find(head, "x-request-id");
@@ -13,6 +31,10 @@ void api_headers_request_id(const struct api_http_head *head, char *out, size_t 
     for (size_t i = 0; i < v.n && is_plain; i++)
         is_plain = v.at[i] > 0x20 && v.at[i] < 0x7f;
     size_t n = is_plain ? v.n : 0;
+    if (n == 0) {
+        v = find_trace(head);
+        n = v.n < n_max ? v.n : 0;
+    }
     if (n > 0)
         memcpy(out, v.at, n);
     out[n] = '\0';

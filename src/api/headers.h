@@ -5,7 +5,8 @@
 #include "base/hash.h"
 #include "core/service_spec.h"
 
-/* The client's X-Request-Id when it is a plain word of at most n_max - 1 bytes, else empty. */
+/* The client's X-Request-Id when it is a plain word of at most n_max - 1 bytes; else the trace's id
+ * of its traceparent (W3C Trace Context), if it fits; else empty. */
 void api_headers_request_id(const struct api_http_head *head, char *out, size_t n_max);
 /* x-request-deadline-ms as a time (TIME_NEVER without), x-slo-{ttft,tpot,e2e}-ms over the model's
  * own targets. */

@@ -64,9 +64,43 @@ static void test_ids(void **state)
     assert_string_equal(id, "");
 }
 
+static void test_traces(void **state)
+{
+    (void)state;
+    static const char trace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
+    static const char *const wrong[] = {
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0",  /* too short */
+        "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", /* capitals */
+        "00-00000000000000000000000000000000-00f067aa0ba902b7-01", /* no trace */
+        "00-4bf92f3577b34da6a3ce929d0e0e473-600f067aa0ba902b7-01", /* bars elsewhere */
+        "00 4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    };
+    struct api_http_head head;
+    char id[128], line[160];
+    parse("traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n", &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, trace);
+    api_headers_request_id(&head, id, sizeof(trace) - 1); /* no room for it */
+    assert_string_equal(id, "");
+    parse("Traceparent: 01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more\r\n", &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, trace);
+    parse("X-Request-Id: a-1\r\n"
+          "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n",
+          &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, "a-1");
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        snprintf(line, sizeof(line), "traceparent: %s\r\n", wrong[i]);
+        parse(line, &head);
+        api_headers_request_id(&head, id, sizeof(id));
+        assert_string_equal(id, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_targets), cmocka_unit_test(test_keys),
-                                        cmocka_unit_test(test_ids) };
+                                        cmocka_unit_test(test_ids), cmocka_unit_test(test_traces) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

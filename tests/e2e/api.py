@@ -389,6 +389,8 @@ def a_crash_is_a_pause_and_repeats_are_harmless(s):
 @test
 def request_ids(s):
     assert post(s.port, COMPLETIONS, body(), X_Request_Id="mine-1")[1]["x-request-id"] == "mine-1"
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    assert post(s.port, COMPLETIONS, body(), traceparent=trace)[1]["x-request-id"] == trace[3:35]
     assert post(s.port, COMPLETIONS, body(), X_Request_Id="has space")[1]["x-request-id"].startswith("req-")
     assert post(s.port, COMPLETIONS, body(temperature=9), X_Request_Id="mine-2")[1]["x-request-id"] == "mine-2"
 

@@ -1,4 +1,4 @@
-"""Is `default` the best planner? It against every other one, in the settings of SeaLLM's and MuxServe's figures, on the window after the one planned on.
+"""Is `default` the best planner? It against every other one, in the settings of SeaLLM's and MuxServe's figures and with the mixes that policies are compared on, on the window after the one planned on.
 
 usage: plan_best.py [-h] [--shoal PATH] [--points WORD,...] [--rivals A,B] [--seeds N] [--first-seed N] [--requests N] [--cache FILE] [--effort X] [--only-run] [--json FILE] [--list]
 
@@ -17,6 +17,7 @@ from best import LOST, interval
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RIVALS = ["seallm", "muxserve", "morphling", "even", "machine", "greedy", "alpaserve"]
+MIXES = {"m5": (8, 32, 64), "m6": (8, 16, 24), "servegen3": (8, 16, 24), "azure-mix": (8, 16, 24), "e4-code-chat": (16, 32, 64), "e4-sum-chat": (8, 16, 32)}
 
 
 def points():
@@ -36,6 +37,9 @@ def points():
             all_of[f"power-{alpha} x{scale}"] = ("4x8xa100", f"power19:alpha={alpha}", more)
     for rate in (3, 7.1, 11.9):
         all_of[f"chat {rate}/s each"] = ("4x8xa100", f"chatlmsys16:rate={16 * rate:g}", ["--slo", "muxserve:8"])
+    for mix, rates in MIXES.items():
+        for rate in rates:
+            all_of[f"mix {mix} {rate}/s"] = ("1x8xa100", f"{mix}:rate={rate}" + (",step=60s" if mix == "servegen3" else ""), [])
     return all_of
 
 

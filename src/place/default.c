@@ -8,11 +8,11 @@
  * (spread.h), and the plans of the planners that cost next to nothing: the estimate has favourites,
  * and what it knows little about the simulator shall see. So it does what that search comes to when
  * it goes on until nobody takes a copy: with two services a group that is near what SeaLLM's own
- * comes to, with more near AlpaServe's. The estimate calls these overloaded, and where there is
- * room to spare they are the best there are.
- * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, from the
- * best of another shape. Spare: copies for the room that is left of the better one (spare.h). All
- * on samples of the window (samples.h), not on the window alone. */
+ * comes to, with more near AlpaServe's, with one each has devices of its own by what it asks. The
+ * estimate calls these overloaded, and where there is room to spare they are the best there are.
+ * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, and from
+ * the best of another shape where that is nearly as good. Spare: copies for the room that is left
+ * of the better one (spare.h). All on samples of the window (samples.h), not on it alone. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
@@ -22,17 +22,21 @@
 #include "place/spread.h"
 
 enum {
-    SPREADS = 2,
+    SPREADS = 3,
     STARTS_MAX = (2 + SPREADS) * PLACE_DEGREES + 8,
     SCREENED = 3, /* by the estimate, of those that it made */
     RACED = 2,    /* judged on all samples */
     BEAM_NODES = 4,
     SPARE_MEMBERS = 2, /* of a group, beside those that the search allows */
+    SPARE_PART = 2,    /* of the climbs' work, for copies: one in so much */
 };
-/* Services a group: SeaLLM's, and more. */
-static const int32_t spread_members[SPREADS] = { 2, 4 };
-/* Of the judge, in each climb. */
-static const double work_per_device = 3000;
+/* Services a group: everyone for itself, SeaLLM's, and more. */
+static const int32_t spread_members[SPREADS] = { 1, 2, 4 };
+static const int32_t seallm_members = 2;
+/* Of the judge, in all climbs. */
+static const double work_least = 200000, work_per_device = 3000;
+/* What a second climb begins at is at most so much dearer: from further off it never won. */
+static const double climb_gap = 0.05;
 struct start {
     struct place_plan plan;
     struct place_score score;
@@ -178,7 +182,7 @@ static void spread(struct screen *screen)
                          screen->desk->pile);
             full->cost = screen->board.cost;
             full->is_full = true;
-            screen->n -= k > 0;
+            screen->n -= spread_members[k] != seallm_members;
         }
     }
     screen->board.n_members_max = own;
@@ -248,7 +252,9 @@ static void judge_all(struct screen *screen)
     screen->n = n;
     if (n > 1)
         race(screen, 1, 1);
-    screen->n_climbs = min_i32(n, 2);
+    screen->n_climbs = 1;
+    if (n > 1 && screen->starts[1].judged < screen->starts[0].judged + climb_gap)
+        screen->n_climbs = 2;
     screen->n = all;
 }
 
@@ -276,14 +282,15 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
                                    int32_t n_members_max)
 {
     const struct place_desk *desk = screen->desk;
-    double work = desk->effort * work_per_device * (double)desk->problem->n_devices;
+    double by_devices = work_per_device * (double)desk->problem->n_devices;
+    double work = by_devices > work_least ? by_devices : work_least;
     int32_t n_members = n_members_max;
     for (int32_t g = 0; g < start->plan.n_groups; g++)
         n_members = max_i32(n_members, start->plan.groups[g].n_members);
     return (struct place_improve){ .desk = desk,
                                    .planner = "default",
                                    .n_members_max = n_members,
-                                   .work_max = (int64_t)work,
+                                   .work_max = (int64_t)(desk->effort * work / screen->n_climbs),
                                    .samples = screen->samples };
 }
 
@@ -301,6 +308,7 @@ static const struct place_plan *climb_all(struct screen *screen, int32_t n_membe
     }
     if (n_members_max > 1) { /* a limit of one says that nobody shares */
         struct place_improve how = how_to(screen, best, n_members_max);
+        how.work_max = how.work_max * screen->n_climbs / SPARE_PART;
         how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
         place_spare(&how, &best->plan, best->judged);
     }

@@ -23,6 +23,12 @@ static double step_s(const struct perf *perf, double b, double context)
     return ps * (double)perf->decode_scale * 1e-12;
 }
 
+/* Of a token of it, when as many decode as ever do: what decodes take at least. */
+static double full_step_s(const struct perf *perf, double context)
+{
+    return step_s(perf, BATCH_MAX, context) / BATCH_MAX;
+}
+
 /* Seconds of a prompt when n of them are computed together. */
 static double prompt_s(const struct perf *perf, double tokens, double n)
 {
@@ -99,8 +105,7 @@ static double load_of(const struct place_problem *problem, const struct place_gr
     for (int32_t i = 0; i < group->n_members; i++) {
         const struct member *m = &members[i];
         const struct place_service *s = &problem->services[group->members[i].service];
-        double full = step_s(m->perf, BATCH_MAX, m->context) / BATCH_MAX;
-        time += m->rate * m->output * full;
+        time += m->rate * m->output * full_step_s(m->perf, m->context);
         kv += m->batch * m->context * (double)s->kv_bytes_per_token;
         batch = m->batch > batch ? m->batch : batch;
     }
@@ -184,4 +189,14 @@ double place_estimate_weight(const struct place_problem *problem, const struct p
         place_problem_perf(problem, service, place_group_kind(problem, group), group->n_devices);
     double context = s->n_prompt + s->n_output / 2;
     return 1 / (prompt_s(perf, s->n_prompt, 1) + s->n_output * step_s(perf, 8, context));
+}
+
+double place_estimate_work(const struct place_problem *problem, const struct place_group *group,
+                           int32_t service)
+{
+    const struct place_service *s = &problem->services[service];
+    const struct perf *perf =
+        place_problem_perf(problem, service, place_group_kind(problem, group), group->n_devices);
+    return prompt_s(perf, s->n_prompt, 1) +
+           s->n_output * full_step_s(perf, s->n_prompt + s->n_output / 2);
 }

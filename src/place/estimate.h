@@ -28,3 +28,6 @@ double place_estimate_cost(const struct place_problem *problem, int32_t service,
  * fast as it serves one alone. */
 double place_estimate_weight(const struct place_problem *problem, const struct place_group *group,
                              int32_t service);
+/* Seconds of a group's time that a request of the service takes at least, in the largest batch. */
+double place_estimate_work(const struct place_problem *problem, const struct place_group *group,
+                           int32_t service);

@@ -1,6 +1,7 @@
 /* Least asked group first, neediest service first. */
 #include "place/spread.h"
 
+#include "place/estimate.h"
 #include "place/ground.h"
 
 /* Above every rate: of those that lie nowhere, who needs the most devices first, then whoever is
@@ -39,11 +40,22 @@ static int32_t neediest(const struct spread *spread, int32_t group, bool is_firs
     return best;
 }
 
+/* How much a service that has a copy needs another. Where groups are shared all come to copies in
+ * the end, and who is asked most goes first. Where nobody shares, devices are dealt out by work. */
+static double need_of(const struct place_board *board, int32_t group, int32_t service)
+{
+    double rate = board->problem->services[service].rate_per_s;
+    if (board->n_members_max > 1)
+        return rate;
+    return rate * place_estimate_work(board->problem, &board->plan->groups[group], service) /
+           place_plan_copies(board->plan, service);
+}
+
 static void add(struct spread *spread, int32_t group, int32_t service)
 {
     struct place_board *board = spread->board;
     place_board_add(board, group, service);
-    spread->needs[service] = board->problem->services[service].rate_per_s;
+    spread->needs[service] = need_of(board, group, service);
     for (int32_t g = 0; g < board->plan->n_groups; g++)
         if (place_group_has(&board->plan->groups[g], service))
             spread->loads[g] = load_of(board, &board->plan->groups[g]);

@@ -1,5 +1,6 @@
 /* SeaLLM's search by arithmetic: equal groups, a copy at a time to the group that is asked least.
- * While all are in time, who is asked most needs a copy most: so it is here. */
+ * While all are in time, who is asked most needs a copy most: so it is here; with one service a
+ * group, who has most work for each of its copies. */
 #pragma once
 #include "place/board.h"
 

@@ -69,6 +69,18 @@ static void overload_is_seen(void **state)
                 place_estimate_cost(&small.problem, 0, small.services[0].solo_s, 1));
 }
 
+/* A group asked for less work than it has time is not overloaded, one asked for more is. */
+static void work_is_what_overload_begins_at(void **state)
+{
+    const struct place_group group = { .n_devices = 1 };
+    double work_s = place_estimate_work(&small.problem, &group, 0);
+    double per_s = small.services[0].rate_per_s;
+    (void)state;
+    assert_true(work_s > 0 && work_s < small.services[0].solo_s);
+    assert_true(estimate(1, 1, 0.2 / (work_s * per_s)).load < 1);
+    assert_true(estimate(1, 1, 1.1 / (work_s * per_s)).load > 1);
+}
+
 /* Where engines are neither idle nor full, the mean latencies of the simulation are within 40%. */
 static void it_is_near_the_simulation(void **state)
 {
@@ -112,6 +124,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(load_costs_time_and_devices_save_it, open_small,
                                         close_small),
         cmocka_unit_test_setup_teardown(overload_is_seen, open_small, close_small),
+        cmocka_unit_test_setup_teardown(work_is_what_overload_begins_at, open_small, close_small),
         cmocka_unit_test(it_is_near_the_simulation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

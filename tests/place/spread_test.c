@@ -59,6 +59,27 @@ static void larger_models_and_busier_ones(void **state)
     small_close(&small);
 }
 
+/* With one service a group everyone has devices by what it asks. */
+static void alone_they_share_devices_by_work(void **state)
+{
+    static struct small small;
+    struct place_board board;
+    struct place_plan plan, cheapest;
+    double cost;
+    (void)state;
+    small_open(&small, 1, 8);
+    small_add(&small, 20, 300);
+    small_add(&small, 20, 100);
+    small_measure(&small);
+    place_board_init(&board, &small.problem, 1, &small.pile);
+    place_plan_init(&plan, &small.problem, &small.pile);
+    place_plan_init(&cheapest, &small.problem, &small.pile);
+    place_spread(&board, &plan, &cheapest, &cost, 1, &small.pile);
+    assert_int_equal(place_plan_copies(&plan, 0), 6);
+    assert_int_equal(place_plan_copies(&plan, 1), 2);
+    small_close(&small);
+}
+
 /* Somebody who fits nowhere is left out, and the others are not. */
 static void who_fits_nowhere_is_left_out(void **state)
 {
@@ -85,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_has_a_group),
         cmocka_unit_test(larger_models_and_busier_ones),
+        cmocka_unit_test(alone_they_share_devices_by_work),
         cmocka_unit_test(who_fits_nowhere_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,15 +93,24 @@ static void print_score(const struct place_score *score, const struct place_prob
     str_add_char(out, '\n');
 }
 
+enum { WHY_BYTES = 120 };
+
+/* Is it better than the plan that is reported, on the window planned on, and by what. */
+static bool weigh(const struct plan_report *report, const struct plan_option *option,
+                  char why[WHY_BYTES])
+{
+    const struct place_score *own = &option->planned, *best = &report->options[0].planned;
+    bool is_better = place_judge_compare(own, best) > 0;
+    place_judge_difference(is_better ? own : best, is_better ? best : own, why, WHY_BYTES);
+    return is_better;
+}
+
 static void print_rivals(const struct plan_report *report, struct str *out)
 {
-    const struct plan_option *best = &report->options[0];
-    char why[120];
+    char why[WHY_BYTES];
     if (report->n > 1) {
         const struct plan_option *next = &report->options[1];
-        bool is_better = place_judge_compare(&next->planned, &best->planned) > 0;
-        place_judge_difference(is_better ? &next->planned : &best->planned,
-                               is_better ? &best->planned : &next->planned, why, sizeof(why));
+        bool is_better = weigh(report, next, why);
         str_printf(out, "\n%s: %s; it %s by %s\n           ", is_better ? "better" : "runner-up",
                    next->label, is_better ? "wins" : "lost", why);
         print_score(&next->planned, &report->of->problem, out);
@@ -229,6 +238,11 @@ static void write_option(struct json_out *json, const struct plan_report *report
     const struct place_problem *p = &report->of->problem;
     json_out_open(json, '{');
     json_out_key_text(json, "planner", option->label);
+    if (option != &report->options[0]) {
+        char why[WHY_BYTES];
+        bool is_better = weigh(report, option, why);
+        json_out_key_text(json, is_better ? "wins_by" : "lost_by", why);
+    }
     write_score(json, "planned_on", &option->planned);
     if (report->of->after.n > 0)
         write_score(json, "afterwards", &option->after);

@@ -35,6 +35,7 @@ def plan_says_where_everything_lies(shoal, models):
     assert set(page["changes"]) == {"one a800 less", "one a800 more"}
     text = run(shoal, "plan", "4x8xa800", *MIX, "--planner", "even")
     wins = page["plans"][1]["planned_on"]["normalized_latency"] < best["planned_on"]["normalized_latency"]
+    assert page["plans"][1]["wins_by" if wins else "lost_by"] in text and "lost_by" not in best
     for words in ("node 3", "expected:", "afterwards:", "one a800 less", "it wins by" if wins else "it lost by", "better: " if wins else "runner-up: "):
         assert words in text, (words, text)
 

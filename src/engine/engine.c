@@ -388,8 +388,9 @@ bool engine_is_idle(const struct engine *e)
 int engine_spans(const struct engine *e, struct mem_span spans[ENGINE_SPANS_MAX])
 {
     int n = kv_spans(e->kv, spans);
-    const void *hot = &e->options, *end = &e->flights[1];
+    const void *hot = &e->options, *end = &e->lanes[1];
     spans[n++] = (struct mem_span){ hot, (size_t)((const char *)end - (const char *)hot) };
+    spans[n++] = (struct mem_span){ e->flights, sizeof(e->flights[0]) };
     spans[n++] = (struct mem_span){ e->services, sizeof(*e->services) };
     spans[n++] = (struct mem_span){ e->stats, sizeof(*e->stats) };
     size_t n_state = e->options.policy->state_bytes(&e->limits);

@@ -114,3 +114,5 @@ bool engine_is_sound(const struct engine *engine); /* full self-check */
  * stays until its next step, asks for it ahead. Returns the number of spans. */
 enum { ENGINE_SPANS_MAX = 12 };
 int engine_spans(const struct engine *engine, struct mem_span spans[ENGINE_SPANS_MAX]);
+/* The same for what a request of this id reads as it is submitted. */
+void engine_fetch_for(const struct engine *engine, uint64_t id);

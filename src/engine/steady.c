@@ -493,6 +493,7 @@ void engine_steady_advance(struct engine *e, const struct engine_flight *flight,
             if (s->ends[i] > s->n_rounds)
                 continue;
             settle_one(e, s, service, i);
+            engine_ids_fetch(&e->by_id, e->requests[s->items[i].slot].id);
             if (own->end_what == 0) {
                 own->end_what = SERVICE_ENDED;
                 own->end_why = SERVICE_LENGTH;

@@ -363,7 +363,7 @@ void sim_door_submit(struct sim *sim, uint32_t index, int64_t now_ns)
     const struct sim_engine *e = &sim->engines[sim->clients[index].engine];
     struct request request;
     sim_request_whole(sim, index, &request);
-    request.service = e->own[request.service];
+    request.service = sim_engine_own(e, sim->options->n_services, request.service);
     CHECK(engine_submit(e->engine, &request, NULL, now_ns));
 }
 
@@ -371,11 +371,13 @@ static void send_choice(struct sim *sim, struct sim_door *door, const struct rou
 {
     struct sim_engine *e = &sim->engines[choice->engine];
     struct request request;
-    sim_request_whole(sim, choice->slot, &request);
-    if (sim->fetches)
+    if (sim->fetches) {
         mem_fetch(e->spans, e->n_spans);
+        engine_fetch_for(e->engine, sim->door.requests[choice->slot].id);
+    }
+    sim_request_whole(sim, choice->slot, &request);
     book(sim, door, choice);
-    request.service = e->own[request.service];
+    request.service = sim_engine_own(e, sim->options->n_services, request.service);
     request.cohort = choice->cohort;
     request.n_cohort = choice->n_cohort;
     request.n_lease = choice->n_lease;

@@ -39,6 +39,7 @@ struct lane {
 struct sim_model_exec {
     struct perf *perfs;        /* (n_services) */
     struct perf_truth *truths; /* (n_services) step_ps NULL: perfs */
+    bool has_truths;           /* any; else nobody looks there */
     int n_services;
     const int64_t *clock_ns;
     const struct request *requests;
@@ -60,6 +61,11 @@ struct sim_model_exec {
 static int64_t ns_of(int64_t ps)
 {
     return div_up_i64(ps, 1000);
+}
+
+static bool is_line(const struct sim_model_exec *x, int service)
+{
+    return !x->has_truths || x->truths[service].step_ps == NULL;
 }
 
 /* What the batch computes in one of its rounds, the first being 0. */
@@ -104,7 +110,7 @@ static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, 
                        const struct perf_load *load)
 {
     const struct perf_truth *truth = &x->truths[service];
-    if (truth->step_ps == NULL)
+    if (is_line(x, service))
         return perf_step_ps(&lane->perfs[service], load);
     if (x->pipes != NULL)
         return sim_pipes_step_ps(x->pipes, lane->runs[0].batch.lane, load);
@@ -120,20 +126,18 @@ static int64_t step_ps(const struct sim_model_exec *x, const struct lane *lane, 
 static int64_t span_ps(const struct sim_model_exec *x, const struct lane *lane, int32_t n)
 {
     int service = lane->runs[0].batch.service;
-    const struct perf_truth *truth = &x->truths[service];
-    return truth->step_ps == NULL ? perf_decode_span_ps(&lane->perfs[service], lane->load.n_decodes,
-                                                        lane->load.n_decode_context, n)
-                                  : truth_span_ps(truth, &lane->load, n);
+    return is_line(x, service) ? perf_decode_span_ps(&lane->perfs[service], lane->load.n_decodes,
+                                                     lane->load.n_decode_context, n)
+                               : truth_span_ps(&x->truths[service], &lane->load, n);
 }
 
 static int64_t steps_in(const struct sim_model_exec *x, const struct lane *lane, int64_t ps)
 {
     int service = lane->runs[0].batch.service;
-    const struct perf_truth *truth = &x->truths[service];
-    return truth->step_ps == NULL
+    return is_line(x, service)
                ? perf_decode_steps_in(&lane->perfs[service], lane->load.n_decodes,
                                       lane->load.n_decode_context, ps)
-               : truth_steps_in(truth, &lane->load, ps, lane->n_rounds);
+               : truth_steps_in(&x->truths[service], &lane->load, ps, lane->n_rounds);
 }
 
 static int64_t copy_ps(const struct sim_model_exec *x, const struct batch *batch, int32_t round)
@@ -377,15 +381,14 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     lane->n_rounds = n_rounds;
     for (int i = 0; i < n_batches; i++)
         lane->runs[i] = (struct lane_batch){ .batch = batches[i] };
-    bool is_linear = x->truths[batches[0].service].step_ps == NULL;
+    bool is_linear = is_line(x, batches[0].service);
     if (batches[0].n_decode_context > 0 && is_linear)
         lane->load = (struct perf_load){ .n_decodes = batches[0].n_items,
                                          .n_decode_context = batches[0].n_decode_context };
     else if (batches[0].kind == BATCH_COMPUTE)
         lane->load = engine_exec_load(&lane->runs[0].batch, x->requests);
-    bool is_line = is_linear || lane->share >= 1;
-    lane->is_decode =
-        n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE && is_line;
+    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 &&
+                      batches[0].kind == BATCH_COMPUTE && (is_linear || lane->share >= 1);
     if (x->sharers != NULL)
         begin_beside(x, lane);
     else if (x->pipes != NULL && n_rounds == 1)
@@ -482,7 +485,7 @@ static int64_t next_ns(void *self)
 static void rounds_of_decodes(const struct sim_model_exec *x, const struct lane *lane, int32_t from,
                               int64_t *gap_ns)
 {
-    bool is_linear = x->truths[lane->runs[0].batch.service].step_ps == NULL;
+    bool is_linear = is_line(x, lane->runs[0].batch.service);
     int64_t after_ps = lane->end_ps, before_ps;
     for (int32_t round = lane->n_rounds - 1; round >= from; round--, after_ps = before_ps) {
         before_ps = lane->begin_ps + span_ps(x, lane, round);
@@ -627,6 +630,7 @@ void sim_model_exec_set_truth(struct sim_model_exec *x, int service, struct perf
 {
     CHECK(service >= 0 && service < x->n_services);
     x->truths[service] = truth;
+    x->has_truths = true;
 }
 
 void sim_model_exec_close(struct sim_model_exec *x)

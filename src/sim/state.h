@@ -34,7 +34,7 @@ struct sim_engine {
     /* Its own numbers of services are of those alone that it may ever have: what it opens costs as
      * much as these, be there ever so many others. */
     int32_t n_services;
-    uint16_t *ours, *own; /* by its own number, by ours */
+    uint16_t *ours, *own; /* by its own number, by ours; sim_engine_own */
     struct sim *sim;
     uint16_t index;
     int64_t *clock_ns; /* its executor's */
@@ -42,6 +42,12 @@ struct sim_engine {
     int n_spans;       /* what a step of it reads, asked for ahead */
     struct mem_span spans[ENGINE_SPANS_MAX + SIM_EXEC_SPANS_MAX];
 };
+/* The engine's own number of a service of ours, of which there are so many. */
+static inline uint16_t sim_engine_own(const struct sim_engine *e, int32_t n_services,
+                                      int32_t service)
+{
+    return e->n_services == n_services ? (uint16_t)service : e->own[service]; /* both in order */
+}
 struct sim_door { /* what a gateway is in the cluster: the router and what it sees */
     const struct route_policy *router;
     struct route_request *requests; /* (n_clients_max) n_tokens and first_ns as heard of */

@@ -144,9 +144,14 @@ bool options_parse(const struct options_verb *verb, int argc, char **argv, struc
 {
     struct parse parse = { .verb = verb, .config = config, .plain = plain };
     build_options(verb);
-    const struct argp argp = {
-        options, parse_option, verb->arguments, verb->doc, NULL, NULL, NULL
-    };
+    /* An empty list is none: glibc's help leaks a byte of one. */
+    const struct argp argp = { options[0].name != NULL ? options : NULL,
+                               parse_option,
+                               verb->arguments,
+                               verb->doc,
+                               NULL,
+                               NULL,
+                               NULL };
     if (argp_parse(&argp, argc, argv, 0, NULL, &parse) != 0)
         return false;
     *n_plain = parse.n_plain;

@@ -25,7 +25,8 @@ static const struct config_key global_keys[] = {
       "certificate file, PEM: clients then call https" },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },
     { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
-      "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr" },
+      "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr, temporal, "
+      "mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, s3, jsq, p2c" },
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
       "engine scheduler: value, db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, "
       "mlfq, "

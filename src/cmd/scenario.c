@@ -53,7 +53,8 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
         ROW("lanes", "SHARE", FLAGS_TEXTS, lanes, 0, 0,
             "parts of each engine that run side by side, in proportion (repeatable): none, or two "
             "halves for policies of lanes"),
-        ROW("preset", "NAME", FLAGS_TEXT, preset, 0, 0, "policies of a paper: default"),
+        ROW("preset", "NAME", FLAGS_TEXT, preset, 0, 0,
+            "policies of a paper or a baseline: default"),
         ROW("policy", "NAME", FLAGS_TEXT, policy, 0, 0, "scheduler of the engines"),
         ROW("router", "NAME", FLAGS_TEXT, router, 0, 0, "which engine gets a request"),
         ROW("router-groups", "N", FLAGS_I64, n_router_groups, 1, 4096,

@@ -25,6 +25,10 @@ static void presets_and_what_replaces_them(void **state)
     assert_string_equal(mux.policy->name, "adbs");
     assert_string_equal(mux.router->name, "static");
     assert_int_equal(mux.kv_kind, KV_HEADS);
+    struct chosen bins = chosen_by("preset: s3\n"); /* a baseline, whole */
+    assert_string_equal(bins.policy->name, "cohort");
+    assert_string_equal(bins.router->name, "s3");
+    assert_string_equal(bins.predictor->name, "bucket");
     struct chosen own = chosen_by("preset: muxserve\npolicy: rr\nrouter: jsq\nkv: private\n"
                                   "kv_type: f32\nthresholds: [starve_factor=7]\n");
     assert_string_equal(own.policy->name, "rr");

@@ -29,8 +29,11 @@ static void config_check_is_content(void **state)
 static void config_check_knows_policies(void **state)
 {
     (void)state;
-    check("preset: x\n", "there is no preset \"x\"; there are: default, seallm, muxserve, aladdin, "
-                         "scls, uellm, fcfs, rr");
+    check("preset: x\n",
+          "there is no preset \"x\"; there are: default, seallm, muxserve, aladdin, scls, uellm, "
+          "fcfs, "
+          "rr, temporal, mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, "
+          "s3, jsq, p2c");
     check("thresholds: [lease_tokens=32, has_leases=1]\n", NULL);
     check("thresholds: [lease_tokens=0]\n",
           "lease_tokens is a whole number from 1 to 1.04858e+06, not \"0\"");

@@ -78,7 +78,9 @@ def repro_every_paper_is_judged_by_its_policies(shoal, models):
     for claim, pair in (("aladdin-fig3", "fcfs/best-fit,fcfs/jsq"), ("uellm-fig3", "cohort/slo-odbs,cohort/fifo"),
                         ("uellm-fig4", "cohort/slo-odbs,cohort/fifo"), ("scls-fig11", "cohort/scls,cohort/fifo"),
                         ("scls-fig14", "cohort/scls,sls/rr"), ("scls-fig15", "cohort/pm,cohort/so"), ("seallm-fig8", "db-turn,fcfs"),
-                        ("seallm-fig8a", "on,off"), ("seallm-devices", "db-turn,fcfs"), ("seallm-table2", "db-turn,temporal")):
+                        ("seallm-fig8a", "on,off"), ("seallm-devices", "db-turn,fcfs"), ("seallm-table2", "db-turn,temporal"),
+                        ("seallm-fig7", "db-turn,temporal"), ("scls-fig12-ds", "cohort/scls,sls/rr"), ("scls-fig18", "cohort/scls,sls/rr"),
+                        ("muxserve-fig9b", "adbs,mux-fcfs")):
         assert holds(claim) != holds(claim, "--swap", pair), (claim, pair)
 
 

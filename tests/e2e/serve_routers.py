@@ -51,7 +51,7 @@ def serve(shoal, models, router, *thresholds, n=40, are_all_used=False):
 def routers_one_by_one(shoal, models):
     serve(shoal, models, "least")
     serve(shoal, models, "rr", are_all_used=True)
-    for router in ("p2c", "least-finish", "static"):
+    for router in ("p2c", "least-finish", "static", "random", "token-jsq"):
         serve(shoal, models, router)
 
 
@@ -67,7 +67,7 @@ def routers_batches_and_slices(shoal, models):
     """Slices of 6 tokens: an answer of 40 comes home six times, and may go on at the other engine."""
     for router in ("so", "scls"):
         serve(shoal, models, router, "n_slice=6", "interval_ns_min=20")
-    for router in ("slo-odbs", "s3"):
+    for router in ("slo-odbs", "slo-dp", "s3"):
         serve(shoal, models, router, "n_margin=0")
 
 

@@ -1,4 +1,6 @@
-/* Every policy on hand-drawn views: what waits and runs, and the plan that must come out.
+/* Policies that differ in order alone on hand-drawn views: what waits and runs, and the plan that
+ * must come out. (Lanes, quotas, leases, reservations, static batches and value have theirs in
+ * tests/schedule.)
  *
  * Two services with units of two blocks of 16 tokens; L-hat is 1 s for the first and 4 s for the
  * second unless a view says otherwise. Requests are drawn in order of arrival. */
@@ -160,7 +162,8 @@ static void print(const struct schedule_plan *plan, char *text, size_t n_bytes)
         (void)snprintf(text + n, n_bytes - n, " hold %d", plan->n_rounds);
 }
 
-static const char *const names[] = { "fcfs", "rr", "db-literal", "db-turn", "db-share" };
+static const char *const names[] = { "fcfs",     "rr",       "db-literal", "db-turn",
+                                     "db-share", "db-exact", "temporal",   "mlfq" };
 
 /* wanted: a plan per policy; NULL = the same as the one before. */
 static void expect(const struct canvas *canvas, const char *const wanted[COUNT_OF(names)])
@@ -200,29 +203,35 @@ static void nothing_to_do(void **state)
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "" });
 }
 
-/* One prompt of each service: by age, by turn, by Q L-hat (1 * 1 against 4 * 4). */
+/* One prompt of each service: by age, by turn, by Q L-hat (1 * 1 against 4 * 4); by age in mlfq's
+ * level 0, whose quantum both prompts fit. */
 static void which_service_goes_first(void **state)
 {
     (void)state;
     struct canvas canvas = DRAW({ 1, 100, 0, 0, 2, 0 }, { 0, 50, 0, 0, 1, 0 });
-    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 0x100", "0: 1x50" });
+    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 0x100", "0: 1x50", NULL, NULL, NULL,
+                                                          NULL, "1: 0x100" });
 }
 
-/* A new prompt beside running requests of its service: all but the literal form take it first. */
+/* A new prompt beside running requests of its service: all but the literal form take it first, and
+ * mlfq, where the running one is of the same level and older. */
 static void prompts_before_decodes(void **state)
 {
     (void)state;
     struct canvas canvas = DRAW({ 0, 100, 120, 119, 1, 0 }, { 0, 50, 0, 0, 0.5, 0 });
-    expect(&canvas, (const char *const[COUNT_OF(names)]){ "0: 1x50", NULL, "0: 0x1", "0: 1x50" });
+    expect(&canvas, (const char *const[COUNT_OF(names)]){ "0: 1x50", NULL, "0: 0x1", "0: 1x50",
+                                                          NULL, NULL, NULL, "0: 0x1" });
 }
 
+/* temporal mixes nothing: the rest of the prompt that was begun, and the other one whole. */
 static void chunks_run_beside_decodes(void **state)
 {
     (void)state;
     struct canvas canvas =
         DRAW({ 1, 100, 120, 119, 1, 0 }, { 1, 700, 0, 0, 0.5, 0 }, { 1, 900, 0, 256, 0.6, 0 });
     canvas.chunk_tokens = 256;
-    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 0x1 2x256" });
+    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 0x1 2x256", NULL, NULL, NULL, NULL,
+                                                          NULL, "1: 2x644 1x700", "1: 0x1 2x256" });
 }
 
 static void prompts_fill_a_batch_in_order(void **state)
@@ -274,16 +283,20 @@ static void a_quota_takes_from_its_own(void **state)
     expect(&canvas, (const char *const[COUNT_OF(names)]){ "-1" });
 }
 
-/* A starved request of the long service goes before the short ones (theta = 10 s there). */
+/* A starved request of the long service goes before the short ones (theta = 10 s there). mlfq goes
+ * by level alone, in the order in which they joined it. */
 static void the_starved_go_first(void **state)
 {
     (void)state;
     struct canvas canvas = DRAW({ 0, 50, 0, 0, 1, 0 }, { 1, 70, 0, 0, 9, 0 });
-    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50" });
+    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", NULL, NULL, NULL,
+                                                          NULL, "1: 1x70", "0: 0x50" });
     canvas.drawn[1].age_s = 11;
-    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", "1: 1x70" });
+    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", "1: 1x70", NULL,
+                                                          NULL, NULL, NULL, "0: 0x50" });
     canvas.drawn[0].age_s = 4.5; /* starved for 1.5 s (theta = 3 s); the other for 1 s */
-    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", NULL, NULL, NULL });
+    expect(&canvas, (const char *const[COUNT_OF(names)]){ "1: 1x70", "0: 0x50", NULL, NULL, NULL,
+                                                          NULL, "1: 1x70", "0: 0x50" });
 }
 
 /* Nothing but decodes of one service: rounds until the first would end. */

@@ -109,4 +109,3 @@ double num_pow(double x, double y)
 {
     return num_exp(y * num_log(x));
 }
-

@@ -90,8 +90,7 @@ static enum status check(const struct scenario *s, struct fault *fault)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "engines or nodes: a planner makes the engines of nodes");
     if (s->has_bus || s->faults.n > 0)
-        return fault_set(fault, STATUS_UNSUPPORTED,
-                         "--bus has engines of its own: not with nodes");
+        return fault_set(fault, STATUS_UNSUPPORTED, "--bus has engines of its own: not with nodes");
     return STATUS_OK;
 }
 

@@ -35,7 +35,7 @@ struct mux {
     struct mux_lane {
         bool is_busy, is_prefill;
         uint16_t service;
-    } lanes[LIMIT_BATCHES]; /* of a pipeline each place */
+    } lanes[LIMIT_BATCHES];         /* of a pipeline each place */
     bool *is_decoding;              /* (n_services_max) into this same block, as what follows */
     struct schedule_newest *newest; /* (n_services_max) */
     struct schedule_newest *oldest; /* (n_services_max), mux-fcfs alone */

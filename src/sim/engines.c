@@ -193,8 +193,8 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool says_little = o->faults == NULL && !sees_tokens;
     int32_t n_lanes = lanes_of(o, own, lanes);
     bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes;
-    bool has_shares = n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0 &&
-                      own->chain == NULL;
+    bool has_shares =
+        n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0 && own->chain == NULL;
     const struct schedule_config config = config_of(o);
     number_services(o, own, e);
     for (int32_t i = 0; i < e->n_services; i++) {

@@ -387,8 +387,8 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
                                          .n_decode_context = batches[0].n_decode_context };
     else if (batches[0].kind == BATCH_COMPUTE)
         lane->load = engine_exec_load(&lane->runs[0].batch, x->requests);
-    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 &&
-                      batches[0].kind == BATCH_COMPUTE && (is_linear || lane->share >= 1);
+    lane->is_decode = n_batches == 1 && lane->load.n_new == 0 && batches[0].kind == BATCH_COMPUTE &&
+                      (is_linear || lane->share >= 1);
     if (x->sharers != NULL)
         begin_beside(x, lane);
     else if (x->pipes != NULL && n_rounds == 1)

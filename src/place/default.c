@@ -34,7 +34,7 @@ enum {
 static const int32_t spread_members[SPREADS] = { 1, 2, 4 };
 static const int32_t seallm_members = 2;
 /* Of the judge, in all climbs. */
-static const double work_least = 200000, work_per_device = 3000;
+static const double work_per_device = 3000, work_spacious = 200000;
 /* What a second climb begins at is at most so much dearer: from further off it never won. */
 static const double climb_gap = 0.05;
 struct start {
@@ -169,6 +169,12 @@ static void keep_cheapest(struct screen *screen)
             screen->starts[screen->n++] = screen->starts[i];
 }
 
+/* Everyone for itself may be best, and looking longer gains something. */
+static bool is_spacious(const struct place_problem *problem)
+{
+    return problem->n_devices > 2 * problem->n_services;
+}
+
 /* SeaLLM's search with the estimate in the place of the simulator: what it comes to when nobody
  * takes a copy any more and, with as many services a group as SeaLLM has, the cheapest before. */
 static void spread(struct screen *screen)
@@ -176,6 +182,8 @@ static void spread(struct screen *screen)
     int32_t most = place_ground_degree_max(screen->problem), own = screen->board.n_members_max;
     for (int32_t k = 0; k < SPREADS; k++) {
         screen->board.n_members_max = spread_members[k];
+        if (spread_members[k] == 1 && !is_spacious(screen->problem))
+            continue;
         for (int32_t n = 1; n <= most; n *= 2) {
             struct start *full = add_start(screen), *cheap = add_start(screen);
             place_spread(&screen->board, &full->plan, &cheap->plan, &cheap->cost, n,
@@ -282,8 +290,9 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
                                    int32_t n_members_max)
 {
     const struct place_desk *desk = screen->desk;
-    double by_devices = work_per_device * (double)desk->problem->n_devices;
-    double work = by_devices > work_least ? by_devices : work_least;
+    double work = work_per_device * (double)desk->problem->n_devices;
+    if (is_spacious(desk->problem) && work < work_spacious)
+        work = work_spacious;
     int32_t n_members = n_members_max;
     for (int32_t g = 0; g < start->plan.n_groups; g++)
         n_members = max_i32(n_members, start->plan.groups[g].n_members);

@@ -376,7 +376,7 @@ static void step(void)
 static struct schedule_config config_of(const struct setting *setting)
 {
     static const char *const preset[] = { "promotes_slack=1", "guards_tpot=1", "chunk_tokens=2048",
-                                          "starve_factor=30" };
+                                          "starve_factor=60" };
     struct schedule_config config;
     schedule_config_init(&config);
     for (size_t i = 0; i < COUNT_OF(preset) && setting->is_default; i++)

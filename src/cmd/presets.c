@@ -11,7 +11,7 @@ static const struct preset presets[] = {
       "least",
       NULL,
       KV_MERGED,
-      { "promotes_slack=1", "guards_tpot=1", "chunk_tokens=2048", "starve_factor=30" },
+      { "promotes_slack=1", "guards_tpot=1", "chunk_tokens=2048", "starve_factor=60" },
       { NULL } },
     { "seallm",
       "doubling budgets in turn (SeaLLM), least requests",

@@ -38,6 +38,7 @@ void schedule_value_look(struct schedule_value *sums, const struct schedule_conf
     double rate = service->rate_per_s > RATE_LEAST ? service->rate_per_s : RATE_LEAST;
     double length_s = schedule_value_length_s(service), young = sums->young;
     double further = one > 0 && b < one ? b / one : one > 0;
+    double longer = (BATCH - 1) * further; /* takes a batch */
     *sums = (struct schedule_value){
         .looked_ns = now_ns,
         .n_ended = sums->n_ended,
@@ -48,6 +49,7 @@ void schedule_value_look(struct schedule_value *sums, const struct schedule_conf
         .log_rate = config->value_rate > 0 ? num_log(rate) : 0,
         .further = further,
         .little = further < 0.5 ? 2 * further : 1, /* 1: they save half of the time or less */
+        .slow_part = longer < 1 ? 1 - longer * longer : 0,
         .a_by_b = b > 0 ? (one > b ? one - b : 0) / b : DBL_MAX,
     };
 }
@@ -122,12 +124,12 @@ double schedule_value_index(const struct schedule_config *config, const struct s
     const struct schedule_service *s = &view->services[service];
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
     double h_slow2 = sums->hgaa + 2 * dt * sums->hga + dt * dt * sums->hg;
-    double sum = sums->h + (1 - sums->little) * added(config, sums->h, h_slow2), n_all = sums->n;
+    double sum = sums->h + sums->slow_part * added(config, sums->h, h_slow2), n_all = sums->n;
     if (waited_ns >= 0 && s->n_waiting > 0) {
         double slow = (double)waited_ns * 1e-9 / (double)s->n_waiting / sums->young_s;
         double n = n_startable(config, view, service, sums, here);
         double h = sums->little + (1 - sums->little) * num_sqrt(1 / sums->young);
-        sum += n * (h + (1 - sums->little) * added(config, h, h * slow * slow));
+        sum += n * (h + sums->slow_part * added(config, h, h * slow * slow));
         n_all += n;
     }
     double longer = n_all > 1 ? 1 + sums->little * sums->further * (n_all - 1) : 1;

@@ -22,8 +22,10 @@
  *
  * Where batches do not pay (a core computes 16 requests in nearly 16 times the time of one; a GPU
  * in hardly more than that of one), all of this turns, as far as they do not, to the greedy rule
- * for single requests: L-hat^2, slowness not counted, h the same for all (who goes on is nearer to
- * his end), and the sum divided by how much longer a step takes of all than of one.
+ * for single requests: L-hat^2, h the same for all (who goes on is nearer to his end), and the sum
+ * divided by how much longer a step takes of all than of one. Slowness counts by one less the
+ * square of how much longer a step of 16 takes than one of one, and not at all from twice as long
+ * on: serving the late beside the others then costs these more than it saves.
  *
  * How many run together. Let a step take a + b k of k requests. Of n like requests, batches of k,
  * one after the other, end on average after steps of (a + b k) (n / k + 1) / 2: least at k = sqrt(n
@@ -51,7 +53,8 @@ struct schedule_value { /* of a service and its running requests, when it was la
     double log_length, log_rate; /* of length_s, of arrivals a second */
     double further; /* how much longer a step takes for each further request: 0 to 1 times one's */
     double little;  /* how little batches pay: 0 to 1 */
-    double a_by_b;  /* of a step */
+    double slow_part;        /* how far slowness counts: 0 to 1 */
+    double a_by_b;           /* of a step */
     double h, hg, hga, hgaa; /* sums of h; of h g, h g age, h g age^2 with g = 1 / (L-hat x)^2 */
 };
 /* Nobody runs, nothing is known. */

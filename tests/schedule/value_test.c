@@ -176,6 +176,28 @@ static void where_batches_do_not_pay(void **state)
     }
 }
 
+/* A step of 16 takes 1, 1.15, 1.9, 2.5 and 14.5 times a step of one: slowness adds so much of what
+ * it can. */
+static void slowness_counts_where_batches_cost_little(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t b; /* of a step of one with 1000 */
+        double part;
+    } cases[] = { { 0, 1 }, { 10, 0.9775 }, { 60, 0.19 }, { 100, 0 }, { 900, 0 } };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct desk desk;
+        open_desk(&desk);
+        desk.services[0].perf = line((1000 - cases[i].b) * 1000000, cases[i].b * 1000000);
+        struct schedule_value sums = look(&desk, 0);
+        assert_true(distance(sums.slow_part, cases[i].part) < 1e-9);
+        schedule_value_add(&sums, 1000 * PS_PER_MS, -36000 * TIME_NS_PER_S, 1);
+        double late = index_of(&desk, 0, &sums);
+        desk.config.value_cap = 0;
+        assert_true(distance(late, index_of(&desk, 0, &sums) * (1 + 25 * cases[i].part)) < 1e-6);
+    }
+}
+
 /* The batches that let n like requests of so many steps end soonest on average, by trying all. */
 static int best_batch(int n, int64_t a, int64_t b)
 {
@@ -381,6 +403,7 @@ int main(void)
         cmocka_unit_test(as_many_run_together_as_end_soonest),
         cmocka_unit_test(the_shortest_goes_first),
         cmocka_unit_test(where_batches_do_not_pay),
+        cmocka_unit_test(slowness_counts_where_batches_cost_little),
         cmocka_unit_test(time_passes_as_if_summed_anew),
         cmocka_unit_test(who_waits_counts_while_there_is_room),
         cmocka_unit_test(what_a_job_gathered),

@@ -1,7 +1,7 @@
 /* A trace: requests with their times and lengths, read from a file.
  *
- * Two formats are ours. CSV: a line of column names, then a row a
- * request; JSONL: an object a line with the same names.
+ * Two formats are ours. CSV: a line of column names, then a row a request; JSONL: an object a line
+ * with the same names.
  *
  *     arrived_s   seconds since the beginning, up to 9 decimals
  *     model       a name; without the column all rows are of one service
@@ -11,8 +11,8 @@
  *     priority    lower is sooner
  *     deadline_s, cancel_s   after arrival; empty: none
  *     tenant      0 to 65535
- *     prefix      CSV "512:17;18;19", JSONL {"prefix_tokens": 512, "prefix": [17, 18, 19]}: the
- * names of the prompt's first blocks of 512 tokens (the last may be cut)
+ *     prefix      CSV "512:17;18;19", JSONL {"prefix_tokens": 512, "prefix": [17, 18, 19]}:
+ *                 the names of the prompt's first blocks of 512 tokens (the last may be cut)
  *
  * Others are known by their columns: Azure's LLM traces, Vidur's, splitwise-sim's, APEX+'s,
  * BurstGPT's, Helix's and Mooncake's JSONL; columns that nobody knows are passed over. Files are

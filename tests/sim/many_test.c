@@ -1,21 +1,10 @@
 /* Simulations side by side: the same reports on any number of threads. */
 #include "../test.h"
+#include "models.h"
 #include "base/str.h"
 #include "sim/many.h"
 
 enum { N = 7 };
-static const struct sim_service service = {
-    .name = "model",
-    .perf = { .c1_ps = 1000000000,
-              .k1_ps = 20000000,
-              .c3_ps = { 5000000000, 6000000000 },
-              .c2_ps = { 20000000, 60000000 },
-              .k2_ps = { 100000, 100000 },
-              .b_switch = 24,
-              .prefill_scale = 1,
-              .decode_scale = 1 },
-    .bytes_per_token = 2000,
-};
 
 static void run(const struct sim_options *options, int n_threads, struct str *texts)
 {
@@ -32,6 +21,9 @@ static void run(const struct sim_options *options, int n_threads, struct str *te
 static void threads_change_nothing(void **state)
 {
     static const int n_threads[] = { 1, 2, 3, 16, 0 };
+    const struct sim_service service = { .name = "model",
+                                         .perf = small_model,
+                                         .bytes_per_token = 2000 };
     struct sim_workload workloads[N];
     struct sim_options options[N];
     struct str texts[COUNT_OF(n_threads)][N];

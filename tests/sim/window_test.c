@@ -2,26 +2,11 @@
  * thread or on several, a simulation is the same byte for byte as one that does one thing after the
  * other. */
 #include "../test.h"
+#include "models.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "sim/sim.h"
-
-static const struct sim_service service = {
-    .name = "small",
-    .perf = { .floor_ps = 2000000000,
-              .c1_ps = 1000000000,
-              .k1_ps = 20000000,
-              .c3_ps = { 5000000000, 6000000000 },
-              .c2_ps = { 20000000, 60000000 },
-              .k2_ps = { 100000, 100000 },
-              .b_switch = 24,
-              .prefill_scale = 1,
-              .decode_scale = 1 },
-    .bytes_per_token = 2000,
-    .weights_bytes = 1000000,
-    .activation_bytes = 100000,
-};
 
 struct result {
     struct sim_report report;
@@ -57,6 +42,11 @@ static void run(const struct setting *s, const struct route_policy *router, int3
     workload.services[0] = (struct sim_traffic){ .rate_per_s = s->rate_per_s,
                                                  .prompt = { 4.5, 0.8, 1, 2500 },
                                                  .output = { 3.5, 0.9, 1, 300 } };
+    const struct sim_service service = { .name = "small",
+                                         .perf = small_model,
+                                         .bytes_per_token = 2000,
+                                         .weights_bytes = 1000000,
+                                         .activation_bytes = 100000 };
     const struct sim_options options = { .n_engines = s->n_engines,
                                          .n_lanes = 1,
                                          .n_services = 1,

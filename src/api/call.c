@@ -256,8 +256,8 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
         [SERVICE_TOO_LARGE] = { ERROR_TOO_LARGE, "the request can never fit here" },
         [SERVICE_NOT_READY] = { ERROR_LOADING, "the model is not loaded yet, try again later" },
         [SERVICE_LOAD_FAILED] = { ERROR_LOAD_FAILED,
-                                  "the model could not be loaded, and is tried again in 10 s: the "
-                                  "server's log says why" },
+                                  "the model could not be loaded, and is tried again after a "
+                                  "while: the server's log says why" },
         [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back too often" },
         [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
         [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },

@@ -1,6 +1,7 @@
 /* Error pages: one table from our kinds to status, type and code. */
 #include "api/error.h"
 #include "base/json_out.h"
+#include "core/service.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static const struct row {
     [ERROR_LOADING] = { 503, "unavailable_error", "model_not_ready", "rejected-model-not-ready",
                         5 },
     [ERROR_LOAD_FAILED] = { 503, "unavailable_error", "model_load_failed",
-                            "rejected-model-load-failed", 10 },
+                            "rejected-model-load-failed", SERVICE_LOAD_AGAIN_S },
     [ERROR_LATE] = { 504, "timeout_error", "deadline_exceeded", "rejected-deadline", 0 },
     [ERROR_LATE_AT_WORK] = { 504, "timeout_error", "deadline_exceeded", "evicted-deadline", 0 },
     [ERROR_STOPPED] = { 503, "unavailable_error", "shutting_down", "evicted-shutdown", 5 },

@@ -6,22 +6,41 @@
 
 static const int64_t SPAN_MS_MAX = INT64_C(7) * 24 * 3600 * 1000;
 
-/* VERSION-TRACE-PARENT-FLAGS of 2, 32, 16 and 2 digits; later versions may say more behind. Empty
- * when it is malformed, or its trace is all zeros. */
+/* Digits of W3C's Trace Context, which has small letters only. */
+static bool is_hex(struct view v)
+{
+    for (size_t i = 0; i < v.n; i++)
+        if (memchr("0123456789abcdef", v.at[i], 16) == NULL)
+            return false;
+    return true;
+}
+
+static bool is_all(struct view v, char digit)
+{
+    size_t i = 0;
+    while (i < v.n && v.at[i] == digit)
+        i++;
+    return i == v.n;
+}
+
+/* VERSION-TRACE-PARENT-FLAGS of 2, 32, 16 and 2 digits; versions after 00 may say more behind
+ * another "-". Empty when it is malformed, its version is ff, or its trace or parent is all zeros.
+ */
 static struct view find_trace(const struct api_http_head *head)
 {
-    enum { TRACE_AT = 3, TRACE_BYTES = 32, PARENT_AT = 36, FLAGS_AT = 53, WHOLE_BYTES = 55 };
+    enum { TRACE_AT = 3, PARENT_AT = 36, FLAGS_AT = 53, WHOLE_BYTES = 55 };
+    const struct view none = view_of("", 0);
     struct view v = api_http_parse_find(head, "traceparent");
-    bool is_zero = true;
     if (v.n < WHOLE_BYTES || v.at[TRACE_AT - 1] != '-' || v.at[PARENT_AT - 1] != '-' ||
         v.at[FLAGS_AT - 1] != '-')
-        return view_of("", 0);
-    for (size_t i = TRACE_AT; i < TRACE_AT + TRACE_BYTES; i++) {
-        if (memchr("0123456789abcdef", v.at[i], 16) == NULL)
-            return view_of("", 0);
-        is_zero = is_zero && v.at[i] == '0';
-    }
-    return view_of(v.at + TRACE_AT, is_zero ? 0 : TRACE_BYTES);
+        return none;
+    struct view version = view_of(v.at, 2), trace = view_of(v.at + TRACE_AT, 32);
+    struct view parent = view_of(v.at + PARENT_AT, 16), flags = view_of(v.at + FLAGS_AT, 2);
+    if (!is_hex(version) || !is_hex(trace) || !is_hex(parent) || !is_hex(flags))
+        return none;
+    if (v.n > WHOLE_BYTES && (is_all(version, '0') || v.at[WHOLE_BYTES] != '-'))
+        return none;
+    return is_all(version, 'f') || is_all(trace, '0') || is_all(parent, '0') ? none : trace;
 }
 
 void api_headers_request_id(const struct api_http_head *head, char *out, size_t n_max)

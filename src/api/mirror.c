@@ -115,13 +115,15 @@ static void note_steps(struct api_mirror *mirror, int64_t now_ns)
     }
 }
 
+/* A file that is wrong or gone is no mistake of whoever asked for the model: it is what requests
+ * for it are told, and the sentence says more. */
 static void answer(struct api_http_exchange *x, const struct control_answer *said)
 {
     static const enum api_error_kind kinds[] = {
-        [STATUS_BAD_INPUT] = ERROR_INVALID,  [STATUS_UNSUPPORTED] = ERROR_INVALID,
-        [STATUS_NOT_FOUND] = ERROR_NO_MODEL, [STATUS_TOO_LARGE] = ERROR_TOO_LARGE,
-        [STATUS_BUSY] = ERROR_BUSY,          [STATUS_CANCELLED] = ERROR_BUSY,
-        [STATUS_IO] = ERROR_HOUSE,
+        [STATUS_BAD_INPUT] = ERROR_LOAD_FAILED, [STATUS_UNSUPPORTED] = ERROR_LOAD_FAILED,
+        [STATUS_NOT_FOUND] = ERROR_LOAD_FAILED, [STATUS_IO] = ERROR_LOAD_FAILED,
+        [STATUS_TOO_LARGE] = ERROR_TOO_LARGE,   [STATUS_BUSY] = ERROR_BUSY,
+        [STATUS_CANCELLED] = ERROR_BUSY,
     };
     struct api_error error = { 0 };
     if (said->status == STATUS_OK) {

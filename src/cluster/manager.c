@@ -9,8 +9,6 @@
 #include <string.h>
 
 enum { ASKS_MAX = 256 }; /* as many as a gateway has under way */
-static const int64_t BROKEN_NS =
-    10 * TIME_NS_PER_S; /* a load that failed is not tried again before */
 static const int64_t FRESH_NS =
     TIME_NS_PER_S; /* a model that was loaded for requests waits for them so long */
 static const int64_t WANT_NS =
@@ -228,7 +226,7 @@ static void note_broken(struct cluster_manager *m, int service, enum status caus
     struct want *want = &m->wants[service];
     want->cause = cause;
     want->fault = *fault;
-    want->broken_until_ns = m->now_ns + BROKEN_NS;
+    want->broken_until_ns = m->now_ns + SERVICE_LOAD_AGAIN_S * TIME_NS_PER_S;
     tell_broken(m, service);
 }
 

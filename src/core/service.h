@@ -29,6 +29,7 @@ enum service_why {
     SERVICE_WHY_N,
 };
 const char *service_why_name(enum service_why why);
+enum { SERVICE_LOAD_AGAIN_S = 10 }; /* after LOAD_FAILED: not tried again before */
 
 struct service_event {
     uint64_t id;

@@ -74,6 +74,13 @@ static void test_traces(void **state)
         "00-00000000000000000000000000000000-00f067aa0ba902b7-01", /* no trace */
         "00-4bf92f3577b34da6a3ce929d0e0e473-600f067aa0ba902b7-01", /* bars elsewhere */
         "00 4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "zz-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", /* no digits: the version, */
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00F067AA0BA902B7-01", /* the parent, */
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-x1", /* the flags */
+        "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", /* a version that is none */
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", /* no parent */
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", /* 00 has no more */
+        "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.more",
     };
     struct api_http_head head;
     char id[128], line[160];
@@ -83,6 +90,9 @@ static void test_traces(void **state)
     api_headers_request_id(&head, id, sizeof(trace) - 1); /* no room for it */
     assert_string_equal(id, "");
     parse("Traceparent: 01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more\r\n", &head);
+    api_headers_request_id(&head, id, sizeof(id));
+    assert_string_equal(id, trace);
+    parse("traceparent: cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-\r\n", &head);
     api_headers_request_id(&head, id, sizeof(id));
     assert_string_equal(id, trace);
     parse("X-Request-Id: a-1\r\n"

@@ -5,10 +5,10 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cmd/config_table.h"
+#include "cmd/yaml_doc.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 void config_init(struct config *config)
 {
@@ -69,8 +69,7 @@ struct walk {
 
 static enum status complain(struct walk *walk, const yaml_node_t *node, const char *sentence)
 {
-    return fault_set(walk->fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %s", walk->name,
-                     node->start_mark.line + 1, node->start_mark.column + 1, sentence);
+    return yaml_doc_fault(walk->fault, walk->name, node, sentence);
 }
 
 static enum status complain_of(struct walk *walk, const yaml_node_t *node, const char *what,
@@ -81,28 +80,9 @@ static enum status complain_of(struct walk *walk, const yaml_node_t *node, const
     return complain(walk, node, text);
 }
 
-static const char *scalar(const yaml_node_t *node)
-{
-    if (!node || node->type != YAML_SCALAR_NODE ||
-        strlen((const char *)node->data.scalar.value) != node->data.scalar.length)
-        return NULL;
-    return (const char *)node->data.scalar.value;
-}
-
 static yaml_node_t *node_at(struct walk *walk, int index)
 {
     return yaml_document_get_node(&walk->document, index);
-}
-
-static bool is_repeated(struct walk *walk, const yaml_node_t *mapping, const yaml_node_pair_t *pair,
-                        const char *key)
-{
-    for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < pair; p++) {
-        const char *other = scalar(node_at(walk, p->key));
-        if (other && strcmp(other, key) == 0)
-            return true;
-    }
-    return false;
 }
 
 static enum status assign_value(struct walk *walk, void *base, const struct config_key *key,
@@ -113,7 +93,7 @@ static enum status assign_value(struct walk *walk, void *base, const struct conf
         *(int *)(void *)((unsigned char *)base + key->n_offset) = 0;
         for (const yaml_node_item_t *i = value->data.sequence.items.start;
              i < value->data.sequence.items.top; i++) {
-            const char *text = scalar(node_at(walk, *i));
+            const char *text = yaml_doc_scalar(node_at(walk, *i));
             if (!text)
                 return complain_of(walk, value, "expected a list of texts at", key->name);
             if (config_table_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
@@ -121,7 +101,7 @@ static enum status assign_value(struct walk *walk, void *base, const struct conf
         }
         return STATUS_OK;
     }
-    const char *text = scalar(value);
+    const char *text = yaml_doc_scalar(value);
     if (!text)
         return complain_of(
             walk, value, key->type == CONFIG_TEXTS ? "expected a list at" : "expected one value at",
@@ -153,11 +133,11 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
     for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
          p < mapping->data.mapping.pairs.top; p++) {
         const yaml_node_t *key_node = node_at(walk, p->key), *value = node_at(walk, p->value);
-        const char *name = scalar(key_node);
+        const char *name = yaml_doc_scalar(key_node);
         char path[128];
         if (!name || strlen(name) + strlen(prefix) >= sizeof path)
             return complain(walk, key_node, "expected a short text as key");
-        if (is_repeated(walk, mapping, p, name))
+        if (yaml_doc_is_repeated(&walk->document, mapping, p, name))
             return complain_of(walk, key_node, "repeated key", name);
         snprintf(path, sizeof path, "%s%s", prefix, name);
         const struct config_key *key = find_key(keys, n_keys, path);
@@ -188,11 +168,11 @@ static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
     for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
          p < mapping->data.mapping.pairs.top; p++) {
         const yaml_node_t *key_node = node_at(walk, p->key);
-        const char *name = scalar(key_node);
+        const char *name = yaml_doc_scalar(key_node);
         struct config *config = walk->config;
         if (!name || !*name || strlen(name) >= LIMIT_NAME_BYTES)
             return complain(walk, key_node, "expected a model's name of 1 to 127 bytes");
-        if (is_repeated(walk, mapping, p, name))
+        if (yaml_doc_is_repeated(&walk->document, mapping, p, name))
             return complain_of(walk, key_node, "repeated model", name);
         if (config->n_models == LIMIT_MODELS)
             return complain(walk, key_node, "more than 64 models");
@@ -207,80 +187,21 @@ static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
     return STATUS_OK;
 }
 
-/* Aliases are refused: a few lines of them can unfold to gigabytes. */
-static enum status refuse_aliases(struct walk *walk, const char *text, size_t n_bytes)
-{
-    yaml_parser_t parser;
-    yaml_event_t event;
-    enum status status = STATUS_OK;
-    bool is_over = false;
-    CHECK(yaml_parser_initialize(&parser));
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    while (!is_over && yaml_parser_parse(&parser, &event)) {
-        is_over = event.type == YAML_STREAM_END_EVENT || event.type == YAML_ALIAS_EVENT;
-        if (event.type == YAML_ALIAS_EVENT)
-            status = fault_set(walk->fault, STATUS_UNSUPPORTED,
-                               "%.80s:%zu:%zu: aliases (*name) are not supported", walk->name,
-                               event.start_mark.line + 1, event.start_mark.column + 1);
-        yaml_event_delete(&event);
-    }
-    yaml_parser_delete(&parser);
-    return status;
-}
-
-/* What libyaml says, and where. For bytes that are no UTF-8 it only says how far it was. */
-static enum status complain_of_yaml(const struct walk *walk, const yaml_parser_t *parser,
-                                    const char *text, size_t n_bytes)
-{
-    yaml_mark_t mark = parser->problem_mark;
-    const char *problem = parser->problem ? parser->problem : "not YAML";
-    if (parser->error == YAML_READER_ERROR) {
-        mark = (yaml_mark_t){ 0, 0, 0 };
-        for (size_t i = 0; i < parser->problem_offset && i < n_bytes; i++) {
-            mark.column = text[i] == '\n' ? 0 : mark.column + 1;
-            mark.line += text[i] == '\n';
-        }
-    }
-    return fault_set(walk->fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %.100s", walk->name,
-                     mark.line + 1, mark.column + 1, problem);
-}
-
-/* The next document of the file, which is the first, or has to be none. */
-static enum status walk_document(struct walk *walk, yaml_parser_t *parser, bool is_first,
-                                 const char *text, size_t n_bytes)
-{
-    int n_keys;
-    const struct config_key *keys = config_table_globals(&n_keys);
-    enum status status = STATUS_OK;
-    if (!yaml_parser_load(parser, &walk->document))
-        return complain_of_yaml(walk, parser, text, n_bytes);
-    const yaml_node_t *root = yaml_document_get_root_node(&walk->document);
-    if (root && root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0)
-        root = NULL; /* "---" alone */
-    if (root && is_first)
-        status = walk_mapping(walk, root, keys, n_keys, walk->config, "");
-    else if (root)
-        status = complain(walk, root, "a second document begins here, expected one");
-    yaml_document_delete(&walk->document);
-    return status;
-}
-
 enum status config_parse(struct config *config, const char *name, const char *text, size_t n_bytes,
                          struct fault *fault)
 {
     struct walk walk = { .config = config, .name = name, .fault = fault };
-    yaml_parser_t parser;
+    int n_keys;
+    const struct config_key *keys = config_table_globals(&n_keys);
     if (n_bytes > CONFIG_BYTES_MAX)
         return fault_set(fault, STATUS_TOO_LARGE, "%.80s: larger than 1 MiB", name);
-    enum status status = refuse_aliases(&walk, text, n_bytes);
+    enum status status = yaml_doc_open(&walk.document, name, text, n_bytes, fault);
     if (status != STATUS_OK)
         return status;
-    CHECK(yaml_parser_initialize(&parser));
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    status = walk_document(&walk, &parser, true, text, n_bytes);
-    if (status == STATUS_OK)
-        status = walk_document(&walk, &parser, false, text, n_bytes);
-    yaml_parser_delete(&parser);
+    const yaml_node_t *root = yaml_doc_root(&walk.document);
+    if (root)
+        status = walk_mapping(&walk, root, keys, n_keys, config, "");
+    yaml_document_delete(&walk.document);
     return status;
 }
 

@@ -1,10 +1,9 @@
-/* Reads a scenario from YAML by the tables of its parts: unknown and repeated keys are errors, and
- * aliases are refused. */
+/* Reads a scenario from YAML by the tables of its parts: unknown and repeated keys are errors. */
 #include "cmd/scenario.h"
+#include "cmd/yaml_doc.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <yaml.h>
 
 struct walk {
     yaml_document_t document;
@@ -21,19 +20,16 @@ static yaml_node_t *node_at(struct walk *walk, int index)
 static enum status bad(const struct walk *walk, const yaml_node_t *node, const char *what,
                        const char *which)
 {
-    return fault_set(walk->fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %.80s%s%.60s", walk->name,
-                     node->start_mark.line + 1, node->start_mark.column + 1, what,
-                     which[0] != '\0' ? " " : "", which);
+    char sentence[160];
+    snprintf(sentence, sizeof(sentence), "%.80s%s%.60s", what, which[0] != '\0' ? " " : "", which);
+    return yaml_doc_fault(walk->fault, walk->name, node, sentence);
 }
 
 /* A scalar's text, owned by the scenario; NULL when it is none or holds a zero byte. */
 static const char *text_of(struct walk *walk, const yaml_node_t *node)
 {
-    if (node->type != YAML_SCALAR_NODE ||
-        memchr(node->data.scalar.value, '\0', node->data.scalar.length) != NULL)
-        return NULL;
-    return pile_text(&walk->scenario->pile, (const char *)node->data.scalar.value,
-                     node->data.scalar.length);
+    const char *text = yaml_doc_scalar(node);
+    return text != NULL ? pile_text(&walk->scenario->pile, text, strlen(text)) : NULL;
 }
 
 static bool is_key(const char *written, const char *name)
@@ -67,18 +63,6 @@ static enum status assign_row(struct walk *walk, const struct flags_row *row,
     return status;
 }
 
-static bool is_repeated(struct walk *walk, const yaml_node_t *mapping,
-                        const yaml_node_pair_t *before, const char *name)
-{
-    for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < before; p++) {
-        const yaml_node_t *key = node_at(walk, p->key);
-        if (key->type == YAML_SCALAR_NODE &&
-            strcmp((const char *)key->data.scalar.value, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 typedef enum status other_key(struct walk *walk, const char *key, const yaml_node_t *key_node,
                               const yaml_node_t *value);
 
@@ -96,7 +80,7 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
         int i = 0;
         if (key == NULL)
             return bad(walk, key_node, "expected a text as key", "");
-        if (is_repeated(walk, mapping, p, key))
+        if (yaml_doc_is_repeated(&walk->document, mapping, p, key))
             return bad(walk, key_node, "repeated key", key);
         while (i < n_rows && !is_key(key, rows[i].name))
             i++;
@@ -136,10 +120,15 @@ static enum status walk_groups(struct walk *walk, const yaml_node_t *list)
          item < list->data.sequence.items.top; item++) {
         const yaml_node_t *node = node_at(walk, *item);
         if (s->n_groups == SCENARIO_GROUPS_MAX)
-            return bad(walk, node, "more than 64 groups of engines", "");
+            return bad(walk, node, "more than 1024 groups of engines", "");
         struct scenario_group *group = &s->groups[s->n_groups++];
         *group = (struct scenario_group){ .count = 1, .tp = 1 };
         enum status status = walk_mapping(walk, node, rows, scenario_group_rows(group, rows), NULL);
+        bool is_of_chain = group->planner != NULL || group->links != NULL || group->n_batch > 0 ||
+                           group->n_context > 0;
+        if (status == STATUS_OK && is_of_chain && group->chain.n == 0)
+            status = bad(walk, node, "planner, links, batch and tokens need a chain",
+                         "(chain: [a100, v100])");
         if (status != STATUS_OK)
             return status;
     }
@@ -180,44 +169,17 @@ static enum status walk_top(struct walk *walk, const char *key, const yaml_node_
     return bad(walk, key_node, "unknown key", key);
 }
 
-/* Aliases are refused: a few lines of them can unfold to gigabytes. */
-static bool has_alias(const char *text, size_t n_bytes)
-{
-    yaml_parser_t parser;
-    yaml_event_t event;
-    bool is_over = false, has = false;
-    CHECK(yaml_parser_initialize(&parser));
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    while (!is_over && yaml_parser_parse(&parser, &event)) {
-        has = has || event.type == YAML_ALIAS_EVENT;
-        is_over = has || event.type == YAML_STREAM_END_EVENT;
-        yaml_event_delete(&event);
-    }
-    yaml_parser_delete(&parser);
-    return has;
-}
-
 enum status scenario_parse(struct scenario *scenario, const char *name, const char *text,
                            size_t n_bytes, struct fault *fault)
 {
     struct walk walk = { .scenario = scenario, .name = name, .fault = fault };
     struct flags_row rows[SCENARIO_ROWS_MAX];
-    enum status status = STATUS_OK;
-    yaml_parser_t parser;
-    if (has_alias(text, n_bytes))
-        return fault_set(fault, STATUS_UNSUPPORTED, "%.80s: aliases are not supported", name);
-    CHECK(yaml_parser_initialize(&parser));
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    if (!yaml_parser_load(&parser, &walk.document)) {
-        status = fault_set(fault, STATUS_BAD_INPUT, "%.80s:%zu:%zu: %.100s", name,
-                           parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                           parser.problem != NULL ? parser.problem : "not YAML");
-    } else {
-        const yaml_node_t *root = yaml_document_get_root_node(&walk.document);
-        if (root != NULL)
-            status = walk_mapping(&walk, root, rows, scenario_rows(scenario, rows), walk_top);
-        yaml_document_delete(&walk.document);
-    }
-    yaml_parser_delete(&parser);
+    enum status status = yaml_doc_open(&walk.document, name, text, n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    const yaml_node_t *root = yaml_doc_root(&walk.document);
+    if (root != NULL)
+        status = walk_mapping(&walk, root, rows, scenario_rows(scenario, rows), walk_top);
+    yaml_document_delete(&walk.document);
     return status;
 }

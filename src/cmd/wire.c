@@ -13,6 +13,7 @@
 #include "cmd/lengths.h"
 #include "cmd/model_card.h"
 #include "cmd/recorders.h"
+#include "cmd/serve_kv.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
@@ -203,7 +204,7 @@ static enum status open_models(struct house *house, struct fault *fault)
                                   house->layouts, &waste);
     log_line(LOG_DEBUG, "serve", "KV pool: %s, units of %lld bytes waste at most %.1f%%",
              kv_kind_name(house->chosen.kv_kind), (long long)house->unit_bytes, waste * 100.0);
-    return STATUS_OK;
+    return serve_kv_check(config, house->chosen.kv_kind, house->layouts, house->unit_bytes, fault);
 }
 
 /* A model that is to be there at start and has more bytes than any engine that may serve it. */

@@ -61,8 +61,13 @@ static void what_is_wrong_is_said(void **state)
         { "services: {a: {model: [x]}}\n", "expected one value at model" },
         { "services: {a: {wings: 2}}\n", "unknown key wings" },
         { "services: [a]\n", "expected a mapping" },
-        { "a: &b 1\nc: *b\n", "aliases are not supported" },
+        { "a: &b 1\nc: *b\n", "aliases (*name) are not supported" },
         { "a: [\n", "x.yaml:2:" },
+        { "engines:\n  - {device: a100, planner: helr}\n",
+          "x.yaml:2:5: planner, links, batch and tokens need a chain (chain: [a100, v100])" },
+        { "engines:\n  - {links: x}\n", "need a chain" },
+        { "engines:\n  - {batch: 4}\n", "need a chain" },
+        { "engines:\n  - {tokens: 4}\n", "need a chain" },
         { "saturate: maybe\n", "neither true nor false" },
     };
     (void)state;

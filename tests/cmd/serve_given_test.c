@@ -104,6 +104,9 @@ static void what_does_not_fit_is_said(void **state)
           "the model a is on none of its engines");
     check("engines:\n  - {count: 2, device: cpu-avx2, memory: 4GiB}\n",
           "its engines want 7372 MiB, and this server may have 2048 MiB");
+    check("engines:\n  - {device: cpu-avx2, role: decode}\n", "role are for shoal sim alone");
+    check("engines:\n  - {chain: [cpu-avx2, cpu-avx2], device: cpu-avx2}\n",
+          "chain, scale and role");
     check("nodes:\n  - {device: a100}\n", "has no `engines:`");
     check("engines: 7\n", "engines");
     check("engines:\n  - {count: 65535, device: cpu-avx2}\n", "has 0 left");

@@ -46,9 +46,14 @@ def refuse(sentence, *args, **env):
 def profile_measures_writes_and_is_read_back():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "tale.json")
-        text = succeed("profile", TALE, "--time", "300ms", "--batch", "8", "--prompt", "64", "-o", path)
-        hash_line = [line for line in text.splitlines() if line.startswith("hash")]
-        profile = json.load(open(path))
+        for budget in ("300ms", "3s", "30s"):  # slow builds measure few points in little time
+            done = shoal("profile", TALE, "--time", budget, "--batch", "8", "--prompt", "64", "-o", path)
+            assert done.returncode == 0 or "more time gives more" in done.stderr, done.stderr
+            profile = json.load(open(path)) if done.returncode == 0 else {"groups": []}
+            n_points = [group[kind]["n"] for group in profile["groups"] for kind in ("prefill", "decode")]
+            if n_points and min(n_points) > 3:
+                break
+        hash_line = [line for line in done.stdout.splitlines() if line.startswith("hash")]
         assert profile["model"] and profile["shoal_profile"] == 1 and len(hash_line) == 1
         assert profile["peak_bytes"] > profile["weights_bytes"] > 0 and profile["kv_bytes_per_token"] > 0
         cores = [group["cores"] for group in profile["groups"]]
@@ -149,6 +154,10 @@ def cli_config():
             file.write("listen: 127.0.0.1:1\npolicies: rr\n")
         refuse('bad.yaml:2:1: unknown key "policies"', "config", "check", path)
         refuse('bad.yaml:2:1: unknown key "policies"', "serve", path)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"models:\n\ta: {{path: {TALE}}}\n")
+        refuse("bad.yaml:2:1: a tab: lines of YAML begin with spaces only", "config", "check", path)
+        refuse("bad.yaml:2:1: a tab: lines of YAML begin with spaces only", "serve", path)
     refuse("No such file or directory", "config", "check", "/nonexistent.yaml")
     refuse("expected check FILE, schema or keys", "config", "chequer")
     refuse("expected check FILE, or schema, or keys", "config")
@@ -205,6 +214,7 @@ def cli_serve_refuses_bad_settings():
         refuse("is not ADDRESS:PORT, with a port from 0 to 65535", "serve", "--model", TALE, "--listen", listen)
     refuse("memory: 1073741824 MiB are wanted for 1 engine, and this machine has ", "serve", "--model", TALE, "--memory", "1024TiB")
     refuse("model =x: expected NAME=PATH", "serve", "--model", "=x")
+    refuse("kv_bytes is 1, and model a needs ", "serve", "--model", "a=" + TALE, "--kv-bytes", "1")
 
 
 def free_port():

@@ -1,0 +1,53 @@
+/* Reckons what a pool has to have before it has a block of every model. */
+#include "cmd/serve_kv.h"
+
+/* Units of one block. */
+static int64_t block_units(const struct kv_layout *layout)
+{
+    return max_i32(layout->units_per_block, 1);
+}
+
+/* Units that are always the model's own, as kv_open has them. */
+static int64_t floor_units(const struct config_model *model, int64_t unit_bytes)
+{
+    int64_t n = div_up_i64(model->kv_bytes_min, unit_bytes);
+    return model->kv_bytes_max > 0 ? min_i64(n, model->kv_bytes_max / unit_bytes) : n;
+}
+
+int64_t serve_kv_units(const struct config *config, enum kv_kind kind,
+                       const struct kv_layout *layouts, int64_t unit_bytes, int model)
+{
+    int64_t n_block = block_units(&layouts[model]), n_others = 0, all = 0;
+    for (int i = 0; i < config->n_models; i++) {
+        all += layouts[i].bytes_per_token;
+        if (i != model)
+            n_others += floor_units(&config->models[i], unit_bytes);
+    }
+    if (kind == KV_PRIVATE) /* parts by bytes per token */
+        return div_up_i64(n_block * all, layouts[model].bytes_per_token);
+    bool has_own = floor_units(&config->models[model], unit_bytes) >= n_block;
+    return has_own ? n_block : n_others + n_block;
+}
+
+enum status serve_kv_check(const struct config *config, enum kv_kind kind,
+                           const struct kv_layout *layouts, int64_t unit_bytes, struct fault *fault)
+{
+    int64_t most = 0;
+    int largest = 0;
+    for (int i = 0; i < config->n_models; i++) {
+        const struct config_model *model = &config->models[i];
+        int64_t n_bytes = serve_kv_units(config, kind, layouts, unit_bytes, i) * unit_bytes;
+        int64_t block_bytes = block_units(&layouts[i]) * unit_bytes;
+        if (model->kv_bytes_max > 0 && model->kv_bytes_max < block_bytes)
+            return fault_set(fault, STATUS_TOO_LARGE,
+                             "model %.80s: kv.max is %lld bytes, and needs to be %lld at least",
+                             model->name, (long long)model->kv_bytes_max, (long long)block_bytes);
+        largest = n_bytes > most ? i : largest;
+        most = max_i64(most, n_bytes);
+    }
+    if (config->kv_bytes == 0 || config->kv_bytes >= most)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_TOO_LARGE,
+                     "kv_bytes is %lld, and model %.80s needs %lld at least to answer anything",
+                     (long long)config->kv_bytes, config->models[largest].name, (long long)most);
+}

@@ -1,13 +1,13 @@
 """A fortnight of ServeGen's three models under `default`: with and without scaling, with and without re-placement.
 
-usage: fortnight.py SHOAL [DAYS [RATE [DEVICES]]]
+usage: fortnight.py SHOAL [DAYS [RATE [DEVICES [WORD,...]]]]
 
 First the fewest workers of each model for 99% within five solo times are found by simulation at three rates (an hour
 each), which gives Equation 7's line; then the days are simulated with workers for the highest rate seen, and with pools that
 scale by the line, for three cold starts. Then the planner `default` places the models on one machine of DEVICES H100s, on the
 first 5,000 requests, and they stay there; or they move when that pays. Last, the largest model lies by layers over a chain of
 two H100s and three A100s, of which one leaves for two hours twice a day: HELR plans the layers anew, or the chain waits. Everything
-is seeded: the figures are the same on every machine.
+is seeded: the figures are the same on every machine. Words choose the runs whose names have one of them.
 """
 import json
 import os
@@ -20,6 +20,7 @@ SHOAL = sys.argv[1]
 DAYS = float(sys.argv[2]) if len(sys.argv) > 2 else 14
 RATE = float(sys.argv[3]) if len(sys.argv) > 3 else 4
 DEVICES = int(sys.argv[4]) if len(sys.argv) > 4 else 6
+WORDS = sys.argv[5].split(",") if len(sys.argv) > 5 else [""]
 MODELS = {"m-large": 4, "m-mid": 1, "m-small": 1}  # devices of a worker
 TARGET, MOST = 0.99, 24
 
@@ -109,22 +110,24 @@ def main():
         counts[name] = max(n for _, n in points[name])
         scale[name] = "k5=%.6f, c5=%.6f" % (k5, c5)
         print("%s: %.3f r + %.2f from %s" % (name, k5, c5, ", ".join("%.2f/s: %d" % p for p in points[name])), flush=True)
-    for label, more in (("fixed, for twice the mean rate", None), ("scaled, no cold start", "cold_start_ns=0"),
-                        ("scaled, 20 s cold start", "cold_start_ns=20000"), ("scaled, 120 s", "cold_start_ns=120000"),
-                        ("scaled, 120 s, headroom 0.3", "cold_start_ns=120000, headroom=0.3")):
-        begin = time.time()
-        own = {name: scale[name] + ", " + more for name in MODELS} if more else None
-        show(label, sim(RATE, 24 * DAYS, counts, own), time.time() - begin)
-
-    for label, replace in (("placed on the first hour", "off"), ("placed, models move", "on")):
-        begin = time.time()
-        page = placed(RATE, 24 * DAYS, replace)
-        show(label, page, time.time() - begin)
-
-    for label, stays in (("a chain that waits for its devices", True), ("a chain planned anew by HELR", False)):
-        begin = time.time()
-        page = chained(RATE, 24 * DAYS, counts, stays)
-        show(label, page, time.time() - begin)
+    hours = 24 * DAYS
+    scaled = lambda more: lambda: sim(RATE, hours, counts, {name: scale[name] + ", " + more for name in MODELS})
+    runs = {
+        "fixed, for twice the mean rate": lambda: sim(RATE, hours, counts),
+        "scaled, no cold start": scaled("cold_start_ns=0"),
+        "scaled, 20 s cold start": scaled("cold_start_ns=20000"),
+        "scaled, 120 s": scaled("cold_start_ns=120000"),
+        "scaled, 120 s, headroom 0.3": scaled("cold_start_ns=120000, headroom=0.3"),
+        "placed on the first hour": lambda: placed(RATE, hours, "off"),
+        "placed, models move": lambda: placed(RATE, hours, "on"),
+        "a chain that waits for its devices": lambda: chained(RATE, hours, counts, True),
+        "a chain planned anew by HELR": lambda: chained(RATE, hours, counts, False),
+    }
+    for label, simulate in runs.items():
+        if any(word in label for word in WORDS):
+            begin = time.time()
+            page = simulate()
+            show(label, page, time.time() - begin)
 
 
 if __name__ == "__main__":

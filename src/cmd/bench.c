@@ -96,11 +96,11 @@ static bool parse(struct bench_options *o, int argc, char **argv)
 
 static void show_progress(void *self, size_t n_over, size_t n)
 {
-    const struct bench *bench = self;
-    fprintf(stderr, "\r%s %zu of %zu ", bench->is_solo ? "alone:" : "under load:", n_over, n);
-    if (n_over == n)
-        fprintf(stderr, "\r%40s\r", "");
-    fflush(stderr);
+    struct bench *bench = self;
+    char more[64];
+    snprintf(more, sizeof(more), "%zu of %zu requests", n_over, n);
+    bar_draw(&bench->bar, bench->is_solo ? "alone" : "under load",
+             n_over < n ? (double)n_over / (double)n : 1, more);
 }
 
 static struct bench_load load_of(struct bench *bench)

@@ -2,6 +2,7 @@
  * (bench_report.c). */
 #pragma once
 #include "base/hist.h"
+#include "cmd/bar.h"
 #include "cmd/bench_load.h"
 #include "cmd/bench_prompt.h"
 #include "cmd/bench_solo.h"
@@ -32,6 +33,7 @@ struct bench {
     struct record_set set, solo_set;
     struct bench_solo solos[LIMIT_SERVICES];
     struct hist gaps;
+    struct bar bar;
     struct score_service services[LIMIT_SERVICES];
     size_t *solo_calls; /* (n_solo_calls) indices into calls */
     struct bench_call *solos_done;

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "cmd/bar.h"
 #include "place/check.h"
-#include <stdio.h>
 #include <string.h>
 
 void plan_desk_open_judge(struct plan_desk *desk)
@@ -66,11 +66,7 @@ void plan_desk_close(struct plan_desk *desk)
 
 static void show(void *self, const char *planner, int64_t n_done, int64_t n)
 {
-    (void)self;
-    fprintf(stderr, "\r%s: %lld of %lld ", planner, (long long)n_done, (long long)n);
-    if (n_done >= n)
-        fprintf(stderr, "\r%60s\r", "");
-    fflush(stderr);
+    bar_draw(self, planner, n_done < n ? (double)n_done / (double)n : 1, "");
 }
 
 static struct place_score room_for_score(struct plan_desk *desk)
@@ -109,13 +105,15 @@ void plan_desk_plan(struct plan_desk *desk, const struct place_planner *planner,
                     const struct plan_search *search, struct plan_option *option)
 {
     struct place_judge judge = sim_judge_face(desk->judge);
+    struct bar bar = { 0 };
     const struct place_desk place = { .problem = &desk->of.problem,
                                       .judge = &judge,
                                       .pile = &desk->pile,
                                       .effort = search->effort,
                                       .seed = (uint64_t)desk->scenario->seed,
                                       .second = search->second,
-                                      .progress = search->is_seen ? show : NULL };
+                                      .progress = search->is_seen ? show : NULL,
+                                      .progress_self = &bar };
     struct place_plan plan;
     int64_t begin_ns = time_now_ns();
     place_planner_plan(planner, &place, &plan);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/team.h"
 #include "base/time.h"
+#include "cmd/bar.h"
 #include "cmd/lanes.h"
 #include "cmd/presets.h"
 #include "cmd/recorders.h"
@@ -12,6 +13,7 @@
 #include "cmd/sim_placed.h"
 #include "engine/log.h"
 #include "metrics/trace.h"
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +27,8 @@ struct crew {
     const struct scenario *scenario;
     struct sim_case *cases;
     size_t n;
-    int32_t n_threads_each; /* what is left over for one simulation */
-    atomic_size_t next, n_over, n_records;
+    int32_t n_threads_each;                        /* what is left over for one simulation */
+    atomic_size_t next, n_over, n_records, n_each; /* n_each: records of a simulation, 0: unknown */
 };
 struct listener {
     struct crew *crew;
@@ -252,6 +254,8 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         status = sim_cases_choose(s, c->label, &choice, &options, fault);
     if (status == STATUS_OK)
         status = sim_faults_parse(&s->faults, &faults, fault);
+    if (world->workload.n_requests < UINT64_MAX)
+        atomic_store(&crew->n_each, (size_t)world->workload.n_requests);
     if (s->has_bus || s->faults.n > 0)
         options.faults = &faults;
     if (status == STATUS_OK && options.faults != NULL)
@@ -305,14 +309,17 @@ static void work(void *self)
 
 static void show_progress(struct crew *crew)
 {
+    struct bar bar = { 0 };
+    char more[64];
     size_t n_over;
     while ((n_over = atomic_load(&crew->n_over)) < crew->n) {
-        fprintf(stderr, "\r%zu of %zu simulations, %zu requests ", n_over, crew->n,
-                atomic_load(&crew->n_records));
-        fflush(stderr);
+        size_t n_records = atomic_load(&crew->n_records), n_each = atomic_load(&crew->n_each);
+        double share = n_each > 0 ? (double)n_records / (double)n_each : (double)n_over;
+        snprintf(more, sizeof(more), "%zu of %zu runs, %zu requests", n_over, crew->n, n_records);
+        bar_draw(&bar, "sim", fmin(share / (double)crew->n, 0.99), more);
         time_sleep_ns(PROGRESS_MS * TIME_NS_PER_MS);
     }
-    fprintf(stderr, "\r%60s\r", "");
+    bar_draw(&bar, "sim", 1, "");
 }
 
 bool sim_cases_run(const struct scenario *scenario, struct sim_case *cases, size_t n)

@@ -23,7 +23,9 @@ const struct api_model *api_prompts_find_model(const struct api_options *options
             if (strcmp(model->aliases[j], name) == 0)
                 return model;
     }
-    api_error_set(error, ERROR_NO_MODEL, "model", "the model \"%.200s\" does not exist here", name);
+    api_error_set(error, ERROR_NO_MODEL, "model",
+                  "the model \"%.200s\" does not exist here: GET /v1/models lists those that do",
+                  name);
     return NULL;
 }
 

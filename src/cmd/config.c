@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "base/time.h"
 #include "cmd/config_table.h"
 #include "cmd/yaml_doc.h"
@@ -121,6 +122,18 @@ static bool is_group(const struct config_key *keys, int n_keys, const char *name
     return false;
 }
 
+static enum status complain_of_key(struct walk *walk, const yaml_node_t *node, const char *path,
+                                   const struct config_key *keys, int n_keys)
+{
+    char text[200], question[NEAR_BYTES];
+    struct near near = { .written = path };
+    for (int i = 0; i < n_keys; i++)
+        near_try(&near, keys[i].name);
+    near_try(&near, "models");
+    snprintf(text, sizeof text, "unknown key \"%.80s\"%s", path, near_question(&near, question));
+    return complain(walk, node, text);
+}
+
 static enum status walk_models(struct walk *walk, const yaml_node_t *mapping);
 
 /* One mapping against a table; prefix is "slo." inside the group slo. */
@@ -150,7 +163,7 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
         } else if (prefix[0] == '\0' && base == walk->config && strcmp(name, "models") == 0) {
             status = walk_models(walk, value);
         } else {
-            status = complain_of(walk, key_node, "unknown key", path);
+            status = complain_of_key(walk, key_node, path, keys, n_keys);
         }
         if (status != STATUS_OK)
             return status;

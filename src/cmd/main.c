@@ -1,7 +1,7 @@
 /* The command line: finds the verb and hands over. */
 #include "cmd/verbs.h"
 
-#include "base/base.h"
+#include "base/near.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,12 +69,19 @@ int main(int argc, char **argv)
         return finish(verbs_version(1, argv));
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {
-            char name[32];
+            char name[32], help[] = "--help";
             snprintf(name, sizeof name, "shoal %s", verbs[i].name);
             argv[1] = name;
+            if (argc > 2 && strcmp(argv[2], "-h") == 0)
+                argv[2] = help;
             return finish(verbs[i].run(argc - 1, argv + 1));
         }
     }
-    fprintf(stderr, "shoal: there is no verb \"%s\"; see shoal --help\n", argv[1]);
+    char question[NEAR_BYTES];
+    struct near near = { .written = argv[1] };
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        near_try(&near, verbs[i].name);
+    fprintf(stderr, "shoal: there is no verb \"%s\"%s\n", argv[1],
+            near.best ? near_question(&near, question) : "; see shoal --help");
     return 2;
 }

@@ -115,7 +115,8 @@ static enum status open_run(struct run *run, struct fault *fault)
 {
     run->model = predict_model_find(run->ask->model);
     if (run->model == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND, "there is no model \"%.60s\" in the table",
+        return fault_set(fault, STATUS_NOT_FOUND,
+                         "there is no model \"%.60s\": docs/SIMULATOR.md lists them",
                          run->ask->model);
     enum status status = plan_problem_nodes(&run->of, run->ask->scenario, fault);
     if (status != STATUS_OK)

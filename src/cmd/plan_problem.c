@@ -51,8 +51,9 @@ static int32_t kind_of(struct plan_problem *plan, const struct scenario *scenari
     const struct predict_device *device = predict_device_find(node->device);
     int32_t n = plan->problem.n_kinds;
     if (device == NULL) {
-        (void)fault_set(fault, STATUS_NOT_FOUND, "nodes: there is no device \"%.60s\" in the table",
-                        node->device);
+        (void)fault_set(fault, STATUS_NOT_FOUND,
+                        "nodes: there is no device \"%.24s\"; there are: %s", node->device,
+                        predict_device_names());
         return -1;
     }
     int64_t memory = node->memory_bytes > 0 ? node->memory_bytes : device->memory_bytes;

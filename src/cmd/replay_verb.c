@@ -88,7 +88,7 @@ int verbs_replay(int argc, char **argv)
         return 2;
     struct engine_replay_options options = { .policy = NULL };
     if (policy != NULL && (options.policy = schedule_find(policy)) == NULL) {
-        fprintf(stderr, "shoal: there is no policy \"%s\"\n", policy);
+        fprintf(stderr, "shoal: there is no policy \"%s\"; see shoal serve --help\n", policy);
         return 2;
     }
     struct file_map map;

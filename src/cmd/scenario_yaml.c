@@ -1,5 +1,7 @@
 /* Reads a scenario from YAML by the tables of its parts: unknown and repeated keys are errors. */
 #include "cmd/scenario.h"
+
+#include "base/near.h"
 #include "cmd/yaml_doc.h"
 
 #include <stdio.h>
@@ -20,8 +22,8 @@ static yaml_node_t *node_at(struct walk *walk, int index)
 static enum status bad(const struct walk *walk, const yaml_node_t *node, const char *what,
                        const char *which)
 {
-    char sentence[160];
-    snprintf(sentence, sizeof(sentence), "%.80s%s%.60s", what, which[0] != '\0' ? " " : "", which);
+    char sentence[256];
+    snprintf(sentence, sizeof(sentence), "%.80s%s%.150s", what, which[0] != '\0' ? " " : "", which);
     return yaml_doc_fault(walk->fault, walk->name, node, sentence);
 }
 
@@ -63,6 +65,18 @@ static enum status assign_row(struct walk *walk, const struct flags_row *row,
     return status;
 }
 
+/* Rows are the keys that there are. */
+static enum status bad_key(struct walk *walk, const yaml_node_t *node, const char *key,
+                           const struct flags_row *rows, int n_rows)
+{
+    char question[NEAR_BYTES], which[160];
+    struct near near = { .written = key };
+    for (int i = 0; i < n_rows; i++)
+        near_try(&near, rows[i].name);
+    snprintf(which, sizeof(which), "%.60s%s", key, near_question(&near, question));
+    return bad(walk, node, "unknown key", which);
+}
+
 typedef enum status other_key(struct walk *walk, const char *key, const yaml_node_t *key_node,
                               const yaml_node_t *value);
 
@@ -90,7 +104,7 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
         else if (other != NULL)
             status = other(walk, key, key_node, value);
         else
-            status = bad(walk, key_node, "unknown key", key);
+            status = bad_key(walk, key_node, key, rows, n_rows);
         if (status != STATUS_OK)
             return status;
     }
@@ -166,7 +180,9 @@ static enum status walk_top(struct walk *walk, const char *key, const yaml_node_
         return walk_nodes(walk, value);
     if (strcmp(key, "services") == 0)
         return walk_mapping(walk, value, NULL, 0, walk_service);
-    return bad(walk, key_node, "unknown key", key);
+    struct flags_row rows[SCENARIO_ROWS_MAX];
+    int n_rows = scenario_rows(walk->scenario, rows);
+    return bad_key(walk, key_node, key, rows, n_rows);
 }
 
 enum status scenario_parse(struct scenario *scenario, const char *name, const char *text,

@@ -98,9 +98,11 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
     options->policy = schedule_find(policy);
     options->router = route_find(router);
     if (options->policy == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND, "there is no preset or policy \"%.60s\"", policy);
+        return fault_set(fault, STATUS_NOT_FOUND,
+                         "there is no preset or policy \"%.60s\"; see shoal serve --help", policy);
     if (options->router == NULL)
-        return fault_set(fault, STATUS_NOT_FOUND, "there is no router \"%.60s\"", router);
+        return fault_set(fault, STATUS_NOT_FOUND,
+                         "there is no router \"%.60s\"; see shoal serve --help", router);
     int n_usual;
     const char *const *usual = cmd_lanes_usual(options->policy, scenario->profiles.n > 0, &n_usual);
     bool has_own = scenario->lanes.n > 0;

@@ -91,8 +91,9 @@ static enum status make_devices(struct sim_chain_made *made, const struct sim_ch
     for (int32_t d = 0; d < n; d++) {
         const struct predict_device *device = predict_device_find(group->chain.at[d]);
         if (device == NULL)
-            return fault_set(fault, STATUS_NOT_FOUND, "chain: there is no device \"%.60s\"",
-                             group->chain.at[d]);
+            return fault_set(fault, STATUS_NOT_FOUND,
+                             "chain: there is no device \"%.24s\"; there are: %s",
+                             group->chain.at[d], predict_device_names());
         struct sim_chain_device *to = &made->devices[d];
         (void)perf_preset(m, device, 1, &to->perf);
         to->memory_bytes = (int64_t)((double)device->memory_bytes * ask->scenario->memory_part);

@@ -171,7 +171,7 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     if (world->models[i] == NULL && !has_numbers)
         return fault_set(fault, STATUS_NOT_FOUND,
                          "service %.60s: there is no model \"%.60s\"; give its numbers under "
-                         "services: in a scenario, or one of docs/SIMULATOR.md",
+                         "services: in a scenario, or one that docs/SIMULATOR.md lists",
                          name, model);
     const struct predict_model *m = world->models[i];
     struct sim_service *s = &world->services[i];
@@ -282,7 +282,8 @@ static const struct predict_device *device_named(const char *name, struct fault 
 {
     const struct predict_device *device = predict_device_find(name);
     if (device == NULL)
-        (void)fault_set(fault, STATUS_NOT_FOUND, "there is no device \"%.60s\" in the table", name);
+        (void)fault_set(fault, STATUS_NOT_FOUND, "there is no device \"%.24s\"; there are: %s",
+                        name, predict_device_names());
     return device;
 }
 

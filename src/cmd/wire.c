@@ -562,7 +562,7 @@ static void print_places(const struct house *house, struct str *out)
             char number[16];
             snprintf(number, sizeof number, "%d", e);
             str_add_text(out, "shoal_model_on_engine");
-            metrics_print_label(out, '{', "model", house->services[s].name);
+            metrics_print_label(out, '{', "model_name", house->services[s].name);
             metrics_print_label(out, ',', "engine", number);
             metrics_print_label(out, ',', "device", house->device_names[e]);
             str_printf(out, "} %d\n",

@@ -36,6 +36,12 @@ const struct predict_device *predict_device_all(int *n)
     return devices;
 }
 
+const char *predict_device_names(void)
+{
+    return "a100, a100-40g, a100-pcie, a800, h100, h100-pcie, h800, h200, l40s, a40, a30, "
+           "v100, v100-16g, rtx-3090, rtx-4090, t4, l4, cpu-avx2, cpu-2c";
+}
+
 const struct predict_device *predict_device_find(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(devices); i++)

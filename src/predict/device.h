@@ -16,7 +16,8 @@ struct predict_device {
     int32_t n_node; /* of them in one machine, usually */
 };
 const struct predict_device *predict_device_all(int *n);
-/* "a100", "a100-pcie", "h100", ...; NULL when there is none. */
+const char *predict_device_names(void); /* for faults: "a100, a100-40g, ..." */
+/* NULL when there is none. */
 const struct predict_device *predict_device_find(const char *name);
 
 struct predict_model {

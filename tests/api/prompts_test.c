@@ -47,7 +47,7 @@ static void test_lengths(void **state)
         { ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"0123456789012345678901\"}", 0, 0,
           "this model's context is 20 tokens, and more are in the prompt alone" },
         { ASK_COMPLETION, "{\"model\":\"d\",\"prompt\":\"a\"}", 0, 0,
-          "the model \"d\" does not exist here" },
+          "the model \"d\" does not exist here: GET /v1/models lists those that do" },
         { ASK_COMPLETION, "{\"prompt\":\"a\"}", 0, 0,
           "model is missing, and this server has 2 of them" },
         { ASK_CHAT, "{\"model\":\"c\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", 0, 0,

@@ -105,7 +105,8 @@ static void config_empty_file_changes_nothing(void **state)
 static void config_names_line_and_column(void **state)
 {
     (void)state;
-    refuse("listen: a\nlisten_on: b\n", "c.yaml:2:1: unknown key \"listen_on\"");
+    refuse("listen: a\nlisten_on: b\n",
+           "c.yaml:2:1: unknown key \"listen_on\", did you mean listen?");
     refuse("listen: a\n\nlisten: b\n", "c.yaml:3:1: repeated key \"listen\"");
     refuse("slo:\n  ttft: 1\n", "c.yaml:2:3: unknown key \"slo.ttft\"");
     refuse("slo:\n  ttft_ms: 1\n  ttft_ms: 2\n", "c.yaml:3:3: repeated key \"ttft_ms\"");
@@ -137,6 +138,9 @@ static void config_says_what_was_expected(void **state)
     refuse("max_body: 1\n", "c.yaml:1:11: max_body is 1, expected 1024 to 1073741824 bytes");
     refuse("drain: 2000h\n", "c.yaml:1:8: drain is 2000h, expected 0 to 86400 seconds");
     refuse("drain: soon\n", "c.yaml:1:8: drain is \"soon\", expected a duration such as 30s");
+    refuse("modles: {}\n", "c.yaml:1:1: unknown key \"modles\", did you mean models?");
+    refuse("kv-bytes: 1\n", "c.yaml:1:1: unknown key \"kv-bytes\", did you mean kv_bytes?");
+    refuse("models:\n  a: {pth: x}\n", "c.yaml:2:7: unknown key \"pth\", did you mean path?");
     refuse("strict: yes\n", "c.yaml:1:9: strict is \"yes\", expected true or false");
     refuse("listen: ''\n", "c.yaml:1:9: listen is empty");
     refuse("api_key: ${env.SHOAL_TEST_NONE}\n",

@@ -1,7 +1,11 @@
 /* A scenario's tables: every row is named once, and options go before the file. */
 #include "../test.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "cmd/scenario.h"
+#include "predict/device.h"
+
+static const char *root;
 
 static void rows_are_named_once(void **state)
 {
@@ -64,9 +68,31 @@ static void parts_are_percent_or_bytes(void **state)
                     !scenario_part(bad[i], true, &name, &value));
 }
 
-int main(void)
+static void devices_and_models_are_in_the_docs(void **state)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rows_are_named_once),
+    char path[4096], quoted[64], *page;
+    size_t n_bytes;
+    struct fault fault;
+    int n_devices, n_models;
+    const struct predict_device *devices = predict_device_all(&n_devices);
+    const struct predict_model *models = predict_model_all(&n_models);
+    (void)state;
+    snprintf(path, sizeof(path), "%s/docs/SIMULATOR.md", root);
+    assert_int_equal(file_read(path, 1 << 20, &page, &n_bytes, &fault), STATUS_OK);
+    for (int i = 0; i < n_devices + n_models; i++) {
+        const char *name = i < n_devices ? devices[i].name : models[i - n_devices].name;
+        snprintf(quoted, sizeof(quoted), "`%s`", name);
+        if (strstr(page, quoted) == NULL)
+            fail_msg("docs/SIMULATOR.md does not list %s", quoted);
+    }
+    mem_give(page);
+}
+
+int main(int argc, char **argv)
+{
+    root = argc > 1 ? argv[1] : ".";
+    const struct CMUnitTest tests[] = { cmocka_unit_test(devices_and_models_are_in_the_docs),
+                                        cmocka_unit_test(rows_are_named_once),
                                         cmocka_unit_test(options_go_before_the_file),
                                         cmocka_unit_test(parts_are_percent_or_bytes) };
     return cmocka_run_group_tests(tests, NULL, NULL);

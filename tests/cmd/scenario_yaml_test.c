@@ -51,6 +51,8 @@ static void what_is_wrong_is_said(void **state)
 {
     static const char *const wrong[][2] = {
         { "colour: red\n", "x.yaml:1:1: unknown key colour" },
+        { "sede: 1\n", "x.yaml:1:1: unknown key sede, did you mean seed?" },
+        { "engines:\n  - {devise: 1}\n", "unknown key devise, did you mean device?" },
         { "seed: 1\nseed: 2\n", "x.yaml:2:1: repeated key seed" },
         { "seed: red\n", "x.yaml:1:7: seed: \"red\" is not a whole number" },
         { "seed: [1]\n", "expected one value at seed" },

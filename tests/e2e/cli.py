@@ -102,7 +102,7 @@ def cli_help_lists_every_verb():
     assert shoal().returncode == 2
     for verb in VERBS:
         text = succeed(verb, "--help")
-        assert text.startswith(f"Usage: shoal {verb}"), text
+        assert text.startswith(f"Usage: shoal {verb}") and succeed(verb, "-h") == text, text
     for option in ("--listen", "--model", "--preset", "--policy", "--kv-bytes", "--devices"):
         assert option + "=" in succeed("serve", "--help"), option
 
@@ -188,7 +188,8 @@ def cli_completes():
 
 @test
 def cli_refuses_wrong_words():
-    refuse('there is no verb "swim"', "swim")
+    refuse('there is no verb "dance"; see shoal --help', "dance")
+    refuse('there is no verb "serv", did you mean serve?', "serv")
     refuse("unrecognized option '--swim'", "serve", "--swim")
     refuse("expected MODEL PROMPT", "run", TALE)
     refuse("unrecognized option '--listen=", "run", TALE, "x", "--listen=127.0.0.1:1")

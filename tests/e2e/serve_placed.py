@@ -66,7 +66,7 @@ def placed_by_default(shoal, models):
         _, _, text = server.get("/metrics")
         for name, devices in cards.items():
             for device in devices:
-                assert any(line.startswith(f'shoal_model_on_engine{{model="{name}",engine="') and f'device="{device}"}} 1' in line
+                assert any(line.startswith(f'shoal_model_on_engine{{model_name="{name}",engine="') and f'device="{device}"}} 1' in line
                            for line in text.splitlines()), text
                 assert device in server.verb("ps")[1]
 

@@ -16,6 +16,13 @@ static void devices_are_found_by_name(void **state)
         assert_true(all[i].memory_bytes >= INT64_C(4) << 30 && all[i].n_node >= 1);
     }
     assert_null(predict_device_find("abacus"));
+    const char *names = predict_device_names();
+    for (int i = 0; i < n; i++) {
+        size_t n_name = strlen(all[i].name);
+        assert_memory_equal(names, all[i].name, n_name);
+        assert_string_equal(i + 1 < n ? "" : names + n_name, "");
+        names += n_name + 2; /* ", " */
+    }
 }
 
 int main(void)

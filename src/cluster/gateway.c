@@ -144,7 +144,8 @@ static bool control_next(void *self, struct control_answer *answer)
     answer->engines = g->reports;
     answer->is_healthy = true;
     for (int e = 0; e < g->options.n_engines; e++) {
-        bool is_fresh = g->reports[e].now_ns + STALE_REPORT_NS >= g->now_ns;
+        int64_t heard_ns = max_i64(g->reports[e].now_ns, g->begin_ns);
+        bool is_fresh = heard_ns + STALE_REPORT_NS >= g->now_ns;
         answer->is_healthy = answer->is_healthy && is_fresh && g->reports[e].is_healthy;
         answer->is_draining = answer->is_draining || g->reports[e].is_draining;
     }
@@ -172,16 +173,15 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
     g->now_ns = now_ns;
-    for (int e = 0; e < g->options.n_engines; e++) {
-        if (g->reports[e].now_ns == 0)
-            g->reports[e].now_ns = now_ns; /* its time to speak up begins */
-        if (g->full_until_ns[e] == 0)
-            continue;
+    if (g->begin_ns == 0)
+        g->begin_ns = now_ns;
+    for (int e = 0; (e = set_next(&g->full, e, g->options.n_engines)) >= 0; e++) {
         if (g->full_until_ns[e] > now_ns) {
             wake = min_i64(wake, g->full_until_ns[e]);
             continue;
         }
         g->full_until_ns[e] = 0;
+        set_remove(&g->full, e);
         gateway_route_refresh(g, e);
         g->is_dirty = true;
     }

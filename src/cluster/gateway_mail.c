@@ -46,6 +46,7 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     gateway_route_saw(g, ROUTE_RETURNED, at, event->why);
     if (event->why == SERVICE_FULL) {
         g->full_until_ns[entry->engine] = g->now_ns + FULL_BACKOFF_NS;
+        set_add(&g->full, entry->engine);
         gateway_route_refresh(g, entry->engine);
     }
     if (entry->is_cancelled)

@@ -99,10 +99,20 @@ void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t
     tell(g, &event);
 }
 
+/* The engine is one place more (1) or less (-1) of its services, if it can be used. */
+static void count_places(struct cluster_gateway *g, int e, int32_t change)
+{
+    const struct set *services = &g->engines[e].services;
+    int n = set_has(&g->usable, e) ? g->options.n_services : 0;
+    for (int s = 0; (s = set_next(services, s, n)) >= 0; s++)
+        g->n_places[s] += change;
+}
+
 void gateway_route_refresh(struct cluster_gateway *g, int e)
 {
     struct route_engine *engine = &g->engines[e];
     const struct engine_report *report = &g->reports[e];
+    count_places(g, e, -1);
     engine->services = (struct set){ { 0 } };
     engine->n_waiting = engine->n_running = 0;
     for (int s = 0; (s = set_next(&report->listed, s, g->options.n_services)) >= 0; s++) {
@@ -118,8 +128,11 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
         if (service->solo_ns > 0)
             g->routed[s].solo_ns = service->solo_ns;
     }
-    engine->is_open =
-        report->is_healthy && !report->is_draining && g->full_until_ns[e] <= g->now_ns;
+    set_remove(&g->usable, e);
+    if (report->is_healthy && !report->is_draining)
+        set_add(&g->usable, e);
+    count_places(g, e, 1);
+    engine->is_open = set_has(&g->usable, e) && g->full_until_ns[e] <= g->now_ns;
     engine->n_requests_max = report->n_requests_max;
     engine->kv_bytes = report->kv_pool_bytes;
     engine->kv_free_bytes = report->kv_free_bytes;
@@ -129,16 +142,6 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
 }
 
 /* ---- What waits. ---- */
-
-static bool is_somewhere(const struct cluster_gateway *g, int service)
-{
-    for (int e = 0; e < g->options.n_engines; e++) {
-        bool is_usable = g->reports[e].is_healthy && !g->reports[e].is_draining;
-        if (is_usable && set_has(&g->engines[e].services, service))
-            return true;
-    }
-    return false;
-}
 
 /* A service that no engine has: what waited too long for it ends, and the last of too many. Returns
  * when the next has waited too long. */
@@ -180,7 +183,7 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g)
     int n = g->options.n_services;
     for (int service = 0; (service = set_next(&g->held.services_held, service, n)) >= 0;
          service++) {
-        if (is_somewhere(g, service))
+        if (g->n_places[service] > 0)
             continue;
         wake = min_i64(wake, watch_service(g, service));
         if (g->routed[service].n_held > 0)

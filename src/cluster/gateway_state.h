@@ -48,7 +48,11 @@ struct cluster_gateway {
     struct tree deadlines;                     /* of the held ones that have one */
     struct tree_node *deadline_nodes;
     struct engine_report *reports;
+    int64_t begin_ns;                     /* its first step: engines' time to speak up begins */
     int64_t full_until_ns[LIMIT_ENGINES]; /* it said RETURNED(FULL): nothing goes there before */
+    struct set full;                      /* those engines; of the others the time is 0 */
+    struct set usable;                    /* engines that are healthy and not draining */
+    int32_t n_places[LIMIT_SERVICES];     /* of them those that have the service */
     int64_t wanted_ns[LIMIT_SERVICES];    /* when WANT was last said */
     /* What the router sees, and its own. */
     struct route_request *requests; /* by slot */

@@ -32,7 +32,6 @@ struct of_engine {
     struct set due;   /* to be loaded here as well, if that costs nobody his place */
 };
 struct want {
-    bool is_wanted;
     int64_t until_ns;     /* gateways say it again and again while requests are held */
     bool is_for_requests; /* they are held at a gateway */
     int64_t broken_until_ns;
@@ -56,6 +55,9 @@ struct cluster_manager {
     struct place *places;         /* (n_engines, n_services) */
     struct of_engine *of_engines; /* (n_engines) */
     struct want wants[LIMIT_SERVICES];
+    struct set wanted;  /* services */
+    struct set has_due; /* engines whose `due` is not empty */
+    bool any_expires;   /* some service has a keep-alive */
     struct engine_report *reports;
     bool has_report[LIMIT_ENGINES];
     struct ask asks[ASKS_MAX];
@@ -211,7 +213,7 @@ static void tell_broken(struct cluster_manager *m, int service)
     struct message_change message = { .status = SERVICE_BROKEN,
                                       .cause = (uint8_t)want->cause,
                                       .fault = want->fault };
-    want->is_wanted = false;
+    set_remove(&m->wanted, service);
     message.head = cluster_message_head(MESSAGE_CHANGE, m->options.port.address, sizeof message);
     message.head.service = (uint16_t)service;
     (void)post(m, m->options.gateway, &message,
@@ -291,6 +293,17 @@ static void bring_in(struct cluster_manager *m, int service)
     order_in(m, engine, service);
 }
 
+/* On all engines that may serve it. */
+static void make_due(struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->options.n_engines; e++) {
+        if (!may_serve(m, e, service))
+            continue;
+        set_add(&m->of_engines[e].due, service);
+        set_add(&m->has_due, e);
+    }
+}
+
 /* ---- Mail. ---- */
 
 static void take_report(struct cluster_manager *m, const struct message_report *message)
@@ -342,12 +355,11 @@ static void take_loaded(struct cluster_manager *m, struct place *place, int serv
         place->idle_since_ns = m->now_ns;
         place->fresh_until_ns = want->is_for_requests ? m->now_ns + FRESH_NS : 0;
         /* Who was placed on certain engines has copies on all of them. */
-        for (int e = 0; e < m->options.n_engines && !set_is_empty(&m->services[service].engines);
-             e++)
-            if (want->is_wanted && may_serve(m, e, service))
-                set_add(&m->of_engines[e].due, service);
+        if (set_has(&m->wanted, service) && !set_is_empty(&m->services[service].engines))
+            make_due(m, service);
     }
-    want->is_wanted = want->is_for_requests = false;
+    want->is_for_requests = false;
+    set_remove(&m->wanted, service);
     answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
 }
 
@@ -401,7 +413,7 @@ static void judge_unload(struct cluster_manager *m, struct ask *ask)
     } else if (!is_there) {
         answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
     } else {
-        m->wants[service].is_wanted = false;
+        set_remove(&m->wanted, service);
         for (int e = 0; e < m->options.n_engines; e++) {
             set_remove(&m->of_engines[e].due, service);
             if (is_in(place_of(m, e, service)))
@@ -429,17 +441,19 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
     } else if (is_loaded_anywhere(m, service)) {
         answer_asks(m, service, CONTROL_LOAD, STATUS_OK, NULL);
     } else {
-        m->wants[service].is_wanted = true;
+        set_add(&m->wanted, service);
         m->wants[service].until_ns = TIME_NEVER;
         m->wants[service].broken_until_ns = 0; /* an operator may try again at once */
     }
 }
 
-static void take_want(struct want *want, int64_t now_ns)
+static void take_want(struct cluster_manager *m, int service)
 {
-    if (!want->is_wanted || want->until_ns != TIME_NEVER)
-        want->until_ns = now_ns + WANT_NS;
-    want->is_wanted = want->is_for_requests = true;
+    struct want *want = &m->wants[service];
+    if (!set_has(&m->wanted, service) || want->until_ns != TIME_NEVER)
+        want->until_ns = m->now_ns + WANT_NS;
+    want->is_for_requests = true;
+    set_add(&m->wanted, service);
 }
 
 static void take_mail(struct cluster_manager *m)
@@ -457,7 +471,7 @@ static void take_mail(struct cluster_manager *m)
         else if (head->kind == MESSAGE_CHANGE)
             take_change(m, message);
         else if (head->kind == MESSAGE_WANT)
-            take_want(&m->wants[head->service], m->now_ns);
+            take_want(m, head->service);
         else if (head->kind == MESSAGE_ASK)
             take_ask(m, message);
         port->pop(port->self, port->address);
@@ -467,7 +481,7 @@ static void take_mail(struct cluster_manager *m)
 static int64_t unload_expired(struct cluster_manager *m)
 {
     int64_t wake = TIME_NEVER;
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; e < m->options.n_engines && m->any_expires; e++) {
         struct residency_model residents[LIMIT_SERVICES];
         uint16_t expired[LIMIT_SERVICES];
         int64_t free_bytes, next_ns;
@@ -485,13 +499,16 @@ static int64_t unload_expired(struct cluster_manager *m)
  * one does. */
 static void fill(struct cluster_manager *m)
 {
-    for (int s = 0; s < m->options.n_services; s++) {
-        if (m->wants[s].is_wanted && !is_anywhere(m, s))
+    int n = m->options.n_services;
+    for (int s = 0; (s = set_next(&m->wanted, s, n)) >= 0; s++) {
+        if (!is_anywhere(m, s))
             return;
     }
-    for (int e = 0; e < m->options.n_engines; e++) {
+    for (int e = 0; (e = set_next(&m->has_due, e, m->options.n_engines)) >= 0; e++) {
         struct set *due = &m->of_engines[e].due;
-        int n = m->has_report[e] ? m->options.n_services : 0;
+        if (!m->has_report[e])
+            continue;
+        set_remove(&m->has_due, e);
         for (int s = 0; (s = set_next(due, s, n)) >= 0; s++) {
             struct residency_model residents[LIMIT_SERVICES];
             int64_t free_bytes;
@@ -525,13 +542,12 @@ int64_t cluster_manager_step(struct cluster_manager *m, int64_t now_ns)
     m->now_ns = now_ns;
     take_mail(m);
     int64_t wake = unload_expired(m);
-    for (int s = 0; s < m->options.n_services; s++) {
-        m->wants[s].is_wanted = m->wants[s].is_wanted && m->wants[s].until_ns > now_ns;
-        if (!m->wants[s].is_wanted)
-            continue;
-        if (!is_anywhere(m, s))
+    for (int s = 0; (s = set_next(&m->wanted, s, m->options.n_services)) >= 0; s++) {
+        if (m->wants[s].until_ns <= now_ns)
+            set_remove(&m->wanted, s);
+        else if (!is_anywhere(m, s))
             bring_in(m, s);
-        if (m->wants[s].is_wanted)
+        if (set_has(&m->wanted, s))
             wake = min_i64(wake, now_ns + RETRY_NS);
     }
     fill(m);
@@ -550,11 +566,12 @@ struct cluster_manager *cluster_manager_open(const struct cluster_manager_option
     m->places = mem_take(sizeof *m->places * (size_t)options->n_engines * n);
     m->of_engines = mem_take(sizeof *m->of_engines * (size_t)options->n_engines);
     for (int s = 0; s < options->n_services; s++) {
-        m->wants[s].is_wanted = options->services[s].is_loaded_at_start;
         m->wants[s].until_ns = TIME_NEVER;
-        for (int e = 0; e < options->n_engines; e++)
-            if (m->wants[s].is_wanted && may_serve(m, e, s))
-                set_add(&m->of_engines[e].due, s);
+        m->any_expires = m->any_expires || options->services[s].keep_alive_ns >= 0;
+        if (!options->services[s].is_loaded_at_start)
+            continue;
+        set_add(&m->wanted, s);
+        make_due(m, s);
     }
     return m;
 }

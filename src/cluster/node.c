@@ -21,7 +21,7 @@ struct cluster_node {
         struct cluster_engine_change change;
     } held_change[LIMIT_ENGINES];
     int64_t next_report_ns;
-    bool has_news[LIMIT_ENGINES];  /* its next report is due at once */
+    struct set has_news;           /* engines whose next report is due at once */
     int64_t due_ns[LIMIT_ENGINES]; /* its next step */
     struct message_report report;  /* scratch */
 };
@@ -162,7 +162,7 @@ static void send_changes(struct cluster_node *node, int e)
             !post(node, node->options.manager, &message, sizeof message, NULL, 0);
         if (node->held_change[e].is_held)
             return;
-        node->has_news[e] = true; /* routers learn of it at once */
+        set_add(&node->has_news, e); /* routers learn of it at once */
     }
 }
 
@@ -179,29 +179,36 @@ static bool send_report(struct cluster_node *node, int e)
     /* A report that finds no room is simply late: the next one says more. */
     (void)post(node, node->options.manager, message, n_bytes, NULL, 0);
     (void)post(node, node->options.gateway, message, n_bytes, NULL, 0);
-    node->has_news[e] = false;
+    set_remove(&node->has_news, e);
     return true;
+}
+
+/* Returns when the next is due. */
+static int64_t step_engine(struct cluster_node *node, int e, int64_t now_ns)
+{
+    int64_t due_ns = node->engines[e].step(node->engines[e].self, now_ns);
+    if (!send_events(node, e))
+        due_ns = now_ns;
+    send_changes(node, e);
+    return node->held_change[e].is_held ? min_i64(due_ns, now_ns + TIME_NS_PER_MS) : due_ns;
 }
 
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
     bool is_due = now_ns >= node->next_report_ns, have_all = true;
+    bool steps_all = is_due || !node->options.is_passive;
+    int n = node->options.n_engines;
     take_mail(node);
-    for (int e = 0; e < node->options.n_engines; e++) {
-        if (is_due || node->due_ns[e] <= now_ns || !node->options.is_passive) {
-            node->due_ns[e] = node->engines[e].step(node->engines[e].self, now_ns);
-            if (!send_events(node, e))
-                node->due_ns[e] = now_ns;
-            send_changes(node, e);
-            if (node->held_change[e].is_held)
-                node->due_ns[e] = min_i64(node->due_ns[e], now_ns + TIME_NS_PER_MS);
-        }
+    for (int e = 0; e < n; e++) {
+        if (steps_all || node->due_ns[e] <= now_ns)
+            node->due_ns[e] = step_engine(node, e, now_ns);
         wake = min_i64(wake, node->due_ns[e]);
     }
-    for (int e = 0; e < node->options.n_engines; e++)
-        if (is_due || node->has_news[e])
-            have_all &= send_report(node, e);
+    if (is_due)
+        node->has_news = set_of_first(n);
+    for (int e = 0; (e = set_next(&node->has_news, e, n)) >= 0; e++)
+        have_all &= send_report(node, e);
     if (is_due)
         node->next_report_ns = now_ns + node->options.report_ns;
     if (!have_all)

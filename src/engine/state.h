@@ -75,7 +75,7 @@ struct engine_stats { /* of one service */
     int64_t n_pad_tokens, n_invalid_tokens, n_swapped;
     int64_t n_batches, n_batch_rows, n_static_batches, n_static_seats, n_static_early;
     double solo_ns, solo_variance, n_prompt, n_output;
-    int64_t n_arrived_tick, n_ticks;
+    int64_t n_arrived_tick;
     double rate_per_s;
 };
 
@@ -144,7 +144,7 @@ struct engine {
     uint32_t n_on_host;         /* requests that have something on the host */
     uint32_t n_waiting_matched; /* requests that hold a prefix hit */
     int64_t plan_wake_ns;       /* a plan of nothing that wants to be asked again then */
-    int64_t next_tick_ns;       /* of the arrival rates */
+    int64_t next_tick_ns, n_ticks; /* of the arrival rates: so many were, as far as it matters */
     int64_t n_steps, step_ns, n_refused;
     bool lane_is_busy[LIMIT_LANES];
     struct schedule_lane lane_shares[LIMIT_LANES]; /* what the view shows */

@@ -59,10 +59,11 @@ void engine_stats_finished(struct engine *e, const struct request *request)
     show(e, request->service);
 }
 
-static double weight_of_tick(struct engine_stats *stats)
+/* Of the tick after so many. */
+static double weight_of_tick(int64_t n_before)
 {
-    bool is_full = stats->n_ticks >= STATS_RATE_TICKS; /* spares a division */
-    return is_full ? 1.0 / STATS_RATE_TICKS : 1.0 / (double)++stats->n_ticks;
+    bool is_full = n_before >= STATS_RATE_TICKS; /* spares a division */
+    return is_full ? 1.0 / STATS_RATE_TICKS : 1.0 / (double)(n_before + 1);
 }
 
 void engine_stats_tick(struct engine *e, int64_t now_ns)
@@ -76,17 +77,19 @@ void engine_stats_tick(struct engine *e, int64_t now_ns)
         return; /* nearly always */
     int64_t n_ticks = (now_ns - e->next_tick_ns) / TIME_NS_PER_S + 1;
     e->next_tick_ns += n_ticks * TIME_NS_PER_S;
-    for (int service = 0; service < e->options.n_services; service++) {
-        struct engine_stats *stats = &e->stats[service];
+    int n = e->options.n_services;
+    for (int service = 0; (service = set_next(&e->listed, service, n)) >= 0; service++) {
+        struct engine_stats *stats = &e->stats[service]; /* nobody comes to the others */
         double rate = stats->rate_per_s, n_arrived = (double)stats->n_arrived_tick;
-        rate += weight_of_tick(stats) * (n_arrived - rate);
+        rate += weight_of_tick(e->n_ticks) * (n_arrived - rate);
         for (int64_t i = 1; i < n_ticks; i++) /* in these seconds nobody came */
-            rate -= weight_of_tick(stats) * rate;
+            rate -= weight_of_tick(e->n_ticks + i) * rate;
         stats->n_arrived_tick = 0;
         if ((rate > 0) != (stats->rate_per_s > 0))
             e->view.n_changes++;
         e->services[service].rate_per_s = stats->rate_per_s = rate;
     }
+    e->n_ticks = min_i64(e->n_ticks + n_ticks, STATS_RATE_TICKS);
 }
 
 int64_t engine_stats_remaining_ns(const struct engine *e, int service)

@@ -116,6 +116,7 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     sim_channels_open(&bus->channels, &faults, o->workload->seed, &sim->clock_ns, &report->bus);
     sim_engines_open(sim, sim_bus_engine_emit);
     bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
+    bus->own = mem_take(sizeof(*bus->own));
     for (int32_t e = 0; e < o->n_engines; e++)
         sim_bus_engine_open(bus, e);
     open_actors(bus);
@@ -145,6 +146,7 @@ static void close_all(struct sim_bus *bus)
     mem_give(sim->door.requests);
     mem_give(sim->body);
     mem_give(bus->engines);
+    mem_give(bus->own);
     mem_give(bus->clients);
 }
 

@@ -47,6 +47,7 @@ struct sim_bus {
     const struct sim_faults *faults;
     struct sim_channels channels;
     struct sim_bus_engine *engines; /* (n_engines) */
+    struct engine_report *own;      /* scratch: of an engine, by its own numbers */
     struct sim_bus_client *clients; /* (n_clients_max) */
     struct cluster_gateway *gateway;
     struct cluster_manager *manager;

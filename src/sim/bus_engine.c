@@ -26,6 +26,12 @@ static int n_services_of(const struct sim_bus_engine *e)
     return e->bus->sim.options->n_services;
 }
 
+/* The engine's own number of one of its services. */
+static int own_of(const struct sim_bus_engine *e, int service)
+{
+    return sim_engine_own(&e->bus->sim.engines[e->index], n_services_of(e), service);
+}
+
 struct sim_bus_client *sim_bus_client_of(struct sim_bus *bus, uint64_t id)
 {
     uint32_t index = (uint32_t)(id & ((1u << SIM_LIVE_BITS) - 1));
@@ -114,7 +120,9 @@ static bool submit(void *self, const struct request *request, const struct reque
         bus->sim.clients[client - bus->clients].engine = (uint16_t)e->index;
     }
     e->has_mail = true;
-    if (engine_submit(engine_of(e), request, bus->sim.body, now_of(e)))
+    struct request own = *request;
+    own.service = (uint16_t)own_of(e, request->service);
+    if (engine_submit(engine_of(e), &own, bus->sim.body, now_of(e)))
         return true;
     if (!is_known)
         end_life(e, request->id, request->epoch);
@@ -208,7 +216,7 @@ static void unload(void *self, int service)
     struct sim_bus_engine *e = self;
     if (!set_has(&e->there, service) || set_has(&e->leaving, service))
         return;
-    if (engine_is_service_busy(engine_of(e), service)) {
+    if (engine_is_service_busy(engine_of(e), own_of(e, service))) {
         tell(e, service, SERVICE_LOADED, STATUS_BUSY);
         return;
     }
@@ -242,7 +250,7 @@ static int64_t move_models(struct sim_bus_engine *e)
     }
     while ((service = set_next(&e->leaving, service + 1, n)) >= 0) {
         e->has_mail = true;
-        if (!engine_close_service(engine_of(e), service, now_of(e)))
+        if (!engine_close_service(engine_of(e), own_of(e, service), now_of(e)))
             continue;
         set_remove(&e->leaving, service);
         set_remove(&e->there, service);
@@ -310,9 +318,29 @@ static void come_up(struct sim_bus_engine *e)
 
 /* ---- The step. ---- */
 
+/* What the engine says of itself, by our numbers of its services. */
+static void report_engine(struct sim_bus_engine *e)
+{
+    const struct sim_engine *engine = &e->bus->sim.engines[e->index];
+    const struct engine_report *own = e->bus->own;
+    struct engine_report *report = &e->report;
+    struct set gone = report->listed;
+    engine_report(engine->engine, e->bus->own, now_of(e));
+    memcpy(report, own, engine_report_bytes(0));
+    report->n_services = n_services_of(e);
+    report->listed = (struct set){ { 0 } };
+    for (int i = 0; (i = set_next(&own->listed, i, engine->n_services)) >= 0; i++) {
+        set_add(&report->listed, engine->ours[i]);
+        report->services[engine->ours[i]] = own->services[i];
+    }
+    gone = set_without(&gone, &report->listed);
+    for (int s = 0; (s = set_next(&gone, s, n_services_of(e))) >= 0; s++)
+        report->services[s] = (struct service_report){ 0 };
+}
+
 static void refresh(struct sim_bus_engine *e)
 {
-    engine_report(engine_of(e), &e->report, now_of(e));
+    report_engine(e);
     e->report.is_healthy = e->report.is_healthy && e->up_ns == 0;
     const struct set loading = set_without(&e->wanted, &e->there);
     int n = e->up_ns == 0 ? n_services_of(e) : 0;
@@ -373,7 +401,9 @@ void sim_bus_engine_open(struct sim_bus *bus, int32_t index)
 {
     struct sim_bus_engine *e = &bus->engines[index];
     uint32_t n = bus->sim.options->n_requests_max;
-    *e = (struct sim_bus_engine){ .bus = bus, .index = index, .wake_ns = TIME_NEVER };
+    e->bus = bus;
+    e->index = index;
+    e->wake_ns = TIME_NEVER;
     e->events = mem_take(ring_bytes(EVENTS_BYTES));
     ring_init(e->events, EVENTS_BYTES);
     e->n_changes_max = SIM_BUS_CHANGES * (uint32_t)n_services_of(e);

@@ -132,12 +132,23 @@ static uint32_t n_requests_of(const struct sim_options *o, const struct sim_engi
     return has_own ? (uint32_t)min_i64(own->n_requests_max, o->n_requests_max) : o->n_requests_max;
 }
 
+/* No engine ever gets services but its own: models stay, and the bus loads a service where it
+ * lies; one that lies nowhere may come anywhere. */
+static bool are_fixed(const struct sim_options *o)
+{
+    struct set placed = { { 0 } };
+    for (int32_t e = 0; e < o->n_engines && o->engines != NULL; e++)
+        set_add_all(&placed, &o->engines[e].services);
+    return o->replace == NULL && (o->faults == NULL || set_count(&placed) == o->n_services);
+}
+
 /* Where others may come, or somebody reads its log, its numbers are ours. */
-static void number_services(const struct sim_options *o, const struct sim_engine_spec *own,
+static void number_services(const struct sim *sim, const struct sim_engine_spec *own,
                             struct sim_engine *e)
 {
+    const struct sim_options *o = sim->options;
     size_t n = (size_t)o->n_services;
-    bool is_fixed = o->faults == NULL && o->replace == NULL && o->logs == NULL && o->trace == NULL;
+    bool is_fixed = sim->are_fixed && o->logs == NULL && o->trace == NULL;
     e->services = own != NULL ? own->services : set_of_first(o->n_services);
     bool has_none = set_next(&e->services, 0, o->n_services) < 0;
     e->ours = mem_take(2 * n * sizeof(*e->ours));
@@ -196,7 +207,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool has_shares =
         n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0 && own->chain == NULL;
     const struct schedule_config config = config_of(o);
-    number_services(o, own, e);
+    number_services(sim, own, e);
     for (int32_t i = 0; i < e->n_services; i++) {
         perfs[i] = *perf_of(o, own, e->ours[i]);
         layouts[i] = sim->layouts[e->ours[i]];
@@ -317,6 +328,7 @@ void sim_engines_open(struct sim *sim, bool (*emit)(void *self, const struct ser
     if (sim->windows == NULL)
         sim->scratch = engine_scratch_open(sim->options->n_requests_max);
     sim->fetches = sim->options->n_engines >= MANY_ENGINES;
+    sim->are_fixed = are_fixed(sim->options);
     sim->engines = mem_take((size_t)sim->options->n_engines * sizeof(*sim->engines));
     for (int32_t i = 0; i < sim->options->n_engines; i++)
         sim_engines_open_one(sim, i);

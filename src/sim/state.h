@@ -71,6 +71,7 @@ struct sim {
     struct sim_engine *engines;
     struct engine_scratch *scratch; /* of all of them */
     bool fetches;                   /* they are more than a cache holds */
+    bool are_fixed;                 /* their services: none gets another */
     struct kv_layout *layouts;      /* (n_services) of every engine's pool */
     int64_t unit_bytes;
     bool (*emit)(void *self, const struct service_event *event, const void *payload);

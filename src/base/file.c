@@ -176,6 +176,20 @@ enum status file_write(const char *path, const void *content, size_t n_bytes, st
     return refuse(fault, path, error);
 }
 
+enum status file_may_write(const char *path, struct fault *fault)
+{
+    char folder[FILE_PATH_MAX] = ".";
+    const char *slash = strrchr(path, '/');
+    if (file_is_directory(path))
+        return refuse(fault, path, EISDIR);
+    if (slash != NULL && (size_t)(slash - path) + sizeof("/.") > sizeof(folder))
+        return refuse(fault, path, ENAMETOOLONG);
+    if (slash != NULL)
+        snprintf(folder, sizeof(folder), "%.*s/.", (int)(slash - path), path);
+    bool may = access(is_special(path) ? path : folder, W_OK) == 0;
+    return may ? STATUS_OK : refuse(fault, path, errno);
+}
+
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0;

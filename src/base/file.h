@@ -19,6 +19,8 @@ enum status file_read(const char *path, size_t n_bytes_max, char **content, size
                       struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
                        struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
+/* Could file_write do it now? Asked before work that takes long. */
+enum status file_may_write(const char *path, struct fault *fault) MUST_USE;
 /* All of them to an open file; false: errno says why. */
 bool file_put(int fd, const void *bytes, size_t n_bytes);
 bool file_exists(const char *path);

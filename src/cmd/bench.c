@@ -66,8 +66,8 @@ static bool parse(struct bench_options *o, int argc, char **argv)
         { "e2e", "T", FLAGS_DURATION, &o->slo.e2e_ns, 0, 0, "target of every model", NULL },
         { "slo", "RULE", FLAGS_TEXT, &o->slo_rule, 0, 0,
           "what MET counts, seallm-solo:5; docs/METRICS.md has the others", NULL },
-        { "csv", "FILE", FLAGS_TEXT, &o->csv, 0, 0, "write the records (.jsonl: as JSONL)", NULL },
-        { "html", "FILE", FLAGS_TEXT, &o->html, 0, 0, "write a page with plots", NULL },
+        { "csv", "FILE", FLAGS_FILE, &o->csv, 0, 0, "write the records (.jsonl: as JSONL)", NULL },
+        { "html", "FILE", FLAGS_FILE, &o->html, 0, 0, "write a page with plots", NULL },
         { "json", NULL, FLAGS_SWITCH, &o->is_json, 0, 0, "print JSON", NULL },
     };
     const struct flags flags = {

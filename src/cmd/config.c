@@ -221,7 +221,10 @@ enum status config_parse(struct config *config, const char *name, const char *te
 enum status config_read(struct config *config, const char *path, struct fault *fault)
 {
     char *content;
-    size_t n_bytes;
+    size_t n_bytes, n_path = strlen(path);
+    if (file_is_directory(path) || (n_path > 5 && strcmp(path + n_path - 5, ".gguf") == 0))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%.120s is no configuration: a model comes behind --model", path);
     enum status status = file_read(path, CONFIG_BYTES_MAX, &content, &n_bytes, fault);
     if (status != STATUS_OK)
         return status;

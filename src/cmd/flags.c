@@ -1,6 +1,7 @@
 /* A verb's own options by argp. */
 #include "cmd/flags.h"
 
+#include "base/file.h"
 #include "base/str.h"
 #include <argp.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ static const char *set(const struct flags_row *row, const char *text)
         *row->is_given = true;
     switch (row->type) {
     case FLAGS_TEXT:
+    case FLAGS_FILE:
         *(const char **)row->value = text;
         return NULL;
     case FLAGS_TEXTS:
@@ -70,6 +72,9 @@ static const char *set(const struct flags_row *row, const char *text)
 enum status flags_assign(const struct flags_row *row, const char *text, struct fault *fault)
 {
     const char *wrong = set(row, text);
+    struct fault inner;
+    if (wrong == NULL && row->type == FLAGS_FILE && file_may_write(text, &inner) != STATUS_OK)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: %.200s", row->name, inner.text);
     if (wrong == NULL)
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT, "%s: \"%.80s\" %s", row->name, text, wrong);

@@ -5,6 +5,7 @@
 
 enum flags_type {
     FLAGS_TEXT,     /* const char * */
+    FLAGS_FILE,     /* const char *: a file that will be written, and can be */
     FLAGS_TEXTS,    /* struct flags_texts: may be given many times */
     FLAGS_I64,      /* int64_t, within [min, max] */
     FLAGS_F64,      /* double, within [min, max] */

@@ -82,9 +82,9 @@ static bool parse(struct run *run, int argc, char **argv)
         { "others", "CORES", FLAGS_F64, &o->others_max, 0, 256,
           "wait for a second in which others use no more, before each round: 0.06", NULL },
         { "tries", "N", FLAGS_I64, &o->n_tries, 0, 1000, "seconds to wait at most: 20", NULL },
-        { "html", "FILE", FLAGS_TEXT, &o->html, 0, 0, "write a page with the roofline", NULL },
+        { "html", "FILE", FLAGS_FILE, &o->html, 0, 0, "write a page with the roofline", NULL },
         { "json", NULL, FLAGS_SWITCH, &o->is_json, 0, 0, "print JSON", NULL },
-        { "out", "FILE", FLAGS_TEXT, &o->out, 0, 0, "write the JSON here, and print the table",
+        { "out", "FILE", FLAGS_FILE, &o->out, 0, 0, "write the JSON here, and print the table",
           NULL },
     };
     const struct flags flags = {

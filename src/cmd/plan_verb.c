@@ -122,7 +122,7 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
         "effort", "X", FLAGS_F64, &ask->effort, 0, 1000, "times the usual time of searches: 1", NULL
     };
     rows[n++] = (struct flags_row){
-        "out", "FILE", FLAGS_TEXT, &ask->out, 0, 0, "write the plan as a scenario for `shoal sim`",
+        "out", "FILE", FLAGS_FILE, &ask->out, 0, 0, "write the plan as a scenario for `shoal sim`",
         NULL
     };
     rows[n++] = (struct flags_row){ "no-price",

@@ -306,9 +306,10 @@ int verbs_profile(int argc, char **argv)
     struct predict_profile profile = { { 0 } };
     struct str text;
     str_init(&text);
-    enum status status =
-        log ? profile_of_log(&from, log, service, (int32_t)n_cores, &profile, &fault)
-            : profile_model(&from, &plan, &profile, &fault);
+    enum status status = out ? file_may_write(out, &fault) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = log ? profile_of_log(&from, log, service, (int32_t)n_cores, &profile, &fault)
+                     : profile_model(&from, &plan, &profile, &fault);
     if (status == STATUS_OK)
         predict_profile_write(&profile, &text);
     if (status == STATUS_OK && out)

@@ -90,7 +90,7 @@ int verbs_report(int argc, char **argv)
     const struct flags_row rows[] = {
         { "slo", "RULE", FLAGS_TEXT, &report.slo_rule, 0, 0,
           "what MET counts, seallm-solo:5; docs/METRICS.md has the others", NULL },
-        { "html", "FILE", FLAGS_TEXT, &report.html, 0, 0, "write a page that overlays them", NULL },
+        { "html", "FILE", FLAGS_FILE, &report.html, 0, 0, "write a page that overlays them", NULL },
         { "json", NULL, FLAGS_SWITCH, &report.is_json, 0, 0, "print JSON", NULL },
     };
     const struct flags flags = { "Figures and plots of records that sim and bench wrote.",

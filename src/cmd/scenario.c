@@ -149,16 +149,16 @@ static int run_rows(struct scenario *s, struct flags_row *rows)
         ROW("soft-deadlines", NULL, FLAGS_SWITCH, has_soft_deadlines, 0, 0,
             "late requests go on: only routers look at deadlines"),
         ROW("interval", "T", FLAGS_DURATION, interval_ns, 0, 0, "of the series: a hundredth"),
-        ROW("csv", "FILE", FLAGS_TEXT, csv, 0, 0,
+        ROW("csv", "FILE", FLAGS_FILE, csv, 0, 0,
             "write the records (.jsonl: as JSONL); of several runs each its own, FILE with policy, "
             "rate and seed before its ending"),
-        ROW("series", "FILE", FLAGS_TEXT, series, 0, 0,
+        ROW("series", "FILE", FLAGS_FILE, series, 0, 0,
             "write queue and rates over time, CSV; files as above"),
-        ROW("trace", "FILE", FLAGS_TEXT, trace, 0, 0,
+        ROW("trace", "FILE", FLAGS_FILE, trace, 0, 0,
             "write every batch, for ui.perfetto.dev; files as above"),
-        ROW("log-engine", "FILE", FLAGS_TEXT, log_engine, 0, 0,
+        ROW("log-engine", "FILE", FLAGS_FILE, log_engine, 0, 0,
             "write each engine's log, FILE, FILE.1, ..., for `shoal replay`; files as above"),
-        ROW("html", "FILE", FLAGS_TEXT, html, 0, 0, "write a page with plots"),
+        ROW("html", "FILE", FLAGS_FILE, html, 0, 0, "write a page with plots"),
         ROW("json", NULL, FLAGS_SWITCH, is_json, 0, 0, "print JSON"),
     };
     memcpy(rows, all, sizeof(all));

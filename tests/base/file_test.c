@@ -112,6 +112,13 @@ static void test_refusals_name_the_file(void **state)
     assert_non_null(strstr(fault.text, "regular"));
     assert_int_equal(file_read(folder, 10, &content, &n, &fault), STATUS_IO);
     assert_int_equal(file_write("/nowhere/at/all", "x", 1, &fault), STATUS_NOT_FOUND);
+    assert_int_equal(file_may_write("/nowhere/at/all", &fault), STATUS_NOT_FOUND);
+    assert_string_equal(fault.text, "/nowhere/at/all: No such file or directory");
+    assert_int_equal(file_may_write("/etc/passwd/x", &fault), STATUS_NOT_FOUND);
+    assert_int_equal(file_may_write(folder, &fault), STATUS_IO);
+    assert_int_equal(file_may_write("/tmp/x", &fault), STATUS_OK);
+    assert_int_equal(file_may_write("x", &fault), STATUS_OK);
+    assert_int_equal(file_may_write("/dev/null", &fault), STATUS_OK);
     assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* rename on a folder */
 }
 

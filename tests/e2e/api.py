@@ -621,7 +621,9 @@ def tls(s):
             assert connection.getresponse().read().decode().endswith("data: [DONE]\n\n")
             connection.close()
         failed = subprocess.run([EXE, "cert", folder + "/none.pem", "key", folder + "/key.pem"], capture_output=True, text=True)
-        assert failed.returncode == 2 and "none.pem" in failed.stderr
+        assert failed.returncode == 2 and failed.stderr.endswith("none.pem: No such file or directory\n"), failed.stderr
+        failed = subprocess.run([EXE, "cert", folder + "/cert.pem", "key", folder + "/cert.pem"], capture_output=True, text=True)
+        assert failed.returncode == 2 and "cert.pem holds no private key in PEM that belongs to" in failed.stderr, failed.stderr
 
 
 @test

@@ -199,11 +199,20 @@ def cli_refuses_wrong_words():
     refuse("No such file or directory", "run", "/nonexistent.gguf", "x")
     refuse("not a GGUF file", "run", os.path.join(ROOT, "dev"), "x")
     refuse("--max-tokens", "run", TALE, "x", "--max-tokens", "none")
+    for words in (("sim", "--workload", "sea16", "--csv"), ("bench", "127.0.0.1:1", "--html"), ("plan", "1x1xa100", "--out")):
+        refuse(f"{words[-1]}: /nowhere/x: No such file or directory", *words, "/nowhere/x")  # before the work, not after it
+    refuse("/nowhere/x: No such file or directory", "profile", TALE, "-o", "/nowhere/x")
 
 
 @test
 def cli_serve_refuses_bad_settings():
     refuse("no models: give --model NAME=PATH or a configuration", "serve")
+    refuse("tale.gguf is no configuration: a model comes behind --model", "serve", TALE)
+    refuse("is no configuration: a model comes behind --model", "serve", ROOT)
+    tls = ("serve", "--model", TALE, "--tls-cert")
+    refuse("/nowhere: No such file or directory", *tls, "/nowhere", "--tls-key", "/nowhere")
+    page = os.path.join(ROOT, "README.md")
+    refuse(f"tls_cert: {page} holds no certificate in PEM", *tls, page, "--tls-key", page)
     refuse('max_batch is "none", expected a whole number', "serve", "--max-batch", "none")
     refuse("environment SHOAL_MAX_BATCH", "serve", "--model", TALE, SHOAL_MAX_BATCH="none")
     refuse('there is no policy "none"', "serve", "--model", TALE, "--policy", "none")

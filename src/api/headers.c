@@ -90,6 +90,8 @@ bool api_headers_targets(const struct api_http_head *head, int64_t now_ns, int64
     bool is_ok = read_span(head, "x-request-deadline-ms", &span_ns, error) &&
                  read_span(head, "x-slo-ttft-ms", &slo->ttft_ns, error) &&
                  read_span(head, "x-slo-tpot-ms", &slo->tpot_ns, error) &&
+                 read_span(head, "x-llm-d-slo-ttft-ms", &slo->ttft_ns, error) &&
+                 read_span(head, "x-llm-d-slo-tpot-ms", &slo->tpot_ns, error) &&
                  read_span(head, "x-slo-e2e-ms", &slo->e2e_ns, error);
     *deadline_ns = span_ns > 0 ? now_ns + span_ns : TIME_NEVER;
     return is_ok;

@@ -268,9 +268,10 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
         placed = mem_take(sizeof(*placed));
         const struct sim_placed_ask where = { s, ask, c->rule };
         status = sim_placed_open(placed, world, &where, &options, fault);
-    } else if (status == STATUS_OK && s->replace.n > 0) {
+    } else if (status == STATUS_OK && (s->replace.n > 0 || s->planner != NULL)) {
         status = fault_set(fault, STATUS_BAD_INPUT,
-                           "replace: models move on the devices of `nodes:` in a scenario");
+                           "planner, replace: services are placed, and move, on the `nodes:` of a "
+                           "scenario, and here are none");
     }
     for (int32_t i = 0; i < options.n_services && status == STATUS_OK; i++)
         CHECK(metrics_record_service(&c->set, view_text(world->services[i].name)) == i);

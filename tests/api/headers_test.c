@@ -22,6 +22,9 @@ static void test_targets(void **state)
     assert_true(api_headers_targets(&head, 5, &deadline_ns, &slo, &error));
     assert_true(slo.ttft_ns == 250 * TIME_NS_PER_MS && slo.e2e_ns == 0);
     assert_int_equal(deadline_ns, 5 + TIME_NS_PER_S);
+    parse("x-llm-d-slo-ttft-ms: 300\r\nx-llm-d-slo-tpot-ms: 40\r\n", &head);
+    assert_true(api_headers_targets(&head, 5, &deadline_ns, &slo, &error));
+    assert_true(slo.ttft_ns == 300 * TIME_NS_PER_MS && slo.tpot_ns == 40 * TIME_NS_PER_MS);
     parse("", &head);
     assert_true(api_headers_targets(&head, 5, &deadline_ns, &slo, &error));
     assert_true(deadline_ns == TIME_NEVER);

@@ -74,6 +74,7 @@ seed: 4
     assert slow["moves"] == 0 and slow["records_hash"] == stay["records_hash"] and slow["plans"] > 0
     assert "planned anew" in lines and "promised" in lines
     assert "nodes" in sim(shoal, *CONV, "--replace", "on", wants=1)
+    assert "nodes" in sim(shoal, *CONV, "--planner", "greedy", wants=1)
 
 
 @test

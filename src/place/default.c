@@ -4,15 +4,16 @@
  * Screen: for every degree the nodes are cut as SeaLLM cuts them, and services are laid on them one
  * copy at a time, each where the estimate gains most. Beam: nodes of the best two are cut again in
  * every way, one node after the other, and filled again; what the estimate likes better stays.
- * Rivals: SeaLLM's search at every degree with the estimate in the place of the simulator
- * (spread.h), and the plans of the planners that cost next to nothing: the estimate has favourites,
- * and what it knows little about the simulator shall see. So it does what that search comes to when
- * it goes on until nobody takes a copy: with two services a group that is near what SeaLLM's own
- * comes to, with more near AlpaServe's, with one each has devices of its own by what it asks. The
- * estimate calls these overloaded, and where there is room to spare they are the best there are.
- * Judge: all of these that are not plainly worse. Climb: place_improve from the best on, and from
- * the best of another shape where that is nearly as good. Spare: copies for the room that is left
- * of the better one (spare.h). All on samples of the window (samples.h), not on it alone. */
+ * Where there is one small node, every way is simulated instead. Rivals: SeaLLM's search at every
+ * degree with the estimate in the place of the simulator (spread.h), and the plans of the planners
+ * that cost next to nothing: the estimate has favourites, and what it knows little about the
+ * simulator shall see. So it does what that search comes to when it goes on until nobody takes a
+ * copy: with two services a group that is near what SeaLLM's own comes to, with more near
+ * AlpaServe's, with one each has devices of its own by what it asks. The estimate calls these
+ * overloaded, and where there is room to spare they are the best there are. Judge: all of these
+ * that are not plainly worse. Climb: place_improve from the best on, and from the best of another
+ * shape where that is nearly as good. Spare: copies for the room that is left of the better one
+ * (spare.h). All on samples of the window (samples.h), not on it alone. */
 #include "place/board.h"
 #include "place/ground.h"
 #include "place/improve.h"
@@ -23,7 +24,8 @@
 
 enum {
     SPREADS = 3,
-    STARTS_MAX = (2 + SPREADS) * PLACE_DEGREES + 8,
+    CUTS = 10, /* there are so many ways to cut a node of eight */
+    STARTS_MAX = (2 + SPREADS) * PLACE_DEGREES + 8 + CUTS,
     SCREENED = 3, /* by the estimate, of those that it made */
     RACED = 2,    /* judged on all samples */
     BEAM_NODES = 4,
@@ -96,6 +98,24 @@ static void recut(struct screen *screen, const struct place_plan *from, int32_t 
     screen->board.node = node;
     fill(screen, to);
     screen->board.node = -1;
+}
+
+/* One node that is cut in few ways: each is worth a simulation, whatever the estimate says of it.
+ * False: there are more nodes, or ways. */
+static bool cut_every_way(struct screen *screen)
+{
+    const struct place_node *node = &screen->problem->nodes[0];
+    struct place_partition partitions[PLACE_PARTITIONS_MAX];
+    int32_t n = place_ground_partitions(node->n_devices, partitions);
+    if (screen->problem->n_nodes > 1 || n > CUTS)
+        return false;
+    for (int32_t i = 0; i < n; i++) {
+        struct start *start = add_start(screen);
+        place_ground_cut_node(&start->plan, screen->problem, node, &partitions[i]);
+        fill(screen, start);
+        start->is_full = true;
+    }
+    return true;
 }
 
 /* Nodes cut otherwise while that is cheaper. Nodes of one plan that look alike need not all be
@@ -272,11 +292,13 @@ static void search(struct screen *screen, int32_t n_members_max)
     screen->n = 0;
     place_board_init(&screen->board, screen->problem, n_members_max, screen->desk->pile);
     cut_equally(screen);
-    struct start *first = cheapest(screen, screen->n, NULL);
-    struct start *next = cheapest(screen, screen->n, first);
-    vary(screen, first);
-    if (next != NULL)
-        vary(screen, next);
+    if (!cut_every_way(screen)) {
+        struct start *first = cheapest(screen, screen->n, NULL);
+        struct start *next = cheapest(screen, screen->n, first);
+        vary(screen, first);
+        if (next != NULL)
+            vary(screen, next);
+    }
     if (n_members_max > 1) /* a limit of one says that nobody shares */
         spread(screen);
     keep_cheapest(screen);

@@ -1,7 +1,9 @@
 /* The matrix multiplication's driver: items of a few panels, a run of them for each member, what is
  * left at the end for whoever is free.
  *
- * Few rows meet a panel in one walk over K. For many rows K goes in chunks, so that an item's part
+ * Few rows meet a panel in one walk over K, and their sums are put where they belong when a member
+ * is through with its items: a core's walk through memory loses speed for long wherever it touches
+ * anything else that its caches do not hold. For many rows K goes in chunks, so that an item's part
  * of the panels (in wide form where that is quicker) and of the rows stay in a core's caches while
  * all rows pass; the sums so far wait in the member's scratch. (Kernels for many rows cut K
  * themselves.) Neither changes a bit: an output's sum has one accumulator that walks K upwards,
@@ -16,6 +18,8 @@ enum {
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
     CHUNK_BYTES_MAX = 36 << 10, /* of a wide panel, the widest */
+    KEPT_MAX = 64,              /* items whose sums wait until they are put in their places, */
+    KEPT_BYTES_MIN = 40 << 10,  /* of such a size at least: smaller ones gain nothing */
     ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
     OUT_COLUMNS = CPU_TILE_PANELS * CPU_PANEL,
     SUMS_BYTES = SWEEP_ROWS * OUT_COLUMNS * (int)sizeof(float),
@@ -83,13 +87,22 @@ static int32_t panels_per_item(const struct compute_weight *weight, int n_member
     return min_i32(by_members, CPU_TILE_PANELS);
 }
 
+/* Sums that are complete, item behind item, but not where they belong. */
+struct kept {
+    int32_t n, n_max;
+    int32_t first_panel[KEPT_MAX];
+    float *sums; /* (n, n_rows, OUT_COLUMNS) */
+};
+
 struct item { /* panels against rows [first_row, first_row + n_rows) */
     const struct cpu_pass *p;
     const struct compute_op *op;
     const struct compute_weight *weight;
+    int32_t per_item; /* panels, but for the last */
     int32_t first_panel, n_panels, first_row, n_rows;
     int32_t next_panel;  /* the first of the item after this one, or negative: not known */
     float *sums;         /* (n_rows, OUT_COLUMNS) */
+    struct kept *kept;   /* NULL: rows are finished at once */
     unsigned char *wide; /* (CPU_TILE_PANELS, CHUNK_BYTES_MAX) */
 };
 
@@ -130,14 +143,33 @@ static int32_t chunk_of(const struct item *item)
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
 
-/* Rows whose sums are complete. */
-static void finish_rows(const struct item *item, int32_t from, int32_t n)
+/* A row whose sums are complete, for the item that begins at first_panel. */
+static void finish_row(const struct item *item, int32_t first_panel, int32_t row, float *sums)
 {
-    int32_t first = item->first_panel * CPU_PANEL;
-    int32_t n_outputs = min_i32(item->n_panels * CPU_PANEL, item->weight->n_rows - first);
-    for (int32_t row = from; row < from + n; row++)
-        finish(item->p, item->op, item->first_row + row, first, n_outputs,
-               item->sums + row * OUT_COLUMNS);
+    int32_t first = first_panel * CPU_PANEL;
+    int32_t n_outputs = min_i32(item->per_item * CPU_PANEL, item->weight->n_rows - first);
+    finish(item->p, item->op, row, first, n_outputs, sums);
+}
+
+/* Row by row, so that outputs are written side by side. */
+static void finish_kept(const struct item *item)
+{
+    struct kept *kept = item->kept;
+    for (int32_t row = 0; row < item->n_rows; row++)
+        for (int32_t i = 0; i < kept->n; i++)
+            finish_row(item, kept->first_panel[i], row,
+                       kept->sums + (i * item->n_rows + row) * OUT_COLUMNS);
+    kept->n = 0;
+}
+
+static void keep(const struct item *item)
+{
+    struct kept *kept = item->kept;
+    int32_t n = item->n_rows * OUT_COLUMNS;
+    memcpy(kept->sums + kept->n * n, item->sums, (size_t)n * sizeof(float));
+    kept->first_panel[kept->n++] = item->first_panel;
+    if (kept->n == kept->n_max)
+        finish_kept(item);
 }
 
 /* What the first rows of columns [k, k + n) fetch: the columns that come next. */
@@ -196,13 +228,13 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;
         }
         tile.out = item->sums + row * OUT_COLUMNS;
-        if (is_last)
+        if (is_last && item->kept == NULL)
             tile.target = output_row(item->p, item->op, item->first_row + row) +
                           item->first_panel * CPU_PANEL;
         multiply(&tile);
         tile.ahead = NULL;
-        if (is_last)
-            finish_rows(item, row, tile.n_rows);
+        for (int32_t i = row; is_last && item->kept == NULL && i < row + tile.n_rows; i++)
+            finish_row(item, item->first_panel, item->first_row + i, item->sums + i * OUT_COLUMNS);
     }
 }
 
@@ -212,6 +244,8 @@ static void multiply_item(const struct item *item)
     int32_t chunk = chunk_of(item);
     for (int32_t k = 0; k < weight->n_columns; k += chunk)
         multiply_chunk(item, k, min_i32(chunk, weight->n_columns - k));
+    if (item->kept != NULL)
+        keep(item);
 }
 
 void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
@@ -230,7 +264,14 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
                          .sums = (float *)(void *)scratch,
                          .wide = scratch + SUMS_BYTES };
     int32_t n_rows = cpu_pass_rows(p, op->src);
-    int32_t per = panels_per_item(weight, team_size(p->team));
+    int32_t per = item.per_item = panels_per_item(weight, team_size(p->team));
+    struct kept kept = { .n = 0 };
+    if (n_rows > 1 && n_rows <= CPU_FEW_ROWS &&
+        (size_t)per * weight->panel_bytes >= KEPT_BYTES_MIN) {
+        kept.n_max = min_i32(SWEEP_ROWS / n_rows - 1, KEPT_MAX);
+        kept.sums = item.sums + n_rows * OUT_COLUMNS; /* behind those of the item under way */
+        item.kept = &kept;
+    }
     /* Rows of one tile have time to fetch the next item: taken early, others cannot have it. */
     bool is_early = n_rows > CPU_FEW_ROWS && n_rows <= CPU_TILE_ROWS;
     struct cpu_taker taker = { .n_items = (int32_t)div_up_i64(weight->n_panels, per),
@@ -250,4 +291,6 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
         if (!is_early)
             next = cpu_pass_take(p, op_index, &taker);
     }
+    if (kept.n > 0)
+        finish_kept(&item);
 }

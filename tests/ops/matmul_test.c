@@ -93,6 +93,34 @@ static void check_type(enum dtype dtype)
     mem_give((void *)(uintptr_t)product.weight.data);
 }
 
+/* More items than the driver lets wait for each other. */
+static void few_rows_meet_many_items(void **state)
+{
+    enum { N_ROWS = 12, N_COLUMNS = 160, N_OUTPUTS = 64 * 70 + 5 };
+    static float want[N_ROWS * N_OUTPUTS], got[N_ROWS * N_OUTPUTS];
+    const struct toy_product many = { N_COLUMNS, N_OUTPUTS, N_ROWS };
+    struct product product = { .input = toy_tensor(DTYPE_F32, N_ROWS, N_COLUMNS, 5),
+                               .weight = toy_tensor(DTYPE_F32, N_OUTPUTS, N_COLUMNS, 7) };
+    struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1 };
+    struct compute_backend *backends[] = { compute_reference_open(COMPUTE_ARITHMETIC_CPU),
+                                           cpu_open(&device, CPU_ISA_N - 1) };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct compute_weight *weights[2];
+        load(backends[i], &product, weights);
+        for (int32_t n_rows = i == 0 ? N_ROWS : 1; n_rows <= N_ROWS; n_rows++) {
+            memset(got, 0xFF, sizeof(got));
+            toy_multiply(backends[i], weights, &many, n_rows, i == 0 ? want : got);
+            if (i == 1)
+                assert_memory_equal(got, want, (size_t)n_rows * N_OUTPUTS * sizeof(float));
+        }
+        unload(backends[i], weights);
+        backends[i]->close(backends[i]->self);
+    }
+    mem_give((void *)(uintptr_t)product.input.data);
+    mem_give((void *)(uintptr_t)product.weight.data);
+}
+
 static void a_row_is_the_same_among_any_number(void **state)
 {
     (void)state;
@@ -104,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_the_same_among_any_number),
+        cmocka_unit_test(few_rows_meet_many_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@
 #include "compute/vmath.h"
 #include "cpu/avx512_panels.h"
 
-/* Rows against one packed panel, rows against two wide ones. */
-enum { R_MAX = 12, WIDE_R_MAX = 6, P_MAX = 2 };
+/* Rows against one panel, against two. */
+enum { R_MAX = 12, TWO_R_MAX = 6, P_MAX = 2 };
 
 /* Four bytes, the same in every output's lane. */
 INLINE __m512i four(const void *p)
@@ -107,30 +107,40 @@ INLINE void sub_block(struct cpu_form form, const unsigned char *w, size_t panel
     add_scaled(form, factors, rows, sub, R, P, sums, acc);
 }
 
-/* All rows of the tile, R, against one packed panel. */
+/* All rows of the tile, R, against P packed panels. What is fetched behind their end is what comes
+ * after the last of them. */
 INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_form form,
-                        const int R)
+                        const int R, const int P)
 {
-    const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
+    const size_t panel_bytes = tile->panel_bytes;
+    const unsigned char *p = tile->panels + (size_t)panel * panel_bytes, *end = p + panel_bytes;
     float *out = tile->out + panel * CPU_PANEL;
     struct rows rows = rows_of(tile, 0, R);
     __m512 acc[R_MAX][P_MAX];
-    start(tile, out, R, 1, acc);
+    start(tile, out, R, P, acc);
     for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
-        struct factors unit = unit_factors(form, p);
+        struct factors units[P_MAX];
+        EACH(int j = 0; j < P; j++)
+            units[j] = unit_factors(form, p + (size_t)j * panel_bytes);
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            fetch_block(form, w);
+            const unsigned char *far = w + FETCH_FAR, *near = w + FETCH_NEAR;
+            far += far >= end ? (size_t)(P - 1) * panel_bytes : 0;
+            near += near >= end ? (size_t)(P - 1) * panel_bytes : 0;
+            EACH(int j = 0; j < P; j++)
+                fetch_block(form, far + (size_t)j * panel_bytes, near + (size_t)j * panel_bytes);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
-                struct factors factors[P_MAX] = { sub_factors(form, unit, p, sub) };
-                sub_block(form, w, 0, &rows, sub, R, 1, false, factors, acc);
+                struct factors factors[P_MAX];
+                EACH(int j = 0; j < P; j++)
+                    factors[j] = sub_factors(form, units[j], p + (size_t)j * panel_bytes, sub);
+                sub_block(form, w, panel_bytes, &rows, sub, R, P, false, factors, acc);
             }
             p = w + cpu_form_weights(form);
             next_block(&rows, R);
         }
     }
-    stop(out, R, 1, acc);
+    stop(out, R, P, acc);
 }
 
 INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form)
@@ -142,10 +152,15 @@ INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form)
         part.n_rows = tile->n_rows * (i + 1) / n_groups - row;
         part.blocks = tile->blocks + (size_t)row * tile->block_stride;
         part.out = tile->out + row * CPU_TILE_PANELS * CPU_PANEL;
-        for (int32_t panel = 0; panel < tile->n_panels; panel++)
+        int32_t panel = 0;
+        for (; part.n_rows <= TWO_R_MAX && panel + P_MAX <= tile->n_panels; panel += P_MAX)
+            EACH(int r = 1; r <= TWO_R_MAX; r++)
+                if (r == part.n_rows)
+                    packed_rows(&part, panel, form, r, P_MAX);
+        for (; panel < tile->n_panels; panel++)
             EACH(int r = 1; r <= R_MAX; r++)
                 if (r == part.n_rows)
-                    packed_rows(&part, panel, form, r);
+                    packed_rows(&part, panel, form, r, 1);
     }
 }
 
@@ -186,12 +201,12 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
 /* Rows go in groups as even as can be; two panels stay in the first-level cache while all pass. */
 INLINE void matmul_wide(const struct cpu_tile *tile, struct cpu_form form)
 {
-    int32_t n_groups = (tile->n_rows + WIDE_R_MAX - 1) / WIDE_R_MAX;
+    int32_t n_groups = (tile->n_rows + TWO_R_MAX - 1) / TWO_R_MAX;
     for (int32_t panel = 0; panel < tile->n_panels; panel += P_MAX)
         for (int32_t i = 0; i < n_groups; i++) {
             int32_t row = tile->n_rows * i / n_groups;
             int32_t n = tile->n_rows * (i + 1) / n_groups - row;
-            EACH(int r = 1; r <= WIDE_R_MAX; r++) {
+            EACH(int r = 1; r <= TWO_R_MAX; r++) {
                 if (r != n)
                     continue;
                 if (panel + P_MAX <= tile->n_panels)

@@ -36,12 +36,12 @@ INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, co
                : _mm512_add_epi8(bytes, _mm512_set1_epi8((char)(centre - form.offset)));
 }
 
-/* What a block's weights at w fetch: as many lines as a block touches, so that none is left out. */
-INLINE void fetch_block(struct cpu_form form, const unsigned char *w)
+/* Into both caches as many lines as a block's weights touch, so that none is left out. */
+INLINE void fetch_block(struct cpu_form form, const unsigned char *far, const unsigned char *near)
 {
     EACH(int line = 0; line <= cpu_form_weights(form); line += 64) {
-        _mm_prefetch((const char *)w + FETCH_FAR + line, _MM_HINT_T1);
-        _mm_prefetch((const char *)w + FETCH_NEAR + line, _MM_HINT_T0);
+        _mm_prefetch((const char *)far + line, _MM_HINT_T1);
+        _mm_prefetch((const char *)near + line, _MM_HINT_T0);
     }
 }
 
@@ -94,7 +94,7 @@ INLINE void widen(struct cpu_form form, const int centre, const unsigned char *p
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            fetch_block(form, w);
+            fetch_block(form, w + FETCH_FAR, w + FETCH_NEAR);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
                 struct factors factors = sub_factors(form, unit, p, sub);
                 memcpy(to, &factors, wide_head(form));

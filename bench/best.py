@@ -155,11 +155,12 @@ def compete_for_real(args):
 
     rivals = best_real.RIVALS if args.rivals == ",".join(RIVALS) else args.rivals.split(",")
     loads = best_real.LOADS if args.loads == ",".join(map(str, LOADS)) else [float(x) for x in args.loads.split(",")]
-    points = best_real.points(args, rivals, loads)
-    own = points.pop("default")
-    judged = [{"mix": "real", **judge(own, points, load)} for load in loads]
-    for j in judged:
-        show("real", j, args.rows)
+    judged = []
+    for points in best_real.points(args, rivals, loads):
+        own = points.pop("default")
+        judged = [{"mix": "real", **judge(own, points, load)} for load in loads]
+        for j in judged:
+            show("real", j, args.rows)
     return judged
 
 
@@ -188,7 +189,7 @@ def main():
     parser.add_argument("--shoal", default=os.path.join(ROOT, "build", "shoal"))
     parser.add_argument("--rows", action="store_true", help="every rival's figures too")
     parser.add_argument("--real", action="store_true", help="four small models on the real server (best_real.py)")
-    parser.add_argument("--keep", default="build/best-real", help="--real: profiles and figures are kept in this folder")
+    parser.add_argument("--keep", default="build/best-real", help="--real: profiles and figures are kept in this folder; what is there is not measured again")
     parser.add_argument("--steady", type=int, default=600, help="--real: percent of the profile's time that a step takes")
     parser.add_argument("--seconds", type=float, default=10, help="--real: of each run")
     parser.add_argument("--json", help="write all points to this file")

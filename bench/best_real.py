@@ -1,11 +1,13 @@
 """`best.py --real`: policies against each other on the real server: four small models on one core, the client on another.
 
 Steps take what a profile says times --steady percent (as bench/truth.py has it), so that a noisy machine gives every policy the same speed. Times alone are
-the simulator's, from the same profiles. What was measured is kept in --keep: seeds may be measured in several calls. The machine has to be quiet: while others
+the simulator's, from the same profiles. Every run is kept in --keep (known.json) as soon as it is over, and a table is printed after every seed: a call that is
+cut says what it found so far, and the next one goes on from there. The machine has to be quiet: while others
 compute on it, steps take longer than --steady says, now more and now less. How much longer is read from the engine's log: a server whose steps, and the stalls
 between them, took more than LATE_MOST over that is measured again, at most TRIES times, and after that the seed is left out for all policies.
 """
 
+import hashlib
 import json
 import os
 import types
@@ -50,25 +52,38 @@ def open_setup(args):
 
 
 def load_known(setup):
+    """What was measured with this build."""
+    with open(setup.shoal, "rb") as f:
+        build = hashlib.sha256(f.read()).hexdigest()
     path = setup.path("known.json")
     if not os.path.exists(path):
-        return {}
+        return {"build": build}
     with open(path) as f:
-        return json.load(f)
+        known = json.load(f)
+    if known["build"] != build:
+        raise SystemExit(f"best: {path} is of another build of shoal: --keep another folder, or delete it")
+    return known
 
 
 def save_known(setup, known):
-    with open(setup.path("known.json"), "w") as f:
+    path = setup.path("known.json")
+    with open(path + ".new", "w") as f:
         json.dump(known, f)
+    os.replace(path + ".new", path)
 
 
-def saturation(setup, known):
-    if "saturation" not in known:
+def key_of(args, policy, load, seed):
+    return f"{policy}, load {load}, seed {seed}, {args.seconds:g} s, steady {args.steady}"
+
+
+def saturation(args, setup, known):
+    key = f"saturation, steady {args.steady}"
+    if key not in known:
         with Server(setup, "rr") as server:
             server.replay(truth.write_trace(setup.path("warm.csv"), truth.requests_of(24, 0, 1001)))
-            known["saturation"] = 96 / truth.makespan(server.replay(truth.write_trace(setup.path("list.csv"), truth.requests_of(96, 0, 1003))))
+            known[key] = 96 / truth.makespan(server.replay(truth.write_trace(setup.path("list.csv"), truth.requests_of(96, 0, 1003))))
         save_known(setup, known)
-    return known["saturation"]
+    return known[key]
 
 
 def score(got, alone):
@@ -85,14 +100,14 @@ def score(got, alone):
 
 def measure(args, setup, known, policy, seed, loads):
     """One server's runs; a machine changes its speed, so policies take turns at each seed. False: the machine was disturbed, nothing is kept."""
-    rate, scores = saturation(setup, known), {}
+    rate, scores = saturation(args, setup, known), {}
     with Server(setup, policy) as server:
         server.replay(truth.write_trace(setup.path("warm.csv"), truth.requests_of(24, 0, 1001)))
         for load in loads:
             rows = truth.requests_of(max(int(load * rate * args.seconds), 8), load * rate, seed)
             trace = truth.write_trace(setup.path(f"load{load}-{seed}.csv"), rows)
             alone = setup.simulate(trace, "fcfs")
-            scores[f"{policy} {load} {seed}"] = score(server.replay(trace), alone)
+            scores[key_of(args, policy, load, seed)] = score(server.replay(trace), alone)
     late = truth.late_part(setup, server.batches)
     print(f"  seed {seed} {policy}: steps {100 * late:+.1f}%", "" if late <= LATE_MOST else "(disturbed)", flush=True)
     if late <= LATE_MOST:
@@ -102,20 +117,23 @@ def measure(args, setup, known, policy, seed, loads):
 
 
 def points(args, rivals, loads):
-    """{policy: {load: [(nl, met) by seed]}}; what is not kept is measured."""
+    """After every seed that was measured, and last of all: {policy: {load: [(nl, met) of each seed so far]}}."""
     setup = open_setup(args)
     known = load_known(setup)
-    policies, seeds = ["default", *rivals], range(args.first_seed, args.first_seed + args.seeds)
-    is_known = lambda policy, seed: all(f"{policy} {load} {seed}" in known for load in loads)
+    policies, asked = ["default", *rivals], range(args.first_seed, args.first_seed + args.seeds)
+    is_known = lambda policy, seed: all(key_of(args, policy, load, seed) in known for load in loads)
+    seeds = []
     with truth.Preferred():
-        for seed in seeds:
-            for policy in policies:
-                tries = 0
-                while not is_known(policy, seed) and tries < TRIES:
-                    measure(args, setup, known, policy, seed, loads)
-                    tries += 1
-    seeds = [seed for seed in seeds if all(is_known(policy, seed) for policy in policies)]
+        for seed in asked:
+            lacking = [policy for policy in policies if not is_known(policy, seed)]
+            for policy in lacking:
+                for _ in range(TRIES):
+                    if measure(args, setup, known, policy, seed, loads):
+                        break
+            if all(is_known(policy, seed) for policy in policies):
+                seeds.append(seed)
+            if seeds and (lacking or seed == asked[-1]):
+                print(f"real: saturation {saturation(args, setup, known):.2f} requests/s, {args.seconds:g} s a run, seeds {', '.join(map(str, seeds))}")
+                yield {policy: {load: [known[key_of(args, policy, load, s)] for s in seeds] for load in loads} for policy in policies}
     if not seeds:
         raise SystemExit("best: no seed was measured undisturbed under every policy")
-    print(f"real: saturation {known['saturation']:.2f} requests/s, {args.seconds:g} s a run, seeds {', '.join(map(str, seeds))}")
-    return {policy: {load: [known[f"{policy} {load} {seed}"] for seed in seeds] for load in loads} for policy in policies}

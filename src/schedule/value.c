@@ -13,6 +13,7 @@
 #define YOUNG_STEP       6.0
 #define YOUNG_STEP_LEAST 0.3
 enum { BATCH = 16 }; /* requests, to see whether batches pay */
+enum { KNOWN = 8 };  /* requests that ended: whose mean one may be greedy by */
 
 double schedule_value_length_s(const struct schedule_service *service)
 {
@@ -39,6 +40,7 @@ void schedule_value_look(struct schedule_value *sums, const struct schedule_conf
     double length_s = schedule_value_length_s(service), young = sums->young;
     double further = one > 0 && b < one ? b / one : one > 0;
     double longer = (BATCH - 1) * further; /* takes a batch */
+    bool is_greedy = longer >= 2 && sums->n_ended >= KNOWN;
     *sums = (struct schedule_value){
         .looked_ns = now_ns,
         .n_ended = sums->n_ended,
@@ -48,7 +50,7 @@ void schedule_value_look(struct schedule_value *sums, const struct schedule_conf
         .log_length = num_log(length_s),
         .log_rate = config->value_rate > 0 ? num_log(rate) : 0,
         .further = further,
-        .little = further < 0.5 ? 2 * further : 1, /* 1: they save half of the time or less */
+        .little = is_greedy || further >= 0.5 ? 1 : 2 * further,
         .slow_part = longer < 1 ? 1 - longer * longer : 0,
         .a_by_b = b > 0 ? (one > b ? one - b : 0) / b : DBL_MAX,
     };
@@ -84,7 +86,7 @@ double schedule_value_few(const struct schedule_config *config, double n, double
 int32_t schedule_value_seqs_most(const struct schedule_config *config,
                                  const struct schedule_value *sums, double n)
 {
-    double most = config->value_batch * num_sqrt(n * sums->a_by_b) + 0.5;
+    double most = config->value_batch * num_sqrt(n * sums->a_by_b) + 0.5 + (sums->little >= 1);
     if (config->value_batch <= 0 || most >= (double)config->n_seqs_max)
         return config->n_seqs_max;
     return most < 1 ? 1 : (int32_t)most;

@@ -20,17 +20,20 @@
  * While fewer requests are here than value_few, the rule is the greedy one; of n requests,
  * value_few / n of the way to it.
  *
- * Where batches do not pay (a core computes 16 requests in nearly 16 times the time of one; a GPU
- * in hardly more than that of one), all of this turns, as far as they do not, to the greedy rule
- * for single requests: L-hat^2, h the same for all (who goes on is nearer to his end), and the sum
- * divided by how much longer a step takes of all than of one. Slowness counts by one less the
+ * Where batches do not pay (a core computes 16 requests in 3 to 16 times the time of one; a GPU in
+ * hardly more than that of one), all of this turns, as far as they do not, to the greedy rule for
+ * single requests: L-hat^2, h the same for all (who goes on is nearer to his end), and the sum
+ * divided by how much longer a step takes of all than of one. It is wholly that where 16 take three
+ * times as long as one or more, as soon as 8 have ended: a rule that serves the short first never
+ * learns that a model is short whose first request was long. Slowness counts by one less the
  * square of how much longer a step of 16 takes than one of one, and not at all from twice as long
  * on: serving the late beside the others then costs these more than it saves.
  *
  * How many run together. Let a step take a + b k of k requests. Of n like requests, batches of k,
  * one after the other, end on average after steps of (a + b k) (n / k + 1) / 2: least at k = sqrt(n
  * a / b). So no more start than that times value_batch: on a GPU, where a is hundreds of b, all do;
- * on a core a few do, who end early; the last of all ends a little later.
+ * on a core a few do, who end early; the last of all ends a little later. Under the greedy rule one
+ * more does: others come meanwhile, and k is least for those who are here.
  *
  * Side by side on several lanes nobody is kept from computing for long, and it is the size of
  * batches that counts: a job (a model's prompts, or its decodes) is worth its requests times the

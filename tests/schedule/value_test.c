@@ -198,6 +198,32 @@ static void slowness_counts_where_batches_cost_little(void **state)
     }
 }
 
+/* From where a step of 16 takes three times one of one, as soon as 8 requests have ended. */
+static void the_greedy_rule_needs_to_know_its_model(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t b; /* of a step of one with 1000 */
+        double before, after;
+    } cases[] = { { 10, 0.02, 0.02 }, { 130, 0.26, 0.26 }, { 140, 0.28, 1 }, { 900, 1, 1 } };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct desk desk;
+        open_desk(&desk);
+        desk.services[0].perf = line((1000 - cases[i].b) * 1000000, cases[i].b * 1000000);
+        struct schedule_value sums = look(&desk, 0);
+        for (int n = 0; n < 8; n++) {
+            schedule_value_look(&sums, &desk.config, &desk.services[0], 0);
+            assert_true(distance(sums.little, cases[i].before) < 1e-9);
+            schedule_value_ended(&sums, &desk.config, 1000 * PS_PER_MS);
+        }
+        int most = schedule_value_seqs_most(&desk.config, &sums, 4);
+        schedule_value_look(&sums, &desk.config, &desk.services[0], 0);
+        assert_true(distance(sums.little, cases[i].after) < 1e-9);
+        int more = schedule_value_seqs_most(&desk.config, &sums, 4) - most;
+        assert_int_equal(more, cases[i].after > cases[i].before); /* others come meanwhile */
+    }
+}
+
 /* The batches that let n like requests of so many steps end soonest on average, by trying all. */
 static int best_batch(int n, int64_t a, int64_t b)
 {
@@ -404,6 +430,7 @@ int main(void)
         cmocka_unit_test(the_shortest_goes_first),
         cmocka_unit_test(where_batches_do_not_pay),
         cmocka_unit_test(slowness_counts_where_batches_cost_little),
+        cmocka_unit_test(the_greedy_rule_needs_to_know_its_model),
         cmocka_unit_test(time_passes_as_if_summed_anew),
         cmocka_unit_test(who_waits_counts_while_there_is_room),
         cmocka_unit_test(what_a_job_gathered),

@@ -55,12 +55,41 @@ static bool is_bool(const bool *at)
     return *(const unsigned char *)at <= 1;
 }
 
+static bool is_within(int64_t n, int bits)
+{
+    return n >= 0 && n <= INT64_C(1) << bits;
+}
+
+/* What routers and the manager reckon with: times and bytes that a machine can have, and few enough
+ * of them that sums over all services do not wrap. */
+enum { BYTES_BITS = 52, TOKEN_BYTES_BITS = 30, COUNT_BITS = 24 };
+
+static bool is_valid_row(const struct service_report *row)
+{
+    return coefficients_are_sane(&row->perf) &&
+           is_within(row->kv_bytes_per_token, TOKEN_BYTES_BITS) &&
+           is_within(row->weights_bytes, BYTES_BITS) &&
+           is_within(row->activation_bytes, BYTES_BITS) &&
+           is_within(row->kv_used_bytes, BYTES_BITS) &&
+           is_within(row->kv_cached_bytes, BYTES_BITS) &&
+           is_within(row->kv_held_bytes, BYTES_BITS) && is_within(row->n_waiting, COUNT_BITS) &&
+           is_within(row->n_running, COUNT_BITS);
+}
+
 static bool is_valid_report(const struct message_report *m, size_t n_bytes, int n_services)
 {
-    return m->report.n_services >= 0 && m->report.n_services <= n_services &&
-           set_next(&m->report.listed, m->report.n_services, SET_MAX) < 0 &&
-           n_bytes == cluster_message_report_bytes(set_count(&m->report.listed)) &&
-           is_bool(&m->report.is_draining) && is_bool(&m->report.is_healthy);
+    int n = set_count(&m->report.listed);
+    bool is_right = m->report.n_services >= 0 && m->report.n_services <= n_services &&
+                    set_next(&m->report.listed, m->report.n_services, SET_MAX) < 0 &&
+                    n_bytes == cluster_message_report_bytes(n) && is_bool(&m->report.is_draining) &&
+                    is_bool(&m->report.is_healthy) &&
+                    is_within(m->report.memory_bytes, BYTES_BITS) &&
+                    is_within(m->report.kv_pool_bytes, BYTES_BITS) &&
+                    is_within(m->report.kv_free_bytes, BYTES_BITS) &&
+                    is_within(m->report.n_requests, COUNT_BITS);
+    for (int i = 0; is_right && i < n; i++)
+        is_right = is_valid_row(&m->report.services[i]);
+    return is_right;
 }
 
 static bool is_text(const struct fault *fault)

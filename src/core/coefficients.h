@@ -11,3 +11,7 @@ struct perf {
     float prefill_scale,
         decode_scale; /* online correction: EWMA of measured / predicted, 1 at start */
 };
+/* Could a machine have these? Far more than any has, and little enough that a step of LIMIT_CONTEXT
+ * tokens, or of LIMIT_BATCH_ITEMS requests, is reckoned without a wrap. Scales may be 0: nothing is
+ * measured. */
+bool coefficients_are_sane(const struct perf *perf);

@@ -1,13 +1,13 @@
 /* Could this be what an engine was opened with, and what it was told? See replay_check.h. */
 #include "engine/replay_check.h"
 
+#include "core/coefficients.h"
 #include "core/request.h"
 #include "core/service.h"
 
 #include <string.h>
 
 #define BYTES_MAX (INT64_C(1) << 50) /* of anything that a log counts in bytes */
-#define PS_MAX    (INT64_C(1) << 50)
 #define NS_MAX    (INT64_C(1) << 42) /* of a threshold: more than an hour */
 
 bool engine_replay_check_bytes(int64_t n)
@@ -144,22 +144,7 @@ const char *engine_replay_check_services(const struct engine_log_opened *o,
     return NULL;
 }
 
-static bool is_ps(int64_t ps)
-{
-    return ps >= 0 && ps <= PS_MAX;
-}
-
-static bool is_scale(float scale)
-{
-    return scale >= 1e-6F && scale <= 1e6F; /* false for NaN */
-}
-
 bool engine_replay_check_perf(const struct perf *perf)
 {
-    bool is_right = is_ps(perf->floor_ps) && is_ps(perf->c1_ps) && is_ps(perf->k1_ps) &&
-                    is_ps(perf->q1_ps) && is_scale(perf->prefill_scale) &&
-                    is_scale(perf->decode_scale) && perf->b_switch >= 0;
-    for (int i = 0; i < 2; i++)
-        is_right &= is_ps(perf->c3_ps[i]) && is_ps(perf->c2_ps[i]) && is_ps(perf->k2_ps[i]);
-    return is_right;
+    return coefficients_are_sane(perf) && perf->prefill_scale > 0 && perf->decode_scale > 0;
 }

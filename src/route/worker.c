@@ -7,11 +7,15 @@
 #include <string.h>
 
 enum { PS_PER_NS = 1000 };
+#define PART_PS_MAX (INT64_C(1) << 50) /* 19 minutes */
 
+/* At most a time that no target allows, so that sums over an engine's requests do not wrap. */
 static int64_t scaled(int64_t ps, float scale)
 {
-    return scale == 1.0F || scale == 0.0F ? ps
-                                          : (int64_t)num_floor((double)ps * (double)scale + 0.5);
+    if (scale == 1.0F || scale == 0.0F)
+        return min_i64(ps, PART_PS_MAX);
+    double product = num_floor((double)ps * (double)scale + 0.5);
+    return product < (double)PART_PS_MAX ? (int64_t)product : PART_PS_MAX;
 }
 
 static uint64_t *set_of(const struct route_fit *fit, int32_t engine, enum route_worker_set which)
@@ -62,8 +66,9 @@ struct route_worker_part route_worker_part(const struct route_fit *fit, int32_t 
             scaled(perf->c2_ps[regime] + perf->k2_ps[regime] * eff, perf->decode_scale);
     if (r->first_ns == 0) {
         double squared = (double)perf->q1_ps * (double)r->n_tokens * (double)r->n_tokens / 1024;
-        part.prefill_ps = scaled(perf->k1_ps * r->n_tokens + (int64_t)num_floor(squared + 0.5),
-                                 perf->prefill_scale);
+        int64_t squared_ps =
+            squared < (double)PART_PS_MAX ? (int64_t)num_floor(squared + 0.5) : PART_PS_MAX;
+        part.prefill_ps = scaled(perf->k1_ps * r->n_tokens + squared_ps, perf->prefill_scale);
     } else {
         part.now_ps = scaled(perf->c2_ps[0] + perf->k2_ps[0] * r->n_tokens, perf->decode_scale);
     }

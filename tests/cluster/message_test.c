@@ -119,6 +119,22 @@ static void test_report_sizes(void **state)
     }
     report.report.listed = set_of_first(1);
     assert_true(is_valid(&report, n_bytes));
+    report.report.services[0].perf.k2_ps[0] = INT64_MAX; /* no machine is so slow */
+    assert_false(is_valid(&report, n_bytes));
+    report.report.services[0].perf.k2_ps[0] = 374000;
+    report.report.services[0].kv_bytes_per_token = -1;
+    assert_false(is_valid(&report, n_bytes));
+    report.report.services[0].kv_bytes_per_token = 131072;
+    report.report.services[0].weights_bytes = INT64_MAX / 2; /* two of them are too many to add */
+    assert_false(is_valid(&report, n_bytes));
+    report.report.services[0].weights_bytes = 1 << 30;
+    report.report.services[0].n_waiting = INT32_MAX;
+    assert_false(is_valid(&report, n_bytes));
+    report.report.services[0].n_waiting = 1;
+    report.report.memory_bytes = -1;
+    assert_false(is_valid(&report, n_bytes));
+    report.report.memory_bytes = 1 << 30;
+    assert_true(is_valid(&report, n_bytes));
     static const int32_t counts[] = { -1, 0, 4, INT32_MIN, INT32_MAX };
     for (size_t i = 0; i < COUNT_OF(counts); i++) { /* fewer than listed, more than there are */
         report.report.n_services = counts[i];

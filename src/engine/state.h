@@ -141,9 +141,9 @@ struct engine {
     int n_flights;
     int32_t n_slots; /* of lanes below: of each of options.n_lanes its options.n_deep places */
     uint32_t next_batch;
-    uint32_t n_on_host;         /* requests that have something on the host */
-    uint32_t n_waiting_matched; /* requests that hold a prefix hit */
-    int64_t plan_wake_ns;       /* a plan of nothing that wants to be asked again then */
+    uint32_t n_on_host;            /* requests that have something on the host */
+    uint32_t n_waiting_matched;    /* requests that hold a prefix hit */
+    int64_t plan_wake_ns;          /* a plan of nothing that wants to be asked again then */
     int64_t next_tick_ns, n_ticks; /* of the arrival rates: so many were, as far as it matters */
     int64_t n_steps, step_ns, n_refused;
     bool lane_is_busy[LIMIT_LANES];

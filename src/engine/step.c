@@ -506,14 +506,19 @@ void engine_fetch_for(const struct engine *e, uint64_t id)
 }
 
 /* A host of many engines comes back to one when nothing of it is in the cache any more: what a
- * commit and the next plan read of those that are not steady, and of who waits first, is asked for
- * all at once, not line by line. */
+ * commit and the next plan read of those that are not steady, of those that end, and of who waits
+ * first, is asked for all at once, not line by line. */
 static void fetch(const struct engine *e)
 {
     const struct engine_flight *flight = &e->flights[0];
     const struct batch *batch = &flight->batch;
     for (int32_t i = batch->n_steady; i < batch->n_items; i++)
         fetch_slot(e, batch->items[i].slot);
+    const struct schedule_steady *steady = batch->n_steady > 0 ? &e->steady[batch->service] : NULL;
+    int32_t n_rounds = steady != NULL ? steady->n_rounds + flight->n_rounds : 0;
+    for (int32_t i = 0; steady != NULL && n_rounds >= steady->first_end && i < steady->n; i++)
+        if (steady->ends[i] <= n_rounds)
+            fetch_slot(e, steady->items[i].slot);
     if (e->services[0].first_waiting != SCHEDULE_NONE)
         fetch_slot(e, e->services[0].first_waiting);
     __builtin_prefetch(&flight->items[batch->n_items], 1); /* who starts next stands there */

@@ -106,13 +106,16 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
     if (!schedule_lane_is_free(view, 0))
         return;
     uint32_t prompt = SCHEDULE_NONE, running = SCHEDULE_NONE;
+    int service = 0; /* of who runs */
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         int i = schedule_busy(view, k);
         if (!view->services[i].is_open)
             continue;
         prompt = older(view, prompt, view->services[i].first_waiting);
         prompt = older(view, prompt, fcfs->services[i].oldest_prompt);
+        uint32_t before = running;
         running = older(view, running, fcfs->services[i].oldest);
+        service = running != before ? i : service;
     }
     enum schedule_filled filled = FILLED_NOTHING;
     if (prompt != SCHEDULE_NONE) {
@@ -122,14 +125,12 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
         filled = schedule_fill_serve(&fill, view->requests[prompt].service, parts, SCHEDULE_NONE);
     }
     if (filled == FILLED_NOTHING && running != SCHEDULE_NONE)
-        filled = schedule_fill_serve(&fill, view->requests[running].service, FILL_RUNNING,
-                                     SCHEDULE_NONE);
+        filled = schedule_fill_serve(&fill, service, FILL_RUNNING, SCHEDULE_NONE);
     if (filled == FILLED_BATCH)
         schedule_fill_hold(&fill, TIME_NEVER);
 }
 
-/* Finds the service's oldest again, `gone` left out. Where there is one service its oldest request
- * decides nothing: any that runs will do. */
+/* Finds the service's oldest again, `gone` left out. */
 static void look(struct fcfs *fcfs, const struct schedule_view *view, int service, uint32_t gone)
 {
     const struct schedule_service *s = &view->services[service];
@@ -152,7 +153,8 @@ static void look(struct fcfs *fcfs, const struct schedule_view *view, int servic
     }
 }
 
-/* Only requests of a batch that starts can be new. */
+/* Only requests of a batch that starts can be new. Where there is one service its oldest request
+ * decides nothing: any that runs will do. */
 static void saw_started(struct fcfs *fcfs, const struct schedule_view *view,
                         const struct batch *batch)
 {
@@ -160,7 +162,8 @@ static void saw_started(struct fcfs *fcfs, const struct schedule_view *view,
     struct fcfs_service *f = &fcfs->services[batch->service];
     for (int32_t i = 0; i < batch->n_items && f->n_known != s->n_running; i++) {
         uint32_t slot = batch->items[i].slot;
-        f->oldest = older(view, f->oldest, slot);
+        if (view->n_services > 1 || f->oldest == SCHEDULE_NONE)
+            f->oldest = older(view, f->oldest, slot);
         if (schedule_lacking(&view->requests[slot]) > 1)
             f->oldest_prompt = older(view, f->oldest_prompt, slot);
     }

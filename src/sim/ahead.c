@@ -20,18 +20,19 @@ struct ahead_engine {
     int32_t n_sent;       /* as the door counts */
     int32_t n_kept;       /* of them those that have ended */
     uint32_t first, last; /* of these */
+    uint32_t first_index; /* of its client */
 };
 struct sim_ahead {
     struct sim_ask asks[ASKS]; /* a ring: sim.ask, and those after it */
     uint32_t first, n_asks;
-    bool is_drawn;                  /* there are no others */
-    bool is_stepping;               /* an engine is: what ends then is told later */
-    bool is_impossible;             /* from now on: somebody may leave before he is served */
-    int32_t n_sent_max;             /* of an engine */
-    int32_t *n_engines_at;          /* (n_sent_max + 1) engines that have so many */
-    int32_t (*n_in_blocks)[BLOCKS]; /* the same of each block */
-    uint32_t n_block;               /* engines of a block */
-    int32_t n_least;                /* the least that one has, or less */
+    bool is_drawn;               /* there are no others */
+    bool is_stepping;            /* an engine is: what ends then is told later */
+    bool is_impossible;          /* from now on: somebody may leave before he is served */
+    int32_t n_sent_max;          /* of an engine */
+    int32_t *n_engines_at;       /* (n_sent_max + 1) engines that have so many */
+    int32_t (*n_before)[BLOCKS]; /* the same of the blocks before each */
+    uint32_t n_block;            /* engines of a block */
+    int32_t n_least;             /* the least that one has, or less */
     struct ahead_engine *engines;
     struct sim_wakes tells; /* each engine's next */
     struct kept *kept;
@@ -55,6 +56,13 @@ static bool is_possible(const struct sim *sim)
     return is_simple;
 }
 
+/* The engine is one more, or less, of those that have so many. */
+static void count_before(struct sim_ahead *a, int32_t n_sent, uint32_t engine, int32_t change)
+{
+    for (uint32_t b = engine / a->n_block + 1; b < BLOCKS; b++)
+        a->n_before[n_sent][b] += change;
+}
+
 struct sim_ahead *sim_ahead_open(const struct sim *sim)
 {
     if (!is_possible(sim))
@@ -64,12 +72,12 @@ struct sim_ahead *sim_ahead_open(const struct sim *sim)
     a->n_sent_max = sim->door.n_sent_max;
     a->n_engines_at = mem_take(((size_t)a->n_sent_max + 1) * sizeof(*a->n_engines_at));
     a->n_engines_at[0] = n;
-    a->n_in_blocks = mem_take(((size_t)a->n_sent_max + 1) * sizeof(*a->n_in_blocks));
+    a->n_before = mem_take(((size_t)a->n_sent_max + 1) * sizeof(*a->n_before));
     a->n_block = (uint32_t)div_up_i64(n, BLOCKS);
     a->engines = mem_take((size_t)n * sizeof(*a->engines));
     for (int32_t e = 0; e < n; e++) {
         a->engines[e].first = NONE;
-        a->n_in_blocks[0][(uint32_t)e / a->n_block]++;
+        count_before(a, 0, (uint32_t)e, 1);
     }
     sim_wakes_init(&a->tells, (uint32_t)n);
     a->free = NONE;
@@ -82,7 +90,7 @@ void sim_ahead_close(struct sim_ahead *a)
         return;
     sim_wakes_free(&a->tells);
     mem_give(a->n_engines_at);
-    mem_give(a->n_in_blocks);
+    mem_give(a->n_before);
     mem_give(a->engines);
     mem_give(a->kept);
     mem_give(a);
@@ -122,10 +130,10 @@ void sim_ahead_count(struct sim *sim, uint32_t engine, int32_t change)
     struct ahead_engine *e = &a->engines[engine];
     CHECK(change < 0 || e->clock_ns <= sim->clock_ns); /* or it came too late */
     a->n_engines_at[e->n_sent]--;
-    a->n_in_blocks[e->n_sent][engine / a->n_block]--;
+    count_before(a, e->n_sent, engine, -1);
     e->n_sent += change;
     a->n_engines_at[e->n_sent]++;
-    a->n_in_blocks[e->n_sent][engine / a->n_block]++;
+    count_before(a, e->n_sent, engine, 1);
     a->n_least = min_i32(a->n_least, e->n_sent);
     while (a->n_engines_at[a->n_least] == 0)
         a->n_least++;
@@ -144,8 +152,7 @@ static int64_t until_ns(const struct sim *sim, uint32_t engine)
         return INT64_MIN;
     for (int32_t k = a->n_least; k <= n && n_before < a->n_asks; k++) {
         n_before += (int64_t)a->n_engines_at[k] * (n - k);
-        for (uint32_t b = 0; b < engine / a->n_block; b++)
-            n_before += a->n_in_blocks[k][b];
+        n_before += a->n_before[k][engine / a->n_block];
     }
     int64_t ns = TIME_NEVER;
     if (n_before < a->n_asks)
@@ -173,6 +180,11 @@ int64_t sim_ahead_step(struct sim *sim, const struct sim_engine *engine)
 }
 
 /* ---- Telling. ---- */
+
+static uint32_t index_of(const struct service_event *event)
+{
+    return (uint32_t)(event->id & ((1u << SIM_LIVE_BITS) - 1));
+}
 
 static uint32_t take_kept(struct sim_ahead *a)
 {
@@ -202,6 +214,7 @@ bool sim_ahead_keep(struct sim *sim, const struct sim_engine *engine,
     a->kept[at] = (struct kept){ sim->clock_ns, *event, NONE };
     if (e->first == NONE) {
         e->first = at;
+        e->first_index = index_of(event);
         sim_wakes_set(&a->tells, engine->index, sim->clock_ns);
     } else {
         a->kept[e->last].next = at;
@@ -215,6 +228,18 @@ int64_t sim_ahead_tell_ns(const struct sim *sim)
 {
     const struct sim_ahead *a = sim->ahead;
     return a != NULL ? a->tells.wake_ns[sim_wakes_first(&a->tells)] : TIME_NEVER;
+}
+
+/* What will be read to tell the next end. */
+static void fetch_next(const struct sim *sim)
+{
+    const struct sim_ahead *a = sim->ahead;
+    const struct ahead_engine *e = &a->engines[sim_wakes_first(&a->tells)];
+    if (e->first == NONE)
+        return;
+    __builtin_prefetch(&a->kept[e->first]);
+    __builtin_prefetch(&sim->clients[e->first_index], 1);
+    __builtin_prefetch(&sim->door.requests[e->first_index], 1);
 }
 
 /* All that ended in one step, then what was held may be sent. */
@@ -231,8 +256,11 @@ void sim_ahead_tell(struct sim *sim)
         e->n_kept--;
         a->kept[at].next = a->free;
         a->free = at;
-        sim_client_over(sim, (uint32_t)(event.id & ((1u << SIM_LIVE_BITS) - 1)), &event);
+        sim_client_over(sim, index_of(&event), &event);
     }
+    if (e->first != NONE)
+        e->first_index = index_of(&a->kept[e->first].event);
     sim_wakes_set(&a->tells, engine, e->first != NONE ? a->kept[e->first].time_ns : TIME_NEVER);
+    fetch_next(sim);
     sim_door_send(sim);
 }

@@ -226,6 +226,8 @@ static void take_perf(struct reader *r, const json_t *group, struct perf *perf)
     take_pair(r, from, "c2", perf->c2_ps);
     take_pair(r, from, "k2", perf->k2_ps);
     perf->b_switch = (int32_t)min_i64(take_i64(r, from, "b_switch", 0), INT32_MAX);
+    if (r->wrong == NULL && !coefficients_are_sane(perf))
+        r->wrong = "perf_ps";
 }
 
 static void take_errors(struct reader *r, const json_t *group, const char *key,

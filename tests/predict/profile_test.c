@@ -134,15 +134,17 @@ static void a_fit_says_how_far_it_is_from_what_it_has_not_seen(void **state)
 static void what_is_too_large_is_told(void **state)
 {
     (void)state;
-    static const char *const wrong[] = { "c1", "k2", "samples", "weights_bytes" };
+    static const char *const wrong[] = { "c1", "k2", "perf_ps", "samples", "weights_bytes" };
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct predict_profile p = sample_profile(), back;
         struct str text;
         struct fault fault;
         char expected[200];
         int64_t *const fields[] = { &p.groups[0].perf.c1_ps, &p.groups[0].perf.k2_ps[1],
-                                    &p.groups[0].samples[0].ps, &p.weights_bytes };
-        *fields[i] = INT64_MAX;
+                                    &p.groups[0].perf.k2_ps[1], &p.groups[0].samples[0].ps,
+                                    &p.weights_bytes };
+        /* 2^40 ps, a second for a token of context, is a number, but no machine's. */
+        *fields[i] = strcmp(wrong[i], "perf_ps") == 0 ? INT64_C(1) << 40 : INT64_MAX;
         str_init(&text);
         predict_profile_write(&p, &text);
         snprintf(expected, sizeof(expected),

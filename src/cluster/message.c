@@ -60,35 +60,57 @@ static bool is_within(int64_t n, int bits)
     return n >= 0 && n <= INT64_C(1) << bits;
 }
 
-/* What routers and the manager reckon with: times and bytes that a machine can have, and few enough
- * of them that sums over all services do not wrap. */
-enum { BYTES_BITS = 52, TOKEN_BYTES_BITS = 30, COUNT_BITS = 24 };
+/* What routers, the manager and the metrics reckon with: times, bytes and counts that a machine can
+ * have, and little enough of them that sums over all services do not wrap. */
+enum { BYTES_BITS = 52, TOKEN_BYTES_BITS = 30, REQUESTS_BITS = 20, SUM_BITS = 52, NS_BITS = 62 };
+
+static bool are_within(const int64_t *numbers, size_t n, int bits)
+{
+    bool are = true;
+    for (size_t i = 0; i < n; i++)
+        are = are && is_within(numbers[i], bits);
+    return are;
+}
+
+static bool is_part(double part) /* of a pool, or what it is over its due */
+{
+    return part >= 0; /* false for NaN */
+}
 
 static bool is_valid_row(const struct service_report *row)
 {
-    return coefficients_are_sane(&row->perf) &&
+    const int64_t bytes[] = { row->weights_bytes,   row->activation_bytes, row->kv_used_bytes,
+                              row->kv_cached_bytes, row->kv_held_bytes,    row->kv_quota_bytes };
+    const int64_t sums[] = { row->n_prefix_queries, row->n_prefix_hits,  row->n_preempted,
+                             row->n_swapped,        row->n_pad_tokens,   row->n_invalid_tokens,
+                             row->n_static_batches, row->n_static_seats, row->n_static_early,
+                             row->n_batches,        row->n_batch_rows,   row->n_exceeded,
+                             row->n_forced,         row->n_arrived };
+    return row->status <= SERVICE_BROKEN && row->progress_percent <= 100 &&
+           are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
+           are_within(sums, COUNT_OF(sums), SUM_BITS) &&
            is_within(row->kv_bytes_per_token, TOKEN_BYTES_BITS) &&
-           is_within(row->weights_bytes, BYTES_BITS) &&
-           is_within(row->activation_bytes, BYTES_BITS) &&
-           is_within(row->kv_used_bytes, BYTES_BITS) &&
-           is_within(row->kv_cached_bytes, BYTES_BITS) &&
-           is_within(row->kv_held_bytes, BYTES_BITS) && is_within(row->n_waiting, COUNT_BITS) &&
-           is_within(row->n_running, COUNT_BITS);
+           is_within(row->n_waiting, REQUESTS_BITS) && is_within(row->n_running, REQUESTS_BITS) &&
+           is_within(row->solo_ns, NS_BITS) && is_within(row->remaining_ns, NS_BITS) &&
+           is_part(row->kv_share) && is_part(row->kv_r) && coefficients_are_sane(&row->perf);
 }
 
 static bool is_valid_report(const struct message_report *m, size_t n_bytes, int n_services)
 {
-    int n = set_count(&m->report.listed);
-    bool is_right = m->report.n_services >= 0 && m->report.n_services <= n_services &&
-                    set_next(&m->report.listed, m->report.n_services, SET_MAX) < 0 &&
-                    n_bytes == cluster_message_report_bytes(n) && is_bool(&m->report.is_draining) &&
-                    is_bool(&m->report.is_healthy) &&
-                    is_within(m->report.memory_bytes, BYTES_BITS) &&
-                    is_within(m->report.kv_pool_bytes, BYTES_BITS) &&
-                    is_within(m->report.kv_free_bytes, BYTES_BITS) &&
-                    is_within(m->report.n_requests, COUNT_BITS);
+    const struct engine_report *r = &m->report;
+    const int64_t bytes[] = { r->memory_bytes, r->kv_pool_bytes, r->kv_free_bytes,
+                              r->kv_table_bytes };
+    const int64_t times[] = { r->now_ns, r->step_ns, r->host_ns };
+    int n = set_count(&r->listed);
+    bool is_right = r->n_services >= 0 && r->n_services <= n_services &&
+                    set_next(&r->listed, r->n_services, SET_MAX) < 0 &&
+                    n_bytes == cluster_message_report_bytes(n) && is_bool(&r->is_draining) &&
+                    is_bool(&r->is_healthy) && are_within(bytes, COUNT_OF(bytes), BYTES_BITS) &&
+                    are_within(times, COUNT_OF(times), NS_BITS) &&
+                    is_within(r->n_steps, SUM_BITS) && is_within(r->n_requests, REQUESTS_BITS) &&
+                    is_within(r->n_requests_max, REQUESTS_BITS);
     for (int i = 0; is_right && i < n; i++)
-        is_right = is_valid_row(&m->report.services[i]);
+        is_right = is_valid_row(&r->services[i]);
     return is_right;
 }
 

@@ -12,6 +12,7 @@
 #include "route/sent.h"
 
 enum { DRAWS = 32, CANDIDATES = 8 };
+#define WORK_NS_MAX (INT64_C(1) << 42)
 
 struct spread;
 struct spread_row {
@@ -162,38 +163,52 @@ static int64_t patience_ns(const struct spread *spread, const struct route_view 
     return wake_ns;
 }
 
-/* Device time that a request adds to its engine, in picoseconds: its prompt, and its share of the
- * decode steps. 1 where the service's performance is not known yet: then engines are counted. */
+/* Of its prompt, and of its share of n_left decode steps, in picoseconds. In double: what a million
+ * tokens of context cost a slow machine is more than 64 bits hold, and below 2^53 it is exact. */
+static double prompt_ps(const struct perf *perf, const struct route_request *r)
+{
+    return (double)perf->k1_ps * r->n_tokens;
+}
+
+static double decodes_ps(const struct perf *perf, const struct route_request *r, int64_t n_left)
+{
+    double context = (double)(r->n_tokens + n_left / 2);
+    return (double)n_left * ((double)perf->c2_ps[0] + (double)perf->k2_ps[0] * context);
+}
+
+/* Device time that a request adds to its engine, in nanoseconds: its prompt, and its share of the
+ * decode steps. 1 where the service's performance is not known yet: then engines are counted. At
+ * most 73 minutes, so that the sum over an engine's requests, two million at most, does not wrap.
+ */
 static int64_t work(const struct route_view *view, int32_t engine, const struct route_request *r)
 {
     const struct perf *perf = route_sent_perf(view, engine, r->service);
     int64_t n_left = route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
-    int64_t context = r->n_tokens + n_left / 2;
-    return perf->k1_ps * r->n_tokens + n_left * (perf->c2_ps[0] + perf->k2_ps[0] * context) + 1;
+    double ns = (prompt_ps(perf, r) + decodes_ps(perf, r, n_left)) / 1000 + 1;
+    return ns < (double)WORK_NS_MAX ? (int64_t)ns : WORK_NS_MAX;
 }
 
 /* When would it end there, from now, in picoseconds: all prompts that are not computed yet, its own
  * too, then its decode steps, each beside those of the others that still run. */
-static int64_t finish_ps(const struct spread *spread, const struct route_view *view, int32_t engine,
-                         const struct route_request *r)
+static double finish_ps(const struct spread *spread, const struct route_view *view, int32_t engine,
+                        const struct route_request *r)
 {
     int64_t n_left = route_sent_predicted(view, r) - (r->n_tokens - r->n_prompt);
-    int64_t ps = 0;
+    double ps = 0;
     struct set services = { { 0 } };
     for (uint32_t at = spread->sent.first[engine];; at = spread->sent.links[at].next) {
         const struct route_request *q = at == ROUTE_NONE ? r : &view->requests[at];
         const struct perf *perf = route_sent_perf(view, engine, q->service);
         int64_t n_q = route_sent_predicted(view, q) - (q->n_tokens - q->n_prompt);
-        n_q = min_i64(n_q, n_left);
         if (q->first_ns == 0 || q == r)
-            ps += perf->k1_ps * q->n_tokens;
-        ps += n_q * (perf->c2_ps[0] + perf->k2_ps[0] * (q->n_tokens + n_q / 2));
+            ps += prompt_ps(perf, q);
+        ps += decodes_ps(perf, q, min_i64(n_q, n_left));
         set_add(&services, q->service);
         if (at == ROUTE_NONE)
             break;
     }
     for (int s = 0; (s = set_next(&services, s, view->n_services)) >= 0; s++)
-        ps += n_left * route_sent_perf(view, engine, s)->c3_ps[0];
+        ps += (double)n_left * (double)route_sent_perf(view, engine, s)->c3_ps[0];
     return ps;
 }
 
@@ -203,10 +218,10 @@ static int32_t choose_earliest(const struct spread *spread, const struct route_v
 {
     const struct route_request *r = &view->requests[slot];
     int32_t engines[CANDIDATES], best = -1;
-    int64_t best_ps = INT64_MAX;
+    double best_ps = 0;
     int32_t n = route_pick_some(&spread->pick, r->service, CANDIDATES, engines);
     for (int32_t i = 0; i < n; i++) {
-        int64_t ps = finish_ps(spread, view, engines[i], r);
+        double ps = finish_ps(spread, view, engines[i], r);
         if (best >= 0 && ps >= best_ps)
             continue;
         best = engines[i];

@@ -119,22 +119,6 @@ static void test_report_sizes(void **state)
     }
     report.report.listed = set_of_first(1);
     assert_true(is_valid(&report, n_bytes));
-    report.report.services[0].perf.k2_ps[0] = INT64_MAX; /* no machine is so slow */
-    assert_false(is_valid(&report, n_bytes));
-    report.report.services[0].perf.k2_ps[0] = 374000;
-    report.report.services[0].kv_bytes_per_token = -1;
-    assert_false(is_valid(&report, n_bytes));
-    report.report.services[0].kv_bytes_per_token = 131072;
-    report.report.services[0].weights_bytes = INT64_MAX / 2; /* two of them are too many to add */
-    assert_false(is_valid(&report, n_bytes));
-    report.report.services[0].weights_bytes = 1 << 30;
-    report.report.services[0].n_waiting = INT32_MAX;
-    assert_false(is_valid(&report, n_bytes));
-    report.report.services[0].n_waiting = 1;
-    report.report.memory_bytes = -1;
-    assert_false(is_valid(&report, n_bytes));
-    report.report.memory_bytes = 1 << 30;
-    assert_true(is_valid(&report, n_bytes));
     static const int32_t counts[] = { -1, 0, 4, INT32_MIN, INT32_MAX };
     for (size_t i = 0; i < COUNT_OF(counts); i++) { /* fewer than listed, more than there are */
         report.report.n_services = counts[i];
@@ -144,6 +128,79 @@ static void test_report_sizes(void **state)
     report.head = cluster_message_head(MESSAGE_REPORT, 0, sizeof report);
     report.report.listed = set_of_first(3);
     assert_false(is_valid(&report, sizeof report));
+}
+
+/* What no machine has, or no sum over services can hold: the report is refused, whichever it is. */
+static void test_report_bounds(void **state)
+{
+    static struct message_report report;
+    struct engine_report *r = &report.report;
+    struct service_report *row = &r->services[1];
+    int64_t *const wide[] = {
+        &r->now_ns,
+        &r->n_steps,
+        &r->step_ns,
+        &r->host_ns,
+        &r->memory_bytes,
+        &r->kv_pool_bytes,
+        &r->kv_free_bytes,
+        &r->kv_table_bytes,
+        &row->weights_bytes,
+        &row->activation_bytes,
+        &row->kv_used_bytes,
+        &row->kv_cached_bytes,
+        &row->kv_bytes_per_token,
+        &row->kv_held_bytes,
+        &row->kv_quota_bytes,
+        &row->n_prefix_queries,
+        &row->n_prefix_hits,
+        &row->n_preempted,
+        &row->n_swapped,
+        &row->n_pad_tokens,
+        &row->n_invalid_tokens,
+        &row->n_static_batches,
+        &row->n_static_seats,
+        &row->n_batches,
+        &row->n_batch_rows,
+        &row->n_static_early,
+        &row->n_exceeded,
+        &row->n_forced,
+        &row->n_arrived,
+        &row->solo_ns,
+        &row->remaining_ns,
+        &row->perf.k2_ps[0],
+    };
+    int32_t *const narrow[] = { &r->n_requests, &r->n_requests_max, &row->n_waiting,
+                                &row->n_running };
+    double *const parts[] = { &row->kv_share, &row->kv_r };
+    uint8_t *const bytes[] = { &row->status, &row->progress_percent };
+    size_t n_bytes = cluster_message_report_bytes(2);
+    (void)state;
+    report.head = cluster_message_head(MESSAGE_REPORT, 0, n_bytes);
+    r->n_services = 3;
+    r->listed = set_of_first(2);
+#define REFUSES(field, wrong)                                                                      \
+    do {                                                                                           \
+        *(field) = (wrong);                                                                        \
+        assert_false(is_valid(&report, n_bytes));                                                  \
+        *(field) = 1;                                                                              \
+        assert_true(is_valid(&report, n_bytes));                                                   \
+    } while (0)
+    for (size_t i = 0; i < COUNT_OF(wide); i++) {
+        REFUSES(wide[i], -1);
+        REFUSES(wide[i], INT64_MAX);
+    }
+    for (size_t i = 0; i < COUNT_OF(narrow); i++) {
+        REFUSES(narrow[i], -1);
+        REFUSES(narrow[i], INT32_MAX / LIMIT_SERVICES + 2); /* as many in each are too many */
+    }
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        REFUSES(parts[i], -1);
+        REFUSES(parts[i], __builtin_nan(""));
+    }
+    for (size_t i = 0; i < COUNT_OF(bytes); i++)
+        REFUSES(bytes[i], 101);
+#undef REFUSES
 }
 
 /* What is read is what was written: what is not listed any more is gone. */
@@ -176,9 +233,11 @@ static void test_reports_travel(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_submit), cmocka_unit_test(test_event),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_submit),
+                                        cmocka_unit_test(test_event),
                                         cmocka_unit_test(test_fixed_sizes_and_texts),
                                         cmocka_unit_test(test_report_sizes),
+                                        cmocka_unit_test(test_report_bounds),
                                         cmocka_unit_test(test_reports_travel) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -334,6 +334,29 @@ static void test_least_finish(void **state)
     world_close(w);
 }
 
+/* A million tokens to compute and as many to generate on a slow machine: more picoseconds than 64
+ * bits hold. Who has such a request is still the busier one, and as many of them are shared. */
+static void test_least_finish_does_not_wrap(void **state)
+{
+    (void)state;
+    struct world *w = world_new(2, 1, 400);
+    w->services[0].perf = model;
+    w->services[0].perf.k2_ps[0] = INT64_C(1) << 24;
+    world_open(w, "least-finish");
+    for (int i = 0; i < 400; i++) {
+        world_arrive(w, 0, 1 << 20, 1 << 20);
+        assert_int_equal(world_send(w), 1);
+        assert_int_equal(w->engine_of[i], i % 2);
+    }
+    for (uint32_t i = 0; i < 400; i++)
+        world_end(w, i);
+    world_arrive(w, 0, 20, 10);
+    world_arrive(w, 0, 20, 10);
+    assert_int_equal(world_send(w), 2);
+    assert_int_equal(w->engine_of[400] + w->engine_of[401], 1);
+    world_close(w);
+}
+
 /* Random lives: nothing is lost, every plan is legal (world_plan asks), the whole is a function of
  * the seed, and a request stays held only while nobody takes it. */
 static void play(const char *router, uint64_t seed, uint16_t *engines)
@@ -404,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_static_map_to_nowhere),
         cmocka_unit_test(test_static_map_to_the_unhealthy),
         cmocka_unit_test(test_least_finish),
+        cmocka_unit_test(test_least_finish_does_not_wrap),
         cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

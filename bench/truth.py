@@ -18,7 +18,6 @@ import ctypes
 import json
 import os
 import random
-import re
 import signal
 import socket
 import statistics
@@ -232,9 +231,7 @@ class Server:
         out = self.setup.path("bench.csv")
         done = subprocess.run([self.setup.shoal, "bench", f"127.0.0.1:{self.port}", "--workload", f"file:{trace}", "--solo", "0", "--core", "1",
                                "--prompt", "ids", "--csv", out], capture_output=True, text=True)
-        # Models with random weights may draw tokens that have no text: such an answer took its time as any other.
-        wrong = re.findall(r"times \(first in request \d+\): (.*)", done.stdout + done.stderr)
-        if done.returncode != 0 and set(wrong) != {"an empty answer"}:
+        if done.returncode != 0:
             raise SystemExit("truth: bench found wrong answers:\n" + done.stdout + done.stderr)
         return records(out)
 

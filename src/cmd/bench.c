@@ -138,18 +138,23 @@ static void choose_solos(struct bench *bench)
     }
 }
 
-/* Measures each model alone; with --check the second answer must be the first. */
-static void run_solos(struct bench *bench)
+/* Measures each model alone; with --check the second answer must be the first. False: nobody is
+ * there. */
+static bool run_solos(struct bench *bench)
 {
     struct bench_load load = load_of(bench);
+    bool is_there = true;
     choose_solos(bench);
     bench->solos_done = mem_take((bench->n_solo_calls + 1) * sizeof(*bench->solos_done));
     for (size_t i = 0; i < bench->n_solo_calls; i++)
         bench->solos_done[i].record = bench->calls[bench->solo_calls[i]].record;
     load.n_at_once = 1;
     bench->is_solo = true;
-    if (bench->n_solo_calls > 0)
-        bench_load_run(&load, bench->solos_done, bench->n_solo_calls);
+    if (bench->n_solo_calls > 0) {
+        struct bench_ran ran = bench_load_run(&load, bench->solos_done, bench->n_solo_calls);
+        bench->n_solo_calls = ran.n;
+        is_there = ran.was_reached;
+    }
     bench->is_solo = false;
     for (size_t i = 1; i < bench->n_solo_calls && bench->options.checks; i += 2) {
         struct bench_call *call = &bench->solos_done[i];
@@ -164,6 +169,7 @@ static void run_solos(struct bench *bench)
         metrics_record_add(&bench->solo_set, &bench->solos_done[i].record);
     for (int32_t s = 0; s < bench->set.n_services; s++)
         bench_solo_fit(&bench->solo_set, s, &bench->solos[s]);
+    return is_there;
 }
 
 /* What the same requests answered alone and under load. */
@@ -182,12 +188,16 @@ static void compare(struct bench *bench)
     }
 }
 
-static void run(struct bench *bench)
+/* False: nobody is there. */
+static bool run(struct bench *bench)
 {
     struct bench_load load = load_of(bench);
     load.n_at_once = (int32_t)bench->options.n_at_once;
     load.gaps = &bench->gaps;
-    bench->n_now_max = bench_load_run(&load, bench->calls, bench->n_calls);
+    struct bench_ran ran = bench_load_run(&load, bench->calls, bench->n_calls);
+    bench->n_now_max = ran.n_now_max;
+    bench->n_calls_wanted = bench->n_calls;
+    bench->n_calls = ran.n;
     compare(bench);
     for (size_t i = 0; i < bench->n_calls; i++) {
         struct record *record = &bench->calls[i].record;
@@ -195,6 +205,7 @@ static void run(struct bench *bench)
             bench_solo_ns(&bench->solos[record->service], record->n_prompt, record->n_wanted);
         metrics_record_add(&bench->set, record);
     }
+    return ran.was_reached;
 }
 
 static void stay_on_core(int64_t core)
@@ -229,9 +240,10 @@ int verbs_bench(int argc, char **argv)
         fprintf(stderr, "shoal: %s\n", fault.text);
     } else {
         bench_asks_measure(bench);
-        run_solos(bench);
-        run(bench);
-        code = bench_report(bench) ? 0 : 1;
+        if (run_solos(bench) && run(bench))
+            code = bench_report(bench) ? 0 : 1;
+        else
+            fprintf(stderr, "shoal: no connection to %s can be made\n", bench->endpoint.at);
     }
     for (size_t i = 0; i < bench->n_solo_calls; i++)
         mem_give(bench->solos_done[i].wrong);

@@ -28,8 +28,8 @@ struct bench {
     struct sim_ask *asks; /* (n_calls) */
     struct bench_text *texts;
     struct bench_call *calls;
-    size_t n_calls, n_now_max;
-    const char *models[LIMIT_SERVICES]; /* by service */
+    size_t n_calls, n_calls_wanted, n_now_max; /* fewer calls than wanted: the server was gone */
+    const char *models[LIMIT_SERVICES];        /* by service */
     struct record_set set, solo_set;
     struct bench_solo solos[LIMIT_SERVICES];
     struct hist gaps;

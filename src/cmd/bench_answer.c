@@ -93,6 +93,7 @@ static void take_choice(struct bench_answer *answer, const json_t *choice)
     if (answer->finish[0] != '\0')
         wrong(answer, "two finish reasons");
     snprintf(answer->finish, sizeof(answer->finish), "%s", json_string_value(reason));
+    answer->finished_ns = answer->now_ns;
 }
 
 static void take_event(void *self, const char *data, size_t n)
@@ -177,7 +178,7 @@ static enum record_why judge_stream(struct bench_answer *answer, const struct be
         wrong(answer, end->transport != NULL ? end->transport : "the stream ended without [DONE]");
         return RECORD_CUT;
     }
-    if (answer->n_pieces == 0)
+    if (answer->n_pieces == 0 && n_output == 0)
         wrong(answer, "an empty answer");
     else if (strcmp(answer->finish, "length") != 0 && strcmp(answer->finish, "stop") != 0)
         wrong(answer, answer->finish[0] != '\0' ? "a finish_reason that is not stop or length"
@@ -198,8 +199,10 @@ void bench_answer_judge(struct bench_answer *answer, const struct bench_end *end
         record->why = (uint8_t)judge_refusal(answer, end);
     else
         record->why = (uint8_t)judge_stream(answer, end, n_output);
-    record->n_output = answer->n_pieces > 0 ? max_i32(n_output, 1) : 0;
+    record->n_output = answer->n_pieces > 0 || record_is_done(record) ? max_i32(n_output, 1) : 0;
     record->first_ns = answer->first_ns;
+    if (answer->n_pieces == 0 && record_is_done(record))
+        record->first_ns = answer->finished_ns;
     record->gap_ns_max = answer->gap_ns_max;
     record->n_cached = answer->n_cached;
 }

@@ -1,7 +1,9 @@
 /* One answer as the client sees it: pieces of text and their times in, the verdict out.
  *
- * Right is: status 200, whole events, no error event, text, one finish_reason, [DONE] as the last
- * event, and as many tokens as were asked for. The first thing that is not makes the verdict. */
+ * Right is: status 200, whole events, no error event, one finish_reason, [DONE] as the last event,
+ * and as many tokens as were asked for. The first thing that is not makes the verdict. Tokens may
+ * have no text (models with random weights draw such): an answer without any is right where the
+ * server counted its tokens, and its first token is seen when it ends. */
 #pragma once
 #include "base/hist.h"
 #include "cmd/bench_sse.h"
@@ -10,11 +12,12 @@
 enum { BENCH_SENTENCE_BYTES = 200 };
 struct bench_answer {
     struct bench_sse sse;
-    struct hist *gaps; /* all waits between two pieces, ns; NULL: not wanted */
-    struct str body;   /* of an answer that is no stream: an error's JSON */
-    int64_t now_ns;    /* set before feeding */
-    int64_t first_ns, last_ns, gap_ns_max;
-    int32_t n_pieces;                            /* of text that is not empty */
+    struct hist *gaps;                     /* all waits between two pieces, ns; NULL: not wanted */
+    struct str body;                       /* of an answer that is no stream: an error's JSON */
+    int64_t now_ns;                        /* set before feeding */
+    int64_t first_ns, last_ns, gap_ns_max; /* of pieces */
+    int64_t finished_ns;                   /* when the finish_reason came */
+    int32_t n_pieces;                      /* of text that is not empty */
     int32_t n_tokens, n_prompt_tokens, n_cached; /* of the usage; -1: it told none */
     uint64_t text_hash;                          /* of all the text */
     bool is_done;                                /* [DONE] came */

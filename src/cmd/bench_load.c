@@ -25,6 +25,8 @@ struct loop {
     const struct bench_load *load;
     struct bench_call *calls;
     size_t n, n_started, n_over, n_now, n_now_max;
+    size_t n_refused; /* connections that could not be made, in a row */
+    bool was_reached;
     struct slot **slots; /* each taken alone: libcurl keeps their addresses */
     size_t n_slots;
     CURLM *multi;
@@ -161,6 +163,12 @@ static void finish(struct loop *loop, struct slot *slot, CURLcode result)
     slot->is_used = false;
     loop->n_now--;
     loop->n_over++;
+    bool is_refused = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
+    loop->was_reached = loop->was_reached || !is_refused;
+    loop->n_refused = is_refused ? loop->n_refused + 1 : 0;
+    if (loop->n_refused >= (loop->was_reached ? BENCH_REFUSED_MAX : 1))
+        loop->n =
+            loop->n_started; /* those under way still end: a server that drains refuses, too */
 }
 
 static void collect(struct loop *loop)
@@ -254,21 +262,23 @@ static void close_loop(struct loop *loop)
     mem_give(loop->slots);
     curl_multi_cleanup(loop->multi);
     curl_slist_free_all(loop->headers);
+    if (loop->has_next_body)
+        str_free(&loop->next_body);
     close(loop->epoll);
 }
 
-size_t bench_load_run(const struct bench_load *load, struct bench_call *calls, size_t n)
+struct bench_ran bench_load_run(const struct bench_load *load, struct bench_call *calls, size_t n)
 {
     struct loop loop = { .load = load, .calls = calls, .n = n, .timer_ns = TIME_NEVER };
     open_loop(&loop);
     prepare(&loop);
     loop.begin_ns = time_now_ns();
-    while (loop.n_over < n) {
+    while (loop.n_over < loop.n) {
         while (is_due(&loop))
             start(&loop);
         prepare(&loop);
         wait_and_work(&loop);
     }
     close_loop(&loop);
-    return loop.n_now_max;
+    return (struct bench_ran){ loop.n_started, loop.n_now_max, loop.was_reached };
 }

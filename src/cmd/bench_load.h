@@ -23,6 +23,12 @@ struct bench_load {
     void (*progress)(void *self, size_t n_over, size_t n); /* about ten times a second, or NULL */
     struct hist *gaps;                                     /* all waits between pieces, or NULL */
 };
-/* Runs all n calls to their ends; times are from the start of the run. Returns the most requests
- * that were under way at once. */
-size_t bench_load_run(const struct bench_load *load, struct bench_call *calls, size_t n);
+struct bench_ran {
+    size_t n;         /* calls that were sent: all of them, or those before the server was gone */
+    size_t n_now_max; /* the most that were under way at once */
+    bool was_reached; /* some connection was made */
+};
+enum { BENCH_REFUSED_MAX = 16 };
+/* Runs all n calls to their ends; times are from the start of the run. Where the first connection
+ * can't be made, or after that BENCH_REFUSED_MAX in a row can't, no more calls are sent. */
+struct bench_ran bench_load_run(const struct bench_load *load, struct bench_call *calls, size_t n);

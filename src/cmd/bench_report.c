@@ -95,6 +95,12 @@ static void print_text(const struct bench *bench, const struct score_sheet *shee
                "p99 %.3f ms, max %.3f ms\n",
                bench->options.n_at_once > 0 ? "closed" : "open", bench->n_now_max,
                all->late_s.mean * 1e3, all->late_s.p99 * 1e3, all->late_s.max * 1e3);
+    if (bench->n_calls < bench->n_calls_wanted)
+        str_printf(
+            out,
+            "ENDED EARLY: after %zu of %zu requests the server was gone (%d connections in a "
+            "row could not be made); all figures are of those %zu\n",
+            bench->n_calls, bench->n_calls_wanted, BENCH_REFUSED_MAX, bench->n_calls);
     if (bench->n_inexact > 0)
         str_printf(out, "%zu prompts may not have exactly the tokens that the workload says\n",
                    bench->n_inexact);
@@ -113,6 +119,7 @@ static void print_json(const struct bench *bench, const struct score_sheet *shee
     json_out_open(&json, '{');
     json_out_key_text(&json, "url", bench->options.url);
     json_out_key_i64(&json, "max_concurrency", (int64_t)bench->n_now_max);
+    json_out_key_bool(&json, "ended_early", bench->n_calls < bench->n_calls_wanted);
     metrics_score_print_json(sheet, &json);
     wrong_json(bench->calls, bench->n_calls, &json);
     json_out_key(&json, "wrong_alone");

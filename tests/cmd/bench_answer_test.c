@@ -57,7 +57,9 @@ static void wrong_ones(void **state)
                      RECORD_WRONG);
     assert_int_equal(judge(TEXT("a") FINISH("stop") USAGE(2) DONE, &end, "2 tokens instead of 3"),
                      RECORD_WRONG);
-    assert_int_equal(judge(FINISH("length") USAGE(3) DONE, &end, "an empty answer"), RECORD_WRONG);
+    assert_int_equal(judge(FINISH("length") DONE, &end, "an empty answer"), RECORD_WRONG);
+    assert_int_equal(judge(FINISH("length") USAGE(0) DONE, &end, "an empty answer"), RECORD_WRONG);
+    assert_int_equal(judge(FINISH("length") USAGE(2) DONE, &end, "2 tokens instead"), RECORD_WRONG);
     assert_int_equal(judge(TEXT("a") USAGE(3) DONE, &end, "no finish_reason"), RECORD_WRONG);
     assert_int_equal(judge(TEXT("a") FINISH("tool") USAGE(3) DONE, &end, "not stop or length"),
                      RECORD_WRONG);
@@ -76,6 +78,28 @@ static void wrong_ones(void **state)
                            "the server said: no luck"),
                      RECORD_FAILED);
     assert_int_equal(judge("", &end, "without [DONE]"), RECORD_CUT);
+}
+
+/* Tokens without text: they count, and the first of them is seen when the answer ends. */
+static void mute(void **state)
+{
+    static const char stream[] = FINISH("length") USAGE(3) DONE;
+    const struct bench_end right = { .http_status = 200, .n_wanted = 3 };
+    const struct bench_end more = { .http_status = 200, .n_wanted = 4 };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bench_answer answer;
+        struct record record = { 0 };
+        bench_answer_init(&answer);
+        answer.now_ns = 5;
+        bench_answer_feed(&answer, true, stream, strlen(stream));
+        answer.now_ns = 6;
+        bench_answer_judge(&answer, i == 0 ? &right : &more, &record);
+        assert_int_equal(record.why, i == 0 ? RECORD_LENGTH : RECORD_WRONG);
+        assert_int_equal(record.n_output, i == 0 ? 3 : 0);
+        assert_int_equal(record.first_ns, i == 0 ? 5 : 0);
+        bench_answer_free(&answer);
+    }
 }
 
 static void refusals(void **state)
@@ -128,10 +152,8 @@ static void times_and_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_ones),
-        cmocka_unit_test(wrong_ones),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(times_and_text),
+        cmocka_unit_test(right_ones), cmocka_unit_test(wrong_ones),     cmocka_unit_test(mute),
+        cmocka_unit_test(refusals),   cmocka_unit_test(times_and_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

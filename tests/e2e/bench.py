@@ -152,9 +152,33 @@ def bench_answers_that_change_are_wrong(shoal, models):
 
 
 @test
+def bench_tokens_without_text(shoal, models):
+    server, port = stub_server.start()
+    for more in ([], ["--endpoint", "chat"]):
+        page = as_json(shoal, port, *poisson("mute", 200, 7, 10), "--requests", "20", "--check", *more)
+        assert page["completed"] == 20 and page["total_output_tokens"] == 200 and page["mean_ttft_ms"] > 0, page
+    server.shutdown()
+
+
+@test
 def bench_nobody_there(shoal, models):
-    page = as_json(shoal, 1, *poisson("a", 100, 7, 10), "--requests", "3", "--solo", "0", wants=1)
-    assert page["failed"] == 3 and "connect" in page["wrong"][0]["what"].lower(), page["wrong"]
+    for solo in ("0", "3"):
+        done = subprocess.run([shoal, "bench", "127.0.0.1:1", *poisson("a", 1, 7, 10), "--requests", "300", "--solo", solo], capture_output=True,
+                              text=True, timeout=SECONDS)
+        assert done.returncode == 2 and done.stdout == "", done
+        assert done.stderr == "shoal: no connection to http://127.0.0.1:1/v1/completions can be made\n", done
+
+
+@test
+def bench_server_dies(shoal, models):
+    """What was measured before is reported, as less than what was wanted."""
+    server, port = stub_server.start()
+    page = as_json(shoal, port, *poisson("mortal", 100, 7, 10), "--requests", "3000", "--solo", "0", wants=1)
+    assert page["ended_early"] and page["completed"] == 19 and 16 <= page["failed"] < 500, page
+    server, port = stub_server.start()
+    stub_server.Handler.asked.clear()
+    out = bench(shoal, port, *poisson("mortal", 100, 7, 10), "--requests", "3000", "--solo", "1", wants=1)
+    assert "of 3000 requests the server was gone" in out, out
 
 
 @test

@@ -1,7 +1,8 @@
 """A tiny OpenAI server whose answers are wrong in a way that the model's name says.
 
-Models: good, cut, short, long, empty, unfinished, undone, error, html, status500, busy, refused, shouting, fickle.
-Every answer is "w w w ..." with one event a token; there is no usage unless the model is "good".
+Models: good, mute, cut, short, long, empty, unfinished, undone, error, html, status500, busy, refused, shouting, fickle, mortal.
+Every answer is "w w w ..." with one event a token; there is no usage unless the model is "good", or "mute": then there are tokens
+and no text. A server that was asked for "mortal" 20 times takes no more connections.
 """
 import http.server
 import json
@@ -43,6 +44,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         model, n = ask["model"], ask["max_tokens"]
         with self.lock:
             count = self.asked[model] = self.asked.get(model, 0) + 1
+        if model == "mortal" and count >= 20:
+            if count == 20:
+                threading.Thread(target=lambda: (self.server.shutdown(), self.server.server_close()), daemon=True).start()
+            self.close_connection = True
+            return self.connection.close()
         if model == "status500":
             return self.page(500, b'{"error": {"message": "out of ideas"}}')
         if model == "busy":
@@ -58,7 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def stream(self, model, n, count, ask):
         if self.path == "/v1/chat/completions":  # as vLLM and llama-server begin
             self.piece('data: {"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}], "usage": null}\n\n')
-        n_sent = {"short": n - 1, "long": n + 1, "cut": n // 2, "error": n // 2, "empty": 0}.get(model, n)
+        n_sent = {"short": n - 1, "long": n + 1, "cut": n // 2, "error": n // 2, "empty": 0, "mute": 0}.get(model, n)
         for i in range(n_sent):
             time.sleep(0.0005)
             self.event(text=f"w{count if model == 'fickle' else ''} ", finish_reason=None)
@@ -71,7 +77,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         if model != "unfinished":
             self.event(text="", finish_reason="length")
-        if model == "good" and ask.get("stream_options", {}).get("include_usage"):
+        if model in ("good", "mute") and ask.get("stream_options", {}).get("include_usage"):
             usage = {"prompt_tokens": len(ask["prompt"].split()), "completion_tokens": n}
             self.piece("data: " + json.dumps({"choices": [], "usage": usage}) + "\n\n")
         if model == "shouting":
@@ -86,5 +92,5 @@ def start():
     """(server, port); server.shutdown() ends it."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server, server.server_address[1]

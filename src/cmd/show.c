@@ -1,10 +1,14 @@
 /* shoal show, version, config: what can be told without a server. */
+#include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
+#include "cmd/chosen.h"
 #include "cmd/config_print.h"
+#include "cmd/model_card.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
+#include "predict/profile.h"
 #include "run/model.h"
 #include "weights/weights.h"
 #include <stdio.h>
@@ -167,6 +171,59 @@ int verbs_version(int argc, char **argv)
     return 0;
 }
 
+/* Of a model's file only the header is read, and samples for its hash. */
+static enum status check_model_files(const struct config *config, const struct config_model *model,
+                                     struct fault *fault)
+{
+    struct weights *weights;
+    struct model_card card = { 0 };
+    struct predict_profile profile = { 0 };
+    enum status status = weights_open(&weights, model->path, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = model_spec_check_kv(weights_spec(weights), model->name, chosen_kv_dtype(config, model),
+                                 fault);
+    if (status == STATUS_OK)
+        status = model_card_open(&card, model->name, weights, fault);
+    if (status == STATUS_OK && model->profile != NULL)
+        status = predict_profile_read(&profile, model->profile, fault);
+    if (status == STATUS_OK && model->profile != NULL &&
+        profile.weights_hash != weights_hash(weights))
+        status = fault_set(fault, STATUS_BAD_INPUT, "%.100s is the profile of another file",
+                           model->profile);
+    predict_profile_free(&profile);
+    model_card_close(&card);
+    weights_close(weights);
+    return status;
+}
+
+/* Names each file that can't be used. Returns how many. */
+static int check_files(const struct config *config)
+{
+    const char *const files[] = { config->api_key_file, config->admin_key_file, config->tls_cert,
+                                  config->tls_key, config->placement };
+    struct fault fault;
+    int n_broken = 0;
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        char *content = NULL;
+        size_t n_bytes;
+        if (files[i] == NULL ||
+            file_read(files[i], 1 << 20, &content, &n_bytes, &fault) == STATUS_OK) {
+            mem_give(content);
+            continue;
+        }
+        fprintf(stderr, "shoal: %s\n", fault.text);
+        n_broken++;
+    }
+    for (int i = 0; i < config->n_models; i++) {
+        if (check_model_files(config, &config->models[i], &fault) == STATUS_OK)
+            continue;
+        fprintf(stderr, "shoal: model %s: %s\n", config->models[i].name, fault.text);
+        n_broken++;
+    }
+    return n_broken;
+}
+
 static int check_config(const char *path)
 {
     struct config config;
@@ -175,12 +232,13 @@ static int check_config(const char *path)
     enum status status = config_read(&config, path, &fault);
     if (status == STATUS_OK)
         status = config_check(&config, &fault);
-    if (status == STATUS_OK)
+    bool is_fine = status == STATUS_OK && check_files(&config) == 0;
+    if (is_fine)
         printf("%s: fine, %d model%s\n", path, config.n_models, config.n_models == 1 ? "" : "s");
-    else
+    else if (status != STATUS_OK)
         fprintf(stderr, "shoal: %s\n", fault.text);
     config_free(&config);
-    return status == STATUS_OK ? 0 : 1;
+    return is_fine ? 0 : 1;
 }
 
 static int print(void (*what)(struct str *out))
@@ -198,7 +256,8 @@ int verbs_config(int argc, char **argv)
     const char *plain[2];
     int n_plain;
     const struct options_verb verb = {
-        .doc = "Checks a configuration, prints the JSON Schema of one, or a table of its keys.",
+        .doc = "Checks a configuration and the files that it names, prints the JSON Schema of one, "
+               "or a table of its keys.",
         .arguments = "check FILE\nschema\nkeys",
         .n_min = 1,
         .n_max = 2,

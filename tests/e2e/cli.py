@@ -164,6 +164,32 @@ def cli_config():
 
 
 @test
+def cli_config_checks_files():
+    """Every file that a configuration names: each that is missing or broken in a sentence of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = lambda name: os.path.join(folder, name)
+        with open(TALE, "rb") as whole, open(at("cut.gguf"), "wb") as half:
+            half.write(whole.read(os.path.getsize(TALE) // 2))
+        with open(at("text.gguf"), "w", encoding="utf-8") as file:
+            file.write("no model\n")
+        with open(at("bad.json"), "w", encoding="utf-8") as file:
+            file.write("{}\n")
+        with open(at("c.yaml"), "w", encoding="utf-8") as file:
+            file.write(f"api_key_file: {at('key')}\nmodels:\n  good: {{path: {TALE}}}\n  gone: {{path: {at('gone.gguf')}}}\n"
+                       f"  cut: {{path: {at('cut.gguf')}}}\n  text: {{path: {at('text.gguf')}}}\n"
+                       f"  timed: {{path: {TALE}, profile: {at('bad.json')}}}\n")
+        done = shoal("config", "check", at("c.yaml"))
+        lines = done.stderr.splitlines()
+        assert done.returncode == 1 and done.stdout == "" and len(lines) == 5, done
+        for line, words in zip(lines, (("key", "No such file"), ("model gone:", "gone.gguf", "No such file"), ("model cut:", "cut.gguf"),
+                                       ("model text:", "not a GGUF file"), ("model timed:", "bad.json"))):
+            assert line.startswith("shoal: ") and all(word in line for word in words), (words, line)
+        with open(at("c.yaml"), "w", encoding="utf-8") as file:
+            file.write(f"models:\n  good: {{path: {TALE}}}\n")
+        assert "fine, 1 model\n" in succeed("config", "check", at("c.yaml"))
+
+
+@test
 def cli_run_repeats_itself():
     words = ["run", TALE, "The king said", "--max-tokens", "8", "--seed", "1", "--temperature", "0.8"]
     first, second = succeed(*words), succeed(*words)

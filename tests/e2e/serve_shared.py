@@ -194,8 +194,8 @@ class Stream:
             assert self.read(), self.got
         return self
 
-    def finish(self):
-        while self.read():
+    def finish(self, seconds=SECONDS):
+        while self.read(seconds):
             pass
         self.socket.close()
         return self

@@ -99,7 +99,8 @@ def show(label, page, seconds):
                   page["chain_loaded_bytes"] / 1e9, page["chain_returned_requests"], page["chain_away_s"]), flush=True)
 
 
-def main():
+def lines():
+    """The fewest workers for the highest rate, and Equation 7's line, of each model."""
     points = {name: [] for name in MODELS}
     for rate in (RATE / 2, RATE, 2 * RATE):
         for name, point in fewest(rate, 1).items():
@@ -110,6 +111,10 @@ def main():
         counts[name] = max(n for _, n in points[name])
         scale[name] = "k5=%.6f, c5=%.6f" % (k5, c5)
         print("%s: %.3f r + %.2f from %s" % (name, k5, c5, ", ".join("%.2f/s: %d" % p for p in points[name])), flush=True)
+    return counts, scale
+
+
+def main():
     hours = 24 * DAYS
     scaled = lambda more: lambda: sim(RATE, hours, counts, {name: scale[name] + ", " + more for name in MODELS})
     runs = {
@@ -123,11 +128,13 @@ def main():
         "a chain that waits for its devices": lambda: chained(RATE, hours, counts, True),
         "a chain planned anew by HELR": lambda: chained(RATE, hours, counts, False),
     }
-    for label, simulate in runs.items():
-        if any(word in label for word in WORDS):
-            begin = time.time()
-            page = simulate()
-            show(label, page, time.time() - begin)
+    chosen = {label: run for label, run in runs.items() if any(word in label for word in WORDS)}
+    if not all(label.startswith("placed") for label in chosen):
+        counts, scale = lines()
+    for label, simulate in chosen.items():
+        begin = time.time()
+        page = simulate()
+        show(label, page, time.time() - begin)
 
 
 if __name__ == "__main__":

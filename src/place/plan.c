@@ -152,10 +152,10 @@ static void refuse(struct place_plan *plan, const struct place_problem *problem,
         }
     }
     snprintf(refusal->why, sizeof(refusal->why),
-             "needs %s and KV on %d device%s: no group has room, the emptiest has %s free of which "
-             "%.0f%% are kept for KV",
+             "needs %s and KV on %d device%s: no group has room, as %.0f%% of its memory stay for "
+             "KV (the emptiest has %s beside its models)",
              said(need).text, s->base_degree, s->base_degree > 1 ? "s" : "",
-             said(plan->n_groups > 0 ? most : 0).text, 100 * problem->limits.kv_floor);
+             100 * problem->limits.kv_floor, said(plan->n_groups > 0 ? most : 0).text);
 }
 
 static int by_device(const void *a, const void *b)

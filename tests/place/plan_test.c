@@ -46,6 +46,27 @@ static void who_fits_nowhere_is_told_why(void **state)
     small_close(&small);
 }
 
+static void who_finds_no_room_is_told_how_much_there_is(void **state)
+{
+    struct small small;
+    struct place_plan plan;
+    (void)state;
+    small_open(&small, 1, 2);
+    small_add(&small, 60, 10);
+    small_add(&small, 50, 10);
+    small_add(&small, 60, 10);
+    small_measure(&small);
+    place_plan_init(&plan, &small.problem, &small.pile);
+    for (int32_t d = 0; d < 2; d++)
+        place_group_add(place_plan_add_group(&plan, &small.problem, d, 1), d);
+    place_plan_finish(&plan, &small.problem);
+    assert_int_equal(plan.n_refused, 1);
+    assert_string_equal(plan.refused[0].why,
+                        "needs 60.5 GiB and KV on 1 device: no group has room, as 20% of its "
+                        "memory stay for KV (the emptiest has 29.5 GiB beside its models)");
+    small_close(&small);
+}
+
 static void copies_are_equal(void **state)
 {
     struct small small;
@@ -70,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_are_cut_into_powers_of_two),
         cmocka_unit_test(who_fits_nowhere_is_told_why),
+        cmocka_unit_test(who_finds_no_room_is_told_how_much_there_is),
         cmocka_unit_test(copies_are_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 #include "base/num.h"
 #include "base/time.h"
 
+#define PART_PS_MAX (INT64_C(1) << 50) /* 19 minutes */
+
 /* ---- Sorting: merge sort, bottom up. ---- */
 
 void route_compose_sort(struct route_compose *c)
@@ -34,9 +36,12 @@ struct line {
     int32_t b_switch;
 };
 
+/* What a million tokens cost a slow machine is more than 64 bits hold: it is bounded, so that a
+ * batch of such requests does not wrap. */
 static int64_t scaled(double ps, float scale)
 {
-    return (int64_t)num_floor(ps * (scale == 0.0F ? 1 : (double)scale) + 0.5);
+    double product = num_floor(ps * (scale == 0.0F ? 1 : (double)scale) + 0.5);
+    return product < (double)PART_PS_MAX ? (int64_t)product : PART_PS_MAX;
 }
 
 static struct line line_of(const struct perf *perf, int32_t n_input, int32_t n_steps)

@@ -141,6 +141,24 @@ static int64_t best_partition(const struct route_compose *c, int32_t n)
     }
 }
 
+/* The slowest machine that a report may tell of, and the longest requests. */
+static void test_serve_does_not_wrap(void **state)
+{
+    struct perf slow = { .q1_ps = INT64_C(1) << 40,
+                         .k1_ps = INT64_C(1) << 42,
+                         .c3_ps = { INT64_C(1) << 50, INT64_C(1) << 50 },
+                         .c2_ps = { INT64_C(1) << 40, INT64_C(1) << 40 },
+                         .k2_ps = { INT64_C(1) << 32, INT64_C(1) << 32 },
+                         .prefill_scale = 1e3F,
+                         .decode_scale = 1e3F };
+    (void)state;
+    assert_true(coefficients_are_sane(&slow));
+    int64_t one_ps = route_compose_serve_ps(&slow, 1, LIMIT_CONTEXT, LIMIT_CONTEXT);
+    int64_t many_ps =
+        route_compose_serve_ps(&slow, LIMIT_BATCH_ITEMS, LIMIT_CONTEXT, LIMIT_CONTEXT);
+    assert_true(one_ps > 0 && many_ps > one_ps);
+}
+
 static void test_dp_is_the_best_of_all_partitions(void **state)
 {
     (void)state;
@@ -402,6 +420,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figure_11),
         cmocka_unit_test(test_serve_is_the_sum_of_its_steps),
+        cmocka_unit_test(test_serve_does_not_wrap),
         cmocka_unit_test(test_dp_is_the_best_of_all_partitions),
         cmocka_unit_test(test_dp_on_many),
         cmocka_unit_test(test_uellm_figure_3),

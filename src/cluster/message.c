@@ -119,6 +119,19 @@ static bool is_text(const struct fault *fault)
     return memchr(fault->text, 0, sizeof fault->text) != NULL;
 }
 
+/* What it says stands in the gateway's mirror until the next report. */
+static bool is_valid_change(const struct message_change *m)
+{
+    return m->status <= SERVICE_BROKEN && m->cause <= STATUS_IO &&
+           is_within(m->weights_bytes, BYTES_BITS) && is_within(m->activation_bytes, BYTES_BITS) &&
+           is_text(&m->fault);
+}
+
+static bool is_valid_answer(const struct message_answer *m)
+{
+    return m->status <= STATUS_IO && is_text(&m->fault);
+}
+
 /* ---- Reports. ---- */
 
 size_t cluster_message_write_report(const struct engine_report *report,
@@ -164,9 +177,9 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
     case MESSAGE_REPORT:
         return is_valid_report(message, n_bytes, n_services);
     case MESSAGE_CHANGE:
-        return is_text(&((const struct message_change *)message)->fault);
+        return is_valid_change(message);
     case MESSAGE_ANSWER:
-        return is_text(&((const struct message_answer *)message)->fault);
+        return is_valid_answer(message);
     default:
         return true;
     }

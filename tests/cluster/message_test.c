@@ -99,14 +99,6 @@ static void test_fixed_sizes_and_texts(void **state)
     change.activation_bytes = 1;
     change.status = SERVICE_BROKEN + 1;
     assert_false(is_valid(&change, sizeof change));
-    change.status = SERVICE_BROKEN;
-    change.cause = UINT8_MAX;
-    assert_false(is_valid(&change, sizeof change));
-    struct message_answer answer = { .status = STATUS_IO };
-    answer.head = cluster_message_head(MESSAGE_ANSWER, 0, sizeof answer);
-    assert_true(is_valid(&answer, sizeof answer));
-    answer.status = UINT8_MAX;
-    assert_false(is_valid(&answer, sizeof answer));
 }
 
 static void test_report_sizes(void **state)

@@ -62,6 +62,14 @@ void *mem_grow(void *p, size_t old_bytes, size_t new_bytes)
     return grown;
 }
 
+void mem_wish_huge(void *p, size_t n_bytes)
+{
+    uintptr_t start = (uintptr_t)align_up_u64((uintptr_t)p, MEM_PAGE_BYTES);
+    uintptr_t end = ((uintptr_t)p + n_bytes) & ~(uintptr_t)(MEM_PAGE_BYTES - 1);
+    if (start < end)
+        (void)madvise((unsigned char *)p + (start - (uintptr_t)p), end - start, MADV_HUGEPAGE);
+}
+
 void mem_give(void *p)
 {
     free(p);

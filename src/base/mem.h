@@ -18,6 +18,11 @@ _Noreturn void mem_refuse(size_t n_bytes);
  */
 void *mem_try(size_t n_bytes) MUST_USE;
 
+/* Asks for huge pages inside memory that was taken and not touched yet: to find its first pages,
+ * and to translate their addresses, costs hundreds of times less. A wish: where the system has
+ * none, small ones do. */
+void mem_wish_huge(void *p, size_t n_bytes);
+
 struct mem_span { /* some bytes */
     const void *at;
     size_t n_bytes;

@@ -6,7 +6,6 @@
 #include "base/time.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
@@ -81,7 +80,7 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
     unsigned char *taken = mem_take(n_all + HUGE_PAGE_BYTES);
     unsigned char *memory =
         taken + (align_up_u64((uintptr_t)taken, HUGE_PAGE_BYTES) - (uintptr_t)taken);
-    (void)madvise(memory, n_all, MADV_HUGEPAGE); /* where the system has none, small pages do */
+    mem_wish_huge(memory, n_all);
     memset(memory, 1, n_all);
     struct reading *reading = mem_take(sizeof(*reading));
     reading->memory = memory;

@@ -51,7 +51,7 @@ static struct cpu_region *open_region(size_t n_bytes)
     if (taken == NULL)
         return NULL;
     size_t head = (size_t)(align_up_u64((uintptr_t)taken, HUGE_PAGE_BYTES) - (uintptr_t)taken);
-    (void)madvise(taken + head, n_inside, MADV_HUGEPAGE); /* a wish */
+    mem_wish_huge(taken + head, n_inside);
     struct cpu_region *region = mem_take(sizeof(*region));
     *region = (struct cpu_region){ .taken = taken, .next = taken + head, .n_free = n_inside };
     region->n_holders = 1;

@@ -261,11 +261,13 @@ static void make_scratch(struct run_lane *lane, const struct run_model *model)
         mem_give(lane->workspace);
         lane->workspace = mem_take(workspace);
         lane->workspace_bytes = workspace;
+        mem_wish_huge(lane->workspace, workspace);
     }
     if (floats > lane->logits_floats) {
         mem_give(lane->logits);
         lane->logits = mem_take(sizeof(float) * (size_t)floats);
         lane->logits_floats = floats;
+        mem_wish_huge(lane->logits, sizeof(float) * (size_t)floats);
     }
     for (int i = 0; i < lane->n_samplers; i++) {
         struct run_sampler *sampler = &lane->samplers[i];

@@ -85,6 +85,9 @@ struct run_meter *run_meter_open(const struct run_model *model,
     m->logit_rows = mem_take(sizeof *m->logit_rows * n);
     m->pass.logits = mem_take(logits_bytes(model, options));
     m->workspace = mem_take(scratch_bytes(model, options));
+    mem_wish_huge(m->pass.kv.base, (size_t)(m->n_blocks * block_bytes_of(model))); /* as engines' */
+    mem_wish_huge(m->pass.logits, logits_bytes(model, options));
+    mem_wish_huge(m->workspace, scratch_bytes(model, options));
     for (size_t i = 0; i < n; i++)
         m->ids[i] = (int32_t)(i * 7919 % (size_t)n_vocabulary);
     m->pass.ids = m->ids;

@@ -1,6 +1,8 @@
 /* Tests of memory: zeroed, aligned, grown with a zeroed tail. */
 #include "test.h"
 #include "base/mem.h"
+#include <stdio.h>
+#include <unistd.h>
 
 static bool is_zero(const unsigned char *p, size_t n)
 {
@@ -51,6 +53,40 @@ static void test_try_refuses(void **state)
     mem_give(p);
 }
 
+/* Has the mapping that the address lies in been advised so? */
+static bool is_huge(const void *p)
+{
+    FILE *file = fopen("/proc/self/smaps", "re");
+    char line[512];
+    bool is_inside = false, has_flag = false;
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+            is_inside = (uintptr_t)p >= start && (uintptr_t)p < end;
+        else if (is_inside && strncmp(line, "VmFlags:", 8) == 0)
+            has_flag = strstr(line, " hg") != NULL;
+    }
+    fclose(file);
+    return has_flag;
+}
+
+static void test_huge_pages_are_wished_inside(void **state)
+{
+    (void)state;
+    enum { BYTES = (8 << 20) + 100 };
+    unsigned char *p = mem_take(BYTES);
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0)
+        skip();
+    mem_wish_huge(p + 1, 4000); /* no whole page */
+    assert_false(is_huge(p + BYTES / 2));
+    mem_wish_huge(p, BYTES);
+    assert_true(is_huge(p + BYTES / 2));
+    assert_false(is_huge(p)); /* its page begins before it */
+    assert_true(is_zero(p, BYTES));
+    mem_give(p);
+}
+
 static void take_too_much(void *arg)
 {
     (void)arg;
@@ -76,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_take_is_zeroed_and_aligned),
         cmocka_unit_test(test_grow_keeps_and_zeroes),
+        cmocka_unit_test(test_huge_pages_are_wished_inside),
         cmocka_unit_test(test_try_refuses),
         cmocka_unit_test(test_take_dies),
         cmocka_unit_test(test_copy_text),

@@ -379,6 +379,42 @@ static void the_shortest_goes_first(void **state)
     loop_close(&loop);
 }
 
+/* A step of k takes 5 + 2.5 k ms: of four requests of a hundred steps three together end soonest.
+ * An engine's only model lets the fourth begin with them, though not a fourth of six. */
+static void one_of_four_is_held_back_for_other_models_only(void **state)
+{
+    (void)state;
+    static const struct {
+        int n_services, n;
+        bool is_with_them; /* the last one */
+    } cases[] = { { 1, 4, true }, { 2, 4, false }, { 1, 6, false } };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct loop loop;
+        struct loop_options options = { .policy = schedule_find("value"),
+                                        .n_services = cases[i].n_services,
+                                        .unit_bytes = 1 << 16,
+                                        .pool_bytes = 100 << 16,
+                                        .n_requests_max = 20 };
+        schedule_config_init(&options.config);
+        options.config.chunk_tokens = 2048;
+        for (int k = 0; k < cases[i].n_services; k++)
+            options.services[k] =
+                (struct loop_service){ .perf = line(5 * PS_PER_MS, 5 * PS_PER_MS / 2),
+                                       .bytes_per_token = 64,
+                                       .solo_ns = 1000 * TIME_NS_PER_MS,
+                                       .rate_per_s = 1,
+                                       .n_prompt_mean = 10,
+                                       .n_output_mean = 100 };
+        loop_open(&loop, &options);
+        uint64_t last = 0;
+        for (int k = 0; k < cases[i].n; k++)
+            last = loop_add(&loop, 0, 0, 10, 100);
+        loop_run(&loop);
+        assert_int_equal(loop.results[last].first_ns < TIME_NS_PER_S, cases[i].is_with_them);
+        loop_close(&loop);
+    }
+}
+
 /* One at a time, 100 ms each alone: of six that come at once the first five end within five times
  * their time. One that comes later and can still be in time overtakes the sixth when lateness
  * counts, and only then. */
@@ -435,6 +471,7 @@ int main(void)
         cmocka_unit_test(who_waits_counts_while_there_is_room),
         cmocka_unit_test(what_a_job_gathered),
         cmocka_unit_test(the_heavy_keep_room_for_the_light),
+        cmocka_unit_test(one_of_four_is_held_back_for_other_models_only),
         cmocka_unit_test(who_is_late_gives_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,15 +2,16 @@
 
 usage: plan_best.py [-h] [--shoal PATH] [--points WORD,...] [--rivals A,B] [--seeds N] [--first-seed N] [--requests N] [--keep FILE] [--anew] [--only-report] [--threads N] [--json FILE] [--list]
 
-A point is a cluster, a workload and its rate. With every seed, each planner plans on the first half of the requests, and its plan is judged on the second, under the `default` policy. Normalized latency and attainment of default are set against each rival's, seed by seed; intervals are 95%.
+A point is a cluster, a workload and its rate. With every seed, each planner plans on the first half of the requests, and its plan is judged on the second, under the `default` policy. Normalized latency (by the log of the ratio) and attainment (by the difference) of default are set against each rival's, seed by seed; intervals are 95%. Rivals' engines have the lanes that the policy divides them into, muxserve's its shares; default chooses lanes too.
 
-A pair is a point and a rival. Lost: default is more than 2% worse in one of the two (of attainment: 2 points), ! with confidence that it is worse. Won: not lost, and better with confidence in one of the two. Level: neither, and with confidence less than 2% apart in both. Open: more seeds would say. A point is lost where a pair is, won where every pair is, else even. A planner that leaves a service out has no plan at that point, and nobody is compared with it.
+A pair is a point and a rival. Lost: in the mean over seeds default is more than 2% worse in one of the two (of attainment: 2 points), ! with confidence that it is worse. Won: not lost, and better with confidence in one of the two. Level: neither, and with confidence less than 2% apart in both. Open: more seeds would say. A point is lost where a pair is, won where every pair is, else even. A planner that leaves a service out has no plan at that point, and nobody is compared with it.
 
 --points: those whose name has one of the words. --keep: figures are added to this file as they come, all points of a seed before the next seed, and not reckoned again; a run that was cut is reported by --only-report. --anew: but for default's, which has changed.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -107,9 +108,9 @@ def mean(rows, i):
 def judge_pair(own, theirs):
     if any(r[0] < o[0] for r, o in zip(theirs, own)):
         return None
-    more, more_half = interval([t[1] - o[1] for t, o in zip(theirs, own)])
+    more, more_half = interval([math.log(t[1] / o[1]) for t, o in zip(theirs, own)])
     less, less_half = interval([o[2] - t[2] for t, o in zip(theirs, own)])
-    nl, met, nl_most = mean(theirs, 1), mean(theirs, 2), LOST * mean(theirs, 1)
+    nl, met, nl_most = mean(theirs, 1), mean(theirs, 2), math.log(1 + LOST)
     lost_nl, lost_met = -more > nl_most, -less > LOST
     is_better = more > more_half or less > less_half
     is_near = abs(more) + more_half < nl_most and abs(less) + less_half < LOST

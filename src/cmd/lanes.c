@@ -3,13 +3,14 @@
 #include "cmd/lanes.h"
 
 #include "base/str.h"
+#include "schedule/lanes.h"
 
 enum { LANES_SHARE_MAX = 1000 };
 
 /* Cores of each share; they sum to all of them. */
-static void divide(int32_t n_cores, const int64_t *shares, int n, int32_t *cores)
+static void divide(int32_t n_cores, const int32_t *shares, int n, int32_t *cores)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, n_all = n_cores;
     int32_t n_left = n_cores - n;
     for (int i = 0; i < n; i++) {
         sum += shares[i];
@@ -18,19 +19,22 @@ static void divide(int32_t n_cores, const int64_t *shares, int n, int32_t *cores
     for (; n_left > 0; n_left--) { /* to whoever lacks most of what is his */
         int best = 0;
         for (int i = 1; i < n; i++)
-            if (shares[i] * n_cores - cores[i] * sum > shares[best] * n_cores - cores[best] * sum)
+            if (shares[i] * n_all - cores[i] * sum > shares[best] * n_all - cores[best] * sum)
                 best = i;
         cores[best]++;
     }
 }
 
-static enum status read_shares(const char *const *texts, int n, int64_t *shares,
+static enum status read_shares(const char *const *texts, int n, int32_t *shares,
                                struct fault *fault)
 {
-    for (int i = 0; i < n; i++)
-        if (!parse_i64(texts[i], &shares[i]) || shares[i] < 1 || shares[i] > LANES_SHARE_MAX)
+    for (int i = 0; i < n; i++) {
+        int64_t share;
+        if (!parse_i64(texts[i], &share) || share < 1 || share > LANES_SHARE_MAX)
             return fault_set(fault, STATUS_BAD_INPUT, "lanes: \"%.40s\" is no share from 1 to %d",
                              texts[i], LANES_SHARE_MAX);
+        shares[i] = (int32_t)share;
+    }
     return STATUS_OK;
 }
 
@@ -46,29 +50,20 @@ const char *const *cmd_lanes_usual(const struct schedule_policy *policy, bool of
 enum status cmd_lanes_of_shares(const char *const *texts, int n, struct schedule_lane *lanes,
                                 int32_t *n_lanes, struct fault *fault)
 {
-    int64_t shares[LIMIT_LANES], sum = 0;
+    int32_t shares[LIMIT_LANES];
     if (n >= LIMIT_LANES)
         return fault_set(fault, STATUS_BAD_INPUT, "lanes: at most %d", LIMIT_LANES - 1);
     enum status status = read_shares(texts, n, shares, fault);
     if (status != STATUS_OK)
         return status;
-    for (int i = 0; i < n; i++)
-        sum += shares[i];
-    *n_lanes = n + 1;
-    lanes[0] = (struct schedule_lane){ .share = 1 };
-    for (int i = 0; i < n; i++) {
-        lanes[i + 1] =
-            (struct schedule_lane){ .share = (float)shares[i] / (float)sum, .conflicts = 1 };
-        lanes[0].conflicts |= (uint16_t)(2U << i);
-    }
+    *n_lanes = schedule_lanes_of_parts(shares, n, lanes);
     return STATUS_OK;
 }
 
 enum status cmd_lanes_make(struct lanes *lanes, const struct device_spec *device,
                            const char *const *texts, int n_shares, struct fault *fault)
 {
-    int64_t shares[LIMIT_LANES];
-    int32_t cores[LIMIT_LANES], next = 0;
+    int32_t shares[LIMIT_LANES], cores[LIMIT_LANES], next = 0;
     lanes->n = 1;
     lanes->shares[0] = (struct schedule_lane){ .share = 1 };
     lanes->devices[0] = *device;

@@ -7,8 +7,23 @@
 #include "place/check.h"
 #include <string.h>
 
+/* May plans divide engines into lanes? Where the policy uses lanes, nobody said which by hand or by
+ * services' shares, models stay, and nothing is of cores, of which lanes have whole ones. */
+static bool may_divide(const struct plan_desk *desk)
+{
+    const struct scenario *s = desk->scenario;
+    const struct place_problem *p = &desk->of.problem;
+    const struct schedule_policy *policy = desk->sim.policy;
+    bool has_cores = s->profiles.n > 0;
+    for (int32_t k = 0; k < p->n_kinds; k++)
+        has_cores = has_cores || strncmp(p->kinds[k].name, "cpu", 3) == 0;
+    return policy->n_lanes_wanted > 0 && !policy->uses_shares && s->lanes.n == 0 &&
+           s->replace.n == 0 && !has_cores;
+}
+
 void plan_desk_open_judge(struct plan_desk *desk)
 {
+    desk->of.problem.limits.may_divide = may_divide(desk);
     desk->judge =
         sim_judge_open(&(struct sim_judge_options){ .problem = &desk->of.problem,
                                                     .sim = &desk->sim,

@@ -30,7 +30,8 @@ struct plan_search {
     bool is_seen;              /* progress goes to the error output */
     struct place_plan *second; /* see struct place_desk */
 };
-/* A judge under the desk's rule and simulation options, once its problem is open. */
+/* A judge under the desk's rule and simulation options, once its problem is open, which learns
+ * whether plans may divide engines. */
 void plan_desk_open_judge(struct plan_desk *desk);
 /* Plans and scores on both windows. */
 void plan_desk_plan(struct plan_desk *desk, const struct place_planner *planner,

@@ -46,9 +46,10 @@ static void draw_engine(const struct plan_report *report, int32_t g, int32_t y, 
         add_escaped(out, p->services[group->members[m].service].name, 127);
         str_add_text(out, m + 1 < group->n_members ? ", " : "");
     }
-    str_printf(out, ": %.1f GiB, KV %.1f GiB</title>",
-               (double)place_group_memory(p, group) * 0x1p-30,
+    str_printf(out, ": %.1f GiB, KV %.1f GiB", (double)place_group_memory(p, group) * 0x1p-30,
                (double)place_group_kv_bytes(p, group) * 0x1p-30);
+    plan_report_lanes(group, out);
+    str_add_text(out, "</title>");
     for (int32_t m = 0; m < group->n_members; m++) {
         int32_t height = (ROW - 14) / group->n_members;
         const struct place_service *s = &p->services[group->members[m].service];

@@ -39,6 +39,13 @@ static void draw_node(const struct plan_report *report, int32_t node, struct str
     str_add_char(out, '\n');
 }
 
+void plan_report_lanes(const struct place_group *group, struct str *out)
+{
+    const struct place_division *division = place_division_of(group->division);
+    for (int32_t i = 0; i < division->n; i++)
+        str_printf(out, "%s%d", i == 0 ? "; lanes " : ":", division->parts[i]);
+}
+
 static void print_engine(const struct plan_report *report, int32_t g, struct str *out)
 {
     const struct place_problem *p = &report->of->problem;
@@ -63,6 +70,7 @@ static void print_engine(const struct plan_report *report, int32_t g, struct str
         if (member->kv_bytes > 0)
             str_printf(out, " %.1f GiB KV", gib(member->kv_bytes));
     }
+    plan_report_lanes(group, out);
     str_add_char(out, '\n');
 }
 
@@ -202,6 +210,11 @@ static void write_group(struct json_out *json, const struct place_problem *p,
     json_out_key_i64(json, "devices", group->n_devices);
     json_out_key_i64(json, "memory_bytes", place_group_memory(p, group));
     json_out_key_i64(json, "kv_bytes", place_group_kv_bytes(p, group));
+    json_out_key(json, "lanes"); /* none: as the policy divides engines */
+    json_out_open(json, '[');
+    for (int32_t i = 0; i < place_division_of(group->division)->n; i++)
+        json_out_i64(json, place_division_of(group->division)->parts[i]);
+    json_out_close(json, ']');
     json_out_key(json, "services");
     json_out_open(json, '[');
     for (int32_t m = 0; m < group->n_members; m++) {

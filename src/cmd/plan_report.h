@@ -26,6 +26,8 @@ struct plan_report {
 void plan_report_text(const struct plan_report *report, struct str *out);
 /* Planners side by side: on the window planned on and on the one after. */
 void plan_report_compare(const struct plan_report *report, struct str *out);
+/* "; lanes 1:1:1", nothing where the policy divides the engine. */
+void plan_report_lanes(const struct place_group *group, struct str *out);
 void plan_report_json(const struct plan_report *report, struct str *out);
 /* One self-contained page: the plan drawn, then the text. */
 void plan_page(const struct plan_report *report, const char *text, struct str *out);

@@ -86,7 +86,8 @@ static bool is_same_engine(const struct place_problem *p, const struct place_gro
                            const struct place_group *b)
 {
     bool is_same = place_group_kind(p, a) == place_group_kind(p, b) &&
-                   a->n_devices == b->n_devices && a->n_members == b->n_members;
+                   a->n_devices == b->n_devices && a->division == b->division &&
+                   a->n_members == b->n_members;
     for (int32_t m = 0; m < a->n_members && is_same; m++)
         is_same = a->members[m].service == b->members[m].service &&
                   a->members[m].share_percent == b->members[m].share_percent &&
@@ -104,6 +105,13 @@ static int32_t n_kinds_of_engines(const struct place_problem *p, const struct pl
         n += k == g;
     }
     return n;
+}
+
+static void add_lanes(struct str *out, const struct place_division *division)
+{
+    for (int32_t i = 0; i < division->n; i++)
+        str_printf(out, "%s\"%d\"", i == 0 ? ", lanes: [" : ", ", division->parts[i]);
+    str_add_text(out, division->n > 0 ? "]" : "");
 }
 
 /* , shares: ["chat=40"] of members that have one; or quotas. */
@@ -150,6 +158,7 @@ static void add_engines(struct str *out, const struct plan_problem *of,
             add_quoted(out, p->services[group->members[m].service].name);
         }
         str_add_char(out, ']');
+        add_lanes(out, place_division_of(group->division));
         add_parts(out, p, group, false);
         add_parts(out, p, group, true);
         str_add_text(out, "}\n");

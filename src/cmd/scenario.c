@@ -182,6 +182,7 @@ int scenario_group_rows(struct scenario_group *s, struct flags_row rows[SCENARIO
         ROW("tp", "", FLAGS_I64, tp, 1, 64, ""),
         ROW("memory", "", FLAGS_BYTES, memory_bytes, 1, 1e16, ""),
         ROW("services", "", FLAGS_TEXTS, services, 0, 0, ""),
+        ROW("lanes", "", FLAGS_TEXTS, lanes, 0, 0, ""),
         ROW("shares", "", FLAGS_TEXTS, shares, 0, 0, ""),
         ROW("quotas", "", FLAGS_TEXTS, quotas, 0, 0, ""),
         ROW("role", "", FLAGS_TEXT, role, 0, 0, ""),

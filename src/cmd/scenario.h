@@ -40,6 +40,7 @@ struct scenario_group { /* equal engines */
     int64_t memory_bytes; /* of all its devices; 0: the device's, of each */
     struct flags_texts services;
     const char *role;                  /* mixed, prefill, decode; NULL: mixed */
+    struct flags_texts lanes;          /* parts of each that run side by side; none: everybody's */
     struct flags_texts shares, quotas; /* "chat=40": percent for its decodes; bytes of the pool */
     struct flags_texts chain; /* devices that its service lies over by layers; none: it does not */
     const char *planner;      /* of layers; NULL: helr */

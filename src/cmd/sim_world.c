@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/chosen.h"
+#include "cmd/lanes.h"
 #include "cmd/sim_pack.h"
 #include "cmd/sim_tables.h"
 #include "cmd/traffic.h"
@@ -302,6 +303,20 @@ static enum status set_role(struct sim_world *world, const struct scenario_group
     return STATUS_OK;
 }
 
+/* Lanes of their own: of the last n engines. */
+static enum status set_lanes(struct sim_world *world, const struct flags_texts *lanes, int64_t n,
+                             struct fault *fault)
+{
+    for (int64_t i = 1; i <= n && lanes->n > 0; i++) {
+        struct sim_engine_spec *engine = &world->engines[world->n_engines - i];
+        enum status status =
+            cmd_lanes_of_shares(lanes->at, lanes->n, engine->lanes, &engine->n_lanes, fault);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
 /* A prompt needs somebody who takes it, and what is prefilled somebody who goes on. */
 static enum status check_roles(const struct sim_world *world, const struct set *all,
                                struct fault *fault)
@@ -397,6 +412,8 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
         services = group->services.n > 0 ? services : all;
         if (group->chain.n > 0) {
             status = open_chain(world, scenario, g, &services, fault);
+            if (status == STATUS_OK)
+                status = set_lanes(world, &group->lanes, 1, fault);
             if (status != STATUS_OK)
                 return status;
             set_add_all(&seen, &services);
@@ -431,7 +448,8 @@ static enum status open_groups(struct sim_world *world, const struct scenario *s
                              g + 1, (double)needed * 0x1p-30, (double)memory * 0x1p-30);
         set_add_all(&seen, &services);
         add_engines(world, group->count, g, &services, memory, device);
-        if (set_role(world, group, fault) != STATUS_OK)
+        if (set_role(world, group, fault) != STATUS_OK ||
+            set_lanes(world, &group->lanes, group->count, fault) != STATUS_OK)
             return STATUS_BAD_INPUT;
     }
     enum status status = sim_chain_check(scenario, world->n_chain_devices, fault);

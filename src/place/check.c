@@ -14,6 +14,12 @@ static enum status check_group(const struct place_problem *problem, const struct
         (group->first_device - node->first_device) % group->n_devices != 0)
         return fault_set(fault, STATUS_BAD_INPUT, "devices %d to %d are not aligned in node %d",
                          group->first_device, last, group->node);
+    if (group->division < 0 || group->division >= PLACE_DIVISIONS ||
+        (group->division != PLACE_DIVISION_USUAL && !problem->limits.may_divide))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "the group at device %d is divided in a way (%d) that %s",
+                         group->first_device, group->division,
+                         problem->limits.may_divide ? "there is not" : "engines here have not");
     if (group->n_members < 1 || group->n_members > n_members_max)
         return fault_set(fault, STATUS_TOO_LARGE,
                          "the group at device %d has %d services, not 1 "

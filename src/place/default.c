@@ -13,8 +13,10 @@
  * overloaded, and where there is room to spare they are the best there are. Judge: all of these
  * that are not plainly worse. Climb: place_improve from the best on, and from the best of another
  * shape where that is nearly as good. Spare: copies for the room that is left of the better one
- * (spare.h). All on samples of the window (samples.h), not on it alone. */
+ * (spare.h), once its groups are divided into lanes (divide.h). All on samples of the window
+ * (samples.h), not on it alone. */
 #include "place/board.h"
+#include "place/divide.h"
 #include "place/ground.h"
 #include "place/improve.h"
 #include "place/planners.h"
@@ -25,7 +27,8 @@
 enum {
     SPREADS = 3,
     CUTS = 10, /* there are so many ways to cut a node of eight */
-    STARTS_MAX = (2 + SPREADS) * PLACE_DEGREES + 8 + CUTS,
+    STARTS_MAX = PLACE_RACE_MAX,
+    FEW_DEVICES = 16,
     SCREENED = 3, /* by the estimate, of those that it made */
     RACED = 2,    /* judged on all samples */
     BEAM_NODES = 4,
@@ -35,8 +38,9 @@ enum {
 /* Services a group: everyone for itself, SeaLLM's, and more. */
 static const int32_t spread_members[SPREADS] = { 1, 2, 4 };
 static const int32_t seallm_members = 2;
-/* Of the judge, in all climbs. */
-static const double work_per_device = 3000, work_spacious = 200000;
+/* Of the judge a device, in all climbs; the least of these where there is room to spare. */
+static const double work_per_device = 3000, work_dividing = 2000, work_small = 6000;
+static const double work_spacious = 200000;
 /* What a second climb begins at is at most so much dearer: from further off it never won. */
 static const double climb_gap = 0.05;
 struct start {
@@ -46,7 +50,8 @@ struct start {
     bool is_full;        /* simulated, whatever the estimate says of it */
 };
 struct screen {
-    const struct place_desk *desk; /* its judge is of samples */
+    const struct place_desk *asked; /* its judge is of windows */
+    const struct place_desk *desk;  /* its judge is of samples */
     struct place_samples *samples;
     const struct place_problem *problem;
     struct place_board board;
@@ -189,6 +194,12 @@ static void keep_cheapest(struct screen *screen)
             screen->starts[screen->n++] = screen->starts[i];
 }
 
+/* There is time to search longer: not where a server starts or models move, and lanes stay. */
+static bool is_small(const struct place_problem *problem)
+{
+    return problem->n_devices <= FEW_DEVICES && problem->limits.may_divide;
+}
+
 /* Everyone for itself may be best, and looking longer gains something. */
 static bool is_spacious(const struct place_problem *problem)
 {
@@ -225,6 +236,14 @@ static void add_rivals(struct screen *screen)
         rivals[i]->plan(screen->desk, &start->plan);
         start->plan.n_refused = 0;
     }
+    if (is_small(screen->problem)) {
+        struct start *start = add_start(screen);
+        struct place_desk desk = *screen->asked;
+        desk.second = NULL;
+        desk.progress = NULL;
+        place_seallm.plan(&desk, &start->plan);
+        start->plan.n_refused = 0;
+    }
 }
 
 /* The degree that most devices have. */
@@ -238,7 +257,8 @@ static int32_t shape_of(const struct place_plan *plan)
     return shape;
 }
 
-/* Scores the starts from `from` on, the best one first; those that have lost the race come last. */
+/* Scores the starts from `from` on, the best one first; those that have lost the race come last.
+ * n_kept 0: it is over after one sample. */
 static void race(struct screen *screen, int32_t from, int n_kept)
 {
     const struct place_plan *plans[STARTS_MAX];
@@ -251,7 +271,10 @@ static void race(struct screen *screen, int32_t from, int n_kept)
         plans[i] = &starts[i].plan;
         scores[i] = starts[i].score;
     }
-    place_samples_race(screen->samples, plans, n, n_kept, scores, costs);
+    if (n_kept > 0)
+        place_samples_race(screen->samples, plans, n, n_kept, scores, costs);
+    else
+        place_samples_first(screen->samples, plans, n, scores, costs);
     for (int32_t i = 0; i < n; i++) {
         struct start start = starts[i];
         int32_t at = i;
@@ -263,9 +286,30 @@ static void race(struct screen *screen, int32_t from, int n_kept)
     }
 }
 
+/* The best quarter after one sample with thirds for lanes too; half as many as there were go on.
+ * Where there is time all are tried, and all go on. */
+static void divide_starts(struct screen *screen)
+{
+    int32_t n = screen->n, n_more = is_small(screen->problem) ? n : (n + 2) / 4;
+    if (!screen->problem->limits.may_divide)
+        return;
+    race(screen, 0, 0);
+    for (int32_t i = 0; i < n_more; i++) {
+        struct start *start = add_start(screen);
+        place_plan_copy(&start->plan, &screen->starts[i].plan);
+        for (int32_t g = 0; g < start->plan.n_groups; g++)
+            start->plan.groups[g].division = PLACE_DIVISION_THIRDS;
+    }
+    if (n_more == n)
+        return;
+    race(screen, 0, 0);
+    screen->n = (n + 1) / 2;
+}
+
 /* The best one first, then the best one of those of other shapes, if there are any. */
 static void judge_all(struct screen *screen)
 {
+    divide_starts(screen);
     race(screen, 0, RACED);
     int32_t shape = shape_of(&screen->starts[0].plan), n = 1;
     for (int32_t i = 1; i < screen->n; i++) {
@@ -312,7 +356,10 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
                                    int32_t n_members_max)
 {
     const struct place_desk *desk = screen->desk;
-    double work = work_per_device * (double)desk->problem->n_devices;
+    double work = is_small(desk->problem)            ? work_small
+                  : desk->problem->limits.may_divide ? work_dividing
+                                                     : work_per_device;
+    work *= (double)desk->problem->n_devices;
     if (is_spacious(desk->problem) && work < work_spacious)
         work = work_spacious;
     int32_t n_members = n_members_max;
@@ -325,11 +372,25 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
                                    .samples = screen->samples };
 }
 
-/* From each of the first few starts on; then, for the best of what they came to, copies that cost
- * nothing. Returns that plan. */
+/* Divisions of single groups, with the work that climbs left; where devices are few with as much
+ * again. */
+static void divide(struct screen *screen, struct start *start, int32_t n_members_max,
+                   int64_t n_done)
+{
+    struct place_improve how = how_to(screen, start, n_members_max);
+    how.work_max *= screen->n_climbs;
+    if (!is_small(screen->problem))
+        how.work_max -= n_done;
+    place_divide(&how, &start->plan, &start->score, &start->judged);
+}
+
+/* From each of the first few starts on; then, for the best of what they came to, divisions, and
+ * copies that cost nothing. Returns that plan. */
 static const struct place_plan *climb_all(struct screen *screen, int32_t n_members_max)
 {
+    const struct place_judge *judge = screen->desk->judge;
     struct start *best = &screen->starts[0];
+    int64_t begun = judge->work(judge->self);
     for (int32_t i = 0; i < screen->n_climbs; i++) {
         struct start *start = &screen->starts[i];
         const struct place_improve how = how_to(screen, start, n_members_max);
@@ -337,6 +398,7 @@ static const struct place_plan *climb_all(struct screen *screen, int32_t n_membe
         if (start->judged < best->judged)
             best = start;
     }
+    divide(screen, best, n_members_max, judge->work(judge->self) - begun);
     if (n_members_max > 1) { /* a limit of one says that nobody shares */
         struct place_improve how = how_to(screen, best, n_members_max);
         how.work_max = how.work_max * screen->n_climbs / SPARE_PART;
@@ -356,7 +418,9 @@ static void plan(const struct place_desk *asked, struct place_plan *plan)
     if (asked->judge->begin != NULL)
         asked->judge->begin(asked->judge->self);
     const struct place_desk *desk = &own;
-    struct screen screen = { .desk = desk, .samples = &samples, .problem = desk->problem };
+    struct screen screen = {
+        .asked = asked, .desk = desk, .samples = &samples, .problem = desk->problem
+    };
     int32_t n_members = desk->problem->limits.n_members_max, n_placeable = 0;
     for (int32_t s = 0; s < desk->problem->n_services; s++)
         n_placeable += desk->problem->services[s].base_degree > 0;

@@ -158,6 +158,7 @@ static void split(struct climb *climb, int32_t service, bool is_apart)
         struct place_group *low = &move->groups[g];
         struct place_group *high =
             place_plan_add_group(move, climb->problem, from->first_device + half, half);
+        high->division = from->division;
         bool is_fine = true;
         low->n_devices = half;
         low->n_members = 0;

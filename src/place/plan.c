@@ -25,7 +25,7 @@ void place_plan_copy(struct place_plan *to, const struct place_plan *from)
 static bool is_equal_group(const struct place_group *a, const struct place_group *b)
 {
     bool is_equal = a->first_device == b->first_device && a->n_devices == b->n_devices &&
-                    a->n_members == b->n_members;
+                    a->n_members == b->n_members && a->division == b->division;
     for (int32_t i = 0; i < a->n_members && is_equal; i++)
         is_equal = a->members[i].service == b->members[i].service &&
                    a->members[i].share_percent == b->members[i].share_percent &&

@@ -6,6 +6,7 @@
  * a group, or refused with a sentence that has the arithmetic. Devices in no group are spare. */
 #pragma once
 #include "base/pile.h"
+#include "place/division.h"
 #include "place/problem.h"
 
 enum { PLACE_MEMBERS_MAX = 16, PLACE_WHY_BYTES = 200 };
@@ -16,6 +17,8 @@ struct place_member {
 };
 struct place_group {
     int32_t node, first_device, n_devices, n_members;
+    int32_t
+        division; /* into lanes (division.h); PLACE_DIVISION_USUAL unless limits let it choose */
     struct place_member members[PLACE_MEMBERS_MAX];
 };
 struct place_refusal {

@@ -59,6 +59,7 @@ struct place_limits {
     int32_t n_floor;       /* and room for so many mean requests of each of its services */
     double attainment;     /* that every service shall reach: Delta of SeaLLM's Eq. 5 */
     double slo_scale;      /* a request is in time within so many solo times of its own */
+    bool may_divide;       /* engines have the lanes that a plan says: else the policy's own */
 };
 struct place_problem {
     int32_t n_kinds, n_nodes, n_devices, n_services;

@@ -360,6 +360,14 @@ static void close_heat(const struct place_samples *samples, struct heat *heat, i
     }
 }
 
+void place_samples_first(struct place_samples *samples, const struct place_plan *const *plans,
+                         int n, struct place_score *scores, double *costs)
+{
+    for (int i = 0; i < n; i++)
+        costs[i] = 0;
+    add_sample(samples, plans, n, 0, scores, costs);
+}
+
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
                         int n_kept, struct place_score *scores, double *costs)
 {

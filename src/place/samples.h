@@ -22,7 +22,7 @@ enum {
     PLACE_SAMPLE_BLOCKS = 16,
     PLACE_SAMPLE_USUAL = 1000, /* times the desk's effort */
     PLACE_SAMPLE_LEAST = 64,   /* a window of fewer requests is all that there is */
-    PLACE_RACE_MAX = 32,
+    PLACE_RACE_MAX = 80,
 };
 struct place_samples {
     const struct place_desk *desk;
@@ -46,6 +46,9 @@ struct place_judge place_samples_face(struct place_samples *samples);
 #define PLACE_COST_LOST 1e300
 void place_samples_race(struct place_samples *samples, const struct place_plan *const *plans, int n,
                         int n_kept, struct place_score *scores, double *costs);
+/* What they cost in the first sample of a race; their scores are of it. */
+void place_samples_first(struct place_samples *samples, const struct place_plan *const *plans,
+                         int n, struct place_score *scores, double *costs);
 /* Races begin with the samples in which this plan is dearest, for their length: there changes of it
  * are told apart soonest. */
 void place_samples_aim(struct place_samples *samples, const struct place_plan *plan);

@@ -1,5 +1,5 @@
 /* What a share of the device does to speed, and whether copying beats computing again. */
-#include "schedule/policy.h"
+#include "schedule/lanes.h"
 
 int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
                                  struct schedule_lane *lanes)
@@ -24,6 +24,20 @@ int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
                 (i == 0 || k == 0 || lanes[i].share + lanes[k].share > SCHEDULE_SHARES_MAX))
                 lanes[i].conflicts |= (uint16_t)(1U << k);
     return n;
+}
+
+int32_t schedule_lanes_of_parts(const int32_t *parts, int n, struct schedule_lane *lanes)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += parts[i];
+    lanes[0] = (struct schedule_lane){ .share = 1 };
+    for (int i = 0; i < n; i++) {
+        lanes[i + 1] =
+            (struct schedule_lane){ .share = (float)parts[i] / (float)sum, .conflicts = 1 };
+        lanes[0].conflicts |= (uint16_t)(2U << i);
+    }
+    return n + 1;
 }
 
 struct perf schedule_lane_perf(const struct schedule_service *service,

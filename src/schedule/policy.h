@@ -182,12 +182,6 @@ static inline int32_t schedule_lacking(const struct request *request)
 {
     return request->n_tokens - max_i32(request->n_computed, request->n_host);
 }
-/* Lanes for services with shares in percent, 1 to 99 (others have none): the whole device; one of
- * each of the first LIMIT_LANES - 2 shares, for decodes; the largest that MuxServe's 120 points
- * leave beside the smallest of them, for prompts. Two that are more together do not run side by
- * side. lanes: (LIMIT_LANES). Returns how many, 0 when nobody has a share. */
-int32_t schedule_lanes_of_shares(const int32_t *share_percent, int n_services,
-                                 struct schedule_lane *lanes);
 /* The service's model as fast as it is on this lane (perf_at_share): on a part of GPUs as MuxServe
  * measured for the model nearest in bytes, on a part of cores inverse to the share. */
 struct perf schedule_lane_perf(const struct schedule_service *service,

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "kv/kv.h"
+#include "schedule/lanes.h"
 #include "sim/pipes.h"
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +86,13 @@ static struct schedule_config config_of(const struct sim_options *o)
     return config;
 }
 
-/* The lanes of an engine: by the shares of its services where there are any, else everybody's. */
+static bool has_own_lanes(const struct sim_options *o, const struct sim_engine_spec *own)
+{
+    return own != NULL && own->n_lanes > 0 && o->policy->n_lanes_wanted > 0;
+}
+
+/* The lanes of an engine: by the shares of its services where there are any, else its own, else
+ * everybody's. */
 static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spec *own,
                         struct schedule_lane *lanes)
 {
@@ -97,14 +104,16 @@ static int32_t lanes_of(const struct sim_options *o, const struct sim_engine_spe
             shares[i] = set_has(&own->services, i) ? own->parts[i].share_percent : 0;
         n = schedule_lanes_of_shares(shares, o->n_services, lanes);
     }
-    if (n > 0 || o->lanes == NULL)
+    const struct schedule_lane *from = has_own_lanes(o, own) ? own->lanes : o->lanes;
+    int32_t n_from = has_own_lanes(o, own) ? own->n_lanes : o->n_lanes;
+    if (n > 0 || from == NULL)
         return max_i32(n, o->n_lanes);
-    for (int32_t i = 0; i < o->n_lanes; i++) {
-        lanes[i] = o->lanes[i];
+    for (int32_t i = 0; i < n_from; i++) {
+        lanes[i] = from[i];
         if (own != NULL && own->chain != NULL) /* a part of a chain is one GPU */
             lanes[i].n_gpus = 1;
     }
-    return o->n_lanes;
+    return n_from;
 }
 
 static const struct perf *perf_of(const struct sim_options *o, const struct sim_engine_spec *own,
@@ -203,7 +212,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     bool sees_tokens = o->router != NULL && o->router->sees_tokens;
     bool says_little = o->faults == NULL && !sees_tokens;
     int32_t n_lanes = lanes_of(o, own, lanes);
-    bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes;
+    bool has_lanes = o->lanes != NULL || n_lanes > o->n_lanes || has_own_lanes(o, own);
     bool has_shares =
         n_lanes > 1 && has_lanes && own != NULL && own->bytes_per_s > 0 && own->chain == NULL;
     const struct schedule_config config = config_of(o);

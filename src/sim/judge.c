@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/team.h"
 #include "base/time.h"
+#include "schedule/lanes.h"
 #include "sim/judge_parts.h"
 #include "sim/trace.h"
 #include <stdatomic.h>
@@ -229,6 +230,10 @@ static void fill_engines(const struct job *job, struct sim_engine_spec *engines,
                                       .bytes_per_s = kind->bytes_per_s * (double)shape->n_devices,
                                       .perfs = own,
                                       .parts = own_parts };
+        const struct place_division *division = place_division_of(shape->division);
+        if (division->n > 0)
+            engines[g].n_lanes =
+                schedule_lanes_of_parts(division->parts, division->n, engines[g].lanes);
         for (int32_t i = 0; i < part->n_services; i++) {
             int32_t service = part->deals[i].service;
             own[i] = *place_problem_perf(problem, service, shape->kind, shape->n_devices);

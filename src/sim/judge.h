@@ -5,7 +5,8 @@
  * simulation of those. Where services link more than JUDGE_SERVICES_MAX of them together, the part
  * is cut, and the requests of a service that lies on both sides are dealt out in turn by its
  * copies: there a router would balance better than it is judged. Shares of a plan's members make
- * lanes for a policy that uses them, quotas are where a policy that has them begins. */
+ * lanes for a policy that uses them, else a group's division does; quotas are where a policy that
+ * has them begins. */
 #pragma once
 #include "metrics/score.h"
 #include "place/judge.h"

@@ -25,6 +25,7 @@ static struct judge_shape shape_of(const struct place_problem *problem,
 {
     struct judge_shape shape = { .kind = place_group_kind(problem, group),
                                  .n_devices = group->n_devices,
+                                 .division = group->division,
                                  .n_members = group->n_members };
     for (int32_t i = 0; i < group->n_members; i++)
         shape.services[i] = group->members[i].service;

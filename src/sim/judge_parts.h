@@ -7,8 +7,8 @@
 enum { JUDGE_SERVICES_MAX = 64 }; /* of a part: so that plans of many have parts to do at once */
 
 struct judge_shape { /* a group, whatever devices it has */
-    int32_t kind, n_devices, n_members, services[PLACE_MEMBERS_MAX]; /* ascending */
-    int32_t shares[PLACE_MEMBERS_MAX];                               /* percent, of those */
+    int32_t kind, n_devices, division, n_members, services[PLACE_MEMBERS_MAX]; /* ascending */
+    int32_t shares[PLACE_MEMBERS_MAX];    /* percent, of those */
     int32_t quotas[PLACE_MEMBERS_MAX][2]; /* bytes: the upper half, the lower 31 bits */
 };
 /* Of a service's requests, the k-th is this part's when k mod n_all is in [before, before + n_own).

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "place/align.h"
 #include "place/watch.h"
+#include "schedule/lanes.h"
 #include "sim/judge.h"
 #include "sim/moves.h"
 #include <string.h>
@@ -90,11 +91,15 @@ int32_t sim_replan_n_engines(const struct place_problem *problem)
     return sim_moves_n_slots(problem);
 }
 
-/* parts: (n_services) */
+/* What the plan's group there has besides services. parts: (n_services) */
 static void fill_parts(const struct place_plan *plan, const struct sim_slot *slot,
-                       struct sim_engine_part *parts)
+                       struct sim_engine_part *parts, struct sim_engine_spec *engine)
 {
     const struct place_group *group = sim_moves_group(plan, slot);
+    const struct place_division *division =
+        place_division_of(group != NULL ? group->division : PLACE_DIVISION_USUAL);
+    if (division->n > 0)
+        engine->n_lanes = schedule_lanes_of_parts(division->parts, division->n, engine->lanes);
     for (int32_t m = 0; group != NULL && m < group->n_members; m++) {
         const struct place_member *member = &group->members[m];
         parts[member->service] =
@@ -122,7 +127,7 @@ void sim_replan_engines(const struct place_problem *problem, const struct place_
                                                .perfs = perfs + row * (size_t)problem->n_services,
                                                .parts = own };
         if (own != NULL)
-            fill_parts(plan, &slots[i], own);
+            fill_parts(plan, &slots[i], own, &engines[i]);
     }
     mem_give(slots);
 }

@@ -53,8 +53,8 @@ struct sim_replan_options { /* all lent */
 /* The engines that a simulation with re-placement must have: one for every group that there may be.
  * perfs: (n_kinds * PLACE_DEGREES, n_services) what services take on each; lent to the engines.
  * parts: (sim_replan_n_engines, n_services) zeroed, gets the plan's shares and quotas; lent too.
- * NULL: engines have none, as must be where models move: their lanes stay as they were opened.
- * engines: (sim_replan_n_engines). */
+ * With them engines have the lanes of its divisions. NULL: engines have none, as must be where
+ * models move: their lanes stay as they were opened. engines: (sim_replan_n_engines). */
 int32_t sim_replan_n_engines(const struct place_problem *problem);
 void sim_replan_engines(const struct place_problem *problem, const struct place_plan *plan,
                         const struct perf *perfs, struct sim_engine_part *parts,

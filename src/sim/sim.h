@@ -59,8 +59,11 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf_truth *truths;
     /* (n_services) NULL = none. Shares make lanes of their own for a policy that uses them. */
     const struct sim_engine_part *parts;
-    uint32_t n_requests_max; /* where no more can come; 0 = as everybody */
-    int32_t n_deep;          /* of a chain: engine_options */
+    struct schedule_lane lanes[LIMIT_LANES]; /* of its own where the policy uses
+                                                lanes and shares make none; */
+    int32_t n_lanes;                         /* 0 = everybody's */
+    uint32_t n_requests_max;                 /* where no more can come; 0 = as everybody */
+    int32_t n_deep;                          /* of a chain: engine_options */
     double deep_part;
     uint8_t role; /* enum sim_role */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =

@@ -76,6 +76,8 @@ static void shares_and_quotas_are_read(void **state)
     check("engines:\n  - {device: cpu-avx2, tp: 2, shares: [\"a=101\"]}\n", "1 to 100");
     check("engines:\n  - {device: cpu-avx2, tp: 2, shares: [a]}\n", "1 to 100");
     check("engines:\n  - {device: cpu-avx2, tp: 2, quotas: [\"a=x\"]}\n", "bytes, as chat=2GiB");
+    check("engines:\n  - {device: cpu-avx2, tp: 2, lanes: [\"1\", \"1\"]}\n",
+          "role and lanes are for shoal sim");
 }
 
 static void no_engine_lies_in_two_sockets(void **state)

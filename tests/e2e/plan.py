@@ -93,6 +93,39 @@ def plan_of_muxserve_is_judged_as_simulated(shoal, models):
 
 
 @test
+def plan_says_how_engines_are_divided(shoal, models):
+    """Its lanes are in the file and on every page, are simulated, and change what comes out; lanes by hand, or a policy of one lane, leave none to choose."""
+    args = ["1x4xa100", "power19:services=6,alpha=0.9,rate=12", "--requests", "1200", "--window", "100h", "--no-price"]
+    with tempfile.TemporaryDirectory() as folder:
+        out, html = os.path.join(folder, "p.yaml"), os.path.join(folder, "p.html")
+        best = plan(shoal, *args, "--out", out, "--html", html)["plans"][0]
+        parts = [e["lanes"] for e in best["engines"]]
+        assert [1, 1, 1] in parts, parts
+        with open(out, encoding="utf-8") as f:
+            text = f.read()
+        with open(html, encoding="utf-8") as f:
+            assert "; lanes 1:1:1</title>" in f.read()
+        assert "; lanes 1:1:1\n" in run(shoal, "plan", *args)
+        again = json.loads(run(shoal, "sim", out, "--json"))
+        for wrong in ('"0"', ", ".join(8 * ['"1"'])):
+            with open(out, "w", encoding="utf-8") as f:
+                f.write(text.replace('lanes: ["1", "1", "1"]', f"lanes: [{wrong}]"))
+            assert "lanes: " in run(shoal, "sim", out, wants=1)
+        with open(out, "w", encoding="utf-8") as f:
+            f.write(text.replace(', lanes: ["1", "1", "1"]', ""))
+        without = json.loads(run(shoal, "sim", out, "--json"))
+        nodes = os.path.join(folder, "nodes.yaml")
+        with open(nodes, "w", encoding="utf-8") as f:
+            f.write("nodes: [{count: 1, device: a100, devices: 4}]\n")
+        engines = run(shoal, "sim", nodes, "--workload", args[1], "--requests", "1200", "--json")
+    assert abs(again["normalized_latency"] - best["planned_on"]["normalized_latency"]) < 1e-9
+    assert without["normalized_latency"] > 1.01 * again["normalized_latency"]
+    assert json.loads(engines)["batches"] > 0
+    for more in (["--lanes", "1", "--lanes", "1"], ["--policy", "fcfs"], ["--planner", "seallm"]):
+        assert all(e["lanes"] == [] for e in plan(shoal, *args, *more)["plans"][0]["engines"]), more
+
+
+@test
 def sim_gives_nodes_the_plans_shares_and_quotas(shoal, models):
     """The same report, to the byte, as of the engines that the plan is written as; not of models that may move."""
     mix = "alpaca:rate=6,model=llama-2-7b,service=a+sharegpt:rate=3,model=llama-2-13b,service=b"

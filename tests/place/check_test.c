@@ -59,6 +59,20 @@ static void groups_lie_in_one_node_and_apart(void **state)
     says("no group");
 }
 
+static void groups_are_divided_where_engines_are(void **state)
+{
+    struct fault fault;
+    (void)state;
+    plan.groups[1].division = PLACE_DIVISION_THIRDS;
+    says("is divided in a way (2) that engines here have not");
+    small.problem.limits.may_divide = true;
+    assert_int_equal(place_check(&small.problem, &plan, 2, &fault), STATUS_OK);
+    plan.groups[1].division = PLACE_DIVISIONS;
+    says("is divided in a way (3) that there is not");
+    plan.groups[1].division = -1;
+    says("that there is not");
+}
+
 static void members_fit(void **state)
 {
     (void)state;
@@ -133,6 +147,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_legal_plan_passes, open_legal, close_legal),
         cmocka_unit_test_setup_teardown(groups_lie_in_one_node_and_apart, open_legal, close_legal),
+        cmocka_unit_test_setup_teardown(groups_are_divided_where_engines_are, open_legal,
+                                        close_legal),
         cmocka_unit_test_setup_teardown(members_fit, open_legal, close_legal),
         cmocka_unit_test_setup_teardown(everybody_is_placed_or_refused, open_legal, close_legal),
         cmocka_unit_test_setup_teardown(scores_add_up, open_legal, close_legal),

@@ -1,7 +1,7 @@
 /* Lanes: which may start, how fast they are; when copying a request out beats computing it again.
  */
 #include "test.h"
-#include "schedule/policy.h"
+#include "schedule/lanes.h"
 
 static void a_lane_is_free_when_no_busy_one_is_in_its_way(void **state)
 {
@@ -85,12 +85,28 @@ static void shares_become_lanes(void **state)
     assert_int_equal(schedule_lanes_of_shares(many, 9, lanes), LIMIT_LANES);
 }
 
+static void parts_are_in_proportion_beside_the_whole(void **state)
+{
+    (void)state;
+    static const int32_t parts[] = { 3, 2, 1 };
+    struct schedule_lane lanes[LIMIT_LANES];
+    assert_int_equal(schedule_lanes_of_parts(parts, 3, lanes), 4);
+    assert_true(lanes[0].share >= 1 && lanes[0].conflicts == 0xE);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal((int)(lanes[i + 1].share * 600 + 0.5F), 100 * parts[i]);
+        assert_int_equal(lanes[i + 1].conflicts, 1);
+    }
+    assert_int_equal(schedule_lanes_of_parts(parts, 0, lanes), 1);
+    assert_int_equal(lanes[0].conflicts, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lane_is_free_when_no_busy_one_is_in_its_way),
         cmocka_unit_test(shares_become_lanes),
         cmocka_unit_test(a_share_is_as_slow_as_was_measured),
+        cmocka_unit_test(parts_are_in_proportion_beside_the_whole),
         cmocka_unit_test(swapping_pays_when_computing_again_takes_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* The judge: scores by hand, the same on any number of threads, remembered or not. */
 #include "../place/small.h"
+#include "schedule/lanes.h"
 #include "sim/judge.h"
 
 static struct small small;
@@ -216,6 +217,40 @@ static void shares_and_quotas_are_judged(void **state)
     }
 }
 
+/* Under a policy that uses lanes a division is another simulation, and more that compute at once
+ * pay: thirds beat one lane. Under one that does not it changes nothing. */
+static void divisions_are_judged(void **state)
+{
+    struct place_plan plans[3];
+    const struct place_plan *const asked[] = { &plans[0], &plans[1], &plans[2] };
+    static const int32_t halves[] = { 1, 1 };
+    struct schedule_lane lanes[3];
+    struct place_score scores[3] = { { 0 } };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        together(&plans[i]);
+        plans[i].groups[0].division = i; /* the policy's, one lane, thirds */
+    }
+    for (int i = 0; i < 2; i++) {
+        sim.policy = schedule_find(i == 0 ? "value" : "fcfs");
+        sim.n_lanes = i == 0 ? schedule_lanes_of_parts(halves, 2, lanes) : 1;
+        sim.lanes = i == 0 ? lanes : NULL;
+        struct sim_judge *judge = open_judge(1);
+        struct place_judge face = sim_judge_face(judge);
+        face.score(face.self, asked, 3, &small.problem.window, scores);
+        assert_int_equal(sim_judge_work_of(judge).n_known, 0); /* they are not taken for one */
+        if (i == 0) {
+            assert_true(scores[2].normalized < 0.99 * scores[1].normalized);
+            assert_true(scores[0].normalized < 0.99 * scores[1].normalized);
+        } else {
+            assert_true(scores[0].normalized <= scores[1].normalized &&
+                        scores[1].normalized <= scores[2].normalized &&
+                        scores[2].normalized <= scores[0].normalized);
+        }
+        sim_judge_close(judge);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +260,7 @@ int main(void)
                                         close_small),
         cmocka_unit_test_setup_teardown(threads_and_memory_change_nothing, open_small, close_small),
         cmocka_unit_test_setup_teardown(shares_and_quotas_are_judged, open_small, close_small),
+        cmocka_unit_test_setup_teardown(divisions_are_judged, open_small, close_small),
         cmocka_unit_test_setup_teardown(another_window_is_another_score, open_small, close_small),
         cmocka_unit_test_setup_teardown(what_is_expected_scores_the_same, open_small, close_small),
     };

@@ -109,7 +109,7 @@ static enum status add_group(const struct config *config, const struct scenario 
                          "placement: an engine runs on %.60s, and this machine has cores", kind);
     if (group->chain.n + group->scale.n + group->lanes.n > 0 || group->role != NULL)
         return fault_set(fault, STATUS_UNSUPPORTED,
-                         "placement: chain, scale, role and lanes are for shoal sim alone");
+                         "placement: chain, lanes, scale and role are for shoal sim alone");
     for (int64_t i = 0; i < group->count; i++) {
         if (out->n == LIMIT_DEVICES)
             return fault_set(fault, STATUS_TOO_LARGE, "placement: more than %d engines",

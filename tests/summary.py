@@ -23,7 +23,8 @@ def names(filter_text):
         words = [test["name"]] + [suite.split(":")[-1] for suite in test["suite"]]
         if any(filter_text in word for word in words) and test["name"] not in chosen:
             chosen.append(test["name"])
-    print("\n".join(chosen))
+    for name in chosen:
+        print(name)
     return 0
 
 

@@ -36,6 +36,18 @@ BUILDS = [
 ]
 
 
+# names that a filter finds; none for one that fits nothing
+NAMES = [("kv", ["kv_pool"]), ("pool", ["kv_pool"]), ("nothing", [])]
+
+
+def check_names(filter_text, wanted):
+    tests = json.dumps([{"name": "kv_pool", "suite": ["shoal:kv"]}, {"name": "base_str", "suite": ["shoal:base"]}])
+    done = subprocess.run([sys.executable, SUMMARY, "--names", filter_text], input=tests, capture_output=True, text=True)
+    is_right = done.stdout == "".join(name + "\n" for name in wanted)
+    print(f"[{'       OK ' if is_right else '  FAILED  '}] summary_names_{filter_text}")
+    return is_right
+
+
 def write(folder, output, result):
     os.makedirs(os.path.join(folder, "meson-logs"))
     with open(os.path.join(folder, "meson-logs", "testlog.json"), "w", encoding="utf-8") as file:
@@ -63,6 +75,7 @@ def check(name, cases, wanted):
 def main():
     right = [check(case[0], [i], case[3]) for i, case in enumerate(CASES)]
     right += [check(*row) for row in BUILDS]
+    right += [check_names(*row) for row in NAMES]
     return 0 if all(right) else 1
 
 

@@ -115,7 +115,7 @@ def judge_pair(own, theirs):
     is_better = more > more_half or less > less_half
     is_near = abs(more) + more_half < nl_most and abs(less) + less_half < LOST
     verdict = "lost" if lost_nl or lost_met else "won" if is_better else "level" if is_near else "open"
-    return {"nl": nl, "met": met, "verdict": verdict, "lost_nl": lost_nl, "lost_met": lost_met,
+    return {"nl": nl, "met": met, "better": more, "better_half": more_half, "verdict": verdict, "lost_nl": lost_nl, "lost_met": lost_met,
             "for_sure": (lost_nl and -more > more_half) or (lost_met and -less > less_half)}
 
 

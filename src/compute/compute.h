@@ -12,9 +12,9 @@
  *  - Against integer weights a row is quantized per 32 inputs (quant_activations: scale = max|x| /
  * 127, q = round to nearest even of x / scale); the 32 products are summed exactly in int32, then
  * acc = fma((float)sum, weight_scale * x_scale, acc), blocks upwards; types with a minimum do acc =
- * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks do it per
- * 16 if they have minimums (Q2_K); the others (Q3_K, Q6_K) multiply each half's sum with its
- * integer scale and add both, exactly, in int32, and their weight_scale is d.
+ * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks multiply
+ * each half's sum with its integer scale, exactly, add both in int32 and take d * x_scale; their
+ * minimums go per 16.
  *  - Reductions over a vector (norms, scores, sums of a softmax) use 16 partial sums, element i
  * into sum i mod 16 (products by fma), folded 8, 4, 2, 1. Norms: t = (x - mean) * (1 / sqrt(mean
  * square + epsilon)), then t * weight, or fma(t, weight, bias); RMS has no mean.

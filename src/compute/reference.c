@@ -20,7 +20,7 @@ struct compute_weight {
     float *floats;   /* (n_rows, n_columns), or NULL and: */
     int8_t *values;  /* (n_rows, n_columns) */
     float *scales;   /* (n_rows, n_columns / n_sub) */
-    int8_t *factors; /* the same, integer scales whose sums are added first, or NULL */
+    int8_t *factors; /* the same, of each scale besides; NULL: 1 */
     float *minimums; /* the same, NULL without minimums */
     size_t n_bytes;
 };
@@ -158,19 +158,18 @@ static float dot_integer(const struct compute_weight *w, int32_t output, const i
 {
     int64_t first = (int64_t)output * w->n_columns;
     float acc = 0;
-    const int32_t step = w->factors != NULL ? 32 : w->n_sub;
-    for (int32_t k = 0; k < w->n_columns; k += step) {
-        int64_t sub = (first + k) / w->n_sub;
-        int32_t sum = 0, sum_q = 0;
-        for (int32_t i = k; i < k + step; i++) {
-            int32_t factor = w->factors != NULL ? w->factors[(first + i) / w->n_sub] : 1;
-            sum += w->values[first + i] * q[i] * factor;
-            sum_q += q[i];
+    for (int32_t k = 0; k < w->n_columns; k += 32) {
+        int32_t sum = 0, sums_q[2] = { 0 };
+        for (int32_t i = k; i < k + 32; i++) {
+            int64_t sub = (first + i) / w->n_sub;
+            sum += w->values[first + i] * q[i] * (w->factors != NULL ? w->factors[sub] : 1);
+            sums_q[(i - k) / w->n_sub] += q[i];
         }
         float x_scale = x_scales[k / 32];
+        int64_t sub = (first + k) / w->n_sub;
         acc = vmath_fma((float)sum, w->scales[sub] * x_scale, acc);
-        if (w->minimums != NULL)
-            acc = vmath_fma(w->minimums[sub], x_scale * (float)sum_q, acc);
+        for (int32_t i = 0; i < 32 / w->n_sub && w->minimums != NULL; i++)
+            acc = vmath_fma(w->minimums[sub + i], x_scale * (float)sums_q[i], acc);
     }
     return acc;
 }
@@ -493,7 +492,7 @@ static enum status reference_pack(void *self, const struct tensor *tensor,
         weight->n_sub = block.n_sub;
         weight->values = mem_take((size_t)n);
         weight->scales = mem_take((size_t)(n / block.n_sub) * sizeof(float));
-        if (block.n_sub == 16 && !block.has_minimum)
+        if (block.n_sub == 16)
             weight->factors = mem_take((size_t)(n / block.n_sub));
         if (block.has_minimum)
             weight->minimums = mem_take((size_t)(n / block.n_sub) * sizeof(float));

@@ -264,51 +264,43 @@ INLINE __m256 sum_of_half(const struct cpu_block *x, int sub)
     return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(x->scale));
 }
 
-struct factors { /* of each sub-block, halves of 16 outputs; joined: of both sums together */
-    __m256 scale[2][2], minimum[2][2], joined[2];
+/* Halves of the 16 outputs of a block: what the sum is multiplied with; the sums of both sub-blocks
+ * before it, in types that have two; and the minimums of each. */
+struct factors {
+    __m256 scale[2], sub[2][2], minimum[2][2];
 };
 
-/* The sums of a (sub-)block, or of both joined, are scaled and added to acc. */
-INLINE void add_scaled(struct cpu_form form, const struct factors *factors,
-                       const struct cpu_block *const *x, int sub, const int R,
-                       __m256 sums[R_MAX][2], __m256 acc[R_MAX][2])
-{
-    const __m256 *scales = cpu_form_joins(form) ? factors->joined : factors->scale[sub];
-    EACH(int half = 0; half < 2; half++)
-        EACH(int r = 0; r < R; r++) {
-            __m256 scale = _mm256_mul_ps(scales[half], _mm256_broadcast_ss(&x[r]->scale));
-            acc[r][half] = _mm256_fmadd_ps(sums[r][half], scale, acc[r][half]);
-            if (!form.has_minimum)
-                continue;
-            __m256 x_sum =
-                form.n_sub == 32 ? _mm256_broadcast_ss(&x[r]->sum) : sum_of_half(x[r], sub);
-            acc[r][half] = _mm256_fmadd_ps(factors->minimum[sub][half], x_sum, acc[r][half]);
-        }
-}
-
-/* One block. Sums that are joined are multiplied and added as floats, which hold them exactly; from
- * +0, so that none becomes -0. */
+/* One block: integer sums, then their scaled addition to acc. Those of two sub-blocks are
+ * multiplied and added as floats, which hold them exactly; from +0, so that none becomes -0. */
 INLINE void block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
                   const struct cpu_block *const *x, const int R, __m256 acc[R_MAX][2])
 {
-    __m256 sums[R_MAX][2];
-    EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
-        __m256i products[R_MAX][2];
+    const int n_subs = 32 / form.n_sub, n_minimums = form.has_minimum ? n_subs : 0;
+    __m256 both[R_MAX][2];
+    EACH(int sub = 0; sub < n_subs; sub++) {
+        __m256i sums[R_MAX][2];
         if (form.value_max < 0)
-            dot_signed(w, x, R, products);
+            dot_signed(w, x, R, sums);
         else
-            dot_unsigned(form, w, x, sub, R, products);
+            dot_unsigned(form, w, x, sub, R, sums);
         EACH(int r = 0; r < R; r++)
             EACH(int half = 0; half < 2; half++) {
-                __m256 sum = _mm256_cvtepi32_ps(products[r][half]);
-                __m256 before = sub == 0 ? _mm256_setzero_ps() : sums[r][half];
-                sums[r][half] = cpu_form_joins(form)
-                                    ? _mm256_fmadd_ps(sum, factors->scale[sub][half], before)
-                                    : sum;
+                __m256 sum = _mm256_cvtepi32_ps(sums[r][half]);
+                __m256 before = sub == 0 ? _mm256_setzero_ps() : both[r][half];
+                both[r][half] =
+                    n_subs == 1 ? sum : _mm256_fmadd_ps(sum, factors->sub[sub][half], before);
             }
-        if (!cpu_form_joins(form) || sub == 1)
-            add_scaled(form, factors, x, sub, R, sums, acc);
     }
+    EACH(int half = 0; half < 2; half++)
+        EACH(int r = 0; r < R; r++) {
+            __m256 scale = _mm256_mul_ps(factors->scale[half], _mm256_broadcast_ss(&x[r]->scale));
+            acc[r][half] = _mm256_fmadd_ps(both[r][half], scale, acc[r][half]);
+            EACH(int sub = 0; sub < n_minimums; sub++) {
+                __m256 x_sum =
+                    n_subs == 1 ? _mm256_broadcast_ss(&x[r]->sum) : sum_of_half(x[r], sub);
+                acc[r][half] = _mm256_fmadd_ps(factors->minimum[sub][half], x_sum, acc[r][half]);
+            }
+        }
 }
 
 INLINE __m256 floats_of(const unsigned char *bytes)
@@ -319,7 +311,7 @@ INLINE __m256 floats_of(const unsigned char *bytes)
 /* The halves of a unit; minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
-    struct factors f = { .scale = { { load_half(p), load_half(p + 16) } } };
+    struct factors f = { .scale = { load_half(p), load_half(p + 16) } };
     for (int half = 0; half < 2 && form.has_minimum; half++) {
         f.minimum[0][half] = load_half(p + 32 + 16 * half);
         if (form.n_unit == 256)
@@ -338,13 +330,12 @@ INLINE struct factors block_factors(struct cpu_form form, const struct factors *
     EACH(int half = 0; half < 2; half++) {
         const unsigned char *at = p + 8 * half;
         EACH(int sub = 0; sub < 32 / form.n_sub; sub++, at += form.has_minimum ? 32 : 16) {
-            f.scale[sub][half] = floats_of(at);
-            if (!cpu_form_joins(form))
-                f.scale[sub][half] = _mm256_mul_ps(unit->scale[0][half], f.scale[sub][half]);
+            f.sub[sub][half] = floats_of(at);
             if (form.has_minimum)
                 f.minimum[sub][half] = _mm256_mul_ps(unit->minimum[0][half], floats_of(at + 16));
         }
-        f.joined[half] = unit->scale[0][half];
+        if (form.n_sub == 32)
+            f.scale[half] = _mm256_mul_ps(f.scale[half], f.sub[0][half]);
     }
     return f;
 }
@@ -352,8 +343,8 @@ INLINE struct factors block_factors(struct cpu_form form, const struct factors *
 /* What stands at place i of a wide block's head, 64 bytes each. */
 INLINE __m256 *wide_factor(struct cpu_form form, struct factors *f, int i)
 {
-    const int n_subs = 32 / form.n_sub;
-    return i < n_subs ? f->scale[i] : cpu_form_joins(form) ? f->joined : f->minimum[i - n_subs];
+    const int n_sums = form.n_sub == 32 ? 1 : 3;
+    return i == 0 ? f->scale : i < n_sums ? f->sub[i - 1] : f->minimum[i - n_sums];
 }
 
 INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,

@@ -62,21 +62,22 @@ INLINE void stop(float *out, const int R, const int P, __m512 acc[R_MAX][P_MAX])
             _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
 }
 
-/* The sums of a (sub-)block, or of both joined, are scaled and added to acc. */
+/* A block's sums, as floats, are scaled and added to acc. */
 INLINE void add_scaled(struct cpu_form form, const struct factors factors[P_MAX],
-                       const struct rows *rows, int sub, const int R, const int P,
-                       __m512 sums[R_MAX][P_MAX], __m512 acc[R_MAX][P_MAX])
+                       const struct rows *rows, const int R, const int P, __m512 sums[R_MAX][P_MAX],
+                       __m512 acc[R_MAX][P_MAX])
 {
+    const int n_minimums = form.has_minimum ? 32 / form.n_sub : 0;
     EACH(int r = 0; r < R; r++) {
         const struct cpu_block *x = row_at(rows, r);
         EACH(int p = 0; p < P; p++) {
-            __m512 scale = cpu_form_joins(form) ? factors[p].joined : factors[p].scale[sub];
-            scale = _mm512_mul_ps(scale, _mm512_set1_ps(x->scale));
+            __m512 scale = _mm512_mul_ps(factors[p].scale, _mm512_set1_ps(x->scale));
             acc[r][p] = _mm512_fmadd_ps(sums[r][p], scale, acc[r][p]);
-            if (!form.has_minimum)
-                continue;
-            float x_sum = form.n_sub == 32 ? x->sum : x->scale * (float)cpu_block_sum(x, sub);
-            acc[r][p] = _mm512_fmadd_ps(factors[p].minimum[sub], _mm512_set1_ps(x_sum), acc[r][p]);
+            EACH(int sub = 0; sub < n_minimums; sub++) {
+                float x_sum = form.n_sub == 32 ? x->sum : x->scale * (float)cpu_block_sum(x, sub);
+                __m512 sum = _mm512_set1_ps(x_sum);
+                acc[r][p] = _mm512_fmadd_ps(factors[p].minimum[sub], sum, acc[r][p]);
+            }
         }
     }
 }
@@ -95,8 +96,7 @@ INLINE void dot(struct cpu_form form, const unsigned char *w, size_t panel_bytes
         __m512i weights[P_MAX];
         EACH(int p = 0; p < P; p++) {
             const unsigned char *at = w + (size_t)p * panel_bytes;
-            weights[p] = is_wide ? _mm512_loadu_si512(at + cpu_wide_head(form) + 16 * k)
-                                 : load_four(form, at, k, 128);
+            weights[p] = is_wide ? _mm512_loadu_si512(at + 16 * k) : load_four(form, at, k, 128);
         }
         EACH(int r = 0; r < R; r++) {
             __m512i q = four(row_at(rows, r)->q + k);
@@ -106,30 +106,25 @@ INLINE void dot(struct cpu_form form, const unsigned char *w, size_t panel_bytes
     }
 }
 
-/* A block. Sums that are joined are multiplied and added as floats, which hold them exactly; from
- * +0, so that none becomes -0. */
+/* A block. The sums of two sub-blocks are multiplied and added as floats, which hold them exactly;
+ * from +0, so that none becomes -0. */
 INLINE void block(struct cpu_form form, const unsigned char *w, size_t panel_bytes,
                   const struct rows *rows, const int R, const int P, bool is_wide,
-                  const struct factors packed[P_MAX], __m512 acc[R_MAX][P_MAX])
+                  const struct factors factors[P_MAX], __m512 acc[R_MAX][P_MAX])
 {
-    __m512 sums[R_MAX][P_MAX];
+    __m512 both[R_MAX][P_MAX];
     EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
-        __m512i products[R_MAX][P_MAX];
-        dot(form, w, panel_bytes, rows, sub, R, P, is_wide, products);
-        struct factors factors[P_MAX]; /* those of wide panels are read as late as can be */
-        EACH(int p = 0; p < P; p++)
-            factors[p] = is_wide ? wide_factors(form, w + (size_t)p * panel_bytes) : packed[p];
+        __m512i sums[R_MAX][P_MAX];
+        dot(form, w, panel_bytes, rows, sub, R, P, is_wide, sums);
         EACH(int r = 0; r < R; r++)
             EACH(int p = 0; p < P; p++) {
-                __m512 sum = _mm512_cvtepi32_ps(products[r][p]);
-                __m512 before = sub == 0 ? _mm512_setzero_ps() : sums[r][p];
-                sums[r][p] = cpu_form_joins(form)
-                                 ? _mm512_fmadd_ps(sum, factors[p].scale[sub], before)
-                                 : sum;
+                __m512 sum = _mm512_cvtepi32_ps(sums[r][p]);
+                __m512 before = sub == 0 ? _mm512_setzero_ps() : both[r][p];
+                both[r][p] =
+                    form.n_sub == 32 ? sum : _mm512_fmadd_ps(sum, factors[p].sub[sub], before);
             }
-        if (!cpu_form_joins(form) || sub == 1)
-            add_scaled(form, factors, rows, sub, R, P, sums, acc);
     }
+    add_scaled(form, factors, rows, R, P, both, acc);
 }
 
 /* All rows of the tile, R, against P packed panels. What is fetched behind their end is what comes
@@ -204,8 +199,12 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
                 _mm_prefetch(ahead + (size_t)p * tile->ahead_stride, _MM_HINT_T1);
         EACH(int r = 0; r < R && panel == 0; r++)
             _mm_prefetch((const char *)(row_at(&rows, r) + (size_t)R * rows.stride), _MM_HINT_T0);
-        block(form, w, tile->panel_bytes, &rows, R, P, true, NULL, acc);
-        w += cpu_wide_head(form) + 512;
+        struct factors factors[P_MAX];
+        EACH(int p = 0; p < P; p++)
+            factors[p] = wide_factors(form, w + (size_t)p * tile->panel_bytes);
+        w += cpu_wide_head(form);
+        block(form, w, tile->panel_bytes, &rows, R, P, true, factors, acc);
+        w += 512;
         next_block(&rows, R);
     }
     stop(out, R, P, acc);

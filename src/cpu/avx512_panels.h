@@ -45,15 +45,16 @@ INLINE void fetch_block(struct cpu_form form, const unsigned char *far, const un
     }
 }
 
-struct factors {                 /* of a block of 16 outputs */
-    __m512 scale[2], minimum[2]; /* of each sub-block */
-    __m512 joined;               /* of the sum of both, where scales join them */
+struct factors {       /* of a block of 16 outputs */
+    __m512 scale;      /* of its sum, */
+    __m512 sub[2];     /* and of each half's before, in types with two sub-blocks */
+    __m512 minimum[2]; /* of each sub-block */
 };
 
 /* The halves of a unit; minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
-    struct factors f = { .scale = { load_half(p) } };
+    struct factors f = { .scale = load_half(p) };
     if (form.has_minimum)
         f.minimum[0] = load_half(p + 32);
     if (form.has_minimum && form.n_unit == 256)
@@ -74,24 +75,23 @@ INLINE struct factors block_factors(struct cpu_form form, const struct factors *
     if (form.n_unit == 32)
         return f;
     EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
-        f.scale[sub] = floats_of(p);
-        if (!cpu_form_joins(form))
-            f.scale[sub] = _mm512_mul_ps(unit->scale[0], f.scale[sub]);
+        f.sub[sub] = floats_of(p);
         p += 16;
         if (!form.has_minimum)
             continue;
         f.minimum[sub] = _mm512_mul_ps(unit->minimum[0], floats_of(p));
         p += 16;
     }
-    f.joined = unit->scale[0];
+    if (form.n_sub == 32)
+        f.scale = _mm512_mul_ps(f.scale, f.sub[0]);
     return f;
 }
 
 /* What stands at place i of a wide block's head. */
 INLINE __m512 *wide_factor(struct cpu_form form, struct factors *f, int i)
 {
-    const int n_subs = 32 / form.n_sub;
-    return i < n_subs ? &f->scale[i] : cpu_form_joins(form) ? &f->joined : &f->minimum[i - n_subs];
+    const int n_sums = form.n_sub == 32 ? 1 : 3;
+    return i == 0 ? &f->scale : i < n_sums ? &f->sub[i - 1] : &f->minimum[i - n_sums];
 }
 INLINE struct factors wide_factors(struct cpu_form form, const unsigned char *wide)
 {

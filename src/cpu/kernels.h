@@ -76,14 +76,15 @@ struct cpu_tile {
  *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
  *   F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16 outputs of two bfloat16 | F16:
  *                 the same of what these lack)
- *   others        per block | 16 float scales per (sub-)block | 16 float minimums of each (types
- * with minimums) | 16 floats d (cpu_form_joins) | bytes as in pack.h's weights of 8 bits (AVX-512:
- * value + 128 in types without minimums); scales and minimums are multiplied out, but for scales
- * beside d. At most: */
+ *   others        per block | 16 float scales | types with sub-blocks of 16: 16 float factors of
+ *                 each | types with minimums: 16 float minimums per (sub-)block | bytes as in
+ *                 pack.h's weights of 8 bits (AVX-512: value + 128 in types without minimums);
+ *                 scales, but for those factors, and minimums are multiplied out.
+ * At most: */
 static inline size_t cpu_wide_head(struct cpu_form form)
 {
     size_t n_subs = 32 / (size_t)form.n_sub;
-    return 64 * (n_subs * (form.has_minimum ? 2 : 1) + (cpu_form_joins(form) ? 1 : 0));
+    return 64 * ((n_subs == 1 ? 1 : 3) + (form.has_minimum ? n_subs : 0));
 }
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {

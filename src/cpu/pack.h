@@ -39,11 +39,6 @@ struct cpu_form {
 #define CPU_FORM_Q5_K ((struct cpu_form){ 8, 0, 31, 32, 256, true })
 #define CPU_FORM_Q6_K ((struct cpu_form){ 8, 32, 63, 16, 256, false })
 
-/* Whether a block's two sums are multiplied with their scales and added as integers. */
-static inline bool cpu_form_joins(struct cpu_form f)
-{
-    return f.n_sub == 16 && !f.has_minimum;
-}
 /* Bytes of the halves at the start of a unit, of the scales at the start of a block, of the
  * weights of a block. */
 static inline int32_t cpu_form_head(struct cpu_form f)

@@ -12,9 +12,8 @@
  *  - Against integer weights a row is quantized per 32 inputs (quant_activations: scale = max|x| /
  * 127, q = round to nearest even of x / scale); the 32 products are summed exactly in int32, then
  * acc = fma((float)sum, weight_scale * x_scale, acc), blocks upwards; types with a minimum do acc =
- * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks multiply
- * each half's sum with its integer scale, exactly, add both in int32 and take d * x_scale; their
- * minimums go per 16.
+ * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks do it per
+ * 16.
  *  - Reductions over a vector (norms, scores, sums of a softmax) use 16 partial sums, element i
  * into sum i mod 16 (products by fma), folded 8, 4, 2, 1. Norms: t = (x - mean) * (1 / sqrt(mean
  * square + epsilon)), then t * weight, or fma(t, weight, bias); RMS has no mean.
@@ -46,8 +45,8 @@
 
 /* The numbers of arithmetics; new bits get a new one. */
 enum {
-    COMPUTE_ARITHMETIC_CPU = 3,       /* the one above */
-    COMPUTE_ARITHMETIC_CPU_TILES = 4, /* with matrices of F16 and BF16 as matrix units take them */
+    COMPUTE_ARITHMETIC_CPU = 1,       /* the one above */
+    COMPUTE_ARITHMETIC_CPU_TILES = 2, /* with matrices of F16 and BF16 as matrix units take them */
 };
 
 enum compute_op_kind {

@@ -20,7 +20,6 @@ struct compute_weight {
     float *floats;   /* (n_rows, n_columns), or NULL and: */
     int8_t *values;  /* (n_rows, n_columns) */
     float *scales;   /* (n_rows, n_columns / n_sub) */
-    int8_t *factors; /* the same, of each scale besides; NULL: 1 */
     float *minimums; /* the same, NULL without minimums */
     size_t n_bytes;
 };
@@ -73,10 +72,7 @@ static float weight_value(const struct compute_weight *w, int64_t at)
 {
     if (w->floats != NULL)
         return w->floats[at];
-    float scale = w->scales[at / w->n_sub];
-    if (w->factors != NULL)
-        scale *= (float)w->factors[at / w->n_sub];
-    float value = (float)w->values[at] * scale;
+    float value = (float)w->values[at] * w->scales[at / w->n_sub];
     return w->minimums != NULL ? value + w->minimums[at / w->n_sub] : value;
 }
 
@@ -158,18 +154,16 @@ static float dot_integer(const struct compute_weight *w, int32_t output, const i
 {
     int64_t first = (int64_t)output * w->n_columns;
     float acc = 0;
-    for (int32_t k = 0; k < w->n_columns; k += 32) {
-        int32_t sum = 0, sums_q[2] = { 0 };
-        for (int32_t i = k; i < k + 32; i++) {
-            int64_t sub = (first + i) / w->n_sub;
-            sum += w->values[first + i] * q[i] * (w->factors != NULL ? w->factors[sub] : 1);
-            sums_q[(i - k) / w->n_sub] += q[i];
+    for (int32_t k = 0; k < w->n_columns; k += w->n_sub) {
+        int32_t sum = 0, sum_q = 0;
+        for (int32_t i = k; i < k + w->n_sub; i++) {
+            sum += w->values[first + i] * q[i];
+            sum_q += q[i];
         }
         float x_scale = x_scales[k / 32];
-        int64_t sub = (first + k) / w->n_sub;
-        acc = vmath_fma((float)sum, w->scales[sub] * x_scale, acc);
-        for (int32_t i = 0; i < 32 / w->n_sub && w->minimums != NULL; i++)
-            acc = vmath_fma(w->minimums[sub + i], x_scale * (float)sums_q[i], acc);
+        acc = vmath_fma((float)sum, w->scales[(first + k) / w->n_sub] * x_scale, acc);
+        if (w->minimums != NULL)
+            acc = vmath_fma(w->minimums[(first + k) / w->n_sub], x_scale * (float)sum_q, acc);
     }
     return acc;
 }
@@ -459,14 +453,9 @@ static void unpack_integers(const struct tensor *tensor, struct compute_weight *
             quant_block_decode(tensor->dtype, data, &block);
             memcpy(weight->values + at, block.values, (size_t)block.n);
             for (int32_t i = 0; i < block.n; i += block.n_sub, at += block.n_sub) {
-                int64_t sub = at / block.n_sub;
-                weight->scales[sub] = quant_scale(&block, i / block.n_sub);
-                if (weight->factors != NULL) {
-                    weight->scales[sub] = half_to_float(block.d);
-                    weight->factors[sub] = block.scales[i / block.n_sub];
-                }
+                weight->scales[at / block.n_sub] = quant_scale(&block, i / block.n_sub);
                 if (weight->minimums != NULL)
-                    weight->minimums[sub] = quant_minimum(&block, i / block.n_sub);
+                    weight->minimums[at / block.n_sub] = quant_minimum(&block, i / block.n_sub);
             }
         }
 }
@@ -492,8 +481,6 @@ static enum status reference_pack(void *self, const struct tensor *tensor,
         weight->n_sub = block.n_sub;
         weight->values = mem_take((size_t)n);
         weight->scales = mem_take((size_t)(n / block.n_sub) * sizeof(float));
-        if (block.n_sub == 16)
-            weight->factors = mem_take((size_t)(n / block.n_sub));
         if (block.has_minimum)
             weight->minimums = mem_take((size_t)(n / block.n_sub) * sizeof(float));
         weight->n_bytes = (size_t)n + (size_t)(n / block.n_sub) * (block.has_minimum ? 8 : 4);
@@ -516,7 +503,6 @@ static void reference_unpack(void *self, struct compute_weight *weight)
     mem_give(weight->floats);
     mem_give(weight->values);
     mem_give(weight->scales);
-    mem_give(weight->factors);
     mem_give(weight->minimums);
     mem_give(weight);
 }

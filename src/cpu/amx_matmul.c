@@ -5,10 +5,7 @@
  * instructions are under way a core does such work in one port, not two, so 48 cycles a tile, under
  * which all else must hide. Packed panels are widened a chunk at a time, into the first-level
  * cache, where it meets all rows; floats stay in registers for a chunk's columns; blocks pass in
- * three stages, each behind the one before: multiplied, stored, added.
- *
- * Where both halves of a block have integer scales of their own, weights are multiplied with them
- * when they are widened: low bytes and high ones make two tiles, whose sums meet as integers. */
+ * three stages, each behind the one before: multiplied, stored, added. */
 #include "cpu/amx_tiles.h"
 #include "cpu/avx512_panels.h"
 
@@ -16,7 +13,7 @@ enum {
     R_MAX = CPU_GROUP_ROWS,
     STAGES = 3,
     CHUNK_BLOCKS = 16, /* with those of 32 rows they stay in the first-level cache */
-    WIDE_BYTES = 1088, /* of a block at most */
+    WIDE_BYTES = 640,  /* of a block at most */
 };
 
 struct group { /* a block of 16 rows */
@@ -24,12 +21,12 @@ struct group { /* a block of 16 rows */
     float scale[R_MAX], sum[R_MAX];
 };
 
-/* Tiles 0 and 1 hold sums, 2 and 3 rows, 4 and 5 weights, 6 and 7 sums of high bytes. */
+/* Tiles 0 and 1 hold sums, 2 and 3 rows, 4 and 5 weights. */
 static void configure(void)
 {
     const struct cpu_tiles_shape shape = { .palette = 1,
-                                           .row_bytes = { 64, 64, 32, 32, 64, 64, 64, 64 },
-                                           .n_rows = { 16, 16, 16, 16, 8, 8, 16, 16 } };
+                                           .row_bytes = { 64, 64, 32, 32, 64, 64 },
+                                           .n_rows = { 16, 16, 16, 16, 8, 8 } };
     cpu_tiles_configure(&shape);
 }
 
@@ -50,34 +47,17 @@ static void group(const struct cpu_block *row, int32_t n_blocks, int32_t place,
     }
 }
 
-/* What the weights of a wide block are. */
-enum kind {
-    PLAIN,
-    MINIMUM, /* with one minimum */
-    TWO,     /* times their scales; all low bytes, unsigned, then all high ones */
-};
-
-/* 256 times the integers at p, by the port that floats leave alone. */
-INLINE __m512i shifted(const int32_t *p)
-{
-    const __m512i order = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(-1, 0, 1, 2, -1, 4, 5, 6, -1, 8, 9, 10, -1, 12, 13, 14));
-    return _mm512_shuffle_epi8(_mm512_load_si512(p), order);
-}
-
-/* What a block's sums, and those of high bytes behind them, add to those so far. */
-INLINE void add_scaled(enum kind kind, const unsigned char *wide, const struct group *x,
+/* What a block's sums add to those so far. */
+INLINE void add_scaled(bool has_minimum, const unsigned char *wide, const struct group *x,
                        const int32_t *sums, const int R, __m512 acc[R_MAX])
 {
     const __m512 scale = _mm512_loadu_ps(wide);
-    const __m512 minimum = kind == MINIMUM ? _mm512_loadu_ps(wide + 64) : _mm512_setzero_ps();
+    const __m512 minimum = has_minimum ? _mm512_loadu_ps(wide + 64) : _mm512_setzero_ps();
     EACH(int r = 0; r < R; r++) {
         __m512 both = _mm512_mul_ps(scale, _mm512_set1_ps(x->scale[r]));
-        __m512i sum = _mm512_load_si512(sums + r * CPU_PANEL);
-        if (kind == TWO)
-            sum = _mm512_add_epi32(shifted(sums + (R_MAX + r) * CPU_PANEL), sum);
-        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), both, acc[r]);
-        if (kind == MINIMUM)
+        __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(sums + r * CPU_PANEL));
+        acc[r] = _mm512_fmadd_ps(sum, both, acc[r]);
+        if (has_minimum)
             acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x->sum[r]), acc[r]);
     }
 }
@@ -92,22 +72,6 @@ INLINE void add_scaled(enum kind kind, const unsigned char *wide, const struct g
         LOAD_TILE(tile_w, w, 64);                                                                  \
         _tile_zero(tile_sums);                                                                     \
         _tile_dpbssd(tile_sums, tile_x, tile_w);                                                   \
-    } while (0)
-
-/* The same for TWO. */
-#define STAGE_TWO(is_left, tile_sums, tile_high, tile_x, x, w, out)                                \
-    do {                                                                                           \
-        _tile_stored(tile_sums, out, 64);                                                          \
-        _tile_stored(tile_high, (out) + R_MAX * CPU_PANEL, 64);                                    \
-        if (!(is_left))                                                                            \
-            break;                                                                                 \
-        LOAD_TILE(tile_x, x, 32);                                                                  \
-        LOAD_TILE(4, w, 64);                                                                       \
-        LOAD_TILE(5, (w) + 512, 64);                                                               \
-        _tile_zero(tile_sums);                                                                     \
-        _tile_zero(tile_high);                                                                     \
-        _tile_dpbsud(tile_sums, tile_x, 4);                                                        \
-        _tile_dpbssd(tile_high, tile_x, 5);                                                        \
     } while (0)
 
 INLINE void start(const float *out, bool is_continued, const int R, __m512 acc[R_MAX])
@@ -164,22 +128,17 @@ INLINE void fetch_lines(struct chunk *c)
 }
 
 /* The first R rows of each group, without a pause between two. */
-INLINE void chunk_rows(struct chunk *c, enum kind kind, const int R)
+INLINE void chunk_rows(struct chunk *c, bool has_minimum, const int R)
 {
-    const size_t head = kind == MINIMUM ? 128 : 64;
-    const size_t block_bytes = head + (kind == TWO ? 1024 : 512);
+    const size_t head = has_minimum ? 128 : 64, block_bytes = head + 512;
     const int32_t n = c->n_blocks * c->n_groups;
     struct place multiplied = { c->wide, c->x, 0 }, added = multiplied;
-    _Alignas(64) int32_t sums[2][2 * R_MAX * CPU_PANEL];
+    _Alignas(64) int32_t sums[2][R_MAX * CPU_PANEL];
     __m512 acc[R_MAX];
     float *out = c->out;
     start(out, c->is_continued, R, acc);
     for (int32_t i = 0; i < n + STAGES; i++) {
-        if (kind == TWO && i % 2 == 0)
-            STAGE_TWO(i < n, 0, 6, 2, multiplied.x->q, multiplied.wide + head, sums[0]);
-        else if (kind == TWO)
-            STAGE_TWO(i < n, 1, 7, 3, multiplied.x->q, multiplied.wide + head, sums[1]);
-        else if (i % 2 == 0)
+        if (i % 2 == 0)
             STAGE(i < n, 0, 2, 4, multiplied.x->q, multiplied.wide + head, sums[0]);
         else
             STAGE(i < n, 1, 3, 5, multiplied.x->q, multiplied.wide + head, sums[1]);
@@ -187,7 +146,7 @@ INLINE void chunk_rows(struct chunk *c, enum kind kind, const int R)
         fetch_lines(c);
         if (i < STAGES)
             continue;
-        add_scaled(kind, added.wide, added.x, sums[(i - STAGES) % 2], R, acc);
+        add_scaled(has_minimum, added.wide, added.x, sums[(i - STAGES) % 2], R, acc);
         next(c, block_bytes, &added);
         if (added.i > 0)
             continue;
@@ -198,57 +157,15 @@ INLINE void chunk_rows(struct chunk *c, enum kind kind, const int R)
     }
 }
 
-#define ROWS(name, kind)                                                                           \
+#define ROWS(name, has_minimum)                                                                    \
     static __attribute__((noinline)) void name(struct chunk *c, int32_t n_rows)                    \
     {                                                                                              \
         EACH(int r = 1; r <= R_MAX; r++)                                                           \
             if (r == n_rows)                                                                       \
-                chunk_rows(c, kind, r);                                                            \
+                chunk_rows(c, has_minimum, r);                                                     \
     }
-ROWS(rows_plain, PLAIN)
-ROWS(rows_minimum, MINIMUM)
-ROWS(rows_two, TWO)
-
-/* Weights at k..k + 3, as stored, times their scales: low bytes to `to`, high ones 512 bytes
- * behind. scales: in even bytes, odd ones 0. */
-INLINE void widen_four(__m512i stored, __m512i scales, __m512i offsets, unsigned char *to)
-{
-    const __mmask64 odd = 0xAAAAAAAAAAAAAAAA;
-    __m512i second = _mm512_maddubs_epi16(stored, _mm512_slli_epi16(scales, 8));
-    __m512i first = _mm512_maddubs_epi16(stored, scales);
-    first = _mm512_sub_epi16(first, offsets);
-    second = _mm512_sub_epi16(second, offsets);
-    __m512i high = _mm512_mask_blend_epi8(odd, _mm512_srli_epi16(first, 8), second);
-    __m512i low = _mm512_mask_blend_epi8(odd, first, _mm512_slli_epi16(second, 8));
-    _mm512_storeu_si512(to, low);
-    _mm512_storeu_si512(to + 512, high);
-}
-
-/* From packed to TWO. */
-INLINE void widen_two(struct cpu_form form, const unsigned char *p, int32_t n_columns,
-                      unsigned char *to)
-{
-    for (int32_t k = 0; k < n_columns; k += form.n_unit) {
-        const __m512 scale = load_half(p);
-        p += cpu_form_head(form);
-        for (int32_t i = 0; i < form.n_unit; i += 32, to += 64 + 1024) {
-            const unsigned char *w = p + cpu_form_scales(form);
-            fetch_block(form, w + FETCH_FAR, w + FETCH_NEAR);
-            _mm512_storeu_ps(to, scale);
-            EACH(int sub = 0; sub < 2; sub++) {
-                __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(p + 16 * sub)));
-                __m512i pairs = _mm512_or_si512(_mm512_slli_epi32(wide, 16),
-                                                _mm512_and_si512(wide, _mm512_set1_epi32(0xFFFF)));
-                __m512i scales = _mm512_and_si512(pairs, _mm512_set1_epi16(0xFF));
-                __m512i offsets = _mm512_mullo_epi16(pairs, _mm512_set1_epi16((short)form.offset));
-                EACH(int at = 16 * sub; at < 16 * sub + 16; at += 4)
-                    widen_four(load_four(form, w, at, form.offset), scales, offsets,
-                               to + 64 + 16 * at);
-            }
-            p = w + cpu_form_weights(form);
-        }
-    }
-}
+ROWS(rows_plain, false)
+ROWS(rows_minimum, true)
 
 /* Packed columns from k on of a panel; behind the last those that come next, NULL: not known. */
 INLINE const unsigned char *columns_at(const struct cpu_tile *tile, struct cpu_form form,
@@ -291,15 +208,10 @@ INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, in
         c.far = c.near;
     if (c.near != NULL)
         c.n_lines = (int32_t)c.n_bytes / 64 / ((n_whole + (n_left > 0)) * c.n_blocks) + 1;
-    if (form.n_sub == 16)
-        widen_two(form, from, n, wide);
-    else
-        widen(form, 0, from, n, wide);
+    widen(form, 0, from, n, wide);
     if (tile->target != NULL && k + n == tile->n_columns)
         fetch_target(tile, panel);
-    void (*rows)(struct chunk *, int32_t) = form.n_sub == 16   ? rows_two
-                                            : form.has_minimum ? rows_minimum
-                                                               : rows_plain;
+    void (*rows)(struct chunk *, int32_t) = form.has_minimum ? rows_minimum : rows_plain;
     if (n_whole > 0)
         rows(&c, R_MAX);
     c.x += (size_t)n_whole * c.stride;
@@ -330,16 +242,15 @@ MATMUL(q5_0, CPU_FORM_Q5_0)
 MATMUL(q5_1, CPU_FORM_Q5_1)
 MATMUL(q4_k, CPU_FORM_Q4_K)
 MATMUL(q5_k, CPU_FORM_Q5_K)
-MATMUL(q3_k, CPU_FORM_Q3_K)
-MATMUL(q6_k, CPU_FORM_Q6_K)
 
-/* Many rows of integers. Fewer are AVX-512's, and so is Q2_K: two minimums a block. */
+/* Many rows of integers. Fewer are AVX-512's, and so are types with two scales a block: they would
+ * have twice the floats. */
 const struct cpu_kernels cpu_amx_matmul = {
     .name = "cpu-amx",
     .matmul_many = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q4_K] = matmul_q4_k,
-        [DTYPE_Q5_K] = matmul_q5_k, [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q6_K] = matmul_q6_k,
+        [DTYPE_Q5_K] = matmul_q5_k,
     },
     .group_bytes = sizeof(struct group),
     .group = group,

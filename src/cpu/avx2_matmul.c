@@ -264,87 +264,63 @@ INLINE __m256 sum_of_half(const struct cpu_block *x, int sub)
     return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(x->scale));
 }
 
-/* Halves of the 16 outputs of a block: what the sum is multiplied with; the sums of both sub-blocks
- * before it, in types that have two; and the minimums of each. */
-struct factors {
-    __m256 scale[2], sub[2][2], minimum[2][2];
+struct factors { /* of a sub-block of 16 outputs */
+    __m256 scale[2], minimum[2];
 };
 
-/* One block: integer sums, then their scaled addition to acc. Those of two sub-blocks are
- * multiplied and added as floats, which hold them exactly; from +0, so that none becomes -0. */
-INLINE void block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
-                  const struct cpu_block *const *x, const int R, __m256 acc[R_MAX][2])
+/* One sub-block: integer sums, then their scaled addition to acc. */
+INLINE void sub_block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
+                      const struct cpu_block *const *x, int sub, const int R, __m256 acc[R_MAX][2])
 {
-    const int n_subs = 32 / form.n_sub, n_minimums = form.has_minimum ? n_subs : 0;
-    __m256 both[R_MAX][2];
-    EACH(int sub = 0; sub < n_subs; sub++) {
-        __m256i sums[R_MAX][2];
-        if (form.value_max < 0)
-            dot_signed(w, x, R, sums);
-        else
-            dot_unsigned(form, w, x, sub, R, sums);
-        EACH(int r = 0; r < R; r++)
-            EACH(int half = 0; half < 2; half++) {
-                __m256 sum = _mm256_cvtepi32_ps(sums[r][half]);
-                __m256 before = sub == 0 ? _mm256_setzero_ps() : both[r][half];
-                both[r][half] =
-                    n_subs == 1 ? sum : _mm256_fmadd_ps(sum, factors->sub[sub][half], before);
-            }
-    }
+    __m256i sums[R_MAX][2];
+    if (form.value_max < 0)
+        dot_signed(w, x, R, sums);
+    else
+        dot_unsigned(form, w, x, sub, R, sums);
     EACH(int half = 0; half < 2; half++)
         EACH(int r = 0; r < R; r++) {
-            __m256 scale = _mm256_mul_ps(factors->scale[half], _mm256_broadcast_ss(&x[r]->scale));
-            acc[r][half] = _mm256_fmadd_ps(both[r][half], scale, acc[r][half]);
-            EACH(int sub = 0; sub < n_minimums; sub++) {
-                __m256 x_sum =
-                    n_subs == 1 ? _mm256_broadcast_ss(&x[r]->sum) : sum_of_half(x[r], sub);
-                acc[r][half] = _mm256_fmadd_ps(factors->minimum[sub][half], x_sum, acc[r][half]);
-            }
+            __m256 scale = _mm256_broadcast_ss(&x[r]->scale);
+            acc[r][half] =
+                _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][half]),
+                                _mm256_mul_ps(factors->scale[half], scale), acc[r][half]);
+            if (!form.has_minimum)
+                continue;
+            __m256 x_sum =
+                form.n_sub == 32 ? _mm256_broadcast_ss(&x[r]->sum) : sum_of_half(x[r], sub);
+            acc[r][half] = _mm256_fmadd_ps(factors->minimum[half], x_sum, acc[r][half]);
         }
 }
 
-INLINE __m256 floats_of(const unsigned char *bytes)
+INLINE __m256 scaled(__m256 factor, const unsigned char *bytes)
 {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)bytes)));
+    __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)bytes));
+    return _mm256_mul_ps(factor, _mm256_cvtepi32_ps(wide));
 }
 
 /* The halves of a unit; minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
-    struct factors f = { .scale = { load_half(p), load_half(p + 16) } };
+    struct factors f = { { load_half(p), load_half(p + 16) }, { { 0 } } };
     for (int half = 0; half < 2 && form.has_minimum; half++) {
-        f.minimum[0][half] = load_half(p + 32 + 16 * half);
+        f.minimum[half] = load_half(p + 32 + 16 * half);
         if (form.n_unit == 256)
-            f.minimum[0][half] = _mm256_xor_ps(f.minimum[0][half], _mm256_set1_ps(-0.0f));
+            f.minimum[half] = _mm256_xor_ps(f.minimum[half], _mm256_set1_ps(-0.0f));
     }
     return f;
 }
 
-/* Those of the block at p. */
-INLINE struct factors block_factors(struct cpu_form form, const struct factors *unit,
-                                    const unsigned char *p)
+/* Those of sub-block `sub` of the block at p. */
+INLINE struct factors sub_factors(struct cpu_form form, const struct factors *unit,
+                                  const unsigned char *p, int sub)
 {
     struct factors f = *unit;
-    if (form.n_unit == 32)
-        return f;
-    EACH(int half = 0; half < 2; half++) {
-        const unsigned char *at = p + 8 * half;
-        EACH(int sub = 0; sub < 32 / form.n_sub; sub++, at += form.has_minimum ? 32 : 16) {
-            f.sub[sub][half] = floats_of(at);
-            if (form.has_minimum)
-                f.minimum[sub][half] = _mm256_mul_ps(unit->minimum[0][half], floats_of(at + 16));
-        }
-        if (form.n_sub == 32)
-            f.scale[half] = _mm256_mul_ps(f.scale[half], f.sub[0][half]);
+    p += sub * (form.has_minimum ? 32 : 16);
+    for (int half = 0; half < 2 && form.n_unit == 256; half++) {
+        f.scale[half] = scaled(unit->scale[half], p + 8 * half);
+        if (form.has_minimum)
+            f.minimum[half] = scaled(unit->minimum[half], p + 16 + 8 * half);
     }
     return f;
-}
-
-/* What stands at place i of a wide block's head, 64 bytes each. */
-INLINE __m256 *wide_factor(struct cpu_form form, struct factors *f, int i)
-{
-    const int n_sums = form.n_sub == 32 ? 1 : 3;
-    return i == 0 ? f->scale : i < n_sums ? f->sub[i - 1] : f->minimum[i - n_sums];
 }
 
 INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
@@ -366,8 +342,10 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
             const unsigned char *w = p + cpu_form_scales(form);
             EACH(int line = 0; line < cpu_form_weights(form); line += 64)
                 _mm_prefetch((const char *)w + ahead + line, _MM_HINT_T0);
-            struct factors factors = block_factors(form, &unit, p);
-            block(form, &factors, w, x, R, acc);
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors = sub_factors(form, &unit, p, sub);
+                sub_block(form, &factors, w, x, sub, R, acc);
+            }
             p = w + cpu_form_weights(form);
             EACH(int r = 0; r < R; r++)
                 x[r]++;
@@ -391,12 +369,18 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
     }
     form.n_bits = 8;
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
-        struct factors factors;
-        EACH(int i = 0; i < (int)cpu_wide_head(form) / 32; i++, p += 32)
-            wide_factor(form, &factors, i / 2)[i % 2] =
-                _mm256_loadu_ps((const float *)(const void *)p);
-        block(form, &factors, p, x, R, acc);
-        p += 512;
+        EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+            struct factors factors;
+            EACH(int half = 0; half < 2; half++) {
+                factors.scale[half] = _mm256_loadu_ps((const float *)(const void *)p + 8 * half);
+                if (form.has_minimum)
+                    factors.minimum[half] =
+                        _mm256_loadu_ps((const float *)(const void *)p + 16 + 8 * half);
+            }
+            p += form.has_minimum ? 128 : 64;
+            sub_block(form, &factors, p - 16 * form.n_sub * sub, x, sub, R, acc);
+            p += 16 * form.n_sub;
+        }
         EACH(int r = 0; r < R; r++)
             x[r]++;
     }
@@ -475,12 +459,15 @@ INLINE void widen(struct cpu_form form, const unsigned char *p, int32_t n_column
             const unsigned char *w = p + cpu_form_scales(form);
             EACH(int line = 0; line < cpu_form_weights(form); line += 64)
                 _mm_prefetch((const char *)w + PREFETCH_BYTES + line, _MM_HINT_T0);
-            struct factors factors = block_factors(form, &unit, p);
-            EACH(int j = 0; j < (int)cpu_wide_head(form) / 64; j++, to += 64)
-                memcpy(to, wide_factor(form, &factors, j), 64);
-            EACH(int at = 0; at < 32; at += 4)
-                EACH(int half = 0; half < 2; half++, to += 32)
-                    _mm256_storeu_si256((void *)to, load_four(form, w, at, half));
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors = sub_factors(form, &unit, p, sub);
+                memcpy(to, factors.scale, 64);
+                memcpy(to + 64, factors.minimum, form.has_minimum ? 64 : 0);
+                to += form.has_minimum ? 128 : 64;
+                EACH(int at = sub * form.n_sub; at < (sub + 1) * form.n_sub; at += 4)
+                    EACH(int half = 0; half < 2; half++, to += 32)
+                        _mm256_storeu_si256((void *)to, load_four(form, w, at, half));
+            }
             p = w + cpu_form_weights(form);
         }
     }

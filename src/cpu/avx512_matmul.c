@@ -62,33 +62,32 @@ INLINE void stop(float *out, const int R, const int P, __m512 acc[R_MAX][P_MAX])
             _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
 }
 
-/* A block's sums, as floats, are scaled and added to acc. */
+/* One sub-block: its scaled sums are added to acc. sums: as they start. */
 INLINE void add_scaled(struct cpu_form form, const struct factors factors[P_MAX],
-                       const struct rows *rows, const int R, const int P, __m512 sums[R_MAX][P_MAX],
-                       __m512 acc[R_MAX][P_MAX])
+                       const struct rows *rows, int sub, const int R, const int P,
+                       __m512i sums[R_MAX][P_MAX], __m512 acc[R_MAX][P_MAX])
 {
-    const int n_minimums = form.has_minimum ? 32 / form.n_sub : 0;
     EACH(int r = 0; r < R; r++) {
         const struct cpu_block *x = row_at(rows, r);
         EACH(int p = 0; p < P; p++) {
             __m512 scale = _mm512_mul_ps(factors[p].scale, _mm512_set1_ps(x->scale));
-            acc[r][p] = _mm512_fmadd_ps(sums[r][p], scale, acc[r][p]);
-            EACH(int sub = 0; sub < n_minimums; sub++) {
-                float x_sum = form.n_sub == 32 ? x->sum : x->scale * (float)cpu_block_sum(x, sub);
-                __m512 sum = _mm512_set1_ps(x_sum);
-                acc[r][p] = _mm512_fmadd_ps(factors[p].minimum[sub], sum, acc[r][p]);
-            }
+            acc[r][p] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][p]), scale, acc[r][p]);
+            if (!form.has_minimum)
+                continue;
+            float x_sum = form.n_sub == 32 ? x->sum : x->scale * (float)cpu_block_sum(x, sub);
+            acc[r][p] = _mm512_fmadd_ps(factors[p].minimum, _mm512_set1_ps(x_sum), acc[r][p]);
         }
     }
 }
 
-/* The products of a (sub-)block of R rows and P panels, whose weights w are panel_bytes apart. */
-INLINE void dot(struct cpu_form form, const unsigned char *w, size_t panel_bytes,
-                const struct rows *rows, int sub, const int R, const int P, bool is_wide,
-                __m512i sums[R_MAX][P_MAX])
+/* One sub-block of R rows and P panels, whose weights w are panel_bytes apart. */
+INLINE void sub_block(struct cpu_form form, const unsigned char *w, size_t panel_bytes,
+                      const struct rows *rows, int sub, const int R, const int P, bool is_wide,
+                      const struct factors factors[P_MAX], __m512 acc[R_MAX][P_MAX])
 {
     const int first = sub * form.n_sub;
     const int from = form.has_minimum ? 3 : form.n_sub == 32 ? 0 : 1 + sub;
+    __m512i sums[R_MAX][P_MAX];
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             sums[r][p] = four(&row_at(rows, r)->starts[from]);
@@ -96,7 +95,8 @@ INLINE void dot(struct cpu_form form, const unsigned char *w, size_t panel_bytes
         __m512i weights[P_MAX];
         EACH(int p = 0; p < P; p++) {
             const unsigned char *at = w + (size_t)p * panel_bytes;
-            weights[p] = is_wide ? _mm512_loadu_si512(at + 16 * k) : load_four(form, at, k, 128);
+            weights[p] =
+                is_wide ? _mm512_loadu_si512(at + 16 * (k - first)) : load_four(form, at, k, 128);
         }
         EACH(int r = 0; r < R; r++) {
             __m512i q = four(row_at(rows, r)->q + k);
@@ -104,27 +104,7 @@ INLINE void dot(struct cpu_form form, const unsigned char *w, size_t panel_bytes
                 sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], weights[p], q);
         }
     }
-}
-
-/* A block. The sums of two sub-blocks are multiplied and added as floats, which hold them exactly;
- * from +0, so that none becomes -0. */
-INLINE void block(struct cpu_form form, const unsigned char *w, size_t panel_bytes,
-                  const struct rows *rows, const int R, const int P, bool is_wide,
-                  const struct factors factors[P_MAX], __m512 acc[R_MAX][P_MAX])
-{
-    __m512 both[R_MAX][P_MAX];
-    EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
-        __m512i sums[R_MAX][P_MAX];
-        dot(form, w, panel_bytes, rows, sub, R, P, is_wide, sums);
-        EACH(int r = 0; r < R; r++)
-            EACH(int p = 0; p < P; p++) {
-                __m512 sum = _mm512_cvtepi32_ps(sums[r][p]);
-                __m512 before = sub == 0 ? _mm512_setzero_ps() : both[r][p];
-                both[r][p] =
-                    form.n_sub == 32 ? sum : _mm512_fmadd_ps(sum, factors[p].sub[sub], before);
-            }
-    }
-    add_scaled(form, factors, rows, R, P, both, acc);
+    add_scaled(form, factors, rows, sub, R, P, sums, acc);
 }
 
 /* All rows of the tile, R, against P packed panels. What is fetched behind their end is what comes
@@ -150,10 +130,12 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_f
             near += near >= end ? (size_t)(P - 1) * panel_bytes : 0;
             EACH(int j = 0; j < P; j++)
                 fetch_block(form, far + (size_t)j * panel_bytes, near + (size_t)j * panel_bytes);
-            struct factors factors[P_MAX];
-            EACH(int j = 0; j < P; j++)
-                factors[j] = block_factors(form, &units[j], p + (size_t)j * panel_bytes);
-            block(form, w, panel_bytes, &rows, R, P, false, factors, acc);
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors[P_MAX];
+                EACH(int j = 0; j < P; j++)
+                    factors[j] = sub_factors(form, units[j], p + (size_t)j * panel_bytes, sub);
+                sub_block(form, w, panel_bytes, &rows, sub, R, P, false, factors, acc);
+            }
             p = w + cpu_form_weights(form);
             next_block(&rows, R);
         }
@@ -199,12 +181,18 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
                 _mm_prefetch(ahead + (size_t)p * tile->ahead_stride, _MM_HINT_T1);
         EACH(int r = 0; r < R && panel == 0; r++)
             _mm_prefetch((const char *)(row_at(&rows, r) + (size_t)R * rows.stride), _MM_HINT_T0);
-        struct factors factors[P_MAX];
-        EACH(int p = 0; p < P; p++)
-            factors[p] = wide_factors(form, w + (size_t)p * tile->panel_bytes);
-        w += cpu_wide_head(form);
-        block(form, w, tile->panel_bytes, &rows, R, P, true, factors, acc);
-        w += 512;
+        EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+            struct factors factors[P_MAX];
+            EACH(int p = 0; p < P; p++) {
+                const float *at = (const float *)(const void *)(w + (size_t)p * tile->panel_bytes);
+                factors[p].scale = _mm512_loadu_ps(at);
+                if (form.has_minimum)
+                    factors[p].minimum = _mm512_loadu_ps(at + 16);
+            }
+            w += wide_head(form);
+            sub_block(form, w, tile->panel_bytes, &rows, sub, R, P, true, factors, acc);
+            w += 16 * form.n_sub;
+        }
         next_block(&rows, R);
     }
     stop(out, R, P, acc);

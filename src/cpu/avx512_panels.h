@@ -45,60 +45,44 @@ INLINE void fetch_block(struct cpu_form form, const unsigned char *far, const un
     }
 }
 
-struct factors {       /* of a block of 16 outputs */
-    __m512 scale;      /* of its sum, */
-    __m512 sub[2];     /* and of each half's before, in types with two sub-blocks */
-    __m512 minimum[2]; /* of each sub-block */
+struct factors { /* of a sub-block of 16 outputs */
+    __m512 scale, minimum;
 };
 
 /* The halves of a unit; minimums that are subtracted come negated. */
 INLINE struct factors unit_factors(struct cpu_form form, const unsigned char *p)
 {
-    struct factors f = { .scale = load_half(p) };
+    struct factors f = { load_half(p), _mm512_setzero_ps() };
     if (form.has_minimum)
-        f.minimum[0] = load_half(p + 32);
+        f.minimum = load_half(p + 32);
     if (form.has_minimum && form.n_unit == 256)
-        f.minimum[0] = _mm512_xor_ps(f.minimum[0], _mm512_set1_ps(-0.0f));
+        f.minimum = _mm512_xor_ps(f.minimum, _mm512_set1_ps(-0.0f));
     return f;
 }
 
-INLINE __m512 floats_of(const unsigned char *bytes)
+INLINE __m512 scaled(__m512 factor, const unsigned char *bytes)
 {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)bytes)));
+    __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)bytes));
+    return _mm512_mul_ps(factor, _mm512_cvtepi32_ps(wide));
 }
 
-/* Those of the block at p. */
-INLINE struct factors block_factors(struct cpu_form form, const struct factors *unit,
-                                    const unsigned char *p)
+/* Those of sub-block `sub` of the block at p. */
+INLINE struct factors sub_factors(struct cpu_form form, struct factors unit, const unsigned char *p,
+                                  int sub)
 {
-    struct factors f = *unit;
     if (form.n_unit == 32)
-        return f;
-    EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
-        f.sub[sub] = floats_of(p);
-        p += 16;
-        if (!form.has_minimum)
-            continue;
-        f.minimum[sub] = _mm512_mul_ps(unit->minimum[0], floats_of(p));
-        p += 16;
-    }
-    if (form.n_sub == 32)
-        f.scale = _mm512_mul_ps(f.scale, f.sub[0]);
-    return f;
+        return unit;
+    p += sub * (form.has_minimum ? 32 : 16);
+    unit.scale = scaled(unit.scale, p);
+    if (form.has_minimum)
+        unit.minimum = scaled(unit.minimum, p + 16);
+    return unit;
 }
 
-/* What stands at place i of a wide block's head. */
-INLINE __m512 *wide_factor(struct cpu_form form, struct factors *f, int i)
+/* The bytes of a wide sub-block: scales, minimums, weights. */
+INLINE size_t wide_head(struct cpu_form form)
 {
-    const int n_sums = form.n_sub == 32 ? 1 : 3;
-    return i == 0 ? &f->scale : i < n_sums ? &f->sub[i - 1] : &f->minimum[i - n_sums];
-}
-INLINE struct factors wide_factors(struct cpu_form form, const unsigned char *wide)
-{
-    struct factors f;
-    EACH(int i = 0; i < (int)cpu_wide_head(form) / 64; i++)
-        *wide_factor(form, &f, i) = _mm512_loadu_ps(wide + 64 * i);
-    return f;
+    return form.has_minimum ? 128 : 64;
 }
 
 /* From packed to wide, weights as load_four gives them. */
@@ -111,11 +95,13 @@ INLINE void widen(struct cpu_form form, const int centre, const unsigned char *p
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
             fetch_block(form, w + FETCH_FAR, w + FETCH_NEAR);
-            struct factors factors = block_factors(form, &unit, p);
-            EACH(int j = 0; j < (int)cpu_wide_head(form) / 64; j++, to += 64)
-                _mm512_storeu_ps(to, *wide_factor(form, &factors, j));
-            EACH(int at = 0; at < 32; at += 4, to += 64)
-                _mm512_storeu_si512(to, load_four(form, w, at, centre));
+            EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
+                struct factors factors = sub_factors(form, unit, p, sub);
+                memcpy(to, &factors, wide_head(form));
+                to += wide_head(form);
+                EACH(int at = sub * form.n_sub; at < (sub + 1) * form.n_sub; at += 4, to += 64)
+                    _mm512_storeu_si512(to, load_four(form, w, at, centre));
+            }
             p = w + cpu_form_weights(form);
         }
     }

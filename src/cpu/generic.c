@@ -70,27 +70,25 @@ static inline float half_at(const unsigned char *p)
 static inline void block(struct cpu_form form, const unsigned char *unit, const unsigned char *p,
                          const struct cpu_block *x, float acc[CPU_PANEL])
 {
-    const int n_subs = 32 / form.n_sub, scale_bytes = form.has_minimum ? 32 : 16;
-    int32_t sums[2][CPU_PANEL], sums_q[2] = { cpu_block_sum(x, 0), cpu_block_sum(x, 1) };
-    if (n_subs == 1)
-        sums_q[0] += sums_q[1];
-    for (int sub = 0; sub < n_subs; sub++)
-        dot(form, p + cpu_form_scales(form), x->q, sub * form.n_sub, form.n_sub, sums_q[sub],
-            sums[sub]);
-    for (int o = 0; o < CPU_PANEL; o++) {
-        float scale = half_at(unit + 2 * o);
-        int32_t sum = sums[0][o];
-        if (n_subs == 2)
-            sum = sum * (int8_t)p[o] + sums[1][o] * (int8_t)p[scale_bytes + o];
-        else if (form.n_unit == 256)
-            scale *= (float)(int8_t)p[o];
-        acc[o] = vmath_fma((float)sum, scale * x->scale, acc[o]);
-        for (int sub = 0; sub < n_subs && form.has_minimum; sub++) {
-            float minimum = half_at(unit + 32 + 2 * o);
-            if (form.n_unit == 256)
-                minimum = -(minimum * (float)(int8_t)p[sub * scale_bytes + 16 + o]);
-            acc[o] = vmath_fma(minimum, x->scale * (float)sums_q[sub], acc[o]);
+    const unsigned char *weights = p + cpu_form_scales(form);
+    for (int sub = 0; sub < 32 / form.n_sub; sub++) {
+        int32_t sum[CPU_PANEL], sum_q = cpu_block_sum(x, sub);
+        if (form.n_sub == 32)
+            sum_q += cpu_block_sum(x, 1);
+        dot(form, weights, x->q, sub * form.n_sub, form.n_sub, sum_q, sum);
+        float x_sum = x->scale * (float)sum_q;
+        for (int o = 0; o < CPU_PANEL; o++) {
+            float scale = half_at(unit + 2 * o);
+            float minimum = form.has_minimum ? half_at(unit + 32 + 2 * o) : 0.0f;
+            if (form.n_unit == 256) {
+                scale *= (float)(int8_t)p[o];
+                minimum = form.has_minimum ? -(minimum * (float)(int8_t)p[16 + o]) : 0.0f;
+            }
+            acc[o] = vmath_fma((float)sum[o], scale * x->scale, acc[o]);
+            if (form.has_minimum)
+                acc[o] = vmath_fma(minimum, x_sum, acc[o]);
         }
+        p += form.has_minimum ? 32 : 16;
     }
 }
 

@@ -76,16 +76,10 @@ struct cpu_tile {
  *                 twice: | 32 bytes |w| | 32 bytes, 255 where w is negative, else 0
  *   F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16 outputs of two bfloat16 | F16:
  *                 the same of what these lack)
- *   others        per block | 16 float scales | types with sub-blocks of 16: 16 float factors of
- *                 each | types with minimums: 16 float minimums per (sub-)block | bytes as in
- *                 pack.h's weights of 8 bits (AVX-512: value + 128 in types without minimums);
- *                 scales, but for those factors, and minimums are multiplied out.
+ *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
+ *                 byte per value | bytes as in pack.h's weights of 8 bits (AVX-512: value + 128
+ *                 in types without minimums); scales and minimums are multiplied out.
  * At most: */
-static inline size_t cpu_wide_head(struct cpu_form form)
-{
-    size_t n_subs = 32 / (size_t)form.n_sub;
-    return 64 * ((n_subs == 1 ? 1 : 3) + (form.has_minimum ? n_subs : 0));
-}
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
     if (dtype == DTYPE_Q8_0)
@@ -93,7 +87,8 @@ static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
     if (!dtype_info(dtype)->is_integer)
         return (size_t)(n_columns + 31) / 32 * 2048;
     struct cpu_form form = cpu_pack_form(dtype);
-    return (size_t)n_columns / 32 * (cpu_wide_head(form) + 512);
+    return (size_t)(n_columns / form.n_sub) *
+           ((form.has_minimum ? 128u : 64u) + 16u * (size_t)form.n_sub);
 }
 
 struct cpu_norm {

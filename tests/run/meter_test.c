@@ -7,7 +7,10 @@
 #include "cpu/cpu.h"
 #include "run/meter.h"
 #include "run/profile.h"
+#include <inttypes.h>
 #include <malloc.h>
+#include <stdio.h>
+#include <unistd.h>
 
 static struct run_device device;
 static struct run_model model;
@@ -119,6 +122,33 @@ static void a_meter_takes_what_it_says(void **state)
     }
 }
 
+static int64_t resident_bytes(void)
+{
+    int64_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %" SCNd64, &pages), 1);
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Memory that was only read is one page of zeros for all of it, and in the first-level cache. */
+static void a_decode_reads_keys_and_values_of_its_own(void **state)
+{
+    (void)state;
+    enum { SEQUENCES = 512, BEFORE = 255 };
+    const struct run_meter_options options = { SEQUENCES, SEQUENCES, SEQUENCES * (BEFORE + 1) };
+    const struct run_meter_pass pass = { SEQUENCES, 1, BEFORE };
+    int64_t cache = SEQUENCES * (BEFORE + 1) *
+                    model_spec_kv_bytes_per_token(weights_spec(model.weights), DTYPE_F16);
+    struct run_meter *meter = run_meter_open(&model, &options);
+    int64_t before = resident_bytes();
+    assert_true(cache >= 64 << 20); /* so much that it is no memory of before */
+    (void)run_meter_step(meter, &pass, 1, TIME_NEVER);
+    assert_true(resident_bytes() - before >= cache / 10 * 9);
+    run_meter_close(meter);
+}
+
 static void a_profile_is_usable_in_little_memory(void **state)
 {
     (void)state;
@@ -138,6 +168,7 @@ int main(void)
         cmocka_unit_test(passes_that_fit_are_measured),
         cmocka_unit_test(a_profile_is_always_usable),
         cmocka_unit_test(a_meter_takes_what_it_says),
+        cmocka_unit_test(a_decode_reads_keys_and_values_of_its_own),
         cmocka_unit_test(a_profile_is_usable_in_little_memory),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);

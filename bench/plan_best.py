@@ -178,6 +178,7 @@ def main():
     print(f"{'point':<20} {'n':>3} {'':<5} {'NL':>7} {'in time':>7} {'(planned on)':>15}   best of the others                won over")
     rows = {point: figures.rows(args, point, seeds, planners) for point in chosen}
     judged = {point: judge(own) for point, own in rows.items() if own}
+    judged = {point: found for point, found in judged.items() if found["rivals"]}  # some placed all services
     for point, found in judged.items():
         show(point, found)
     sum_up(judged, rivals)

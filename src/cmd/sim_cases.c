@@ -147,8 +147,7 @@ static enum status open_recording(const struct sim_case *c, struct recording *re
         status = metrics_trace_open(&recording->trace, c->trace, FILE_BYTES_MAX, fault);
     options->trace = recording->trace;
     for (int32_t e = 0; e < options->n_engines && recording->trace != NULL; e++) {
-        int32_t n_own = options->engines != NULL ? options->engines[e].n_lanes : 0;
-        for (int32_t l = 0; l < max_i32(n_own > 0 ? n_own : options->n_lanes, 1); l++) {
+        for (int32_t l = 0; l < max_i32(sim_n_lanes(options, e), 1); l++) {
             char name[32];
             snprintf(name, sizeof(name), "lane %d", (int)l);
             metrics_trace_lane(recording->trace, (uint16_t)e, (uint16_t)l, name);

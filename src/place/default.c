@@ -61,6 +61,7 @@ struct screen {
 
 static struct start *add_start(struct screen *screen)
 {
+    CHECK(screen->n < STARTS_MAX);
     struct start *start = &screen->starts[screen->n++];
     size_t n = (size_t)screen->problem->n_services;
     start->is_full = false;

@@ -135,10 +135,8 @@ void sim_report_print(const struct sim_report *report, const struct sim_options 
                       struct str *out)
 {
     double end_s = (double)report->end_ns * 1e-9, n_lanes = 0;
-    for (int32_t e = 0; e < options->n_engines; e++) {
-        int32_t n_own = options->engines != NULL ? options->engines[e].n_lanes : 0;
-        n_lanes += n_own > 0 ? n_own : options->n_lanes;
-    }
+    for (int32_t e = 0; e < options->n_engines; e++)
+        n_lanes += sim_n_lanes(options, e);
     str_printf(out, "policy %s, seed %llu: %llu requests over %.9g s\n", report->policy,
                (unsigned long long)report->seed, (unsigned long long)report->n_requests, end_s);
     if (report->wrong != NULL)

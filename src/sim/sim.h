@@ -59,11 +59,11 @@ struct sim_engine_spec { /* an engine that is not like the others */
     const struct perf_truth *truths;
     /* (n_services) NULL = none. Shares make lanes of their own for a policy that uses them. */
     const struct sim_engine_part *parts;
-    struct schedule_lane lanes[LIMIT_LANES]; /* of its own where the policy uses
-                                                lanes and shares make none; */
-    int32_t n_lanes;                         /* 0 = everybody's */
-    uint32_t n_requests_max;                 /* where no more can come; 0 = as everybody */
-    int32_t n_deep;                          /* of a chain: engine_options */
+    /* Its own, where the policy uses lanes and shares make none. */
+    struct schedule_lane lanes[LIMIT_LANES];
+    int32_t n_lanes;         /* 0 = everybody's */
+    uint32_t n_requests_max; /* where no more can come; 0 = as everybody */
+    int32_t n_deep;          /* of a chain: engine_options */
     double deep_part;
     uint8_t role; /* enum sim_role */
     /* Neighbours with the same one are a pool that grows and shrinks (place/scale.h); lent, NULL =
@@ -124,6 +124,12 @@ struct sim_options {
     void (*take)(void *self, const struct record *record);
     void *take_self;
 };
+/* How many lanes engine e has: its own, else everybody's. */
+static inline int32_t sim_n_lanes(const struct sim_options *options, int32_t e)
+{
+    int32_t n_own = options->engines != NULL ? options->engines[e].n_lanes : 0;
+    return n_own > 0 ? n_own : options->n_lanes;
+}
 
 /* How its engines cut their pools: the bytes of a unit; layouts: (n_services). */
 int64_t sim_layouts(const struct sim_options *options, struct kv_layout *layouts);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
+#include "cmd/links_here.h"
 #include "cmd/plan_problem.h"
 #include "place/layers.h"
 #include "place/links.h"
@@ -70,22 +71,30 @@ static void open_devices(struct run *run)
     }
 }
 
-enum status plan_layers_links(const char *path, int32_t n, struct links *links, struct fault *fault)
+static enum status read_links(const char *path, struct links *links, struct fault *fault)
 {
     char *text;
     size_t n_bytes;
-    struct fault inner;
+    if (strcmp(path, "machine") == 0)
+        return links_here(links, fault);
     enum status status = file_read(path, LINK_FILE_BYTES_MAX, &text, &n_bytes, fault);
     if (status != STATUS_OK)
         return status;
-    status = links_read(links, text, &inner);
+    struct fault inner;
+    status = text[0] == '<' ? links_hwloc(text, n_bytes, links, &inner)
+                            : links_read(links, text, &inner);
     mem_give(text);
-    if (status != STATUS_OK)
-        return fault_set(fault, status, "%.100s: %.140s", path, inner.text);
-    if (links->n != n)
-        return fault_set(fault, STATUS_BAD_INPUT, "%.100s: links of %d devices, there are %d", path,
-                         links->n, n);
-    return STATUS_OK;
+    return status == STATUS_OK ? STATUS_OK
+                               : fault_set(fault, status, "%.100s: %.140s", path, inner.text);
+}
+
+enum status plan_layers_links(const char *path, int32_t n, struct links *links, struct fault *fault)
+{
+    enum status status = read_links(path, links, fault);
+    if (status == STATUS_OK && links->n != n)
+        status = fault_set(fault, STATUS_BAD_INPUT, "%.100s: links of %d devices, there are %d",
+                           path, links->n, n);
+    return status;
 }
 
 static enum status open_links(struct run *run, struct fault *fault)

@@ -85,7 +85,9 @@ static int worker_rows(struct plan_ask *ask, struct flags_row *rows)
           "even-layers",
           NULL },
         { "links", "FILE", FLAGS_TEXT, &ask->links, 0, 0,
-          "with --layers: nvidia-smi topo -m, or CSV from,to,us,gbytes_per_s", NULL },
+          "with --layers: nvidia-smi topo -m, lstopo's XML, or CSV from,to,us,gbytes_per_s; "
+          "\"machine\" for the GPUs of this one",
+          NULL },
         { "batch", "N", FLAGS_I64, &ask->n_batch, 1, 4096, "with --layers: requests of a step: 8",
           NULL },
         { "tokens", "N", FLAGS_I64, &ask->n_tokens, 1, LIMIT_CONTEXT,

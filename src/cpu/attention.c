@@ -47,6 +47,11 @@ struct piece {    /* computed, not yet merged */
     float *out; /* (CPU_QUERIES, stride) */
 };
 
+struct run_soon { /* that will be read soon: n rows, 0: nothing */
+    const unsigned char *rows;
+    int32_t n;
+};
+
 struct work { /* on one tile */
     const struct cpu_pass *p;
     const struct compute_op *op;
@@ -61,6 +66,7 @@ struct work { /* on one tile */
     const unsigned char *blocks[KV_HEADS_MAX][BLOCKS_MAX];
     size_t values_behind, row_bytes, row_bytes_all; /* all: with its scales */
     int32_t first_block, n_blocks, n_table;         /* of the piece, and of the table */
+    struct run_soon next[AHEAD];                    /* the first runs of the item after this one */
 };
 
 /* The number of a query: KV head by KV head, then row by row. */
@@ -125,18 +131,26 @@ static void find_blocks(struct work *w, int32_t base)
                                      : w->blocks[0][k] + (size_t)head * head_bytes;
 }
 
+/* Block k of the table, for KV head `head`: as far as the tile sees it. */
+static struct run_soon soon_of(const struct work *w, enum part part, int32_t head, int32_t k)
+{
+    int32_t n_tokens = w->p->pass->kv.block_tokens, last = w->last[w->tile.n_rows - 1];
+    return (struct run_soon){ w->blocks[head][k] + (part == VALUES ? w->values_behind : 0),
+                              min_i32(last + 1 - (w->first_block + k) * n_tokens, n_tokens) };
+}
+
 /* What is read AHEAD runs after block k of KV head `head`: behind the keys of a piece come its
- * values, behind these the keys of the next piece. */
-static const unsigned char *ahead_of(const struct work *w, enum part part, int32_t head, int32_t k)
+ * values, behind these the keys of the next piece, or of the next item. */
+static struct run_soon ahead_of(const struct work *w, enum part part, int32_t head, int32_t k)
 {
     int32_t n_kv = w->tile.n_kv;
     for (head += AHEAD; head >= n_kv; head -= n_kv)
         k++;
     if (k < w->n_blocks)
-        return w->blocks[head][k] + (part == VALUES ? w->values_behind : 0);
+        return soon_of(w, part, head, k);
     if (part == KEYS)
-        return w->blocks[head][min_i32(k - w->n_blocks, w->n_blocks - 1)] + w->values_behind;
-    return w->blocks[head][min_i32(k, w->n_table - 1)];
+        return soon_of(w, VALUES, head, min_i32(k - w->n_blocks, w->n_blocks - 1));
+    return k < w->n_table ? soon_of(w, KEYS, head, k) : w->next[(k - w->n_table) * n_kv + head];
 }
 
 /* The scales in one head's part of a block of Q8_0. */
@@ -163,7 +177,6 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
                            .head_dim = kv->head_dim,
                            .stride = w->stride,
                            .n_queries = n * w->tile.n_heads,
-                           .ahead_bytes = w->row_bytes_all,
                            .scratch = w->scratch };
     int32_t k = from / kv->block_tokens - w->first_block, in_block = from % kv->block_tokens;
     for (int32_t t = from; t <= to; t += run.n, k++, in_block = 0) {
@@ -174,7 +187,11 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
                 w->blocks[head][k] + (part == VALUES ? w->values_behind : 0);
             run.rows = block + (size_t)in_block * w->row_bytes;
             run.scales = scales_of(kv, block) + in_block;
-            run.ahead = ahead_of(w, part, head, k);
+            struct run_soon ahead = ahead_of(w, part, head, k);
+            run.ahead = ahead.rows;
+            if (n == w->tile.n_rows) /* runs that only some rows see are short and many */
+                run.ahead_bytes =
+                    (w->row_bytes_all * (size_t)ahead.n + (size_t)run.n - 1) / (size_t)run.n;
             run.probabilities = w->probabilities + query * CPU_PIECE + t % CPU_PIECE;
             if (part == VALUES)
                 kernels->mix(&run, out + query * w->stride);
@@ -184,6 +201,19 @@ static void for_runs(const struct work *w, enum part part, int32_t from, int32_t
                 kernels->scores(&run, w->queries + query * w->stride, w->op->scale);
         }
     }
+}
+
+/* Of the positions from `from` on row a sees none, each row behind it one more than the row before:
+ * halves, so that as many rows as can be share a position. */
+static void mix_rest(const struct work *w, int32_t from, int32_t end, int32_t a, int32_t b,
+                     float *out)
+{
+    if (a == b || from > end)
+        return;
+    int32_t middle = (a + b + 1) / 2, to = min_i32(w->last[middle], end);
+    for_runs(w, VALUES, from, to, middle, b - middle + 1, out);
+    mix_rest(w, from, end, a, middle - 1, out);
+    mix_rest(w, to + 1, end, middle, b, out);
 }
 
 /* Values of a piece: first what single rows see below the common range, then the range that all of
@@ -201,8 +231,7 @@ static void mix_piece(const struct work *w, int32_t base, const struct piece *pi
     for (int32_t r = a; r < b; r++)
         for_runs(w, VALUES, max_i32(w->first[r], base), from - 1, r, 1, piece->out);
     for_runs(w, VALUES, from, to, a, b - a + 1, piece->out);
-    for (int32_t r = a + 1; r <= b; r++)
-        for_runs(w, VALUES, to + 1, min_i32(w->last[r], end), r, 1, piece->out);
+    mix_rest(w, to + 1, end, a, b, piece->out);
 }
 
 /* The weights of row r, and out cleared. */
@@ -368,6 +397,8 @@ static void attend_chunk(struct work *w, int32_t shared, const struct chunk *chu
 struct plan {      /* how the operation is cut into items; every member's is equal */
     int32_t heads; /* query heads of a tile */
     int32_t n_parts, chunk_pieces; /* parts of a group of query heads */
+    int32_t n_items;
+    bool has_chunks; /* tiles are shared */
 };
 
 struct cut { /* of one sequence: KV heads and rows of a tile, tiles that way, pieces */
@@ -409,34 +440,90 @@ static struct plan make_plan(const struct cpu_pass *p)
     if (n_members > 1 && n_tiles < TILES_PER_MEMBER * n_members) {
         int64_t wish = n_pieces / (CHUNKS_PER_MEMBER * n_members);
         plan.chunk_pieces = (int32_t)max_i64(1, min_i64(wish, CHUNK_PIECES_MAX));
+        plan.has_chunks = true;
+    }
+    for (int32_t i = 0; i < p->pass->n_sequences; i++) {
+        struct cut cut = cut_of(&plan, program, &p->pass->sequences[i]);
+        plan.n_items += cut.n_tiles * cut.n_chunks;
     }
     return plan;
 }
 
-/* Item `item` of a sequence whose tiles have the numbers `first_tile` on. */
-static void attend_item(struct work *w, const struct plan *plan, const struct cut *cut,
-                        int32_t item, int32_t first_tile, int op_index)
+struct place {                                /* of an item: which sequence it belongs to */
+    int32_t sequence, first_item, first_tile; /* those of the sequence */
+    struct cut cut;
+};
+
+static struct place first_place(const struct cpu_pass *p, const struct plan *plan)
 {
-    const struct compute_program *program = w->p->program;
-    const struct compute_sequence *sequence = w->tile.sequence;
+    return (struct place){ .cut = cut_of(plan, p->program, &p->pass->sequences[0]) };
+}
+
+/* From the place of another item, mostly the one before. */
+static void find_place(const struct cpu_pass *p, const struct plan *plan, int32_t item,
+                       struct place *at)
+{
+    if (item < at->first_item)
+        *at = first_place(p, plan);
+    for (;;) {
+        int32_t end = at->first_item + at->cut.n_tiles * at->cut.n_chunks;
+        if (item < end)
+            return;
+        at->first_item = end;
+        at->first_tile += at->cut.n_tiles;
+        at->cut = cut_of(plan, p->program, &p->pass->sequences[++at->sequence]);
+    }
+}
+
+static struct tile tile_of(const struct cpu_pass *p, const struct plan *plan,
+                           const struct place *at, int32_t item)
+{
+    const struct compute_program *program = p->program;
+    const struct compute_sequence *sequence = &p->pass->sequences[at->sequence];
     int32_t group = program->n_heads / program->n_kv_heads;
-    int32_t tile = item / cut->n_chunks, part = tile / cut->n_along_rows;
-    w->tile.first_row = tile % cut->n_along_rows * cut->rows;
-    w->tile.n_rows = min_i32(cut->rows, sequence->n_rows - w->tile.first_row);
-    w->tile.kv_head = part / plan->n_parts * cut->n_kv;
-    w->tile.n_kv = min_i32(cut->n_kv, program->n_kv_heads - w->tile.kv_head);
+    int32_t i = (item - at->first_item) / at->cut.n_chunks, part = i / at->cut.n_along_rows;
+    struct tile tile = { .sequence = sequence,
+                         .first_row = i % at->cut.n_along_rows * at->cut.rows,
+                         .kv_head = part / plan->n_parts * at->cut.n_kv };
     int32_t from = part % plan->n_parts * plan->heads;
-    w->tile.first_head = w->tile.kv_head * group + from;
-    w->tile.n_heads = min_i32(plan->heads, group - from);
+    tile.n_rows = min_i32(at->cut.rows, sequence->n_rows - tile.first_row);
+    tile.n_kv = min_i32(at->cut.n_kv, program->n_kv_heads - tile.kv_head);
+    tile.first_head = tile.kv_head * group + from;
+    tile.n_heads = min_i32(plan->heads, group - from);
+    return tile;
+}
+
+static void attend_item(struct work *w, const struct plan *plan, const struct place *at,
+                        int32_t item, int op_index)
+{
+    w->tile = tile_of(w->p, plan, at, item);
     begin_tile(w);
-    if (cut->n_chunks == 1) {
+    if (at->cut.n_chunks == 1) {
         attend_alone(w, w->first[0] / CPU_PIECE, w->last[w->tile.n_rows - 1] / CPU_PIECE + 1);
         return;
     }
-    struct chunk chunk = { .i = item % cut->n_chunks, .n = cut->n_chunks };
-    chunk.from = cut->from + chunk.i * plan->chunk_pieces;
-    chunk.to = min_i32(chunk.from + plan->chunk_pieces, cut->to);
-    attend_chunk(w, first_tile + tile, &chunk, op_index);
+    int32_t i = item - at->first_item;
+    struct chunk chunk = { .i = i % at->cut.n_chunks, .n = at->cut.n_chunks };
+    chunk.from = at->cut.from + chunk.i * plan->chunk_pieces;
+    chunk.to = min_i32(chunk.from + plan->chunk_pieces, at->cut.to);
+    attend_chunk(w, at->first_tile + i / at->cut.n_chunks, &chunk, op_index);
+}
+
+/* The first runs of item `item`, which is next unless another member is quicker. */
+static void look_ahead(struct work *w, const struct plan *plan, const struct place *at,
+                       int32_t item)
+{
+    const struct compute_kv *kv = &w->p->pass->kv;
+    struct tile tile = tile_of(w->p, plan, at, item);
+    int32_t first = tile.sequence->n_before + tile.first_row, end = first + tile.n_rows;
+    first = w->p->program->window > 0 ? max_i32(0, first - w->p->program->window + 1) : 0;
+    for (int32_t i = 0; i < AHEAD; i++) {
+        int32_t block = first / kv->block_tokens + i / tile.n_kv;
+        w->next[i].n = max_i32(min_i32(end - block * kv->block_tokens, kv->block_tokens), 0);
+        if (w->next[i].n > 0)
+            w->next[i].rows = compute_kv_rows(kv, tile.sequence, block, w->op->layer, KEYS,
+                                              tile.kv_head + i % tile.n_kv);
+    }
 }
 
 static size_t row_element_bytes(enum dtype dtype)
@@ -460,22 +547,29 @@ static void begin_work(struct work *w, const struct cpu_pass *p, const struct co
         w->pieces[i].out = next;
     w->scratch = next;
     w->probabilities = w->scratch + CPU_RUN_ROWS * w->stride;
+    for (int32_t i = 0; i < AHEAD; i++)
+        w->next[i] = (struct run_soon){ p->workspace, 0 };
 }
 
+/* Each member its own run of items, so that it knows what it will read next; chunks of tiles that
+ * are shared go to all in turn. */
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
 {
     struct plan plan = make_plan(p);
+    struct cpu_taker taker = { .n_items = plan.n_items,
+                               .part = plan.has_chunks ? 0 : rank,
+                               .n_parts = plan.has_chunks ? 1 : team_size(p->team) };
+    if (plan.n_items == 0)
+        return;
+    struct place at = first_place(p, &plan), next = at;
     struct work w;
     begin_work(&w, p, op, rank);
-    int32_t item = cpu_pass_next(p, op_index, 0);
-    int32_t first_item = 0, first_tile = 0; /* of this sequence */
-    for (int32_t i = 0; i < p->pass->n_sequences; i++) {
-        w.tile.sequence = &p->pass->sequences[i];
-        struct cut cut = cut_of(&plan, p->program, w.tile.sequence);
-        int32_t n_items = cut.n_tiles * cut.n_chunks;
-        for (; item < first_item + n_items; item = cpu_pass_next(p, op_index, 0))
-            attend_item(&w, &plan, &cut, item - first_item, first_tile, op_index);
-        first_item += n_items;
-        first_tile += cut.n_tiles;
+    for (int32_t item; (item = cpu_pass_take(p, op_index, &taker)) >= 0;) {
+        if (!plan.has_chunks && item + 1 < taker.end) {
+            find_place(p, &plan, item + 1, &next);
+            look_ahead(&w, &plan, &next, item + 1);
+        }
+        find_place(p, &plan, item, &at);
+        attend_item(&w, &plan, &at, item, op_index);
     }
 }

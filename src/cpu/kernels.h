@@ -110,7 +110,7 @@ struct cpu_run {
     float *probabilities;        /* (n_queries, CPU_PIECE): scores or weights of these positions */
     float *scratch;              /* (CPU_RUN_ROWS, stride) */
     const unsigned char *ahead;  /* rows that will be read soon: fetched, not computed with */
-    size_t ahead_bytes;          /* of a row there, its scales included */
+    size_t ahead_bytes;          /* for each row of this run */
 };
 
 /* Blocks from one quantized query to the next: they lie where floats would. */

@@ -103,6 +103,7 @@ static inline struct cpu_share cpu_pass_share(int32_t n, int rank, int n_members
 struct cpu_taker {
     int32_t n_items;
     int part, n_parts, n_done;
+    int32_t end; /* of the part that the last item was of */
 };
 /* The next item that no member has taken yet; negative: none is left. */
 static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, struct cpu_taker *taker)
@@ -111,6 +112,7 @@ static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, stru
         int part = (taker->part + taker->n_done) % taker->n_parts;
         struct cpu_share share = cpu_pass_share(taker->n_items, part, taker->n_parts);
         int32_t item = share.from + cpu_pass_next(p, op_index, part);
+        taker->end = share.to;
         if (item < share.to)
             return item;
     }

@@ -10,7 +10,12 @@
 #include "cpu/avx512_panels.h"
 
 /* Rows against one panel, against two. */
-enum { R_MAX = 12, TWO_R_MAX = 6, P_MAX = 2 };
+enum {
+    R_MAX = 12,
+    TWO_R_MAX = 6,
+    P_MAX = 2,
+    CHUNK = 128, /* columns of two panels that both halves of the rows meet in turn */
+};
 
 /* Four bytes, the same in every output's lane. */
 INLINE __m512i four(const void *p)
@@ -107,10 +112,15 @@ INLINE void sub_block(struct cpu_form form, const unsigned char *w, size_t panel
     add_scaled(form, factors, rows, sub, R, P, sums, acc);
 }
 
-/* All rows of the tile, R, against P packed panels. What is fetched behind their end is what comes
- * after the last of them. */
-INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_form form,
-                        const int R, const int P)
+struct columns { /* of panels */
+    int32_t first, n;
+    bool are_first; /* to be met: what comes behind is fetched */
+};
+
+/* All rows of the tile, R, against columns of P packed panels. What is fetched behind their end is
+ * what comes after the last of them. */
+INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct columns columns,
+                        struct cpu_form form, const int R, const int P)
 {
     const size_t panel_bytes = tile->panel_bytes;
     const unsigned char *p = tile->panels + (size_t)panel * panel_bytes, *end = p + panel_bytes;
@@ -118,7 +128,8 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_f
     struct rows rows = rows_of(tile, 0, R);
     __m512 acc[R_MAX][P_MAX];
     start(tile, out, R, P, acc);
-    for (int32_t k = 0; k < tile->n_columns; k += form.n_unit) {
+    p += columns.first / form.n_unit * cpu_form_unit_bytes(form);
+    for (int32_t k = 0; k < columns.n; k += form.n_unit) {
         struct factors units[P_MAX];
         EACH(int j = 0; j < P; j++)
             units[j] = unit_factors(form, p + (size_t)j * panel_bytes);
@@ -128,8 +139,10 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_f
             const unsigned char *far = w + FETCH_FAR, *near = w + FETCH_NEAR;
             far += far >= end ? (size_t)(P - 1) * panel_bytes : 0;
             near += near >= end ? (size_t)(P - 1) * panel_bytes : 0;
-            EACH(int j = 0; j < P; j++)
-                fetch_block(form, far + (size_t)j * panel_bytes, near + (size_t)j * panel_bytes);
+            if (columns.are_first)
+                EACH(int j = 0; j < P; j++)
+                    fetch_block(form, far + (size_t)j * panel_bytes,
+                                near + (size_t)j * panel_bytes);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
                 struct factors factors[P_MAX];
                 EACH(int j = 0; j < P; j++)
@@ -143,6 +156,28 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, struct cpu_f
     stop(out, R, P, acc);
 }
 
+/* Up to 12 rows against two panels, in halves: a few columns of both panels stay in the first-level
+ * cache until the other half has met them too. */
+INLINE void packed_halves(const struct cpu_tile *tile, int32_t panel, struct cpu_form form)
+{
+    const int32_t chunk = max_i32(CHUNK, form.n_unit), n_first = tile->n_rows / 2;
+    struct cpu_tile half = *tile;
+    for (int32_t k = 0; k < tile->n_columns; k += chunk) {
+        int32_t n = min_i32(chunk, tile->n_columns - k);
+        half.is_continued = tile->is_continued || k > 0;
+        half.blocks = tile->blocks + k / 32;
+        half.out = tile->out;
+        EACH(int r = R_MAX / 4; r <= TWO_R_MAX; r++)
+            if (r == n_first)
+                packed_rows(&half, panel, (struct columns){ k, n, true }, form, r, P_MAX);
+        half.blocks += (size_t)n_first * tile->block_stride;
+        half.out += n_first * CPU_TILE_PANELS * CPU_PANEL;
+        EACH(int r = R_MAX / 4; r <= TWO_R_MAX; r++)
+            if (r == tile->n_rows - n_first)
+                packed_rows(&half, panel, (struct columns){ k, n, false }, form, r, P_MAX);
+    }
+}
+
 INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form)
 {
     struct cpu_tile part = *tile;
@@ -152,15 +187,19 @@ INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form)
         part.n_rows = tile->n_rows * (i + 1) / n_groups - row;
         part.blocks = tile->blocks + (size_t)row * tile->block_stride;
         part.out = tile->out + row * CPU_TILE_PANELS * CPU_PANEL;
+        const struct columns all = { 0, tile->n_columns, true };
         int32_t panel = 0;
         for (; part.n_rows <= TWO_R_MAX && panel + P_MAX <= tile->n_panels; panel += P_MAX)
             EACH(int r = 1; r <= TWO_R_MAX; r++)
                 if (r == part.n_rows)
-                    packed_rows(&part, panel, form, r, P_MAX);
+                    packed_rows(&part, panel, all, form, r, P_MAX);
+        /* Nibbles would be taken out twice. */
+        for (; form.n_bits == 8 && panel + P_MAX <= tile->n_panels; panel += P_MAX)
+            packed_halves(&part, panel, form);
         for (; panel < tile->n_panels; panel++)
             EACH(int r = 1; r <= R_MAX; r++)
                 if (r == part.n_rows)
-                    packed_rows(&part, panel, form, r, 1);
+                    packed_rows(&part, panel, all, form, r, 1);
     }
 }
 

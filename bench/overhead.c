@@ -6,7 +6,7 @@
  * left is the engine's: commit, events, plan, reserving, handing over, waking. Passes of prompts
  * are left out. Medians over the steps; shares are of the step.
  *
- * bench_overhead MODEL.gguf [tokens of each answer] */
+ * bench_overhead MODEL.gguf [tokens of each answer [this batch alone]] */
 #include "base/mem.h"
 #include "base/time.h"
 #include "cpu/cpu.h"
@@ -215,7 +215,8 @@ int main(int argc, char **argv)
     static struct bench b;
     static const int32_t batches[] = { 1, 8, 32 };
     if (argc < 2)
-        return fprintf(stderr, "usage: %s MODEL.gguf [tokens of each answer]\n", argv[0]), 2;
+        return fprintf(stderr, "usage: %s MODEL.gguf [tokens of each answer [batch]]\n", argv[0]),
+               2;
     int32_t n_answer = argc > 2 ? min_i32(max_i32(atoi(argv[2]), 2 * WARM_STEPS), 1024) : 64;
     if (!open_bench(&b, argv[1]))
         return 1;
@@ -225,7 +226,8 @@ int main(int argc, char **argv)
            "rest", "drawing", "rest", "both");
     for (size_t i = 0; i < COUNT_OF(batches); i++)
         for (size_t k = 0; k < COUNT_OF(ways); k++)
-            measure(&b, &ways[k], batches[i], n_answer);
+            if (argc <= 3 || batches[i] == atoi(argv[3]))
+                measure(&b, &ways[k], batches[i], n_answer);
     run_unit_close(b.unit);
     run_device_close(&b.device);
     return 0;

@@ -6,6 +6,5 @@ const struct compute_draw compute_draw_plain = {
     .tops = draw_tops,
     .weigh = draw_weigh,
     .sum = draw_sum,
-    .sums_above = draw_sums_above,
-    .keep = draw_keep,
+    .split = draw_split,
 };

@@ -14,7 +14,7 @@ enum { COMPUTE_DRAW_BLOCK = 16 }; /* room that lists have behind their last one 
 
 struct compute_draw_list {
     int32_t n;
-    int32_t *ids;     /* NULL: not wanted */
+    int32_t *ids;     /* of weigh; others leave them alone */
     int32_t *weights; /* NULL: each is 1 */
     float *values;    /* the logits */
 };
@@ -23,6 +23,7 @@ struct compute_draw_limit {
     float best, inverse; /* 1 / temperature */
     float distance;      /* the least of (logit - best) / temperature, >= -NEGLIGIBLE */
     float logit;         /* and the least logit */
+    const float *next;   /* as many, which the same core reads next: fetched meanwhile */
 };
 
 struct compute_draw {
@@ -35,13 +36,9 @@ struct compute_draw {
     int64_t (*weigh)(const float *logits, int32_t n, const struct compute_draw_limit *limit,
                      struct compute_draw_list *out);
     int64_t (*sum)(const int32_t *weights, int32_t n);
-    /* The weights of values above `high`, and of those that reach `low`. */
-    void (*sums_above)(const struct compute_draw_list *list, float low, float high,
-                       int64_t sums[2]);
-    /* Those with low <= value <= high; of those equal to low only the first n_low. out may be the
-     * list itself. */
-    void (*keep)(const struct compute_draw_list *list, float low, float high, int32_t n_low,
-                 struct compute_draw_list *out);
+    /* Fills out, another list, with those of low <= value <= high; what those above weigh. */
+    int64_t (*split)(const struct compute_draw_list *list, float low, float high,
+                     struct compute_draw_list *out);
 };
 
 /* For any processor. */

@@ -116,41 +116,21 @@ static inline int64_t draw_weigh(const float *logits, int32_t n,
     return draw_sum(out->weights, out->n);
 }
 
-static inline void draw_sums_above(const struct compute_draw_list *list, float low, float high,
-                                   int64_t sums[2])
+static inline int64_t draw_split(const struct compute_draw_list *list, float low, float high,
+                                 struct compute_draw_list *out)
 {
-    const float *values = list->values;
     const int32_t *weights = list->weights;
-    int64_t above = 0, reached = 0;
-    for (int32_t i = 0; weights != NULL && i < list->n; i++) {
-        above += -(values[i] > high) & weights[i];
-        reached += -(values[i] >= low) & weights[i];
-    }
-    for (int32_t i = 0; weights == NULL && i < list->n; i++) {
-        above += values[i] > high;
-        reached += values[i] >= low;
-    }
-    sums[0] = above;
-    sums[1] = reached;
-}
-
-static inline void draw_keep(const struct compute_draw_list *list, float low, float high,
-                             int32_t n_low, struct compute_draw_list *out)
-{
-    const int32_t *ids = list->ids, *weights = list->weights;
-    int32_t *ids_out = out->ids, *weights_out = out->weights, n = 0;
+    int32_t *weights_out = out->weights, n = 0;
     float *values_out = out->values;
+    int64_t above = 0;
     for (int32_t i = 0; i < list->n; i++) {
         float value = list->values[i];
-        int32_t is_in = (value > low) & (value <= high);
-        if (value == low && low <= high)
-            is_in = n_low-- > 0;
-        if (ids_out != NULL)
-            ids_out[n] = ids[i];
+        above += -(value > high) & (weights != NULL ? weights[i] : 1);
         if (weights_out != NULL)
             weights_out[n] = weights[i];
         values_out[n] = value;
-        n += is_in;
+        n += (value >= low) & (value <= high);
     }
     out->n = n;
+    return above;
 }

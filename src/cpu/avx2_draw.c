@@ -67,38 +67,51 @@ static int64_t weigh(const float *logits, int32_t n, const struct compute_draw_l
     float rest[LANES] = { 0 };
     int32_t i = 0;
     list.n = 0;
-    for (; i + LANES <= n; i += LANES)
+    for (; i + LANES <= n; i += LANES) {
+        __builtin_prefetch(limit->next + i, 0, 2);
         weigh_lanes(logits + i, lanes_of(LANES), *limit, i, &list);
+    }
     memcpy(rest, logits + i, (size_t)(n - i) * sizeof(rest[0]));
     weigh_lanes(rest, lanes_of(n - i), *limit, i, &list);
     *out = list;
     return draw_sum(list.weights, list.n);
 }
 
-static void keep(const struct compute_draw_list *list, float low, float high, int32_t n_low,
-                 struct compute_draw_list *out)
+static int64_t split(const struct compute_draw_list *list, float low, float high,
+                     struct compute_draw_list *out)
 {
     const __m256 lows = _mm256_set1_ps(low), highs = _mm256_set1_ps(high);
+    const __m256i halves = _mm256_set1_epi64x(0xFFFFFFFF);
     const struct compute_draw_list from = *list;
     struct compute_draw_list to = *out;
+    __m256i above = _mm256_setzero_si256(), weights = _mm256_set1_epi32(1);
+    int64_t sums[4];
+    int32_t i = 0;
     to.n = 0;
-    for (int32_t i = 0; i < from.n; i += LANES) {
+    for (; i + LANES <= from.n; i += LANES) {
         __m256 x = _mm256_loadu_ps(from.values + i);
-        __m256 is_in = _mm256_cmp_ps(x, highs, _CMP_LE_OQ);
-        is_in = _mm256_and_ps(is_in, _mm256_cmp_ps(x, lows, _CMP_GE_OQ));
-        unsigned mask = mask_of(is_in) & lanes_of(from.n - i);
-        unsigned equal = mask & mask_of(_mm256_cmp_ps(x, lows, _CMP_EQ_OQ));
-        for (; equal != 0; equal &= equal - 1)
-            if (n_low-- <= 0)
-                mask &= ~(equal & -equal);
-        if (to.ids != NULL)
-            move(from.ids + i, mask, to.ids + to.n);
+        if (from.weights != NULL)
+            weights = _mm256_loadu_si256((const void *)(from.weights + i));
+        __m256 is_above = _mm256_cmp_ps(x, highs, _CMP_GT_OQ);
+        __m256 is_in = _mm256_andnot_ps(is_above, _mm256_cmp_ps(x, lows, _CMP_GE_OQ));
+        __m256i w = _mm256_and_si256(weights, _mm256_castps_si256(is_above));
+        above = _mm256_add_epi64(above, _mm256_and_si256(w, halves));
+        above = _mm256_add_epi64(above, _mm256_srli_epi64(w, 32));
         if (to.weights != NULL)
-            move(from.weights + i, mask, to.weights + to.n);
-        move(from.values + i, mask, to.values + to.n);
-        to.n += __builtin_popcount(mask);
+            move(from.weights + i, mask_of(is_in), to.weights + to.n);
+        move(from.values + i, mask_of(is_in), to.values + to.n);
+        to.n += __builtin_popcount(mask_of(is_in));
     }
-    *out = to;
+    _mm256_storeu_si256((void *)sums, above);
+    struct compute_draw_list last = { from.n - i, NULL, NULL, from.values + i };
+    struct compute_draw_list last_out = { 0, NULL, NULL, to.values + to.n };
+    if (from.weights != NULL)
+        last.weights = from.weights + i;
+    if (to.weights != NULL)
+        last_out.weights = to.weights + to.n;
+    sums[0] += draw_split(&last, low, high, &last_out);
+    out->n = to.n + last_out.n;
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 const struct compute_draw cpu_avx2_draw = {
@@ -106,6 +119,5 @@ const struct compute_draw cpu_avx2_draw = {
     .tops = draw_tops,
     .weigh = weigh,
     .sum = draw_sum,
-    .sums_above = draw_sums_above,
-    .keep = keep,
+    .split = split,
 };

@@ -68,6 +68,7 @@ static int64_t weigh(const float *logits, int32_t n, const struct compute_draw_l
     for (int32_t i = 0; i < n; i += BLOCK, ids = _mm512_add_epi32(ids, _mm512_set1_epi32(BLOCK))) {
         __mmask16 mask = lanes_of(n - i);
         __m512 x = _mm512_maskz_loadu_ps(mask, logits + i);
+        __builtin_prefetch(limit->next + i, 0, 2);
         __m512 distance = _mm512_mul_ps(_mm512_sub_ps(x, best), inverse);
         mask = _mm512_mask_cmp_ps_mask(mask, distance, far, _CMP_GE_OQ);
         mask = _mm512_mask_cmp_ps_mask(mask, x, low, _CMP_GE_OQ);
@@ -94,53 +95,29 @@ static int64_t sum(const int32_t *weights, int32_t n)
     return _mm512_reduce_add_epi64(sums);
 }
 
-static void sums_above(const struct compute_draw_list *list, float low, float high, int64_t sums[2])
-{
-    const __m512 lows = _mm512_set1_ps(low), highs = _mm512_set1_ps(high);
-    __m512i above = _mm512_setzero_si512(), reached = above, weights = _mm512_set1_epi32(1);
-    for (int32_t i = 0; i < list->n; i += BLOCK) {
-        __mmask16 mask = lanes_of(list->n - i);
-        __m512 x = _mm512_maskz_loadu_ps(mask, list->values + i);
-        if (list->weights != NULL)
-            weights = _mm512_maskz_loadu_epi32(mask, list->weights + i);
-        __mmask16 is_above = _mm512_mask_cmp_ps_mask(mask, x, highs, _CMP_GT_OQ);
-        __mmask16 is_reached = _mm512_mask_cmp_ps_mask(mask, x, lows, _CMP_GE_OQ);
-        above = add_weights(above, _mm512_maskz_mov_epi32(is_above, weights));
-        reached = add_weights(reached, _mm512_maskz_mov_epi32(is_reached, weights));
-    }
-    sums[0] = _mm512_reduce_add_epi64(above);
-    sums[1] = _mm512_reduce_add_epi64(reached);
-}
-
-static inline void move(const int32_t *from, __mmask16 mask, int32_t *to)
-{
-    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(mask, _mm512_loadu_si512(from)));
-}
-
-static void keep(const struct compute_draw_list *list, float low, float high, int32_t n_low,
-                 struct compute_draw_list *out)
+static int64_t split(const struct compute_draw_list *list, float low, float high,
+                     struct compute_draw_list *out)
 {
     const __m512 lows = _mm512_set1_ps(low), highs = _mm512_set1_ps(high);
     const struct compute_draw_list from = *list;
     struct compute_draw_list to = *out;
+    __m512i above = _mm512_setzero_si512(), weights = _mm512_set1_epi32(1);
     to.n = 0;
     for (int32_t i = 0; i < from.n; i += BLOCK) {
         __mmask16 mask = lanes_of(from.n - i);
         __m512 x = _mm512_maskz_loadu_ps(mask, from.values + i);
-        mask = _mm512_mask_cmp_ps_mask(mask, x, highs, _CMP_LE_OQ);
-        mask = _mm512_mask_cmp_ps_mask(mask, x, lows, _CMP_GE_OQ);
-        uint32_t equal = _mm512_mask_cmp_ps_mask(mask, x, lows, _CMP_EQ_OQ);
-        for (; equal != 0; equal &= equal - 1)
-            if (n_low-- <= 0)
-                mask &= (__mmask16) ~(equal & -equal);
-        if (to.ids != NULL)
-            move(from.ids + i, mask, to.ids + to.n);
+        if (from.weights != NULL)
+            weights = _mm512_loadu_si512(from.weights + i);
+        __mmask16 is_above = _mm512_mask_cmp_ps_mask(mask, x, highs, _CMP_GT_OQ);
+        above = add_weights(above, _mm512_maskz_mov_epi32(is_above, weights));
+        mask = _mm512_mask_cmp_ps_mask(mask & (__mmask16)~is_above, x, lows, _CMP_GE_OQ);
         if (to.weights != NULL)
-            move(from.weights + i, mask, to.weights + to.n);
+            _mm512_storeu_si512(to.weights + to.n, _mm512_maskz_compress_epi32(mask, weights));
         _mm512_storeu_ps(to.values + to.n, _mm512_maskz_compress_ps(mask, x));
         to.n += __builtin_popcount(mask);
     }
-    *out = to;
+    out->n = to.n;
+    return _mm512_reduce_add_epi64(above);
 }
 
 const struct compute_draw cpu_avx512_draw = {
@@ -148,6 +125,5 @@ const struct compute_draw cpu_avx512_draw = {
     .tops = draw_tops,
     .weigh = weigh,
     .sum = sum,
-    .sums_above = sums_above,
-    .keep = keep,
+    .split = split,
 };

@@ -28,14 +28,18 @@ static void free_list(struct compute_draw_list *list)
 void run_choice_init(struct run_choice *choice, const struct compute_draw *loops, int32_t n_max)
 {
     *choice = (struct run_choice){
-        .loops = loops, .n_max = n_max, .list = list_of(n_max, true), .part = list_of(n_max, false)
+        .loops = loops,
+        .n_max = n_max,
+        .list = list_of(n_max, true),
+        .parts = { list_of(n_max, false), list_of(n_max, false) },
     };
 }
 
 void run_choice_free(struct run_choice *choice)
 {
     free_list(&choice->list);
-    free_list(&choice->part);
+    free_list(&choice->parts[0]);
+    free_list(&choice->parts[1]);
     *choice = (struct run_choice){ 0 };
 }
 
@@ -74,17 +78,11 @@ static void sample(const struct compute_draw_list *list, struct pair *pairs, int
     }
 }
 
-/* Where the highest end: what is above the value, and the first n_at of those equal to it. */
-struct end {
-    float value;
-    int32_t n_at;
-};
-
 /* Of a list that all fits a sample. */
-static struct end end_of_few(const struct compute_draw_list *list, int64_t wanted)
+static struct run_choice_end end_of_few(const struct compute_draw_list *list, int64_t wanted)
 {
     struct pair pairs[SAMPLE];
-    struct end end = { .n_at = 0 };
+    struct run_choice_end end = { .n_at = 0 };
     int32_t i = 0;
     sample(list, pairs, list->n);
     for (; wanted > 0; wanted -= pairs[i++].weight) {
@@ -92,15 +90,15 @@ static struct end end_of_few(const struct compute_draw_list *list, int64_t wante
         end.n_at = i > 0 && pairs[i].value == end.value ? end.n_at + 1 : 1;
         end.value = pairs[i].value;
     }
+    end.over = -wanted;
     return end;
 }
 
 struct bounds {
     float low, high;
-    int32_t n_low; /* of those equal to low */
 };
 
-/* The highest float below x, which is no NaN and not -infinity. */
+/* The highest float below x, and the lowest above, which is no NaN and finite. */
 static float next_below(float x)
 {
     int32_t bits;
@@ -110,6 +108,11 @@ static float next_below(float x)
     bits += bits < 0 ? 1 : -1;
     memcpy(&x, &bits, sizeof(x));
     return x;
+}
+
+static float next_above(float x)
+{
+    return -next_below(-x);
 }
 
 /* Two values between which a share of the list's weight, the highest first, is likely to end. */
@@ -127,53 +130,50 @@ static struct bounds guess(const struct compute_draw_list *list, double share, i
             break;
     }
     return (struct bounds){ at + spread < SAMPLE ? pairs[at + spread].value : -__builtin_inff(),
-                            at >= spread ? pairs[at - spread].value : __builtin_inff(), INT32_MAX };
+                            at >= spread ? pairs[at - spread].value : __builtin_inff() };
+}
+
+static int64_t weight_of(const struct run_choice *choice, const struct compute_draw_list *list)
+{
+    return list->weights != NULL ? choice->loops->sum(list->weights, list->n) : list->n;
 }
 
 /* The fewest of the highest of which `wanted` come together, 0 < wanted <= total, the sum of their
  * weights: each round keeps those between two of them, or the others. Where that kept nearly all,
  * one value is both bounds, which always ends it or leaves some out. */
-static struct end find_end(struct run_choice *choice, const struct compute_draw_list *list,
-                           int64_t total, int64_t wanted)
+static struct run_choice_end find_end(struct run_choice *choice,
+                                      const struct compute_draw_list *list, int64_t total,
+                                      int64_t wanted)
 {
     const struct compute_draw *loops = choice->loops;
-    struct compute_draw_list part = choice->part, rest = *list;
+    struct compute_draw_list rest = *list;
     int32_t spread = SPREAD;
-    if (list->weights == NULL)
-        part.weights = NULL;
-    while (rest.n > SAMPLE) {
+    for (int round = 0; rest.n > SAMPLE; round++) {
+        struct compute_draw_list part = choice->parts[round % 2];
         struct bounds in = guess(&rest, (double)wanted / (double)total, spread);
-        int64_t sums[2];
-        loops->sums_above(&rest, in.low, in.high, sums);
-        if (sums[0] >= wanted) { /* they end above */
-            in = (struct bounds){ in.high, __builtin_inff(), 0 };
-            total = sums[0];
-        } else if (sums[1] < wanted) { /* or below */
-            in = (struct bounds){ -__builtin_inff(), next_below(in.low), INT32_MAX };
-            wanted -= sums[1];
-            total -= sums[1];
+        if (rest.weights == NULL)
+            part.weights = NULL;
+        int64_t above = loops->split(&rest, in.low, in.high, &part);
+        int64_t between = weight_of(choice, &part);
+        if (above >= wanted) { /* they end above */
+            (void)loops->split(&rest, next_above(in.high), __builtin_inff(), &part);
+            total = above;
+        } else if (above + between < wanted) { /* or below */
+            (void)loops->split(&rest, -__builtin_inff(), next_below(in.low), &part);
+            wanted -= above + between;
+            total -= above + between;
         } else {
-            wanted -= sums[0];
-            total = sums[1] - sums[0];
+            wanted -= above;
+            total = between;
+            if (in.low == in.high) { /* all of part are equal */
+                int64_t weight = between / part.n, n_at = (wanted + weight - 1) / weight;
+                return (struct run_choice_end){ in.low, (int32_t)n_at, n_at * weight - wanted };
+            }
         }
-        int32_t n = rest.n;
-        loops->keep(&rest, in.low, in.high, in.n_low, &part);
+        spread = part.n > rest.n / 4 * 3 ? 0 : SPREAD;
         rest = part;
-        if (in.low == in.high && in.n_low > 0) {
-            int32_t weight = rest.weights != NULL ? rest.weights[0] : 1;
-            return (struct end){ in.low, (int32_t)((wanted + weight - 1) / weight) };
-        }
-        spread = rest.n > n / 4 * 3 ? 0 : SPREAD;
     }
     return end_of_few(&rest, wanted);
-}
-
-static void keep_until(struct run_choice *choice, struct end end)
-{
-    const struct compute_draw *loops = choice->loops;
-    struct compute_draw_list *list = &choice->list;
-    loops->keep(list, end.value, __builtin_inff(), end.n_at, list);
-    choice->total = loops->sum(list->weights, list->n);
 }
 
 /* What at least top_k logits reach: the top_k-th of the maxima of groups. NaN is in none. */
@@ -188,11 +188,24 @@ static float bound_of_top(struct run_choice *choice, const float *logits, int32_
     return find_end(choice, &tops, tops.n, top_k).value;
 }
 
+/* What the candidates among a part of the list weigh; those at the end are taken off end->n_at. */
+static int64_t weight_until(const struct run_choice *choice, const struct compute_draw_list *part,
+                            struct run_choice_end *end)
+{
+    struct compute_draw_list equal = choice->parts[0];
+    if (end->value == -__builtin_inff())
+        return choice->loops->sum(part->weights, part->n);
+    int64_t above = choice->loops->split(part, end->value, end->value, &equal);
+    int32_t n_at = min_i32(equal.n, end->n_at);
+    end->n_at -= n_at;
+    return n_at > 0 ? above + (int64_t)n_at * equal.weights[0] : above;
+}
+
 void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n, float best,
                       struct run_choice_how how)
 {
     struct compute_draw_limit limit = { best, 1.0F / how.temperature, -COMPUTE_DRAW_NEGLIGIBLE,
-                                        -__builtin_inff() };
+                                        -__builtin_inff(), how.next ? how.next : logits };
     CHECK(n <= choice->n_max);
     if (how.min_p > 0.0F) {
         float log_min_p = (float)num_log((double)how.min_p);
@@ -201,11 +214,14 @@ void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n,
     if (how.top_k > 0)
         limit.logit = bound_of_top(choice, logits, n, how.top_k);
     struct compute_draw_list *list = &choice->list;
-    choice->total = choice->loops->weigh(logits, n, &limit, list);
+    choice->total = choice->all = choice->loops->weigh(logits, n, &limit, list);
+    choice->end = (struct run_choice_end){ .value = -__builtin_inff() };
     if (how.top_k <= 0 || how.top_k >= list->n)
         return;
     const struct compute_draw_list each_once = { .n = list->n, .values = list->values };
-    keep_until(choice, find_end(choice, &each_once, list->n, how.top_k));
+    choice->end = find_end(choice, &each_once, list->n, how.top_k);
+    struct run_choice_end end = choice->end;
+    choice->total = weight_until(choice, list, &end);
 }
 
 /* ---- What the weights decide. ---- */
@@ -216,24 +232,35 @@ void run_choice_keep_share(struct run_choice *choice, float top_p)
     double share = (double)top_p * (double)total;
     int64_t wanted = share >= (double)total ? total : max_i64((int64_t)share, 1);
     wanted += (double)wanted < share; /* rounded up */
-    if (wanted < total)
-        keep_until(choice, find_end(choice, &choice->list, total, wanted));
+    if (wanted >= total)
+        return;
+    choice->end = find_end(choice, &choice->list, choice->all, wanted);
+    choice->total = wanted + choice->end.over;
 }
 
 int32_t run_choice_pick(const struct run_choice *choice, double unit)
 {
     enum { PART = 256 };
     const struct compute_draw_list *list = &choice->list;
+    struct run_choice_end end = choice->end; /* n_at: of what is left of the list */
     int64_t at = min_i64((int64_t)(unit * (double)choice->total), choice->total - 1);
     int32_t i = 0;
-    CHECK(list->n > 0);
     for (; i + PART < list->n; i += PART) {
-        int64_t part = choice->loops->sum(list->weights + i, PART);
-        if (at < part)
+        const struct compute_draw_list part = { PART, NULL, list->weights + i, list->values + i };
+        struct run_choice_end behind = end;
+        int64_t weight = weight_until(choice, &part, &behind);
+        if (at < weight)
             break;
-        at -= part;
+        at -= weight;
+        end = behind;
     }
-    for (; i + 1 < list->n && at >= list->weights[i]; i++)
-        at -= list->weights[i];
-    return list->ids[i];
+    for (;; i++) {
+        CHECK(i < list->n);
+        bool is_in = list->values[i] > end.value;
+        if (list->values[i] == end.value)
+            is_in = end.n_at-- > 0;
+        if (is_in && at < list->weights[i])
+            return list->ids[i];
+        at -= is_in ? list->weights[i] : 0;
+    }
 }

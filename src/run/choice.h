@@ -5,12 +5,20 @@
 #pragma once
 #include "compute/draw.h"
 
+/* Where the highest end: what is above the value, and the first n_at of those equal to it. */
+struct run_choice_end {
+    float value;
+    int32_t n_at;
+    int64_t over; /* what all weigh beyond what was wanted */
+};
+
 struct run_choice { /* memory taken once */
     const struct compute_draw *loops;
     int32_t n_max;
-    int64_t total;                 /* of the candidates' weights */
-    struct compute_draw_list list; /* the candidates, in order of id */
-    struct compute_draw_list part; /* scratch */
+    struct compute_draw_list list;     /* all that were weighed, in order of id */
+    struct run_choice_end end;         /* candidates are those up to it */
+    int64_t total, all;                /* what the candidates weigh, and the list */
+    struct compute_draw_list parts[2]; /* scratch */
 };
 void run_choice_init(struct run_choice *choice, const struct compute_draw *loops, int32_t n_max);
 void run_choice_free(struct run_choice *choice);
@@ -25,10 +33,11 @@ int32_t run_choice_best(const struct run_choice *choice, const float *logits, in
 struct run_choice_how {
     float temperature, min_p; /* > 0; 0 = off */
     int32_t top_k;            /* 0 = off */
+    const float *next;        /* the row to be weighed next, which is fetched meanwhile; NULL */
 };
 void run_choice_weigh(struct run_choice *choice, const float *logits, int32_t n, float best,
                       struct run_choice_how how);
-/* Keeps the fewest of the highest that weigh top_p of all, at least one. */
+/* Ends them behind the fewest of the highest that weigh top_p of all, at least one. */
 void run_choice_keep_share(struct run_choice *choice, float top_p);
 /* The candidate at `unit` in [0, 1) of all their weight. There must be one. */
 int32_t run_choice_pick(const struct run_choice *choice, double unit);

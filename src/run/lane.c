@@ -52,8 +52,8 @@ static void begin_pass(struct work *w)
 }
 
 /* Draws the token of a row of logits and writes it behind its request's known tokens. Rows are
- * independent of each other. */
-static void draw_token(const struct work *w, struct run_sampler *sampler, int32_t row)
+ * independent of each other. next: the row that the same member is likely to draw from next. */
+static void draw_token(const struct work *w, struct run_sampler *sampler, int32_t row, int32_t next)
 {
     const struct run_lane *lane = w->lane;
     int32_t n_vocabulary = w->model->program.n_vocabulary, i = lane->item_of_logit[row];
@@ -64,7 +64,13 @@ static void draw_token(const struct work *w, struct run_sampler *sampler, int32_
         logprobs = &w->result->store[w->n_drawn + row];
         w->result->logprobs[i] = logprobs;
     }
-    const struct run_draw draw = { body.head, body.tokens, request->n_prompt, request->n_tokens };
+    const struct run_draw draw = {
+        .body = body.head,
+        .tokens = body.tokens,
+        .n_prompt = request->n_prompt,
+        .n_tokens = request->n_tokens,
+        .next = next < w->pass.n_logit_rows ? w->pass.logits + (int64_t)next * n_vocabulary : NULL,
+    };
     CHECK(request->n_tokens < request->n_tokens_max);
     body.tokens[request->n_tokens] = run_sampler_draw(
         sampler, &draw, w->pass.logits + (int64_t)row * n_vocabulary, n_vocabulary, logprobs);
@@ -80,12 +86,11 @@ static void draw_rows(void *arg, int rank, int n)
 {
     struct drawing *drawing = arg;
     const struct work *w = drawing->work;
-    (void)n;
     for (;;) {
         int32_t row = atomic_fetch_add_explicit(&drawing->next, 1, memory_order_relaxed);
         if (row >= w->pass.n_logit_rows)
             return;
-        draw_token(w, &w->lane->samplers[rank], row);
+        draw_token(w, &w->lane->samplers[rank], row, row + n); /* others take those between */
     }
 }
 

@@ -123,7 +123,7 @@ static int32_t draw_one(struct run_sampler *sampler, const struct run_draw *draw
     int32_t best = run_choice_best(choice, logits, n);
     if (!(s->temperature > 0.0F))
         return best;
-    const struct run_choice_how how = { s->temperature, s->min_p, s->top_k };
+    const struct run_choice_how how = { s->temperature, s->min_p, s->top_k, draw->next };
     run_choice_weigh(choice, logits, n, logits[best], how);
     if (choice->list.n == 0)
         return best;

@@ -25,6 +25,7 @@ struct run_draw {
     const struct request_body *body; /* sampling, seed, stop ids, biases */
     const int32_t *tokens;           /* known tokens: prompt and generated */
     int32_t n_prompt, n_tokens;
+    const float *next; /* logits that are likely drawn from next, fetched meanwhile; NULL: none */
 };
 /* Changes logits in place. Fills logprobs (may be NULL) with the drawn token's and the most likely
  * ones. */

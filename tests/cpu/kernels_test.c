@@ -449,18 +449,18 @@ static void q8_0_means_bytes_times_scales(void **state)
 enum { LOGITS = 600 };
 
 struct drawn {
-    float highest, tops[LOGITS / 16], values[2][LOGITS + COMPUTE_DRAW_BLOCK];
-    int32_t ids[2][LOGITS + COMPUTE_DRAW_BLOCK], weights[2][LOGITS + COMPUTE_DRAW_BLOCK];
-    int32_t n[2];
-    int64_t sums[6];
+    float highest, tops[LOGITS / 16], values[3][LOGITS + COMPUTE_DRAW_BLOCK];
+    int32_t ids[3][LOGITS + COMPUTE_DRAW_BLOCK], weights[3][LOGITS + COMPUTE_DRAW_BLOCK];
+    int32_t n[3];
+    int64_t sums[4];
 };
 
 static void draw_all(const struct compute_draw *draw, const float *logits, int32_t n,
                      struct compute_draw_limit limit, struct drawn *out)
 {
-    struct compute_draw_list lists[2];
+    struct compute_draw_list lists[3];
     memset(out, 0, sizeof(*out));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         lists[i] = (struct compute_draw_list){ 0, out->ids[i], out->weights[i], out->values[i] };
     out->highest = draw->highest(logits, n);
     draw->tops(logits, n, out->tops);
@@ -468,13 +468,12 @@ static void draw_all(const struct compute_draw *draw, const float *logits, int32
     out->sums[1] = draw->sum(lists[0].weights, lists[0].n);
     const struct compute_draw_list once = { lists[0].n, .values = lists[0].values };
     float low = lists[0].n > 0 ? lists[0].values[lists[0].n / 2] : 0, high = low + 0.5F;
-    draw->sums_above(&lists[0], low, high, &out->sums[2]);
-    draw->sums_above(&once, low, high, &out->sums[4]);
-    out->n[0] = lists[0].n;
-    draw->keep(&lists[0], low, high, n / 64, &lists[1]);
-    draw->keep(&lists[1], low, high, INT32_MAX, &lists[1]);
-    out->n[1] = lists[1].n;
-    for (int i = 0; i < 2; i++) { /* what lies behind does not count */
+    out->sums[2] = draw->split(&lists[0], low, high, &lists[1]);
+    lists[2].weights = NULL;
+    out->sums[3] = draw->split(&once, low, high, &lists[2]);
+    for (int i = 0; i < 3; i++)
+        out->n[i] = lists[i].n;
+    for (int i = 0; i < 3; i++) { /* what lies behind does not count */
         size_t rest = (size_t)(LOGITS + COMPUTE_DRAW_BLOCK - out->n[i]) * 4;
         memset(out->ids[i] + out->n[i], 0, rest);
         memset(out->weights[i] + out->n[i], 0, rest);
@@ -498,7 +497,7 @@ static void check_draw(const struct cpu_kernels *kernels, struct rng *rng)
         }
         struct compute_draw_limit limit = { cpu_generic.draw->highest(logits, n),
                                             (float)(rng_unit(rng) * 3), -COMPUTE_DRAW_NEGLIGIBLE,
-                                            round % 4 == 0 ? 0.25F : -__builtin_inff() };
+                                            round % 4 == 0 ? 0.25F : -__builtin_inff(), logits };
         draw_all(cpu_generic.draw, logits, n, limit, &drawn[0]);
         draw_all(kernels->draw, logits, n, limit, &drawn[1]);
         assert_memory_equal(&drawn[0], &drawn[1], sizeof(drawn[0]));

@@ -73,19 +73,25 @@ static void weigh(struct scene *s)
 /* The candidates that are left are the first n by rank, in order of id, with their weights. */
 static void expect_first(const struct scene *s, int32_t n)
 {
+    const struct compute_draw_list *list = &s->choice.list;
     bool is_in[N] = { false };
-    int32_t at = 0;
+    int32_t n_at = 0, at = 0;
     int64_t total = 0;
-    assert_int_equal(s->choice.list.n, n);
     for (int32_t i = 0; i < n; i++)
         is_in[s->order[i]] = true;
-    for (int32_t i = 0; i < s->n_all; i++) {
-        if (!is_in[i])
+    for (int32_t i = 0; i < list->n; i++) {
+        bool is_at = list->values[i] == s->choice.end.value && n_at++ < s->choice.end.n_at;
+        if (!is_at && !(list->values[i] > s->choice.end.value))
             continue;
-        assert_int_equal(s->choice.list.ids[at], s->all.list.ids[i]);
-        assert_true(s->choice.list.weights[at++] == s->all.list.weights[i]);
-        total += s->all.list.weights[i];
+        while (at < s->n_all && !is_in[at])
+            at++;
+        assert_true(at < s->n_all);
+        assert_int_equal(list->ids[i], s->all.list.ids[at]);
+        assert_true(list->weights[i] == s->all.list.weights[at++]);
+        total += list->weights[i];
+        n--;
     }
+    assert_int_equal(n, 0);
     assert_true(s->choice.total == total);
 }
 
@@ -143,8 +149,8 @@ static void test_the_highest_are_kept(void **state)
     each(check_top);
 }
 
-/* Of the n highest. */
-static void expect_share(struct scene *s, int32_t n_highest, float share)
+/* Of the n highest; how many they are. */
+static int32_t expect_share(struct scene *s, int32_t n_highest, float share)
 {
     double wanted = (double)share * (double)s->choice.total, sum = 0;
     int32_t n = 0;
@@ -152,14 +158,15 @@ static void expect_share(struct scene *s, int32_t n_highest, float share)
         sum += (double)s->all.list.weights[s->order[n]]; /* exact: below 2^53 */
     run_choice_keep_share(&s->choice, share);
     expect_first(s, n);
+    return n;
 }
 
 static void check_share(struct scene *s, struct rng *rng)
 {
     int32_t k = 1 + (int32_t)rng_below(rng, N);
-    expect_share(s, s->n_all, rng_below(rng, 8) == 0 ? 0.0F : (float)rng_unit(rng));
+    (void)expect_share(s, s->n_all, rng_below(rng, 8) == 0 ? 0.0F : (float)rng_unit(rng));
     run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
-    expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng));
+    (void)expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng));
 }
 
 static void test_the_fewest_that_weigh_the_share_are_kept(void **state)
@@ -168,17 +175,36 @@ static void test_the_fewest_that_weigh_the_share_are_kept(void **state)
     each(check_share);
 }
 
+/* Of the first n by rank, in order of id. */
+static void expect_pick(struct scene *s, int32_t n, double unit)
+{
+    bool is_in[N] = { false };
+    int64_t at = (int64_t)(unit * (double)s->choice.total);
+    int32_t i = 0;
+    at = at < s->choice.total ? at : s->choice.total - 1; /* nothing lies above the last */
+    for (int32_t k = 0; k < n; k++)
+        is_in[s->order[k]] = true;
+    for (; !is_in[i] || at >= s->all.list.weights[i]; i++)
+        at -= is_in[i] ? s->all.list.weights[i] : 0;
+    assert_int_equal(run_choice_pick(&s->choice, unit), s->all.list.ids[i]);
+}
+
+static void expect_picks(struct scene *s, int32_t n, struct rng *rng)
+{
+    for (int k = 0; k < 8; k++)
+        expect_pick(s, n, rng_unit(rng));
+    expect_pick(s, n, 1 - 0x1p-53);
+    expect_pick(s, n, 0);
+}
+
 static void check_pick(struct scene *s, struct rng *rng)
 {
-    int64_t total = s->choice.total, below = 0;
-    double unit = rng_unit(rng);
-    int32_t id = run_choice_pick(&s->choice, unit), i = 0;
-    while (below + s->choice.list.weights[i] <= (int64_t)(unit * (double)total))
-        below += s->choice.list.weights[i++];
-    assert_int_equal(id, s->choice.list.ids[i]);
-    i = s->choice.list.n - 1; /* nothing lies above the last */
-    assert_int_equal(run_choice_pick(&s->choice, 1 - 0x1p-53), s->choice.list.ids[i]);
-    assert_int_equal(run_choice_pick(&s->choice, 0), s->choice.list.ids[0]);
+    int32_t k = 1 + (int32_t)rng_below(rng, N);
+    expect_picks(s, s->n_all, rng);
+    expect_picks(s, expect_share(s, s->n_all, (float)rng_unit(rng)), rng);
+    run_choice_weigh(&s->choice, s->logits, N, s->best, how_of(s, k));
+    expect_picks(s, min_i32(k, s->n_all), rng);
+    expect_picks(s, expect_share(s, min_i32(k, s->n_all), (float)rng_unit(rng)), rng);
 }
 
 static void test_the_pick_is_where_the_die_falls(void **state)

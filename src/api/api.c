@@ -495,6 +495,7 @@ void api_close(struct api *api)
     map_free(&api->ids);
     slots_free(&api->slots);
     mem_give(api->choices);
+    str_free(&api->chunk);
     api_mirror_close(api);
     metrics_close(api->metrics);
     mem_give(api);

@@ -165,18 +165,17 @@ static void begin_stream(struct api_call *call)
 /* Writes what the choice can show now. */
 static void show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
 {
-    struct str out;
+    struct str *out = &call->api->chunk;
     if (!call->prompts.ask.streams)
         return;
-    str_init(&out);
-    api_reply_chunk(call, choice, &out);
-    if (out.n > 0) {
-        if (!call->x->has_begun)
-            begin_stream(call);
-        api_http_chunk(call->x, view_of(out.at, out.n));
-        call->wrote_ns = now_ns;
-    }
-    str_free(&out);
+    str_clear(out);
+    api_reply_chunk(call, choice, out);
+    if (out->n == 0)
+        return;
+    if (!call->x->has_begun)
+        begin_stream(call);
+    api_http_chunk(call->x, view_of(out->at, out->n));
+    call->wrote_ns = now_ns;
 }
 
 static void close_choice(struct api_call *call, struct api_choice *choice, uint8_t why)

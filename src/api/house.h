@@ -56,6 +56,7 @@ struct api {
     struct api_choice **choices; /* by slot */
     struct api_call *calls;
     int32_t n_seats;
+    struct str chunk; /* of a stream, while it is written */
 
     struct api_tenants tenants;
     struct api_mirror mirror;

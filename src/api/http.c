@@ -74,6 +74,7 @@ struct api_http {
     int port, n_watches;
     bool is_local, is_draining;
     int64_t bodies_bytes;
+    struct str chunk; /* while it is sent */
     struct watch watches[N_WATCHES_MAX];
 };
 
@@ -216,20 +217,38 @@ void api_http_begin(struct api_http_exchange *x, int status, const char *type)
         send_head(c, status, type, -1);
 }
 
+/* What a stream says goes to the socket at once: libevent's buffer would have the kernel say first
+ * that the socket takes bytes, which costs two more calls and a turn of the loop. What the socket
+ * does not take waits in that buffer, and so does all that comes behind it. */
+static void send_now(struct connection *c, struct view bytes)
+{
+    struct evbuffer *out = bufferevent_get_output(c->events);
+    ssize_t n_sent = 0;
+    if (!c->is_tls && evbuffer_get_length(out) == 0)
+        n_sent = send(bufferevent_getfd(c->events), bytes.at, bytes.n, MSG_NOSIGNAL);
+    size_t n = n_sent > 0 ? (size_t)n_sent : 0; /* libevent meets an error, too, and tells us */
+    if (n < bytes.n)
+        evbuffer_add(out, bytes.at + n, bytes.n - n);
+    if (evbuffer_get_length(out) > HTTP_LAG_BYTES_MAX)
+        lose(c);
+}
+
 void api_http_chunk(struct api_http_exchange *x, struct view bytes)
 {
     struct connection *c = x->connection;
     CHECK(c->state == STREAM && bytes.n > 0);
     if (c->is_lost)
         return;
-    struct evbuffer *out = bufferevent_get_output(c->events);
-    if (!x->head.is_1_0)
-        evbuffer_add_printf(out, "%zx\r\n", bytes.n);
-    evbuffer_add(out, bytes.at, bytes.n);
-    if (!x->head.is_1_0)
-        evbuffer_add(out, "\r\n", 2);
-    if (evbuffer_get_length(out) > HTTP_LAG_BYTES_MAX)
-        lose(c);
+    if (x->head.is_1_0) {
+        send_now(c, bytes);
+        return;
+    }
+    struct str *chunk = &c->http->chunk;
+    str_clear(chunk);
+    str_printf(chunk, "%zx\r\n", bytes.n);
+    str_add(chunk, bytes.at, bytes.n);
+    str_add(chunk, "\r\n", 2);
+    send_now(c, view_of(chunk->at, chunk->n));
 }
 
 void api_http_end(struct api_http_exchange *x)
@@ -237,7 +256,7 @@ void api_http_end(struct api_http_exchange *x)
     struct connection *c = x->connection;
     CHECK(c->state == STREAM);
     if (!c->is_lost && !x->head.is_1_0)
-        evbuffer_add(bufferevent_get_output(c->events), "0\r\n\r\n", 5);
+        send_now(c, view_of("0\r\n\r\n", 5));
     finish(c);
 }
 
@@ -619,6 +638,7 @@ void api_http_close(struct api_http *http)
     event_base_loop(http->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
     event_base_free(http->base);
     SSL_CTX_free(http->tls);
+    str_free(&http->chunk);
     mem_give(http);
 }
 

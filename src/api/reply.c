@@ -165,6 +165,18 @@ static void add_prompt(struct api_call *call, const struct api_choice *choice, s
     detokenizer_end(&detokenizer, out);
 }
 
+/* The prompt and what was generated, in one text. */
+static void print_echo(struct api_call *call, const struct api_choice *choice, struct view text,
+                       struct json_out *json)
+{
+    struct str all;
+    str_init(&all);
+    add_prompt(call, choice, &all);
+    str_add(&all, text.at, text.n);
+    json_out_view(json, view_of(all.at, all.n));
+    str_free(&all);
+}
+
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
     json_out_key_text(json, "finish_reason", choice->finish_reason);
@@ -197,14 +209,11 @@ static void print_choice(struct api_call *call, struct api_choice *choice, struc
         json_out_view(json, text);
         json_out_close(json, '}');
     } else {
-        struct str all;
-        str_init(&all);
-        if (call->prompts.ask.echo && has_role)
-            add_prompt(call, choice, &all);
-        str_add(&all, text.at, text.n);
         json_out_key(json, "text");
-        json_out_view(json, view_of(all.at != NULL ? all.at : "", all.n));
-        str_free(&all);
+        if (call->prompts.ask.echo && has_role)
+            print_echo(call, choice, text, json);
+        else
+            json_out_view(json, text);
     }
     print_logprobs(call, json, tokens, n_tokens);
     print_end(choice, json);

@@ -1,0 +1,168 @@
+/* The HTTP server's streams over a socket that takes all, a part or nothing of what is sent: every
+ * byte arrives, in order, and what the socket takes leaves at once. */
+#include "test.h"
+
+#include "api/http.h"
+#include "base/rng.h"
+#include "base/team.h"
+#include "base/time.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+enum { N_WAKES = 60, TAKES_ALL = 0, TAKES_SOME = 1 };
+
+static struct stage {
+    struct api_http *http;
+    struct api_http_exchange *x;
+    struct rng rng;
+    int takes, n_wakes, n_sends, n_chunks;
+    struct str said, got;
+    int port;
+    _Atomic bool is_read; /* the client has it all */
+} stage;
+
+/* A socket that is full now and then. */
+ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
+{
+    uint64_t kind = stage.takes == TAKES_ALL ? 3 : rng_below(&stage.rng, 4);
+    stage.n_sends++;
+    if (kind == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return __real_send(fd, bytes, kind == 1 ? 1 + (n - 1) / 2 : n, flags);
+}
+
+static void say(size_t n)
+{
+    struct str text;
+    str_init(&text);
+    for (size_t i = 0; i < n; i++)
+        str_add_char(&text, (char)('a' + rng_below(&stage.rng, 26)));
+    str_add(&stage.said, text.at, text.n);
+    api_http_chunk(stage.x, view_of(text.at, text.n));
+    stage.n_chunks++;
+    str_free(&text);
+}
+
+static void wake_in_ms(int64_t ms)
+{
+    api_http_wake_at(stage.http, time_now_ns() + ms * TIME_NS_PER_MS);
+}
+
+static void on_request(void *self, struct api_http_exchange *x)
+{
+    (void)self;
+    stage.x = x;
+    api_http_begin(x, 200, "text/plain");
+    wake_in_ms(5); /* then the head is out */
+}
+
+static void on_wake(void *self)
+{
+    (void)self;
+    if (stage.n_wakes >= N_WAKES) {
+        if (atomic_load(&stage.is_read))
+            api_http_stop(stage.http);
+        wake_in_ms(5);
+        return;
+    }
+    say(1 + rng_below(&stage.rng, 300));
+    say(1 + rng_below(&stage.rng, stage.takes == TAKES_ALL ? 300 : 9000));
+    if (++stage.n_wakes == N_WAKES)
+        api_http_end(stage.x);
+    wake_in_ms(1);
+}
+
+static bool on_head(void *self, struct api_http_exchange *x)
+{
+    (void)self, (void)x;
+    return true;
+}
+
+static void on_bad(void *self, struct api_http_exchange *x, int status, const char *why)
+{
+    (void)self, (void)why;
+    api_http_reply(x, status, NULL, view_of("", 0));
+}
+
+static void read_all(void *arg)
+{
+    static const char ask[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)stage.port) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char bytes[4096];
+    (void)arg;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0);
+    CHECK(write(fd, ask, sizeof(ask) - 1) == (ssize_t)sizeof(ask) - 1);
+    for (ssize_t n; (n = read(fd, bytes, sizeof(bytes))) > 0;)
+        str_add(&stage.got, bytes, (size_t)n);
+    close(fd);
+    atomic_store(&stage.is_read, true);
+}
+
+/* Runs a server until its one client has read the answer, which must be what was said. */
+static void serve(int takes, uint64_t seed)
+{
+    const struct api_http_options options = { .listen = "127.0.0.1:0",
+                                              .n_connections_max = 4,
+                                              .body_bytes_max = 1024,
+                                              .on_head = on_head,
+                                              .on_request = on_request,
+                                              .on_bad = on_bad,
+                                              .on_wake = on_wake };
+    struct api_http_chunks chunks = { 0 };
+    struct fault fault;
+    struct str body;
+    size_t n_taken = 0, looked = 0;
+    stage = (struct stage){ .takes = takes };
+    rng_init(&stage.rng, seed, 3);
+    str_init(&stage.said);
+    str_init(&stage.got);
+    str_init(&body);
+    assert_int_equal(api_http_open(&stage.http, &options, &fault), STATUS_OK);
+    stage.port = api_http_port(stage.http);
+    struct thread *client = thread_start("client", read_all, NULL);
+    api_http_run(stage.http);
+    thread_join(client);
+    api_http_close(stage.http);
+    size_t n_head = api_http_parse_extent(view_of(stage.got.at, stage.got.n), &looked);
+    assert_true(n_head > 0);
+    struct view rest = view_of(stage.got.at + n_head, stage.got.n - n_head);
+    assert_int_equal(api_http_parse_chunks(&chunks, rest, &body, &n_taken), HTTP_CHUNKS_DONE);
+    assert_int_equal(n_taken, rest.n);
+    assert_true(view_equal(view_of(body.at, body.n), view_of(stage.said.at, stage.said.n)));
+    str_free(&stage.said);
+    str_free(&stage.got);
+    str_free(&body);
+}
+
+static void test_each_chunk_leaves_at_once_and_in_one_piece(void **state)
+{
+    (void)state;
+    serve(TAKES_ALL, test_seed(1));
+    assert_int_equal(stage.n_chunks, 2 * N_WAKES);
+    assert_int_equal(stage.n_sends, stage.n_chunks + 1); /* and the end */
+}
+
+static void test_nothing_is_lost_or_overtakes_when_the_socket_is_full(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 10; seed++)
+        serve(TAKES_SOME, test_seed(2) + seed);
+    assert_true(stage.n_sends > 0 && stage.n_sends < stage.n_chunks + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_chunk_leaves_at_once_and_in_one_piece),
+        cmocka_unit_test(test_nothing_is_lost_or_overtakes_when_the_socket_is_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

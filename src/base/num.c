@@ -28,14 +28,6 @@ static double power_of_two(int k) /* -1022 <= k <= 1023 */
     return of_bits((uint64_t)(k + 1023) << 52);
 }
 
-double num_floor(double x)
-{
-    if (!(x > -0x1p52 && x < 0x1p52))
-        return x; /* already whole, or not a number */
-    double whole = (double)(int64_t)x;
-    return whole > x ? whole - 1 : whole == x ? x : whole;
-}
-
 /* Even and odd terms in two chains side by side, which halves the latency of one. */
 static double evaluate(const double (*pairs)[2], size_t n, double x)
 {

@@ -11,4 +11,10 @@ static inline double num_sqrt(double x) /* correctly rounded: the hardware's */
 {
     return __builtin_sqrt(x);
 }
-double num_floor(double x);
+static inline double num_floor(double x)
+{
+    if (!(x > -0x1p52 && x < 0x1p52))
+        return x; /* already whole, or not a number */
+    double whole = (double)(int64_t)x;
+    return whole > x ? whole - 1 : whole == x ? x : whole;
+}

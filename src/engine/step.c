@@ -10,6 +10,7 @@
 #include "engine/swap.h"
 
 #include "base/log.h"
+#include "schedule/lanes.h"
 #include <string.h>
 
 #define STEP_VOIDS_MAX 4 /* plans in a row of which nothing could begin */
@@ -356,8 +357,11 @@ static int begin(struct engine *e, struct schedule_plan *plan, int *n_refused)
     int n_begun = 0;
     if (engine_steady_begin(e, plan))
         return 1;
+    uint32_t planned = 0;
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        planned |= 1U << plan->batches[i].lane;
     for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
-        if (schedule_lane_is_free(&e->view, lane))
+        if ((planned >> lane & 1) != 0 && schedule_lane_is_free(&e->view, lane))
             n_begun += begin_lane(e, plan, (uint16_t)lane, n_refused);
     return n_begun;
 }
@@ -391,8 +395,9 @@ static void verify(struct engine *e, const struct schedule_plan *p)
 static bool has_work(const struct engine *e)
 {
     bool has_lane = false;
-    for (int32_t lane = 0; lane < e->options.n_lanes; lane++)
-        has_lane |= schedule_lane_is_free(&e->view, lane);
+    uint32_t busy = schedule_busy_lanes(&e->view);
+    for (int32_t lane = 0; lane < e->options.n_lanes && !has_lane; lane++)
+        has_lane = schedule_lane_is_free_of(&e->view, lane, busy);
     uint32_t n_taken = e->options.n_requests_max - e->n_free_slots;
     return has_lane && n_taken > e->view.n_in_flight && e->n_backlog == 0;
 }

@@ -60,8 +60,8 @@ const struct perf_share *perf_share_of(int64_t weights_bytes, int32_t tp)
         if ((rows[i].tp == 1) != (tp == 1))
             continue;
         double bytes = (double)max_i64(weights_bytes / max_i32(tp, 1), 1);
-        double far = num_log(bytes / (double)rows[i].weights_bytes);
-        far = far < 0 ? -far : far;
+        double far = bytes / (double)rows[i].weights_bytes;
+        far = far < 1 ? 1 / far : far;
         if (best == NULL || far < nearest) {
             best = &rows[i].share;
             nearest = far;
@@ -109,7 +109,7 @@ void perf_contention(const struct perf_job *jobs, int n, double bytes_per_s, dou
     double bandwidth = 0, share = 0;
     for (int i = 0; i < n; i++) {
         share += jobs[i].share;
-        if (jobs[i].ps > 0)
+        if (n > 1 && jobs[i].ps > 0)
             bandwidth += (double)jobs[i].bytes / ((double)jobs[i].ps * 1e-12 * bytes_per_s);
     }
     for (int i = 0; i < n; i++) {

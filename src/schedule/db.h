@@ -115,6 +115,7 @@ struct db {
     struct schedule_leases leases;
     struct schedule_quota quota;
     struct db_flights flights;
+    struct schedule_value_pay pay; /* value */
 };
 #define DB_BUDGET_PS_MAX  (INT64_C(1) << 61)
 #define DB_KEY_BUDGET_MAX ((INT64_C(1) << 47) - 1) /* ns: 39 hours */
@@ -193,3 +194,5 @@ int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_vie
 /* ---- value_plan.c. ---- */
 
 void schedule_value_plan(struct schedule_fill *fill, const struct db *db);
+/* After an event of this service, whose times may have changed. */
+void schedule_value_plan_saw_perf(struct db *db, const struct schedule_view *view, int service);

@@ -199,11 +199,11 @@ INLINED void offer_all(struct db *db, const struct schedule_view *view, struct d
 INLINED void sort(struct db *db, const struct schedule_view *view, enum db_order order,
                   struct db_firsts *list)
 {
-    struct db_firsts was = *list;
     struct db_first first;
+    int32_t n = list->n;
     list->n = 0;
-    for (int32_t i = 0; i < was.n; i++)
-        if (key_by(db, view, order, was.at[i].slot, &first))
+    for (int32_t i = 0; i < n; i++) /* what is read was not written yet */
+        if (key_by(db, view, order, list->at[i].slot, &first))
             insert(list, &first);
 }
 
@@ -217,7 +217,16 @@ static bool has_keys(const struct db *db, const struct schedule_view *view, int 
                               : view->services[service].tpot_ns > 0;
 }
 
-/* The keys of most have changed: one pass over all. */
+/* Is everybody who runs in every list whose order gives everybody a key? */
+static bool are_listed(const struct db *db, const struct db_firsts *lists, uint32_t n_running)
+{
+    for (int k = 0; k < DB_URGENT; k++)
+        if ((db->orders >> k & 1) != 0 && (uint32_t)lists[k].n < n_running)
+            return false;
+    return true;
+}
+
+/* The keys of most have changed: one pass over all, unless all are in the lists already. */
 static void look_at_all(struct db *db, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
@@ -234,7 +243,8 @@ static void look_at_all(struct db *db, const struct schedule_view *view, int ser
     sort(db, view, DB_TIGHTEST, &lists[DB_TIGHTEST]);
     for (int k = 0; k < DB_ORDERS; k++)
         ends[k] = (db->orders >> k & 1) != 0 ? end_of(&lists[k]) : before_all;
-    for (uint32_t i = 0; i < s->n_running; i++) {
+    bool are_missing = has_urgent || has_tightest || !are_listed(db, lists, s->n_running);
+    for (uint32_t i = 0; i < s->n_running && are_missing; i++) {
         uint32_t slot = s->running[i];
         fetch_ahead(db, view, s, i, has_urgent || has_tightest);
         offer_all(db, view, lists, ends, slot);

@@ -654,8 +654,11 @@ void schedule_db_state_saw(void *state, const struct schedule_view *view,
         break;
     }
     note_due(db, view, service);
-    if (db->variant == DB_VALUE)
+    if (db->variant == DB_VALUE) {
         schedule_value_weigh(&db->weights, view, service);
+        if (view->n_lanes > 1)
+            schedule_value_plan_saw_perf(db, view, service);
+    }
     if (db->variant == DB_SHARE && db->config.has_leases)
         schedule_lease_saw(&db->leases, db->by_slot, &db->config, view, event);
     if (db->variant == DB_SHARE && db->config.has_soft_quotas)

@@ -2,6 +2,21 @@
 #pragma once
 #include "schedule/policy.h"
 
+/* Bit per lane that is busy. */
+static inline uint32_t schedule_busy_lanes(const struct schedule_view *view)
+{
+    uint32_t busy = 0;
+    for (int32_t i = 0; i < view->n_lanes; i++)
+        busy |= (uint32_t)view->lane_is_busy[i] << i;
+    return busy;
+}
+/* May a batch start on this lane beside these? schedule_lane_is_free for who asks of many lanes. */
+static inline bool schedule_lane_is_free_of(const struct schedule_view *view, int32_t lane,
+                                            uint32_t busy)
+{
+    return (busy >> lane & 1) == 0 && (view->lanes[lane].conflicts & busy) == 0;
+}
+
 /* Lanes for services with shares in percent, 1 to 99 (others have none): the whole device; one of
  * each of the first LIMIT_LANES - 2 shares, for decodes; the largest that MuxServe's 120 points
  * leave beside the smallest of them, for prompts. Two that are more together do not run side by

@@ -26,7 +26,12 @@ double schedule_value_length_s(const struct schedule_service *service)
 
 void schedule_value_open(struct schedule_value *sums, const struct schedule_config *config)
 {
-    *sums = (struct schedule_value){ .young = config->value_age, .length_s = 1 };
+    *sums = (struct schedule_value){ .young = config->value_age, .length_s = 1, .rate = 1 };
+}
+
+static bool is_equal(double a, double b)
+{
+    return !(a < b) && !(a > b);
 }
 
 void schedule_value_look(struct schedule_value *sums, const struct schedule_config *config,
@@ -37,18 +42,23 @@ void schedule_value_look(struct schedule_value *sums, const struct schedule_conf
     double all = (double)perf_decode_span_ps(&service->perf, BATCH, BATCH * context, 1);
     double b = all > one ? (all - one) / (BATCH - 1) : 0;
     double rate = service->rate_per_s > RATE_LEAST ? service->rate_per_s : RATE_LEAST;
+    rate = config->value_rate > 0 ? rate : 1;
     double length_s = schedule_value_length_s(service), young = sums->young;
     double further = one > 0 && b < one ? b / one : one > 0;
     double longer = (BATCH - 1) * further; /* takes a batch */
     bool is_greedy = longer >= 2 && sums->n_ended >= KNOWN;
+    /* Both change seldom. */
+    double log_length = is_equal(length_s, sums->length_s) ? sums->log_length : num_log(length_s);
+    double log_rate = is_equal(rate, sums->rate) ? sums->log_rate : num_log(rate);
     *sums = (struct schedule_value){
         .looked_ns = now_ns,
         .n_ended = sums->n_ended,
         .young = young,
         .length_s = length_s,
         .young_s = young * length_s,
-        .log_length = num_log(length_s),
-        .log_rate = config->value_rate > 0 ? num_log(rate) : 0,
+        .rate = rate,
+        .log_length = log_length,
+        .log_rate = log_rate,
         .further = further,
         .little = is_greedy || further >= 0.5 ? 1 : 2 * further,
         .slow_part = longer < 1 ? 1 - longer * longer : 0,
@@ -95,7 +105,7 @@ int32_t schedule_value_seqs_most(const struct schedule_config *config,
 /* Waiting requests that could start now. */
 static double n_startable(const struct schedule_config *config, const struct schedule_view *view,
                           int service, const struct schedule_value *sums,
-                          const struct schedule_value_here *here)
+                          struct schedule_value_here *here)
 {
     const struct schedule_service *s = &view->services[service];
     const struct kv_budget_service *b = &view->kv->services[service];
@@ -121,7 +131,7 @@ static double added(const struct schedule_config *config, double h, double h_slo
 
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            const struct schedule_value_here *here)
+                            struct schedule_value_here *here)
 {
     const struct schedule_service *s = &view->services[service];
     double dt = (double)(view->now_ns - sums->looked_ns) * 1e-9;
@@ -238,10 +248,13 @@ double schedule_value_needed(const struct schedule_config *config, const struct 
 }
 
 int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
-                            int service, const struct schedule_value_here *here)
+                            int service, struct schedule_value_here *here)
 {
     double most = config->value_kept * (double)view->kv->n_units_open;
-    if (here->lightest * HEAVIER < weight_of(&view->services[service]))
-        return (int64_t)(here->needed < most ? here->needed : most);
-    return 0;
+    if (!(here->lightest * HEAVIER < weight_of(&view->services[service])))
+        return 0;
+    if (here->weights != NULL)
+        here->needed = schedule_value_needed(config, view, here->weights);
+    here->weights = NULL;
+    return (int64_t)(here->needed < most ? here->needed : most);
 }

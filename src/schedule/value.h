@@ -53,7 +53,8 @@ struct schedule_value { /* of a service and its running requests, when it was la
     int32_t n_ended;    /* that young was learned from */
     double young;
     double length_s, young_s;    /* L-hat; young times L-hat, as the sums have it */
-    double log_length, log_rate; /* of length_s, of arrivals a second */
+    double rate;                 /* of arrivals a second */
+    double log_length, log_rate; /* of length_s, of rate */
     double further; /* how much longer a step takes for each further request: 0 to 1 times one's */
     double little;  /* how little batches pay: 0 to 1 */
     double slow_part;        /* how far slowness counts: 0 to 1 */
@@ -97,12 +98,14 @@ int32_t schedule_value_seqs_most(const struct schedule_config *config,
 /* What a plan finds once, by the functions of these names. */
 struct schedule_value_here {
     double few, lightest, needed;
+    const struct schedule_value_weights
+        *weights; /* for who first asks what is needed; NULL: known */
 };
 /* waited_ns: the ages of its waiting requests, together; they count as far as they would find room;
  * -1: not at all, since nobody may start. */
 double schedule_value_index(const struct schedule_config *config, const struct schedule_view *view,
                             int service, const struct schedule_value *sums, int64_t waited_ns,
-                            const struct schedule_value_here *here);
+                            struct schedule_value_here *here);
 /* Of n requests of the service whose last batch began then. */
 double schedule_value_gathered(const struct schedule_view *view, int service, int64_t n,
                                int64_t begun_ns);
@@ -116,6 +119,13 @@ struct schedule_value_weights {
     uint32_t n_changes; /* the view's, of when all were weighed */
     double lightest;
 };
+/* Whether lanes pay, as that was when it was last looked at. */
+struct schedule_value_pay {
+    uint32_t n_changes; /* the view's; 0: not looked at */
+    int32_t who;        /* the service by which it is known; -1: none is open */
+    struct perf perf;   /* its */
+    bool is_worth_it;
+};
 /* After an event of this service. */
 void schedule_value_weigh(struct schedule_value_weights *weights, const struct schedule_view *view,
                           int service);
@@ -128,4 +138,4 @@ double schedule_value_needed(const struct schedule_config *config, const struct 
                              const struct schedule_value_weights *weights);
 /* Free units that requests of the service must leave when they start. */
 int64_t schedule_value_kept(const struct schedule_config *config, const struct schedule_view *view,
-                            int service, const struct schedule_value_here *here);
+                            int service, struct schedule_value_here *here);

@@ -10,7 +10,9 @@
  * Starvation: the rule and the bound of db.c. */
 #include "base/time.h"
 #include "schedule/db.h"
+#include "schedule/lanes.h"
 #include "schedule/picks.h"
+#include <string.h>
 
 enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 #define BACKLOG_MOST 0.3
@@ -20,7 +22,7 @@ enum { PROMPTS = FILL_WAITING | FILL_CATCHING_UP };
 
 /* The worth of a model's turn on one lane. */
 static double worth_of(const struct db *db, const struct schedule_view *view, int service,
-                       bool may_start, const struct schedule_value_here *here)
+                       bool may_start, struct schedule_value_here *here)
 {
     const struct db_service *own = &db->services[service];
     uint64_t now_sum = (uint64_t)view->services[service].n_waiting * (uint64_t)view->now_ns;
@@ -77,7 +79,7 @@ static bool is_planned(const struct schedule_fill *fill, int service, bool decod
 /* The services that have work among these parts, each a job, that of most value on top (of equal
  * ones the lowest number); how many. */
 static int find_jobs(const struct schedule_fill *fill, const struct db *db, unsigned parts,
-                     const struct schedule_value_here *here, struct schedule_pick *jobs)
+                     struct schedule_value_here *here, struct schedule_pick *jobs)
 {
     const struct schedule_view *view = fill->view;
     bool decodes = parts == FILL_DECODES, may_start = (parts & FILL_WAITING) != 0;
@@ -104,9 +106,9 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
 {
     struct schedule_pick jobs[KV_SERVICES_MAX];
     struct schedule_value_here here = {
-        .few = how_few(db, fill->view),
+        .few = fill->lane > 0 ? 1 : how_few(db, fill->view), /* only worth_of asks */
         .lightest = schedule_value_lightest(&db->weights, fill->view),
-        .needed = schedule_value_needed(&db->config, fill->view, &db->weights)
+        .weights = &db->weights,
     };
     for (int n = find_jobs(fill, db, parts, &here, jobs); n > 0; n--) {
         int service = jobs[0].service;
@@ -124,16 +126,19 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
 
 /* ---- Lanes. ---- */
 
+/* Bit per lane that computes, or will by the plan. */
+static uint32_t taken_lanes(const struct schedule_plan *plan, const struct schedule_view *view)
+{
+    uint32_t taken = schedule_busy_lanes(view);
+    for (int32_t i = 0; i < plan->n_batches; i++)
+        taken |= 1U << plan->batches[i].lane;
+    return taken;
+}
+
 static bool is_available(const struct schedule_plan *plan, const struct schedule_view *view,
                          int32_t lane)
 {
-    if (!schedule_lane_is_free(view, lane))
-        return false;
-    for (int32_t i = 0; i < plan->n_batches; i++)
-        if (plan->batches[i].lane == lane ||
-            (view->lanes[lane].conflicts >> plan->batches[i].lane & 1) != 0)
-            return false;
-    return true;
+    return schedule_lane_is_free_of(view, lane, taken_lanes(plan, view));
 }
 
 /* The largest free part for prompts, the smallest for decodes; -1: none is free. */
@@ -141,9 +146,10 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
                          bool is_for_prompts)
 {
     int32_t best = -1;
+    uint32_t taken = taken_lanes(plan, view);
     for (int32_t i = 1; i < view->n_lanes; i++) {
         float share = view->lanes[i].share;
-        if (is_available(plan, view, i) &&
+        if (schedule_lane_is_free_of(view, i, taken) &&
             (best < 0 ||
              (is_for_prompts ? share > view->lanes[best].share : share < view->lanes[best].share)))
             best = i;
@@ -151,21 +157,40 @@ static int32_t find_lane(const struct schedule_plan *plan, const struct schedule
     return best;
 }
 
+/* Of the first service that is open; -1: none is. */
+static int32_t who_tells(const struct schedule_view *view)
+{
+    int32_t i = 0;
+    while (i < view->n_services && !view->services[i].is_open)
+        i++;
+    return i < view->n_services ? i : -1;
+}
+
 /* Does half of the device do more than half of the work? */
 static bool lanes_pay(const struct schedule_view *view)
 {
-    if (view->n_lanes == 1)
+    int32_t who = view->n_lanes > 1 ? who_tells(view) : -1;
+    if (who < 0)
         return false;
-    for (int i = 0; i < view->n_services; i++) {
-        const struct schedule_service *s = &view->services[i];
-        if (!s->is_open)
-            continue;
-        struct perf perf = schedule_lane_perf(s, &view->lanes[1]);
-        int64_t whole_ps = perf_decode_span_ps(&s->perf, 1, 256, 1);
-        int64_t part_ps = perf_decode_span_ps(&perf, 1, 256, 1);
-        return (double)part_ps * (double)view->lanes[1].share * 1.05 < (double)whole_ps;
-    }
-    return false;
+    const struct schedule_service *s = &view->services[who];
+    struct perf perf = schedule_lane_perf(s, &view->lanes[1]);
+    int64_t whole_ps = perf_decode_span_ps(&s->perf, 1, 256, 1);
+    int64_t part_ps = perf_decode_span_ps(&perf, 1, 256, 1);
+    return (double)part_ps * (double)view->lanes[1].share * 1.05 < (double)whole_ps;
+}
+
+void schedule_value_plan_saw_perf(struct db *db, const struct schedule_view *view, int service)
+{
+    struct schedule_value_pay *pay = &db->pay;
+    bool is_known = pay->n_changes == view->n_changes;
+    if (is_known && (service != pay->who ||
+                     memcmp(&view->services[service].perf, &pay->perf, sizeof(pay->perf)) == 0))
+        return;
+    pay->n_changes = view->n_changes;
+    pay->who = who_tells(view);
+    if (pay->who >= 0)
+        pay->perf = view->services[pay->who].perf;
+    pay->is_worth_it = lanes_pay(view);
 }
 
 static enum schedule_filled fill_lane(struct schedule_fill *fill, const struct db *db,
@@ -184,9 +209,10 @@ static void plan_lanes(struct schedule_fill *fill, const struct db *db, int64_t 
     struct schedule_plan *plan = fill->plan;
     unsigned parts = FILL_ALL;
     bool is_prefilling = db->flights.of_prompts != 0;
-    if (find_lane(plan, view, true) < 0)
+    int32_t lane = find_lane(plan, view, true);
+    if (lane < 0)
         return;
-    fill->lane = (uint16_t)find_lane(plan, view, true);
+    fill->lane = (uint16_t)lane;
     enum schedule_filled filled = schedule_db_serve_starved(fill, db, &parts);
     fill->prefill_ps_most = stall_ps;
     if (filled == FILLED_BATCH)
@@ -276,7 +302,9 @@ void schedule_value_plan(struct schedule_fill *fill, const struct db *db)
     const struct schedule_view *view = fill->view;
     struct schedule_plan *plan = fill->plan;
     void (*plan_batches)(struct schedule_fill *, const struct db *, int64_t) = plan_one_lane;
-    if (lanes_pay(view))
+    bool is_known = view->n_changes > 0 && db->pay.n_changes == view->n_changes;
+    VERIFY(!is_known || db->pay.is_worth_it == lanes_pay(view));
+    if (is_known ? db->pay.is_worth_it : lanes_pay(view))
         plan_batches = view->n_deep > 1 ? plan_pipelines : plan_lanes;
     int64_t stall_ps = db->config.guards_tpot ? schedule_db_stall_ps_most(db, view) : INT64_MAX;
     plan_batches(fill, db, stall_ps);

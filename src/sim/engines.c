@@ -225,7 +225,7 @@ void sim_engines_open_one(struct sim *sim, int32_t index)
     e->sim = sim;
     e->index = (uint16_t)index;
     e->clock_ns = sim->windows != NULL ? sim_window_clock(sim->windows, e->index) : &sim->clock_ns;
-    e->tells_waits = says_little && o->take != NULL;
+    e->tells_waits = says_little && o->take != NULL && !o->takes_ends;
     open_exec(sim, own, e, perfs, lanes, n_lanes);
     if (has_shares)
         share_device(o, own, e, lanes, n_lanes);

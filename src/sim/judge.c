@@ -123,8 +123,8 @@ struct job {
     struct sim_judge *judge;
     const struct judge_view *view;
     struct judge_part *part;
-    int32_t *asks; /* (part's n_requests) places in the window, ascending */
-    int32_t n;
+    int32_t *asks;     /* (part's n_requests) places in the window, ascending */
+    int32_t n, n_most; /* of them; of its services in the window */
 };
 
 static void take(void *self, const struct record *record)
@@ -156,15 +156,21 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static struct job job_of(struct sim_judge *judge, const struct judge_view *view,
+                         struct judge_part *part)
+{
+    struct job job = { .judge = judge, .view = view, .part = part };
+    for (int32_t i = 0; i < part->n_services; i++)
+        job.n_most +=
+            view->list_at[part->deals[i].service + 1] - view->list_at[part->deals[i].service];
+    return job;
+}
+
 /* The part's requests: of a service that lies in other parts too, its share in turn. */
 static void gather(struct job *job)
 {
     const struct judge_part *part = job->part;
-    int64_t n = 0;
-    for (int32_t i = 0; i < part->n_services; i++)
-        n += job->view->list_at[part->deals[i].service + 1] -
-             job->view->list_at[part->deals[i].service];
-    job->asks = mem_take((size_t)n * sizeof(*job->asks));
+    job->asks = mem_take((size_t)job->n_most * sizeof(*job->asks));
     job->n = 0;
     for (int32_t i = 0; i < part->n_services; i++) {
         const struct judge_deal *deal = &part->deals[i];
@@ -282,6 +288,7 @@ static void simulate(struct job *job, struct traffic *traffic)
         options.n_live_max = (uint32_t)job->n;
         options.take = take;
         options.take_self = job;
+        options.takes_ends = true;
         sim_run(&options, &report);
         CHECK(report.wrong == NULL);
         part->n_steps = report.n_steps;
@@ -331,11 +338,19 @@ static int n_threads_of(const struct sim_judge *judge)
     return n > 0 ? n : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const struct job *x = a, *y = b;
+    return (x->n_most < y->n_most) - (x->n_most > y->n_most);
+}
+
+/* The largest first, so that no core is left with one of them when the others are done. */
 static void run_jobs(struct sim_judge *judge, struct job *jobs, int32_t n)
 {
     struct crew crew = { .judge = judge, .jobs = jobs, .n = n };
     struct thread *threads[THREADS_MAX];
     int n_threads = max_i32(min_i32(min_i32(n_threads_of(judge), n), THREADS_MAX), 1);
+    qsort(jobs, (size_t)n, sizeof(*jobs), by_size);
     for (int i = 1; i < n_threads; i++)
         threads[i] = thread_start("judge", work, &crew);
     work(&crew);
@@ -488,8 +503,7 @@ static void find_parts(struct sim_judge *judge, const struct judge_view *view,
             if (is_known)
                 continue;
             own[k]->search = -1; /* nobody's work as yet */
-            asked->jobs[asked->n_jobs++] =
-                (struct job){ .judge = judge, .view = view, .part = own[k] };
+            asked->jobs[asked->n_jobs++] = job_of(judge, view, own[k]);
         }
         asked->n_parts += n_own;
         if (n_parts != NULL)

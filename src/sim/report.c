@@ -40,7 +40,8 @@ static void take(struct sim *sim, const struct sim_client *client,
     if (sim->options->take == NULL)
         return;
     int32_t n_wanted = r->n_tokens_max - r->n_prompt;
-    const struct sim_told *told = sim_told(sim, client);
+    static const struct sim_told nothing;
+    const struct sim_told *told = sim->told != NULL ? sim_told(sim, client) : &nothing;
     struct record record = {
         .id = r->id >> SIM_LIVE_BITS,
         .arrived_ns = r->arrived_ns,

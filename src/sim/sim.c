@@ -31,7 +31,7 @@ void sim_clients_open(struct sim *sim)
     sim->n_clients_max = n > 0 ? (uint32_t)n : 1;
     CHECK(sim->n_clients_max < 1u << SIM_LIVE_BITS);
     sim->clients = mem_take(sim->n_clients_max * sizeof(*sim->clients));
-    if (o->take != NULL)
+    if (o->take != NULL && !o->takes_ends)
         sim->told = mem_take(sim->n_clients_max * sizeof(*sim->told));
     sim->first_free_client = ROUTE_NONE;
     sim->n_free_clients = sim->n_clients_max;

@@ -123,6 +123,8 @@ struct sim_options {
      * happen any more come last, unfinished. Not in order of arrival. */
     void (*take)(void *self, const struct record *record);
     void *take_self;
+    bool takes_ends; /* of it when it came, its first token and its end: records say nothing of the
+                        time between tokens and of batches, which takes time to know */
 };
 /* How many lanes engine e has: its own, else everybody's. */
 static inline int32_t sim_n_lanes(const struct sim_options *options, int32_t e)

@@ -83,7 +83,7 @@ struct sim {
     bool has_ask;
     struct sim_client *clients;
     int32_t *n_kv; /* (n_clients_max) positions whose KV comes along to a decode engine; roles */
-    struct sim_told *told;      /* (n_clients_max) NULL: nobody takes records */
+    struct sim_told *told;      /* (n_clients_max) NULL: nobody takes it */
     struct sim_ask *asks;       /* (n_clients_max) for the prefix cache; NULL: none */
     struct request blank;       /* all zero: quicker to copy than to clear as much */
     struct request_body *body;  /* scratch, of n_tokens_max tokens */

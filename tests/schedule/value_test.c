@@ -58,7 +58,7 @@ static double lightest_of(const struct schedule_view *view)
 
 static double index_of(const struct desk *desk, int service, const struct schedule_value *sums)
 {
-    const struct schedule_value_here here = { .lightest = lightest_of(&desk->view) };
+    struct schedule_value_here here = { .lightest = lightest_of(&desk->view) };
     return schedule_value_index(&desk->config, &desk->view, service, sums, -1, &here);
 }
 
@@ -80,7 +80,7 @@ static void one_request_by_hand(void **state)
     /* Six of twelve here: half of the way to L-hat^2, a quarter of the rate's part left. */
     double few = schedule_value_few(&desk.config, 12, 0);
     assert_true(few == 0.5);
-    const struct schedule_value_here here = { .few = few, .lightest = DBL_MAX };
+    struct schedule_value_here here = { .few = few, .lightest = DBL_MAX };
     double half = schedule_value_index(&desk.config, &desk.view, 0, &sums, -1, &here);
     assert_true(distance(half, 13.5 / num_sqrt(0.5) / (num_pow(4, 1.75) * num_pow(9, 0.25))) <
                 1e-9);
@@ -101,7 +101,7 @@ static void slowness_adds_so_much_at_most(void **state)
     desk.config.value_cap = 5;
     desk.services[0].n_waiting = 1;
     int64_t waited_ns = 36000 * TIME_NS_PER_S;
-    const struct schedule_value_here here = { .lightest = lightest_of(&desk.view) };
+    struct schedule_value_here here = { .lightest = lightest_of(&desk.view) };
     double waits = schedule_value_index(&desk.config, &desk.view, 0, &none, waited_ns, &here);
     assert_true(distance(waits, 26 / num_sqrt(0.1)) < 1e-6);
 }
@@ -291,7 +291,7 @@ static void who_waits_counts_while_there_is_room(void **state)
     struct desk desk;
     open_desk(&desk);
     struct schedule_value none = look(&desk, 0);
-    const struct schedule_value_here alone = { .lightest = DBL_MAX };
+    struct schedule_value_here alone = { .lightest = DBL_MAX };
     desk.services[0].n_waiting = 4; /* h = 1 / sqrt(0.1) each */
     double four = schedule_value_index(&desk.config, &desk.view, 0, &none, 0, &alone);
     assert_true(distance(four, 4 / num_sqrt(0.1)) < 1e-9);
@@ -322,7 +322,7 @@ static int64_t kept(const struct desk *desk, int service)
     view.n_changes = 1;
     schedule_value_weigh(&weights, &view, 0);
     schedule_value_weigh(&weights, &view, 1);
-    const struct schedule_value_here here = {
+    struct schedule_value_here here = {
         .lightest = schedule_value_lightest(&weights, &view),
         .needed = schedule_value_needed(&desk->config, &view, &weights),
     };

@@ -47,7 +47,7 @@ static void figures_are_as_reckoned(void **state)
     struct sim_options options = one_engine(&service, &workload, &set);
     struct sim_report report;
     struct str text;
-    (void)state;
+    options.takes_ends = *state != NULL;
     sim_run(&options, &report);
     assert_null(report.wrong);
     const struct sim_service_report *s = &report.services[0];
@@ -65,6 +65,8 @@ static void figures_are_as_reckoned(void **state)
         assert_int_equal(r->first_ns - r->arrived_ns, 20000000);
         assert_int_equal(r->solo_ns, 65000000);
         assert_true(r->n_prompt == 20 && r->n_output == 10 && r->n_wanted == 10);
+        assert_int_equal(r->gap_ns_max, options.takes_ends ? 0 : 5000000);
+        assert_int_equal(r->n_batches, options.takes_ends ? 0 : 10);
     }
     metrics_record_set_free(&set);
     str_init(&text);
@@ -73,6 +75,12 @@ static void figures_are_as_reckoned(void **state)
     assert_non_null(strstr(text.at, "normalized latency 1"));
     str_free(&text);
     sim_report_free(&report);
+}
+
+static void ends_may_be_all_that_is_taken(void **state)
+{
+    void *only_ends = state;
+    figures_are_as_reckoned(&only_ends);
 }
 
 /* Two at once: both in the prompts' batch, then three decodes of both, two of the longer alone. */
@@ -243,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_as_reckoned),
+        cmocka_unit_test(ends_may_be_all_that_is_taken),
         cmocka_unit_test(batches_are_counted),
         cmocka_unit_test(static_batches_waste_what_they_say),
         cmocka_unit_test(deadlines_may_be_soft),

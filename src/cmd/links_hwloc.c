@@ -158,9 +158,12 @@ enum status links_hwloc(const char *xml, size_t n_bytes, struct links *links, st
 
 enum status links_here(struct links *links, struct fault *fault)
 {
-    enum status status = links_nvml("libnvidia-ml.so.1", links, fault);
-    if (status == STATUS_OK)
-        return status;
+    struct fault by_nvml, by_hwloc;
+    if (links_nvml("libnvidia-ml.so.1", links, &by_nvml) == STATUS_OK)
+        return STATUS_OK;
     links_free(links);
-    return links_hwloc(NULL, 0, links, fault);
+    enum status status = links_hwloc(NULL, 0, links, &by_hwloc);
+    if (status != STATUS_OK)
+        return fault_set(fault, status, "%.150s; %.80s", by_nvml.text, by_hwloc.text);
+    return STATUS_OK;
 }

@@ -106,7 +106,7 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
 {
     struct schedule_pick jobs[KV_SERVICES_MAX];
     struct schedule_value_here here = {
-        .few = fill->lane > 0 ? 1 : how_few(db, fill->view), /* only worth_of asks */
+        .few = fill->lane > 0 ? 1 : how_few(db, fill->view), /* lanes are ranked without it */
         .lightest = schedule_value_lightest(&db->weights, fill->view),
         .weights = &db->weights,
     };

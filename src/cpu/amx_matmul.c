@@ -14,6 +14,7 @@ enum {
     STAGES = 3,
     CHUNK_BLOCKS = 16, /* with those of 32 rows they stay in the first-level cache */
     WIDE_BYTES = 640,  /* of a block at most */
+    TARGETS = 2,       /* lines a block, so that half a chunk has time for all rows */
 };
 
 struct group { /* a block of 16 rows */
@@ -100,6 +101,9 @@ struct chunk {
     const unsigned char *near, *far;
     size_t n_fetched, n_bytes;
     int32_t n_lines;
+    /* Where the sums will go, a line a row. */
+    const float *target, *target_end;
+    size_t target_stride;
 };
 
 struct place { /* of a block in a chunk, with a group's */
@@ -125,6 +129,8 @@ INLINE void fetch_lines(struct chunk *c)
         _mm_prefetch(c->near + c->n_fetched, _MM_HINT_T0);
         _mm_prefetch(c->far + c->n_fetched, _MM_HINT_T1);
     }
+    for (int i = 0; i < TARGETS && c->target < c->target_end; i++, c->target += c->target_stride)
+        _mm_prefetch((const char *)c->target, _MM_HINT_T0);
 }
 
 /* The first R rows of each group, without a pause between two. */
@@ -177,14 +183,6 @@ INLINE const unsigned char *columns_at(const struct cpu_tile *tile, struct cpu_f
     return tile->ahead == NULL ? NULL : tile->ahead + (size_t)panel * tile->ahead_stride;
 }
 
-/* Where a panel's sums will go. */
-INLINE void fetch_target(const struct cpu_tile *tile, int32_t panel)
-{
-    const float *to = tile->target + panel * CPU_PANEL;
-    for (int32_t row = 0; row < tile->n_rows; row++, to += tile->target_stride)
-        _mm_prefetch((const char *)to, _MM_HINT_T0);
-}
-
 /* Columns from k on of a panel against all rows. */
 INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, int32_t panel,
                            int32_t k)
@@ -209,8 +207,11 @@ INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, in
     if (c.near != NULL)
         c.n_lines = (int32_t)c.n_bytes / 64 / ((n_whole + (n_left > 0)) * c.n_blocks) + 1;
     widen(form, 0, from, n, wide);
-    if (tile->target != NULL && k + n == tile->n_columns)
-        fetch_target(tile, panel);
+    if (tile->target != NULL && k + n == tile->n_columns) {
+        c.target = tile->target + panel * CPU_PANEL;
+        c.target_stride = tile->target_stride;
+        c.target_end = c.target + (size_t)tile->n_rows * c.target_stride;
+    }
     void (*rows)(struct chunk *, int32_t) = form.has_minimum ? rows_minimum : rows_plain;
     if (n_whole > 0)
         rows(&c, R_MAX);

@@ -272,7 +272,8 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
         kept.sums = item.sums + n_rows * OUT_COLUMNS; /* behind those of the item under way */
         item.kept = &kept;
     }
-    /* Rows of one tile have time to fetch the next item: taken early, others cannot have it. */
+    /* Rows of one tile take the next item early, so that what they fetch of it is what comes; a
+     * member with more rows counts on the one behind its own. */
     bool is_early = n_rows > CPU_FEW_ROWS && n_rows <= CPU_TILE_ROWS;
     struct cpu_taker taker = { .n_items = (int32_t)div_up_i64(weight->n_panels, per),
                                .part = rank,
@@ -280,9 +281,10 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     int32_t next = cpu_pass_take(p, op_index, &taker);
     while (next >= 0) {
         item.first_panel = next * per;
+        int32_t soon = next + 1 < taker.end ? next + 1 : -1;
         if (is_early)
-            next = cpu_pass_take(p, op_index, &taker);
-        item.next_panel = is_early && next >= 0 ? next * per : -1;
+            soon = next = cpu_pass_take(p, op_index, &taker);
+        item.next_panel = soon >= 0 && n_rows > CPU_FEW_ROWS ? soon * per : -1;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
         for (item.first_row = 0; item.first_row < n_rows; item.first_row += SWEEP_ROWS) {
             item.n_rows = min_i32(SWEEP_ROWS, n_rows - item.first_row);

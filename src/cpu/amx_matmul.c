@@ -82,10 +82,10 @@ INLINE void start(const float *out, bool is_continued, const int R, __m512 acc[R
                               : _mm512_setzero_ps();
 }
 
-INLINE void stop(float *out, const int R, const __m512 acc[R_MAX])
+INLINE void stop(float *out, size_t stride, const int R, const __m512 acc[R_MAX])
 {
     EACH(int r = 0; r < R; r++)
-        _mm512_storeu_ps(out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
+        _mm512_storeu_ps(out + (size_t)r * stride, acc[r]);
 }
 
 /* A chunk of a panel, widened, against groups of rows. */
@@ -93,7 +93,9 @@ struct chunk {
     const unsigned char *wide;
     const struct group *x; /* (n_groups, stride) */
     size_t stride;
-    float *out;
+    const float *out; /* the sums so far, (n_groups * R_MAX, CPU_TILE_PANELS * 16) */
+    float *to;        /* and where they go, (n_groups * R_MAX, to_stride) */
+    size_t to_stride;
     int32_t n_blocks, n_groups;
     bool is_continued;
     /* Packed chunks that are fetched meanwhile, n_lines a block: the one that is widened next, and
@@ -141,7 +143,8 @@ INLINE void chunk_rows(struct chunk *c, bool has_minimum, const int R)
     struct place multiplied = { c->wide, c->x, 0 }, added = multiplied;
     _Alignas(64) int32_t sums[2][R_MAX * CPU_PANEL];
     __m512 acc[R_MAX];
-    float *out = c->out;
+    const float *out = c->out;
+    float *to = c->to;
     start(out, c->is_continued, R, acc);
     for (int32_t i = 0; i < n + STAGES; i++) {
         if (i % 2 == 0)
@@ -156,8 +159,9 @@ INLINE void chunk_rows(struct chunk *c, bool has_minimum, const int R)
         next(c, block_bytes, &added);
         if (added.i > 0)
             continue;
-        stop(out, R, acc);
+        stop(to, c->to_stride, R, acc);
         out += R * CPU_TILE_PANELS * CPU_PANEL;
+        to += (size_t)R * c->to_stride;
         if (i + 1 < n + STAGES)
             start(out, c->is_continued, R, acc);
     }
@@ -195,6 +199,8 @@ INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, in
                        .x = group_of(tile, 0) + k / 32,
                        .stride = tile->group_stride / sizeof(struct group),
                        .out = tile->out + panel * CPU_PANEL,
+                       .to = tile->out + panel * CPU_PANEL,
+                       .to_stride = CPU_TILE_PANELS * CPU_PANEL,
                        .n_blocks = n / 32,
                        .n_groups = n_whole,
                        .is_continued = tile->is_continued || k > 0,
@@ -207,7 +213,12 @@ INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, in
     if (c.near != NULL)
         c.n_lines = (int32_t)c.n_bytes / 64 / ((n_whole + (n_left > 0)) * c.n_blocks) + 1;
     widen(form, 0, from, n, wide);
-    if (tile->target != NULL && k + n == tile->n_columns) {
+    bool is_last = k + n == tile->n_columns;
+    if (tile->is_direct && is_last) {
+        c.to = tile->target + panel * CPU_PANEL;
+        c.to_stride = tile->target_stride;
+    }
+    if (tile->target != NULL && is_last) {
         c.target = tile->target + panel * CPU_PANEL;
         c.target_stride = tile->target_stride;
         c.target_end = c.target + (size_t)tile->n_rows * c.target_stride;
@@ -217,6 +228,7 @@ INLINE void multiply_chunk(const struct cpu_tile *tile, struct cpu_form form, in
         rows(&c, R_MAX);
     c.x += (size_t)n_whole * c.stride;
     c.out += n_whole * R_MAX * CPU_TILE_PANELS * CPU_PANEL;
+    c.to += (size_t)(n_whole * R_MAX) * c.to_stride;
     c.n_groups = 1;
     if (n_left > 0)
         rows(&c, n_left);

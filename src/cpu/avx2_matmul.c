@@ -355,6 +355,14 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
 }
 
+/* Where a row's sums go that a wide panel gives. */
+INLINE float *wide_out(const struct cpu_tile *tile, int32_t row, int32_t panel)
+{
+    float *to = tile->is_direct ? tile->target + (size_t)row * tile->target_stride
+                                : tile->out + row * CPU_TILE_PANELS * CPU_PANEL;
+    return to + panel * CPU_PANEL;
+}
+
 /* The same of a panel that is wide. */
 INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, struct cpu_form form,
                       const int R)
@@ -385,7 +393,7 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
             x[r]++;
     }
     EACH(int r = 0; r < R; r++)
-        stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
+        stop(acc[r], wide_out(tile, row + r, panel));
 }
 
 /* Q8_0's wide form: q * w = (q ^ s) * |w| + |w| where w is negative and s all ones, so that the
@@ -424,7 +432,7 @@ INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t p
         }
     }
     EACH(int r = 0; r < R; r++)
-        stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
+        stop(acc[r], wide_out(tile, row + r, panel));
 }
 
 static void widen_q8_0(const unsigned char *p, int32_t n_columns, unsigned char *to)

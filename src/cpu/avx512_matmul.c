@@ -14,6 +14,7 @@ enum {
     R_MAX = 12,
     TWO_R_MAX = 6,
     P_MAX = 2,
+    OUT_STRIDE = CPU_TILE_PANELS * CPU_PANEL,
     CHUNK = 128, /* columns of two panels that both halves of the rows meet in turn */
 };
 
@@ -60,11 +61,11 @@ INLINE void start(const struct cpu_tile *tile, const float *out, const int R, co
                             : _mm512_setzero_ps();
 }
 
-INLINE void stop(float *out, const int R, const int P, __m512 acc[R_MAX][P_MAX])
+INLINE void stop(float *out, size_t stride, const int R, const int P, __m512 acc[R_MAX][P_MAX])
 {
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
-            _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);
+            _mm512_storeu_ps(out + (size_t)r * stride + p * CPU_PANEL, acc[r][p]);
 }
 
 /* One sub-block: its scaled sums are added to acc. sums: as they start. */
@@ -153,7 +154,7 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct
             next_block(&rows, R);
         }
     }
-    stop(out, R, P, acc);
+    stop(out, OUT_STRIDE, R, P, acc);
 }
 
 /* Up to 12 rows against two panels, in halves: a few columns of both panels stay in the first-level
@@ -234,7 +235,11 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
         }
         next_block(&rows, R);
     }
-    stop(out, R, P, acc);
+    if (tile->is_direct)
+        stop(tile->target + (size_t)row * tile->target_stride + panel * CPU_PANEL,
+             tile->target_stride, R, P, acc);
+    else
+        stop(out, OUT_STRIDE, R, P, acc);
 }
 
 /* Rows go in groups as even as can be; two panels stay in the first-level cache while all pass. */

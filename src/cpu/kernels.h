@@ -64,11 +64,14 @@ struct cpu_tile {
     size_t group_stride;
     float *out; /* (n_rows, CPU_TILE_PANELS * 16) */
     /* What is touched soon, for kernels that find the time to fetch it; NULL: nothing. Of each
-     * panel the ahead_bytes that come next, ahead_stride apart; and where out goes in the end. */
+     * panel the ahead_bytes that come next, ahead_stride apart; and where out goes in the end.
+     * is_direct: the sums are complete after these columns and go there at once, not to out
+     * (integers, wide or matmul_many). */
     const unsigned char *ahead;
     size_t ahead_bytes, ahead_stride;
-    const float *target; /* (n_rows, target_stride) */
+    float *target; /* (n_rows, target_stride) */
     size_t target_stride;
+    bool is_direct;
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:

@@ -186,6 +186,15 @@ static void look_ahead(const struct item *item, int32_t k, int32_t n, struct cpu
     tile->ahead_bytes = panel_offset(weight, n);
 }
 
+/* Whether complete sums need nothing but their place, and kernels put them there. */
+static bool is_direct(const struct item *item)
+{
+    const struct compute_op *op = item->op;
+    return (is_many(item) || is_wide(item)) && dtype_info(item->weight->dtype)->is_integer &&
+           op->bias < 0 && !(op->flags & (COMPUTE_HAS_ACT | COMPUTE_ADD_TO)) &&
+           (item->first_panel + item->n_panels) * CPU_PANEL <= item->weight->n_rows;
+}
+
 /* Columns [k, k + n) of the item's panels against its rows, added to its sums. */
 static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
 {
@@ -228,12 +237,14 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;
         }
         tile.out = item->sums + row * OUT_COLUMNS;
+        tile.is_direct = is_last && is_direct(item);
         if (is_last && item->kept == NULL)
             tile.target = output_row(item->p, item->op, item->first_row + row) +
                           item->first_panel * CPU_PANEL;
         multiply(&tile);
         tile.ahead = NULL;
-        for (int32_t i = row; is_last && item->kept == NULL && i < row + tile.n_rows; i++)
+        for (int32_t i = row;
+             is_last && !tile.is_direct && item->kept == NULL && i < row + tile.n_rows; i++)
             finish_row(item, item->first_panel, item->first_row + i, item->sums + i * OUT_COLUMNS);
     }
 }

@@ -105,6 +105,8 @@ static void multiply(const struct cpu_kernels *kernels, enum dtype dtype, struct
         struct cpu_tile part = tile;
         part.n_columns = min_i32(step, COLUMNS - k);
         part.is_continued = k > 0;
+        part.is_direct = tile.is_direct && k + part.n_columns == COLUMNS;
+        part.target = part.is_direct ? tile.target : NULL;
         part.panels = panels + from;
         part.x += k;
         part.blocks += k / 32;
@@ -188,7 +190,7 @@ static void check_halves(const struct cpu_kernels *kernels, enum dtype dtype, st
 
 static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
 {
-    static float want[OUT], got[OUT];
+    static float want[OUT], got[OUT], scratch[OUT];
     struct cpu_tile tile = random_tile(dtype, rng);
     tile.n_rows = CPU_TILE_ROWS;
     tile.groups = grouped(kernels, dtype, &tile);
@@ -197,6 +199,7 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
     for (tile.n_rows = 1; tile.n_rows <= CPU_TILE_ROWS; tile.n_rows += tile.n_rows < 14 ? 1 : 17)
         for (tile.n_panels = 1; tile.n_panels <= CPU_TILE_PANELS; tile.n_panels++) {
             memset(want, 0xFF, sizeof(want));
+            tile.target = NULL;
             tile.out = want;
             (kernels->is_split[dtype] ? multiply_halves(&tile, dtype)
                                       : cpu_generic.matmul[dtype](&tile));
@@ -205,7 +208,11 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
                     (way == MANY && kernels->matmul_many[dtype] == NULL))
                     continue;
                 memset(got, 0xFF, sizeof(got));
-                tile.out = got;
+                tile.is_direct = (way == WIDE || way == MANY) && dtype_info(dtype)->is_integer &&
+                                 rng_below(rng, 2) == 0;
+                tile.target = got;
+                tile.target_stride = CPU_TILE_PANELS * CPU_PANEL;
+                tile.out = tile.is_direct ? scratch : got;
                 if (way == WHOLE)
                     kernels->matmul[dtype](&tile);
                 else

@@ -316,6 +316,14 @@ static void take_query(const struct work *w, int32_t i, const float *from)
     memcpy(query, from, (size_t)head_dim * sizeof(float));
 }
 
+/* Where a head's result will go: lines that another core has, most often, and many of them at once
+ * where a tile ends. */
+static void fetch_head(const struct work *w, float *out)
+{
+    for (int32_t d = 0; d < w->p->program->head_dim; d += 16)
+        __builtin_prefetch(out + d, 1);
+}
+
 /* The tile's queries, and what their rows see. */
 static void begin_tile(struct work *w)
 {
@@ -325,8 +333,10 @@ static void begin_tile(struct work *w)
         w->last[r] = tile->sequence->n_before + tile->first_row + r;
         w->first[r] = program->window > 0 ? max_i32(0, w->last[r] - program->window + 1) : 0;
         for (int32_t kv = 0; kv < tile->n_kv; kv++)
-            for (int32_t head = 0; head < tile->n_heads; head++)
+            for (int32_t head = 0; head < tile->n_heads; head++) {
                 take_query(w, query_of(tile, kv, r, head), head_of(w, w->op->src, r, kv, head));
+                fetch_head(w, head_of(w, w->op->dst, r, kv, head));
+            }
     }
 }
 

@@ -18,6 +18,7 @@ enum {
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
     CHUNK_BYTES_MAX = 36 << 10, /* of a wide panel, the widest */
+    LAST_PIECES = 2,            /* by rows, of an item for which others may wait */
     KEPT_MAX = 64,              /* items whose sums wait until they are put in their places, */
     KEPT_BYTES_MIN = 40 << 10,  /* of such a size at least: smaller ones gain nothing */
     ITEMS_PER_MEMBER = 4,       /* at least, so that a slow member does not hold up the others */
@@ -288,17 +289,22 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     bool is_early = n_rows > CPU_FEW_ROWS && n_rows <= CPU_TILE_ROWS;
     struct cpu_taker taker = { .n_items = (int32_t)div_up_i64(weight->n_panels, per),
                                .part = rank,
+                               .n_pieces = n_rows > LAST_PIECES * CPU_TILE_ROWS ? LAST_PIECES : 1,
                                .n_parts = team_size(p->team) };
     int32_t next = cpu_pass_take(p, op_index, &taker);
     while (next >= 0) {
         item.first_panel = next * per;
         int32_t soon = next + 1 < taker.end ? next + 1 : -1;
+        struct cpu_share rows =
+            cpu_pass_share((int32_t)div_up_i64(n_rows, CPU_TILE_ROWS), taker.piece, taker.n_of);
+        int32_t end_row = min_i32(rows.to * CPU_TILE_ROWS, n_rows);
         if (is_early)
             soon = next = cpu_pass_take(p, op_index, &taker);
         item.next_panel = soon >= 0 && n_rows > CPU_FEW_ROWS ? soon * per : -1;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
-        for (item.first_row = 0; item.first_row < n_rows; item.first_row += SWEEP_ROWS) {
-            item.n_rows = min_i32(SWEEP_ROWS, n_rows - item.first_row);
+        item.first_row = rows.from * CPU_TILE_ROWS;
+        for (; item.first_row < end_row; item.first_row += SWEEP_ROWS) {
+            item.n_rows = min_i32(SWEEP_ROWS, end_row - item.first_row);
             multiply_item(&item);
         }
         if (!is_early)

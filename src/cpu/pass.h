@@ -99,11 +99,13 @@ static inline struct cpu_share cpu_pass_share(int32_t n, int rank, int n_members
 }
 
 /* Items of an operation are dealt like rows. Whoever is through with its own helps the others with
- * theirs: a part's items are taken upwards, so that what is read ahead is what comes next. */
+ * theirs: a part's items are taken upwards, so that what is read ahead is what comes next. The last
+ * of a part may be taken in pieces, for which nobody waits as long as for the whole. */
 struct cpu_taker {
-    int32_t n_items;
+    int32_t n_items, n_pieces; /* of a part's last item, 0 or 1: none */
     int part, n_parts, n_done;
-    int32_t end; /* of the part that the last item was of */
+    int32_t end;         /* of the part that the last item was of */
+    int32_t piece, n_of; /* which was taken of how many of the item */
 };
 /* The next item that no member has taken yet; negative: none is left. */
 static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, struct cpu_taker *taker)
@@ -111,10 +113,13 @@ static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, stru
     for (; taker->n_done < taker->n_parts; taker->n_done++) {
         int part = (taker->part + taker->n_done) % taker->n_parts;
         struct cpu_share share = cpu_pass_share(taker->n_items, part, taker->n_parts);
-        int32_t item = share.from + cpu_pass_next(p, op_index, part);
+        int32_t item = share.from + cpu_pass_next(p, op_index, part), last = share.to - 1;
+        int32_t n_pieces = max_i32(taker->n_pieces, 1);
         taker->end = share.to;
-        if (item < share.to)
-            return item;
+        taker->piece = max_i32(item - last, 0);
+        taker->n_of = item < last ? 1 : n_pieces;
+        if (item < last + n_pieces && share.from <= last)
+            return min_i32(item, last);
     }
     return -1;
 }

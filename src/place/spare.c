@@ -83,7 +83,8 @@ void place_spare(const struct place_improve *how, struct place_plan *plan, doubl
     spare.score.services = pile_take(desk->pile, n_services * sizeof(*spare.score.services));
     place_plan_init(&spare.trial, spare.problem, desk->pile);
     place_board_init(&spare.board, spare.problem, how->n_members_max, desk->pile);
-    spare.cost_max = cost + PLACE_SPARE_PREMIUM;
+    double for_drift = PLACE_SPARE_DRIFT * how->samples->drift;
+    spare.cost_max = cost + (for_drift > PLACE_SPARE_PREMIUM ? for_drift : PLACE_SPARE_PREMIUM);
     int32_t n = spare.problem->n_services;
     while (desk->judge->work(desk->judge->self) - begun < how->work_max) {
         int32_t first;

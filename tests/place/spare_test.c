@@ -88,6 +88,22 @@ static void a_copy_that_costs_is_not_made(void **state)
     spared_close(&spared);
 }
 
+/* The same device, where what is asked next may be another thing. */
+static void where_rates_drift_a_copy_may_cost(void **state)
+{
+    static struct spared spared;
+    (void)state;
+    small_open(&spared.small, 2, 1);
+    spared.small.nodes[0].kind = 1;
+    small_add(&spared.small, 10, 100);
+    spared_open(&spared, 1);
+    spared.samples.drift = 10;
+    spare(&spared, INT64_MAX);
+    assert_int_equal(place_plan_copies(&spared.plan, 0), 2);
+    assert_true(cost_of(&spared, &spared.plan) > spared.cost + PLACE_SPARE_PREMIUM);
+    spared_close(&spared);
+}
+
 static void without_a_budget_it_stays(void **state)
 {
     static struct spared spared;
@@ -105,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_hardly_asked_gets_copies),
         cmocka_unit_test(a_copy_that_costs_is_not_made),
+        cmocka_unit_test(where_rates_drift_a_copy_may_cost),
         cmocka_unit_test(without_a_budget_it_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -404,7 +404,7 @@ static const struct place_plan *climb_all(struct screen *screen, int32_t n_membe
         struct place_improve how = how_to(screen, best, n_members_max);
         how.work_max = how.work_max * screen->n_climbs / SPARE_PART;
         how.n_members_max = min_i32(how.n_members_max + SPARE_MEMBERS, PLACE_MEMBERS_MAX);
-        place_spare(&how, &best->plan, best->judged);
+        place_spare(&how, &best->plan, &best->score, best->judged);
     }
     return &best->plan;
 }

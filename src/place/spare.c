@@ -72,7 +72,16 @@ static bool take(struct spare *spare)
     return true;
 }
 
-void place_spare(const struct place_improve *how, struct place_plan *plan, double cost)
+/* How much dearer than a plan of this score its copies may make it. */
+static double premium(const struct place_samples *samples, const struct place_score *score)
+{
+    double drifting = PLACE_SPARE_DRIFT * samples->drift;
+    bool is_roomy = score->attainment >= PLACE_SPARE_IN_TIME;
+    return is_roomy && drifting > PLACE_SPARE_PREMIUM ? drifting : PLACE_SPARE_PREMIUM;
+}
+
+void place_spare(const struct place_improve *how, struct place_plan *plan,
+                 const struct place_score *score, double cost)
 {
     const struct place_desk *desk = how->desk;
     size_t n_services = (size_t)desk->problem->n_services;
@@ -83,8 +92,7 @@ void place_spare(const struct place_improve *how, struct place_plan *plan, doubl
     spare.score.services = pile_take(desk->pile, n_services * sizeof(*spare.score.services));
     place_plan_init(&spare.trial, spare.problem, desk->pile);
     place_board_init(&spare.board, spare.problem, how->n_members_max, desk->pile);
-    double for_drift = PLACE_SPARE_DRIFT * how->samples->drift;
-    spare.cost_max = cost + (for_drift > PLACE_SPARE_PREMIUM ? for_drift : PLACE_SPARE_PREMIUM);
+    spare.cost_max = cost + premium(how->samples, score);
     int32_t n = spare.problem->n_services;
     while (desk->judge->work(desk->judge->self) - begun < how->work_max) {
         int32_t first;

@@ -360,7 +360,7 @@ static struct place_improve how_to(const struct screen *screen, const struct sta
     double work = is_small(desk->problem)            ? work_small
                   : desk->problem->limits.may_divide ? work_dividing
                                                      : work_per_device;
-    work *= (double)desk->problem->n_devices;
+    work *= (double)desk->problem->n_devices * screen->samples->length;
     if (is_spacious(desk->problem) && work < work_spacious)
         work = work_spacious;
     int32_t n_members = n_members_max;

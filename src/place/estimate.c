@@ -3,14 +3,18 @@
 
 #include "base/num.h"
 
-enum { ROUNDS = 12, BATCH_MAX = 256, PROMPT_TOKENS_MAX = 2048 };
+enum { ROUNDS = 12, BATCH_MAX = 256, RUNNING_MAX = 512, PROMPT_TOKENS_MAX = 2048 };
 static const double load_max = 0.995, late_weight = 1, slow_weight = 0.02, under_weight = 4,
                     normalized_max = 60, burst_max = 10;
+/* Of the time that two decode steps take in turn, what they take on halves of a device: 1.0 to 1.4
+ * times one's alone (MuxServe's measurements, predict/share.c). */
+static const double side_by_side = 0.6;
 
 struct member {
     const struct perf *perf;
     double rate, prompt, output, context; /* of decodes, mean */
     double prefill_s, batch;              /* of a request; decodes at once */
+    double kv;                            /* of one of these, of all that the group has */
     double cycle_s, solo_s;
 };
 
@@ -47,7 +51,7 @@ static double fill_members(const struct place_problem *problem, const struct pla
                            const double *rates, struct member *members)
 {
     int32_t kind = place_group_kind(problem, group);
-    double busy = 0;
+    double busy = 0, kv_bytes = (double)max_i64(place_group_kv_bytes(problem, group), 1);
     for (int32_t i = 0; i < group->n_members; i++) {
         const struct place_service *s = &problem->services[group->members[i].service];
         struct member *m = &members[i];
@@ -57,6 +61,7 @@ static double fill_members(const struct place_problem *problem, const struct pla
                               .prompt = s->n_prompt,
                               .output = s->n_output,
                               .context = s->n_prompt + s->n_output / 2 };
+        m->kv = m->context * (double)s->kv_bytes_per_token / kv_bytes;
         m->prefill_s = prompt_s(m->perf, m->prompt, 1);
         m->cycle_s = step_s(m->perf, 1, m->context);
         m->solo_s = m->prefill_s + m->output * m->cycle_s;
@@ -87,9 +92,9 @@ static double iterate(struct member *members, int32_t n, double busy)
     }
     for (int32_t i = 0; i < n; i++) {
         struct member *m = &members[i];
-        m->cycle_s = all_s - own_s[i] + step_s(m->perf, m->batch + 1, m->context);
+        m->cycle_s = side_by_side * (all_s - own_s[i]) + step_s(m->perf, m->batch + 1, m->context);
         double batch = m->rate * m->output * m->cycle_s / room;
-        m->batch = clamp((m->batch + batch) / 2, 0, 1e6);
+        m->batch = (m->batch + batch) / 2;
         double together = clamp(m->rate * m->cycle_s / room, 1, PROMPT_TOKENS_MAX / m->prompt + 1);
         m->prefill_s = prompt_s(m->perf, m->prompt, together);
         next_busy += m->rate * m->prefill_s;
@@ -97,22 +102,35 @@ static double iterate(struct member *members, int32_t n, double busy)
     return next_busy;
 }
 
-/* Asked over given: of device time at large batches, and of KV and batch at what was found. */
-static double load_of(const struct place_problem *problem, const struct place_group *group,
-                      const struct member *members, double busy)
+/* Where more decode than there is KV or room for, as many of each member do as there is, in
+ * proportion. Returns how many times as many it would be. */
+static double hold(struct member *members, int32_t n)
 {
-    double time = busy, kv = 0, batch = 0;
-    for (int32_t i = 0; i < group->n_members; i++) {
-        const struct member *m = &members[i];
-        const struct place_service *s = &problem->services[group->members[i].service];
-        time += m->rate * m->output * full_step_s(m->perf, m->context);
-        kv += m->batch * m->context * (double)s->kv_bytes_per_token;
-        batch = m->batch > batch ? m->batch : batch;
+    double kv = 0, batch = 0;
+    for (int32_t i = 0; i < n; i++) {
+        kv += members[i].batch * members[i].kv;
+        batch += members[i].batch;
     }
-    kv /= (double)max_i64(place_group_kv_bytes(problem, group), 1);
-    batch /= BATCH_MAX;
-    kv = kv > batch ? kv : batch;
-    return time > kv ? time : kv;
+    double over = kv > batch / RUNNING_MAX ? kv : batch / RUNNING_MAX;
+    for (int32_t i = 0; i < n && over > 1; i++)
+        members[i].batch /= over;
+    return over;
+}
+
+/* Asked over given: of device time in the largest batches, and of what holds these; where that is
+ * full, of device time in the batches that it does hold. */
+static double load_of(const struct member *members, int32_t n, double busy, double over)
+{
+    double time = busy;
+    for (int32_t i = 0; i < n; i++) {
+        const struct member *m = &members[i];
+        double held = m->batch > 1 ? m->batch : 1;
+        double each_s =
+            over > 1 ? step_s(m->perf, held, m->context) / held : full_step_s(m->perf, m->context);
+        time += m->rate * m->output * each_s;
+    }
+    double least = over > 1 ? 1 : over;
+    return time > least ? time : least;
 }
 
 /* The part of requests that are in time, over short, mean and long ones: P(wait <= what is left of
@@ -135,17 +153,19 @@ static void meet(const struct place_problem *problem, const struct place_group *
 {
     const struct place_service *s = &problem->services[group->members[index].service];
     struct member members[PLACE_MEMBERS_MAX];
-    double own[PLACE_MEMBERS_MAX], residual_s = 0, rate = 0;
+    double own[PLACE_MEMBERS_MAX], residual_s = 0, rate = 0, over = 0;
     for (int32_t i = 0; i < group->n_members; i++)
         own[i] = i == index ? rates[i] * clamp(s->burst, 1, burst_max) : rates[i];
     double busy = fill_members(problem, group, own, members);
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < ROUNDS; round++) {
         busy = iterate(members, group->n_members, busy);
+        over = hold(members, group->n_members);
+    }
     for (int32_t i = 0; i < group->n_members; i++) {
         residual_s += members[i].rate * (members[i].prefill_s + members[i].cycle_s);
         rate += members[i].rate;
     }
-    double load = load_of(problem, group, members, busy), used = clamp(load, 0, load_max);
+    double load = load_of(members, group->n_members, busy, over), used = clamp(load, 0, load_max);
     double wait_s = (rate > 0 ? residual_s / rate : 0) * used / (1 - used) + 1e-6;
     double serve_s = members[index].prefill_s + members[index].output * members[index].cycle_s /
                                                     (1 - clamp(busy, 0, load_max));

@@ -1,14 +1,15 @@
 /* What a group of devices is worth by arithmetic alone: the screen that planners try thousands of
  * placements on before the judge simulates the few that are left.
  *
- * A group's device serves prompts and decodes of its members in turn. With U the part of its time
- * that prompts take, and a cycle one decode step of every member that is decoding, a request of
- * member i decodes for R = o * cycle / (1 - U), and b = rate * R of them are decoding (Little): a
- * fixed point in b, found by iteration. Prompts wait as in an M/G/1 queue. What a service meets is
- * reckoned at the rate that its requests see, bursts and all (place_service.burst), the others at
- * their means: that is what copies on many groups are good for. A batch that needs more KV than
- * there is, or a device asked for more than all of its time, is overloaded by that factor: its
- * queue grows for the length of a burst, or the window. */
+ * A group's device serves prompts in turn and decodes of its members side by side. With U the part
+ * of its time that prompts take, and a cycle one decode step of every member that is decoding, a
+ * request of member i decodes for R = o * cycle / (1 - U), and b = rate * R of them are decoding
+ * (Little): a fixed point in b, found by iteration, or what KV and the engine's limit of requests
+ * hold. Prompts wait as in an M/G/1 queue. What a service meets is reckoned at the rate that its
+ * requests see, bursts and all (place_service.burst), the others at their means: that is what
+ * copies on many groups are good for. A device that is asked for more than all of its time, in the
+ * largest batches that it holds, is overloaded by that factor: its queue grows for the length of a
+ * burst, or the window. */
 #pragma once
 #include "place/plan.h"
 

@@ -8,10 +8,11 @@
 
 /* How much quicker each sample is played. */
 static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 };
-/* What each counts for: what was seen, and is twice as long, for two. */
-static const double weights[PLACE_SAMPLES] = { 2, 1, 1, 1, 1 };
+/* What was seen counts for so much, the others alike for the rest. */
+static const double seen_part = 1.0 / 3;
 /* Races begin with a pair of those that were not seen, which are shorter. */
 static const int32_t orders[PLACE_SAMPLES] = { 1, 2, 0, 3, 4 };
+enum { BLOCKS_MAX = 64 * PLACE_SAMPLE_BLOCKS };
 static const double drift_max = 0.7, factor_max = 4;
 /* Of equals the plan with fewer devices. */
 static const double missed_weight = 0.25, left_out_weight = 1e3, device_weight = 1e-3;
@@ -79,12 +80,12 @@ static int32_t block_of(const struct place_window *window, int64_t arrived_ns)
 
 static int32_t blocks_of(const struct place_samples *samples, int32_t sample)
 {
-    return sample == 0 ? min_i32(2 * samples->n_blocks, PLACE_SAMPLE_BLOCKS) : samples->n_blocks;
+    return sample == 0 ? samples->n_seen : samples->n_blocks;
 }
 
 /* What one service draws for one sample. */
 struct draws {
-    int32_t counts[PLACE_SAMPLE_BLOCKS][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
+    int32_t counts[BLOCKS_MAX][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
 };
 static void draw_blocks(const struct place_samples *samples, int32_t sample, int32_t service,
                         struct draws *draws)
@@ -121,7 +122,7 @@ static int32_t copy(const struct place_samples *samples, const struct draws *dra
     for (int32_t i = 0; i < window->n; i++) {
         const struct place_request *r = &window->requests[i];
         int32_t from = block_of(window, r->arrived_ns);
-        for (int32_t to = 0; to < PLACE_SAMPLE_BLOCKS; to++) {
+        for (int32_t to = 0; to < max_i32(samples->n_blocks, samples->n_seen); to++) {
             int64_t at_ns = max_i64(r->arrived_ns + (to - from) * block_ns, 0);
             for (int32_t k = 0; k < draws[r->service].counts[to][from]; k++, n++) {
                 if (out == NULL)
@@ -152,22 +153,55 @@ static void draw(struct place_samples *samples, int32_t sample, struct draws *dr
     samples->windows[sample] = (struct place_window){ requests, n, span_ns };
 }
 
+/* Of a request of the window, solo. */
+static double mean_solo_s(const struct place_problem *problem)
+{
+    double sum = 0;
+    for (int32_t s = 0; s < problem->n_services; s++)
+        sum += problem->services[s].solo_s * (double)problem->services[s].n_requests;
+    return problem->window.n > 0 ? sum / problem->window.n : 0;
+}
+
+/* How many spans a sample has, and how many samples there are. */
+static int32_t size(struct place_samples *samples)
+{
+    const struct place_desk *desk = samples->desk;
+    const struct place_window *window = &desk->problem->window;
+    double each = window->n / (double)PLACE_SAMPLE_BLOCKS;
+    double block_s = (double)window->span_ns * 1e-9 / PLACE_SAMPLE_BLOCKS;
+    double usual = PLACE_SAMPLE_USUAL * desk->effort / each + 0.5;
+    double most = PLACE_SAMPLE_LONG * desk->effort / each;
+    double wanted = PLACE_SAMPLE_SOLOS * mean_solo_s(desk->problem) / block_s + 1;
+    if (usual < PLACE_SAMPLE_BLOCKS)
+        samples->n_blocks = max_i32((int32_t)usual, 1);
+    samples->n_seen = min_i32(2 * samples->n_blocks, PLACE_SAMPLE_BLOCKS);
+    wanted = wanted < most ? wanted : most;
+    if (wanted <= samples->n_blocks)
+        return PLACE_SAMPLES;
+    double all = (PLACE_SAMPLES - 1) * samples->n_blocks;
+    samples->n_blocks = wanted < BLOCKS_MAX ? (int32_t)wanted : BLOCKS_MAX;
+    int32_t n = max_i32((int32_t)(all / samples->n_blocks + 0.5), 1);
+    samples->length = n * samples->n_blocks / all;
+    samples->length = samples->length > 1 ? samples->length : 1;
+    return n + 1;
+}
+
 void place_samples_open(struct place_samples *samples, const struct place_desk *desk)
 {
     const struct place_window *window = &desk->problem->window;
     size_t n_services = (size_t)desk->problem->n_services;
-    *samples = (struct place_samples){ .desk = desk, .n = 1, .n_blocks = PLACE_SAMPLE_BLOCKS };
+    *samples = (struct place_samples){
+        .desk = desk, .n = 1, .n_blocks = PLACE_SAMPLE_BLOCKS, .length = 1
+    };
     samples->windows[0] = *window;
     if (window->n < PLACE_SAMPLE_LEAST || window->span_ns < PLACE_SAMPLE_BLOCKS)
         return;
-    double blocks = PLACE_SAMPLE_BLOCKS * PLACE_SAMPLE_USUAL * desk->effort / window->n + 0.5;
-    if (blocks < PLACE_SAMPLE_BLOCKS)
-        samples->n_blocks = max_i32((int32_t)blocks, 1);
+    int32_t n = size(samples);
     measure(samples);
     struct draws *draws = pile_take(desk->pile, n_services * sizeof(*draws));
-    for (samples->n = 0; samples->n < PLACE_SAMPLES; samples->n++) {
+    for (samples->n = 0; samples->n < n; samples->n++) {
         draw(samples, samples->n, draws);
-        samples->order[samples->n] = orders[samples->n];
+        samples->order[samples->n] = n == 2 ? samples->n : orders[samples->n];
     }
 }
 
@@ -225,10 +259,9 @@ static void sum_up(const struct place_samples *samples, struct place_score *scor
 /* Of a plan's cost, what it costs in one sample. */
 static double part_of(const struct place_samples *samples, int32_t sample)
 {
-    double all = 0;
-    for (int32_t k = 0; k < samples->n; k++)
-        all += weights[k];
-    return weights[sample] / all;
+    if (samples->n == 1)
+        return 1;
+    return sample == 0 ? seen_part : (1 - seen_part) / (samples->n - 1);
 }
 
 /* The scores in the k-th sample of the order added to theirs, and to costs. */
@@ -256,9 +289,10 @@ static void add_sample(struct place_samples *samples, const struct place_plan *c
 }
 
 /* How dear a plan is in a sample, for what that takes to simulate. */
-static double dearness(const double *costs, int32_t sample)
+static double dearness(const struct place_samples *samples, const double *costs, int32_t sample)
 {
-    return costs[sample] > 0 ? costs[sample] / weights[sample] : costs[sample] * weights[sample];
+    double length = blocks_of(samples, sample);
+    return costs[sample] > 0 ? costs[sample] / length : costs[sample] * length;
 }
 
 void place_samples_aim(struct place_samples *samples, const struct place_plan *plan)
@@ -270,7 +304,9 @@ void place_samples_aim(struct place_samples *samples, const struct place_plan *p
         int32_t at = k;
         judge->score(judge->self, &plan, 1, &samples->windows[k], samples->scores);
         costs[k] = cost_of(samples->desk->problem, &samples->scores[0]);
-        for (; at > 0 && dearness(costs, samples->order[at - 1]) < dearness(costs, k); at--)
+        for (; at > 0 &&
+               dearness(samples, costs, samples->order[at - 1]) < dearness(samples, costs, k);
+             at--)
             samples->order[at] = samples->order[at - 1];
         samples->order[at] = k;
     }

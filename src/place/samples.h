@@ -8,8 +8,11 @@
  * (drift, the variance of the logarithm of a rate). Samples come in pairs: who is asked more in one
  * is asked less in the other. Some are played quicker, so that a plan at the edge of what it can
  * serve is seen to be there. Of a long window a sample has as many spans as hold about
- * PLACE_SAMPLE_USUAL requests. The first is what was seen: twice as many spans, the window's last
- * ones, as they were; it counts for two. The same seed gives the same samples.
+ * PLACE_SAMPLE_USUAL requests. Where these are over before a group that cannot keep up is seen to
+ * fall behind, samples are longer, and fewer: as long as PLACE_SAMPLE_SOLOS requests take one after
+ * the other, while that is at most PLACE_SAMPLE_LONG requests. The first sample is what was seen:
+ * twice as many usual spans, the window's last ones, as they were; it counts for a third. The same
+ * seed gives the same samples.
  *
  * What a plan costs is its mean over samples of log NL + (1 - attainment) + a quarter of the part
  * of the services that miss the target, so that a percent of any of them is as dear in a sample
@@ -21,13 +24,16 @@ enum {
     PLACE_SAMPLES = 5,
     PLACE_SAMPLE_BLOCKS = 16,
     PLACE_SAMPLE_USUAL = 1000, /* times the desk's effort */
-    PLACE_SAMPLE_LEAST = 64,   /* a window of fewer requests is all that there is */
+    PLACE_SAMPLE_LONG = 8000,  /* times the same */
+    PLACE_SAMPLE_SOLOS = 10,
+    PLACE_SAMPLE_LEAST = 64, /* a window of fewer requests is all that there is */
     PLACE_RACE_MAX = 80,
 };
 struct place_samples {
     const struct place_desk *desk;
     struct place_window windows[PLACE_SAMPLES];
-    int32_t n, n_blocks;          /* of a sample */
+    int32_t n, n_blocks, n_seen;  /* spans of a sample, of the first */
+    double length;                /* of all together, over the usual; at least 1 */
     int32_t order[PLACE_SAMPLES]; /* in which a race has them */
     double aimed[PLACE_SAMPLES];  /* what the plan aimed at costs in the first so many of these */
     double drift;

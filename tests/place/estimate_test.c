@@ -69,6 +69,16 @@ static void overload_is_seen(void **state)
                 place_estimate_cost(&small.problem, 0, small.services[0].solo_s, 1));
 }
 
+/* Far above what it can serve the load is as what it is asked, and who is served is served. */
+static void overload_grows_as_what_is_asked(void **state)
+{
+    struct place_estimate e = estimate(1, 3, 100), twice = estimate(1, 3, 200);
+    (void)state;
+    assert_true(e.load > 2);
+    assert_true(twice.load > 1.8 * e.load && twice.load < 2.2 * e.load);
+    assert_true(twice.latency_s[0] < 3 * e.latency_s[0]);
+}
+
 /* A group asked for less work than it has time is not overloaded, one asked for more is. */
 static void work_is_what_overload_begins_at(void **state)
 {
@@ -124,6 +134,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(load_costs_time_and_devices_save_it, open_small,
                                         close_small),
         cmocka_unit_test_setup_teardown(overload_is_seen, open_small, close_small),
+        cmocka_unit_test_setup_teardown(overload_grows_as_what_is_asked, open_small, close_small),
         cmocka_unit_test_setup_teardown(work_is_what_overload_begins_at, open_small, close_small),
         cmocka_unit_test(it_is_near_the_simulation),
     };

@@ -140,6 +140,40 @@ static void long_windows_are_cut(void **state)
     small_close(&small);
 }
 
+/* Usual samples would be over while most requests are still served: there are fewer, which last ten
+ * of them one after the other, or have as many requests as may be. */
+static void short_windows_are_drawn_longer(void **state)
+{
+    static const struct {
+        int64_t gib;
+        int32_t n, n_samples;
+    } rows[] = { { 10, 4000, PLACE_SAMPLES }, { 60, 1600, 3 }, { 60, 4000, 2 }, { 480, 4000, 2 } };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        static struct small small;
+        struct place_samples samples;
+        small_open(&small, 1, 8);
+        small_add(&small, rows[i].gib, rows[i].n);
+        small_measure(&small);
+        struct place_desk desk = desk_of(&small, NULL);
+        place_samples_open(&samples, &desk);
+        assert_int_equal(samples.n, rows[i].n_samples);
+        assert_in_range(samples.windows[0].n, rows[i].n > 1600 ? 1990 : 1600, 2010);
+        const struct place_window *drawn = &samples.windows[1];
+        double lasts = (double)drawn->span_ns * 1e-9 / small.services[0].solo_s;
+        if (i == 0)
+            assert_true(samples.length == 1);
+        else if (drawn->n < PLACE_SAMPLE_LONG * 0.98)
+            assert_true(lasts > PLACE_SAMPLE_SOLOS && lasts < 1.2 * PLACE_SAMPLE_SOLOS);
+        else
+            assert_true(lasts < PLACE_SAMPLE_SOLOS && samples.length > 1.9);
+        assert_true(drawn->n < PLACE_SAMPLE_LONG * 1.05);
+        double seen_per_s = rows[i].n / 60.0, per_s = drawn->n / ((double)drawn->span_ns * 1e-9);
+        assert_true(per_s > 0.9 * seen_per_s && per_s < 1.1 * seen_per_s);
+        small_close(&small);
+    }
+}
+
 /* plans: the dearer, and the cheaper, which have the scores that all samples gave. */
 static void races_drop_the_dearer(struct place_samples *all, const struct place_plan *const *plans,
                                   struct place_score *scores)
@@ -232,6 +266,7 @@ int main(void)
         cmocka_unit_test(the_last_instant_is_in_the_last_span),
         cmocka_unit_test(what_drifts_varies),
         cmocka_unit_test(long_windows_are_cut),
+        cmocka_unit_test(short_windows_are_drawn_longer),
         cmocka_unit_test(scores_are_of_all_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

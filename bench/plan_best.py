@@ -2,7 +2,7 @@
 
 usage: plan_best.py [-h] [--shoal PATH] [--points WORD,...] [--rivals A,B] [--seeds N] [--first-seed N] [--requests N] [--keep FILE] [--anew] [--only-report] [--threads N] [--json FILE] [--list]
 
-A point is a cluster, a workload and its rate. With every seed, each planner plans on the first half of the requests, and its plan is judged on the second, under the `default` policy. Normalized latency (by the log of the ratio) and attainment (by the difference) of default are set against each rival's, seed by seed; intervals are 95%. Rivals' engines have the lanes that the policy divides them into, muxserve's its shares; default chooses lanes too.
+A point is a cluster, a workload and its rate. With every seed, each planner plans on the first half of the requests, and its plan is judged on the second, under the `default` policy; at the long points on a minute after it, since MuxServe's settings ask so much that half of the requests are over in the time that one takes. Normalized latency (by the log of the ratio) and attainment (by the difference) of default are set against each rival's, seed by seed; intervals are 95%. Rivals' engines have the lanes that the policy divides them into, muxserve's its shares; default chooses lanes too.
 
 A pair is a point and a rival. Lost: in the mean over seeds default is more than 2% worse in one of the two (of attainment: 2 points), ! with confidence that it is worse. Won: not lost, and better with confidence in one of the two. Level: neither, and with confidence less than 2% apart in both. Open: more seeds would say. A point is lost where a pair is, won where every pair is, else even. A planner that leaves a service out has no plan at that point, and nobody is compared with it.
 
@@ -21,6 +21,7 @@ from best import LOST, interval
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RIVALS = ["seallm", "muxserve", "morphling", "even", "machine", "greedy", "alpaserve"]
 MIXES = {"m5": (8, 32, 64), "m6": (8, 16, 24), "servegen3": (8, 16, 24), "azure-mix": (8, 16, 24), "e4-code-chat": (16, 32, 64), "e4-sum-chat": (8, 16, 32)}
+LONG_S = 60
 # Of MuxServe's Figure 8, by devices: models and requests/s.
 FEW = {8: [("7b", 14), ("7b", 14), ("7b", 5), ("30b", 3)], 16: [("7b", 12), ("7b", 10), ("7b", 3), ("13b", 8), ("13b", 2), ("65b", 1), ("30b", 2)]}
 
@@ -46,6 +47,11 @@ def points():
         workloads = [f"sharegpt:rate={rate},service={'abcdefg'[i]},model=llama-{model}" for i, (model, rate) in enumerate(models)]
         for scale in (1, 2, 3):
             all_of[f"few-{n} x{scale}"] = (f"{n // 8}x8xa100", workloads, [*mux, "--rate-scale", str(scale)])
+    for name, rate in [*((f"power-{alpha} x{scale}", 20 * scale * sum(i**-alpha for i in range(1, 20))) for alpha in (0.7, 0.9) for scale in (1, 1.5, 2, 2.5)),
+                       *((f"chat {rate}/s each", 16 * rate) for rate in (3, 4.8, 7.1, 9.5, 11.9)),
+                       *((f"few-{n} x{scale}", scale * sum(rate for _, rate in models)) for n, models in FEW.items() for scale in (1, 2, 3))]:
+        cluster, workloads, more = all_of[name]
+        all_of[f"long {name}"] = (cluster, workloads, [*more, "--window", f"{2000 / rate:.3f}s", "--after", f"{LONG_S}s"])
     for mix, rates in MIXES.items():
         for rate in rates:
             all_of[f"mix {mix} {rate}/s"] = ("1x8xa100", [f"{mix}:rate={rate}" + (",step=60s" if mix == "servegen3" else "")], [])
@@ -59,7 +65,9 @@ def run(args, point, planners, seed):
     """By planner: services placed, normalized latency and attainment afterwards; the last two on the window planned on."""
     cluster, workloads, more = POINTS[point]
     asked = planners if len(planners) > 1 else planners + ["even"]  # two are compared, and nothing else is reckoned
-    command = [args.shoal, "plan", cluster, *(x for w in workloads for x in ("--workload", w)), *more, "--predictor", "mean", "--requests", str(args.requests)]
+    command = [args.shoal, "plan", cluster, *(x for w in workloads for x in ("--workload", w)), *more, "--predictor", "mean"]
+    if "--window" not in more:
+        command += ["--requests", str(args.requests)]
     command += ["--seed", str(seed), "--planner", ",".join(asked), "--threads", str(args.threads), "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

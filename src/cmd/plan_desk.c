@@ -33,13 +33,13 @@ void plan_desk_open_judge(struct plan_desk *desk)
 }
 
 enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenario,
-                           int64_t window_ns, struct fault *fault)
+                           struct plan_spans spans, struct fault *fault)
 {
     const struct scenario *s = scenario;
     memset(desk, 0, sizeof(*desk));
     desk->scenario = s;
     pile_init(&desk->pile);
-    enum status status = plan_problem_open(&desk->of, s, window_ns, fault);
+    enum status status = plan_problem_open(&desk->of, s, spans, fault);
     if (status == STATUS_OK)
         status = sim_cases_rule(s->slo_rule, &desk->rule, fault);
     desk->of.problem.limits.slo_scale = desk->rule.scale;

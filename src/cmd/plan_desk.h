@@ -16,10 +16,9 @@ struct plan_desk {
     struct pile pile; /* what plans live in */
     bool is_fork;
 };
-/* The scenario is lent until it is closed. window_ns: see plan_problem_open. To be closed also
- * after a fault. */
+/* The scenario is lent until it is closed. To be closed also after a fault. */
 enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenario,
-                           int64_t window_ns, struct fault *fault) MUST_USE;
+                           struct plan_spans spans, struct fault *fault) MUST_USE;
 void plan_desk_close(struct plan_desk *desk);
 /* Another cluster for the same services: what it lends stays the first one's. To be closed. */
 void plan_desk_fork(struct plan_desk *desk, const struct plan_desk *from,

@@ -257,10 +257,10 @@ static int32_t play(struct plan_problem *plan, struct source *sources, int64_t u
     return n;
 }
 
-/* Requests [0, middle) are the window, the others that after it: as long, or as long as they last.
- */
+/* Requests [0, middle) are the window, the others that after it: so long, or, of a workload that
+ * ends or where this is 0, as long as they last. */
 static void cut_windows(struct plan_problem *plan, int32_t n, int32_t middle, int64_t span_ns,
-                        bool is_given)
+                        int64_t after_ns)
 {
     int64_t end_ns = n > 0 ? plan->requests[n - 1].arrived_ns + 1 : 1;
     if (middle == n)
@@ -268,13 +268,16 @@ static void cut_windows(struct plan_problem *plan, int32_t n, int32_t middle, in
     plan->problem.window = (struct place_window){ plan->requests, middle, max_i64(span_ns, 1) };
     for (int32_t i = middle; i < n; i++)
         plan->requests[i].arrived_ns -= span_ns;
-    int64_t after_ns = is_given && !plan->is_whole ? span_ns : end_ns - span_ns;
+    if (after_ns == 0 || plan->is_whole)
+        after_ns = end_ns - span_ns;
     plan->after =
         (struct place_window){ plan->requests + middle, n - middle, max_i64(after_ns, 1) };
 }
 
-static enum status open_windows(struct plan_problem *plan, int64_t window_ns, struct fault *fault)
+static enum status open_windows(struct plan_problem *plan, struct plan_spans spans,
+                                struct fault *fault)
 {
+    int64_t window_ns = spans.window_ns, after_ns = spans.after_ns > 0 ? spans.after_ns : window_ns;
     struct source *sources = mem_take((size_t)plan->n_worlds * sizeof(*sources));
     int32_t n_max = window_ns > 0 ? PLACE_REQUESTS_MAX : 2 * PLAN_WINDOW_USUAL, first = 0;
     enum status status = STATUS_OK;
@@ -285,7 +288,7 @@ static enum status open_windows(struct plan_problem *plan, int64_t window_ns, st
         sim_workload_begin(&sources[w].stream, &plan->worlds[w]->workload);
         sources[w].has_ask = sim_workload_next(&sources[w].stream, &sources[w].ask);
     }
-    int64_t until_ns = window_ns > 0 ? 2 * window_ns : INT64_MAX;
+    int64_t until_ns = window_ns > 0 ? window_ns + after_ns : INT64_MAX;
     int32_t n = play(plan, sources, until_ns, n_max, &plan->is_whole), middle = n / 2;
     for (int w = 0; w < plan->n_worlds; w++)
         sim_workload_end(&sources[w].stream);
@@ -298,13 +301,13 @@ static enum status open_windows(struct plan_problem *plan, int64_t window_ns, st
         status = fault_set(fault, STATUS_BAD_INPUT, "the window holds no request");
     else if (n == n_max && window_ns > 0)
         status = fault_set(fault, STATUS_TOO_LARGE,
-                           "two windows of that length hold more than %d requests", n_max);
-    cut_windows(plan, n, middle, span_ns, window_ns > 0);
+                           "windows of that length hold more than %d requests", n_max);
+    cut_windows(plan, n, middle, span_ns, after_ns);
     return status;
 }
 
 enum status plan_problem_open(struct plan_problem *plan, const struct scenario *scenario,
-                              int64_t window_ns, struct fault *fault)
+                              struct plan_spans spans, struct fault *fault)
 {
     memset(plan, 0, sizeof(*plan));
     place_problem_limits(&plan->problem.limits);
@@ -315,7 +318,7 @@ enum status plan_problem_open(struct plan_problem *plan, const struct scenario *
     if (status == STATUS_OK)
         status = open_services(plan, scenario, fault);
     if (status == STATUS_OK)
-        status = open_windows(plan, window_ns, fault);
+        status = open_windows(plan, spans, fault);
     if (status != STATUS_OK)
         return status;
     place_problem_measure(&plan->problem);

@@ -21,10 +21,14 @@ struct plan_problem {
     struct sim_world *worlds[PLAN_WORLDS_MAX];
     int n_worlds;
 };
-/* window_ns: how long to plan on; 0: 5,000 requests, or half of a workload that ends before twice
- * as many. To be closed also after a fault. */
+struct plan_spans {
+    int64_t window_ns; /* to plan on; 0: 5,000 requests, or half of a workload that ends before
+                          twice as many */
+    int64_t after_ns;  /* after it; 0: as long. Only where the first is given. */
+};
+/* To be closed also after a fault. */
 enum status plan_problem_open(struct plan_problem *plan, const struct scenario *scenario,
-                              int64_t window_ns, struct fault *fault) MUST_USE;
+                              struct plan_spans spans, struct fault *fault) MUST_USE;
 void plan_problem_close(struct plan_problem *plan);
 /* The cluster alone, into a zeroed problem: kinds, nodes, numbers of devices. */
 enum status plan_problem_nodes(struct plan_problem *plan, const struct scenario *scenario,

@@ -14,7 +14,7 @@ enum { OPTIONS_MAX = 16 };
 struct plan_ask { /* the command line */
     struct scenario scenario;
     const char *planners, *out;
-    int64_t window_ns;
+    struct plan_spans spans;
     double effort;
     bool has_no_price;
     const char *layers, *links; /* a model whose layers are planned, in the place of a workload */
@@ -115,10 +115,19 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
     rows[n++] = (struct flags_row){ "window",
                                     "T",
                                     FLAGS_DURATION,
-                                    &ask->window_ns,
+                                    &ask->spans.window_ns,
                                     0,
                                     1e18,
                                     "how long to plan on: 5,000 requests, or half of them all",
+                                    NULL };
+    rows[n++] = (struct flags_row){ "after",
+                                    "T",
+                                    FLAGS_DURATION,
+                                    &ask->spans.after_ns,
+                                    0,
+                                    1e18,
+                                    "with --window: how long what comes after it is that plans "
+                                    "are compared on: as long",
                                     NULL };
     rows[n++] = (struct flags_row){
         "effort", "X", FLAGS_F64, &ask->effort, 0, 1000, "times the usual time of searches: 1", NULL
@@ -181,8 +190,14 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
         ask->scenario.workload.at[ask->scenario.workload.n++] = plain[1];
     if (!parse(ask, argc, argv, plain, &n_plain)) /* once more, over the file */
         return false;
-    if (ask->window_ns > 0 && ask->scenario.n_requests == 0 && ask->scenario.duration_ns == 0)
-        ask->scenario.duration_ns = 2 * ask->window_ns;
+    struct plan_spans spans = ask->spans;
+    if (spans.after_ns > 0 && spans.window_ns == 0) {
+        fprintf(stderr, "shoal: --after needs --window, how long to plan on\n");
+        return false;
+    }
+    if (spans.window_ns > 0 && ask->scenario.n_requests == 0 && ask->scenario.duration_ns == 0)
+        ask->scenario.duration_ns =
+            spans.window_ns + (spans.after_ns > 0 ? spans.after_ns : spans.window_ns);
     return true;
 }
 
@@ -349,7 +364,7 @@ static int run_workers(const struct plan_ask *ask)
     struct fault fault;
     struct str out;
     str_init(&out);
-    enum status status = plan_problem_open(of, &ask->scenario, ask->window_ns, &fault);
+    enum status status = plan_problem_open(of, &ask->scenario, ask->spans, &fault);
     if (status != STATUS_OK) {
         (void)complain(&fault);
     } else {
@@ -372,7 +387,7 @@ static int run_plan(const struct plan_ask *ask)
     struct fault fault;
     int code = 2;
     run->ask = ask;
-    if (plan_desk_open(&run->desk, &ask->scenario, ask->window_ns, &fault) != STATUS_OK) {
+    if (plan_desk_open(&run->desk, &ask->scenario, ask->spans, &fault) != STATUS_OK) {
         complain(&fault);
     } else if (plan_all(run, &chosen)) {
         bool compares = chosen == NULL;

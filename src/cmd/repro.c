@@ -141,7 +141,7 @@ enum status repro_place(struct repro *repro, const struct repro_place_ask *ask,
     scenario->duration_ns = 0;
     scenario->n_requests = repro->is_quick ? HISTORY / 4 : HISTORY;
     if (status == STATUS_OK)
-        status = plan_desk_open(desk, scenario, 0, fault);
+        status = plan_desk_open(desk, scenario, (struct plan_spans){ 0 }, fault);
     if (status == STATUS_OK) {
         plan_desk_plan(desk, chosen, &search, &option);
         *placed = (struct repro_placed){ .plan_s = option.plan_s,

@@ -426,7 +426,7 @@ static enum status fig3(struct repro *repro, struct fault *fault)
     scenario_init(scenario);
     enum status status = scenario_parse(scenario, "figure 3", yaml, strlen(yaml), fault);
     if (status == STATUS_OK)
-        status = plan_problem_open(of, scenario, 0, fault);
+        status = plan_problem_open(of, scenario, (struct plan_spans){ 0 }, fault);
     for (int phase = 0; phase < 2 && status == STATUS_OK; phase++) {
         for (int d = 0; d < N_DEGREES; d++) {
             struct str text;

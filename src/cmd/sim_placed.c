@@ -14,7 +14,7 @@ static enum status open_desk(struct sim_placed *placed, const struct sim_placed_
     *own = *ask->scenario;
     own->seed = (int64_t)ask->world.seed;
     own->rate_scale = ask->world.rate_scale;
-    enum status status = plan_problem_open(&desk->of, own, 0, fault);
+    enum status status = plan_problem_open(&desk->of, own, (struct plan_spans){ 0 }, fault);
     mem_give(own);
     desk->of.after.n = 0; /* that one is what comes */
     desk->of.problem.limits.slo_scale = ask->rule.scale;

@@ -68,6 +68,19 @@ def plan_agrees_with_sim(shoal, models):
 
 
 @test
+def plan_compares_for_as_long_as_is_asked(shoal, models):
+    """What plans are compared on may be longer than what they are made on; who says how long says both."""
+    args = ["1x4xa100", "power19:services=3,alpha=0.9,rate=4", "--planner", "even,machine", "--window", "50s"]
+    usual, longer = plan(shoal, *args), plan(shoal, *args, "--after", "200s")
+    assert usual["requests"] == longer["requests"] and usual["window_s"] == longer["window_s"] == 50
+    assert 3 < longer["requests_afterwards"] / usual["requests_afterwards"] < 5, longer["requests_afterwards"]
+    for a, b in zip(usual["plans"], longer["plans"]):
+        assert a["planned_on"] == b["planned_on"] and a["afterwards"] != b["afterwards"], (a, b)
+    done = subprocess.run([shoal, "plan", "1x4xa100", "power19:services=3", "--after", "200s"], capture_output=True, text=True)
+    assert done.returncode != 0 and "--after needs --window" in done.stderr, done.stderr
+
+
+@test
 def plan_of_muxserve_is_judged_as_simulated(shoal, models):
     """Its shares and quotas are in the file, are simulated, and change what comes out."""
     args = ["1x1xa800", "alpaca:rate=6,model=llama-2-7b,service=a+sharegpt:rate=3,model=llama-2-13b,service=b"

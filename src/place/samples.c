@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much quicker each sample is played. */
-static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 };
+/* How much quicker each sample is played, and one that is alone. */
+static const double paces[PLACE_SAMPLES] = { 1, 1, 1.2, 1.2, 1 }, lone_pace = 1.2;
 /* What was seen counts for so much, the others alike for the rest. */
 static const double seen_part = 1.0 / 3;
 /* Races begin with a pair of those that were not seen, which are shorter. */
@@ -135,12 +135,11 @@ static int32_t copy(const struct place_samples *samples, const struct draws *dra
     return n;
 }
 
-static void draw(struct place_samples *samples, int32_t sample, struct draws *draws)
+static void draw(struct place_samples *samples, int32_t sample, double pace, struct draws *draws)
 {
     const struct place_desk *desk = samples->desk;
     for (int32_t s = 0; s < desk->problem->n_services; s++)
         draw_blocks(samples, sample, s, &draws[s]);
-    double pace = paces[sample];
     int32_t n = copy(samples, draws, pace, NULL);
     struct place_request *requests =
         pile_take(desk->pile, (size_t)max_i32(n, 1) * sizeof(*requests));
@@ -200,8 +199,10 @@ void place_samples_open(struct place_samples *samples, const struct place_desk *
     measure(samples);
     struct draws *draws = pile_take(desk->pile, n_services * sizeof(*draws));
     for (samples->n = 0; samples->n < n; samples->n++) {
-        draw(samples, samples->n, draws);
-        samples->order[samples->n] = n == 2 ? samples->n : orders[samples->n];
+        bool is_alone = n == 2;
+        double pace = is_alone && samples->n > 0 ? lone_pace : paces[samples->n];
+        draw(samples, samples->n, pace, draws);
+        samples->order[samples->n] = is_alone ? samples->n : orders[samples->n];
     }
 }
 

@@ -164,11 +164,13 @@ static void short_windows_are_drawn_longer(void **state)
         if (i == 0)
             assert_true(samples.length == 1);
         else if (drawn->n < PLACE_SAMPLE_LONG * 0.98)
-            assert_true(lasts > PLACE_SAMPLE_SOLOS && lasts < 1.2 * PLACE_SAMPLE_SOLOS);
+            assert_true(lasts > PLACE_SAMPLE_SOLOS / 1.2 && lasts < 1.2 * PLACE_SAMPLE_SOLOS);
         else
             assert_true(lasts < PLACE_SAMPLE_SOLOS && samples.length > 1.9);
         assert_true(drawn->n < PLACE_SAMPLE_LONG * 1.05);
-        double seen_per_s = rows[i].n / 60.0, per_s = drawn->n / ((double)drawn->span_ns * 1e-9);
+        double pace = samples.n == 2 ? 1.2 : 1; /* alone it is a quicker one */
+        double seen_per_s = pace * rows[i].n / 60,
+               per_s = drawn->n / ((double)drawn->span_ns * 1e-9);
         assert_true(per_s > 0.9 * seen_per_s && per_s < 1.1 * seen_per_s);
         small_close(&small);
     }

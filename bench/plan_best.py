@@ -6,7 +6,7 @@ A point is a cluster, a workload and its rate. With every seed, each planner pla
 
 A pair is a point and a rival. Lost: in the mean over seeds default is more than 2% worse in one of the two (of attainment: 2 points), ! with confidence that it is worse. Won: not lost, and better with confidence in one of the two. Level: neither, and with confidence less than 2% apart in both. Open: more seeds would say. A point is lost where a pair is, won where every pair is, else even. A planner that leaves a service out has no plan at that point, and nobody is compared with it.
 
---points: those whose name has one of the words. --keep: figures are added to this file as they come, all points of a seed before the next seed, and not reckoned again; a run that was cut is reported by --only-report. --anew: but for default's, which has changed.
+--points: those whose name begins with one of the words. --keep: figures are added to this file as they come, all points of a seed before the next seed, and not reckoned again; a run that was cut is reported by --only-report. --anew: but for default's, which has changed.
 """
 
 import argparse
@@ -172,7 +172,7 @@ def main():
     p.add_argument("--json")
     args = p.parse_args()
     words = [w for w in args.points.split(",") if w]
-    chosen = [n for n in POINTS if not words or any(w in n for w in words)]
+    chosen = [n for n in POINTS if not words or n.startswith(tuple(words))]
     if args.list:
         print("\n".join(chosen))
         return

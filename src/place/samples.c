@@ -85,7 +85,7 @@ static int32_t blocks_of(const struct place_samples *samples, int32_t sample)
 
 /* What one service draws for one sample. */
 struct draws {
-    int32_t counts[BLOCKS_MAX][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
+    uint8_t counts[BLOCKS_MAX][PLACE_SAMPLE_BLOCKS]; /* (to, from) how often */
 };
 static void draw_blocks(const struct place_samples *samples, int32_t sample, int32_t service,
                         struct draws *draws)
@@ -107,7 +107,8 @@ static void draw_blocks(const struct place_samples *samples, int32_t sample, int
         }
         for (double left = factor; left > 0; left -= 1) { /* a part of one: so often it is one */
             uint32_t from = rng_below(&rng, PLACE_SAMPLE_BLOCKS);
-            draws->counts[to][from] += rng_unit(&rng) < left;
+            if (rng_unit(&rng) < left)
+                draws->counts[to][from]++;
         }
     }
 }

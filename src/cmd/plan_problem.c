@@ -277,7 +277,7 @@ static void cut_windows(struct plan_problem *plan, int32_t n, int32_t middle, in
 static enum status open_windows(struct plan_problem *plan, struct plan_spans spans,
                                 struct fault *fault)
 {
-    int64_t window_ns = spans.window_ns, after_ns = spans.after_ns > 0 ? spans.after_ns : window_ns;
+    int64_t window_ns = spans.window_ns;
     struct source *sources = mem_take((size_t)plan->n_worlds * sizeof(*sources));
     int32_t n_max = window_ns > 0 ? PLACE_REQUESTS_MAX : 2 * PLAN_WINDOW_USUAL, first = 0;
     enum status status = STATUS_OK;
@@ -288,7 +288,7 @@ static enum status open_windows(struct plan_problem *plan, struct plan_spans spa
         sim_workload_begin(&sources[w].stream, &plan->worlds[w]->workload);
         sources[w].has_ask = sim_workload_next(&sources[w].stream, &sources[w].ask);
     }
-    int64_t until_ns = window_ns > 0 ? window_ns + after_ns : INT64_MAX;
+    int64_t until_ns = window_ns > 0 ? window_ns + spans.after_ns : INT64_MAX;
     int32_t n = play(plan, sources, until_ns, n_max, &plan->is_whole), middle = n / 2;
     for (int w = 0; w < plan->n_worlds; w++)
         sim_workload_end(&sources[w].stream);
@@ -301,8 +301,8 @@ static enum status open_windows(struct plan_problem *plan, struct plan_spans spa
         status = fault_set(fault, STATUS_BAD_INPUT, "the window holds no request");
     else if (n == n_max && window_ns > 0)
         status = fault_set(fault, STATUS_TOO_LARGE,
-                           "windows of that length hold more than %d requests", n_max);
-    cut_windows(plan, n, middle, span_ns, after_ns);
+                           "the window and the one after it hold more than %d requests", n_max);
+    cut_windows(plan, n, middle, span_ns, spans.after_ns);
     return status;
 }
 

@@ -21,10 +21,10 @@ struct plan_problem {
     struct sim_world *worlds[PLAN_WORLDS_MAX];
     int n_worlds;
 };
+/* To plan on, and after that. Zeros: 5,000 requests and as many, or the halves of a workload that
+ * ends before. */
 struct plan_spans {
-    int64_t window_ns; /* to plan on; 0: 5,000 requests, or half of a workload that ends before
-                          twice as many */
-    int64_t after_ns;  /* after it; 0: as long. Only where the first is given. */
+    int64_t window_ns, after_ns;
 };
 /* To be closed also after a fault. */
 enum status plan_problem_open(struct plan_problem *plan, const struct scenario *scenario,

@@ -126,8 +126,7 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
                                     &ask->spans.after_ns,
                                     0,
                                     1e18,
-                                    "with --window: how long what comes after it is that plans "
-                                    "are compared on: as long",
+                                    "with --window: how long the window after it is: as long",
                                     NULL };
     rows[n++] = (struct flags_row){
         "effort", "X", FLAGS_F64, &ask->effort, 0, 1000, "times the usual time of searches: 1", NULL
@@ -190,14 +189,15 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
         ask->scenario.workload.at[ask->scenario.workload.n++] = plain[1];
     if (!parse(ask, argc, argv, plain, &n_plain)) /* once more, over the file */
         return false;
-    struct plan_spans spans = ask->spans;
-    if (spans.after_ns > 0 && spans.window_ns == 0) {
+    struct plan_spans *spans = &ask->spans;
+    if (spans->after_ns > 0 && spans->window_ns == 0) {
         fprintf(stderr, "shoal: --after needs --window, how long to plan on\n");
         return false;
     }
-    if (spans.window_ns > 0 && ask->scenario.n_requests == 0 && ask->scenario.duration_ns == 0)
-        ask->scenario.duration_ns =
-            spans.window_ns + (spans.after_ns > 0 ? spans.after_ns : spans.window_ns);
+    if (spans->after_ns == 0)
+        spans->after_ns = spans->window_ns;
+    if (spans->window_ns > 0 && ask->scenario.n_requests == 0 && ask->scenario.duration_ns == 0)
+        ask->scenario.duration_ns = spans->window_ns + spans->after_ns;
     return true;
 }
 

@@ -199,12 +199,12 @@ void place_samples_open(struct place_samples *samples, const struct place_desk *
     int32_t n = size(samples);
     measure(samples);
     struct draws *draws = pile_take(desk->pile, n_services * sizeof(*draws));
-    for (samples->n = 0; samples->n < n; samples->n++) {
-        bool is_alone = n == 2;
-        double pace = is_alone && samples->n > 0 ? lone_pace : paces[samples->n];
-        draw(samples, samples->n, pace, draws);
-        samples->order[samples->n] = is_alone ? samples->n : orders[samples->n];
+    bool is_alone = n == 2; /* besides what was seen, which is shorter and comes first */
+    for (int32_t k = 0; k < n; k++) {
+        draw(samples, k, is_alone && k > 0 ? lone_pace : paces[k], draws);
+        samples->order[k] = is_alone ? k : orders[k];
     }
+    samples->n = n;
 }
 
 /* ---- Scores. ---- */

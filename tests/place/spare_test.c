@@ -44,6 +44,16 @@ static void spared_open(struct spared *spared, int32_t first_device)
     spared->cost = cost_of(spared, &spared->plan, &spared->score);
 }
 
+/* A service, and room for a copy on a device half as quick that would take every request that finds
+ * it idle. */
+static void spared_open_slow(struct spared *spared)
+{
+    small_open(&spared->small, 2, 1);
+    spared->small.nodes[0].kind = 1;
+    small_add(&spared->small, 10, 100);
+    spared_open(spared, 1);
+}
+
 static void spare(struct spared *spared, int64_t work_max)
 {
     const struct place_improve how = { &spared->desk, "test", 3, work_max, &spared->samples };
@@ -77,30 +87,22 @@ static void who_is_hardly_asked_gets_copies(void **state)
     spared_close(&spared);
 }
 
-/* The copy would be on a device half as quick, and take every request that finds it idle. */
 static void a_copy_that_costs_is_not_made(void **state)
 {
     static struct spared spared;
     (void)state;
-    small_open(&spared.small, 2, 1);
-    spared.small.nodes[0].kind = 1;
-    small_add(&spared.small, 10, 100);
-    spared_open(&spared, 1);
+    spared_open_slow(&spared);
     spare(&spared, INT64_MAX);
     assert_true(place_plan_equal(&spared.plan, &spared.before));
     spared_close(&spared);
 }
 
-/* The same device, where what is asked next may be another thing. */
 static void where_rates_drift_a_copy_may_cost(void **state)
 {
     static struct spared spared;
     struct place_score score;
     (void)state;
-    small_open(&spared.small, 2, 1);
-    spared.small.nodes[0].kind = 1;
-    small_add(&spared.small, 10, 100);
-    spared_open(&spared, 1);
+    spared_open_slow(&spared);
     assert_true(spared.score.attainment == 1);
     spared.samples.drift = 10;
     spare(&spared, INT64_MAX);
@@ -109,15 +111,12 @@ static void where_rates_drift_a_copy_may_cost(void **state)
     spared_close(&spared);
 }
 
-/* As above, but for requests that are late already. */
+/* Some requests are late already. */
 static void where_there_is_no_room_it_may_not(void **state)
 {
     static struct spared spared;
     (void)state;
-    small_open(&spared.small, 2, 1);
-    spared.small.nodes[0].kind = 1;
-    small_add(&spared.small, 10, 100);
-    spared_open(&spared, 1);
+    spared_open_slow(&spared);
     spared.samples.drift = 10;
     spared.score.attainment = 0.99;
     spare(&spared, INT64_MAX);

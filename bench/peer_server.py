@@ -7,7 +7,8 @@ streams: so many requests at any time. Of llama-server several settings run in t
 sizes; later rounds take the one with the most tokens/s (--all: all of them). Ratios are of the same round; the median over rounds counts.
 
 trace: two models under one seeded Poisson trace (the small one asked about 57 times a minute, the large one 5 times), ours in one process and llama-server's
-router with a process for each, as it ships and with passive waiting; memory is the sum over a server's processes (PSS), after loading and after the run.
+router with a process for each, as it ships and with passive waiting; then llama-server with each model alone and that model's part of the trace, flash
+attention on and off. Memory is the sum over a server's processes (PSS), after loading and after the run.
 
 OTHERS: processor time that neither the server nor the client used, in cores: above 0.06 a row is doubtful. Needs no packages.
 """
@@ -130,9 +131,9 @@ def ours(shoal, port, models, memory):
     return words
 
 
-def theirs(program, port, path, setting, n_streams):
+def theirs(program, port, path, setting, n_streams, name="m"):
     threads, passive, flash, batch = setting
-    words = [program, "-m", path, "--alias", "m", "--host", "127.0.0.1", "--port", str(port), "-np", str(n_streams), "-c", str(1024 * n_streams), "-t",
+    words = [program, "-m", path, "--alias", name, "--host", "127.0.0.1", "--port", str(port), "-np", str(n_streams), "-c", str(1024 * n_streams), "-t",
              str(threads), "-fa", flash, "-b", str(batch), "-ub", str(min(batch, 512)), "--no-warmup"]
     return words, ({"OMP_WAIT_POLICY": "passive"} if passive else {})
 
@@ -185,8 +186,8 @@ def run_streams(o):
     print(f"tokens/s: {ratio:.2f} times llama-server at its best; TTFT p99: {ttft:.2f} of its (medians of {o.rounds} rounds, paired)")
 
 
-def write_trace(path, seconds):
-    """The two models' requests: arrivals by Poisson, lengths around their means times U(0.5, 1.5)."""
+def write_trace(path, seconds, only=None):
+    """The two models' requests, or one's: arrivals by Poisson, lengths around their means times U(0.5, 1.5)."""
     rng, rows = random.Random(7), []
     for model, rate, n_prompt, n_output in (("m160", 57 / 60, 117, 62), ("m1b", 5 / 60, 109, 52)):
         at = rng.expovariate(rate)
@@ -196,7 +197,8 @@ def write_trace(path, seconds):
     with open(path, "w") as file:
         file.write("arrived_s,model,n_prompt,n_output\n")
         for at, model, n_prompt, n_output in sorted(rows):
-            file.write(f"{at:.6f},{model},{n_prompt},{n_output}\n")
+            if only in (None, model):
+                file.write(f"{at:.6f},{model},{n_prompt},{n_output}\n")
 
 
 def run_trace(o):
@@ -207,7 +209,10 @@ def run_trace(o):
         with open(preset, "w") as file:
             file.write("[*]\nnp = 8\nc = 8192\nt = 2\n" + "".join(f"[{name}]\nmodel = {path}\n" for name, path in models.items()))
         print(HEADER)
-        for name in o.only or ("shoal", "router", "router, passive"):
+        for name in o.only or ("shoal", "router", "router, passive", "alone"):
+            if name == "alone":
+                run_alone(o, models, folder)
+                continue
             port = free_port()
             line = ours(o.shoal, port, models, o.memory) if name == "shoal" else \
                 [o.peer, "--models-preset", preset, "--host", "127.0.0.1", "--port", str(port)]
@@ -216,6 +221,18 @@ def run_trace(o):
             for service in report["services"]:
                 print_row(f"{name}: {service['name']}", figures(service), report, server)
             server.stop()
+
+
+def run_alone(o, models, folder):
+    """llama-server with one of the models and nothing else, under that model's part of the trace."""
+    for (name, path), flash in itertools.product(models.items(), ("on", "off")):
+        trace, port = os.path.join(folder, f"{name}.csv"), free_port()
+        write_trace(trace, o.seconds, name)
+        line, env = theirs(o.peer, port, path, (2, False, flash, 2048), 8, name)
+        server = Server(line, port, [name], env)
+        report = ask(o.shoal, server, ["--workload", f"file:{trace}"])
+        print_row(f"alone, -fa {flash}: {name}", figures(report["services"][0]), report, server)
+        server.stop()
 
 
 def main():
@@ -229,7 +246,7 @@ def main():
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--memory", default="3GiB")
     parser.add_argument("--all", action="store_true", help="all settings in every round")
-    parser.add_argument("--only", action="append", help="trace: this server alone (shoal; router; router, passive)")
+    parser.add_argument("--only", action="append", help="trace: this row alone (shoal; router; router, passive; alone)")
     parser.add_argument("--thorough", action="store_true", help="every combination of settings")
     o = parser.parse_args()
     if o.mode == "trace" and o.large is None:

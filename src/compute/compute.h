@@ -11,7 +11,7 @@
  * products by fused multiply-add. Then bias is added, act applied, and last dst added to.
  *  - Against integer weights a row is quantized per 32 inputs (quant_activations: scale = max|x| /
  * 127, q = round to nearest even of x / scale); the 32 products are summed exactly in int32, then
- * acc = fma((float)sum, weight_scale * x_scale, acc), blocks upwards; types with a minimum do acc =
+ * acc = fma((float)sum * weight_scale, x_scale, acc), blocks upwards; types with a minimum do acc =
  * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks do it per
  * 16.
  *  - Reductions over a vector (norms, scores, sums of a softmax) use 16 partial sums, element i
@@ -23,8 +23,8 @@
  * M), b = exp(m2 - M), sum = fma(sum2, b, sum * a), o = fma(o2, b, o * a). At last o * (1 / sum).
  *  - A cache of Q8_0: a row of a head is rounded per 32 dims when it is stored (quant_activations,
  * the scale then to half), once, whoever reads it how often. Scores: so is the query, its scale
- * stays a float; the 32 products are summed exactly in int32, then acc = fma((float)sum, key_scale
- * * query_scale, acc), blocks upwards, and that is the dot. A value is q * scale, which is exact.
+ * stays a float; the 32 products are summed exactly in int32, then acc = fma((float)sum *
+ * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q * scale, which is exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, (x c -
  * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every

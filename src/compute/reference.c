@@ -161,7 +161,7 @@ static float dot_integer(const struct compute_weight *w, int32_t output, const i
             sum_q += q[i];
         }
         float x_scale = x_scales[k / 32];
-        acc = vmath_fma((float)sum, w->scales[(first + k) / w->n_sub] * x_scale, acc);
+        acc = vmath_fma((float)sum * w->scales[(first + k) / w->n_sub], x_scale, acc);
         if (w->minimums != NULL)
             acc = vmath_fma(w->minimums[(first + k) / w->n_sub], x_scale * (float)sum_q, acc);
     }
@@ -335,7 +335,7 @@ static float dot_key(const struct state *s, const struct head *h, int32_t t, flo
         for (int32_t i = 0; i < 32; i++)
             sum += (int32_t)q[i] * (int8_t)key.at[i];
         quant_block_to_float(DTYPE_F16, key.scale, &scale);
-        acc = vmath_fma((float)sum, scale * query_scale, acc);
+        acc = vmath_fma((float)sum * scale, query_scale, acc);
     }
     return acc;
 }

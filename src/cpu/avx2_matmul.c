@@ -280,9 +280,8 @@ INLINE void sub_block(struct cpu_form form, const struct factors *factors, const
     EACH(int half = 0; half < 2; half++)
         EACH(int r = 0; r < R; r++) {
             __m256 scale = _mm256_broadcast_ss(&x[r]->scale);
-            acc[r][half] =
-                _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][half]),
-                                _mm256_mul_ps(factors->scale[half], scale), acc[r][half]);
+            __m256 sum = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[r][half]), factors->scale[half]);
+            acc[r][half] = _mm256_fmadd_ps(sum, scale, acc[r][half]);
             if (!form.has_minimum)
                 continue;
             __m256 x_sum =
@@ -426,9 +425,8 @@ INLINE void wide_signed_rows(const struct cpu_tile *tile, int32_t row, int32_t p
             __m256 scale = _mm256_loadu_ps((const float *)(const void *)p + 8 * half);
             EACH(int r = 0; r < R; r++)
                 acc[r][half] = _mm256_fmadd_ps(
-                    _mm256_cvtepi32_ps(sums[r][half]),
-                    _mm256_mul_ps(scale, _mm256_broadcast_ss(&x[(size_t)r * stride].scale)),
-                    acc[r][half]);
+                    _mm256_mul_ps(_mm256_cvtepi32_ps(sums[r][half]), scale),
+                    _mm256_broadcast_ss(&x[(size_t)r * stride].scale), acc[r][half]);
         }
     }
     EACH(int r = 0; r < R; r++)

@@ -63,6 +63,7 @@ static inline void write_two(__m512i q, const float *scales, struct cpu_block *b
     __m512i starts = _mm512_mask_mov_epi32(both, 0x2020, other);
     starts = _mm512_mask_mov_epi32(starts, 0x4040, sums);
     starts = _mm512_slli_epi32(_mm512_maskz_sub_epi32(0x7070, _mm512_setzero_si512(), starts), 7);
+    starts = _mm512_mask_add_epi32(starts, 0xF0F0, starts, _mm512_set1_epi32(CPU_SUM_BITS));
     __m512i rest = _mm512_mask_mov_epi32(starts, 0x0101, _mm512_castps_si512(scale));
     rest = _mm512_mask_mov_epi32(rest, 0x0202, _mm512_castps_si512(product));
     rest = _mm512_mask_mov_epi32(rest, 0x0404, pairs);

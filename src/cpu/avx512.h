@@ -22,3 +22,11 @@ INLINE __m512 load_floats(enum dtype dtype, const unsigned char *p)
         return _mm512_cvtph_ps(halves);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
+
+/* (float)sum * scale of a sum that started from CPU_SUM_BITS: one instruction, where a conversion
+ * and a product are two, and one for the scale. */
+INLINE __m512 scale_sum(__m512i sum, __m512 scale)
+{
+    const __m512 less = _mm512_mul_ps(scale, _mm512_set1_ps(-CPU_SUM_FLOAT));
+    return _mm512_fmadd_ps(_mm512_castsi512_ps(sum), scale, less);
+}

@@ -10,11 +10,8 @@
  * at once that this is little beside their products.
  *
  * While a run is computed its successor is fetched. */
+#include "cpu/avx512.h"
 #include "cpu/lanes.h"
-
-#include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* From one row to the next. */
 INLINE size_t row_bytes(const struct cpu_run *run)
@@ -330,8 +327,7 @@ INLINE void score_columns(const struct cpu_run *run, const struct cpu_block *que
             }
         }
         for (int r = 0; r < R; r++)
-            acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r]),
-                                     _mm512_mul_ps(by, _mm512_set1_ps(own[r]->scale)), acc[r]);
+            acc[r] = _mm512_fmadd_ps(scale_sum(sums[r], by), _mm512_set1_ps(own[r]->scale), acc[r]);
     }
     for (int r = 0; r < R; r++)
         put_scores(run, i + r, t, _mm512_mul_ps(acc[r], _mm512_set1_ps(scale)));
@@ -395,12 +391,10 @@ INLINE __m512 dot_bytes(const struct cpu_run *run, const struct cpu_block *query
         }
         __m512i first = _mm512_shuffle_i32x4(folded[0], folded[1], 0x88);
         __m512i second = _mm512_shuffle_i32x4(folded[0], folded[1], 0xDD);
-        acc = _mm512_fmadd_ps(
-            _mm512_cvtepi32_ps(first),
-            _mm512_mul_ps(scales_at(run, d / 32, t), _mm512_set1_ps(query[0].scale)), acc);
-        acc = _mm512_fmadd_ps(
-            _mm512_cvtepi32_ps(second),
-            _mm512_mul_ps(scales_at(run, d / 32 + 1, t), _mm512_set1_ps(query[1].scale)), acc);
+        acc = _mm512_fmadd_ps(scale_sum(first, scales_at(run, d / 32, t)),
+                              _mm512_set1_ps(query[0].scale), acc);
+        acc = _mm512_fmadd_ps(scale_sum(second, scales_at(run, d / 32 + 1, t)),
+                              _mm512_set1_ps(query[1].scale), acc);
     }
     return acc;
 }

@@ -76,8 +76,8 @@ INLINE void add_scaled(struct cpu_form form, const struct factors factors[P_MAX]
     EACH(int r = 0; r < R; r++) {
         const struct cpu_block *x = row_at(rows, r);
         EACH(int p = 0; p < P; p++) {
-            __m512 scale = _mm512_mul_ps(factors[p].scale, _mm512_set1_ps(x->scale));
-            acc[r][p] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][p]), scale, acc[r][p]);
+            __m512 sum = scale_sum(sums[r][p], factors[p].scale);
+            acc[r][p] = _mm512_fmadd_ps(sum, _mm512_set1_ps(x->scale), acc[r][p]);
             if (!form.has_minimum)
                 continue;
             float x_sum = form.n_sub == 32 ? x->sum : x->scale * (float)cpu_block_sum(x, sub);

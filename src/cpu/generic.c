@@ -84,7 +84,7 @@ static inline void block(struct cpu_form form, const unsigned char *unit, const 
                 scale *= (float)(int8_t)p[o];
                 minimum = form.has_minimum ? -(minimum * (float)(int8_t)p[16 + o]) : 0.0f;
             }
-            acc[o] = vmath_fma((float)sum[o], scale * x->scale, acc[o]);
+            acc[o] = vmath_fma((float)sum[o] * scale, x->scale, acc[o]);
             if (form.has_minimum)
                 acc[o] = vmath_fma(minimum, x_sum, acc[o]);
         }
@@ -186,7 +186,7 @@ static void scores_q8_0(const struct cpu_run *run, const struct cpu_block *queri
                 int32_t sum = 0;
                 for (int32_t d = 0; d < 32; d++)
                     sum += (int32_t)query->q[d] * (int8_t)*key++;
-                acc = vmath_fma((float)sum, scale_at(run, t, b) * query->scale, acc);
+                acc = vmath_fma((float)sum * scale_at(run, t, b), query->scale, acc);
             }
             run->probabilities[i * CPU_PIECE + t] = acc * scale;
         }

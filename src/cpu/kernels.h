@@ -29,9 +29,14 @@ struct cpu_block {
     int16_t sums[2][2];
     /* What sums of q * (weight + 128) start from so that they end as those of q * weight: -128
      * times the sum of q in both halves, in the first, in the second; and 0, for weights as they
-     * are. */
+     * are. All with CPU_SUM_BITS added. */
     int32_t starts[4];
 };
+/* The bits of the float 3 * 2^22: with an integer between -2^22 and 2^22 added, those of the sum of
+ * both. So fma(that, scale, -3 * 2^22 * scale) is the integer times the scale, rounded once, where
+ * the scale has two bits less than a float. */
+enum { CPU_SUM_BITS = 0x4B400000 };
+#define CPU_SUM_FLOAT 12582912.0f
 static inline int32_t cpu_block_sum(const struct cpu_block *block, int half)
 {
     return block->sums[half][0] + block->sums[half][1];
@@ -41,10 +46,10 @@ static inline void cpu_block_finish(struct cpu_block *block)
 {
     int32_t first = cpu_block_sum(block, 0), second = cpu_block_sum(block, 1);
     block->sum = block->scale * (float)(first + second);
-    block->starts[0] = -128 * (first + second);
-    block->starts[1] = -128 * first;
-    block->starts[2] = -128 * second;
-    block->starts[3] = 0;
+    block->starts[0] = CPU_SUM_BITS - 128 * (first + second);
+    block->starts[1] = CPU_SUM_BITS - 128 * first;
+    block->starts[2] = CPU_SUM_BITS - 128 * second;
+    block->starts[3] = CPU_SUM_BITS;
 }
 
 /* out = rows . panels^T over n_columns of K, or out += that, each sum going on where it stopped:

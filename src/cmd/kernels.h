@@ -30,11 +30,12 @@ void cmd_kernels_machine_measure(struct kernels_machine *machine);
 
 struct kernels_row {
     struct kernels_point point;
-    struct kernels_limit limit;
-    double read;  /* bytes per second at this pass' footprint: what the limit reckons with */
+    struct kernels_limit limit; /* in the last round */
+    double read;  /* bytes per second at this pass' footprint: what that limit reckons with */
     int n_rounds; /* ours[0 .. n_rounds) and peers' of the same rounds */
-    double ours[KERNELS_ROUNDS];   /* seconds of a pass */
-    double others[KERNELS_ROUNDS]; /* cores used by others meanwhile */
+    double ours[KERNELS_ROUNDS];      /* seconds of a pass */
+    double fractions[KERNELS_ROUNDS]; /* of the limit, measured before and after */
+    double others[KERNELS_ROUNDS];    /* cores used by others meanwhile */
     double peers[KERNELS_PEERS][KERNELS_VARIANTS][KERNELS_ROUNDS]; /* tokens/s; 0: not measured */
     double peer_others[KERNELS_PEERS][KERNELS_ROUNDS];
 };
@@ -55,13 +56,13 @@ struct kernels_options {
     int32_t n_batch_max; /* largest batch */
     bool has_prefill, has_attention;
 };
-/* Loads the model on the machine's cores and lists its points and limits in `model`. */
+/* Loads the model on the machine's cores and lists its points in `model`. */
 enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
                                    const struct kernels_machine *machine,
                                    const struct kernels_options *options,
                                    struct kernels_model *model, struct fault *fault) MUST_USE;
 void cmd_kernels_meter_close(struct kernels_meter *meter);
-/* Times each row once: the median of some passes. */
+/* Times each row once: the median of some passes, and the limit around them. */
 void cmd_kernels_meter_round(struct kernels_meter *meter, struct kernels_model *model, int round);
 /* Attention alone, for rows of model->attentions: once, with limits at its own footprints. */
 void cmd_kernels_meter_attention(struct kernels_meter *meter, const struct kernels_options *options,

@@ -42,23 +42,49 @@ void cmd_kernels_machine_measure(struct kernels_machine *m)
     }
 }
 
-static struct kernels_speeds speeds_at(const struct kernels_machine *machine, double read)
+/* What the machine has now, for a pass of so many bytes: its footprint's own bandwidth, since what
+ * is read again and again may lie in a cache. */
+static struct kernels_speeds speeds_now(const struct kernels_machine *machine, double n_bytes)
 {
-    struct kernels_speeds speeds = { .read = read };
+    const struct device_spec *device = &machine->device;
+    int64_t n = min_i64((int64_t)n_bytes, INT64_C(1) << 30);
+    struct kernels_speeds speeds = { .read = cpu_limits_read(device, device->n_cores, n) };
     for (int i = 0; i < CPU_LIMIT_N; i++)
-        speeds.peak[i] = machine->peak[i][1];
+        speeds.peak[i] = cpu_limits_peak(device, device->n_cores, (enum cpu_limit)i);
     return speeds;
 }
 
-/* The footprint's own bandwidth: what a pass reads again and again may lie in a cache. */
-static void set_limit(struct kernels_meter *m, struct kernels_row *row)
+/* What is timed in a row: a model's pass, or attention alone (no tensors). */
+struct work {
+    const struct kernels_machine *machine;
+    const struct compute_program *program;
+    const struct tensor *const *tensors;
+};
+
+static void set_limit(const struct work *w, struct kernels_row *row)
 {
-    struct kernels_speeds speeds = speeds_at(m->machine, 1);
-    cmd_kernels_work_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
-    int64_t n_bytes = min_i64((int64_t)row->limit.bytes, INT64_C(1) << 30);
-    row->read = cpu_limits_read(&m->machine->device, m->machine->device.n_cores, n_bytes);
-    speeds.read = row->read;
-    cmd_kernels_work_limit_of(&m->model.program, m->tensors, &row->point, 2, &speeds, &row->limit);
+    struct kernels_speeds speeds = { .read = 1, .peak = { 1, 1, 1, 1 } };
+    cmd_kernels_work_limit_of(w->program, w->tensors, &row->point, 2, &speeds, &row->limit);
+    speeds = speeds_now(w->machine, row->limit.bytes);
+    row->read = speeds.read;
+    cmd_kernels_work_limit_of(w->program, w->tensors, &row->point, 2, &speeds, &row->limit);
+}
+
+/* A round of a row. A machine that is shared with others has other limits a second later (two
+ * processors may be one core, or not, as the host likes): they are measured before and after. */
+static void time_round(const struct work *w, struct kernels_row *row, int round,
+                       double (*seconds)(void *arg), void *arg)
+{
+    set_limit(w, row);
+    struct kernels_limit limit = row->limit;
+    struct busy before = cmd_busy_now();
+    double s = row->ours[round] = seconds(arg);
+    struct busy after = cmd_busy_now();
+    row->others[round] = cmd_busy_others(&before, &after);
+    set_limit(w, row);
+    row->fractions[round] = 0.5 * (cmd_kernels_work_fraction(&row->point, &limit, s) +
+                                   cmd_kernels_work_fraction(&row->point, &row->limit, s));
+    row->n_rounds = round + 1;
 }
 
 static void add_row(struct kernels_meter *m, struct kernels_model *model,
@@ -69,7 +95,6 @@ static void add_row(struct kernels_meter *m, struct kernels_model *model,
         return;
     struct kernels_row *row = &model->rows[model->n_rows++];
     *row = (struct kernels_row){ .point = point };
-    set_limit(m, row);
 }
 
 static void list_rows(struct kernels_meter *m, const struct kernels_options *o,
@@ -150,15 +175,20 @@ void cmd_kernels_meter_close(struct kernels_meter *m)
     mem_give(m);
 }
 
-static double time_row(struct kernels_meter *m, const struct kernels_point *point)
+struct timed {
+    struct run_meter *meter;
+    struct run_meter_pass pass;
+};
+
+static double time_passes(void *arg)
 {
-    const struct run_meter_pass pass = { point->n_sequences, point->n_new, point->n_before };
+    const struct timed *t = arg;
     double s[PASSES_MAX];
     int n = 0;
-    (void)run_meter_step(m->meter, &pass, 1, TIME_NEVER); /* caches and clock */
+    (void)run_meter_step(t->meter, &t->pass, 1, TIME_NEVER); /* caches and clock */
     int64_t end_ns = time_now_ns() + ROUND_NS;
     do
-        s[n++] = (double)run_meter_step(m->meter, &pass, 1, TIME_NEVER).ps * 1e-12;
+        s[n++] = (double)run_meter_step(t->meter, &t->pass, 1, TIME_NEVER).ps * 1e-12;
     while (n < PASSES_MAX && (n < 3 || time_now_ns() < end_ns));
     return cmd_kernels_work_median(s, n);
 }
@@ -166,13 +196,11 @@ static double time_row(struct kernels_meter *m, const struct kernels_point *poin
 void cmd_kernels_meter_round(struct kernels_meter *m, struct kernels_model *model, int round)
 {
     CHECK(round < KERNELS_ROUNDS);
+    const struct work work = { m->machine, &m->model.program, m->tensors };
     for (int i = 0; i < model->n_rows; i++) {
-        struct kernels_row *row = &model->rows[i];
-        struct busy before = cmd_busy_now();
-        row->ours[round] = time_row(m, &row->point);
-        struct busy after = cmd_busy_now();
-        row->others[round] = cmd_busy_others(&before, &after);
-        row->n_rounds = round + 1;
+        const struct kernels_point *point = &model->rows[i].point;
+        struct timed timed = { m->meter, { point->n_sequences, point->n_new, point->n_before } };
+        time_round(&work, &model->rows[i], round, time_passes, &timed);
     }
 }
 
@@ -188,6 +216,9 @@ struct alone { /* a program that looks up queries and attends, layer by layer */
     uint32_t *blocks;
     struct compute_sequence sequences[32];
     int32_t ids[32], positions[32];
+    struct run_device *device; /* that computes pass, with this workspace */
+    struct compute_pass pass;
+    void *workspace;
 };
 
 enum { BLOCK_TOKENS = 32 };
@@ -285,6 +316,23 @@ static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
                                           .head_dim = p->head_dim } };
 }
 
+static double time_alone(void *arg)
+{
+    struct alone *a = arg;
+    double s[PASSES_MAX];
+    int n = 0;
+    int64_t end_ns = 0;
+    for (int i = -1; n < PASSES_MAX && (i < 3 || time_now_ns() < end_ns); i++) {
+        int64_t begin_ns = time_now_ns();
+        run_device_run(a->device, 0, &a->program, &a->pass, a->workspace);
+        if (i < 0)
+            end_ns = time_now_ns() + ROUND_NS / 2;
+        else
+            s[n++] = (double)(time_now_ns() - begin_ns) * 1e-9;
+    }
+    return cmd_kernels_work_median(s, n);
+}
+
 static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
 {
     const struct compute_program *whole = &m->model.program;
@@ -295,32 +343,14 @@ static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
                                         weights_spec(m->model.weights)->n_layers);
     struct alone *a = mem_take(sizeof(*a));
     open_alone(m, a, n_layers);
-    struct compute_pass pass = make_pass(a, n_layers, &row->point);
-    void *workspace =
-        mem_take(backend->workspace_bytes(backend->self, &a->program, pass.n_rows, 0));
-    struct kernels_speeds speeds =
-        speeds_at(m->machine, cpu_limits_read(&m->machine->device, m->machine->device.n_cores,
-                                              min_i64(layer * n_layers, INT64_C(1) << 30)));
-    row->read = speeds.read;
-    cmd_kernels_work_limit_of(&a->program, NULL, &row->point, 2, &speeds, &row->limit);
-    double s[PASSES_MAX];
-    int n = 0;
-    int64_t end_ns = 0;
-    struct busy before = cmd_busy_now();
-    for (int i = -1; n < PASSES_MAX && (i < 3 || time_now_ns() < end_ns); i++) {
-        int64_t begin_ns = time_now_ns();
-        run_device_run(&m->device, 0, &a->program, &pass, workspace);
-        if (i < 0)
-            end_ns = time_now_ns() + ROUND_NS / 2;
-        else
-            s[n++] = (double)(time_now_ns() - begin_ns) * 1e-9;
-    }
-    struct busy after = cmd_busy_now();
-    row->ours[0] = cmd_kernels_work_median(s, n);
-    row->others[0] = cmd_busy_others(&before, &after);
-    row->n_rounds = 1;
+    a->device = &m->device;
+    a->pass = make_pass(a, n_layers, &row->point);
+    a->workspace =
+        mem_take(backend->workspace_bytes(backend->self, &a->program, a->pass.n_rows, 0));
+    const struct work work = { m->machine, &a->program, NULL };
+    time_round(&work, row, 0, time_alone, a);
     backend->unpack(backend->self, a->query);
-    mem_give(workspace);
+    mem_give(a->workspace);
     mem_give(a->cache);
     mem_give(a->blocks);
     mem_give(a->ops);

@@ -115,7 +115,7 @@ static void draw_row(const struct picture *p, const struct kernels_row *row, con
     str_printf(p->out, ", %s: %.1f Gop/s, %.1f GB/s, %.0f%% of its limit</title></circle>\n",
                cmd_kernels_point_name(&row->point, name), row->limit.ops / s * 1e-9,
                row->limit.bytes / s * 1e-9,
-               100 * cmd_kernels_work_fraction(&row->point, &row->limit, s));
+               100 * cmd_kernels_work_median(row->fractions, row->n_rounds));
 }
 
 /* Powers of ten around everything that is drawn. */

@@ -75,7 +75,7 @@ static void print_row(const struct kernels_report *r, const struct kernels_row *
     else
         str_printf(out, " %9.3f", s * 1e3);
     str_printf(out, " %7.2f %8.1f %4.0f%% %-10s %5.2f", limit->bytes / s * 1e-9,
-               limit->ops / s * 1e-9, 100 * cmd_kernels_work_fraction(&row->point, limit, s),
+               limit->ops / s * 1e-9, 100 * cmd_kernels_work_median(row->fractions, row->n_rounds),
                is_bytes ? "bytes" : "arithmetic", others_of(row));
     print_peers(r, row, out);
     str_add_char(out, '\n');
@@ -112,8 +112,8 @@ void cmd_kernels_print(const struct kernels_report *r, struct str *out)
         print_model(r, &r->models[i], out);
     str_add_text(out, "\nGB/s: of the file's weights and the cache; limit: the part that was "
                       "reached of what bytes at this footprint's bandwidth and arithmetic at its "
-                      "own peak allow; other: cores that other programs used meanwhile (over "
-                      "0.06: doubtful)\n");
+                      "own peak allow, both measured before and after each row; other: cores that "
+                      "other programs used meanwhile (over 0.06: doubtful)\n");
 }
 
 /* ---- JSON. ---- */
@@ -178,7 +178,7 @@ static void json_row(const struct kernels_report *r, const struct kernels_row *r
     json_out_key_f64(json, "read", row->read);
     json_out_key_f64(json, "composite_s", row->limit.composite_s);
     json_out_key_f64(json, "larger_s", row->limit.larger_s);
-    json_out_key_f64(json, "fraction", cmd_kernels_work_fraction(&row->point, &row->limit, s));
+    json_out_key_f64(json, "fraction", cmd_kernels_work_median(row->fractions, row->n_rounds));
     json_peers(r, row, json);
     json_out_close(json, '}');
 }

@@ -24,7 +24,8 @@
  *  - A cache of Q8_0: a row of a head is rounded per 32 dims when it is stored (quant_activations,
  * the scale then to half), once, whoever reads it how often. Scores: so is the query, its scale
  * stays a float; the 32 products are summed exactly in int32, then acc = fma((float)sum *
- * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q * scale, which is exact.
+ * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q * scale, which is
+ * exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, (x c -
  * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every

@@ -56,8 +56,7 @@ INLINE void add_scaled(bool has_minimum, const unsigned char *wide, const struct
     const __m512 minimum = has_minimum ? _mm512_loadu_ps(wide + 64) : _mm512_setzero_ps();
     EACH(int r = 0; r < R; r++) {
         __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(sums + r * CPU_PANEL));
-        acc[r] =
-            _mm512_fmadd_ps(_mm512_mul_ps(sum, scale), _mm512_set1_ps(x->scale[r]), acc[r]);
+        acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(sum, scale), _mm512_set1_ps(x->scale[r]), acc[r]);
         if (has_minimum)
             acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(x->sum[r]), acc[r]);
     }

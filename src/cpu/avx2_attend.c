@@ -330,8 +330,8 @@ static void scores_q8_0(const struct cpu_run *run, const struct cpu_block *queri
                 for (int32_t j = 0; j < 4; j++)
                     keys[j] = run->rows + (t + (j < n ? j : 0)) * run->head_dim + 32 * block;
                 __m128i sums = dots_bytes(_mm256_loadu_si256((const void *)query[block].q), keys);
-                __m128 by = n == 4 ? scales_of_four(run, block, t, 4)
-                                   : scales_of_four(run, block, t, n);
+                __m128 by =
+                    n == 4 ? scales_of_four(run, block, t, 4) : scales_of_four(run, block, t, n);
                 acc = _mm_fmadd_ps(_mm_mul_ps(_mm_cvtepi32_ps(sums), by),
                                    _mm_set1_ps(query[block].scale), acc);
             }

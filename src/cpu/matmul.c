@@ -211,7 +211,7 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
                              .n_columns = n,
                              .is_continued = k > 0,
                              .x_stride = (size_t)cpu_pass_stride(item->p->program, item->op->src),
-                             .block_stride = (size_t)weight->n_columns / 32,
+                             .block_stride = (size_t)cpu_pass_block_stride(weight->n_columns),
                              .target_stride = output_stride(item->p, item->op) };
     look_ahead(item, k, n, &tile);
     bool is_last = k + n == weight->n_columns;

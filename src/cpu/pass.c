@@ -267,10 +267,10 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
             split = max_i64(split, n_groups * div_up_i64(program->widths[op->src], 32));
         if (weight != NULL && !dtype_info(weight->dtype)->is_integer)
             continue;
-        quantized = max_i64(quantized, rows * program->widths[op->src]);
+        quantized = max_i64(quantized, rows * cpu_pass_block_stride(program->widths[op->src]));
         grouped = max_i64(grouped, n_groups * program->widths[op->src]);
     }
-    out->blocks = add(out, quantized / 32 * (int64_t)sizeof(struct cpu_block));
+    out->blocks = add(out, quantized * (int64_t)sizeof(struct cpu_block));
     out->groups = add(out, grouped / 32 * (int64_t)kernels->group_bytes);
     out->splits = add(out, split * (int64_t)kernels->split_bytes);
     out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);

@@ -59,12 +59,17 @@ static inline float *cpu_pass_scratch(const struct cpu_pass *p, int rank)
     return (float *)(void *)(p->workspace + p->layout.scratch +
                              (size_t)rank * p->layout.scratch_bytes);
 }
+/* Blocks from a row of `width` to the next, cache lines each: an odd number of them too. */
+static inline int64_t cpu_pass_block_stride(int32_t width)
+{
+    return width / 32 | 1;
+}
 /* Where `row` of a register of `width` is quantized to. */
 static inline struct cpu_block *cpu_pass_blocks(const struct cpu_pass *p, int32_t width,
                                                 int32_t row)
 {
     struct cpu_block *first = (struct cpu_block *)(void *)(p->workspace + p->layout.blocks);
-    return first + (int64_t)row * (width / 32);
+    return first + row * cpu_pass_block_stride(width);
 }
 /* The first block of the group that holds `row`. */
 static inline unsigned char *cpu_pass_groups(const struct cpu_pass *p, int32_t width, int32_t row)

@@ -116,7 +116,8 @@ static void test_refusals_name_the_file(void **state)
     assert_string_equal(fault.text, "/nowhere/at/all: No such file or directory");
     assert_int_equal(file_may_write("/etc/passwd/x", &fault), STATUS_NOT_FOUND);
     assert_int_equal(file_may_write(folder, &fault), STATUS_IO);
-    assert_int_equal(file_may_write(path, &fault), STATUS_OK); /* in a folder of our own: not there yet */
+    assert_int_equal(file_may_write(path, &fault),
+                     STATUS_OK); /* in a folder of our own: not there yet */
     assert_int_equal(file_may_write("x", &fault), STATUS_OK);
     assert_int_equal(file_may_write("/dev/null", &fault), STATUS_OK);
     assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* rename on a folder */

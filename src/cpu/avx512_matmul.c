@@ -1,7 +1,7 @@
 /* Matrix multiplication of integers for AVX-512 with VNNI: a panel's 16 outputs are one register.
  *
  * vpdpbusd multiplies unsigned bytes with signed q, four k at a time, exactly. It and what turns a
- * block's sum into floats share two ports, eight instructions and three for a row, a panel and a
+ * block's sum into floats share two ports, eight instructions and two for a row, a panel and a
  * block, so all else is left to loads: weights stand as value + 128, whatever their offset, whose
  * surplus a sum starts without (cpu_block's starts, repeated by the load), and rows go by six
  * against two panels, all sums in registers, 12 products for 8 loads. */

@@ -99,18 +99,22 @@ static void decode_q2_k(const unsigned char *p, struct quant_block *out)
     out->m = u16_at(p + 82);
 }
 
+/* Scale i: low 4 bits in nibble i / 8 of byte i % 8, high 2 bits are bits 2 (i / 4), + 1 of byte 8
+ * + i % 4; minus 32. */
+void quant_scales_of_16(const unsigned char *p, int8_t scales[16])
+{
+    for (int i = 0; i < 16; i++) {
+        int low = p[i % 8] >> (4 * (i / 8)) & 15, high = p[8 + i % 4] >> (2 * (i / 4)) & 3;
+        scales[i] = (int8_t)((low | high << 4) - 32);
+    }
+}
+
 /* | 32 bytes: third bits | 64 bytes: two bits as Q2_K | 12 bytes: 16 scales of 6 bits | d: half |
- * Third bit of element 32 s + l is bit s of byte l; value = 3 bits - 4. Scale i: low 4 bits in
- * nibble i / 8 of byte i % 8, high 2 bits are bits 2 (i / 4), + 1 of byte 8 + i % 4; minus 32. */
+ * Third bit of element 32 s + l is bit s of byte l; value = 3 bits - 4. */
 static void decode_q3_k(const unsigned char *p, struct quant_block *out)
 {
     start(out, 256, 16, false);
-    const unsigned char *scales = p + 96;
-    for (int i = 0; i < 16; i++) {
-        int low = scales[i % 8] >> (4 * (i / 8)) & 15;
-        int high = scales[8 + i % 4] >> (2 * (i / 4)) & 3;
-        out->scales[i] = (int8_t)((low | high << 4) - 32);
-    }
+    quant_scales_of_16(p + 96, out->scales);
     for (int i = 0; i < 256; i++) {
         int half = i / 128, shift = i % 128 / 32, byte = i % 32;
         int low = p[32 + 32 * half + byte] >> (2 * shift) & 3;

@@ -23,6 +23,8 @@ struct quant_block {
 void quant_block_decode(enum dtype dtype, const void *block, struct quant_block *out);
 /* The 12 bytes p of Q4_K and Q5_K as 8 scales and 8 minimums of 6 bits. */
 void quant_scales_of_8(const unsigned char *p, int8_t scales[8], int8_t minimums[8]);
+/* The 12 bytes p of Q3_K as 16 scales of 6 bits, less 32. */
+void quant_scales_of_16(const unsigned char *p, int8_t scales[16]);
 static inline float quant_scale(const struct quant_block *block, int32_t sub)
 {
     return half_to_float(block->d) * (float)block->scales[sub];

@@ -182,22 +182,35 @@ INLINE __m256i four(const void *p)
 /* What is subtracted from stored values so that sums of products stay in int16. */
 INLINE int centre_of(struct cpu_form form)
 {
-    return form.offset == 0 && form.value_max == 31 ? 16 : form.offset;
+    return form.n_bits == 5 ? 16 : form.offset;
 }
 
-/* Weights of outputs 8 half .. 8 half + 7 at k..k + 3 of a block, one byte each. */
+/* Bits [from, from + n) of each byte at bit `to`. */
+INLINE __m256i move_bits(__m256i bytes, const int from, const int n, const int to)
+{
+    if (from > to)
+        bytes = _mm256_srli_epi16(bytes, from - to);
+    else if (from < to)
+        bytes = _mm256_slli_epi16(bytes, to - from);
+    return _mm256_and_si256(bytes, _mm256_set1_epi8((char)(((1 << n) - 1) << to)));
+}
+
+/* What is stored of outputs 8 half .. 8 half + 7 at k..k + 3 of a block, one byte each. */
 INLINE __m256i load_four(struct cpu_form form, const unsigned char *w, int k, int half)
 {
-    if (form.n_bits == 8)
-        return load_bytes(w + 16 * k + 32 * half);
-    __m256i bytes = load_bytes(w + 16 * (k % 16) + 32 * half);
-    if (k >= 16)
-        bytes = _mm256_srli_epi16(bytes, 4);
-    return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+    const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
+    w += 32 * half;
+    __m256i value = move_bits(load_bytes(w + 64 * (g % low)), g / low * low, low, 0);
+    if (high == 0)
+        return value;
+    w += 64 * low;
+    __m256i rest = move_bits(load_bytes(w + 64 * (g % high)), g / high * high, high, low);
+    return _mm256_or_si256(value, rest);
 }
 
-/* sums[r][half]: of (stored - centre) * q over a sub-block, in pairs of int16. */
-INLINE void dot_unsigned(struct cpu_form form, const unsigned char *w,
+/* sums[r][half]: of (stored - centre) * q over a sub-block, in pairs of int16. w: the block's, of
+ * wide panels the sub-block's. */
+INLINE void dot_unsigned(struct cpu_form form, const unsigned char *w, bool is_wide,
                          const struct cpu_block *const *x, int sub, const int R,
                          __m256i sums[R_MAX][2])
 {
@@ -210,17 +223,20 @@ INLINE void dot_unsigned(struct cpu_form form, const unsigned char *w,
         sums[r][0] = sums[r][1] = q;
     }
     EACH(int k = first; k < first + form.n_sub; k += 4) {
-        __m256i low = load_four(form, w, k, 0), high = load_four(form, w, k, 1);
+        __m256i weights[2];
+        EACH(int half = 0; half < 2; half++)
+            weights[half] = is_wide ? load_bytes(w + 16 * (k - first) + 32 * half)
+                                    : load_four(form, w, k, half);
         EACH(int r = 0; r < R; r++) {
             __m256i q = four(x[r]->q + k);
-            __m256i pairs[2] = { _mm256_maddubs_epi16(low, q), _mm256_maddubs_epi16(high, q) };
             EACH(int half = 0; half < 2; half++) {
+                __m256i pairs = _mm256_maddubs_epi16(weights[half], q);
                 if (k > first)
-                    sums[r][half] = _mm256_add_epi16(sums[r][half], pairs[half]);
+                    sums[r][half] = _mm256_add_epi16(sums[r][half], pairs);
                 else if (centre != 0)
-                    sums[r][half] = _mm256_sub_epi16(pairs[half], sums[r][half]);
+                    sums[r][half] = _mm256_sub_epi16(pairs, sums[r][half]);
                 else
-                    sums[r][half] = pairs[half];
+                    sums[r][half] = pairs;
                 NOW(sums[r][half]);
             }
         }
@@ -270,13 +286,14 @@ struct factors { /* of a sub-block of 16 outputs */
 
 /* One sub-block: integer sums, then their scaled addition to acc. */
 INLINE void sub_block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
-                      const struct cpu_block *const *x, int sub, const int R, __m256 acc[R_MAX][2])
+                      bool is_wide, const struct cpu_block *const *x, int sub, const int R,
+                      __m256 acc[R_MAX][2])
 {
     __m256i sums[R_MAX][2];
-    if (form.value_max < 0)
+    if (form.n_bits == 8)
         dot_signed(w, x, R, sums);
     else
-        dot_unsigned(form, w, x, sub, R, sums);
+        dot_unsigned(form, w, is_wide, x, sub, R, sums);
     EACH(int half = 0; half < 2; half++)
         EACH(int r = 0; r < R; r++) {
             __m256 scale = _mm256_broadcast_ss(&x[r]->scale);
@@ -343,7 +360,7 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
                 _mm_prefetch((const char *)w + ahead + line, _MM_HINT_T0);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
                 struct factors factors = sub_factors(form, &unit, p, sub);
-                sub_block(form, &factors, w, x, sub, R, acc);
+                sub_block(form, &factors, w, false, x, sub, R, acc);
             }
             p = w + cpu_form_weights(form);
             EACH(int r = 0; r < R; r++)
@@ -374,7 +391,6 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
         x[r] = tile->blocks + (size_t)(row + r) * tile->block_stride;
         start(tile, out + r * CPU_TILE_PANELS * CPU_PANEL, acc[r]);
     }
-    form.n_bits = 8;
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
         EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
             struct factors factors;
@@ -385,7 +401,7 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
                         _mm256_loadu_ps((const float *)(const void *)p + 16 + 8 * half);
             }
             p += form.has_minimum ? 128 : 64;
-            sub_block(form, &factors, p - 16 * form.n_sub * sub, x, sub, R, acc);
+            sub_block(form, &factors, p, true, x, sub, R, acc);
             p += 16 * form.n_sub;
         }
         EACH(int r = 0; r < R; r++)
@@ -491,7 +507,7 @@ INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form, co
             EACH(int r = 1; r <= R_MAX; r++) {
                 if (r > r_max || r != n)
                     continue;
-                if (is_wide && form.value_max < 0)
+                if (is_wide && form.n_bits == 8)
                     wide_signed_rows(tile, row, panel, r);
                 else if (is_wide)
                     wide_rows(tile, row, panel, form, r);
@@ -531,6 +547,8 @@ static void wide_q8_0(const struct cpu_tile *tile)
 }
 MATMUL_WIDE(q4_0, CPU_FORM_Q4_0, 4)
 MATMUL_WIDE(q4_1, CPU_FORM_Q4_1, 4)
+MATMUL_WIDE(q5_0, CPU_FORM_Q5_0, 4)
+MATMUL_WIDE(q5_1, CPU_FORM_Q5_1, 4)
 MATMUL_WIDE(q2_k, CPU_FORM_Q2_K, 4)
 MATMUL_WIDE(q3_k, CPU_FORM_Q3_K, 4)
 MATMUL_WIDE(q4_k, CPU_FORM_Q4_K, 4)
@@ -592,13 +610,15 @@ const struct cpu_kernels cpu_avx2_matmul = {
     },
     .widen = {
         [DTYPE_Q8_0] = widen_q8_0,
-        [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q2_K] = widen_q2_k,
+        [DTYPE_Q4_0] = widen_q4_0, [DTYPE_Q4_1] = widen_q4_1, [DTYPE_Q5_0] = widen_q5_0,
+        [DTYPE_Q5_1] = widen_q5_1, [DTYPE_Q2_K] = widen_q2_k,
         [DTYPE_Q3_K] = widen_q3_k, [DTYPE_Q4_K] = widen_q4_k, [DTYPE_Q5_K] = widen_q5_k,
         [DTYPE_Q6_K] = widen_q6_k,
     },
     .matmul_wide = {
         [DTYPE_Q8_0] = wide_q8_0,
-        [DTYPE_Q4_0] = wide_q4_0, [DTYPE_Q4_1] = wide_q4_1, [DTYPE_Q2_K] = wide_q2_k,
+        [DTYPE_Q4_0] = wide_q4_0, [DTYPE_Q4_1] = wide_q4_1, [DTYPE_Q5_0] = wide_q5_0,
+        [DTYPE_Q5_1] = wide_q5_1, [DTYPE_Q2_K] = wide_q2_k,
         [DTYPE_Q3_K] = wide_q3_k, [DTYPE_Q4_K] = wide_q4_k, [DTYPE_Q5_K] = wide_q5_k,
         [DTYPE_Q6_K] = wide_q6_k,
     },

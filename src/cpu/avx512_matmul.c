@@ -194,7 +194,7 @@ INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form)
             EACH(int r = 1; r <= TWO_R_MAX; r++)
                 if (r == part.n_rows)
                     packed_rows(&part, panel, all, form, r, P_MAX);
-        /* Nibbles would be taken out twice. */
+        /* Bits would be taken out of their planes twice. */
         for (; form.n_bits == 8 && panel + P_MAX <= tile->n_panels; panel += P_MAX)
             packed_halves(&part, panel, form);
         for (; panel < tile->n_panels; panel++)

@@ -9,31 +9,47 @@ INLINE __m512 load_half(const void *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256(p));
 }
 
-/* Nibbles as bytes, or nibbles - 8 + centre. vgf2p8affineqb: bit i is the parity of what byte 7 - i
- * of a matrix leaves of the byte, flipped where the constant has a bit; n + 120 has n's lower three
- * bits, its bit 3 as bit 7 and the opposite of that between, n - 8 the opposite in bit 7 too. */
-INLINE __m512i nibbles(__m512i bytes, bool is_high, bool is_centred, const int centre)
+/* For vgf2p8affineqb: bits [from, from + n) of each byte at bit `to`, 0 elsewhere, or, if they
+ * spread, the last of them in all bits above. Bit i of a result is the parity of what byte 7 - i of
+ * the matrix leaves of the byte. */
+INLINE __m512i mover(const int from, const int n, const int to, bool spread)
 {
-    const int shift = is_high ? 4 : 0;
-    const __m512i plain = _mm512_set1_epi64((int64_t)(UINT64_C(0x0102040800000000) << shift));
-    const __m512i signs = _mm512_set1_epi64((int64_t)(UINT64_C(0x0102040808080808) << shift));
-    if (!is_centred)
-        return _mm512_gf2p8affine_epi64_epi8(bytes, plain, 0);
-    return centre == 128 ? _mm512_gf2p8affine_epi64_epi8(bytes, signs, 0x78)
-                         : _mm512_gf2p8affine_epi64_epi8(bytes, signs, 0xF8);
+    const uint64_t above = (UINT64_C(1) << (8 * (8 - to - n))) - 1; /* rows of the matrix */
+    const uint64_t same = UINT64_C(0x0102040810204080) & ~above & (UINT64_MAX >> (8 * to));
+    uint64_t matrix = from < to ? same >> (to - from) : same << (from - to);
+    if (spread)
+        matrix |= (UINT64_C(0x0101010101010101) & above) << (from + n - 1);
+    return _mm512_set1_epi64((int64_t)matrix);
 }
 
 /* Weights at k..k + 3 of a packed block, one byte each: value + centre, which is 128 where they
- * must be unsigned, else 0; or the value of types with a minimum, never negative. */
+ * must be unsigned, else 0; or the value of types with a minimum, never negative.
+ *
+ * A value is what is stored less half of what its bits can hold: its top bit tells the sign, all
+ * bits above are its opposite, but bit 7 where 128 is added. */
 INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, const int centre)
 {
-    const bool is_centred = form.n_bits == 4 && form.offset == 8;
-    __m512i bytes = _mm512_loadu_si512(w + 16 * (k % (4 * form.n_bits)));
-    if (form.n_bits == 4)
-        bytes = nibbles(bytes, k >= 16, is_centred, centre);
-    return form.has_minimum || is_centred || form.offset == centre
-               ? bytes
-               : _mm512_add_epi8(bytes, _mm512_set1_epi8((char)(centre - form.offset)));
+    const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
+    const bool has_sign = !form.has_minimum;
+    const int flip = (0xFF << (form.n_bits - 1) & 0xFF) ^ centre;
+    if (form.n_bits == 8) {
+        __m512i bytes = _mm512_loadu_si512(w + 64 * g);
+        return centre == 0 ? bytes : _mm512_xor_si512(bytes, _mm512_set1_epi8((char)centre));
+    }
+    __m512i value = _mm512_loadu_si512(w + 64 * (g % low));
+    __m512i move = mover(g / low * low, low, 0, has_sign && high == 0);
+    if (high == 0 && has_sign) /* nibbles: what flips bits must be known when compiled */
+        return centre == 128 ? _mm512_gf2p8affine_epi64_epi8(value, move, 0x78)
+                             : _mm512_gf2p8affine_epi64_epi8(value, move, 0xF8);
+    value = _mm512_gf2p8affine_epi64_epi8(value, move, 0);
+    if (high == 0)
+        return value;
+    __m512i rest = _mm512_loadu_si512(w + 64 * low + 64 * (g % high));
+    move = mover(g / high * high, high, low, has_sign);
+    rest = _mm512_gf2p8affine_epi64_epi8(rest, move, 0);
+    enum { XOR = 0x96 };
+    return has_sign ? _mm512_ternarylogic_epi64(value, rest, _mm512_set1_epi8((char)flip), XOR)
+                    : _mm512_or_si512(value, rest);
 }
 
 /* Into both caches as many lines as a block's weights touch, so that none is left out. */

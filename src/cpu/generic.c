@@ -38,25 +38,15 @@ static void matmul_bf16(const struct cpu_tile *tile)
     matmul_float(tile, DTYPE_BF16, 2);
 }
 
-/* sum of stored * q over `n` k from k0 of the block, per output; minus the offset's share. */
+/* sum of value * q over `n` k from k0 of the block, per output. */
 static inline void dot(struct cpu_form form, const unsigned char *weights, const int8_t *q, int k0,
-                       int n, int32_t sum_q, int32_t sum[CPU_PANEL])
+                       int n, int32_t sum[CPU_PANEL])
 {
-    for (int o = 0; o < CPU_PANEL; o++)
-        sum[o] = -form.offset * sum_q;
-    for (int k = k0; k < k0 + n; k += 4) {
-        int first = form.n_bits == 4 ? k % 16 : k, shift = k / 16 * 4;
-        const unsigned char *w = weights + 16 * first;
+    memset(sum, 0, CPU_PANEL * sizeof(*sum));
+    for (int k = k0; k < k0 + n; k += 4)
         for (int o = 0; o < CPU_PANEL; o++)
-            for (int j = 0; j < 4; j++) {
-                int value = w[4 * o + j];
-                if (form.n_bits == 4)
-                    value = value >> shift & 15;
-                else if (form.value_max < 0)
-                    value = (int8_t)value;
-                sum[o] += value * q[k + j];
-            }
-    }
+            for (int j = 0; j < 4; j++)
+                sum[o] += cpu_form_value(form, weights + 4 * o + j, k / 4) * q[k + j];
 }
 
 static inline float half_at(const unsigned char *p)
@@ -75,7 +65,7 @@ static inline void block(struct cpu_form form, const unsigned char *unit, const 
         int32_t sum[CPU_PANEL], sum_q = cpu_block_sum(x, sub);
         if (form.n_sub == 32)
             sum_q += cpu_block_sum(x, 1);
-        dot(form, weights, x->q, sub * form.n_sub, form.n_sub, sum_q, sum);
+        dot(form, weights, x->q, sub * form.n_sub, form.n_sub, sum);
         float x_sum = x->scale * (float)sum_q;
         for (int o = 0; o < CPU_PANEL; o++) {
             float scale = half_at(unit + 2 * o);

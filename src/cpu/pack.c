@@ -38,44 +38,7 @@ struct job { /* what the team packs together */
     struct compute_weight *weight;
 };
 
-/* 32 values of output o into the weights of a block. */
-static void put_values(struct cpu_form form, const int8_t *values, int o, unsigned char *block)
-{
-    if (form.n_bits == 8) {
-        for (int k = 0; k < 32; k++)
-            block[64 * (k / 4) + 4 * o + k % 4] = (unsigned char)(values[k] + form.offset);
-        return;
-    }
-    for (int k = 0; k < 16; k++) {
-        int low = values[k] + form.offset, high = values[k + 16] + form.offset;
-        block[64 * (k / 4) + 4 * o + k % 4] = (unsigned char)(low | high << 4);
-    }
-}
-
 /* One block of the file, of output o, into its unit. */
-static void put_unit(struct cpu_form form, const struct quant_block *from, int o,
-                     unsigned char *unit)
-{
-    memcpy(unit + 2 * o, &from->d, 2);
-    if (form.has_minimum)
-        memcpy(unit + 32 + 2 * o, &from->m, 2);
-    unsigned char *p = unit + cpu_form_head(form);
-    for (int k = 0; k < from->n; k += 32) {
-        if (form.n_unit == 256)
-            for (int sub = k / form.n_sub; sub < (k + 32) / form.n_sub; sub++) {
-                p[o] = (unsigned char)from->scales[sub];
-                p += 16;
-                if (form.has_minimum) {
-                    p[o] = (unsigned char)from->minimums[sub];
-                    p += 16;
-                }
-            }
-        put_values(form, from->values + k, o, p);
-        p += cpu_form_weights(form);
-    }
-}
-
-/* One block of the file, of output o, into its unit, undecoded. */
 static void put_block(struct cpu_form form, const struct cpu_pack_source *source,
                       const unsigned char *from, int o, unsigned char *unit)
 {
@@ -115,16 +78,8 @@ static void pack_integers(const struct job *job, int32_t panel)
     from += (int64_t)panel * CPU_PANEL * tensor->row_bytes;
     int32_t n = min_i32(CPU_PANEL, tensor->n_rows - panel * CPU_PANEL); /* others' scales stay 0 */
     for (int32_t k = 0; k < tensor->n_columns; k += info->n_block) {
-        for (int o = 0; o < n; o++) {
-            const unsigned char *block = from + o * tensor->row_bytes;
-            struct quant_block decoded;
-            if (source != NULL) {
-                put_block(form, source, block, o, unit);
-                continue;
-            }
-            quant_block_decode(tensor->dtype, block, &decoded);
-            put_unit(form, &decoded, o, unit);
-        }
+        for (int o = 0; o < n; o++)
+            put_block(form, source, from + o * tensor->row_bytes, o, unit);
         from += info->block_bytes;
         unit += cpu_form_unit_bytes(form);
     }
@@ -246,15 +201,6 @@ static void row_of_floats(const struct compute_weight *weight, int32_t row, floa
                              panel + ((size_t)k * CPU_PANEL + (size_t)row % 16) * n_bytes, out + k);
 }
 
-static float value_at(struct cpu_form form, const unsigned char *block, int o, int k)
-{
-    if (form.n_bits == 4)
-        return (float)((block[64 * (k % 16 / 4) + 4 * o + k % 4] >> (k / 16 * 4) & 15) -
-                       form.offset);
-    unsigned char byte = block[64 * (k / 4) + 4 * o + k % 4];
-    return form.value_max < 0 ? (float)(int8_t)byte : (float)(byte - form.offset);
-}
-
 /* The block of 32 at p of output o: 32 floats. */
 static void row_of_block(struct cpu_form form, const unsigned char *unit, const unsigned char *p,
                          int o, float *out)
@@ -272,7 +218,7 @@ static void row_of_block(struct cpu_form form, const unsigned char *unit, const 
             scale = d * (float)(int8_t)scales[o];
             minimum = form.has_minimum ? -(m * (float)(int8_t)scales[16 + o]) : 0.0f;
         }
-        out[k] = value_at(form, weights, o, k) * scale;
+        out[k] = (float)cpu_form_value(form, weights + 4 * o + k % 4, k / 4) * scale;
         if (form.has_minimum)
             out[k] += minimum;
     }

@@ -8,11 +8,11 @@
  *     | 16 halves d | 16 halves m (types with minimums) | blocks of 32 k |
  *   a block:
  *     | K types: per sub-block 16 int8 scales, 16 int8 minimums (types with minimums) | weights |
- *   weights:
- *     8 bits, 512 bytes: byte 64 g + 4 o + j is output o at k = 4 g + j (g = 0..7)
- *     4 bits, 256 bytes: byte 64 v + 4 o + j holds k = 4 v + j in its low nibble and k = 16 + 4 v +
- *     j in its high one (v = 0..3)
- *   Stored is value + offset, never negative; Q8_0 alone is stored as it is, signed. */
+ *   weights: 64 * n_bits bytes, planes of 8, 4, 2 and 1 bits of the values, those that add up to
+ *     n_bits, the lowest bits first. A plane of b bits is b vectors of 64 bytes: byte 4 o + j of
+ *     vector v has, of output o, k = 4 v + j in its lowest b bits, k = 4 (v + b) + j in the next,
+ *     and so on.
+ *   Stored is value + offset, never negative; 8 bits alone are stored as they are, signed. */
 #pragma once
 #include "base/team.h"
 #include "compute/compute.h"
@@ -21,23 +21,23 @@
 enum { CPU_PANEL = 16 };
 
 struct cpu_form {
-    int32_t n_bits, offset; /* 4 or 8 */
-    int32_t value_max;      /* of what is stored; -1: signed, any int8 */
-    int32_t n_sub;          /* k per scale: 16 or 32 */
-    int32_t n_unit;         /* 32 or 256 */
+    int32_t n_bits; /* 2 to 6, or 8 */
+    int32_t offset; /* half of what n_bits can hold, or 0: signed bytes, types with minimums */
+    int32_t n_sub;  /* k per scale: 16 or 32 */
+    int32_t n_unit; /* 32 or 256 */
     bool has_minimum;
 };
 
-#define CPU_FORM_Q8_0 ((struct cpu_form){ 8, 0, -1, 32, 32, false })
-#define CPU_FORM_Q4_0 ((struct cpu_form){ 4, 8, 15, 32, 32, false })
-#define CPU_FORM_Q4_1 ((struct cpu_form){ 4, 0, 15, 32, 32, true })
-#define CPU_FORM_Q5_0 ((struct cpu_form){ 8, 16, 31, 32, 32, false })
-#define CPU_FORM_Q5_1 ((struct cpu_form){ 8, 0, 31, 32, 32, true })
-#define CPU_FORM_Q2_K ((struct cpu_form){ 4, 0, 3, 16, 256, true })
-#define CPU_FORM_Q3_K ((struct cpu_form){ 4, 4, 7, 16, 256, false })
-#define CPU_FORM_Q4_K ((struct cpu_form){ 4, 0, 15, 32, 256, true })
-#define CPU_FORM_Q5_K ((struct cpu_form){ 8, 0, 31, 32, 256, true })
-#define CPU_FORM_Q6_K ((struct cpu_form){ 8, 32, 63, 16, 256, false })
+#define CPU_FORM_Q8_0 ((struct cpu_form){ 8, 0, 32, 32, false })
+#define CPU_FORM_Q4_0 ((struct cpu_form){ 4, 8, 32, 32, false })
+#define CPU_FORM_Q4_1 ((struct cpu_form){ 4, 0, 32, 32, true })
+#define CPU_FORM_Q5_0 ((struct cpu_form){ 5, 16, 32, 32, false })
+#define CPU_FORM_Q5_1 ((struct cpu_form){ 5, 0, 32, 32, true })
+#define CPU_FORM_Q2_K ((struct cpu_form){ 2, 0, 16, 256, true })
+#define CPU_FORM_Q3_K ((struct cpu_form){ 3, 4, 16, 256, false })
+#define CPU_FORM_Q4_K ((struct cpu_form){ 4, 0, 32, 256, true })
+#define CPU_FORM_Q5_K ((struct cpu_form){ 5, 0, 32, 256, true })
+#define CPU_FORM_Q6_K ((struct cpu_form){ 6, 32, 16, 256, false })
 
 /* Bytes of the halves at the start of a unit, of the scales at the start of a block, of the
  * weights of a block. */
@@ -56,6 +56,20 @@ static inline int32_t cpu_form_weights(struct cpu_form f)
 static inline int32_t cpu_form_unit_bytes(struct cpu_form f)
 {
     return cpu_form_head(f) + f.n_unit / 32 * (cpu_form_scales(f) + cpu_form_weights(f));
+}
+
+/* The value at k = 4 g + j of a block; byte: j of the output's word in the first vector. */
+static inline int cpu_form_value(struct cpu_form f, const unsigned char *byte, int g)
+{
+    int stored = 0, shift = 0;
+    for (int bits = 8; bits > 0; bits /= 2) { /* plane by plane */
+        if ((f.n_bits & bits) == 0)
+            continue;
+        stored |= (byte[64 * (g % bits)] >> (g / bits * bits) & ((1 << bits) - 1)) << shift;
+        shift += bits;
+        byte += 64 * bits;
+    }
+    return f.n_bits == 8 ? (int8_t)stored : stored - f.offset;
 }
 
 struct compute_weight {

@@ -11,6 +11,23 @@ static uint32_t word_at(const unsigned char *p)
 
 #define LOW_NIBBLES  UINT32_C(0x0f0f0f0f)
 #define HIGH_NIBBLES UINT32_C(0xf0f0f0f0)
+#define LOW_PAIRS    UINT32_C(0x03030303)
+#define LOW_BITS     UINT32_C(0x01010101)
+
+/* A plane of pairs of bits, from bytes that have one each. */
+static void put_pairs(const uint32_t bytes[8], uint32_t out[2])
+{
+    for (int v = 0; v < 2; v++)
+        out[v] = bytes[v] | bytes[v + 2] << 2 | bytes[v + 4] << 4 | bytes[v + 6] << 6;
+}
+
+/* Bit `bit` of 32 bytes as a plane. */
+static void put_bits(const unsigned char *bytes, int bit, uint32_t *out)
+{
+    *out = 0;
+    for (int g = 0; g < 8; g++)
+        *out |= (word_at(bytes + 4 * g) >> bit & LOW_BITS) << g;
+}
 
 /* Signed bytes stay signed bytes. */
 static void words_of_q8_0(const unsigned char *block, int b, uint32_t *out)
@@ -33,15 +50,15 @@ static void words_of_q4_1(const unsigned char *block, int b, uint32_t *out)
     words_of_q4_0(block + 2, b, out);
 }
 
-/* Nibbles and fifth bits become bytes: four bits are spread over a word by a multiplication. */
+/* Fifth bits, then nibbles as Q4_0's: four bits are spread over a word by a multiplication. */
 static void words_of_fives(const unsigned char *fifths, uint32_t *out)
 {
     uint32_t fifth = word_at(fifths);
-    for (int g = 0; g < 8; g++) {
-        uint32_t nibbles = word_at(fifths + 4 + 4 * (g % 4)) >> (g / 4 * 4) & LOW_NIBBLES;
-        uint32_t bits = fifth >> (4 * g) & 15;
-        out[g] = nibbles | (bits * UINT32_C(0x00204081) & UINT32_C(0x01010101)) << 4;
-    }
+    for (int v = 0; v < 4; v++)
+        out[v] = word_at(fifths + 4 + 4 * v);
+    out[4] = 0;
+    for (int g = 0; g < 8; g++)
+        out[4] |= ((fifth >> (4 * g) & 15) * UINT32_C(0x00204081) & LOW_BITS) << g;
 }
 
 static void words_of_q5_0(const unsigned char *block, int b, uint32_t *out)
@@ -56,25 +73,66 @@ static void words_of_q5_1(const unsigned char *block, int b, uint32_t *out)
     words_of_fives(block + 4, out);
 }
 
+/* 32 bytes have a pair of bits for each of four blocks of 32 values. */
+static void words_of_pairs(const unsigned char *bytes, int b, uint32_t *out)
+{
+    uint32_t pairs[8];
+    for (int g = 0; g < 8; g++)
+        pairs[g] = word_at(bytes + 32 * (b / 4) + 4 * g) >> (2 * (b % 4)) & LOW_PAIRS;
+    put_pairs(pairs, out);
+}
+
+static void words_of_q2_k(const unsigned char *block, int b, uint32_t *out)
+{
+    words_of_pairs(block + 16, b, out);
+}
+
+static void words_of_q3_k(const unsigned char *block, int b, uint32_t *out)
+{
+    words_of_pairs(block + 32, b, out);
+    put_bits(block, b, out + 2);
+}
+
 /* 32 values are the low or the high nibbles of 32 bytes; packed, the second half of them goes above
  * the first. */
-static void words_of_q4_k(const unsigned char *block, int b, uint32_t *out)
+static void words_of_nibbles(const unsigned char *bytes, bool are_high, uint32_t *out)
 {
-    const unsigned char *bytes = block + 16 + 32 * (b / 2);
     for (int v = 0; v < 4; v++) {
         uint32_t first = word_at(bytes + 4 * v), second = word_at(bytes + 16 + 4 * v);
-        out[v] = b % 2 == 0 ? (first & LOW_NIBBLES) | (second & LOW_NIBBLES) << 4
-                            : (first >> 4 & LOW_NIBBLES) | (second & HIGH_NIBBLES);
+        out[v] = are_high ? (first >> 4 & LOW_NIBBLES) | (second & HIGH_NIBBLES)
+                          : (first & LOW_NIBBLES) | (second & LOW_NIBBLES) << 4;
     }
+}
+
+static void words_of_q4_k(const unsigned char *block, int b, uint32_t *out)
+{
+    words_of_nibbles(block + 16 + 32 * (b / 2), b % 2 == 1, out);
+}
+
+static void words_of_q5_k(const unsigned char *block, int b, uint32_t *out)
+{
+    words_of_nibbles(block + 48 + 32 * (b / 2), b % 2 == 1, out);
+    put_bits(block + 16, b, out + 4);
 }
 
 static void words_of_q6_k(const unsigned char *block, int b, uint32_t *out)
 {
-    int half = b / 4, s = b % 4;
-    const unsigned char *low = block + 64 * half + 32 * (s % 2), *high = block + 128 + 32 * half;
-    for (int g = 0; g < 8; g++)
-        out[g] = (word_at(low + 4 * g) >> (s / 2 * 4) & LOW_NIBBLES) |
-                 (word_at(high + 4 * g) >> (2 * s) & UINT32_C(0x03030303)) << 4;
+    words_of_nibbles(block + 64 * (b / 4) + 32 * (b % 2), b % 4 / 2 == 1, out);
+    words_of_pairs(block + 128, b, out + 4);
+}
+
+static void scales_of_q2_k(const unsigned char *block, int8_t *scales, int8_t *minimums)
+{
+    for (int i = 0; i < 16; i++) {
+        scales[i] = (int8_t)(block[i] & 15);
+        minimums[i] = (int8_t)(block[i] >> 4);
+    }
+}
+
+static void scales_of_q3_k(const unsigned char *block, int8_t *scales, int8_t *minimums)
+{
+    (void)minimums;
+    quant_scales_of_16(block + 96, scales);
 }
 
 static void scales_of_q4_k(const unsigned char *block, int8_t *scales, int8_t *minimums)
@@ -96,8 +154,12 @@ const struct cpu_pack_source *cpu_pack_words_source(enum dtype dtype)
         [DTYPE_Q4_1] = { 0, 2, words_of_q4_1, NULL },
         [DTYPE_Q5_0] = { 0, -1, words_of_q5_0, NULL },
         [DTYPE_Q5_1] = { 0, 2, words_of_q5_1, NULL },
+        [DTYPE_Q2_K] = { 80, 82, words_of_q2_k, scales_of_q2_k },
+        [DTYPE_Q3_K] = { 108, -1, words_of_q3_k, scales_of_q3_k },
         [DTYPE_Q4_K] = { 0, 2, words_of_q4_k, scales_of_q4_k },
+        [DTYPE_Q5_K] = { 0, 2, words_of_q5_k, scales_of_q4_k },
         [DTYPE_Q6_K] = { 208, -1, words_of_q6_k, scales_of_q6_k },
     };
-    return sources[dtype].words != NULL ? &sources[dtype] : NULL;
+    CHECK(sources[dtype].words != NULL);
+    return &sources[dtype];
 }

@@ -42,15 +42,6 @@ static void fill_panels(enum dtype dtype, unsigned char *p, size_t n_bytes, stru
             uint16_t half = half_from_float((float)(rng_normal(rng) * 0.01));
             memcpy(p + i + 2 * (size_t)o, &half, 2);
         }
-    if (form.n_bits == 8 && form.value_max >= 0) /* stored values have a limit */
-        for (size_t i = 0; i < n_bytes; i += (size_t)cpu_form_unit_bytes(form)) {
-            unsigned char *w = p + i + cpu_form_head(form);
-            for (int b = 0; b < form.n_unit / 32; b++, w += 512) {
-                w += cpu_form_scales(form);
-                for (int j = 0; j < 512; j++)
-                    w[j] = (unsigned char)(w[j] & form.value_max);
-            }
-        }
 }
 
 static size_t panel_bytes(enum dtype dtype)

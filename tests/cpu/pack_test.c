@@ -62,9 +62,9 @@ static void packed_forms_stay_small(void **state)
         enum dtype dtype;
         double most;
     } sizes[] = { { DTYPE_F16, 1.0 },   { DTYPE_Q8_0, 1.0 },  { DTYPE_Q4_0, 1.0 },
-                  { DTYPE_Q4_1, 1.0 },  { DTYPE_Q4_K, 1.03 }, { DTYPE_Q5_0, 1.55 },
-                  { DTYPE_Q5_K, 1.58 }, { DTYPE_Q6_K, 1.32 }, { DTYPE_Q3_K, 1.34 },
-                  { DTYPE_Q2_K, 1.96 } };
+                  { DTYPE_Q4_1, 1.0 },  { DTYPE_Q4_K, 1.03 }, { DTYPE_Q5_0, 1.0 },
+                  { DTYPE_Q5_1, 1.0 },  { DTYPE_Q5_K, 1.03 }, { DTYPE_Q6_K, 1.0 },
+                  { DTYPE_Q3_K, 1.04 }, { DTYPE_Q2_K, 1.2 } };
     struct team *team = team_open(1, NULL, false);
     struct cpu_store *store = cpu_store_open();
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {

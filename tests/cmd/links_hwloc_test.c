@@ -1,4 +1,7 @@
-/* What joins GPUs by hwloc: two_sockets.xml is the machine. */
+/* What joins GPUs by hwloc: two_sockets.xml is the machine. Its socket 0 has a switch with GPUs 0 and
+ * 1, GPU 2 beside it below the same host bridge, and GPU 3 and two NVSwitches on another; its socket
+ * 1 has GPU 4 and a card that is none of NVIDIA's. It is laid out as lstopo writes, without comments:
+ * where hwloc's plugin for libxml2 is not installed, its own reader takes nothing else. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "links_near.h"
@@ -74,7 +77,7 @@ static void test_hwloc_knows_switches(void **state)
 static void test_hwloc_refuses(void **state)
 {
     static const char bare[] =
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><topology version=\"2.0\">"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<topology version=\"2.0\">"
         "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
         "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"1\">"
         "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "

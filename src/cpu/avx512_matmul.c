@@ -7,6 +7,7 @@
  * against two panels, all sums in registers, 12 products for 8 loads. */
 #include "compute/quant.h"
 #include "compute/vmath.h"
+#include "cpu/ahead.h"
 #include "cpu/avx512_panels.h"
 
 /* Rows against one panel, against two. */
@@ -213,7 +214,7 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
     struct rows rows = rows_of(tile, row, R);
     __m512 acc[R_MAX][P_MAX];
     const char *ahead = NULL;
-    int32_t n_ahead = fetch_ahead(tile, row, panel, R, P, &ahead);
+    int32_t n_ahead = cpu_fetch_ahead(tile, row, panel, R, P, &ahead);
     start(tile, out, R, P, acc);
     for (int32_t k = 0; k < tile->n_columns; k += 32) {
         for (int32_t i = 0; i < n_ahead; i++, ahead += 64)

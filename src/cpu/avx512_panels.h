@@ -122,22 +122,3 @@ INLINE void widen(struct cpu_form form, const int centre, const unsigned char *p
         }
     }
 }
-
-/* Lines that R rows of a wide tile fetch, so many a block: their part of the panels ahead, and at
- * once where their sums will go. */
-INLINE int32_t fetch_ahead(const struct cpu_tile *tile, int32_t row, int32_t panel, const int R,
-                           const int P, const char **ahead)
-{
-    if (tile->target != NULL)
-        EACH(int r = 0; r < R; r++) {
-            const float *to = tile->target + (size_t)(row + r) * tile->target_stride;
-            EACH(int p = 0; p < P; p++)
-                _mm_prefetch((const char *)(to + (panel + p) * CPU_PANEL), _MM_HINT_T0);
-        }
-    if (tile->ahead == NULL)
-        return 0;
-    size_t from = tile->ahead_bytes * (size_t)row / (size_t)tile->n_rows;
-    *ahead = (const char *)tile->ahead + (size_t)panel * tile->ahead_stride + from;
-    int32_t lines = tile->n_rows * (tile->n_columns / 32) * 64;
-    return ((int32_t)tile->ahead_bytes * R + lines - 1) / lines;
-}

@@ -85,7 +85,10 @@ enum cpu_isa cpu_isa_best(void)
 static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
     to->name = from->name != NULL ? from->name : to->name;
-    to->group_bytes = from->group != NULL ? from->group_bytes : to->group_bytes;
+    if (from->group != NULL || from->matmul[DTYPE_Q8_0] != NULL) { /* matrices bring their own */
+        to->group = from->group;
+        to->group_bytes = from->group_bytes;
+    }
     to->split_bytes = from->split != NULL ? from->split_bytes : to->split_bytes;
     for (int i = 0; i < DTYPE_N; i++) {
         if (from->matmul_many[i] != NULL)
@@ -99,7 +102,6 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
         to->is_split[i] = from->is_split[i];
     }
 #define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
-    TAKE(group);
     TAKE(split);
     TAKE(quantize);
     TAKE(norm);

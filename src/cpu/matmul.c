@@ -17,7 +17,7 @@ enum {
     SWEEP_ROWS = 512,      /* whose sums wait */
     CHUNK_INTEGERS = 1024, /* columns, a multiple of every unit */
     CHUNK_FLOATS = 512,
-    CHUNK_BYTES_MAX = 36 << 10, /* of a wide panel, the widest */
+    CHUNK_BYTES_MAX = 38 << 10, /* of a wide panel, the widest */
     LAST_PIECES = 2,            /* by rows, of an item for which others may wait */
     KEPT_MAX = 64,              /* items whose sums wait until they are put in their places, */
     KEPT_BYTES_MIN = 40 << 10,  /* of such a size at least: smaller ones gain nothing */
@@ -232,7 +232,7 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
             tile.groups = cpu_pass_splits(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->split_bytes;
             tile.group_stride = (size_t)div_up_i64(weight->n_columns, 32) * kernels->split_bytes;
-        } else if (is_many(item)) {
+        } else if (kernels->group != NULL && item->n_rows >= CPU_MANY_ROWS) {
             tile.groups = cpu_pass_groups(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->group_bytes;
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;

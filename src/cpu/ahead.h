@@ -6,9 +6,10 @@
 
 /* Lines that R rows and P panels of a wide tile fetch, so many a block: their part of the panels
  * ahead, from *ahead on; and at once where their sums will go. */
-static inline __attribute__((always_inline)) int32_t
-cpu_fetch_ahead(const struct cpu_tile *tile, int32_t row, int32_t panel, const int R, const int P,
-                const char **ahead)
+static inline __attribute__((always_inline)) int32_t cpu_fetch_ahead(const struct cpu_tile *tile,
+                                                                     int32_t row, int32_t panel,
+                                                                     const int R, const int P,
+                                                                     const char **ahead)
 {
     if (tile->target != NULL)
         for (int r = 0; r < R; r++) {

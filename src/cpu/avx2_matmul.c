@@ -340,8 +340,7 @@ struct factors { /* of a sub-block of 16 outputs */
 
 /* One sub-block: integer sums, then their scaled addition to acc. */
 INLINE void sub_block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
-                      const struct cpu_block *const *x, int sub, const int R,
-                      __m256 acc[R_MAX][2])
+                      const struct cpu_block *const *x, int sub, const int R, __m256 acc[R_MAX][2])
 {
     __m256i sums[R_MAX][2];
     if (form.n_bits == 8)
@@ -428,8 +427,8 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
         stop(acc[r], out + r * CPU_TILE_PANELS * CPU_PANEL);
 }
 
-/* A block of 16 rows, for wide panels: rows side by side, so that what a kernel reads of several lies
- * in few cache lines. */
+/* A block of 16 rows, for wide panels: rows side by side, so that what a kernel reads of several
+ * lies in few cache lines. */
 struct group {
     uint8_t q[8][CPU_GROUP_ROWS][4]; /* q + 128, of four columns after four */
     float scale[CPU_GROUP_ROWS];
@@ -478,8 +477,8 @@ INLINE __m256 load_8_floats(const unsigned char *p)
     return _mm256_loadu_ps((const float *)(const void *)p);
 }
 
-/* Sums of (q + 128) * (stored - centre) over a (sub-)block in int16, from -128 times the sum of what
- * is stored on: they may wrap on the way, but end as those of q. */
+/* Sums of (q + 128) * (stored - centre) over a (sub-)block in int16, from -128 times the sum of
+ * what is stored on: they may wrap on the way, but end as those of q. */
 INLINE void wide_dot(struct cpu_form form, const unsigned char *w, const struct group *x, int sub,
                      const int R, __m256i sums[R_MAX][2])
 {
@@ -545,9 +544,7 @@ INLINE void wide_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, s
 INLINE __m256i flip(__m256i q, const unsigned char *sign)
 {
     __m256i flipped;
-    __asm__("vpxor %2, %1, %0"
-            : "=x"(flipped)
-            : "x"(q), "m"(*(const __m256i *)(const void *)sign));
+    __asm__("vpxor %2, %1, %0" : "=x"(flipped) : "x"(q), "m"(*(const __m256i *)(const void *)sign));
     return flipped;
 }
 

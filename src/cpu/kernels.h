@@ -81,15 +81,12 @@ struct cpu_tile {
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
  *   Q8_0 of AVX2  per block | 16 float scales s | 16 floats: -3 * 2^22 * s | 16 int32: CPU_SUM_BITS
- *                 and the sum of |w| over negative w | per 4 k: | 64 bytes |w| | 64 bytes, 0x7F where
- *                 w is negative, else 0x80
- *   F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16 outputs of two bfloat16 | F16:
- *                 the same of what these lack)
- *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) |
- *                 AVX2: 32 int16, -128 times the sums of what a lane adds up | bytes as in pack.h's
- *                 weights of 8 bits, of AVX2 around the centre (AVX-512: value + 128 in types
- *                 without minimums); scales and minimums are multiplied out.
- * At most: */
+ *                 and the sum of |w| over negative w | per 4 k: | 64 bytes |w| | 64 bytes, 0x7F
+ * where w is negative, else 0x80 F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16
+ * outputs of two bfloat16 | F16: the same of what these lack) others        per (sub-)block | 16
+ * float scales | 16 float minimums (types with minimums) | AVX2: 32 int16, -128 times the sums of
+ * what a lane adds up | bytes as in pack.h's weights of 8 bits, of AVX2 around the centre (AVX-512:
+ * value + 128 in types without minimums); scales and minimums are multiplied out. At most: */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
     if (dtype == DTYPE_Q8_0)
@@ -150,8 +147,8 @@ struct cpu_kernels {
     /* CPU_MANY_ROWS and more, as many as there are, against packed panels, for types that gain by
      * groups of rows: K is cut into chunks inside. */
     void (*matmul_many[DTYPE_N])(const struct cpu_tile *tile);
-    /* For matmul_many, matmul_wide: puts a row's blocks to `place` in its group, group_bytes each; 0
-     * and NULL where nothing is grouped. */
+    /* For matmul_many, matmul_wide: puts a row's blocks to `place` in its group, group_bytes each;
+     * 0 and NULL where nothing is grouped. */
     size_t group_bytes;
     void (*group)(const struct cpu_block *row, int32_t n_blocks, int32_t place,
                   unsigned char *groups);

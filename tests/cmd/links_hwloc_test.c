@@ -1,7 +1,8 @@
-/* What joins GPUs by hwloc: two_sockets.xml is the machine. Its socket 0 has a switch with GPUs 0 and
- * 1, GPU 2 beside it below the same host bridge, and GPU 3 and two NVSwitches on another; its socket
- * 1 has GPU 4 and a card that is none of NVIDIA's. It is laid out as lstopo writes, without comments:
- * where hwloc's plugin for libxml2 is not installed, its own reader takes nothing else. */
+/* What joins GPUs by hwloc: two_sockets.xml is the machine. Its socket 0 has a switch with GPUs 0
+ * and 1, GPU 2 beside it below the same host bridge, and GPU 3 and two NVSwitches on another; its
+ * socket 1 has GPU 4 and a card that is none of NVIDIA's. It is laid out as lstopo writes, without
+ * comments: where hwloc's plugin for libxml2 is not installed, its own reader takes nothing else.
+ */
 #include "base/file.h"
 #include "base/mem.h"
 #include "links_near.h"

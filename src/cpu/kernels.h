@@ -80,13 +80,16 @@ struct cpu_tile {
 };
 
 /* Columns of a panel in the form that is quickest to multiply, for tiles of many rows:
- *   Q8_0 of AVX2  per block | 16 float scales s | 16 floats: -3 * 2^22 * s | 16 int32: CPU_SUM_BITS
- *                 and the sum of |w| over negative w | per 4 k: | 64 bytes |w| | 64 bytes, 0x7F
- * where w is negative, else 0x80 F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16
- * outputs of two bfloat16 | F16: the same of what these lack) others        per (sub-)block | 16
- * float scales | 16 float minimums (types with minimums) | AVX2: 32 int16, -128 times the sums of
- * what a lane adds up | bytes as in pack.h's weights of 8 bits, of AVX2 around the centre (AVX-512:
- * value + 128 in types without minimums); scales and minimums are multiplied out. At most: */
+ *   F16, BF16     as floats (AMX: per 32 k | 16 pairs of k, each 16 outputs of two bfloat16 | F16:
+ *                 the same of what these lack)
+ *   others        per (sub-)block | 16 float scales | 16 float minimums (types with minimums) | a
+ *                 byte per value | bytes as in pack.h's weights of 8 bits (AVX-512: value + 128
+ *                 in types without minimums); scales and minimums are multiplied out.
+ *   of AVX2       behind the scales 16 floats: -3 * 2^22 times a scale; before the bytes, which
+ *                 are those around the centre, 32 int16: -128 times what a lane adds up of them.
+ *   Q8_0 of AVX2  instead 16 int32: CPU_SUM_BITS and the sum of |w| over negative w | per 4 k:
+ *                 | 64 bytes |w| | 64 bytes, 0x7F where w is negative, else 0x80
+ * At most: */
 static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
 {
     if (dtype == DTYPE_Q8_0)
@@ -95,7 +98,7 @@ static inline size_t cpu_wide_bytes(enum dtype dtype, int32_t n_columns)
         return (size_t)(n_columns + 31) / 32 * 2048;
     struct cpu_form form = cpu_pack_form(dtype);
     return (size_t)(n_columns / form.n_sub) *
-           ((form.has_minimum ? 192u : 128u) + 16u * (size_t)form.n_sub);
+           ((form.has_minimum ? 256u : 192u) + 16u * (size_t)form.n_sub);
 }
 
 struct cpu_norm {

@@ -93,12 +93,14 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     for (int i = 0; i < DTYPE_N; i++) {
         if (from->matmul_many[i] != NULL)
             to->matmul_many[i] = from->matmul_many[i];
-        if (from->matmul[i] == NULL)
+        if (from->matmul[i] == NULL && from->widen[i] == NULL)
             continue;
-        to->matmul[i] = from->matmul[i];
         to->widen[i] = from->widen[i];
         to->matmul_wide[i] = from->matmul_wide[i];
         to->wide_rows_min[i] = from->wide_rows_min[i];
+        if (from->matmul[i] == NULL)
+            continue;
+        to->matmul[i] = from->matmul[i];
         to->is_split[i] = from->is_split[i];
     }
 #define TAKE(kernel) to->kernel = from->kernel != NULL ? from->kernel : to->kernel
@@ -127,7 +129,9 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
 #if defined(__x86_64__)
     if (isa >= CPU_ISA_AVX2) {
         take(&cpu_avx2, out);
+        take(&cpu_avx2_float, out);
         take(&cpu_avx2_matmul, out);
+        take(&cpu_avx2_wide, out);
         take(&cpu_avx2_attend, out);
     }
     if (isa >= CPU_ISA_AVX512) {

@@ -60,7 +60,7 @@ INLINE __m256 load_8_floats(const unsigned char *p)
 }
 
 /* A sum that has CPU_SUM_BITS added times its scale (see there); p: of 8 outputs of put_scales. To
- * convert it and to multiply takes as many instructions, but Zen 3 does a quarter less with them.
+ * convert it and to multiply takes as many instructions, and a tenth to a third more time (Zen 3).
  */
 INLINE __m256 scaled_sum(__m256i sum, const unsigned char *p)
 {

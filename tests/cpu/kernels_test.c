@@ -217,6 +217,31 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
     mem_give((void *)(uintptr_t)tile.panels);
 }
 
+/* A scale that is no number gives the same whether a row meets packed panels or wide ones. */
+static void check_scales(const struct cpu_kernels *kernels, enum dtype dtype, struct rng *rng)
+{
+    static float want[OUT], got[OUT];
+    static const uint16_t strange[] = { 0x7C00, 0xFC00, 0x7E00 }; /* infinite, NaN */
+    struct cpu_form form = cpu_pack_form(dtype);
+    struct cpu_tile tile = random_tile(dtype, rng);
+    unsigned char *panel = (unsigned char *)(uintptr_t)tile.panels;
+    for (int o = 0; o < cpu_form_head(form) / 2; o += 5)
+        memcpy(panel + 2 * (size_t)o, &strange[o % 3], 2);
+    tile.n_panels = 1;
+    tile.n_rows = CPU_TILE_ROWS;
+    tile.groups = grouped(kernels, dtype, &tile);
+    tile.group_stride = COLUMNS / 32 * kernels->group_bytes;
+    tile.out = want;
+    multiply(kernels, dtype, tile, WHOLE);
+    tile.out = got;
+    multiply(kernels, dtype, tile, WIDE);
+    for (int i = 0; i < OUT; i++) /* a NaN's sign and payload are nobody's */
+        if (i / CPU_PANEL % CPU_TILE_PANELS == 0)
+            assert_true(want[i] == got[i] || (__builtin_isnan(want[i]) && __builtin_isnan(got[i])));
+    mem_give((void *)(uintptr_t)tile.groups);
+    mem_give(panel);
+}
+
 static void check_quantize(const struct cpu_kernels *kernels, struct rng *rng)
 {
     static float x[VALUES];
@@ -511,6 +536,9 @@ static void check(enum cpu_isa isa)
     cpu_isa_kernels(isa, &kernels);
     for (int dtype = 0; dtype < DTYPE_N; dtype++)
         check_matmul(&kernels, (enum dtype)dtype, &rng);
+    for (int dtype = 0; dtype < DTYPE_N; dtype++)
+        if (kernels.widen[dtype] != NULL && dtype_info((enum dtype)dtype)->is_integer)
+            check_scales(&kernels, (enum dtype)dtype, &rng);
     for (int dtype = 0; dtype < DTYPE_N; dtype++)
         if (kernels.is_split[dtype])
             check_halves(&kernels, (enum dtype)dtype, &rng);

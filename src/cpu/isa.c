@@ -93,6 +93,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
     for (int i = 0; i < DTYPE_N; i++) {
         if (from->matmul_many[i] != NULL)
             to->matmul_many[i] = from->matmul_many[i];
+        /* Who multiplies a type has its wide form too, or none; wide forms may stand alone. */
         if (from->matmul[i] == NULL && from->widen[i] == NULL)
             continue;
         to->widen[i] = from->widen[i];

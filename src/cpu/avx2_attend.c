@@ -1,9 +1,9 @@
 /* Attention's kernels for AVX2 with FMA and F16C.
  *
- * A run's rows are turned into floats once per group of queries: in registers for a single query
- * (decode without grouped heads, where memory is the limit), else in scratch that stays in the
- * first-level cache, CPU_RUN_ROWS rows at a time (grouped heads and prefill, where the products
- * are). While a run is computed its successor is fetched. */
+ * Halves are turned into floats in registers, for one or two queries at a time: what converts them
+ * has ports of its own beside the products. Other rows become floats once per group of queries, in
+ * scratch that stays in the first-level cache, CPU_RUN_ROWS rows at a time. While a run is computed
+ * its successor is fetched. */
 #include "cpu/lanes.h"
 
 #include <immintrin.h>
@@ -21,6 +21,12 @@ INLINE size_t row_bytes(const struct cpu_run *run)
     return (size_t)run->head_dim * (run->dtype == DTYPE_Q8_0  ? 1
                                     : run->dtype == DTYPE_F16 ? sizeof(uint16_t)
                                                               : sizeof(float));
+}
+
+/* Whether rows are halves without a tail. */
+INLINE bool is_plain(const struct cpu_run *run)
+{
+    return run->dtype == DTYPE_F16 && run->head_dim == run->stride;
 }
 
 /* What will be read soon is fetched a few lines at a time, between products: in one burst it would
@@ -45,10 +51,21 @@ INLINE void fetch(struct ahead *ahead)
         _mm_prefetch(ahead->at, _MM_HINT_T0);
 }
 
-struct floats { /* rows of a run as floats, 0 behind head_dim */
-    const float *rows;
-    size_t stride;
+/* How rows lie that are computed with, without a tail. */
+enum form { HALVES, FLOATS };
+
+enum { HALVES_QUERIES = 8 }; /* that meet keys of halves; more meet them as floats */
+
+struct rows {
+    const unsigned char *first;
+    size_t n_bytes; /* of one */
 };
+
+INLINE __m256 load_8(const unsigned char *row, int32_t d, const enum form form)
+{
+    return form == HALVES ? load_half(row + 2 * d)
+                          : _mm256_loadu_ps((const float *)(const void *)row + d);
+}
 
 /* One row of any width; rare shapes. */
 static void row_to_floats(const struct cpu_run *run, const unsigned char *row, float *out)
@@ -85,28 +102,25 @@ INLINE void bytes_to_floats(const struct cpu_run *run, int32_t t, int32_t n, con
 }
 
 /* Rows [t, t + n) of the run, n <= CPU_RUN_ROWS: in scratch unless they can be used in place. */
-INLINE struct floats to_floats(const struct cpu_run *run, int32_t t, int32_t n,
-                               const int32_t stride)
+INLINE struct rows rows_of(const struct cpu_run *run, int32_t t, int32_t n, const int32_t stride,
+                           const enum form form)
 {
     const unsigned char *row = run->rows + (size_t)t * row_bytes(run);
     float *out = run->scratch;
-    if (run->dtype == DTYPE_Q8_0) {
+    if (form == HALVES || (run->dtype == DTYPE_F32 && run->head_dim == stride))
+        return (struct rows){ row, row_bytes(run) };
+    if (run->dtype == DTYPE_Q8_0)
         bytes_to_floats(run, t, n, stride);
-        return (struct floats){ run->scratch, (size_t)stride };
-    }
-    if (run->dtype == DTYPE_F32 && run->head_dim == stride)
-        return (struct floats){ (const float *)(const void *)row, (size_t)stride };
-    if (run->dtype == DTYPE_F32 || run->head_dim != stride) {
+    else if (is_plain(run))
+        for (int32_t i = 0; i < n; i++, row += 2 * stride, out += stride)
+            for (int32_t d = 0; d < stride; d += 16) {
+                _mm256_storeu_ps(out + d, load_half(row + 2 * d));
+                _mm256_storeu_ps(out + d + 8, load_half(row + 2 * d + 16));
+            }
+    else
         for (int32_t i = 0; i < n; i++, row += row_bytes(run), out += stride)
             row_to_floats(run, row, out);
-        return (struct floats){ run->scratch, (size_t)stride };
-    }
-    for (int32_t i = 0; i < n; i++, row += 2 * stride, out += stride)
-        for (int32_t d = 0; d < stride; d += 16) {
-            _mm256_storeu_ps(out + d, load_half(row + 2 * d));
-            _mm256_storeu_ps(out + d + 8, load_half(row + 2 * d + 16));
-        }
-    return (struct floats){ run->scratch, (size_t)stride };
+    return (struct rows){ (const unsigned char *)run->scratch, sizeof(float) * (size_t)stride };
 }
 
 /* ---- Scores: 16 partial sums a product, folded 8, 4, 2, 1. ---- */
@@ -129,8 +143,8 @@ INLINE __m256 fold_two_by_four(const __m256 x[4], const __m256 y[4])
 {
     __m256 four[4];
     for (int j = 0; j < 4; j++)
-        four[j] = _mm256_add_ps(_mm256_permute2f128_ps(x[j], y[j], 0x20),
-                                _mm256_permute2f128_ps(x[j], y[j], 0x31));
+        four[j] = _mm256_add_ps(_mm256_blend_ps(x[j], y[j], 0xF0),
+                                _mm256_permute2f128_ps(x[j], y[j], 0x21));
     __m256 a = _mm256_add_ps(_mm256_shuffle_ps(four[0], four[1], 0x44),
                              _mm256_shuffle_ps(four[0], four[1], 0xEE));
     __m256 b = _mm256_add_ps(_mm256_shuffle_ps(four[2], four[3], 0x44),
@@ -156,15 +170,15 @@ INLINE __m256 kept(__m256 x)
 }
 
 /* 8 of the 16 partial sums of two queries with four keys: elements d, d + 16, and so on. */
-INLINE void dots_two(const float *query, const int32_t stride, const float *const keys[4],
-                     int32_t from, __m256 acc[2][4])
+INLINE void dots_two(const float *query, const int32_t stride, const unsigned char *const keys[4],
+                     int32_t from, const enum form form, __m256 acc[2][4])
 {
     for (int j = 0; j < 4; j++)
         acc[0][j] = acc[1][j] = _mm256_setzero_ps();
     for (int32_t d = from; d < stride; d += 16) {
         __m256 x = _mm256_loadu_ps(query + d), y = _mm256_loadu_ps(query + stride + d);
         for (int j = 0; j < 4; j++) {
-            __m256 key = kept(_mm256_loadu_ps(keys[j] + d));
+            __m256 key = kept(load_8(keys[j], d, form));
             acc[0][j] = _mm256_fmadd_ps(x, key, acc[0][j]);
             acc[1][j] = _mm256_fmadd_ps(y, key, acc[1][j]);
         }
@@ -173,12 +187,12 @@ INLINE void dots_two(const float *query, const int32_t stride, const float *cons
 
 /* Two queries, four keys: the lower 8 partial sums, then the upper, so that no sum leaves its
  * register on the way. */
-INLINE void scores_two(const float *query, const int32_t stride, const float *const keys[4],
-                       __m256 scale, float *to, int32_t n)
+INLINE void scores_two(const float *query, const int32_t stride, const unsigned char *const keys[4],
+                       __m256 scale, const enum form form, float *to, int32_t n)
 {
     __m256 acc[2][4], upper[2][4];
-    dots_two(query, stride, keys, 0, acc);
-    dots_two(query, stride, keys, 8, upper);
+    dots_two(query, stride, keys, 0, form, acc);
+    dots_two(query, stride, keys, 8, form, upper);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 4; j++)
             acc[i][j] = _mm256_add_ps(acc[i][j], upper[i][j]);
@@ -187,17 +201,17 @@ INLINE void scores_two(const float *query, const int32_t stride, const float *co
     put_scores(to + CPU_PIECE, _mm256_extractf128_ps(dots, 1), n);
 }
 
-/* One query, four keys of floats. */
-INLINE void scores_one(const float *query, int32_t stride, const float *const keys[4], __m128 scale,
-                       float *to, int32_t n)
+/* One query, four keys. */
+INLINE void scores_one(const float *query, int32_t stride, const unsigned char *const keys[4],
+                       __m128 scale, const enum form form, float *to, int32_t n)
 {
     __m256 eight[4];
     for (int j = 0; j < 4; j++) {
         __m256 low = _mm256_setzero_ps(), high = low;
         for (int32_t d = 0; d < stride; d += 16) {
-            low = _mm256_fmadd_ps(_mm256_loadu_ps(query + d), _mm256_loadu_ps(keys[j] + d), low);
-            high = _mm256_fmadd_ps(_mm256_loadu_ps(query + d + 8), _mm256_loadu_ps(keys[j] + d + 8),
-                                   high);
+            low = _mm256_fmadd_ps(_mm256_loadu_ps(query + d), load_8(keys[j], d, form), low);
+            high =
+                _mm256_fmadd_ps(_mm256_loadu_ps(query + d + 8), load_8(keys[j], d + 8, form), high);
         }
         eight[j] = _mm256_add_ps(low, high);
     }
@@ -205,27 +219,27 @@ INLINE void scores_one(const float *query, int32_t stride, const float *const ke
 }
 
 INLINE void scores_many(const struct cpu_run *run, const float *queries, float scale,
-                        const int32_t stride)
+                        const int32_t stride, const enum form form)
 {
     for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
         int32_t n = min_i32(run->n - t, CPU_RUN_ROWS);
-        struct floats keys = to_floats(run, t, n, stride);
+        struct rows keys = rows_of(run, t, n, stride, form);
         struct ahead ahead = ahead_of(run, t, n, (n + 3) / 4 * ((run->n_queries + 1) / 2));
         for (int32_t j = 0; j < n; j += 4) {
             int32_t m = min_i32(n - j, 4);
-            const float *four[4];
+            const unsigned char *four[4];
             for (int32_t k = 0; k < 4; k++)
-                four[k] = keys.rows + (size_t)(j + (k < m ? k : 0)) * keys.stride;
+                four[k] = keys.first + (size_t)(j + (k < m ? k : 0)) * keys.n_bytes;
             float *to = run->probabilities + t + j;
             int32_t i = 0;
             for (; i + 2 <= run->n_queries; i += 2) {
                 fetch(&ahead);
-                scores_two(queries + i * stride, stride, four, _mm256_set1_ps(scale),
+                scores_two(queries + i * stride, stride, four, _mm256_set1_ps(scale), form,
                            to + i * CPU_PIECE, m);
             }
             fetch(&ahead);
             if (i < run->n_queries)
-                scores_one(queries + i * stride, stride, four, _mm_set1_ps(scale),
+                scores_one(queries + i * stride, stride, four, _mm_set1_ps(scale), form,
                            to + i * CPU_PIECE, m);
         }
     }
@@ -276,21 +290,26 @@ INLINE void scores_single(const struct cpu_run *run, const float *query, float s
     }
 }
 
+/* Each pair of queries turns halves into floats anew: many pairs share what one has turned. */
+INLINE void scores_of(const struct cpu_run *run, const float *queries, float scale,
+                      const int32_t stride)
+{
+    if (!is_plain(run) || run->n_queries > HALVES_QUERIES)
+        scores_many(run, queries, scale, stride, FLOATS);
+    else if (run->n_queries > 1)
+        scores_many(run, queries, scale, stride, HALVES);
+    else
+        scores_single(run, queries, scale, stride);
+}
+
 static void scores(const struct cpu_run *run, const float *queries, float scale)
 {
-    bool is_single = run->n_queries == 1 && run->dtype == DTYPE_F16 && run->head_dim == run->stride;
-    if (is_single && run->stride == 64)
-        scores_single(run, queries, scale, 64);
-    else if (is_single && run->stride == 128)
-        scores_single(run, queries, scale, 128);
-    else if (is_single)
-        scores_single(run, queries, scale, run->stride);
-    else if (run->stride == 64)
-        scores_many(run, queries, scale, 64);
+    if (run->stride == 64)
+        scores_of(run, queries, scale, 64);
     else if (run->stride == 128)
-        scores_many(run, queries, scale, 128);
+        scores_of(run, queries, scale, 128);
     else
-        scores_many(run, queries, scale, run->stride);
+        scores_of(run, queries, scale, run->stride);
 }
 
 /* Of four keys and one block of 32 dims the sums of products, exact in integers. The signs go to
@@ -401,23 +420,26 @@ static float softmax(float *s, int32_t first, int32_t last, float *max)
 
 /* ---- Values. ---- */
 
-/* R queries, D times 8 elements from d on, n positions of floats. */
-INLINE void mix_floats(const struct cpu_run *run, float *out, const float *p, struct floats values,
-                       int32_t n, int32_t d, const int R, const int D)
+/* R queries, D times 8 elements from d on, n positions. */
+INLINE void mix_some(const struct cpu_run *run, float *out, const float *p, struct rows values,
+                     int32_t n, int32_t d, struct ahead *ahead, const enum form form, const int R,
+                     const int D)
 {
-    __m256 acc[8][8];
+    __m256 acc[2][8];
     for (int r = 0; r < R; r++)
         for (int j = 0; j < D; j++)
             acc[r][j] = _mm256_loadu_ps(out + r * run->stride + d + 8 * j);
-    const float *row = values.rows + d;
-    for (int32_t t = 0; t < n; t++, row += values.stride) {
-        __m256 value[8];
-        for (int j = 0; j < D; j++)
-            value[j] = _mm256_loadu_ps(row + 8 * j);
-        for (int r = 0; r < R; r++) {
-            __m256 weight = _mm256_broadcast_ss(p + r * CPU_PIECE + t);
-            for (int j = 0; j < D; j++)
-                acc[r][j] = _mm256_fmadd_ps(weight, value[j], acc[r][j]);
+    const unsigned char *row = values.first;
+    for (int32_t t = 0; t < n; t++, row += values.n_bytes) {
+        __m256 weight[2];
+        for (int r = 0; r < R; r++)
+            weight[r] = _mm256_broadcast_ss(p + r * CPU_PIECE + t);
+        if (R == 1 && d == 0)
+            fetch(ahead);
+        for (int j = 0; j < D; j++) {
+            __m256 value = kept(load_8(row, d + 8 * j, form));
+            for (int r = 0; r < R; r++)
+                acc[r][j] = _mm256_fmadd_ps(weight[r], value, acc[r][j]);
         }
     }
     for (int r = 0; r < R; r++)
@@ -425,63 +447,49 @@ INLINE void mix_floats(const struct cpu_run *run, float *out, const float *p, st
             _mm256_storeu_ps(out + r * run->stride + d + 8 * j, acc[r][j]);
 }
 
-INLINE void mix_many(const struct cpu_run *run, float *out, const int32_t stride)
+/* All elements of R queries, so many at a time that 8 sums are under way. */
+INLINE void mix_queries(const struct cpu_run *run, float *out, const float *p, struct rows values,
+                        int32_t n, const int32_t stride, struct ahead *ahead, const enum form form,
+                        const int R)
+{
+    int32_t d = 0;
+    for (; d + 64 / R <= stride; d += 64 / R) {
+        if (R > 1)
+            fetch(ahead);
+        mix_some(run, out, p, values, n, d, ahead, form, R, 8 / R);
+    }
+    for (; d < stride; d += 16)
+        mix_some(run, out, p, values, n, d, ahead, form, R, 2);
+}
+
+INLINE void mix_of(const struct cpu_run *run, float *out, const int32_t stride,
+                   const enum form form)
 {
     for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
         int32_t n = min_i32(run->n - t, CPU_RUN_ROWS), i = 0;
-        struct floats values = to_floats(run, t, n, stride);
+        struct rows values = rows_of(run, t, n, stride, form);
         const float *p = run->probabilities + t;
-        struct ahead ahead = ahead_of(run, t, n, max_i32(run->n_queries / 4, 1) * (stride / 16));
-        for (; i + 4 <= run->n_queries; i += 4)
-            for (int32_t d = 0; d < stride; d += 16) {
-                fetch(&ahead);
-                mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 4, 2);
-            }
-        for (; i < run->n_queries; i++) {
-            int32_t d = 0;
-            fetch(&ahead);
-            for (; d + 64 <= stride; d += 64)
-                mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 1, 8);
-            for (; d < stride; d += 16)
-                mix_floats(run, out + i * stride, p + i * CPU_PIECE, values, n, d, 1, 2);
-        }
+        struct ahead ahead = ahead_of(
+            run, t, n, run->n_queries == 1 ? n : (run->n_queries / 2) * max_i32(stride / 32, 1));
+        for (; i + 2 <= run->n_queries; i += 2)
+            mix_queries(run, out + i * stride, p + i * CPU_PIECE, values, n, stride, &ahead, form,
+                        2);
+        if (i < run->n_queries)
+            mix_queries(run, out + i * stride, p + i * CPU_PIECE, values, n, stride, &ahead, form,
+                        1);
     }
-}
-
-/* A single query, D times 8 elements of halves from d on. */
-INLINE void mix_halves(const struct cpu_run *run, float *out, int32_t d, const int D)
-{
-    const uint16_t *row = (const uint16_t *)(const void *)run->rows + d;
-    struct ahead ahead = ahead_of(run, 0, run->n, run->n);
-    __m256 acc[8];
-    for (int j = 0; j < D; j++)
-        acc[j] = _mm256_loadu_ps(out + d + 8 * j);
-    for (int32_t t = 0; t < run->n; t++, row += run->head_dim) {
-        __m256 weight = _mm256_broadcast_ss(run->probabilities + t);
-        if (d == 0)
-            fetch(&ahead);
-        for (int j = 0; j < D; j++)
-            acc[j] = _mm256_fmadd_ps(weight, load_half(row + 8 * j), acc[j]);
-    }
-    for (int j = 0; j < D; j++)
-        _mm256_storeu_ps(out + d + 8 * j, acc[j]);
 }
 
 static void mix(const struct cpu_run *run, float *out)
 {
-    if (run->n_queries == 1 && run->dtype == DTYPE_F16 && run->head_dim == run->stride) {
-        int32_t d = 0;
-        for (; d + 64 <= run->stride; d += 64)
-            mix_halves(run, out, d, 8);
-        for (; d < run->stride; d += 16)
-            mix_halves(run, out, d, 2);
-    } else if (run->stride == 64) {
-        mix_many(run, out, 64);
-    } else if (run->stride == 128) {
-        mix_many(run, out, 128);
-    } else {
-        mix_many(run, out, run->stride);
-    }
+    if (is_plain(run) && run->stride == 64)
+        mix_of(run, out, 64, HALVES);
+    else if (is_plain(run) && run->stride == 128)
+        mix_of(run, out, 128, HALVES);
+    else if (is_plain(run))
+        mix_of(run, out, run->stride, HALVES);
+    else
+        mix_of(run, out, run->stride, FLOATS);
 }
 
 const struct cpu_kernels cpu_avx2_attend = {

@@ -9,6 +9,8 @@
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* For shapes: inlined into one function they would compete for registers. */
+#define APART static __attribute__((noinline))
 
 INLINE __m256 load_half(const void *p)
 {
@@ -53,8 +55,6 @@ INLINE void fetch(struct ahead *ahead)
 
 /* How rows lie that are computed with, without a tail. */
 enum form { HALVES, FLOATS };
-
-enum { HALVES_QUERIES = 8 }; /* that meet keys of halves; more meet them as floats */
 
 struct rows {
     const unsigned char *first;
@@ -107,16 +107,12 @@ INLINE struct rows rows_of(const struct cpu_run *run, int32_t t, int32_t n, cons
 {
     const unsigned char *row = run->rows + (size_t)t * row_bytes(run);
     float *out = run->scratch;
-    if (form == HALVES || (run->dtype == DTYPE_F32 && run->head_dim == stride))
+    if (form == HALVES)
+        return (struct rows){ run->rows + (size_t)t * 2 * (size_t)stride, 2 * (size_t)stride };
+    if (run->dtype == DTYPE_F32 && run->head_dim == stride)
         return (struct rows){ row, row_bytes(run) };
     if (run->dtype == DTYPE_Q8_0)
         bytes_to_floats(run, t, n, stride);
-    else if (is_plain(run))
-        for (int32_t i = 0; i < n; i++, row += 2 * stride, out += stride)
-            for (int32_t d = 0; d < stride; d += 16) {
-                _mm256_storeu_ps(out + d, load_half(row + 2 * d));
-                _mm256_storeu_ps(out + d + 8, load_half(row + 2 * d + 16));
-            }
     else
         for (int32_t i = 0; i < n; i++, row += row_bytes(run), out += stride)
             row_to_floats(run, row, out);
@@ -125,20 +121,7 @@ INLINE struct rows rows_of(const struct cpu_run *run, int32_t t, int32_t n, cons
 
 /* ---- Scores: 16 partial sums a product, folded 8, 4, 2, 1. ---- */
 
-/* From 8 partial sums each: the products of one query with four keys. */
-INLINE __m128 fold_four(const __m256 eight[4])
-{
-    __m128 four[4];
-    for (int j = 0; j < 4; j++)
-        four[j] = _mm_add_ps(_mm256_castps256_ps128(eight[j]), _mm256_extractf128_ps(eight[j], 1));
-    __m128 a =
-        _mm_add_ps(_mm_shuffle_ps(four[0], four[1], 0x44), _mm_shuffle_ps(four[0], four[1], 0xEE));
-    __m128 b =
-        _mm_add_ps(_mm_shuffle_ps(four[2], four[3], 0x44), _mm_shuffle_ps(four[2], four[3], 0xEE));
-    return _mm_add_ps(_mm_shuffle_ps(a, b, 0x88), _mm_shuffle_ps(a, b, 0xDD));
-}
-
-/* The same of two queries at once: the first one's products in the lower half. */
+/* From 8 partial sums each: four products of x in the lower half, four of y. */
 INLINE __m256 fold_two_by_four(const __m256 x[4], const __m256 y[4])
 {
     __m256 four[4];
@@ -185,131 +168,156 @@ INLINE void dots_two(const float *query, const int32_t stride, const unsigned ch
     }
 }
 
-/* Two queries, four keys: the lower 8 partial sums, then the upper, so that no sum leaves its
- * register on the way. */
-INLINE void scores_two(const float *query, const int32_t stride, const unsigned char *const keys[4],
-                       __m256 scale, const enum form form, float *to, int32_t n)
+/* 8 sums each of two queries with four keys: the lower 8 partial sums, then the upper, so that no
+ * sum leaves its register on the way. */
+INLINE void eights_two(const float *query, const int32_t stride, const unsigned char *const keys[4],
+                       const enum form form, __m256 eights[2][4])
 {
-    __m256 acc[2][4], upper[2][4];
-    dots_two(query, stride, keys, 0, form, acc);
+    __m256 lower[2][4], upper[2][4];
+    dots_two(query, stride, keys, 0, form, lower);
     dots_two(query, stride, keys, 8, form, upper);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 4; j++)
-            acc[i][j] = _mm256_add_ps(acc[i][j], upper[i][j]);
-    __m256 dots = _mm256_mul_ps(fold_two_by_four(acc[0], acc[1]), scale);
-    put_scores(to, _mm256_castps256_ps128(dots), n);
-    put_scores(to + CPU_PIECE, _mm256_extractf128_ps(dots, 1), n);
+            eights[i][j] = _mm256_add_ps(lower[i][j], upper[i][j]);
 }
 
-/* One query, four keys. */
-INLINE void scores_one(const float *query, int32_t stride, const unsigned char *const keys[4],
-                       __m128 scale, const enum form form, float *to, int32_t n)
+/* The same of one query: all 16 sums of each key are under way at once. */
+INLINE void eights_one(const float *query, const int32_t stride, const unsigned char *const keys[4],
+                       const enum form form, struct ahead *ahead, __m256 eights[4])
 {
-    __m256 eight[4];
-    for (int j = 0; j < 4; j++) {
-        __m256 low = _mm256_setzero_ps(), high = low;
-        for (int32_t d = 0; d < stride; d += 16) {
-            low = _mm256_fmadd_ps(_mm256_loadu_ps(query + d), load_8(keys[j], d, form), low);
-            high =
-                _mm256_fmadd_ps(_mm256_loadu_ps(query + d + 8), load_8(keys[j], d + 8, form), high);
-        }
-        eight[j] = _mm256_add_ps(low, high);
-    }
-    put_scores(to, _mm_mul_ps(fold_four(eight), scale), n);
-}
-
-INLINE void scores_many(const struct cpu_run *run, const float *queries, float scale,
-                        const int32_t stride, const enum form form)
-{
-    for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
-        int32_t n = min_i32(run->n - t, CPU_RUN_ROWS);
-        struct rows keys = rows_of(run, t, n, stride, form);
-        struct ahead ahead = ahead_of(run, t, n, (n + 3) / 4 * ((run->n_queries + 1) / 2));
-        for (int32_t j = 0; j < n; j += 4) {
-            int32_t m = min_i32(n - j, 4);
-            const unsigned char *four[4];
-            for (int32_t k = 0; k < 4; k++)
-                four[k] = keys.first + (size_t)(j + (k < m ? k : 0)) * keys.n_bytes;
-            float *to = run->probabilities + t + j;
-            int32_t i = 0;
-            for (; i + 2 <= run->n_queries; i += 2) {
-                fetch(&ahead);
-                scores_two(queries + i * stride, stride, four, _mm256_set1_ps(scale), form,
-                           to + i * CPU_PIECE, m);
-            }
-            fetch(&ahead);
-            if (i < run->n_queries)
-                scores_one(queries + i * stride, stride, four, _mm_set1_ps(scale), form,
-                           to + i * CPU_PIECE, m);
-        }
-    }
-}
-
-/* 8 partial sums each of one query's products with the four keys from `key` on: all 16 sums of
- * each are under way at once. */
-INLINE void dots_halves(const float *query, const int32_t stride, const uint16_t *const keys[4],
-                        struct ahead *ahead, __m256 eight[4])
-{
-    __m256 low[4], high[4];
+    __m256 lower[4], upper[4];
     for (int j = 0; j < 4; j++)
-        low[j] = high[j] = _mm256_setzero_ps();
+        lower[j] = upper[j] = _mm256_setzero_ps();
     for (int32_t d = 0; d < stride; d += 16) {
         __m256 x = kept(_mm256_loadu_ps(query + d)), y = kept(_mm256_loadu_ps(query + d + 8));
         for (int j = 0; j < 4; j++) {
-            low[j] = _mm256_fmadd_ps(load_half(keys[j] + d), x, low[j]);
-            high[j] = _mm256_fmadd_ps(load_half(keys[j] + d + 8), y, high[j]);
+            lower[j] = _mm256_fmadd_ps(load_8(keys[j], d, form), x, lower[j]);
+            upper[j] = _mm256_fmadd_ps(load_8(keys[j], d + 8, form), y, upper[j]);
         }
         if (d % 64 == 0)
             fetch(ahead);
     }
     for (int j = 0; j < 4; j++)
-        eight[j] = _mm256_add_ps(low[j], high[j]);
+        eights[j] = _mm256_add_ps(lower[j], upper[j]);
 }
 
-/* A single query against keys of halves, head_dim == stride: nothing goes through memory. */
-INLINE void scores_single(const struct cpu_run *run, const float *query, float scale,
-                          const int32_t stride)
+/* Four rows from t on; in place of those behind the n-th its last one. */
+INLINE void four_rows(struct rows rows, int32_t t, int32_t n, const unsigned char *four[4])
 {
-    const uint16_t *rows = (const uint16_t *)(const void *)run->rows;
-    struct ahead ahead = ahead_of(run, 0, run->n, (run->n + 3) / 4 * ((stride + 63) / 64));
-    for (int32_t t = 0; t < run->n; t += 8) {
-        const uint16_t *keys[8];
+    for (int32_t j = 0; j < 4; j++)
+        four[j] = rows.first + (size_t)min_i32(t + j, n - 1) * rows.n_bytes;
+}
+
+/* A fold behind its products would wait for them and hold up those that come next: some keys' and
+ * queries' products come first, then all of their folds. */
+INLINE void products_done(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Two queries at a time against n keys; to: of key 0, and of the first query. */
+INLINE void scores_pairs(const struct cpu_run *run, const float *queries, float scale,
+                         struct rows keys, int32_t n, const int32_t stride, const enum form form,
+                         struct ahead *ahead, float *to)
+{
+    __m256 eights[CPU_RUN_ROWS / 4][CPU_QUERIES / 2][2][4];
+    int32_t n_pairs = run->n_queries / 2;
+    for (int32_t t = 0; t < n; t += 4) {
+        const unsigned char *four[4];
+        four_rows(keys, t, n, four);
+        for (int32_t i = 0; i < n_pairs; i++) {
+            fetch(ahead);
+            eights_two(queries + 2 * i * stride, stride, four, form, eights[t / 4][i]);
+            products_done();
+        }
+    }
+    for (int32_t t = 0; t < n; t += 4)
+        for (int32_t i = 0; i < n_pairs; i++) {
+            __m256 dots = fold_two_by_four(eights[t / 4][i][0], eights[t / 4][i][1]);
+            dots = _mm256_mul_ps(dots, _mm256_set1_ps(scale));
+            put_scores(to + 2 * i * CPU_PIECE + t, _mm256_castps256_ps128(dots), n - t);
+            put_scores(to + (2 * i + 1) * CPU_PIECE + t, _mm256_extractf128_ps(dots, 1), n - t);
+        }
+}
+
+/* One query against n keys, eight of them a fold. */
+INLINE void scores_one(const float *query, float scale, struct rows keys, int32_t n,
+                       const int32_t stride, const enum form form, struct ahead *ahead, float *to)
+{
+    for (int32_t t = 0; t < n; t += 8) {
+        const unsigned char *eight[8];
         __m256 first[4], second[4];
         for (int32_t j = 0; j < 8; j++)
-            keys[j] = rows + (size_t)min_i32(t + j, run->n - 1) * (size_t)stride;
-        dots_halves(query, stride, keys, &ahead, first);
-        if (run->n - t > 4) {
-            dots_halves(query, stride, keys + 4, &ahead, second);
+            eight[j] = keys.first + (size_t)min_i32(t + j, n - 1) * keys.n_bytes;
+        eights_one(query, stride, eight, form, ahead, first);
+        if (n - t > 4) {
+            eights_one(query, stride, eight + 4, form, ahead, second);
             __m256 dots = _mm256_mul_ps(fold_two_by_four(first, second), _mm256_set1_ps(scale));
-            put_scores(run->probabilities + t, _mm256_castps256_ps128(dots), 4);
-            put_scores(run->probabilities + t + 4, _mm256_extractf128_ps(dots, 1), run->n - t - 4);
+            put_scores(to + t, _mm256_castps256_ps128(dots), 4);
+            put_scores(to + t + 4, _mm256_extractf128_ps(dots, 1), n - t - 4);
         } else {
-            put_scores(run->probabilities + t, _mm_mul_ps(fold_four(first), _mm_set1_ps(scale)),
-                       run->n - t);
+            __m256 dots = _mm256_mul_ps(fold_two_by_four(first, first), _mm256_set1_ps(scale));
+            put_scores(to + t, _mm256_castps256_ps128(dots), n - t);
         }
     }
 }
 
-/* Each pair of queries turns halves into floats anew: many pairs share what one has turned. */
-INLINE void scores_of(const struct cpu_run *run, const float *queries, float scale,
-                      const int32_t stride)
+INLINE void scores_many(const struct cpu_run *run, const float *queries, float scale,
+                        const int32_t stride, const enum form form)
 {
-    if (!is_plain(run) || run->n_queries > HALVES_QUERIES)
-        scores_many(run, queries, scale, stride, FLOATS);
-    else if (run->n_queries > 1)
-        scores_many(run, queries, scale, stride, HALVES);
-    else
-        scores_single(run, queries, scale, stride);
+    int32_t n_pairs = run->n_queries / 2, n_paired = 2 * n_pairs;
+    for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
+        int32_t n = min_i32(run->n - t, CPU_RUN_ROWS);
+        struct rows keys = rows_of(run, t, n, stride, form);
+        struct ahead ahead = ahead_of(run, t, n, (n + 3) / 4 * max_i32(n_pairs, 1));
+        float *to = run->probabilities + t;
+        scores_pairs(run, queries, scale, keys, n, stride, form, &ahead, to);
+        if (n_paired < run->n_queries)
+            scores_one(queries + n_paired * stride, scale, keys, n, stride, form, &ahead,
+                       to + n_paired * CPU_PIECE);
+    }
 }
+
+INLINE void scores_single(const struct cpu_run *run, const float *query, float scale,
+                          const int32_t stride)
+{
+    struct rows keys = rows_of(run, 0, run->n, stride, HALVES);
+    struct ahead ahead = ahead_of(run, 0, run->n, (run->n + 3) / 4 * ((stride + 63) / 64));
+    scores_one(query, scale, keys, run->n, stride, HALVES, &ahead, run->probabilities);
+}
+
+#define SINGLE(name, stride)                                                                       \
+    APART void name(const struct cpu_run *run, const float *query, float scale)                    \
+    {                                                                                              \
+        scores_single(run, query, scale, stride);                                                  \
+    }
+SINGLE(single_64, 64)
+SINGLE(single_128, 128)
+SINGLE(single_any, run->stride)
+
+#define MANY(name, stride)                                                                         \
+    APART void name(const struct cpu_run *run, const float *queries, float scale)                  \
+    {                                                                                              \
+        scores_many(run, queries, scale, stride, HALVES);                                          \
+    }
+MANY(many_64, 64)
+MANY(many_128, 128)
+MANY(many_any, run->stride)
 
 static void scores(const struct cpu_run *run, const float *queries, float scale)
 {
-    if (run->stride == 64)
-        scores_of(run, queries, scale, 64);
+    if (!is_plain(run))
+        scores_many(run, queries, scale, run->stride, FLOATS);
+    else if (run->n_queries == 1)
+        (run->stride == 64    ? single_64
+         : run->stride == 128 ? single_128
+                              : single_any)(run, queries, scale);
+    else if (run->stride == 64)
+        many_64(run, queries, scale);
     else if (run->stride == 128)
-        scores_of(run, queries, scale, 128);
+        many_128(run, queries, scale);
     else
-        scores_of(run, queries, scale, run->stride);
+        many_any(run, queries, scale);
 }
 
 /* Of four keys and one block of 32 dims the sums of products, exact in integers. The signs go to
@@ -429,7 +437,7 @@ INLINE void mix_some(const struct cpu_run *run, float *out, const float *p, stru
     for (int r = 0; r < R; r++)
         for (int j = 0; j < D; j++)
             acc[r][j] = _mm256_loadu_ps(out + r * run->stride + d + 8 * j);
-    const unsigned char *row = values.first;
+    const unsigned char *row = values.first + d * (form == HALVES ? 2 : 4);
     for (int32_t t = 0; t < n; t++, row += values.n_bytes) {
         __m256 weight[2];
         for (int r = 0; r < R; r++)
@@ -437,7 +445,7 @@ INLINE void mix_some(const struct cpu_run *run, float *out, const float *p, stru
         if (R == 1 && d == 0)
             fetch(ahead);
         for (int j = 0; j < D; j++) {
-            __m256 value = kept(load_8(row, d + 8 * j, form));
+            __m256 value = kept(load_8(row, 8 * j, form));
             for (int r = 0; r < R; r++)
                 acc[r][j] = _mm256_fmadd_ps(weight[r], value, acc[r][j]);
         }
@@ -458,19 +466,21 @@ INLINE void mix_queries(const struct cpu_run *run, float *out, const float *p, s
             fetch(ahead);
         mix_some(run, out, p, values, n, d, ahead, form, R, 8 / R);
     }
+    for (; R == 1 && d + 32 <= stride; d += 32)
+        mix_some(run, out, p, values, n, d, ahead, form, R, 4);
     for (; d < stride; d += 16)
         mix_some(run, out, p, values, n, d, ahead, form, R, 2);
 }
 
-INLINE void mix_of(const struct cpu_run *run, float *out, const int32_t stride,
-                   const enum form form)
+INLINE void mix_many(const struct cpu_run *run, float *out, const int32_t stride,
+                     const enum form form)
 {
     for (int32_t t = 0; t < run->n; t += CPU_RUN_ROWS) {
-        int32_t n = min_i32(run->n - t, CPU_RUN_ROWS), i = 0;
+        int32_t n = min_i32(run->n - t, CPU_RUN_ROWS), i = 0, n_pairs = run->n_queries / 2;
         struct rows values = rows_of(run, t, n, stride, form);
         const float *p = run->probabilities + t;
-        struct ahead ahead = ahead_of(
-            run, t, n, run->n_queries == 1 ? n : (run->n_queries / 2) * max_i32(stride / 32, 1));
+        struct ahead ahead =
+            ahead_of(run, t, n, n_pairs == 0 ? n : n_pairs * max_i32(stride / 32, 1));
         for (; i + 2 <= run->n_queries; i += 2)
             mix_queries(run, out + i * stride, p + i * CPU_PIECE, values, n, stride, &ahead, form,
                         2);
@@ -480,16 +490,35 @@ INLINE void mix_of(const struct cpu_run *run, float *out, const int32_t stride,
     }
 }
 
+/* A single query's values of halves. */
+APART void mix_single(const struct cpu_run *run, float *out)
+{
+    struct rows values = rows_of(run, 0, run->n, run->stride, HALVES);
+    struct ahead ahead = ahead_of(run, 0, run->n, run->n);
+    mix_queries(run, out, run->probabilities, values, run->n, run->stride, &ahead, HALVES, 1);
+}
+
+#define MIX(name, stride)                                                                          \
+    APART void name(const struct cpu_run *run, float *out)                                         \
+    {                                                                                              \
+        mix_many(run, out, stride, HALVES);                                                        \
+    }
+MIX(mix_64, 64)
+MIX(mix_128, 128)
+MIX(mix_any, run->stride)
+
 static void mix(const struct cpu_run *run, float *out)
 {
-    if (is_plain(run) && run->stride == 64)
-        mix_of(run, out, 64, HALVES);
-    else if (is_plain(run) && run->stride == 128)
-        mix_of(run, out, 128, HALVES);
-    else if (is_plain(run))
-        mix_of(run, out, run->stride, HALVES);
+    if (!is_plain(run))
+        mix_many(run, out, run->stride, FLOATS);
+    else if (run->n_queries == 1)
+        mix_single(run, out);
+    else if (run->stride == 64)
+        mix_64(run, out);
+    else if (run->stride == 128)
+        mix_128(run, out);
     else
-        mix_of(run, out, run->stride, FLOATS);
+        mix_any(run, out);
 }
 
 const struct cpu_kernels cpu_avx2_attend = {

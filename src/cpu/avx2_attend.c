@@ -498,27 +498,29 @@ APART void mix_single(const struct cpu_run *run, float *out)
     mix_queries(run, out, run->probabilities, values, run->n, run->stride, &ahead, HALVES, 1);
 }
 
-#define MIX(name, stride)                                                                          \
+#define MIX(name, stride, form)                                                                    \
     APART void name(const struct cpu_run *run, float *out)                                         \
     {                                                                                              \
-        mix_many(run, out, stride, HALVES);                                                        \
+        mix_many(run, out, stride, form);                                                          \
     }
-MIX(mix_64, 64)
-MIX(mix_128, 128)
-MIX(mix_any, run->stride)
+MIX(mix_halves_64, 64, HALVES)
+MIX(mix_halves_128, 128, HALVES)
+MIX(mix_halves, run->stride, HALVES)
+MIX(mix_floats_64, 64, FLOATS)
+MIX(mix_floats_128, 128, FLOATS)
+MIX(mix_floats, run->stride, FLOATS)
 
 static void mix(const struct cpu_run *run, float *out)
 {
-    if (!is_plain(run))
-        mix_many(run, out, run->stride, FLOATS);
-    else if (run->n_queries == 1)
+    bool plain = is_plain(run);
+    if (plain && run->n_queries == 1)
         mix_single(run, out);
     else if (run->stride == 64)
-        mix_64(run, out);
+        (plain ? mix_halves_64 : mix_floats_64)(run, out);
     else if (run->stride == 128)
-        mix_128(run, out);
+        (plain ? mix_halves_128 : mix_floats_128)(run, out);
     else
-        mix_any(run, out);
+        (plain ? mix_halves : mix_floats)(run, out);
 }
 
 const struct cpu_kernels cpu_avx2_attend = {

@@ -247,8 +247,8 @@ INLINE void scores_one(const float *query, float scale, struct rows keys, int32_
     for (int32_t t = 0; t < n; t += 8) {
         const unsigned char *eight[8];
         __m256 first[4], second[4];
-        for (int32_t j = 0; j < 8; j++)
-            eight[j] = keys.first + (size_t)min_i32(t + j, n - 1) * keys.n_bytes;
+        four_rows(keys, t, n, eight);
+        four_rows(keys, t + 4, n, eight + 4);
         eights_one(query, stride, eight, form, ahead, first);
         if (n - t > 4) {
             eights_one(query, stride, eight + 4, form, ahead, second);
@@ -295,29 +295,31 @@ SINGLE(single_64, 64)
 SINGLE(single_128, 128)
 SINGLE(single_any, run->stride)
 
-#define MANY(name, stride)                                                                         \
+#define MANY(name, stride, form)                                                                   \
     APART void name(const struct cpu_run *run, const float *queries, float scale)                  \
     {                                                                                              \
-        scores_many(run, queries, scale, stride, HALVES);                                          \
+        scores_many(run, queries, scale, stride, form);                                            \
     }
-MANY(many_64, 64)
-MANY(many_128, 128)
-MANY(many_any, run->stride)
+MANY(many_halves_64, 64, HALVES)
+MANY(many_halves_128, 128, HALVES)
+MANY(many_halves, run->stride, HALVES)
+MANY(many_floats_64, 64, FLOATS)
+MANY(many_floats_128, 128, FLOATS)
+MANY(many_floats, run->stride, FLOATS)
 
 static void scores(const struct cpu_run *run, const float *queries, float scale)
 {
-    if (!is_plain(run))
-        scores_many(run, queries, scale, run->stride, FLOATS);
-    else if (run->n_queries == 1)
+    bool plain = is_plain(run);
+    if (plain && run->n_queries == 1)
         (run->stride == 64    ? single_64
          : run->stride == 128 ? single_128
                               : single_any)(run, queries, scale);
     else if (run->stride == 64)
-        many_64(run, queries, scale);
+        (plain ? many_halves_64 : many_floats_64)(run, queries, scale);
     else if (run->stride == 128)
-        many_128(run, queries, scale);
+        (plain ? many_halves_128 : many_floats_128)(run, queries, scale);
     else
-        many_any(run, queries, scale);
+        (plain ? many_halves : many_floats)(run, queries, scale);
 }
 
 /* Of four keys and one block of 32 dims the sums of products, exact in integers. The signs go to

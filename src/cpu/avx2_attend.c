@@ -447,7 +447,8 @@ INLINE void mix_some(const struct cpu_run *run, float *out, const float *p, stru
         if (R == 1 && d == 0)
             fetch(ahead);
         for (int j = 0; j < D; j++) {
-            __m256 value = kept(load_8(row, 8 * j, form));
+            __m256 value = load_8(row, 8 * j, form);
+            value = R > 1 ? kept(value) : value;
             for (int r = 0; r < R; r++)
                 acc[r][j] = _mm256_fmadd_ps(weight[r], value, acc[r][j]);
         }

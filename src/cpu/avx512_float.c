@@ -14,9 +14,22 @@ struct ahead {
     size_t step; /* for each line of its own panel */
 };
 
+struct rows { /* of activations, three to a pointer, so that addresses have a factor of 2 at most */
+    const float *x[R_MAX / 3];
+    size_t stride;
+};
+
+INLINE struct rows rows_of(const struct cpu_tile *tile, int32_t row, const int R)
+{
+    struct rows rows = { .stride = tile->x_stride };
+    EACH(int i = 0; i < (R + 2) / 3; i++)
+        rows.x[i] = tile->x + (size_t)(row + 3 * i) * tile->x_stride;
+    return rows;
+}
+
 /* Columns k..k + n - 1, the first of which starts a line. */
-INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, const float *x, int n,
-                        struct ahead *ahead, enum dtype dtype, const int R, const int P,
+INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, struct rows *rows,
+                        int n, struct ahead *ahead, enum dtype dtype, const int R, const int P,
                         __m512 acc[R_MAX][P_MAX])
 {
     const int n_bytes = dtype == DTYPE_F32 ? 64 : 32; /* of a column */
@@ -31,11 +44,17 @@ INLINE void float_steps(const struct cpu_tile *tile, const unsigned char *w, con
         if (i * n_bytes % 64 == 0)
             ahead->at += ahead->step;
         EACH(int r = 0; r < R; r++) {
-            __m512 value = _mm512_set1_ps(x[(size_t)r * tile->x_stride + (size_t)i]);
-            EACH(int p = 0; p < P; p++)
+            const float *x = rows->x[r / 3] + (size_t)(r % 3) * rows->stride;
+            __m512 value = _mm512_set1_ps(x[i]);
+            EACH(int p = 0; p < P; p++) {
                 acc[r][p] = _mm512_fmadd_ps(weights[p], value, acc[r][p]);
+                __asm__ volatile("" : "+v"(acc[r][p])); /* the sum stays in its register */
+            }
         }
     }
+    __asm__ volatile("" : "+r"(rows->stride)); /* and addresses are not kept in memory */
+    EACH(int i = 0; i < (R + 2) / 3; i++)
+        rows->x[i] += n;
 }
 
 /* R rows against P panels: R * P independent sums. */
@@ -44,7 +63,7 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
 {
     const size_t n_bytes = dtype == DTYPE_F32 ? 64 : 32;
     const unsigned char *w = tile->panels + (size_t)panel * tile->panel_bytes;
-    const float *x = tile->x + (size_t)row * tile->x_stride;
+    struct rows rows = rows_of(tile, row, R);
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
     __m512 acc[R_MAX][P_MAX];
     EACH(int r = 0; r < R; r++)
@@ -53,10 +72,10 @@ INLINE void float_rows(const struct cpu_tile *tile, int32_t row, int32_t panel, 
                             ? _mm512_loadu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL)
                             : _mm512_setzero_ps();
     int32_t k = 0;
-    for (; k + 2 <= tile->n_columns; k += 2, x += 2, w += 2 * n_bytes)
-        float_steps(tile, w, x, 2, &ahead, dtype, R, P, acc);
+    for (; k + 2 <= tile->n_columns; k += 2, w += 2 * n_bytes)
+        float_steps(tile, w, &rows, 2, &ahead, dtype, R, P, acc);
     if (k < tile->n_columns)
-        float_steps(tile, w, x, 1, &ahead, dtype, R, P, acc);
+        float_steps(tile, w, &rows, 1, &ahead, dtype, R, P, acc);
     EACH(int r = 0; r < R; r++)
         EACH(int p = 0; p < P; p++)
             _mm512_storeu_ps(out + (r * CPU_TILE_PANELS + p) * CPU_PANEL, acc[r][p]);

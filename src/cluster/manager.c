@@ -245,6 +245,10 @@ static int choose_engine(const struct cluster_manager *m, int service,
         int64_t free_bytes;
         if (!may_serve(m, e, service) || !m->has_report[e])
             continue;
+        if (place_of(m, e, service)->is_asked_out) { /* how that ends is heard first */
+            *never = false;
+            continue;
+        }
         int32_t n = list_residents(m, e, residents, &free_bytes);
         residency_evict(residents, n, m->need_bytes[service], free_bytes, bytes_of(m, e), &out);
         *never = *never && out.never;
@@ -388,6 +392,8 @@ static void take_change(struct cluster_manager *m, const struct message_change *
         place->is_asked_out = false;
         if (!is_loaded_anywhere(m, service))
             answer_asks(m, service, CONTROL_UNLOAD, STATUS_OK, NULL);
+        if (!is_anywhere(m, service) && !set_has(&m->wanted, service))
+            refuse_ask(m, service, CONTROL_LOAD, STATUS_CANCELLED, "was unloaded while it loaded");
         break;
     }
 }

@@ -429,12 +429,95 @@ static void test_busy_is_judged_by_what_was_said_since(void **state)
     }
 }
 
+/* What the node is ordered next; MESSAGE_N: nothing. */
+static enum message_kind take_order(struct scene *s)
+{
+    const void *record;
+    size_t n_bytes;
+    if (!s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes))
+        return MESSAGE_N;
+    enum message_kind kind = ((const struct message_head *)record)->kind;
+    s->node.pop(s->node.self, PORT_NODE);
+    return kind;
+}
+
+static int step_alone(struct scene *s, uint64_t *answers)
+{
+    uint64_t sum;
+    (void)cluster_manager_step(s->manager, s->now_ns);
+    int n = hear_answers(s, &sum);
+    *answers += sum;
+    return n;
+}
+
+/* A load is called off by an unload: both who asked hear of it. */
+static void test_a_load_that_is_called_off_is_answered(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    uint64_t answers = 0;
+    s->services[0].engines = (struct set){ { 1 } };
+    s->services[0].keep_alive_ns = 3600 * TIME_NS_PER_S;
+    open_scene(s, 1000);
+    step(s, TIME_NS_PER_MS);
+    ask(s, 1, CONTROL_LOAD, 0);
+    assert_int_equal(step_alone(s, &answers), 0);
+    assert_int_equal(take_order(s), MESSAGE_LOAD);
+    say_change(s, 0, 0, SERVICE_LOADING, STATUS_OK);
+    ask(s, 2, CONTROL_UNLOAD, 0);
+    assert_int_equal(step_alone(s, &answers), 0);
+    assert_int_equal(take_order(s), MESSAGE_UNLOAD);
+    say_change(s, 0, 0, SERVICE_UNLOADED, STATUS_CANCELLED);
+    assert_int_equal(step_alone(s, &answers), 2);
+    assert_int_equal(answers, 1 + 2);
+    close_scene(s);
+}
+
+/* Load, unload and load again in one breath: the second load is ordered when the unload is over,
+ * so that nobody takes the model for one that goes while it stays. */
+static void test_a_load_waits_for_the_unload_before_it(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    uint64_t answers = 0;
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].keep_alive_ns = 10 * TIME_NS_PER_S;
+        s->services[i].engines = (struct set){ { 1 } };
+    }
+    open_scene(s, 500);
+    step(s, TIME_NS_PER_MS);
+    ask(s, 1, CONTROL_LOAD, 0);
+    assert_int_equal(step_alone(s, &answers), 0);
+    assert_int_equal(take_order(s), MESSAGE_LOAD);
+    say_change(s, 0, 0, SERVICE_LOADING, STATUS_OK);
+    ask(s, 2, CONTROL_UNLOAD, 0);
+    ask(s, 3, CONTROL_LOAD, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(step_alone(s, &answers), 0);
+    assert_int_equal(take_order(s), MESSAGE_UNLOAD);
+    assert_int_equal(take_order(s), MESSAGE_N);
+    say_change(s, 0, 0, SERVICE_UNLOADED, STATUS_CANCELLED);
+    assert_int_equal(step_alone(s, &answers), 1);
+    assert_int_equal(answers, 2);
+    assert_int_equal(take_order(s), MESSAGE_LOAD);
+    say_change(s, 0, 0, SERVICE_LOADED, STATUS_OK);
+    assert_int_equal(step_alone(s, &answers), 2);
+    assert_int_equal(answers, 1 + 2 + 3);
+    want(s, 1); /* who has it no more to do makes room for others */
+    for (int i = 0; i < 20; i++)
+        step(s, TIME_NS_PER_S);
+    assert_true(s->n_unloads[0][0] == 1);
+    close_scene(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loaded_at_start_on_every_engine),
         cmocka_unit_test(test_a_placed_model_is_on_all_its_engines),
         cmocka_unit_test(test_copies_evict_nobody),
+        cmocka_unit_test(test_a_load_that_is_called_off_is_answered),
+        cmocka_unit_test(test_a_load_waits_for_the_unload_before_it),
         cmocka_unit_test(test_short_requests_keep_it_alive),
         cmocka_unit_test(test_taking_turns),
         cmocka_unit_test(test_what_an_engine_keeps_is_not_promised),

@@ -114,7 +114,7 @@ static bool control_ask(void *self, const struct control_ask *ask)
         g->asks[g->n_asks++] = *ask;
         return true;
     }
-    if (g->n_asked == GATEWAY_ASKS_MAX) /* so that every answer finds its place */
+    if (g->n_asked + g->n_answers == GATEWAY_ASKS_MAX) /* so that every answer finds its place */
         return false;
     const struct bus_port *port = &g->options.port;
     struct message_ask message = { .kind = ask->kind };
@@ -123,7 +123,8 @@ static bool control_ask(void *self, const struct control_ask *ask)
     message.head.id = ask->id;
     if (!port->send(port->self, g->options.manager, &message, sizeof message, NULL, 0))
         return false;
-    g->n_asked += ask->kind != CONTROL_DRAIN; /* which nobody answers */
+    if (ask->kind != CONTROL_DRAIN) /* which nobody answers */
+        g->asked[g->n_asked++] = ask->id;
     return true;
 }
 
@@ -132,7 +133,6 @@ static bool control_next(void *self, struct control_answer *answer)
     struct cluster_gateway *g = self;
     if (g->n_answers > 0) {
         *answer = g->answers[0];
-        g->n_asked--;
         memmove(g->answers, g->answers + 1, sizeof g->answers[0] * (size_t)--g->n_answers);
     } else if (g->n_asks > 0) {
         *answer = (struct control_answer){ .id = g->asks[0].id, .status = STATUS_OK };

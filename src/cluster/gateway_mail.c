@@ -84,7 +84,8 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     out->epoch = entry->door_epoch;
     switch (event->what) {
     case SERVICE_TOKENS:
-        if (event->position != entry->request->n_tokens)
+        if (event->position != entry->request->n_tokens ||
+            event->n_tokens > entry->request->n_tokens_max - event->position)
             return false;
         append_tokens(entry, (const int32_t *)(const void *)(m + 1), event->position,
                       event->n_tokens);
@@ -134,7 +135,7 @@ static void take_change(struct cluster_gateway *g, const struct message_change *
         note_change(g, m); /* what it means for requests is for the manager to say */
         return;
     }
-    if (m->status != SERVICE_BROKEN)
+    if (m->status != SERVICE_BROKEN || g->n_places[m->head.service] > 0)
         return;
     bool never_fits = m->cause == STATUS_TOO_LARGE;
     while (g->routed[m->head.service].n_held > 0)
@@ -145,8 +146,12 @@ static void take_change(struct cluster_gateway *g, const struct message_change *
 
 static void take_answer(struct cluster_gateway *g, const struct message_answer *m)
 {
-    if (g->n_answers >= g->n_asked)
-        return; /* to nothing that was asked */
+    int i = 0;
+    while (i < g->n_asked && g->asked[i] != m->head.id)
+        i++;
+    if (i == g->n_asked)
+        return; /* to nothing that was asked, or a second time */
+    g->asked[i] = g->asked[--g->n_asked];
     g->answers[g->n_answers++] = (struct control_answer){ .id = m->head.id,
                                                           .status = (enum status)m->status,
                                                           .fault = m->fault };

@@ -73,7 +73,8 @@ struct cluster_gateway {
     int n_answers;
     struct control_change changes[GATEWAY_CHANGES_MAX]; /* a ring: unread ones make room */
     uint32_t first_change, n_changes;
-    int n_asked;     /* of the manager, and not yet answered to whoever asked */
+    uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of the manager's, whose answer has not come */
+    int n_asked;
     bool is_popping; /* a bus message is shown to the caller: pop it at the next call */
     uint32_t shown;  /* an OVER entry shown to the caller: freed at the next call */
     bool is_dirty;   /* something changed that routing should look at */

@@ -1,6 +1,7 @@
 /* Wire messages: made with a head, checked before anything in them is believed. */
 #include "cluster/message.h"
 
+#include "base/time.h"
 #include <string.h>
 
 static const uint32_t fixed_bytes[MESSAGE_N] = {
@@ -25,6 +26,20 @@ struct message_head cluster_message_head(enum message_kind kind, uint16_t from, 
                                   .from = from };
 }
 
+static bool is_within(int64_t n, int bits)
+{
+    return n >= 0 && n <= INT64_C(1) << bits;
+}
+
+/* What routers, the manager and the metrics reckon with: times, bytes and counts that a machine can
+ * have, and little enough of them that sums over all services do not wrap. */
+enum { BYTES_BITS = 52, TOKEN_BYTES_BITS = 30, REQUESTS_BITS = 20, SUM_BITS = 52, NS_BITS = 62 };
+
+static bool is_time(int64_t ns)
+{
+    return is_within(ns, NS_BITS);
+}
+
 static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int n_services)
 {
     size_t body_bytes = n_bytes - sizeof *m;
@@ -32,10 +47,28 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int 
     if (m->request.service >= n_services ||
         !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
-    return m->request.n_prompt >= 1 && m->request.n_prompt <= m->request.n_tokens &&
+    return is_time(m->request.arrived_ns) &&
+           (m->request.deadline_ns == TIME_NEVER || is_time(m->request.deadline_ns)) &&
+           m->request.n_prompt >= 1 && m->request.n_prompt <= m->request.n_tokens &&
            (uint32_t)m->request.n_tokens == body->n_tokens &&
            m->request.n_tokens < m->request.n_tokens_max &&
            m->request.n_tokens_max <= LIMIT_CONTEXT;
+}
+
+/* How likely tokens were, behind those that come with it: no list is longer than its room. */
+static bool are_logprobs(const struct message_event *m)
+{
+    size_t n = (size_t)m->event.n_tokens, n_bytes = (size_t)m->event.n_bytes;
+    const unsigned char *at = (const unsigned char *)(m + 1) + n * sizeof(int32_t);
+    if (n_bytes - n * sizeof(int32_t) < n * sizeof(struct token_logprobs))
+        return true; /* it has none */
+    for (size_t i = 0; i < n; i++) {
+        struct token_logprobs logprobs;
+        memcpy(&logprobs, at + i * sizeof(logprobs), sizeof(logprobs));
+        if (logprobs.n_top < 0 || logprobs.n_top > LIMIT_TOP_LOGPROBS)
+            return false;
+    }
+    return true;
 }
 
 static bool is_valid_event(const struct message_event *m, size_t n_bytes)
@@ -46,7 +79,8 @@ static bool is_valid_event(const struct message_event *m, size_t n_bytes)
         return false;
     if ((size_t)e->n_bytes != n_bytes - sizeof *m)
         return false;
-    return e->what != SERVICE_TOKENS || (size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes;
+    return e->what != SERVICE_TOKENS ||
+           ((size_t)e->n_tokens * sizeof(int32_t) <= (size_t)e->n_bytes && are_logprobs(m));
 }
 
 /* A byte that is neither 0 nor 1 is no bool, and reading it as one is undefined. */
@@ -54,15 +88,6 @@ static bool is_bool(const bool *at)
 {
     return *(const unsigned char *)at <= 1;
 }
-
-static bool is_within(int64_t n, int bits)
-{
-    return n >= 0 && n <= INT64_C(1) << bits;
-}
-
-/* What routers, the manager and the metrics reckon with: times, bytes and counts that a machine can
- * have, and little enough of them that sums over all services do not wrap. */
-enum { BYTES_BITS = 52, TOKEN_BYTES_BITS = 30, REQUESTS_BITS = 20, SUM_BITS = 52, NS_BITS = 62 };
 
 static bool are_within(const int64_t *numbers, size_t n, int bits)
 {
@@ -126,6 +151,12 @@ static bool is_valid_change(const struct message_change *m)
            is_within(m->activation_bytes, BYTES_BITS) && is_text(&m->fault);
 }
 
+/* What the gateway asks of the manager; the rest it knows itself. */
+static bool is_valid_ask(const struct message_ask *m)
+{
+    return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_DRAIN;
+}
+
 /* ---- Reports. ---- */
 
 size_t cluster_message_write_report(const struct engine_report *report,
@@ -172,6 +203,8 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
         return is_valid_report(message, n_bytes, n_services);
     case MESSAGE_CHANGE:
         return is_valid_change(message);
+    case MESSAGE_ASK:
+        return is_valid_ask(message);
     case MESSAGE_ANSWER:
         return is_text(&((const struct message_answer *)message)->fault);
     default:

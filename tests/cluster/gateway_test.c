@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "cluster/gateway.h"
 #include "cluster/manager.h"
+#include "cluster/message.h"
 
 enum {
     N_ENGINES = 2,
@@ -488,11 +489,49 @@ static void test_forced_ones_are_counted(void **state)
     mem_give(w);
 }
 
+/* The answers to ask `id` of the next so many steps. */
+static int hear_answers(struct world *w, const struct control *control, uint64_t id, int n_steps)
+{
+    struct control_answer answer;
+    int n = 0;
+    for (int i = 0; i < n_steps; i++) {
+        step(w);
+        while (control->next(control->self, &answer))
+            n += answer.id == id;
+    }
+    return n;
+}
+
+/* An answer that comes again does not take another ask's place. */
+static void test_each_ask_is_answered_once(void **state)
+{
+    (void)state;
+    struct world *w = mem_take(sizeof *w);
+    open_world(w, 21, 1 << 20);
+    struct control control = cluster_gateway_control(w->gateway);
+    struct bus_port manager = cluster_local_bus_port(w->bus, PORT_MANAGER);
+    const struct control_ask first = { .id = 1, .kind = CONTROL_LOAD, .service = 1 };
+    const struct control_ask second = { .id = 2, .kind = CONTROL_LOAD, .service = 2 };
+    assert_true(control.ask(control.self, &first));
+    assert_int_equal(hear_answers(w, &control, 1, 200), 1);
+    assert_true(control.ask(control.self, &second));
+    struct message_answer again = { .status = STATUS_OK };
+    again.head = cluster_message_head(MESSAGE_ANSWER, PORT_MANAGER, sizeof again);
+    again.head.service = first.service;
+    again.head.id = first.id;
+    assert_true(manager.send(manager.self, PORT_GATEWAY, &again, sizeof again, NULL, 0));
+    take_events(w);
+    assert_int_equal(hear_answers(w, &control, 2, 2000), 1);
+    close_world(w);
+    mem_give(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_lost_or_repeated),
         cmocka_unit_test(test_forced_ones_are_counted),
+        cmocka_unit_test(test_each_ask_is_answered_once),
         cmocka_unit_test(test_a_small_bus_only_slows),
         cmocka_unit_test(test_health_of_silent_engines),
         cmocka_unit_test(test_a_broken_model_is_told),

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 
+#include "base/time.h"
 #include "cluster/message.h"
 
 struct submit_bytes {
@@ -53,6 +54,15 @@ static void test_submit(void **state)
     s.body.n_stop_ids = 1000000;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
+    s.m.request.arrived_ns = INT64_MAX;
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.request.deadline_ns = -1;
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.request.deadline_ns = TIME_NEVER;
+    assert_true(is_valid(&s, sizeof s));
+    s = good_submit();
     s.tokens[2] = -7;
     assert_false(is_valid(&s, sizeof s));
 }
@@ -80,6 +90,37 @@ static void test_event(void **state)
     e.m.event.why = 0;
     e.m.head.kind = MESSAGE_N;
     assert_false(is_valid(&e, sizeof e));
+}
+
+static void test_event_with_logprobs(void **state)
+{
+    (void)state;
+    struct {
+        struct message_event m;
+        int32_t ids[2];
+        struct token_logprobs logprobs[2];
+    } e = { .logprobs = { { .n_top = LIMIT_TOP_LOGPROBS }, { .n_top = 0 } } };
+    e.m.head = cluster_message_head(MESSAGE_EVENT, 1, sizeof e);
+    e.m.event = (struct service_event){ .what = SERVICE_TOKENS,
+                                        .n_tokens = 2,
+                                        .n_bytes = sizeof e.ids + sizeof e.logprobs };
+    assert_true(is_valid(&e, sizeof e));
+    e.logprobs[1].n_top = LIMIT_TOP_LOGPROBS + 1;
+    assert_false(is_valid(&e, sizeof e));
+    e.logprobs[1].n_top = -1;
+    assert_false(is_valid(&e, sizeof e));
+}
+
+static void test_ask(void **state)
+{
+    (void)state;
+    struct message_ask ask = { .kind = CONTROL_UNLOAD };
+    ask.head = cluster_message_head(MESSAGE_ASK, 1, sizeof ask);
+    assert_true(is_valid(&ask, sizeof ask));
+    ask.kind = CONTROL_HEALTH; /* the gateway's own business */
+    assert_false(is_valid(&ask, sizeof ask));
+    ask.kind = 77;
+    assert_false(is_valid(&ask, sizeof ask));
 }
 
 static void test_fixed_sizes_and_texts(void **state)
@@ -242,6 +283,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_submit),
                                         cmocka_unit_test(test_event),
+                                        cmocka_unit_test(test_event_with_logprobs),
+                                        cmocka_unit_test(test_ask),
                                         cmocka_unit_test(test_fixed_sizes_and_texts),
                                         cmocka_unit_test(test_report_sizes),
                                         cmocka_unit_test(test_report_bounds),

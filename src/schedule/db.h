@@ -153,13 +153,14 @@ static inline int64_t schedule_db_remaining_ps(const struct db *db,
     int64_t ps = n_left * first_ps + price->slope_ps * (n_left * (n_left - 1) / 2);
     return max_i64(min_i64(ps, DB_BUDGET_PS_MAX), 1);
 }
-/* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline. */
+/* When it must begin, or go on, to end by its deadline if it runs alone; INT64_MAX: no deadline.
+ * Not before it came, whatever its deadline asks: who starved earlier goes first. */
 static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct schedule_view *view,
                                               const struct request *r)
 {
     if (r->deadline_ns <= 0 || r->deadline_ns == TIME_NEVER)
         return INT64_MAX;
-    return r->deadline_ns - schedule_db_remaining_ps(db, view, r) / 1000;
+    return max_i64(r->deadline_ns - schedule_db_remaining_ps(db, view, r) / 1000, r->arrived_ns);
 }
 /* A fresh budget B of the service. */
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);

@@ -328,6 +328,46 @@ static void priority_goes_before_budgets(void **state)
     loop_close(&loop);
 }
 
+/* When a request that waits beside a flood of shorter ones, predicted to be so long, gets its first
+ * token. */
+static int64_t first_beside_flood(const char *policy, int32_t n_predicted, bool has_deadlines)
+{
+    struct loop_options options = options_of(policy, 8, 1000);
+    options.config.starve_ns_min = 100 * unit_ns;
+    options.config.starve_factor = 0;
+    options.config.promotes_slack = true;
+    options.services[0].n_output_mean = 8;
+    options.services[0].solo_ns = 1000 * unit_ns;
+    options.services[1].n_output_mean = n_predicted;
+    options.services[1].solo_ns = 8 * unit_ns;
+    struct loop loop;
+    loop_open(&loop, &options);
+    uint64_t waiting = loop_add(&loop, 0, 0, 10, 8);
+    for (int i = 0; i < 1500; i++) {
+        uint64_t b = loop_add(&loop, 1, i * 4 * unit_ns, 10, 6);
+        loop.coming[b].n_predicted = n_predicted;
+        loop.coming[b].n_tokens_max = 16;
+        if (has_deadlines)
+            loop.coming[b].deadline_ns = loop.coming[b].arrived_ns + 10 * unit_ns;
+    }
+    loop_run(&loop);
+    int64_t first = loop.results[waiting].first_ns / unit_ns;
+    loop_close(&loop);
+    return first;
+}
+
+/* A deadline that nobody could keep does not put who comes later before who starves already. */
+static void hopeless_deadlines_starve_nobody(void **state)
+{
+    (void)state;
+    static const char *const policies[] = { "value", "db-share" };
+    for (int k = 0; k < 2; k++) {
+        assert_in_range(first_beside_flood(policies[k], 500, false), 1, 120);
+        assert_in_range(first_beside_flood(policies[k], 500, true), 1, 120);
+        assert_in_range(first_beside_flood(policies[k], 1000000, true), 1, 120);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +377,7 @@ int main(void)
         cmocka_unit_test(once_starved_only_earlier_ones_go_before),
         cmocka_unit_test(blocks_for_the_starved_come_in_time),
         cmocka_unit_test(priority_goes_before_budgets),
+        cmocka_unit_test(hopeless_deadlines_starve_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,9 +234,10 @@ static void join_engine(struct run_unit *unit)
 {
     struct job *job = &unit->job;
     struct unit_service *s = &unit->services[job->service];
+    bool is_first = s->state != UNIT_JOINING; /* or asked again, since its inbox was full */
     s->state = UNIT_JOINING;
     run_executor_put_model(unit->executor, job->service, &s->model);
-    if (unit->options.steady > 0) { /* the engine expects what it will see */
+    if (unit->options.steady > 0 && is_first) { /* the engine expects what it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;
         job->perf.decode_scale *= (float)unit->options.steady;
         run_executor_hold_steady(unit->executor, job->service, &job->perf);

@@ -424,6 +424,17 @@ def sim_scales_pools(shoal, models):
 
 
 @test
+def sim_goes_on_for_years(shoal, models):
+    """Longer than 2^63 ps, 106.75 days; and a sentence where time would end."""
+    args = ["--workload", "azure-conv:rate=0.00001", "--requests", "200"]
+    for more in ([], ["--preset", "muxserve"], ["--each-step", "--checks"]):
+        page = as_json(shoal, *args, *more)
+        assert page["completed"] == 200 and page["duration"] > 1e7 and page["normalized_latency"] < 1.5, page
+    assert "285 years" in sim(shoal, "--workload", "azure-conv:rate=1e-9", wants=1)
+    assert "285 years" in sim(shoal, "--workload", "azure-conv:rate=1e-9,n=100", wants=1)
+
+
+@test
 def sim_says_what_is_wrong(shoal, models):
     for args, sentence in (([], "no workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),

@@ -111,7 +111,7 @@ enum status plan_problem_nodes(struct plan_problem *plan, const struct scenario 
 static enum status open_world(struct plan_problem *plan, const struct scenario *scenario,
                               struct fault *fault)
 {
-    const struct sim_world_ask ask = { (uint64_t)scenario->seed, scenario->rate_scale, 0 };
+    const struct sim_world_ask ask = { (uint64_t)scenario->seed, scenario->rate_scale, 0, 0 };
     struct sim_world *world = mem_take(sizeof(*world));
     plan->worlds[plan->n_worlds++] = world;
     return sim_world_open_services(world, scenario, &ask, fault);

@@ -225,7 +225,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
     struct sim_placed *placed = NULL;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
-    const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines };
+    const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines, c->packed_rate_scale };
     enum status status = s->n_nodes > 0 ? sim_world_open_services(world, s, &ask, fault)
                                         : sim_world_open(world, s, &ask, fault);
     struct sim_options options = {

@@ -8,7 +8,8 @@ struct sim_case {
     uint64_t seed;     /* 0: the workload's */
     double rate_scale;
     struct score_rule rule;
-    int32_t n_engines; /* in the place of the scenario's; 0: as that says */
+    double packed_rate_scale; /* as in struct sim_world_ask */
+    int32_t n_engines;        /* in the place of the scenario's; 0: as that says */
     /* Files that it writes, for mem_give; NULL: none. csv and series are the caller's to write. */
     char *csv, *series, *trace, *log_engine;
     /* Out. */

@@ -470,12 +470,13 @@ static double load_of(const struct sim_world *world, int32_t i, const struct per
 
 /* Equal engines, with services packed onto them. */
 static enum status open_packed(struct sim_world *world, const struct scenario *scenario,
-                               int64_t n_engines, struct fault *fault)
+                               const struct sim_world_ask *ask, struct fault *fault)
 {
+    double load_scale = ask->packed_rate_scale > 0 ? ask->packed_rate_scale / ask->rate_scale : 1;
     const struct predict_device *device = device_named(scenario->device, fault);
     struct sim_pack pack = { .n_services = world->workload.n_services,
-                             .n_engines =
-                                 (int32_t)(n_engines > 0 ? n_engines : scenario->n_engines) };
+                             .n_engines = (int32_t)(ask->n_engines > 0 ? ask->n_engines
+                                                                       : scenario->n_engines) };
     int64_t tp = scenario->tp > 0 ? scenario->tp : 1;
     if (device == NULL)
         return STATUS_NOT_FOUND;
@@ -496,7 +497,7 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
         open_base(world, i, &world->perfs[0][i]);
         pack.weights_bytes[i] =
             world->services[i].weights_bytes + world->services[i].activation_bytes;
-        pack.loads[i] = load_of(world, i, &world->perfs[0][i]);
+        pack.loads[i] = load_scale * load_of(world, i, &world->perfs[0][i]);
     }
     int32_t stuck = sim_pack_solve(&pack);
     if (stuck >= 0) {
@@ -549,7 +550,7 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
     if (scenario->n_groups > 0)
         return open_groups(world, scenario, fault);
     status = sim_chain_check(scenario, 0, fault);
-    return status == STATUS_OK ? open_packed(world, scenario, ask->n_engines, fault) : status;
+    return status == STATUS_OK ? open_packed(world, scenario, ask, fault) : status;
 }
 
 void sim_world_close(struct sim_world *world)

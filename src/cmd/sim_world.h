@@ -38,7 +38,8 @@ struct sim_world {
 struct sim_world_ask {
     uint64_t seed; /* 0: the workload's */
     double rate_scale;
-    int64_t n_engines; /* 0: the scenario's */
+    int64_t n_engines;        /* 0: the scenario's */
+    double packed_rate_scale; /* where engines are packed: for the load at it; 0: rate_scale */
 };
 /* The world is to be closed also after a fault. */
 enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,

@@ -232,6 +232,22 @@ def sim_finds_the_rate_that_saturates(shoal, models):
 
 
 @test
+def sim_keeps_the_engines_at_all_rates(shoal, models):
+    """Engines that nobody counted are those of the factor 1, so that more load is never easier."""
+    args = ["--workload", "azure-conv:rate=20", "--requests", "600", "--preset", "fcfs"]
+    points = as_json(shoal, *args, "--rates", "0.25,1,4")["points"]
+    one = as_json(shoal, *args)
+    assert [p["engines"] for p in points] == 3 * [one["engines"]] and one["engines"] > 1, points
+    assert points[1]["records_hash"] == one["records_hash"]
+    levels = [p["normalized_latency"]["mean"] for p in points]
+    assert levels == sorted(levels) and levels[2] > 1.5 * levels[0], levels
+    assert as_json(shoal, *args, "--rates", "2")["engines"] == one["engines"] < as_json(shoal, *args, "--rate-scale", "2")["engines"]
+    assert "asks for --engines" in sim(shoal, *args, "--saturate", wants=2)
+    assert "asks for --engines" in sim(shoal, *args, "--fewest", wants=2)
+    assert "one at a time" in sim(shoal, *args, "--engines", "2", "--saturate", "--fewest", wants=2)
+
+
+@test
 def sim_reads_scenarios(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s.yaml")
@@ -336,7 +352,7 @@ def sim_writes_engine_logs_that_replay(shoal, models):
 @test
 def sim_writes_every_run(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
-        page = as_json(shoal, *CONV, "--compare", "fcfs,fcfs/rr", "--seeds", "2", "--rates", "0.5,1", "--csv",
+        page = as_json(shoal, *CONV, "--engines", "2", "--compare", "fcfs,fcfs/rr", "--seeds", "2", "--rates", "0.5,1", "--csv",
                        os.path.join(folder, "r.csv"), "--series", os.path.join(folder, "s.csv"), "--trace",
                        os.path.join(folder, "t.json"))
         names = [f"{label}-x{rate}-s{seed}" for label in ("fcfs", "fcfs_rr") for rate in ("0.5", "1") for seed in (1, 2)]
@@ -347,10 +363,10 @@ def sim_writes_every_run(shoal, models):
             assert len(rows) == 400
             assert json.load(open(os.path.join(folder, f"t-{n}.json"), encoding="utf-8"))
         one = os.path.join(folder, "one.csv")
-        sim(shoal, *CONV, "--preset", "fcfs", "--router", "rr", "--seed", "2", "--rate-scale", "0.5", "--csv", one)
+        sim(shoal, *CONV, "--engines", "2", "--preset", "fcfs", "--router", "rr", "--seed", "2", "--rate-scale", "0.5", "--csv", one)
         assert open(one, encoding="utf-8").read() == open(os.path.join(folder, "r-fcfs_rr-x0.5-s2.csv"), encoding="utf-8").read()
     assert len(page["points"]) == 4
-    assert "write no files" in sim(shoal, *CONV, "--saturate", "--csv", "/tmp/never", wants=2)
+    assert "write no files" in sim(shoal, *CONV, "--engines", "1", "--saturate", "--csv", "/tmp/never", wants=2)
 
 
 @test

@@ -41,7 +41,7 @@ enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenar
     pile_init(&desk->pile);
     enum status status = plan_problem_open(&desk->of, s, spans, fault);
     if (status == STATUS_OK)
-        status = sim_cases_rule(s->slo_rule, &desk->rule, fault);
+        status = sim_cases_rule_of(s, &desk->rule, fault);
     desk->of.problem.limits.slo_scale = desk->rule.scale;
     desk->sim = (struct sim_options){
         .n_lanes = 1,

@@ -362,7 +362,7 @@ void sim_cases_close(struct sim_case *cases, size_t n)
     }
 }
 
-enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault)
+static enum status parse_rule(const char *text, struct score_rule *rule, struct fault *fault)
 {
     size_t n = strcspn(text, ":");
     *rule = (struct score_rule){ .scale = 5 };
@@ -376,4 +376,34 @@ enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fau
     return fault_set(
         fault, STATUS_BAD_INPUT,
         "--slo is seallm-solo:5, seallm-mean:5, muxserve:8, aladdin, uellm or service");
+}
+
+/* What no service has a target for, every request that ends would meet. */
+static enum status no_target(const struct score_rule *rule, struct fault *fault)
+{
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "--slo %s compares with %s, and no service has such a "
+                     "target",
+                     metrics_score_kind_name(rule->kind), metrics_score_kind_targets(rule->kind));
+}
+
+enum status sim_cases_rule(const char *text, const struct service_slo *slo, struct score_rule *rule,
+                           struct fault *fault)
+{
+    enum status status = parse_rule(text, rule, fault);
+    if (status != STATUS_OK || metrics_score_kind_targets(rule->kind) == NULL ||
+        metrics_score_kind_reads(rule->kind, slo))
+        return status;
+    return no_target(rule, fault);
+}
+
+enum status sim_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
+                              struct fault *fault)
+{
+    enum status status = parse_rule(scenario->slo_rule, rule, fault);
+    bool is_read = metrics_score_kind_targets(rule->kind) == NULL ||
+                   metrics_score_kind_reads(rule->kind, &scenario->slo);
+    for (int i = 0; i < scenario->n_services && !is_read; i++)
+        is_read = metrics_score_kind_reads(rule->kind, &scenario->services[i].slo);
+    return status == STATUS_OK && !is_read ? no_target(rule, fault) : status;
 }

@@ -41,5 +41,10 @@ struct sim_choice { /* what a label stands for */
 enum status sim_cases_choose(const struct scenario *scenario, const char *label,
                              struct sim_choice *choice, struct sim_options *options,
                              struct fault *fault) MUST_USE;
-/* "seallm-solo:5", "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". */
-enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault) MUST_USE;
+/* "seallm-solo:5", "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". A fault too where
+ * the rule compares with targets and slo, every service's, has none of them. */
+enum status sim_cases_rule(const char *text, const struct service_slo *slo, struct score_rule *rule,
+                           struct fault *fault) MUST_USE;
+/* The scenario's: one of its services has to have a target. */
+enum status sim_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
+                              struct fault *fault) MUST_USE;

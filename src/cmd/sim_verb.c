@@ -51,7 +51,7 @@ static bool read_plan(struct plan *plan, const struct scenario *scenario)
     *plan = (struct plan){ .scenario = scenario, .n_seeds = (int)scenario->n_seeds };
     if (scenario->rates != NULL)
         plan->packed_rate_scale = scenario->rate_scale;
-    if (sim_cases_rule(scenario->slo_rule, &plan->rule, &fault) != STATUS_OK)
+    if (sim_cases_rule_of(scenario, &plan->rule, &fault) != STATUS_OK)
         return complain(&fault);
     while (plan->n_labels < LABELS_MAX && next_word(&compare, plan->texts[plan->n_labels])) {
         plan->labels[plan->n_labels] = plan->texts[plan->n_labels];

@@ -418,6 +418,24 @@ def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
 
 
 @test
+def rules_with_targets_want_targets(shoal, models):
+    """Who has no target meets it whatever happens; a report reckons with those that it is told, as the run did."""
+    for rule, more in (("aladdin", ["--e2e", "9s"]), ("uellm", ["--ttft", "1s"]), ("service", [])):
+        assert "no service has such a target" in sim(shoal, *CONV, *more, "--slo", rule, wants=2)
+    with tempfile.TemporaryDirectory() as folder:
+        path, records = os.path.join(folder, "s.yaml"), os.path.join(folder, "r.csv")
+        open(path, "w", encoding="utf-8").write("workload: 'azure-conv:rate=4,service=chat'\nrequests: 300\n"
+                                                "services: {chat: {model: llama-2-13b, e2e: 10s}}\nengines: 1\n")
+        page = as_json(shoal, path, "--slo", "service", "--csv", records)
+        assert 0 < page["slo_attainment"] < 1
+        for args, wants in ((["--slo", "service", "--e2e", "10s", "--json"], 0), (["--slo", "service"], 2), (["--slo", "uellm", "--tpot", "1s"], 2)):
+            done = subprocess.run([shoal, "report", records, *args], capture_output=True, text=True, timeout=SECONDS)
+            assert done.returncode == wants and (wants == 0 or "no service has such a target" in done.stderr), done
+            if wants == 0:
+                assert json.loads(done.stdout)[0]["slo_attainment"] == page["slo_attainment"]
+
+
+@test
 def sim_scales_pools(shoal, models):
     """Two hours by ServeGen's clock: workers come and go, each request is served, and devices are saved."""
     with tempfile.TemporaryDirectory() as folder:

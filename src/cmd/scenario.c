@@ -243,10 +243,19 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("decode-us-per-request", "", FLAGS_F64, perf.c2_us, 0, 1e6, ""),
         ROW("decode-ns-per-context", "", FLAGS_F64, perf.k2_ns, 0, 1e6, ""),
     };
-    for (size_t i = COUNT_OF(all) - 7; i < COUNT_OF(all); i++)
-        all[i].is_given = &s->has_perf;
+    bool *const given[] = { &s->perf.has_floor, &s->perf.has_c1, &s->perf.has_k1, &s->perf.has_q1,
+                            &s->perf.has_c3,    &s->perf.has_c2, &s->perf.has_k2 };
+    for (size_t i = 0; i < COUNT_OF(given); i++)
+        all[COUNT_OF(all) - COUNT_OF(given) + i].is_given = given[i];
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);
+}
+
+bool scenario_has_perf(const struct scenario_service *s)
+{
+    const struct scenario_perf *p = &s->perf;
+    return p->has_floor || p->has_c1 || p->has_k1 || p->has_q1 || p->has_c3 || p->has_c2 ||
+           p->has_k2;
 }
 
 bool scenario_part(const char *text, bool of_quotas, struct view *name, int64_t *value)

@@ -31,10 +31,12 @@ static void all_of_it(void **state)
     assert_int_equal(s.duration_ns, INT64_C(600000000000));
     assert_int_equal(s.n_services, 2);
     assert_string_equal(s.services[0].model, "llama-2-7b");
-    assert_true(s.services[0].slo.ttft_ns == 500000000 && !s.services[0].has_perf);
+    assert_true(s.services[0].slo.ttft_ns == 500000000 && !scenario_has_perf(&s.services[0]));
     assert_true(s.services[0].kv_bytes_max == INT64_C(2) << 30);
-    assert_true(s.services[1].has_perf && s.services[1].perf.c3_ms == 8 &&
-                s.services[1].perf.k1_us == 70 && s.services[1].model == NULL);
+    assert_true(s.services[1].perf.has_c3 && s.services[1].perf.has_k1 &&
+                !s.services[1].perf.has_c2 && scenario_has_perf(&s.services[1]));
+    assert_true(s.services[1].perf.c3_ms == 8 && s.services[1].perf.k1_us == 70 &&
+                s.services[1].model == NULL);
     assert_int_equal(s.n_groups, 2);
     assert_true(s.groups[0].count == 2 && s.groups[0].tp == 2 && s.groups[0].services.n == 2);
     assert_true(s.groups[1].count == 1 && s.groups[1].services.n == 1);

@@ -269,6 +269,26 @@ def sim_reads_scenarios(shoal, models):
 
 
 @test
+def times_beside_a_model(shoal, models):
+    """One time in the place of the model's own leaves the other six; without a model there have to be some."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+
+        def run(service, wants=0):
+            open(path, "w", encoding="utf-8").write("workload: 'azure-conv:rate=1,service=chat'\nrequests: 200\nengines: 1\n"
+                                                    "services: {chat: {%s}}\n" % service)
+            return as_json(shoal, path) if wants == 0 else sim(shoal, path, wants=wants)
+
+        own = run("model: llama-2-13b")
+        more, less = run("model: llama-2-13b, decode_us_per_request: 30"), run("model: llama-2-13b, decode_ms: 5")
+        assert 0.9 < more["mean_tpot_ms"] / own["mean_tpot_ms"] < 1.1, (own["mean_tpot_ms"], more["mean_tpot_ms"])
+        assert 5 < less["mean_tpot_ms"] < 0.6 * own["mean_tpot_ms"] and less["solo_s"] < own["solo_s"]
+        assert "decode_ms" in run("weights_bytes: 1GiB, prefill_ms: 3", wants=1)
+        assert "prefill_ms" in run("weights_bytes: 1GiB, decode_us_per_request: 30, floor_ms: 0", wants=1)
+        assert run("weights_bytes: 1GiB, prefill_ms: 3, decode_ms: 20")["mean_tpot_ms"] >= 20
+
+
+@test
 def sim_ends_by_the_clock(shoal, models):
     page = as_json(shoal, "--workload", "azure-conv:rate=100", "--engines", "1", "--duration", "60s", "--until", "60s")
     assert page["failed"] > 0 and page["failed"] + page["completed"] == page["num_prompts"]

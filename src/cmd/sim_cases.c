@@ -291,7 +291,10 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
 static void run_case(struct crew *crew, struct sim_case *c)
 {
     c->fault.text[0] = '\0';
-    if (simulate(crew, c, &c->fault) != STATUS_OK)
+    enum status status = simulate(crew, c, &c->fault);
+    c->is_refused = !c->is_run && (status == STATUS_BAD_INPUT || status == STATUS_NOT_FOUND ||
+                                   status == STATUS_UNSUPPORTED);
+    if (status != STATUS_OK)
         return;
     metrics_record_sort(&c->set);
     c->hash = metrics_record_hash(&c->set);

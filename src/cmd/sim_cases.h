@@ -14,6 +14,7 @@ struct sim_case {
     char *csv, *series, *trace, *log_engine;
     /* Out. */
     bool is_run;
+    bool is_refused; /* what was said is wrong in itself: nothing that there is could run it */
     struct sim_world world;
     struct record_set set;
     struct score *scores; /* (n_services + 1) */

@@ -22,6 +22,7 @@ struct plan { /* of the runs */
     int n_labels, n_rates, n_seeds;
     double packed_rate_scale; /* of several rates: engines nobody counted are the same at all */
     int32_t n_engines;        /* 0: as the scenario says */
+    int *exit_code;           /* of a case that failed: 2 when what was said is wrong in itself */
     bool writes;              /* the files that the scenario names */
 };
 
@@ -106,6 +107,7 @@ static struct sim_case *run_grid(const struct plan *plan, size_t *n)
     for (size_t i = 0; i < *n; i++) {
         if (cases[i].fault.text[0] != '\0') {
             complain(&cases[i].fault);
+            *plan->exit_code = cases[i].is_refused ? 2 : 1;
             break;
         }
     }
@@ -399,13 +401,14 @@ int verbs_sim(int argc, char **argv)
 {
     struct scenario *scenario = mem_take(sizeof(*scenario));
     struct plan *plan = mem_take(sizeof(*plan));
-    int code = 2;
+    int code = 2, failed = 1;
     if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario) &&
         check_search(scenario)) {
+        plan->exit_code = &failed;
         bool is_fine = scenario->saturates ? run_saturation(plan)
                        : scenario->fewest  ? run_fewest(plan)
                                            : run(plan);
-        code = is_fine ? 0 : 1;
+        code = is_fine ? 0 : failed;
     }
     scenario_close(scenario);
     mem_give(plan);

@@ -34,7 +34,7 @@ static enum status check_time(const struct sim_workload *w, struct fault *fault)
         s = (double)w->n_requests / rate;
     if (s < SIM_WORKLOAD_S_MAX || w->until_ns > 0)
         return STATUS_OK;
-    return fault_set(fault, STATUS_BAD_INPUT,
+    return fault_set(fault, STATUS_TOO_LARGE,
                      "workload: so many requests at such a rate take %.3g s, and time ends after "
                      "%.0e s (285 years): --duration, fewer --requests or a higher rate",
                      s, SIM_WORKLOAD_S_MAX);

@@ -222,6 +222,13 @@ static enum status open_services(struct plan_problem *plan, const struct scenari
             return fault_set(fault, STATUS_NOT_FOUND,
                              "services: the workload has no service \"%.80s\"",
                              scenario->services[i].name);
+    for (int i = 0; i < scenario->profiles.n; i++) {
+        const char *path = NULL;
+        for (int32_t s = 0; s < n && path == NULL; s++)
+            path = scenario_profile(scenario->profiles.at[i], plan->services[s].name);
+        if (path == NULL)
+            return sim_world_no_profile(scenario->profiles.at[i], fault);
+    }
     return STATUS_OK;
 }
 

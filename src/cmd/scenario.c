@@ -251,6 +251,21 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
     return (int)COUNT_OF(all);
 }
 
+const char *scenario_profile(const char *text, const char *service)
+{
+    size_t n = strlen(service);
+    bool is_of_it = strncmp(text, service, n) == 0 && text[n] == '=' && text[n + 1] != '\0';
+    return is_of_it ? text + n + 1 : NULL;
+}
+
+bool scenario_has_profile(const struct scenario *scenario)
+{
+    bool has = scenario->profiles.n > 0; /* each is of a service, or the scenario is refused */
+    for (int i = 0; i < scenario->n_services && !has; i++)
+        has = scenario->services[i].profile != NULL;
+    return has;
+}
+
 bool scenario_has_perf(const struct scenario_service *s)
 {
     const struct scenario_perf *p = &s->perf;

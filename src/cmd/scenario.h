@@ -91,6 +91,11 @@ enum status scenario_read(struct scenario *scenario, const char *path,
                           struct fault *fault) MUST_USE;
 void scenario_init(struct scenario *scenario); /* the defaults */
 
+/* Is a text of --profile, SERVICE=FILE, of this service? Its file; NULL: it is not. */
+const char *scenario_profile(const char *text, const char *service);
+/* Has any service a profile? Then engines are cores of this machine. */
+bool scenario_has_profile(const struct scenario *scenario);
+
 /* Does it say any time of its own? */
 bool scenario_has_perf(const struct scenario_service *service);
 

@@ -104,7 +104,8 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
         return fault_set(fault, STATUS_NOT_FOUND,
                          "there is no router \"%.60s\"; see shoal serve --help", router);
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(options->policy, scenario->profiles.n > 0, &n_usual);
+    const char *const *usual =
+        cmd_lanes_usual(options->policy, scenario_has_profile(scenario), &n_usual);
     bool has_own = scenario->lanes.n > 0;
     options->lanes = choice->lanes;
     enum status status = cmd_lanes_of_shares(has_own ? scenario->lanes.at : usual,

@@ -73,10 +73,11 @@ static struct perf perf_of_model(const struct predict_model *model,
 static const char *profile_of(const struct scenario *scenario, const char *name)
 {
     const struct scenario_service *own = settings_of(scenario, name);
-    size_t n = strlen(name);
-    for (int i = scenario->profiles.n - 1; i >= 0; i--)
-        if (strncmp(scenario->profiles.at[i], name, n) == 0 && scenario->profiles.at[i][n] == '=')
-            return scenario->profiles.at[i] + n + 1;
+    for (int i = scenario->profiles.n - 1; i >= 0; i--) {
+        const char *path = scenario_profile(scenario->profiles.at[i], name);
+        if (path != NULL)
+            return path;
+    }
     return own != NULL ? own->profile : NULL;
 }
 
@@ -552,6 +553,26 @@ enum status sim_world_open_services(struct sim_world *world, const struct scenar
     return status;
 }
 
+/* A profile that is nobody's would be passed over. */
+static enum status check_profiles(const struct sim_world *world, const struct scenario *scenario,
+                                  struct fault *fault)
+{
+    for (int i = 0; i < scenario->profiles.n; i++) {
+        const char *path = NULL;
+        for (int32_t s = 0; s < world->workload.n_services && path == NULL; s++)
+            path = scenario_profile(scenario->profiles.at[i], world->services[s].name);
+        if (path == NULL)
+            return sim_world_no_profile(scenario->profiles.at[i], fault);
+    }
+    return STATUS_OK;
+}
+
+enum status sim_world_no_profile(const char *text, struct fault *fault)
+{
+    return fault_set(fault, STATUS_NOT_FOUND,
+                     "--profile is SERVICE=FILE of a service of the workload, not \"%.80s\"", text);
+}
+
 enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
                            const struct sim_world_ask *ask, struct fault *fault)
 {
@@ -569,6 +590,8 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
                              "services: the workload has no service \"%.80s\"",
                              scenario->services[i].name);
     }
+    if (check_profiles(world, scenario, fault) != STATUS_OK)
+        return STATUS_NOT_FOUND;
     if (scenario->n_groups > 0)
         return open_groups(world, scenario, fault);
     status = sim_chain_check(scenario, 0, fault);

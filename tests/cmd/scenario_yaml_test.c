@@ -49,6 +49,22 @@ static void all_of_it(void **state)
     scenario_close(&s);
 }
 
+static void whose_a_profile_is(void **state)
+{
+    struct fault fault;
+    (void)state;
+    assert_string_equal(scenario_profile("chat=a=b.json", "chat"), "a=b.json");
+    assert_null(scenario_profile("chat", "chat"));
+    assert_null(scenario_profile("chat=", "chat"));
+    assert_null(scenario_profile("chats=x", "chat"));
+    assert_int_equal(parse("services:\n  a: {model: llama-2-7b}\n", &fault), STATUS_OK);
+    assert_false(scenario_has_profile(&s));
+    scenario_close(&s);
+    assert_int_equal(parse("services:\n  a: {ttft: 1s}\n  b: {profile: x}\n", &fault), STATUS_OK);
+    assert_true(scenario_has_profile(&s));
+    scenario_close(&s);
+}
+
 static void what_is_wrong_is_said(void **state)
 {
     static const char *const wrong[][2] = {
@@ -106,6 +122,7 @@ static void noise_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(all_of_it),
+                                        cmocka_unit_test(whose_a_profile_is),
                                         cmocka_unit_test(what_is_wrong_is_said),
                                         cmocka_unit_test(noise_does_no_harm) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,7 @@ def plan_says_what_is_wrong(shoal, models):
                                (["4x8xa100", *MIX, "--planner", "oracle"], "--planner is a list of"),
                                (["4x8xa100", *MIX, "--planner", ""], "--planner is a list of"),
                                (["4x8xa100", *MIX, "--slo", "hope"], "--slo is"),
+                               (["4x8xa100", *MIX, "--profile", "x=y"], "SERVICE=FILE"),
                                (["4x8xa100", *MIX, "--slo", "aladdin", "--e2e", "1s"], "compares with ttft or tpot"),
                                (["4096x64xa100", *MIX], "more than 16384 devices")):
             done = subprocess.run([shoal, "plan", *args], capture_output=True, text=True, timeout=SECONDS)

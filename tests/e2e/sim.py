@@ -289,6 +289,19 @@ def times_beside_a_model(shoal, models):
 
 
 @test
+def a_profile_is_the_same_wherever_it_is_said(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path, profile = os.path.join(folder, "s.yaml"), os.path.join(folder, "p.json")
+        subprocess.run([shoal, "profile", f"{models}/models/tale.gguf", "--time", "300ms", "--batch", "4", "--prompt", "64", "-o", profile],
+                       capture_output=True, check=True, timeout=SECONDS)
+        text = "workload: 'poisson:rate=20,in=60,out=40,service=tale'\nrequests: 300\nengines: 1\nmemory: 1GiB\n"
+        open(path, "w", encoding="utf-8").write(text)
+        option = as_json(shoal, path, "--profile", f"tale={profile}")
+        open(path, "w", encoding="utf-8").write(text + "services: {tale: {profile: '%s'}}\n" % profile)
+        assert as_json(shoal, path) == option
+
+
+@test
 def sim_ends_by_the_clock(shoal, models):
     page = as_json(shoal, "--workload", "azure-conv:rate=100", "--engines", "1", "--duration", "60s", "--until", "60s")
     assert page["failed"] > 0 and page["failed"] + page["completed"] == page["num_prompts"]
@@ -498,6 +511,8 @@ def sim_says_what_is_wrong(shoal, models):
                            ([*CONV, "--rates", "1,x"], "--rates"), (["/nowhere.yaml"], "/nowhere.yaml"),
                            (["--workload", "nonsense:rate=2"], "workload"), (["azure-conv:rate=4"], "behind --workload"),
                            ([*CONV, "--devices-crash", "0@1s"], "have 0"),
+                           ([*CONV, "--profile", "y"], "SERVICE=FILE"), ([*CONV, "--profile", "x=y"], "SERVICE=FILE"),
+                           ([*CONV, "--profile", "azure-conv=/nowhere"], "/nowhere"),
                            (["--workload", "azure-conv:rate=1,model=gpt-9"], "no model")):
         done = subprocess.run([shoal, "sim", *args], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 2 and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)

@@ -206,7 +206,6 @@ static enum status run_one(struct sim_case *c, struct sim_options *options, stru
 {
     struct recording recording;
     c->predictor = options->predictor->name;
-    c->n_lanes = options->n_lanes;
     c->kv = options->kv;
     c->unit_bytes = sim_layouts(options, c->layouts);
     enum status status = open_recording(c, &recording, options, fault);

@@ -23,7 +23,6 @@ struct sim_case {
     enum kv_kind kv; /* of its engines' pools, and how they are cut */
     int64_t unit_bytes;
     struct kv_layout layouts[LIMIT_SERVICES];
-    int32_t n_lanes;    /* 1, or the whole device and its parts */
     uint64_t hash;      /* of the records */
     struct fault fault; /* its text is empty when all went well */
 };

@@ -3,10 +3,7 @@
  * One batch of decodes, the common case, has closed forms for its span and the inverse; anything
  * else is added up round by round. Steps on shares of one device slow each other down: while more
  * than one lane computes, all of them are followed from one end of a step to the next
- * (run_side_by_side).
- *
- * Picoseconds are counted from base_ns, which moves along: 2^63 of them are 106.75 days, and a run
- * may take years. */
+ * (run_side_by_side). */
 #include "sim/model_exec.h"
 
 #include "base/mem.h"
@@ -30,6 +27,7 @@ struct lane {
     bool is_decode; /* one batch, and all of its items are decodes */
     bool is_alone;  /* nobody computed beside it since it began */
     double share;
+    int64_t busy_ns;          /* for how long it computed */
     int64_t begin_ps, end_ps; /* end_ps: of the last batch of the run, kept when it is over */
     struct perf_load load;    /* of it, in the first round */
     const struct perf *perfs; /* (n_services) on the share */
@@ -47,7 +45,7 @@ struct sim_model_exec {
     bool has_truths;           /* any; else nobody looks there */
     int n_services;
     const int64_t *clock_ns;
-    int64_t base_ns; /* where all picoseconds here count from */
+    int64_t base_ns; /* ps count from here; it moves along, since 2^63 of them are 106.75 days */
     const struct request *requests;
     const struct kv *kv;
     int64_t copy_bytes_per_s;
@@ -56,7 +54,6 @@ struct sim_model_exec {
     int64_t at_ps;                    /* the lanes' flows are of this time */
     struct sim_pipes *pipes;          /* NULL: it is no chain */
     int n_lanes;
-    int64_t busy_ps;
     struct lane *told; /* the lane of the batch that was polled last, and which it is there */
     int told_index;
     int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
@@ -67,13 +64,7 @@ struct sim_model_exec {
 /* The first nanosecond that is not before it. */
 static int64_t ns_of(const struct sim_model_exec *x, int64_t ps)
 {
-    int64_t ns = ps / 1000;
-    return x->base_ns + ns + (ps > ns * 1000);
-}
-
-static int64_t ps_of(const struct sim_model_exec *x, int64_t ns)
-{
-    return (ns - x->base_ns) * 1000;
+    return x->base_ns + ps / 1000 + (ps % 1000 > 0);
 }
 
 static RARE void move_base(struct sim_model_exec *x)
@@ -187,7 +178,8 @@ static RARE void pass_chain(struct sim_model_exec *x, struct lane *lane)
 /* The fewest rounds whose end is not before now. */
 static int rounds_until(const struct sim_model_exec *x, const struct lane *lane, int64_t now_ns)
 {
-    int64_t last_ps = ps_of(x, now_ns - 1); /* a round that ends by then ended before now */
+    int64_t last_ps =
+        (now_ns - 1 - x->base_ns) * 1000; /* a round that ends by then ended before now */
     if (lane->is_decode) {
         int64_t n = steps_in(x, lane, last_ps - lane->begin_ps);
         return (int)min_i64(n + 1, lane->n_rounds);
@@ -338,7 +330,7 @@ static int rounds_beside(struct sim_model_exec *x, const struct lane *lane, int6
     struct flow flows[LIMIT_LANES];
     int64_t at_ps = x->at_ps;
     copy_flows(x, flows);
-    run_side_by_side(x, flows, &at_ps, ps_of(x, now_ns - 1), false);
+    run_side_by_side(x, flows, &at_ps, (now_ns - 1 - x->base_ns) * 1000, false);
     return min_i32(flows[lane - x->lanes].round + 1, lane->n_rounds);
 }
 
@@ -358,7 +350,7 @@ static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
     for (int i = 0; i < x->n_lanes && x->pipes != NULL; i++)
         if (ns_of(x, x->lanes[i].end_ps) <= *x->clock_ns)
             end_ps = max_i64(end_ps, x->lanes[i].end_ps);
-    return ns_of(x, end_ps) == *x->clock_ns ? end_ps : ps_of(x, *x->clock_ns);
+    return ns_of(x, end_ps) == *x->clock_ns ? end_ps : (*x->clock_ns - x->base_ns) * 1000;
 }
 
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
@@ -426,6 +418,15 @@ static struct lane *first_lane(struct sim_model_exec *x)
     return first;
 }
 
+/* Of a chain: for how long anybody was there, on the lane that is all of it. */
+static void count_busy(struct sim_model_exec *x, struct lane *lane)
+{
+    if (x->pipes == NULL)
+        lane->busy_ns += ns_of(x, lane->end_ps) - ns_of(x, lane->begin_ps);
+    else if (sim_pipes_ended(x->pipes, lane->end_ps) > 0)
+        x->lanes[0].busy_ns += ns_of(x, x->pipes->until_ps) - ns_of(x, x->pipes->from_ps);
+}
+
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct sim_model_exec *x = self;
@@ -447,8 +448,7 @@ static bool poll(void *self, struct engine_exec_done *done)
         .is_failed = lane->runs[index].is_lost,
     };
     if (lane->n_polled == lane->n_batches)
-        x->busy_ps += x->pipes != NULL ? sim_pipes_ended(x->pipes, lane->end_ps)
-                                       : lane->end_ps - lane->begin_ps;
+        count_busy(x, lane);
     if (lane->n_rounds != x->alike)
         x->n_alike = 0;
     x->alike = lane->n_rounds;
@@ -691,7 +691,10 @@ void sim_model_exec_crash(struct sim_model_exec *x)
     }
 }
 
-int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)
+int64_t sim_model_exec_busy_ns(const struct sim_model_exec *x)
 {
-    return x->busy_ps;
+    int64_t sum_ns = 0;
+    for (int i = 0; i < x->n_lanes; i++)
+        sum_ns += (int64_t)((double)x->lanes[i].busy_ns * x->lanes[i].share + 0.5);
+    return sum_ns;
 }

@@ -51,5 +51,5 @@ void sim_model_exec_crash(struct sim_model_exec *exec);
 enum { SIM_EXEC_SPANS_MAX = 2 };
 int sim_model_exec_spans(const struct sim_model_exec *exec,
                          struct mem_span spans[SIM_EXEC_SPANS_MAX]);
-/* Picoseconds during which a lane computed, summed over lanes; of a chain any of them. */
-int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);
+/* For how long lanes computed, each counting as its share of the device; of a chain any of them. */
+int64_t sim_model_exec_busy_ns(const struct sim_model_exec *exec);

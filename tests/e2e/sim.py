@@ -309,6 +309,16 @@ def sim_ends_by_the_clock(shoal, models):
 
 
 @test
+def one_request_keeps_its_engine_busy(shoal, models):
+    """Alone it has the whole device all the time, into however many lanes that is divided."""
+    one = ["--workload", "once:n=1,in=100,out=500", "--engines", "1"]
+    for more in ([], ["--policy", "fcfs"], ["--lanes", "1", "--lanes", "1", "--lanes", "1"], ["--device", "h100", "--tp", "2"]):
+        assert abs(as_json(shoal, *one, *more)["busy_share"] - 1) < 1e-6, more
+    two = as_json(shoal, "--workload", "once:n=1,in=100,out=500", "--engines", "2")
+    assert abs(two["busy_share"] - 0.5) < 1e-6 and "busy 100.00% of the time" in sim(shoal, *one)
+
+
+@test
 def sim_counts_the_fewest_engines(shoal, models):
     lines = sim(shoal, "--workload", "azure-conv:rate=20", "--requests", "600", "--engines", "12", "--fewest", "--compare",
                 "fcfs,default").splitlines()

@@ -97,7 +97,7 @@ static void holds_end_when_steps_would(void **state)
             assert_int_equal(done.n_steps, n_done);
         }
         assert_int_equal(done.end_ns, end_ns);
-        assert_int_equal(sim_model_exec_busy_ps(a.exec), sim_model_exec_busy_ps(b.exec));
+        assert_int_equal(sim_model_exec_busy_ns(a.exec), sim_model_exec_busy_ns(b.exec));
         sim_model_exec_close(a.exec);
         sim_model_exec_close(b.exec);
     }
@@ -286,7 +286,7 @@ static void steps_side_by_side_share_the_memory(void **state)
     p.face.begin(p.face.self, &p.decode, 1, 5);
     expect(&p, 1, 275000);
     expect(&p, 2, 325000);
-    assert_int_equal(sim_model_exec_busy_ps(p.exec), INT64_C(550000000));
+    assert_int_equal(sim_model_exec_busy_ns(p.exec), 275000);
     sim_model_exec_close(p.exec);
 }
 

@@ -60,7 +60,7 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
         ROW("router-groups", "N", FLAGS_I64, n_router_groups, 1, 4096,
             "engines and requests are dealt out to so many routers: 1"),
         ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0,
-            "of output lengths: the preset's, else oracle"),
+            "of output lengths: the preset's, else oracle; file where the workload has noise"),
         ROW("kv", "KIND", FLAGS_TEXT, kv, 0, 0,
             "of the engines' pools, merged, head-wise or private: the preset's"),
         ROW("thresholds", "NAME=X", FLAGS_TEXTS, thresholds, 0, 0,

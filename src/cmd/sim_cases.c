@@ -77,6 +77,15 @@ static enum status choose_predictor(const char *name, struct sim_choice *choice,
     return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
 }
 
+/* What predicts when nobody is named: the truth, or, where the workload has noise, the lengths that
+ * it was put on, which an oracle would see through. */
+static const char *usual_predictor(const struct sim_workload *workload)
+{
+    bool is_noisy =
+        workload != NULL && (workload->output_noise > 0 || workload->prediction_noise > 0);
+    return is_noisy ? "file" : "oracle";
+}
+
 /* The scenario's own names go before a preset's; a label's own predictor before both. */
 enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
                              struct sim_choice *choice, struct sim_options *options,
@@ -119,10 +128,11 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
     if (status == STATUS_OK && scenario->kv != NULL && !kv_kind_find(scenario->kv, &options->kv))
         status = fault_set(fault, STATUS_NOT_FOUND, "there is no KV pool \"%.60s\"; there are: %s",
                            scenario->kv, kv_kind_names());
-    const char *predictor = at != NULL                                    ? at + 1
-                            : scenario->predictor != NULL                 ? scenario->predictor
-                            : preset != NULL && preset->predictor != NULL ? preset->predictor
-                                                                          : "oracle";
+    const char *predictor = at != NULL                    ? at + 1
+                            : scenario->predictor != NULL ? scenario->predictor
+                            : preset != NULL && preset->predictor != NULL
+                                ? preset->predictor
+                                : usual_predictor(options->workload);
     return status != STATUS_OK ? status : choose_predictor(predictor, choice, options, fault);
 }
 

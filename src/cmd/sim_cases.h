@@ -36,8 +36,9 @@ struct sim_choice { /* what a label stands for */
     struct schedule_lane lanes[LIMIT_LANES];
 };
 /* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER, and perhaps
- * @PREDICTOR, which goes before the scenario's. Sets policy, router,
- * predictor, lanes and their configurations in options; these lie in choice. */
+ * @PREDICTOR, which goes before the scenario's. Sets policy, router, predictor (by the noise of the
+ * workload in options, if any, where none is named), lanes and their configurations in options;
+ * these lie in choice. */
 enum status sim_cases_choose(const struct scenario *scenario, const char *label,
                              struct sim_choice *choice, struct sim_options *options,
                              struct fault *fault) MUST_USE;

@@ -209,6 +209,23 @@ def sim_tells_how_predictors_did(shoal, models):
 
 
 @test
+def noise_disturbs_predictions(shoal, models):
+    """The usual predictor is the truth; with noise it is what was predicted before it, unless another one is named."""
+    def sees(*more, noise=""):
+        return as_json(shoal, "--workload", "azure-conv:rate=4" + noise, "--requests", "400", "--engines", "2", *more)
+
+    plain = sees()
+    assert plain["exceeded_predictions"] == 0 and plain["predicted_lengths"] == []
+    for more, noise in ((["--length-noise", "1"], ""), ([], ",length-noise=1"), ([], ",prediction-noise=1")):
+        page = sees(*more, noise=noise)
+        assert page == sees(*more, "--predictor", "file", noise=noise), (more, noise)
+        told, = page["predicted_lengths"]
+        assert told["n"] == 400 and told["error_tokens"] > 50 and told["coverage"] < 0.9, told
+        assert sees(*more, "--predictor", "oracle", noise=noise)["predicted_lengths"] == []
+    assert "predictor bucket" in sim(shoal, *CONV, "--length-noise", "1", "--preset", "uellm")
+
+
+@test
 def sim_runs_in_a_row_and_noise_are_options_too(shoal, models):
     args = ["--workload", "azure-mix:rate=4", "--requests", "400"]
     for option, key in ((["--run-length", "8"], "run=8"), (["--length-noise", "2"], "length-noise=2")):

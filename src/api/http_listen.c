@@ -79,17 +79,31 @@ static const char *split_address(const char *text, char *host, size_t n_max)
     return colon + 1;
 }
 
+/* The port, behind the host; NULL: the fault says why. */
+static const char *read_address(const char *text, char *host, size_t n_max, struct fault *fault)
+{
+    const char *port = split_address(text, host, n_max);
+    if (port != NULL && is_port(port))
+        return port;
+    fault_set(fault, STATUS_BAD_INPUT,
+              "listen: \"%.100s\" is not ADDRESS:PORT, with a port from 0 to 65535", text);
+    return NULL;
+}
+
+enum status api_http_listen_check(const char *text, struct fault *fault)
+{
+    char host[256];
+    return read_address(text, host, sizeof(host), fault) != NULL ? STATUS_OK : STATUS_BAD_INPUT;
+}
+
 int api_http_listen_open(const char *text, struct fault *fault)
 {
     char host[256];
-    const char *port = split_address(text, host, sizeof(host));
+    const char *port = read_address(text, host, sizeof(host), fault);
     struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
-    if (port == NULL || !is_port(port)) {
-        fault_set(fault, STATUS_BAD_INPUT,
-                  "listen: \"%.100s\" is not ADDRESS:PORT, with a port from 0 to 65535", text);
+    if (port == NULL)
         return -1;
-    }
     int error = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
     if (error != 0) {
         fault_set(fault, STATUS_BAD_INPUT, "listen: %.100s: %s", text, gai_strerror(error));

@@ -6,6 +6,8 @@ struct ssl_ctx_st;
 
 /* Binds "ADDRESS:PORT", "[ADDRESS]:PORT" or ":PORT" and listens; -1 with the fault set. */
 int api_http_listen_open(const char *text, struct fault *fault);
+/* Is the text such an address? Whether it can be bound shows when it is. */
+enum status api_http_listen_check(const char *text, struct fault *fault) MUST_USE;
 int api_http_listen_port(int fd);
 bool api_http_listen_is_local(int fd); /* nobody but this machine reaches it */
 /* NULL in *out when neither file is named: plain HTTP. */

@@ -226,7 +226,8 @@ int verbs_bench(int argc, char **argv)
     int code = 2;
     if (!parse(&bench->options, argc, argv))
         goto end;
-    if (sim_cases_rule(bench->options.slo_rule, &bench->rule, &fault) != STATUS_OK) {
+    const struct bench_options *o = &bench->options;
+    if (sim_cases_rule(o->slo_rule, &o->slo, &bench->rule, &fault) != STATUS_OK) {
         fprintf(stderr, "shoal: %s\n", fault.text);
         goto end;
     }

@@ -1,7 +1,9 @@
 /* Checks of the configuration that one key alone can't show: names, devices, policies. */
+#include "api/http_listen.h"
 #include "base/mem.h"
 #include "cmd/chosen.h"
 #include "cmd/config.h"
+#include "cmd/lanes.h"
 #include "cmd/presets.h"
 #include "place/planner.h"
 #include "predict/length.h"
@@ -80,6 +82,14 @@ static enum status check_devices(const struct config *config, struct fault *faul
     }
     mem_give(device);
     return status;
+}
+
+/* That they are shares; whether there are as many cores, the machine that serves knows. */
+static enum status check_lanes(const struct config *config, struct fault *fault)
+{
+    struct schedule_lane lanes[LIMIT_LANES];
+    int32_t n;
+    return cmd_lanes_of_shares(config->lanes, config->n_lanes, lanes, &n, fault);
 }
 
 static enum status check_tenants(const struct config *config, struct fault *fault)
@@ -169,6 +179,10 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = check_planner(config, fault);
     if (status == STATUS_OK)
         status = check_devices(config, fault);
+    if (status == STATUS_OK)
+        status = check_lanes(config, fault);
+    if (status == STATUS_OK)
+        status = api_http_listen_check(config->listen, fault);
     if (status == STATUS_OK)
         status = check_tenants(config, fault);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)

@@ -14,7 +14,7 @@ static bool may_divide(const struct plan_desk *desk)
     const struct scenario *s = desk->scenario;
     const struct place_problem *p = &desk->of.problem;
     const struct schedule_policy *policy = desk->sim.policy;
-    bool has_cores = s->profiles.n > 0;
+    bool has_cores = scenario_has_profile(s);
     for (int32_t k = 0; k < p->n_kinds; k++)
         has_cores = has_cores || strncmp(p->kinds[k].name, "cpu", 3) == 0;
     return policy->n_lanes_wanted > 0 && !policy->uses_shares && s->lanes.n == 0 &&
@@ -41,7 +41,7 @@ enum status plan_desk_open(struct plan_desk *desk, const struct scenario *scenar
     pile_init(&desk->pile);
     enum status status = plan_problem_open(&desk->of, s, spans, fault);
     if (status == STATUS_OK)
-        status = sim_cases_rule(s->slo_rule, &desk->rule, fault);
+        status = sim_cases_rule_of(s, &desk->rule, fault);
     desk->of.problem.limits.slo_scale = desk->rule.scale;
     desk->sim = (struct sim_options){
         .n_lanes = 1,

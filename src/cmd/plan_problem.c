@@ -111,7 +111,7 @@ enum status plan_problem_nodes(struct plan_problem *plan, const struct scenario 
 static enum status open_world(struct plan_problem *plan, const struct scenario *scenario,
                               struct fault *fault)
 {
-    const struct sim_world_ask ask = { (uint64_t)scenario->seed, scenario->rate_scale, 0 };
+    const struct sim_world_ask ask = { (uint64_t)scenario->seed, scenario->rate_scale, 0, 0 };
     struct sim_world *world = mem_take(sizeof(*world));
     plan->worlds[plan->n_worlds++] = world;
     return sim_world_open_services(world, scenario, &ask, fault);
@@ -222,6 +222,13 @@ static enum status open_services(struct plan_problem *plan, const struct scenari
             return fault_set(fault, STATUS_NOT_FOUND,
                              "services: the workload has no service \"%.80s\"",
                              scenario->services[i].name);
+    for (int i = 0; i < scenario->profiles.n; i++) {
+        const char *path = NULL;
+        for (int32_t s = 0; s < n && path == NULL; s++)
+            path = scenario_profile(scenario->profiles.at[i], plan->services[s].name);
+        if (path == NULL)
+            return sim_world_no_profile(scenario->profiles.at[i], fault);
+    }
     return STATUS_OK;
 }
 

@@ -76,26 +76,50 @@ static void print_engine(const struct plan_report *report, int32_t g, struct str
 
 /* ---- Services. ---- */
 
+/* A figure of latency; of what never ran there is none. */
+static void print_latency(double value, bool has_run, int width, int n_digits, struct str *out)
+{
+    if (has_run)
+        str_printf(out, "%*.*f", width, n_digits, value);
+    else
+        str_printf(out, "%*s", width, "-");
+}
+
+static void latency_json(struct json_out *json, const char *key, double value, bool has_run)
+{
+    json_out_key(json, key);
+    if (has_run)
+        json_out_f64(json, value);
+    else
+        json_out_null(json);
+}
+
 static void print_service(const struct plan_report *report, int32_t s, struct str *out)
 {
     const struct place_problem *p = &report->of->problem;
     const struct plan_option *best = &report->options[0];
     const struct place_service_score *score = &best->planned.services[s];
     double n = (double)max_i64(score->n, 1);
-    str_printf(out, "  %-28.28s %8.3g %7.3g %7d %8.1f%% %8.2f %9.2f\n", p->services[s].name,
-               p->services[s].rate_per_s, p->services[s].solo_s, place_plan_copies(&best->plan, s),
-               score->n > 0 ? 100 * (double)score->n_met / n : 100.0, score->normalized / n,
-               score->latency_s / (double)max_i64(score->n_done, 1));
+    int32_t n_copies = place_plan_copies(&best->plan, s);
+    str_printf(out, "  %-28.28s %8.3g %7.3g %7d %8.1f%% ", p->services[s].name,
+               p->services[s].rate_per_s, p->services[s].solo_s, n_copies,
+               score->n > 0 ? 100 * (double)score->n_met / n : 100.0);
+    print_latency(score->normalized / n, n_copies > 0, 8, 2, out);
+    str_add_char(out, ' ');
+    print_latency(score->latency_s / (double)max_i64(score->n_done, 1), n_copies > 0, 9, 2, out);
+    str_add_char(out, '\n');
 }
 
 static void print_score(const struct place_score *score, const struct place_problem *p,
                         struct str *out)
 {
-    str_printf(out,
-               "%.1f%% in time (%d of %d services reach %.0f%%), normalized latency %.2f, p99 "
-               "%.1f s, %d devices",
-               100 * score->attainment, score->n_met, p->n_services, 100 * p->limits.attainment,
-               score->normalized, score->p99_s, score->n_devices);
+    bool has_run = score->n_placed > 0;
+    str_printf(out, "%.1f%% in time (%d of %d services reach %.0f%%), normalized latency ",
+               100 * score->attainment, score->n_met, p->n_services, 100 * p->limits.attainment);
+    print_latency(score->normalized, has_run, 0, 2, out);
+    str_printf(out, ", p99 ");
+    print_latency(score->p99_s, has_run, 0, 1, out);
+    str_printf(out, " s, %d devices", score->n_devices);
     if (score->cost_per_hour > 0)
         str_printf(out, ", %.2f an hour", score->cost_per_hour);
     str_add_char(out, '\n');
@@ -175,10 +199,16 @@ void plan_report_compare(const struct plan_report *report, struct str *out)
     for (int i = 0; i < report->n; i++) {
         const struct plan_option *o = &report->options[i];
         const struct place_score *score = has_after ? &o->after : &o->planned;
-        str_printf(out, "%-12s %3d/%-3d %4d/%-3d %8.2f%% %9.3f %9.2f %8d %7.2f | %8.2f%% %8.3f\n",
-                   o->label, score->n_placed, p->n_services, score->n_met, p->n_services,
-                   100 * score->attainment, score->normalized, score->p99_s, score->n_devices,
-                   o->plan_s, 100 * o->planned.attainment, o->planned.normalized);
+        bool has_run = score->n_placed > 0;
+        str_printf(out, "%-12s %3d/%-3d %4d/%-3d %8.2f%% ", o->label, score->n_placed,
+                   p->n_services, score->n_met, p->n_services, 100 * score->attainment);
+        print_latency(score->normalized, has_run, 9, 3, out);
+        str_add_char(out, ' ');
+        print_latency(score->p99_s, has_run, 9, 2, out);
+        str_printf(out, " %8d %7.2f | %8.2f%% ", score->n_devices, o->plan_s,
+                   100 * o->planned.attainment);
+        print_latency(o->planned.normalized, has_run, 8, 3, out);
+        str_add_char(out, '\n');
     }
 }
 
@@ -192,9 +222,9 @@ static void write_score(struct json_out *json, const char *key, const struct pla
     json_out_key_i64(json, "services_in_time", score->n_met);
     json_out_key_f64(json, "way_to_target", score->reached);
     json_out_key_f64(json, "slo_attainment", score->attainment);
-    json_out_key_f64(json, "normalized_latency", score->normalized);
-    json_out_key_f64(json, "latency_s", score->latency_s);
-    json_out_key_f64(json, "latency_p99_s", score->p99_s);
+    latency_json(json, "normalized_latency", score->normalized, score->n_placed > 0);
+    latency_json(json, "latency_s", score->latency_s, score->n_placed > 0);
+    latency_json(json, "latency_p99_s", score->p99_s, score->n_placed > 0);
     json_out_key_i64(json, "devices", score->n_devices);
     json_out_key_f64(json, "cost_per_hour", score->cost_per_hour);
     json_out_close(json, '}');
@@ -239,9 +269,10 @@ static void write_service(struct json_out *json, const struct plan_report *repor
     json_out_key_text(json, "model", report->of->models[s]);
     json_out_key_f64(json, "rate_per_s", service->rate_per_s);
     json_out_key_f64(json, "solo_s", service->solo_s);
-    json_out_key_i64(json, "copies", place_plan_copies(&option->plan, s));
+    int32_t n_copies = place_plan_copies(&option->plan, s);
+    json_out_key_i64(json, "copies", n_copies);
     json_out_key_f64(json, "slo_attainment", score->n > 0 ? (double)score->n_met / n : 1);
-    json_out_key_f64(json, "normalized_latency", score->normalized / n);
+    latency_json(json, "normalized_latency", score->normalized / n, n_copies > 0);
     json_out_close(json, '}');
 }
 

@@ -150,7 +150,9 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
     const struct flags flags = {
         "Plans which models lie on which devices, for a cluster and a workload, and says what to "
         "expect. CLUSTER is a file with `nodes:` (and whatever a scenario has), or a text as "
-        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest.",
+        "4x8xa100+1x4xl40s: nodes, devices of each, kind; docs/PLACEMENT.md tells the rest. Exit "
+        "code 0: there is a plan; 1: nothing finds room, or a file could not be written; 2: what "
+        "was said is wrong.",
         "CLUSTER [WORKLOAD]",
         rows,
         n,
@@ -380,6 +382,14 @@ static int run_workers(const struct plan_ask *ask)
     return status == STATUS_OK ? 0 : 2;
 }
 
+static bool places_any(const struct plan_run *run)
+{
+    for (int i = 0; i < run->n; i++)
+        if (run->options[i].planned.n_placed > 0)
+            return true;
+    return false;
+}
+
 static int run_plan(const struct plan_ask *ask)
 {
     struct plan_run *run = mem_take(sizeof(*run));
@@ -406,7 +416,7 @@ static int run_plan(const struct plan_ask *ask)
         for (int i = 0; i < 2 && !compares && !ask->has_no_price; i++)
             plan_changed(run, chosen, i == 1, &report.changes[i]);
         report.n = run->n;
-        code = tell(run, &report, compares) ? 0 : 1;
+        code = tell(run, &report, compares) && places_any(run) ? 0 : 1;
     }
     plan_desk_close(&run->desk);
     mem_give(run);

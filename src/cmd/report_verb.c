@@ -14,6 +14,8 @@ struct report {
     const char *paths[PLOT_RUNS_MAX], *html, *slo_rule;
     bool is_json;
     int n;
+    struct service_slo slo;         /* every service's */
+    struct score_service *services; /* (RECORD_SERVICES_MAX) with it */
     struct record_set sets[PLOT_RUNS_MAX];
     struct score *scores[PLOT_RUNS_MAX];
     struct score_options options;
@@ -28,8 +30,12 @@ static bool complain(const struct fault *fault)
 static bool load(struct report *report)
 {
     struct fault fault;
-    if (sim_cases_rule(report->slo_rule, &report->options.rule, &fault) != STATUS_OK)
+    if (sim_cases_rule(report->slo_rule, &report->slo, &report->options.rule, &fault) != STATUS_OK)
         return complain(&fault);
+    report->services = mem_take(RECORD_SERVICES_MAX * sizeof(*report->services));
+    for (int i = 0; i < RECORD_SERVICES_MAX; i++)
+        report->services[i].slo = report->slo;
+    report->options.services = report->services;
     for (int i = 0; i < report->n; i++) {
         struct record_set *set = &report->sets[i];
         if (metrics_record_load(set, report->paths[i], &fault) != STATUS_OK)
@@ -90,6 +96,9 @@ int verbs_report(int argc, char **argv)
     const struct flags_row rows[] = {
         { "slo", "RULE", FLAGS_TEXT, &report.slo_rule, 0, 0,
           "what MET counts, seallm-solo:5; docs/METRICS.md has the others", NULL },
+        { "ttft", "T", FLAGS_DURATION, &report.slo.ttft_ns, 0, 0, "target of every model", NULL },
+        { "tpot", "T", FLAGS_DURATION, &report.slo.tpot_ns, 0, 0, "target of every model", NULL },
+        { "e2e", "T", FLAGS_DURATION, &report.slo.e2e_ns, 0, 0, "target of every model", NULL },
         { "html", "FILE", FLAGS_FILE, &report.html, 0, 0, "write a page that overlays them", NULL },
         { "json", NULL, FLAGS_SWITCH, &report.is_json, 0, 0, "print JSON", NULL },
     };
@@ -112,5 +121,6 @@ int verbs_report(int argc, char **argv)
         metrics_record_set_free(&report.sets[i]);
         mem_give(report.scores[i]);
     }
+    mem_give(report.services);
     return code;
 }

@@ -104,7 +104,7 @@ enum status repro_simulate(struct repro *repro, const char *key, const char *pol
     if (repro->kv != NULL)
         run->scenario.kv = repro->kv;
     if (status == STATUS_OK)
-        status = sim_cases_rule(run->scenario.slo_rule, &rule, fault);
+        status = sim_cases_rule_of(&run->scenario, &rule, fault);
     for (int i = 0; i < repro->n_seeds; i++)
         run->cases[i] = (struct sim_case){ .label = names,
                                            .seed = (uint64_t)i + 1,

@@ -126,7 +126,7 @@ static enum status run_batches(struct repro *repro, const char *key, const char 
     if (status != STATUS_OK)
         return status;
     const struct sim_case *c = repro_case(repro, key, 0);
-    *span = (struct span){ (double)c->report.busy_ps * 1e-12, (double)c->report.n_static_batches };
+    *span = (struct span){ (double)c->report.busy_ns * 1e-9, (double)c->report.n_static_batches };
     return STATUS_OK;
 }
 

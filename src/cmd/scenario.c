@@ -60,7 +60,7 @@ static int world_rows(struct scenario *s, struct flags_row *rows)
         ROW("router-groups", "N", FLAGS_I64, n_router_groups, 1, 4096,
             "engines and requests are dealt out to so many routers: 1"),
         ROW("predictor", "NAME", FLAGS_TEXT, predictor, 0, 0,
-            "of output lengths: the preset's, else oracle"),
+            "of output lengths: the preset's, else oracle; file where the workload has noise"),
         ROW("kv", "KIND", FLAGS_TEXT, kv, 0, 0,
             "of the engines' pools, merged, head-wise or private: the preset's"),
         ROW("thresholds", "NAME=X", FLAGS_TEXTS, thresholds, 0, 0,
@@ -137,9 +137,10 @@ static int run_rows(struct scenario *s, struct flags_row *rows)
         ROW("compare", "A,B", FLAGS_TEXT, compare, 0, 0,
             "presets or policies (with @PREDICTOR), on equal seeds"),
         ROW("seeds", "N", FLAGS_I64, n_seeds, 1, 1000, "runs with so many seeds"),
-        ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0, "runs at each of these rate scales"),
+        ROW("rates", "X,Y", FLAGS_TEXT, rates, 0, 0,
+            "runs at each of these rate scales, on the same engines"),
         ROW("saturate", NULL, FLAGS_SWITCH, saturates, 0, 0,
-            "the highest rate that meets --target"),
+            "the highest rate of these engines that meets --target"),
         ROW("fewest", NULL, FLAGS_SWITCH, fewest, 0, 0,
             "the fewest engines, up to --engines, of which 100, 99 and 95% meet the SLO"),
         ROW("target", "X", FLAGS_F64, target, 0, 1, "fraction that has to meet the SLO: 0.9"),
@@ -242,10 +243,34 @@ int scenario_service_rows(struct scenario_service *s, struct flags_row rows[SCEN
         ROW("decode-us-per-request", "", FLAGS_F64, perf.c2_us, 0, 1e6, ""),
         ROW("decode-ns-per-context", "", FLAGS_F64, perf.k2_ns, 0, 1e6, ""),
     };
-    for (size_t i = COUNT_OF(all) - 7; i < COUNT_OF(all); i++)
-        all[i].is_given = &s->has_perf;
+    bool *const given[] = { &s->perf.has_floor, &s->perf.has_c1, &s->perf.has_k1, &s->perf.has_q1,
+                            &s->perf.has_c3,    &s->perf.has_c2, &s->perf.has_k2 };
+    for (size_t i = 0; i < COUNT_OF(given); i++)
+        all[COUNT_OF(all) - COUNT_OF(given) + i].is_given = given[i];
     memcpy(rows, all, sizeof(all));
     return (int)COUNT_OF(all);
+}
+
+const char *scenario_profile(const char *text, const char *service)
+{
+    size_t n = strlen(service);
+    bool is_of_it = strncmp(text, service, n) == 0 && text[n] == '=' && text[n + 1] != '\0';
+    return is_of_it ? text + n + 1 : NULL;
+}
+
+bool scenario_has_profile(const struct scenario *scenario)
+{
+    bool has = scenario->profiles.n > 0; /* each is of a service, or the scenario is refused */
+    for (int i = 0; i < scenario->n_services && !has; i++)
+        has = scenario->services[i].profile != NULL;
+    return has;
+}
+
+bool scenario_has_perf(const struct scenario_service *s)
+{
+    const struct scenario_perf *p = &s->perf;
+    return p->has_floor || p->has_c1 || p->has_k1 || p->has_q1 || p->has_c3 || p->has_c2 ||
+           p->has_k2;
 }
 
 bool scenario_part(const char *text, bool of_quotas, struct view *name, int64_t *value)

@@ -9,8 +9,9 @@
 #include "predict/perf.h"
 
 enum { SCENARIO_GROUPS_MAX = 1024, SCENARIO_NODES_MAX = 64, SCENARIO_BYTES_MAX = 1 << 20 };
-struct scenario_perf { /* of a service that no table knows; the two decode regimes are one */
+struct scenario_perf { /* over its model's, or of no model; the two decode regimes are one */
     double floor_ms, c1_ms, k1_us, q1_us, c3_ms, c2_us, k2_ns;
+    bool has_floor, has_c1, has_k1, has_q1, has_c3, has_c2, has_k2;
 };
 struct scenario_host { /* ms of every step, of one with prompts besides; us of each request, token
                         */
@@ -20,7 +21,6 @@ struct scenario_service {
     char name[LIMIT_NAME_BYTES]; /* as the workload says it */
     const char *model;           /* a known model; NULL: the workload's, or the numbers below */
     struct scenario_perf perf;
-    bool has_perf;
     const char *profile;       /* a file of shoal profile, in the place of model and numbers */
     double profile_scale;      /* times as long as it says; 0 = 1 */
     bool profile_points;       /* its points are the truth; engines believe its line */
@@ -90,6 +90,14 @@ enum status scenario_parse(struct scenario *scenario, const char *name, const ch
 enum status scenario_read(struct scenario *scenario, const char *path,
                           struct fault *fault) MUST_USE;
 void scenario_init(struct scenario *scenario); /* the defaults */
+
+/* Is a text of --profile, SERVICE=FILE, of this service? Its file; NULL: it is not. */
+const char *scenario_profile(const char *text, const char *service);
+/* Has any service a profile? Then engines are cores of this machine. */
+bool scenario_has_profile(const struct scenario *scenario);
+
+/* Does it say any time of its own? */
+bool scenario_has_perf(const struct scenario_service *service);
 
 /* A row of a group's shares or quotas: "chat=40", percent from 1 to 100, or "chat=2GiB". False: it
  * is neither. name lies in text. */

@@ -77,6 +77,15 @@ static enum status choose_predictor(const char *name, struct sim_choice *choice,
     return fault_set(fault, STATUS_NOT_FOUND, "--predictor is one of %s", length_names());
 }
 
+/* What predicts when nobody is named: the truth, or, where the workload has noise, the lengths that
+ * it was put on, which an oracle would see through. */
+static const char *usual_predictor(const struct sim_workload *workload)
+{
+    bool is_noisy =
+        workload != NULL && (workload->output_noise > 0 || workload->prediction_noise > 0);
+    return is_noisy ? "file" : "oracle";
+}
+
 /* The scenario's own names go before a preset's; a label's own predictor before both. */
 enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
                              struct sim_choice *choice, struct sim_options *options,
@@ -104,7 +113,8 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
         return fault_set(fault, STATUS_NOT_FOUND,
                          "there is no router \"%.60s\"; see shoal serve --help", router);
     int n_usual;
-    const char *const *usual = cmd_lanes_usual(options->policy, scenario->profiles.n > 0, &n_usual);
+    const char *const *usual =
+        cmd_lanes_usual(options->policy, scenario_has_profile(scenario), &n_usual);
     bool has_own = scenario->lanes.n > 0;
     options->lanes = choice->lanes;
     enum status status = cmd_lanes_of_shares(has_own ? scenario->lanes.at : usual,
@@ -118,10 +128,11 @@ enum status sim_cases_choose(const struct scenario *scenario, const char *whole,
     if (status == STATUS_OK && scenario->kv != NULL && !kv_kind_find(scenario->kv, &options->kv))
         status = fault_set(fault, STATUS_NOT_FOUND, "there is no KV pool \"%.60s\"; there are: %s",
                            scenario->kv, kv_kind_names());
-    const char *predictor = at != NULL                                    ? at + 1
-                            : scenario->predictor != NULL                 ? scenario->predictor
-                            : preset != NULL && preset->predictor != NULL ? preset->predictor
-                                                                          : "oracle";
+    const char *predictor = at != NULL                    ? at + 1
+                            : scenario->predictor != NULL ? scenario->predictor
+                            : preset != NULL && preset->predictor != NULL
+                                ? preset->predictor
+                                : usual_predictor(options->workload);
     return status != STATUS_OK ? status : choose_predictor(predictor, choice, options, fault);
 }
 
@@ -205,7 +216,6 @@ static enum status run_one(struct sim_case *c, struct sim_options *options, stru
 {
     struct recording recording;
     c->predictor = options->predictor->name;
-    c->n_lanes = options->n_lanes;
     c->kv = options->kv;
     c->unit_bytes = sim_layouts(options, c->layouts);
     enum status status = open_recording(c, &recording, options, fault);
@@ -225,7 +235,7 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
     struct sim_placed *placed = NULL;
     struct listener listener = { crew, &c->set };
     struct sim_world *world = &c->world;
-    const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines };
+    const struct sim_world_ask ask = { c->seed, c->rate_scale, c->n_engines, c->packed_rate_scale };
     enum status status = s->n_nodes > 0 ? sim_world_open_services(world, s, &ask, fault)
                                         : sim_world_open(world, s, &ask, fault);
     struct sim_options options = {
@@ -291,7 +301,10 @@ static enum status simulate(struct crew *crew, struct sim_case *c, struct fault 
 static void run_case(struct crew *crew, struct sim_case *c)
 {
     c->fault.text[0] = '\0';
-    if (simulate(crew, c, &c->fault) != STATUS_OK)
+    enum status status = simulate(crew, c, &c->fault);
+    c->is_refused = !c->is_run && (status == STATUS_BAD_INPUT || status == STATUS_NOT_FOUND ||
+                                   status == STATUS_UNSUPPORTED);
+    if (status != STATUS_OK)
         return;
     metrics_record_sort(&c->set);
     c->hash = metrics_record_hash(&c->set);
@@ -362,7 +375,7 @@ void sim_cases_close(struct sim_case *cases, size_t n)
     }
 }
 
-enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault)
+static enum status parse_rule(const char *text, struct score_rule *rule, struct fault *fault)
 {
     size_t n = strcspn(text, ":");
     *rule = (struct score_rule){ .scale = 5 };
@@ -376,4 +389,34 @@ enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fau
     return fault_set(
         fault, STATUS_BAD_INPUT,
         "--slo is seallm-solo:5, seallm-mean:5, muxserve:8, aladdin, uellm or service");
+}
+
+/* What no service has a target for, every request that ends would meet. */
+static enum status no_target(const struct score_rule *rule, struct fault *fault)
+{
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "--slo %s compares with %s, and no service has such a "
+                     "target",
+                     metrics_score_kind_name(rule->kind), metrics_score_kind_targets(rule->kind));
+}
+
+enum status sim_cases_rule(const char *text, const struct service_slo *slo, struct score_rule *rule,
+                           struct fault *fault)
+{
+    enum status status = parse_rule(text, rule, fault);
+    if (status != STATUS_OK || metrics_score_kind_targets(rule->kind) == NULL ||
+        metrics_score_kind_reads(rule->kind, slo))
+        return status;
+    return no_target(rule, fault);
+}
+
+enum status sim_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
+                              struct fault *fault)
+{
+    enum status status = parse_rule(scenario->slo_rule, rule, fault);
+    bool is_read = metrics_score_kind_targets(rule->kind) == NULL ||
+                   metrics_score_kind_reads(rule->kind, &scenario->slo);
+    for (int i = 0; i < scenario->n_services && !is_read; i++)
+        is_read = metrics_score_kind_reads(rule->kind, &scenario->services[i].slo);
+    return status == STATUS_OK && !is_read ? no_target(rule, fault) : status;
 }

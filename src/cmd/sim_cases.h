@@ -8,11 +8,13 @@ struct sim_case {
     uint64_t seed;     /* 0: the workload's */
     double rate_scale;
     struct score_rule rule;
-    int32_t n_engines; /* in the place of the scenario's; 0: as that says */
+    double packed_rate_scale; /* as in struct sim_world_ask */
+    int32_t n_engines;        /* in the place of the scenario's; 0: as that says */
     /* Files that it writes, for mem_give; NULL: none. csv and series are the caller's to write. */
     char *csv, *series, *trace, *log_engine;
     /* Out. */
     bool is_run;
+    bool is_refused; /* what was said is wrong in itself: nothing that there is could run it */
     struct sim_world world;
     struct record_set set;
     struct score *scores; /* (n_services + 1) */
@@ -21,7 +23,6 @@ struct sim_case {
     enum kv_kind kv; /* of its engines' pools, and how they are cut */
     int64_t unit_bytes;
     struct kv_layout layouts[LIMIT_SERVICES];
-    int32_t n_lanes;    /* 1, or the whole device and its parts */
     uint64_t hash;      /* of the records */
     struct fault fault; /* its text is empty when all went well */
 };
@@ -35,10 +36,16 @@ struct sim_choice { /* what a label stands for */
     struct schedule_lane lanes[LIMIT_LANES];
 };
 /* Which policies a label stands for: a preset, POLICY or POLICY/ROUTER, and perhaps
- * @PREDICTOR, which goes before the scenario's. Sets policy, router,
- * predictor, lanes and their configurations in options; these lie in choice. */
+ * @PREDICTOR, which goes before the scenario's. Sets policy, router, predictor (by the noise of the
+ * workload in options, if any, where none is named), lanes and their configurations in options;
+ * these lie in choice. */
 enum status sim_cases_choose(const struct scenario *scenario, const char *label,
                              struct sim_choice *choice, struct sim_options *options,
                              struct fault *fault) MUST_USE;
-/* "seallm-solo:5", "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". */
-enum status sim_cases_rule(const char *text, struct score_rule *rule, struct fault *fault) MUST_USE;
+/* "seallm-solo:5", "seallm-mean:8", "muxserve:8", "aladdin", "uellm", "service". A fault too where
+ * the rule compares with targets and slo, every service's, has none of them. */
+enum status sim_cases_rule(const char *text, const struct service_slo *slo, struct score_rule *rule,
+                           struct fault *fault) MUST_USE;
+/* The scenario's: one of its services has to have a target. */
+enum status sim_cases_rule_of(const struct scenario *scenario, struct score_rule *rule,
+                              struct fault *fault) MUST_USE;

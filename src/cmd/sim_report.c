@@ -16,13 +16,8 @@ static double busy_of(const struct sim_case *c)
     double span_s = (double)c->report.end_ns * 1e-9;
     if (c->world.is_placed) /* engines of many sizes that come and go */
         span_s = (double)c->report.engine_ns * 1e-9 / (double)max_i32(c->world.n_engines, 1);
-    double lanes = 0;
-    for (int32_t i = 0; i < c->world.n_engines; i++) {
-        const struct sim_engine_spec *own = c->world.engines != NULL ? &c->world.engines[i] : NULL;
-        int32_t n_own = own != NULL && own->n_lanes > 0 ? own->n_lanes : c->n_lanes;
-        lanes += own != NULL && own->chain != NULL ? 1 : max_i32(n_own - 1, 1);
-    }
-    return span_s > 0 ? (double)c->report.busy_ps * 1e-12 / (span_s * lanes) : 0;
+    double engines_s = span_s * c->world.n_engines;
+    return engines_s > 0 ? (double)c->report.busy_ns * 1e-9 / engines_s : 0;
 }
 
 /* That were there, in the mean over the run. */

@@ -20,8 +20,10 @@ struct plan { /* of the runs */
     const char *labels[LABELS_MAX];
     double rates[RATES_MAX];
     int n_labels, n_rates, n_seeds;
-    int32_t n_engines; /* 0: as the scenario says */
-    bool writes;       /* the files that the scenario names */
+    double packed_rate_scale; /* of several rates: engines nobody counted are the same at all */
+    int32_t n_engines;        /* 0: as the scenario says */
+    int *exit_code;           /* of a case that failed: 2 when what was said is wrong in itself */
+    bool writes;              /* the files that the scenario names */
 };
 
 static bool complain(const struct fault *fault)
@@ -48,7 +50,9 @@ static bool read_plan(struct plan *plan, const struct scenario *scenario)
     char word[64];
     struct fault fault;
     *plan = (struct plan){ .scenario = scenario, .n_seeds = (int)scenario->n_seeds };
-    if (sim_cases_rule(scenario->slo_rule, &plan->rule, &fault) != STATUS_OK)
+    if (scenario->rates != NULL)
+        plan->packed_rate_scale = scenario->rate_scale;
+    if (sim_cases_rule_of(scenario, &plan->rule, &fault) != STATUS_OK)
         return complain(&fault);
     while (plan->n_labels < LABELS_MAX && next_word(&compare, plan->texts[plan->n_labels])) {
         plan->labels[plan->n_labels] = plan->texts[plan->n_labels];
@@ -93,6 +97,7 @@ static struct sim_case *run_grid(const struct plan *plan, size_t *n)
                                       .seed = first + seed,
                                       .rate_scale = plan->rates[line / (size_t)plan->n_labels],
                                       .rule = plan->rule,
+                                      .packed_rate_scale = plan->packed_rate_scale,
                                       .n_engines = plan->n_engines };
         if (plan->writes)
             name_files(plan, &cases[i]);
@@ -102,6 +107,7 @@ static struct sim_case *run_grid(const struct plan *plan, size_t *n)
     for (size_t i = 0; i < *n; i++) {
         if (cases[i].fault.text[0] != '\0') {
             complain(&cases[i].fault);
+            *plan->exit_code = cases[i].is_refused ? 2 : 1;
             break;
         }
     }
@@ -337,10 +343,6 @@ static bool run_fewest(const struct plan *plan)
     struct json_out json;
     bool is_json = plan->scenario->is_json, is_fine = true;
     int32_t n_max = (int32_t)plan->scenario->n_engines;
-    if (n_max == 0 || plan->scenario->n_groups > 0) {
-        fprintf(stderr, "shoal: --fewest asks for --engines N, the most there may be\n");
-        return false;
-    }
     str_init(&out);
     json_out_init(&json, &out);
     if (is_json)
@@ -370,28 +372,43 @@ static bool run_fewest(const struct plan *plan)
     return is_fine;
 }
 
-/* A search runs many times at rates or engines that nobody named: there is no one run to write. */
-static bool check_files(const struct scenario *s)
+static bool refuse(const char *why)
 {
+    fprintf(stderr, "shoal: %s\n", why);
+    return false;
+}
+
+/* A search runs many times at rates or engines that nobody named: there is no one run to write. And
+ * engines that are as many as each rate needs never saturate. */
+static bool check_search(const struct scenario *s)
+{
+    bool counts_engines = s->n_engines > 0 || s->n_groups > 0 || s->n_nodes > 0;
     bool writes = s->csv != NULL || s->series != NULL || s->trace != NULL || s->html != NULL ||
                   s->log_engine != NULL;
-    if (!writes || (!s->saturates && !s->fewest))
-        return true;
-    fprintf(stderr, "shoal: --saturate and --fewest write no files: run once more at what they "
-                    "find\n");
-    return false;
+    if (s->saturates && s->fewest)
+        return refuse("--saturate and --fewest are two searches: one at a time");
+    if (s->saturates && !counts_engines)
+        return refuse("--saturate asks for --engines N, or engines: of a scenario: without them "
+                      "there are as many as each rate needs");
+    if (s->fewest && (s->n_engines == 0 || s->n_groups > 0))
+        return refuse("--fewest asks for --engines N, the most there may be");
+    if (writes && (s->saturates || s->fewest))
+        return refuse("--saturate and --fewest write no files: run once more at what they find");
+    return true;
 }
 
 int verbs_sim(int argc, char **argv)
 {
     struct scenario *scenario = mem_take(sizeof(*scenario));
     struct plan *plan = mem_take(sizeof(*plan));
-    int code = 2;
-    if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario) && check_files(scenario)) {
+    int code = 2, failed = 1;
+    if (scenario_open(scenario, argc, argv) && read_plan(plan, scenario) &&
+        check_search(scenario)) {
+        plan->exit_code = &failed;
         bool is_fine = scenario->saturates ? run_saturation(plan)
                        : scenario->fewest  ? run_fewest(plan)
                                            : run(plan);
-        code = is_fine ? 0 : 1;
+        code = is_fine ? 0 : failed;
     }
     scenario_close(scenario);
     mem_give(plan);

@@ -26,20 +26,33 @@ static const struct scenario_service *settings_of(const struct scenario *scenari
     return NULL;
 }
 
-static struct perf perf_of_numbers(const struct scenario_perf *n)
+/* The times that a scenario says, in the place of those there. */
+static void set_numbers(const struct scenario_perf *n, struct perf *perf)
 {
-    int64_t c3 = (int64_t)(n->c3_ms * 1e9), c2 = (int64_t)(n->c2_us * 1e6);
-    int64_t k2 = (int64_t)(n->k2_ns * 1e3);
-    return (struct perf){ .floor_ps = (int64_t)(n->floor_ms * 1e9),
-                          .c1_ps = (int64_t)(n->c1_ms * 1e9),
-                          .k1_ps = (int64_t)(n->k1_us * 1e6),
-                          .q1_ps = (int64_t)(n->q1_us * 1e6),
-                          .c3_ps = { c3, c3 },
-                          .c2_ps = { c2, c2 },
-                          .k2_ps = { k2, k2 },
-                          .b_switch = 64,
-                          .prefill_scale = 1,
-                          .decode_scale = 1 };
+    perf->floor_ps = n->has_floor ? (int64_t)(n->floor_ms * 1e9) : perf->floor_ps;
+    perf->c1_ps = n->has_c1 ? (int64_t)(n->c1_ms * 1e9) : perf->c1_ps;
+    perf->k1_ps = n->has_k1 ? (int64_t)(n->k1_us * 1e6) : perf->k1_ps;
+    perf->q1_ps = n->has_q1 ? (int64_t)(n->q1_us * 1e6) : perf->q1_ps;
+    for (int i = 0; i < 2; i++) {
+        perf->c3_ps[i] = n->has_c3 ? (int64_t)(n->c3_ms * 1e9) : perf->c3_ps[i];
+        perf->c2_ps[i] = n->has_c2 ? (int64_t)(n->c2_us * 1e6) : perf->c2_ps[i];
+        perf->k2_ps[i] = n->has_k2 ? (int64_t)(n->k2_ns * 1e3) : perf->k2_ps[i];
+    }
+}
+
+/* Of no model: what is not said takes no time, and something has to. */
+static enum status check_numbers(const struct scenario_perf *n, const char *name,
+                                 struct fault *fault)
+{
+    bool has_prefill = n->floor_ms > 0 || n->c1_ms > 0 || n->k1_us > 0 || n->q1_us > 0;
+    bool has_decode = n->c3_ms > 0 || n->c2_us > 0 || n->k2_ns > 0;
+    if (has_prefill && has_decode)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "service %.60s: without a model its times need one of %s above 0", name,
+                     has_prefill ? "decode_ms, decode_us_per_request and decode_ns_per_context"
+                                 : "prefill_ms, prefill_us_per_token, prefill_us_per_kilopair and "
+                                   "floor_ms");
 }
 
 /* What was published for this model on such devices, else the roofline. */
@@ -60,10 +73,11 @@ static struct perf perf_of_model(const struct predict_model *model,
 static const char *profile_of(const struct scenario *scenario, const char *name)
 {
     const struct scenario_service *own = settings_of(scenario, name);
-    size_t n = strlen(name);
-    for (int i = scenario->profiles.n - 1; i >= 0; i--)
-        if (strncmp(scenario->profiles.at[i], name, n) == 0 && scenario->profiles.at[i][n] == '=')
-            return scenario->profiles.at[i] + n + 1;
+    for (int i = scenario->profiles.n - 1; i >= 0; i--) {
+        const char *path = scenario_profile(scenario->profiles.at[i], name);
+        if (path != NULL)
+            return path;
+    }
     return own != NULL ? own->profile : NULL;
 }
 
@@ -163,8 +177,8 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     const char *name = traffic->name != NULL ? traffic->name : "service";
     const struct scenario_service *own = settings_of(scenario, name);
     const char *model = own != NULL && own->model != NULL ? own->model : traffic->model;
-    bool has_numbers =
-        profile_of(scenario, name) != NULL || (own != NULL && (own->has_perf || own->tables.n > 0));
+    bool has_numbers = profile_of(scenario, name) != NULL ||
+                       (own != NULL && (scenario_has_perf(own) || own->tables.n > 0));
     struct sim_expected expected;
     if (model == NULL && !has_numbers)
         model = MODEL_USUAL;
@@ -175,6 +189,10 @@ static enum status open_service(struct sim_world *world, const struct scenario *
                          "services: in a scenario, or one that docs/SIMULATOR.md lists",
                          name, model);
     const struct predict_model *m = world->models[i];
+    bool has_profile = profile_of(scenario, name) != NULL;
+    if (m == NULL && !has_profile && own->tables.n == 0 &&
+        check_numbers(&own->perf, name, fault) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     struct sim_service *s = &world->services[i];
     *s = (struct sim_service){ .name = name, .bytes_per_token = 131072 };
     if (m != NULL) {
@@ -183,7 +201,6 @@ static enum status open_service(struct sim_world *world, const struct scenario *
         s->n_heads = m->n_layers * m->n_kv_heads;
         s->activation_bytes = s->weights_bytes / 16;
     }
-    bool has_profile = profile_of(scenario, name) != NULL;
     if (set_kv_type(s, m, own, has_profile, fault) != STATUS_OK ||
         open_profile(world, scenario, i, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;
@@ -214,11 +231,15 @@ void sim_world_perf(const struct sim_world *world, const struct scenario *scenar
                     const struct predict_device *device, int32_t tp, struct perf *perf)
 {
     const struct scenario_service *own = settings_of(scenario, world->services[i].name);
-    if (world->profile_hashes[i] != 0 || world->costs[i] != NULL)
+    bool is_measured = world->profile_hashes[i] != 0 || world->costs[i] != NULL;
+    if (is_measured)
         *perf = world->profiled[i];
+    else if (world->models[i] != NULL)
+        *perf = perf_of_model(world->models[i], device, tp);
     else
-        *perf = own != NULL && own->has_perf ? perf_of_numbers(&own->perf)
-                                             : perf_of_model(world->models[i], device, tp);
+        *perf = (struct perf){ .b_switch = 64, .prefill_scale = 1, .decode_scale = 1 };
+    if (own != NULL && !is_measured)
+        set_numbers(&own->perf, perf);
     if (own != NULL && world->costs[i] == NULL) /* tables have it already */
         sim_tables_add_host(&own->host, perf);
 }
@@ -372,7 +393,9 @@ static enum status open_chain(struct sim_world *world, const struct scenario *sc
                                  .first_device = world->n_chain_devices };
     ask.service = set_next(services, 0, LIMIT_SERVICES);
     const struct sim_service *s = &world->services[ask.service];
-    bool is_measured = world->profile_hashes[ask.service] != 0 || world->costs[ask.service] != NULL;
+    const struct scenario_service *own = settings_of(scenario, s->name);
+    bool is_measured = world->profile_hashes[ask.service] != 0 ||
+                       world->costs[ask.service] != NULL || (own != NULL && scenario_has_perf(own));
     bool is_alone = set_next(services, ask.service + 1, LIMIT_SERVICES) < 0;
     if (is_alone && !is_measured)
         ask.model = world->models[ask.service];
@@ -470,12 +493,13 @@ static double load_of(const struct sim_world *world, int32_t i, const struct per
 
 /* Equal engines, with services packed onto them. */
 static enum status open_packed(struct sim_world *world, const struct scenario *scenario,
-                               int64_t n_engines, struct fault *fault)
+                               const struct sim_world_ask *ask, struct fault *fault)
 {
+    double load_scale = ask->packed_rate_scale > 0 ? ask->packed_rate_scale / ask->rate_scale : 1;
     const struct predict_device *device = device_named(scenario->device, fault);
     struct sim_pack pack = { .n_services = world->workload.n_services,
-                             .n_engines =
-                                 (int32_t)(n_engines > 0 ? n_engines : scenario->n_engines) };
+                             .n_engines = (int32_t)(ask->n_engines > 0 ? ask->n_engines
+                                                                       : scenario->n_engines) };
     int64_t tp = scenario->tp > 0 ? scenario->tp : 1;
     if (device == NULL)
         return STATUS_NOT_FOUND;
@@ -496,7 +520,7 @@ static enum status open_packed(struct sim_world *world, const struct scenario *s
         open_base(world, i, &world->perfs[0][i]);
         pack.weights_bytes[i] =
             world->services[i].weights_bytes + world->services[i].activation_bytes;
-        pack.loads[i] = load_of(world, i, &world->perfs[0][i]);
+        pack.loads[i] = load_scale * load_of(world, i, &world->perfs[0][i]);
     }
     int32_t stuck = sim_pack_solve(&pack);
     if (stuck >= 0) {
@@ -529,6 +553,26 @@ enum status sim_world_open_services(struct sim_world *world, const struct scenar
     return status;
 }
 
+/* A profile that is nobody's would be passed over. */
+static enum status check_profiles(const struct sim_world *world, const struct scenario *scenario,
+                                  struct fault *fault)
+{
+    for (int i = 0; i < scenario->profiles.n; i++) {
+        const char *path = NULL;
+        for (int32_t s = 0; s < world->workload.n_services && path == NULL; s++)
+            path = scenario_profile(scenario->profiles.at[i], world->services[s].name);
+        if (path == NULL)
+            return sim_world_no_profile(scenario->profiles.at[i], fault);
+    }
+    return STATUS_OK;
+}
+
+enum status sim_world_no_profile(const char *text, struct fault *fault)
+{
+    return fault_set(fault, STATUS_NOT_FOUND,
+                     "--profile is SERVICE=FILE of a service of the workload, not \"%.80s\"", text);
+}
+
 enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
                            const struct sim_world_ask *ask, struct fault *fault)
 {
@@ -546,10 +590,12 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
                              "services: the workload has no service \"%.80s\"",
                              scenario->services[i].name);
     }
+    if (check_profiles(world, scenario, fault) != STATUS_OK)
+        return STATUS_NOT_FOUND;
     if (scenario->n_groups > 0)
         return open_groups(world, scenario, fault);
     status = sim_chain_check(scenario, 0, fault);
-    return status == STATUS_OK ? open_packed(world, scenario, ask->n_engines, fault) : status;
+    return status == STATUS_OK ? open_packed(world, scenario, ask, fault) : status;
 }
 
 void sim_world_close(struct sim_world *world)

@@ -38,7 +38,8 @@ struct sim_world {
 struct sim_world_ask {
     uint64_t seed; /* 0: the workload's */
     double rate_scale;
-    int64_t n_engines; /* 0: the scenario's */
+    int64_t n_engines;        /* 0: the scenario's */
+    double packed_rate_scale; /* where engines are packed: for the load at it; 0: rate_scale */
 };
 /* The world is to be closed also after a fault. */
 enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
@@ -51,6 +52,8 @@ void sim_world_perf(const struct sim_world *world, const struct scenario *scenar
                     const struct predict_device *device, int32_t tp, struct perf *perf);
 /* MuxServe's reference times on such devices. */
 void sim_world_base(const struct perf *perf, struct score_base *base);
+/* The fault of a --profile that is of no service. */
+enum status sim_world_no_profile(const char *text, struct fault *fault) MUST_USE;
 void sim_world_close(struct sim_world *world);
 /* What lies where, a line per kind of engine. */
 void sim_world_print(const struct sim_world *world, struct str *out);

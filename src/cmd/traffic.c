@@ -1,6 +1,8 @@
 /* Workload texts: all of a command line at once make one workload. */
 #include "cmd/traffic.h"
 
+#include <math.h>
+
 enum { REQUESTS_USUAL = 10000 };
 
 static bool has_no_end(const struct sim_workload *w)
@@ -15,6 +17,27 @@ static bool has_no_end(const struct sim_workload *w)
         if (w->more[i].n_requests == 0 && w->more[i].n_times == 0)
             return true;
     return false;
+}
+
+/* Requests that would take longer than there is time: a part's own, or the stream's. */
+static enum status check_time(const struct sim_workload *w, struct fault *fault)
+{
+    double rate = 0, s = 0;
+    for (int64_t i = 0; i < w->n_services + (int64_t)w->n_more; i++) {
+        const struct sim_traffic *t =
+            i < w->n_services ? &w->services[i] : &w->more[i - w->n_services];
+        rate += t->rate_per_s;
+        if (t->rate_per_s > 0 && t->n_requests > 0)
+            s = fmax(s, (double)t->n_requests / t->rate_per_s);
+    }
+    if (rate > 0 && w->n_requests != UINT64_MAX)
+        s = (double)w->n_requests / rate;
+    if (s < SIM_WORKLOAD_S_MAX || w->until_ns > 0)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_TOO_LARGE,
+                     "workload: so many requests at such a rate take %.3g s, and time ends after "
+                     "%.0e s (285 years): --duration, fewer --requests or a higher rate",
+                     s, SIM_WORKLOAD_S_MAX);
 }
 
 enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,
@@ -48,5 +71,5 @@ enum status traffic_parse(struct sim_workload *workload, const struct flags_text
         workload->n_requests = REQUESTS_USUAL;
     if (options->rate_scale > 0)
         sim_workload_scale(workload, options->rate_scale);
-    return STATUS_OK;
+    return check_time(workload, fault);
 }

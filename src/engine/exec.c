@@ -66,3 +66,39 @@ struct perf_load engine_exec_load(const struct batch *batch, const struct reques
     }
     return load;
 }
+
+struct perf_load engine_exec_load_of_round(const struct batch *batch,
+                                           const struct request *requests, int32_t round)
+{
+    struct perf_load load = { 0 };
+    if (batch->pad_to > 0 && round == 0)
+        return engine_exec_load(batch, requests);
+    if (batch->pad_to > 0) {
+        int32_t n = max_i32(batch->n_seats, batch->n_items);
+        return (struct perf_load){ .n_decodes = n,
+                                   .n_decode_context = (int64_t)n * (batch->pad_to + round) };
+    }
+    load.n_decodes = batch->n_steady;
+    load.n_decode_context = batch->n_steady_context + (int64_t)batch->n_steady * round;
+    load.n_context_most = batch->n_steady > 0 ? batch->n_steady_most + round : 0;
+    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const struct request *r = &requests[item->slot];
+        struct engine_progress before = { 0 };
+        if (round > 0)
+            before = engine_exec_progress(r, item->n_tokens, round);
+        struct engine_progress after = engine_exec_progress(r, item->n_tokens, round + 1);
+        int64_t n = after.n_computed - before.n_computed;
+        int64_t n_computed = r->n_computed + before.n_computed;
+        if (n == 1 && n_computed >= r->n_prompt) {
+            load.n_decodes++;
+            load.n_decode_context += n_computed + 1;
+            load.n_context_most = max_i64(load.n_context_most, n_computed + 1);
+        } else {
+            load.n_new += (int32_t)n;
+            load.n_new_squared += n * n;
+            load.n_new_context += n * n_computed;
+        }
+    }
+    return load;
+}

@@ -73,3 +73,6 @@ int32_t engine_exec_rounds(const struct request *request, int32_t n_item_tokens)
 /* What the first round of a batch computes, by the records as they are now; of steady requests,
  * whose records may be late, the batch says it. */
 struct perf_load engine_exec_load(const struct batch *batch, const struct request *requests);
+/* The same of one of its rounds, the first being 0. */
+struct perf_load engine_exec_load_of_round(const struct batch *batch,
+                                           const struct request *requests, int32_t round);

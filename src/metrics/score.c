@@ -101,6 +101,29 @@ const char *metrics_score_kind_name(enum score_kind kind)
     return (unsigned)kind < SCORE_KIND_N ? names[kind] : "unknown";
 }
 
+const char *metrics_score_kind_targets(enum score_kind kind)
+{
+    static const char *const targets[SCORE_KIND_N] = {
+        [SCORE_ALADDIN] = "ttft or tpot",
+        [SCORE_UELLM] = "e2e",
+        [SCORE_SERVICE] = "ttft, tpot or e2e",
+    };
+    return targets[kind];
+}
+
+bool metrics_score_kind_reads(enum score_kind kind, const struct service_slo *slo)
+{
+    bool has_token = slo->ttft_ns > 0 || slo->tpot_ns > 0, has_end = slo->e2e_ns > 0;
+    switch (kind) {
+    case SCORE_ALADDIN:
+        return has_token;
+    case SCORE_UELLM:
+        return has_end;
+    default:
+        return kind == SCORE_SERVICE && (has_token || has_end);
+    }
+}
+
 static bool within(double seconds, int64_t target_ns)
 {
     return target_ns == 0 || seconds <= (double)target_ns * 1e-9;

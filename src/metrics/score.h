@@ -53,6 +53,10 @@ struct score_rule {
     struct service_slo slo; /* ALADDIN, UELLM: 0 = the service's own; SERVICE: not read */
 };
 const char *metrics_score_kind_name(enum score_kind kind);
+/* "ttft or tpot": the targets that such a rule compares with, one of which a service has to have,
+ * or all of its requests meet it; NULL: none, it compares with solo times. */
+const char *metrics_score_kind_targets(enum score_kind kind);
+bool metrics_score_kind_reads(enum score_kind kind, const struct service_slo *slo); /* any of it */
 
 struct score_service {
     double solo_s;     /* L_s; 0 = the mean of its records' solo times */

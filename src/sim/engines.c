@@ -369,7 +369,7 @@ void sim_engines_count(struct sim *sim, int32_t index)
         report->services[s].n_batches += from->n_batches;
         report->services[s].n_batch_rows += from->n_batch_rows;
     }
-    report->busy_ps += sim_model_exec_busy_ps(e->exec);
+    report->busy_ns += sim_model_exec_busy_ns(e->exec);
     mem_give(r);
 }
 

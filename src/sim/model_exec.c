@@ -12,6 +12,8 @@
 #include "sim/pipes.h"
 #include <string.h>
 
+#define BASE_NS_MOST (3600 * TIME_NS_PER_S) /* behind the clock when a run begins */
+
 struct flow { /* where a lane is in its run: in this batch of this round */
     bool is_on;
     int32_t round;
@@ -25,6 +27,7 @@ struct lane {
     bool is_decode; /* one batch, and all of its items are decodes */
     bool is_alone;  /* nobody computed beside it since it began */
     double share;
+    int64_t busy_ns;          /* for how long it computed */
     int64_t begin_ps, end_ps; /* end_ps: of the last batch of the run, kept when it is over */
     struct perf_load load;    /* of it, in the first round */
     const struct perf *perfs; /* (n_services) on the share */
@@ -42,6 +45,7 @@ struct sim_model_exec {
     bool has_truths;           /* any; else nobody looks there */
     int n_services;
     const int64_t *clock_ns;
+    int64_t base_ns; /* ps count from here; it moves along, since 2^63 of them are 106.75 days */
     const struct request *requests;
     const struct kv *kv;
     int64_t copy_bytes_per_s;
@@ -50,7 +54,6 @@ struct sim_model_exec {
     int64_t at_ps;                    /* the lanes' flows are of this time */
     struct sim_pipes *pipes;          /* NULL: it is no chain */
     int n_lanes;
-    int64_t busy_ps;
     struct lane *told; /* the lane of the batch that was polled last, and which it is there */
     int told_index;
     int32_t *n_new;         /* (LIMIT_BATCH_ITEMS) */
@@ -58,51 +61,33 @@ struct sim_model_exec {
     struct lane lanes[];
 };
 
-static int64_t ns_of(int64_t ps)
+/* The first nanosecond that is not before it. */
+static int64_t ns_of(const struct sim_model_exec *x, int64_t ps)
 {
-    return div_up_i64(ps, 1000);
+    return x->base_ns + ps / 1000 + (ps % 1000 > 0);
+}
+
+static RARE void move_base(struct sim_model_exec *x)
+{
+    int64_t by_ns = *x->clock_ns - 1 - x->base_ns; /* what ends at this instant ends above 0 */
+    x->base_ns += by_ns;
+    x->at_ps = sim_pipes_earlier_ps(x->at_ps, by_ns);
+    if (x->pipes != NULL)
+        sim_pipes_move(x->pipes, by_ns);
+    for (int i = 0; i < x->n_lanes; i++) {
+        struct lane *lane = &x->lanes[i];
+        lane->begin_ps = sim_pipes_earlier_ps(lane->begin_ps, by_ns);
+        lane->end_ps = sim_pipes_earlier_ps(lane->end_ps, by_ns);
+        lane->flow.first_ps = sim_pipes_earlier_ps(lane->flow.first_ps, by_ns);
+        lane->flow.last_ps = sim_pipes_earlier_ps(lane->flow.last_ps, by_ns);
+        for (int b = 0; b < lane->n_batches; b++)
+            lane->runs[b].end_ps = sim_pipes_earlier_ps(lane->runs[b].end_ps, by_ns);
+    }
 }
 
 static bool is_line(const struct sim_model_exec *x, int service)
 {
     return !x->has_truths || x->truths[service].step_ps == NULL;
-}
-
-/* What the batch computes in one of its rounds, the first being 0. */
-static struct perf_load load_of_round(const struct sim_model_exec *x, const struct batch *batch,
-                                      int32_t round)
-{
-    struct perf_load load = { 0 };
-    if (batch->pad_to > 0 && round == 0)
-        return engine_exec_load(batch, x->requests);
-    if (batch->pad_to > 0) {
-        int32_t n = max_i32(batch->n_seats, batch->n_items);
-        return (struct perf_load){ .n_decodes = n,
-                                   .n_decode_context = (int64_t)n * (batch->pad_to + round) };
-    }
-    load.n_decodes = batch->n_steady;
-    load.n_decode_context = batch->n_steady_context + (int64_t)batch->n_steady * round;
-    load.n_context_most = batch->n_steady > 0 ? batch->n_steady_most + round : 0;
-    for (int32_t i = batch->n_steady; i < batch->n_items; i++) {
-        const struct batch_item *item = &batch->items[i];
-        const struct request *r = &x->requests[item->slot];
-        struct engine_progress before = { 0 };
-        if (round > 0)
-            before = engine_exec_progress(r, item->n_tokens, round);
-        struct engine_progress after = engine_exec_progress(r, item->n_tokens, round + 1);
-        int64_t n = after.n_computed - before.n_computed;
-        int64_t n_computed = r->n_computed + before.n_computed;
-        if (n == 1 && n_computed >= r->n_prompt) {
-            load.n_decodes++;
-            load.n_decode_context += n_computed + 1;
-            load.n_context_most = max_i64(load.n_context_most, n_computed + 1);
-        } else {
-            load.n_new += (int32_t)n;
-            load.n_new_squared += n * n;
-            load.n_new_context += n * n_computed;
-        }
-    }
-    return load;
 }
 
 /* A truth that is no line is as much longer on a share as the line is. */
@@ -154,7 +139,7 @@ static int64_t ps_of_round(const struct sim_model_exec *x, const struct lane *la
     const struct batch *batch = &lane->runs[index].batch;
     if (batch->kind != BATCH_COMPUTE)
         return copy_ps(x, batch, round);
-    struct perf_load load = load_of_round(x, batch, round);
+    struct perf_load load = engine_exec_load_of_round(batch, x->requests, round);
     return step_ps(x, lane, batch->service, &load);
 }
 
@@ -182,7 +167,7 @@ static RARE void pass_chain(struct sim_model_exec *x, struct lane *lane)
     int64_t at_ps = lane->begin_ps;
     for (int i = 0; i < lane->n_batches; i++) {
         const struct batch *batch = &lane->runs[i].batch;
-        struct perf_load load = load_of_round(x, batch, 0);
+        struct perf_load load = engine_exec_load_of_round(batch, x->requests, 0);
         at_ps = batch->kind != BATCH_COMPUTE ? at_ps + copy_ps(x, batch, 0)
                                              : sim_pipes_pass(x->pipes, batch->lane, &load, at_ps);
         lane->runs[i].end_ps = at_ps;
@@ -193,7 +178,8 @@ static RARE void pass_chain(struct sim_model_exec *x, struct lane *lane)
 /* The fewest rounds whose end is not before now. */
 static int rounds_until(const struct sim_model_exec *x, const struct lane *lane, int64_t now_ns)
 {
-    int64_t last_ps = (now_ns - 1) * 1000; /* a round that ends by then ended before now */
+    int64_t last_ps =
+        (now_ns - 1 - x->base_ns) * 1000; /* a round that ends by then ended before now */
     if (lane->is_decode) {
         int64_t n = steps_in(x, lane, last_ps - lane->begin_ps);
         return (int)min_i64(n + 1, lane->n_rounds);
@@ -217,7 +203,7 @@ static void set_step(const struct sim_model_exec *x, const struct lane *lane, st
     const struct batch *batch = &lane->runs[flow->index].batch;
     flow->job = (struct perf_job){ .share = lane->share };
     if (batch->kind == BATCH_COMPUTE) {
-        struct perf_load load = load_of_round(x, batch, flow->round);
+        struct perf_load load = engine_exec_load_of_round(batch, x->requests, flow->round);
         flow->job.ps = step_ps(x, lane, batch->service, &load);
         flow->job.bytes = perf_step_bytes(&load, x->sharers[batch->service].weights_bytes,
                                           x->sharers[batch->service].token_bytes);
@@ -259,7 +245,7 @@ static void end_step(const struct sim_model_exec *x, struct lane *lane, struct f
         lane->runs[flow->index].end_ps = lane->end_ps = at_ps;
     if (++flow->index == lane->n_batches) {
         if (flow->round > 0)
-            flow->gap_ns = max_i64(flow->gap_ns, ns_of(at_ps) - ns_of(flow->last_ps));
+            flow->gap_ns = max_i64(flow->gap_ns, ns_of(x, at_ps) - ns_of(x, flow->last_ps));
         flow->first_ps = flow->round == 0 ? at_ps : flow->first_ps;
         flow->last_ps = at_ps;
         flow->index = 0;
@@ -344,7 +330,7 @@ static int rounds_beside(struct sim_model_exec *x, const struct lane *lane, int6
     struct flow flows[LIMIT_LANES];
     int64_t at_ps = x->at_ps;
     copy_flows(x, flows);
-    run_side_by_side(x, flows, &at_ps, (now_ns - 1) * 1000, false);
+    run_side_by_side(x, flows, &at_ps, (now_ns - 1 - x->base_ns) * 1000, false);
     return min_i32(flows[lane - x->lanes].round + 1, lane->n_rounds);
 }
 
@@ -362,9 +348,9 @@ static int64_t begin_of(const struct sim_model_exec *x, const struct lane *lane)
 {
     int64_t end_ps = lane->end_ps;
     for (int i = 0; i < x->n_lanes && x->pipes != NULL; i++)
-        if (ns_of(x->lanes[i].end_ps) <= *x->clock_ns)
+        if (ns_of(x, x->lanes[i].end_ps) <= *x->clock_ns)
             end_ps = max_i64(end_ps, x->lanes[i].end_ps);
-    return ns_of(end_ps) == *x->clock_ns ? end_ps : *x->clock_ns * 1000;
+    return ns_of(x, end_ps) == *x->clock_ns ? end_ps : (*x->clock_ns - x->base_ns) * 1000;
 }
 
 static void begin(void *self, const struct batch *batches, int n_batches, int n_rounds)
@@ -373,6 +359,8 @@ static void begin(void *self, const struct batch *batches, int n_batches, int n_
     int32_t n_deep = x->pipes != NULL ? x->pipes->n_deep : 1;
     struct lane *lane = &x->lanes[batch_place(&batches[0], n_deep)];
     CHECK(lane->n_polled == lane->n_batches && n_batches <= LIMIT_BATCHES);
+    if (*x->clock_ns - x->base_ns > BASE_NS_MOST)
+        move_base(x);
     lane->begin_ps = begin_of(x, lane);
     if (x->pipes != NULL)
         sim_pipes_begun(x->pipes, lane->begin_ps);
@@ -430,11 +418,20 @@ static struct lane *first_lane(struct sim_model_exec *x)
     return first;
 }
 
+/* Of a chain: for how long anybody was there, on the lane that is all of it. */
+static void count_busy(struct sim_model_exec *x, struct lane *lane)
+{
+    if (x->pipes == NULL)
+        lane->busy_ns += ns_of(x, lane->end_ps) - ns_of(x, lane->begin_ps);
+    else if (sim_pipes_ended(x->pipes, lane->end_ps) > 0)
+        x->lanes[0].busy_ns += ns_of(x, x->pipes->until_ps) - ns_of(x, x->pipes->from_ps);
+}
+
 static bool poll(void *self, struct engine_exec_done *done)
 {
     struct sim_model_exec *x = self;
     struct lane *lane = first_lane(x);
-    if (lane == NULL || ns_of(lane->runs[lane->n_polled].end_ps) > *x->clock_ns)
+    if (lane == NULL || ns_of(x, lane->runs[lane->n_polled].end_ps) > *x->clock_ns)
         return false;
     int index = lane->n_polled++;
     x->told = lane;
@@ -445,14 +442,13 @@ static bool poll(void *self, struct engine_exec_done *done)
     *done = (struct engine_exec_done){
         .batch = batch->id,
         .n_steps = lane->n_rounds,
-        .begin_ns = ns_of(begin_ps),
-        .end_ns = ns_of(lane->runs[index].end_ps),
+        .begin_ns = ns_of(x, begin_ps),
+        .end_ns = ns_of(x, lane->runs[index].end_ps),
         .n_new = x->n_new,
         .is_failed = lane->runs[index].is_lost,
     };
     if (lane->n_polled == lane->n_batches)
-        x->busy_ps += x->pipes != NULL ? sim_pipes_ended(x->pipes, lane->end_ps)
-                                       : lane->end_ps - lane->begin_ps;
+        count_busy(x, lane);
     if (lane->n_rounds != x->alike)
         x->n_alike = 0;
     x->alike = lane->n_rounds;
@@ -476,8 +472,9 @@ static int wait_fd(void *self)
 
 static int64_t next_ns(void *self)
 {
-    const struct lane *lane = first_lane(self);
-    return lane == NULL ? TIME_NEVER : ns_of(lane->runs[lane->n_polled].end_ps);
+    struct sim_model_exec *x = self;
+    const struct lane *lane = first_lane(x);
+    return lane == NULL ? TIME_NEVER : ns_of(x, lane->runs[lane->n_polled].end_ps);
 }
 
 /* Later steps of decodes take no less than earlier ones, so what is longest by more than rounding
@@ -489,8 +486,8 @@ static void rounds_of_decodes(const struct sim_model_exec *x, const struct lane 
     int64_t after_ps = lane->end_ps, before_ps;
     for (int32_t round = lane->n_rounds - 1; round >= from; round--, after_ps = before_ps) {
         before_ps = lane->begin_ps + span_ps(x, lane, round);
-        *gap_ns = max_i64(*gap_ns, ns_of(after_ps) - ns_of(before_ps));
-        if (is_linear && ns_of(after_ps - before_ps) <= *gap_ns)
+        *gap_ns = max_i64(*gap_ns, ns_of(x, after_ps) - ns_of(x, before_ps));
+        if (is_linear && div_up_i64(after_ps - before_ps, 1000) <= *gap_ns)
             return;
     }
 }
@@ -505,7 +502,7 @@ static void rounds_beside_others(struct sim_model_exec *x, const struct lane *la
     CHECK(from == 1 && lane->n_batches == 1);
     copy_flows(x, flows);
     run_side_by_side(x, flows, &at_ps, lane->end_ps, false);
-    *first_ns = ns_of(flows[lane - x->lanes].first_ps);
+    *first_ns = ns_of(x, flows[lane - x->lanes].first_ps);
     *gap_ns = flows[lane - x->lanes].gap_ns;
 }
 
@@ -521,7 +518,7 @@ static void rounds(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns)
         return;
     }
     if (lane->is_decode) {
-        *first_ns = ns_of(at_ps + span_ps(x, lane, from));
+        *first_ns = ns_of(x, at_ps + span_ps(x, lane, from));
         rounds_of_decodes(x, lane, from, gap_ns);
         return;
     }
@@ -529,7 +526,7 @@ static void rounds(void *self, int32_t from, int64_t *first_ns, int64_t *gap_ns)
         int64_t end_ns = 0;
         for (int i = 0; i < lane->n_batches; i++) {
             at_ps += ps_of_round(x, lane, i, round - 1);
-            end_ns = i == x->told_index ? ns_of(at_ps) : end_ns;
+            end_ns = i == x->told_index ? ns_of(x, at_ps) : end_ns;
         }
         if (round == from)
             *first_ns = end_ns;
@@ -545,7 +542,7 @@ static void stop_lane(void *self, uint16_t index)
     struct lane *lane = &x->lanes[index];
     int64_t now_ns = *x->clock_ns;
     bool is_beside = x->sharers != NULL && !lane->is_alone;
-    if (lane->n_polled > 0 || lane->n_batches == 0 || ns_of(lane->end_ps) <= now_ns)
+    if (lane->n_polled > 0 || lane->n_batches == 0 || ns_of(x, lane->end_ps) <= now_ns)
         return;
     int n = is_beside ? rounds_beside(x, lane, now_ns + 1) : rounds_until(x, lane, now_ns + 1);
     lane->n_rounds = max_i32(n - 1, 1); /* that one is the first to end later */
@@ -676,7 +673,7 @@ static void lose(struct sim_model_exec *x, struct lane *lane)
     int64_t end_ps = lane->begin_ps;
     for (int b = 0; b < lane->n_batches; b++) {
         struct lane_batch *run = &lane->runs[b];
-        if (b >= lane->n_polled && ns_of(run->end_ps) > *x->clock_ns) {
+        if (b >= lane->n_polled && ns_of(x, run->end_ps) > *x->clock_ns) {
             run->is_lost = run->batch.kind == BATCH_COMPUTE;
             run->end_ps = end_ps;
         }
@@ -694,7 +691,10 @@ void sim_model_exec_crash(struct sim_model_exec *x)
     }
 }
 
-int64_t sim_model_exec_busy_ps(const struct sim_model_exec *x)
+int64_t sim_model_exec_busy_ns(const struct sim_model_exec *x)
 {
-    return x->busy_ps;
+    int64_t sum_ns = 0;
+    for (int i = 0; i < x->n_lanes; i++)
+        sum_ns += (int64_t)((double)x->lanes[i].busy_ns * x->lanes[i].share + 0.5);
+    return sum_ns;
 }

@@ -5,8 +5,8 @@
  * as long as tables of measured slowdowns say, times how far the steps that run side by side ask
  * together for more memory bandwidth than there is, prefills also times the sum of shares above one
  * (ALGORITHMS.md section 2.5). These factors hold from one end of a step on any lane to the next.
- * Time is kept in picoseconds, so n steps in one hold end at the very instant at which n single
- * steps would. */
+ * Time is kept in picoseconds, from a base that moves along, so n steps in one hold end at the very
+ * instant at which n single steps would. One hold may take 80 days. */
 #pragma once
 #include "base/mem.h"
 #include "engine/exec.h"
@@ -51,5 +51,5 @@ void sim_model_exec_crash(struct sim_model_exec *exec);
 enum { SIM_EXEC_SPANS_MAX = 2 };
 int sim_model_exec_spans(const struct sim_model_exec *exec,
                          struct mem_span spans[SIM_EXEC_SPANS_MAX]);
-/* Picoseconds during which a lane computed, summed over lanes; of a chain any of them. */
-int64_t sim_model_exec_busy_ps(const struct sim_model_exec *exec);
+/* For how long lanes computed, each counting as its share of the device; of a chain any of them. */
+int64_t sim_model_exec_busy_ns(const struct sim_model_exec *exec);

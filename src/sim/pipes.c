@@ -71,6 +71,14 @@ int64_t sim_pipes_pass(struct sim_pipes *pipes, int32_t lane, const struct perf_
     return at_ps;
 }
 
+void sim_pipes_move(struct sim_pipes *pipes, int64_t by_ns)
+{
+    pipes->from_ps = sim_pipes_earlier_ps(pipes->from_ps, by_ns);
+    pipes->until_ps = sim_pipes_earlier_ps(pipes->until_ps, by_ns);
+    for (int32_t i = 0; i < pipes->n_lanes * 2 * LAYERS_DEVICES_MAX; i++)
+        pipes->busy_ps[i] = sim_pipes_earlier_ps(pipes->busy_ps[i], by_ns);
+}
+
 void sim_pipes_begun(struct sim_pipes *pipes, int64_t at_ps)
 {
     if (pipes->n_under_way++ == 0)

@@ -26,6 +26,15 @@ int64_t sim_pipes_step_ps(const struct sim_pipes *pipes, int32_t lane,
 /* The end of a step that comes to the first part at at_ps, behind those that have come. */
 int64_t sim_pipes_pass(struct sim_pipes *pipes, int32_t lane, const struct perf_load *load,
                        int64_t at_ps);
+/* A time that counts from so much later; what is long over stays within 64 bits. */
+#define SIM_PIPES_LONG_OVER_PS (INT64_MIN / 4)
+static inline int64_t sim_pipes_earlier_ps(int64_t ps, int64_t by_ns)
+{
+    return by_ns > (ps - SIM_PIPES_LONG_OVER_PS) / 1000 ? SIM_PIPES_LONG_OVER_PS
+                                                        : ps - by_ns * 1000;
+}
+/* All times here count from so much later, which is before whatever comes next. */
+void sim_pipes_move(struct sim_pipes *pipes, int64_t by_ns);
 /* One begins; one ends: for how long there were any, once there is none, else 0. */
 void sim_pipes_begun(struct sim_pipes *pipes, int64_t at_ps);
 int64_t sim_pipes_ended(struct sim_pipes *pipes, int64_t at_ps);

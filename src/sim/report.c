@@ -135,17 +135,15 @@ static void print_service(const struct sim_service_report *s, const char *name, 
 void sim_report_print(const struct sim_report *report, const struct sim_options *options,
                       struct str *out)
 {
-    double end_s = (double)report->end_ns * 1e-9, n_lanes = 0;
-    for (int32_t e = 0; e < options->n_engines; e++)
-        n_lanes += sim_n_lanes(options, e);
+    double end_s = (double)report->end_ns * 1e-9;
     str_printf(out, "policy %s, seed %llu: %llu requests over %.9g s\n", report->policy,
                (unsigned long long)report->seed, (unsigned long long)report->n_requests, end_s);
     if (report->wrong != NULL)
         str_printf(out, "WRONG: %s\n", report->wrong);
-    str_printf(out,
-               "%lld batches, lanes busy %.9g; at most %lld held at the door; records %016llx\n",
-               (long long)report->n_rounds, (double)report->busy_ps * 1e-12 / (end_s * n_lanes),
-               (long long)report->n_held_max, (unsigned long long)report->hash);
+    str_printf(
+        out, "%lld batches, engines busy %.9g; at most %lld held at the door; records %016llx\n",
+        (long long)report->n_rounds, (double)report->busy_ns * 1e-9 / (end_s * options->n_engines),
+        (long long)report->n_held_max, (unsigned long long)report->hash);
     if (report->n_started + report->n_stopped > 0)
         str_printf(out, "workers started %lld, stopped %lld; devices %.9g in the mean\n",
                    (long long)report->n_started, (long long)report->n_stopped,

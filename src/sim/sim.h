@@ -150,7 +150,7 @@ struct sim_report {
     const char *policy, *router;
     uint64_t seed, n_requests;
     int64_t end_ns;                 /* when the last request was over */
-    int64_t n_rounds, busy_ps;      /* batches computed, lane time */
+    int64_t n_rounds, busy_ns;      /* batches computed; lanes' time, by their shares */
     int64_t n_held_max;             /* at the door */
     int64_t n_handed, handed_bytes; /* requests from prefill to decode engines, with their KV */
     int64_t device_ns;              /* that engines were there, by device */

@@ -25,7 +25,7 @@ struct sim_source {
 
 static int64_t to_ns(double s)
 {
-    return s < 9e9 ? (int64_t)(s * 1e9) : TIME_NEVER;
+    return s < SIM_WORKLOAD_S_MAX ? (int64_t)(s * 1e9) : TIME_NEVER;
 }
 
 static size_t first_row_from(const struct sim_trace *trace, int64_t at_ns)

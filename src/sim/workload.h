@@ -18,6 +18,10 @@
 struct sim_trace;       /* trace.h */
 struct sim_joint_table; /* tables.h */
 
+/* Time ends there, after 285 years: what would be asked later is not asked. Nanoseconds go on for
+ * seven years more, in which the last ones are served. */
+#define SIM_WORKLOAD_S_MAX 9e9
+
 /* exp(normal(mean_log, sigma_log)) tokens, cut to [min, max]; sigma_log 0 is constant. */
 struct sim_lengths {
     double mean_log, sigma_log;

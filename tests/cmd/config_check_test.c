@@ -64,6 +64,23 @@ static void config_check_knows_devices(void **state)
           "model a: cpu:0 is not one of the devices of this server");
 }
 
+static void config_check_reads_addresses_and_lanes(void **state)
+{
+    static const char *const wrong[] = { "127.0.0.1:99999", "x", "127.0.0.1:", ":a" };
+    char text[64], sentence[160];
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        snprintf(text, sizeof(text), "listen: \"%s\"\n", wrong[i]);
+        snprintf(sentence, sizeof(sentence),
+                 "listen: \"%s\" is not ADDRESS:PORT, with a port from 0 to 65535", wrong[i]);
+        check(text, sentence);
+    }
+    check("listen: \"[::1]:0\"\nlanes: [1, 1000]\n", NULL);
+    check("listen: \":7411\"\n", NULL);
+    check("lanes: [0]\n", "lanes: \"0\" is no share from 1 to 1000");
+    check("lanes: [1, x]\n", "lanes: \"x\" is no share from 1 to 1000");
+}
+
 static void config_check_wants_names_once(void **state)
 {
     (void)state;
@@ -81,6 +98,7 @@ int main(void)
         cmocka_unit_test(config_check_is_content),
         cmocka_unit_test(config_check_knows_policies),
         cmocka_unit_test(config_check_knows_devices),
+        cmocka_unit_test(config_check_reads_addresses_and_lanes),
         cmocka_unit_test(config_check_wants_names_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

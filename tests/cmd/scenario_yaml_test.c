@@ -31,10 +31,12 @@ static void all_of_it(void **state)
     assert_int_equal(s.duration_ns, INT64_C(600000000000));
     assert_int_equal(s.n_services, 2);
     assert_string_equal(s.services[0].model, "llama-2-7b");
-    assert_true(s.services[0].slo.ttft_ns == 500000000 && !s.services[0].has_perf);
+    assert_true(s.services[0].slo.ttft_ns == 500000000 && !scenario_has_perf(&s.services[0]));
     assert_true(s.services[0].kv_bytes_max == INT64_C(2) << 30);
-    assert_true(s.services[1].has_perf && s.services[1].perf.c3_ms == 8 &&
-                s.services[1].perf.k1_us == 70 && s.services[1].model == NULL);
+    assert_true(s.services[1].perf.has_c3 && s.services[1].perf.has_k1 &&
+                !s.services[1].perf.has_c2 && scenario_has_perf(&s.services[1]));
+    assert_true(s.services[1].perf.c3_ms == 8 && s.services[1].perf.k1_us == 70 &&
+                s.services[1].model == NULL);
     assert_int_equal(s.n_groups, 2);
     assert_true(s.groups[0].count == 2 && s.groups[0].tp == 2 && s.groups[0].services.n == 2);
     assert_true(s.groups[1].count == 1 && s.groups[1].services.n == 1);
@@ -44,6 +46,22 @@ static void all_of_it(void **state)
     assert_int_equal(s.n_engines, 4);
     scenario_close(&s);
     assert_int_equal(parse("", &fault), STATUS_OK);
+    scenario_close(&s);
+}
+
+static void whose_a_profile_is(void **state)
+{
+    struct fault fault;
+    (void)state;
+    assert_string_equal(scenario_profile("chat=a=b.json", "chat"), "a=b.json");
+    assert_null(scenario_profile("chat", "chat"));
+    assert_null(scenario_profile("chat=", "chat"));
+    assert_null(scenario_profile("chats=x", "chat"));
+    assert_int_equal(parse("services:\n  a: {model: llama-2-7b}\n", &fault), STATUS_OK);
+    assert_false(scenario_has_profile(&s));
+    scenario_close(&s);
+    assert_int_equal(parse("services:\n  a: {ttft: 1s}\n  b: {profile: x}\n", &fault), STATUS_OK);
+    assert_true(scenario_has_profile(&s));
     scenario_close(&s);
 }
 
@@ -104,6 +122,7 @@ static void noise_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(all_of_it),
+                                        cmocka_unit_test(whose_a_profile_is),
                                         cmocka_unit_test(what_is_wrong_is_said),
                                         cmocka_unit_test(noise_does_no_harm) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,9 @@ def bench_wrong_options(shoal, models):
     for args in (["--prompt", "song"], ["--endpoint", "door"], ["--endpoint", "chat", "--prompt", "ids"], ["--slo", "hope"], ["--workload", "nonsense=3"], [], ["--requests", "0"]):
         done = subprocess.run([shoal, "bench", "127.0.0.1:1", *args], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 2 and done.stderr.startswith("shoal: "), (args, done)
+    done = subprocess.run([shoal, "bench", "127.0.0.1:1", *poisson("tale", 9, 9, 9), "--slo", "uellm", "--ttft", "1s"], capture_output=True, text=True,
+                          timeout=SECONDS)
+    assert done.returncode == 2 and "compares with e2e" in done.stderr, done
 
 
 if __name__ == "__main__":

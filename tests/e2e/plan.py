@@ -123,7 +123,7 @@ def plan_says_how_engines_are_divided(shoal, models):
         for wrong in ('"0"', ", ".join(8 * ['"1"'])):
             with open(out, "w", encoding="utf-8") as f:
                 f.write(text.replace('lanes: ["1", "1", "1"]', f"lanes: [{wrong}]"))
-            assert "lanes: " in run(shoal, "sim", out, wants=1)
+            assert "lanes: " in run(shoal, "sim", out, wants=2)
         with open(out, "w", encoding="utf-8") as f:
             f.write(text.replace(', lanes: ["1", "1", "1"]', ""))
         without = json.loads(run(shoal, "sim", out, "--json"))
@@ -182,9 +182,21 @@ def plan_takes_more_services_than_one_simulation_may_have(shoal, models):
 
 @test
 def plan_refuses_with_the_arithmetic(shoal, models):
-    page = plan(shoal, "1x2xl40s", "azure-conv:rate=1,model=llama-2-70b", "--planner", "even", "--requests", "100")
-    best = page["plans"][0]
+    """Exit code 1 when nothing finds room, and no figure of what never ran."""
+    def out(wants, *args):
+        done = subprocess.run([shoal, "plan", "1x2xl40s", *args, "--requests", "100"], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == wants, done
+        return done.stdout
+
+    large, small = "azure-conv:rate=1,model=llama-2-70b", "azure-code:rate=1,model=llama-2-7b"
+    best = json.loads(out(1, large, "--planner", "even", "--json"))["plans"][0]
     assert best["engines"] == [] and "GiB of weights" in best["not_placed"][0]["why"], best
+    assert best["services"][0]["normalized_latency"] is best["planned_on"]["normalized_latency"] is None
+    text = out(1, large, "--planner", "even")
+    assert re.search(r"azure-conv .* 0 +0.0% +- +-\n", text) and "normalized latency -, p99 - s" in text, text
+    assert re.search(r"greedy .* 0.00% +- +- ", out(1, large, "--planner", "even,greedy"))
+    both = out(0, "--workload", large, "--workload", small, "--planner", "even")
+    assert re.search(r"azure-conv .* 0 +0.0% +- +-\n", both) and re.search(r"azure-code .*\d\.\d\d\n", both), both
 
 
 @test
@@ -206,6 +218,8 @@ def plan_says_what_is_wrong(shoal, models):
                                (["4x8xa100", *MIX, "--planner", "oracle"], "--planner is a list of"),
                                (["4x8xa100", *MIX, "--planner", ""], "--planner is a list of"),
                                (["4x8xa100", *MIX, "--slo", "hope"], "--slo is"),
+                               (["4x8xa100", *MIX, "--profile", "x=y"], "SERVICE=FILE"),
+                               (["4x8xa100", *MIX, "--slo", "aladdin", "--e2e", "1s"], "compares with ttft or tpot"),
                                (["4096x64xa100", *MIX], "more than 16384 devices")):
             done = subprocess.run([shoal, "plan", *args], capture_output=True, text=True, timeout=SECONDS)
             assert done.returncode == 2 and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)

@@ -65,16 +65,16 @@ seed: 4
         again = as_json(shoal, path, "--replace", "on", "--replace", "first_ns=200000", "--threads", "1")
         lines = sim(shoal, path, "--replace", "on")
         slow = as_json(shoal, path, "--replace", "host_bytes_per_s=1e6")
-        assert "no setting" in sim(shoal, path, "--replace", "fast=1", wants=1)
-        assert "engines or nodes" in sim(shoal, path, "--engines", "3", wants=1)
+        assert "no setting" in sim(shoal, path, "--replace", "fast=1", wants=2)
+        assert "engines or nodes" in sim(shoal, path, "--engines", "3", wants=2)
     assert stay == off and "plans" not in stay
     assert move == again and move["moves"] > 0 and move["plans"] >= move["moves"]
     assert move["completed"] == stay["completed"] and move["loaded_bytes"] > 0 and move["devices"] == 3
     assert move["normalized_latency"] < 0.5 * stay["normalized_latency"]
     assert slow["moves"] == 0 and slow["records_hash"] == stay["records_hash"] and slow["plans"] > 0
     assert "planned anew" in lines and "promised" in lines
-    assert "nodes" in sim(shoal, *CONV, "--replace", "on", wants=1)
-    assert "nodes" in sim(shoal, *CONV, "--planner", "greedy", wants=1)
+    assert "nodes" in sim(shoal, *CONV, "--replace", "on", wants=2)
+    assert "nodes" in sim(shoal, *CONV, "--planner", "greedy", wants=2)
 
 
 @test
@@ -92,7 +92,7 @@ services: {chat: {model: llama-2-13b%s}}
             pages[kv_type] = as_json(shoal, path)
         for bad, why in ((", kv_type: q4", "expected f16, f32 or q8_0"), (", kv_type: f16, kv_bytes_per_token: 5000", "say the bytes")):
             open(path, "w", encoding="utf-8").write(text % bad)
-            assert why in sim(shoal, path, wants=1)
+            assert why in sim(shoal, path, wants=2)
     plain, f16, q8_0, f32 = pages.values()
     assert plain["records_hash"] == f16["records_hash"]
     assert q8_0["mean_ttft_ms"] < 0.8 * f16["mean_ttft_ms"] < 0.8 * f32["mean_ttft_ms"]
@@ -114,9 +114,9 @@ devices_join: [0@20m]
         anew, waits, again = as_json(shoal, path), as_json(shoal, path, "--chains-stay"), as_json(shoal, path, "--each-step")
         lines = sim(shoal, path)
         crash, crash_again = as_json(shoal, path, "--devices-crash", "1@15m"), as_json(shoal, path, "--devices-crash", "1@15m", "--each-step")
-        assert "have 5" in sim(shoal, path, "--devices-leave", "5@1s", wants=1)
-        assert "have 5" in sim(shoal, path, "--devices-crash", "5@1s", wants=1)
-        assert "3@3600s" in sim(shoal, path, "--devices-join", "one", wants=1)
+        assert "have 5" in sim(shoal, path, "--devices-leave", "5@1s", wants=2)
+        assert "have 5" in sim(shoal, path, "--devices-crash", "5@1s", wants=2)
+        assert "3@3600s" in sim(shoal, path, "--devices-join", "one", wants=2)
     assert anew["records_hash"] == again["records_hash"] and anew["completed"] == waits["completed"] > 400
     assert anew["layer_plans_left"] == anew["layer_plans_joined"] == 1 and anew["layer_maps"] == anew["layer_maps_kept"] == 1
     assert crash["records_hash"] == crash_again["records_hash"] and crash["completed"] == anew["completed"]
@@ -142,8 +142,8 @@ engines:
         open(other, "w", encoding="utf-8").write(text.replace("role: decode", "role: prefill"))
         page, steps = as_json(shoal, path), as_json(shoal, path, "--each-step", "--checks")
         slow = as_json(shoal, path, "--kv-bandwidth", "1e9")
-        assert "none that decodes" in sim(shoal, other, wants=1)
-        assert "no role" in sim(shoal, path, "--bus", wants=1)
+        assert "none that decodes" in sim(shoal, other, wants=2)
+        assert "no role" in sim(shoal, path, "--bus", wants=2)
         assert ", prefill" in sim(shoal, path) and "handed over" in sim(shoal, path)
     assert page["completed"] == 1500 and page["records_hash"] == steps["records_hash"]
     assert page["handed_requests"] > 1400 and page["handed_bytes"] > 1e11
@@ -185,7 +185,7 @@ def sim_compares_predictors(shoal, models):
     points = as_json(shoal, *static, "--compare", "uellm@oracle,uellm@mean,uellm@oracle")["points"]
     worse = [p["less_first"]["normalized_latency"]["mean"] for p in points]
     assert worse[0] == worse[2] == 0 and worse[1] > 0, worse
-    assert "--predictor is one of" in sim(shoal, *static, "--compare", "uellm@nobody", wants=1)
+    assert "--predictor is one of" in sim(shoal, *static, "--compare", "uellm@nobody", wants=2)
 
 
 @test
@@ -209,6 +209,23 @@ def sim_tells_how_predictors_did(shoal, models):
 
 
 @test
+def noise_disturbs_predictions(shoal, models):
+    """The usual predictor is the truth; with noise it is what was predicted before it, unless another one is named."""
+    def sees(*more, noise=""):
+        return as_json(shoal, "--workload", "azure-conv:rate=4" + noise, "--requests", "400", "--engines", "2", *more)
+
+    plain = sees()
+    assert plain["exceeded_predictions"] == 0 and plain["predicted_lengths"] == []
+    for more, noise in ((["--length-noise", "1"], ""), ([], ",length-noise=1"), ([], ",prediction-noise=1")):
+        page = sees(*more, noise=noise)
+        assert page == sees(*more, "--predictor", "file", noise=noise), (more, noise)
+        told, = page["predicted_lengths"]
+        assert told["n"] == 400 and told["error_tokens"] > 50 and told["coverage"] < 0.9, told
+        assert sees(*more, "--predictor", "oracle", noise=noise)["predicted_lengths"] == []
+    assert "predictor bucket" in sim(shoal, *CONV, "--length-noise", "1", "--preset", "uellm")
+
+
+@test
 def sim_runs_in_a_row_and_noise_are_options_too(shoal, models):
     args = ["--workload", "azure-mix:rate=4", "--requests", "400"]
     for option, key in ((["--run-length", "8"], "run=8"), (["--length-noise", "2"], "length-noise=2")):
@@ -218,7 +235,7 @@ def sim_runs_in_a_row_and_noise_are_options_too(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.csv")
         open(path, "w", encoding="utf-8").write("arrived_s,n_prompt,n_output\n0,10,10\n1,10,10\n")
-        assert "does not go with a trace" in sim(shoal, "--workload", f"file:{path}", "--run-length", "4", wants=1)
+        assert "does not go with a trace" in sim(shoal, "--workload", f"file:{path}", "--run-length", "4", wants=2)
 
 
 @test
@@ -229,6 +246,22 @@ def sim_finds_the_rate_that_saturates(shoal, models):
         args = [*CONV, "--engines", "1", "--preset", b["label"], "--rate-scale"]
         assert as_json(shoal, *args, str(b["rate_scale"]))["slo_attainment"] >= 0.9
         assert as_json(shoal, *args, str(1.1 * b["rate_scale"]))["slo_attainment"] < 0.9
+
+
+@test
+def sim_keeps_the_engines_at_all_rates(shoal, models):
+    """Engines that nobody counted are those of the factor 1, so that more load is never easier."""
+    args = ["--workload", "azure-conv:rate=20", "--requests", "600", "--preset", "fcfs"]
+    points = as_json(shoal, *args, "--rates", "0.25,1,4")["points"]
+    one = as_json(shoal, *args)
+    assert [p["engines"] for p in points] == 3 * [one["engines"]] and one["engines"] > 1, points
+    assert points[1]["records_hash"] == one["records_hash"]
+    levels = [p["normalized_latency"]["mean"] for p in points]
+    assert levels == sorted(levels) and levels[2] > 1.5 * levels[0], levels
+    assert as_json(shoal, *args, "--rates", "2")["engines"] == one["engines"] < as_json(shoal, *args, "--rate-scale", "2")["engines"]
+    assert "asks for --engines" in sim(shoal, *args, "--saturate", wants=2)
+    assert "asks for --engines" in sim(shoal, *args, "--fewest", wants=2)
+    assert "one at a time" in sim(shoal, *args, "--engines", "2", "--saturate", "--fewest", wants=2)
 
 
 @test
@@ -253,10 +286,53 @@ def sim_reads_scenarios(shoal, models):
 
 
 @test
+def times_beside_a_model(shoal, models):
+    """One time in the place of the model's own leaves the other six; without a model there have to be some."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.yaml")
+
+        def run(service, wants=0):
+            open(path, "w", encoding="utf-8").write("workload: 'azure-conv:rate=1,service=chat'\nrequests: 200\nengines: 1\n"
+                                                    "services: {chat: {%s}}\n" % service)
+            return as_json(shoal, path) if wants == 0 else sim(shoal, path, wants=wants)
+
+        own = run("model: llama-2-13b")
+        more, less = run("model: llama-2-13b, decode_us_per_request: 30"), run("model: llama-2-13b, decode_ms: 5")
+        assert 0.9 < more["mean_tpot_ms"] / own["mean_tpot_ms"] < 1.1, (own["mean_tpot_ms"], more["mean_tpot_ms"])
+        assert 5 < less["mean_tpot_ms"] < 0.6 * own["mean_tpot_ms"] and less["solo_s"] < own["solo_s"]
+        assert "decode_ms" in run("weights_bytes: 1GiB, prefill_ms: 3", wants=2)
+        assert "prefill_ms" in run("weights_bytes: 1GiB, decode_us_per_request: 30, floor_ms: 0", wants=2)
+        assert run("weights_bytes: 1GiB, prefill_ms: 3, decode_ms: 20")["mean_tpot_ms"] >= 20
+
+
+@test
+def a_profile_is_the_same_wherever_it_is_said(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        path, profile = os.path.join(folder, "s.yaml"), os.path.join(folder, "p.json")
+        subprocess.run([shoal, "profile", f"{models}/models/tale.gguf", "--time", "300ms", "--batch", "4", "--prompt", "64", "-o", profile],
+                       capture_output=True, check=True, timeout=SECONDS)
+        text = "workload: 'poisson:rate=20,in=60,out=40,service=tale'\nrequests: 300\nengines: 1\nmemory: 1GiB\n"
+        open(path, "w", encoding="utf-8").write(text)
+        option = as_json(shoal, path, "--profile", f"tale={profile}")
+        open(path, "w", encoding="utf-8").write(text + "services: {tale: {profile: '%s'}}\n" % profile)
+        assert as_json(shoal, path) == option
+
+
+@test
 def sim_ends_by_the_clock(shoal, models):
     page = as_json(shoal, "--workload", "azure-conv:rate=100", "--engines", "1", "--duration", "60s", "--until", "60s")
     assert page["failed"] > 0 and page["failed"] + page["completed"] == page["num_prompts"]
     assert page["duration"] <= 60
+
+
+@test
+def one_request_keeps_its_engine_busy(shoal, models):
+    """Alone it has the whole device all the time, into however many lanes that is divided."""
+    one = ["--workload", "once:n=1,in=100,out=500", "--engines", "1"]
+    for more in ([], ["--policy", "fcfs"], ["--lanes", "1", "--lanes", "1", "--lanes", "1"], ["--device", "h100", "--tp", "2"]):
+        assert abs(as_json(shoal, *one, *more)["busy_share"] - 1) < 1e-6, more
+    two = as_json(shoal, "--workload", "once:n=1,in=100,out=500", "--engines", "2")
+    assert abs(two["busy_share"] - 0.5) < 1e-6 and "busy 100.00% of the time" in sim(shoal, *one)
 
 
 @test
@@ -336,7 +412,7 @@ def sim_writes_engine_logs_that_replay(shoal, models):
 @test
 def sim_writes_every_run(shoal, models):
     with tempfile.TemporaryDirectory() as folder:
-        page = as_json(shoal, *CONV, "--compare", "fcfs,fcfs/rr", "--seeds", "2", "--rates", "0.5,1", "--csv",
+        page = as_json(shoal, *CONV, "--engines", "2", "--compare", "fcfs,fcfs/rr", "--seeds", "2", "--rates", "0.5,1", "--csv",
                        os.path.join(folder, "r.csv"), "--series", os.path.join(folder, "s.csv"), "--trace",
                        os.path.join(folder, "t.json"))
         names = [f"{label}-x{rate}-s{seed}" for label in ("fcfs", "fcfs_rr") for rate in ("0.5", "1") for seed in (1, 2)]
@@ -347,10 +423,10 @@ def sim_writes_every_run(shoal, models):
             assert len(rows) == 400
             assert json.load(open(os.path.join(folder, f"t-{n}.json"), encoding="utf-8"))
         one = os.path.join(folder, "one.csv")
-        sim(shoal, *CONV, "--preset", "fcfs", "--router", "rr", "--seed", "2", "--rate-scale", "0.5", "--csv", one)
+        sim(shoal, *CONV, "--engines", "2", "--preset", "fcfs", "--router", "rr", "--seed", "2", "--rate-scale", "0.5", "--csv", one)
         assert open(one, encoding="utf-8").read() == open(os.path.join(folder, "r-fcfs_rr-x0.5-s2.csv"), encoding="utf-8").read()
     assert len(page["points"]) == 4
-    assert "write no files" in sim(shoal, *CONV, "--saturate", "--csv", "/tmp/never", wants=2)
+    assert "write no files" in sim(shoal, *CONV, "--engines", "1", "--saturate", "--csv", "/tmp/never", wants=2)
 
 
 @test
@@ -397,8 +473,26 @@ def sim_over_the_bus_is_the_same_and_loses_nothing(shoal, models):
     assert min(bad["crashes"], bad["crashed_requests"], bad["bus_lost"], bad["bus_twice"]) > 0
     assert bad["mean_e2el_ms"] > plain["mean_e2el_ms"]
     assert bad == as_json(shoal, *args)
-    assert "none of latency=" in sim(shoal, *CONV, "--faults", "bad=luck", wants=1)
+    assert "none of latency=" in sim(shoal, *CONV, "--faults", "bad=luck", wants=2)
     assert "at most 512 engines" in sim(shoal, *CONV, "--bus", "--engines", "513", wants=1)
+
+
+@test
+def rules_with_targets_want_targets(shoal, models):
+    """Who has no target meets it whatever happens; a report reckons with those that it is told, as the run did."""
+    for rule, more in (("aladdin", ["--e2e", "9s"]), ("uellm", ["--ttft", "1s"]), ("service", [])):
+        assert "no service has such a target" in sim(shoal, *CONV, *more, "--slo", rule, wants=2)
+    with tempfile.TemporaryDirectory() as folder:
+        path, records = os.path.join(folder, "s.yaml"), os.path.join(folder, "r.csv")
+        open(path, "w", encoding="utf-8").write("workload: 'azure-conv:rate=4,service=chat'\nrequests: 300\n"
+                                                "services: {chat: {model: llama-2-13b, e2e: 10s}}\nengines: 1\n")
+        page = as_json(shoal, path, "--slo", "service", "--csv", records)
+        assert 0 < page["slo_attainment"] < 1
+        for args, wants in ((["--slo", "service", "--e2e", "10s", "--json"], 0), (["--slo", "service"], 2), (["--slo", "uellm", "--tpot", "1s"], 2)):
+            done = subprocess.run([shoal, "report", records, *args], capture_output=True, text=True, timeout=SECONDS)
+            assert done.returncode == wants and (wants == 0 or "no service has such a target" in done.stderr), done
+            if wants == 0:
+                assert json.loads(done.stdout)[0]["slo_attainment"] == page["slo_attainment"]
 
 
 @test
@@ -415,7 +509,7 @@ def sim_scales_pools(shoal, models):
             pages.append(as_json(shoal, path, "--seed", "3"))
         with open(path, "w", encoding="utf-8") as f:
             f.write("workload: servegen:rate=4,service=s\nengines:\n  - {count: 8, scale: [k6=1]}\n")
-        assert "k6=1" in sim(shoal, path, wants=1)
+        assert "k6=1" in sim(shoal, path, wants=2)
     still, scaled = pages
     assert still["completed"] == scaled["completed"] > 10000
     assert still["workers_started"] == still["workers_stopped"] == 0 and abs(still["devices_mean"] - 8) < 0.01
@@ -424,16 +518,32 @@ def sim_scales_pools(shoal, models):
 
 
 @test
+def sim_goes_on_for_years(shoal, models):
+    """Longer than 2^63 ps, 106.75 days; and a sentence where time would end."""
+    args = ["--workload", "azure-conv:rate=0.00001", "--requests", "200"]
+    for more in ([], ["--preset", "muxserve"], ["--each-step", "--checks"]):
+        page = as_json(shoal, *args, *more)
+        assert page["completed"] == 200 and page["duration"] > 1e7 and page["normalized_latency"] < 1.5, page
+    assert "285 years" in sim(shoal, "--workload", "azure-conv:rate=1e-9", wants=1)
+    assert "285 years" in sim(shoal, "--workload", "azure-conv:rate=1e-9,n=100", wants=1)
+
+
+@test
 def sim_says_what_is_wrong(shoal, models):
     for args, sentence in (([], "no workload"), ([*CONV, "--preset", "nonsense"], "no preset or policy"),
+                           ([*CONV, "--policy", "nonsense"], "no preset or policy"), ([*CONV, "--thresholds", "nonsense=1"], "nonsense"),
+                           (["--workload", "azure-conv:rate=0"], "rate"), ([*CONV, "--engines", "2", "--saturate", "--policy", "nonsense"], "no preset"),
                            ([*CONV, "--router", "nonsense"], "no router"), ([*CONV, "--predictor", "x"], "--predictor is one of"),
                            ([*CONV, "--device", "abacus"], "no device"), ([*CONV, "--slo", "hope"], "--slo is"),
                            ([*CONV, "--rates", "1,x"], "--rates"), (["/nowhere.yaml"], "/nowhere.yaml"),
                            (["--workload", "nonsense:rate=2"], "workload"), (["azure-conv:rate=4"], "behind --workload"),
                            ([*CONV, "--devices-crash", "0@1s"], "have 0"),
+                           ([*CONV, "--profile", "y"], "SERVICE=FILE"), ([*CONV, "--profile", "x=y"], "SERVICE=FILE"),
+                           ([*CONV, "--profile", "azure-conv=/nowhere"], "/nowhere"),
                            (["--workload", "azure-conv:rate=1,model=gpt-9"], "no model")):
         done = subprocess.run([shoal, "sim", *args], capture_output=True, text=True, timeout=SECONDS)
-        assert done.returncode in (1, 2) and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)
+        assert done.returncode == 2 and sentence in done.stderr and done.stderr.startswith("shoal: "), (args, done)
+    assert "finds no room" in sim(shoal, "--workload", "m6:rate=1", "--engines", "1", "--tp", "1", wants=1), "sound, and cannot be"
     for file in ("--trace", "--log-engine"):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "full")

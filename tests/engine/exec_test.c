@@ -74,12 +74,44 @@ static void load_tells_decodes_from_prompts(void **state)
     assert_int_equal(load.n_new_context, 20 * 32 + 32);
 }
 
+/* Round by round what the records would say then. */
+static void load_of_later_rounds(void **state)
+{
+    struct request requests[2] = {
+        { .n_prompt = 10, .n_tokens = 15, .n_computed = 14, .n_tokens_max = 30 },
+        { .n_prompt = 64, .n_tokens = 64, .n_computed = 20, .n_tokens_max = 70 },
+    };
+    struct batch_item items[2] = { { 0, 1, 0 }, { 1, 20, 0 } };
+    struct batch batch = { .n_items = 2, .items = items };
+    struct batch padded = { .n_items = 2, .items = items, .pad_to = 70, .n_seats = 3 };
+    (void)state;
+    for (int32_t round = 0; round < 6; round++) {
+        struct request then[2] = { requests[0], requests[1] };
+        for (int i = 0; i < 2 && round > 0; i++) {
+            struct engine_progress p = engine_exec_progress(&requests[i], items[i].n_tokens, round);
+            then[i].n_computed += p.n_computed;
+            then[i].n_tokens += p.n_new;
+        }
+        struct perf_load load = engine_exec_load_of_round(&batch, requests, round);
+        struct perf_load wanted = engine_exec_load(&batch, then);
+        assert_int_equal(load.n_decodes, wanted.n_decodes);
+        assert_int_equal(load.n_decode_context, wanted.n_decode_context);
+        assert_int_equal(load.n_context_most, wanted.n_context_most);
+        assert_int_equal(load.n_new, wanted.n_new);
+        assert_int_equal(load.n_new_squared, wanted.n_new_squared);
+        assert_int_equal(load.n_new_context, wanted.n_new_context);
+    }
+    assert_int_equal(engine_exec_load_of_round(&padded, requests, 0).n_new, 60);
+    assert_int_equal(engine_exec_load_of_round(&padded, requests, 2).n_decode_context, 3 * 72);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_form_is_the_sum_of_rounds),
         cmocka_unit_test(lease_ends_drawing),
         cmocka_unit_test(load_tells_decodes_from_prompts),
+        cmocka_unit_test(load_of_later_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,6 +207,26 @@ static void attainment_each_papers_way(void **state)
     metrics_record_set_free(&set);
 }
 
+/* Who has none of the targets that a rule compares with would meet it whatever happened. */
+static void rules_say_what_they_read(void **state)
+{
+    static const struct service_slo slos[] = { { 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+    static const bool wanted[SCORE_KIND_N][COUNT_OF(slos)] = {
+        [SCORE_ALADDIN] = { false, true, true, false },
+        [SCORE_UELLM] = { false, false, false, true },
+        [SCORE_SERVICE] = { false, true, true, true },
+    };
+    (void)state;
+    for (int kind = 0; kind < SCORE_KIND_N; kind++) {
+        const char *targets = metrics_score_kind_targets((enum score_kind)kind);
+        assert_true((targets != NULL) == wanted[kind][1] || kind == SCORE_UELLM);
+        for (size_t i = 0; i < COUNT_OF(slos); i++)
+            assert_true(metrics_score_kind_reads((enum score_kind)kind, &slos[i]) ==
+                        wanted[kind][i]);
+    }
+    assert_string_equal(metrics_score_kind_targets(SCORE_UELLM), "e2e");
+}
+
 static void an_empty_run_has_figures_too(void **state)
 {
     struct record_set set = { 0 };
@@ -242,6 +262,7 @@ int main(void)
         cmocka_unit_test(one_request),
         cmocka_unit_test(all_figures),
         cmocka_unit_test(attainment_each_papers_way),
+        cmocka_unit_test(rules_say_what_they_read),
         cmocka_unit_test(an_empty_run_has_figures_too),
         cmocka_unit_test(fewest_devices),
     };

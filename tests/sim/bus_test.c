@@ -100,7 +100,7 @@ static void a_perfect_bus_is_the_door(void **state)
             s.faults = &none;
             assert_int_equal(run(&s, &bus), expected);
             assert_int_equal(bus.n_rounds, door.n_rounds);
-            assert_true(bus.busy_ps == door.busy_ps && bus.end_ns == door.end_ns);
+            assert_true(bus.busy_ns == door.busy_ns && bus.end_ns == door.end_ns);
             assert_true(bus.bus.n_messages > 1200 && door.bus.n_messages == 0);
             sim_report_free(&door);
             sim_report_free(&bus);

@@ -143,7 +143,7 @@ static void test_crashes_with_and_without_holds(void **state)
         c.config.n_rounds_max = 1;
         struct sim_report stepped = run(&c);
         assert_true(held.hash == stepped.hash && held.n_rounds == stepped.n_rounds);
-        assert_true(held.busy_ps == stepped.busy_ps);
+        assert_true(held.busy_ns == stepped.busy_ns);
         assert_memory_equal(&held.chains, &stepped.chains, sizeof(held.chains));
         n_crashed += held.chains.n_crashed;
         sim_report_free(&held);
@@ -190,7 +190,7 @@ static void test_an_even_pipeline_is_as_fast_as_its_stages(void **state)
         /* Prompts come first, and are no decodes. */
         assert_true(report.end_ns > wanted_ns - wanted_ns / 100);
         assert_true(report.end_ns < wanted_ns + wanted_ns / 50);
-        assert_true(report.busy_ps / 1000 <= report.end_ns);
+        assert_true(report.busy_ns <= report.end_ns);
         sim_report_free(&report);
     }
 }
@@ -208,7 +208,7 @@ static void test_a_pipeline_waits_for_blocks(void **state)
         c.config.n_rounds_max = 1;
         struct sim_report stepped = run(&c);
         assert_int_equal(held.services[0].n_ended[SERVICE_LENGTH], 40);
-        assert_true(held.hash == stepped.hash && held.busy_ps == stepped.busy_ps);
+        assert_true(held.hash == stepped.hash && held.busy_ns == stepped.busy_ns);
         sim_report_free(&held);
         sim_report_free(&stepped);
     }
@@ -249,7 +249,7 @@ static void test_pipelines_of_all_policies(void **state)
             fail_msg("%s with other holds: another report", c.options.policy->name);
         assert_int_equal(held.services[0].n_ended[SERVICE_LENGTH], 300);
         assert_int_equal(held.n_rounds, stepped.n_rounds);
-        assert_true(held.busy_ps == stepped.busy_ps);
+        assert_true(held.busy_ns == stepped.busy_ns);
         assert_memory_equal(&held.chains, &stepped.chains, sizeof(held.chains));
         sim_report_free(&held);
         sim_report_free(&stepped);

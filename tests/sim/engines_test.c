@@ -55,7 +55,7 @@ static void engines_come_load_and_go(void **state)
     sim_engines_count(sim, 0);
     assert_int_equal(report.n_rounds, 3);
     assert_true(report.services[0].n_batches == 3 && report.services[0].n_batch_rows == 3);
-    assert_int_equal(report.busy_ps, 3000000);
+    assert_int_equal(report.busy_ns, 3000);
     sim_engines_close_one(sim, 0);
     sim_engines_open_one(sim, 0); /* anew: empty again */
     assert_true(sim_engines_load(sim, 0, 1));

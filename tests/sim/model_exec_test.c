@@ -97,7 +97,7 @@ static void holds_end_when_steps_would(void **state)
             assert_int_equal(done.n_steps, n_done);
         }
         assert_int_equal(done.end_ns, end_ns);
-        assert_int_equal(sim_model_exec_busy_ps(a.exec), sim_model_exec_busy_ps(b.exec));
+        assert_int_equal(sim_model_exec_busy_ns(a.exec), sim_model_exec_busy_ns(b.exec));
         sim_model_exec_close(a.exec);
         sim_model_exec_close(b.exec);
     }
@@ -286,7 +286,7 @@ static void steps_side_by_side_share_the_memory(void **state)
     p.face.begin(p.face.self, &p.decode, 1, 5);
     expect(&p, 1, 275000);
     expect(&p, 2, 325000);
-    assert_int_equal(sim_model_exec_busy_ps(p.exec), INT64_C(550000000));
+    assert_int_equal(sim_model_exec_busy_ns(p.exec), 275000);
     sim_model_exec_close(p.exec);
 }
 
@@ -341,6 +341,45 @@ static void holds_are_exact_beside_others(void **state)
     assert_int_equal(ends_ns[0], ends_ns[1]);
 }
 
+/* A hold that begins at begin_ns, and a prompt beside it 50 us later: when they end after that. */
+static void ends_beside(int64_t begin_ns, int64_t ends_ns[2])
+{
+    struct pair p;
+    struct engine_exec_done done;
+    pair_open(&p, 17e9, 0.5);
+    p.clock_ns = begin_ns;
+    p.face.begin(p.face.self, &p.decode, 1, 9);
+    p.clock_ns = begin_ns + 50000;
+    p.face.begin(p.face.self, &p.prompt, 1, 1);
+    for (int n = 0; n < 2; n++) {
+        p.clock_ns = p.face.next_ns(p.face.self);
+        assert_true(p.face.poll(p.face.self, &done));
+        ends_ns[done.batch - 1] = done.end_ns - begin_ns;
+        assert_int_equal(done.begin_ns, begin_ns + (done.batch == 1 ? 50000 : 0));
+    }
+    p.clock_ns += TIME_NS_PER_S * 86400 * 300; /* who was idle for longer than 2^63 ps goes on */
+    p.requests[1].n_computed = 10;
+    p.requests[1].n_tokens = 11;
+    p.face.begin(p.face.self, &p.decode, 1, 1);
+    assert_int_equal(p.face.next_ns(p.face.self), p.clock_ns + 40000);
+    sim_model_exec_close(p.exec);
+}
+
+/* The base of picoseconds moves while nobody runs, and while the hold does. */
+static void years_are_as_the_first_second(void **state)
+{
+    static const int64_t hour_ns = 3600 * TIME_NS_PER_S, day_ns = 24 * 3600 * TIME_NS_PER_S;
+    const int64_t begins_ns[] = { hour_ns - 20000, hour_ns + 1, 106 * day_ns, 107 * day_ns,
+                                  100 * 365 * day_ns };
+    int64_t wanted_ns[2], ends_ns[2];
+    (void)state;
+    ends_beside(0, wanted_ns);
+    for (size_t i = 0; i < COUNT_OF(begins_ns); i++) {
+        ends_beside(begins_ns[i], ends_ns);
+        assert_memory_equal(ends_ns, wanted_ns, sizeof(ends_ns));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +391,7 @@ int main(void)
         cmocka_unit_test(steps_side_by_side_are_as_measured),
         cmocka_unit_test(shares_above_one_slow_prompts),
         cmocka_unit_test(holds_are_exact_beside_others),
+        cmocka_unit_test(years_are_as_the_first_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,12 +77,32 @@ static void test_when_anybody_was_there(void **state)
     sim_pipes_close(pipes);
 }
 
+static void test_times_from_later_on(void **state)
+{
+    struct small_chain c;
+    (void)state;
+    open_small(&c);
+    const struct sim_chain_map map = { &c.chain, &plan };
+    struct sim_pipes *pipes = sim_pipes_open(&map, halves, 1, 2);
+    sim_pipes_begun(pipes, 0);
+    assert_int_equal(sim_pipes_pass(pipes, 0, &load, 0), 12027 * US);
+    sim_pipes_move(pipes, 1000000); /* at 1 ms, as in test_one_lane */
+    sim_pipes_begun(pipes, 0);
+    assert_int_equal(sim_pipes_pass(pipes, 0, &load, 0), 19027 * US);
+    assert_int_equal(sim_pipes_ended(pipes, 11027 * US), 0);
+    assert_int_equal(sim_pipes_ended(pipes, 19027 * US), 20027 * US);
+    sim_pipes_move(pipes, INT64_MAX / 2); /* long over, whatever there was */
+    assert_int_equal(sim_pipes_pass(pipes, 0, &load, 0), 12027 * US);
+    sim_pipes_close(pipes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_lane),
         cmocka_unit_test(test_halves),
         cmocka_unit_test(test_when_anybody_was_there),
+        cmocka_unit_test(test_times_from_later_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,17 @@ def streams_say_the_same(s):
 
 
 @test
+def choices_of_a_chat_appear_in_order(s):
+    for seed in range(4):
+        post(s.port, CHAT, chat("x [n=5]", n=2))  # the toy goes on behind these: with choice 2
+        _, events = stream(s.port, CHAT, chat("x [n=5]", n=4, temperature=1, seed=seed))
+        choices = [e["choices"][0] for e in events[:-1]]
+        assert [c["index"] for c in choices if "role" in c["delta"]] == [0, 1, 2, 3], choices
+        whole = post(s.port, CHAT, chat("x [n=5]", n=4, temperature=1, seed=seed))[2]["choices"]
+        assert [join(events, i)[0] for i in range(4)] == [c["message"]["content"] for c in whole]
+
+
+@test
 def usage_at_the_end_of_a_stream(s):
     _, events = stream(s.port, CHAT, chat("x [n=5]", stream_options={"include_usage": True}))
     assert all(e["usage"] is None for e in events[:-2])

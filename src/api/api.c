@@ -28,6 +28,8 @@ enum {
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
 static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* last words on their way, after a drain */
+static const int64_t UNSENT_BYTES_MAX = INT64_C(1) << 29;
+static const int64_t UNSENT_NS_MAX = 30 * TIME_NS_PER_S;
 
 /* --- replies --- */
 
@@ -425,6 +427,8 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         .tls_key = options->tls_key,
         .n_connections_max = options->n_connections_max,
         .body_bytes_max = options->body_bytes_max,
+        .unsent_bytes_max = UNSENT_BYTES_MAX,
+        .unsent_ns_max = UNSENT_NS_MAX,
         .self = api,
         .on_head = on_head,
         .on_request = on_request,

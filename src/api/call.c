@@ -417,7 +417,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
                                   enum api_ask_kind kind)
 {
     struct api_call *call = mem_take(sizeof(*call));
-    call->job = (struct api_job){ read_job, read_done };
+    call->job = (struct api_job){ .work = read_job, .done = read_done };
     call->api = api;
     call->x = x;
     call->kind = kind;

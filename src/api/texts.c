@@ -1,4 +1,5 @@
-/* Tokenizing for clients; long texts on a worker, like those of calls. */
+/* Tokenizing for clients; long texts on a worker, like those of calls, which don't wait for them.
+ */
 #include "api/texts.h"
 #include "api/fields.h"
 #include "api/prompts.h"
@@ -182,7 +183,7 @@ static void take_text(struct api *api, struct api_http_exchange *x,
                       void (*work)(struct api_job *job))
 {
     struct text_job *job = mem_take(sizeof(*job));
-    job->job = (struct api_job){ work, done };
+    job->job = (struct api_job){ .work = work, .done = done, .is_patient = true };
     job->api = api;
     job->x = x;
     job->n_body_reserved = api_http_take_body(x, &job->body);

@@ -481,7 +481,11 @@ def queue_is_bounded(s):
             sock.close()
         small.wait_idle()
         assert post(small.port, COMPLETIONS, body())[0] == 200
-        assert post(small.port, COMPLETIONS, body(n=5))[0] == 429
+        for request, param in ((body(n=5), "n"), (body(["a", "b"], n=3), "n"), (body(["a"] * 5), "prompt")):
+            status, head, page = post(small.port, COMPLETIONS, request)  # never: there is no use in trying again
+            assert status == 400 and page["error"]["code"] == "too_large" and "retry-after" not in head, page
+            assert page["error"]["param"] == param and "answers, this server admits 4 at once" in page["error"]["message"], page
+        assert post(small.port, COMPLETIONS, body(["a", "b"], n=2))[0] == 200
     with Server(EXE, connections=2) as few:
         socks = [socket.create_connection(("127.0.0.1", few.port)) for _ in range(2)]
         status, head, page = ask(few.port, "GET", "/livez")  # connections are taken in order

@@ -554,6 +554,27 @@ def lifecycle(s):
 
 
 @test
+def sleep_says_who_stays_awake(s):
+    """Whichever model it is: not the last one's answer alone."""
+    with Server(EXE) as server:
+        for name, other in (("toy", "org/plain"), ("org/plain", "toy")):
+            thread = threading.Thread(target=stream, args=(server.port, COMPLETIONS, body("[n=90] [gap=10]", model=name, max_tokens=90)))
+            thread.start()
+            server.wait_live()
+            status, _, page = post(server.port, "/sleep", "")
+            assert status == 409 and page["error"]["code"] == "busy", page
+            assert page["error"]["message"] == f"{name}: it has requests", page
+            states = {m["id"]: m["status"]["value"] for m in json.loads(ask(server.port, "GET", "/models")[2])["data"]}
+            assert states == {name: "loaded", other: "unloaded"}, states
+            thread.join()
+            server.wait_idle()
+            assert post(server.port, "/sleep", "")[2] == {"success": True}
+            until(lambda: json.loads(ask(server.port, "GET", "/is_sleeping")[2]) == {"is_sleeping": True})
+            assert post(server.port, "/wake_up", "")[2] == {"success": True}
+            until(lambda: json.loads(ask(server.port, "GET", "/api/ps")[2])["models"][1:])
+
+
+@test
 def metrics_have_the_known_names(s):
     text = ask(s.port, "GET", "/metrics")[2]
     for name in ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:prompt_tokens_total",

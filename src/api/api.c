@@ -9,6 +9,7 @@
 #include "api/health.h"
 #include "api/mirror.h"
 #include "api/models.h"
+#include "api/origin.h"
 #include "api/texts.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -100,6 +101,21 @@ static bool is_path(const struct route *route, struct view path)
     return path.n > n - 1 && memcmp(path.at, route->path, n - 1) == 0;
 }
 
+/* What is open to all is not open to any web page that somebody here looks at. */
+static bool is_no_stray_page(const struct api *api, const struct api_http_head *head,
+                             struct api_error *error)
+{
+    if (!api_origin_is_allowed(head, api->options.cors_origin))
+        api_error_set(error, ERROR_ORIGIN, NULL,
+                      "without a key no web page of another origin may call (Origin), unless "
+                      "cors_origin names it");
+    else if (api_http_is_local(api->http) && !api_origin_is_direct(head))
+        api_error_set(error, ERROR_ORIGIN, NULL,
+                      "without a key a server that listens on this machine alone must be called "
+                      "localhost or by its address (Host)");
+    return !error->is_set;
+}
+
 /* May this exchange use the route? */
 static bool is_allowed(const struct api *api, const struct route *route,
                        const struct api_http_head *head, struct api_error *error)
@@ -109,10 +125,10 @@ static bool is_allowed(const struct api *api, const struct route *route,
     bool wants_key = key != NULL || api->tenants.n_keys > 0;
     bool has_key =
         (key != NULL && api_headers_has_key(head, key)) || api_tenants_of(&api->tenants, head) != 0;
-    if (route->access == FREE || has_admin || (!wants_key && admin == NULL))
+    if (route->access == FREE || has_admin || (route->access == KEY && has_key))
         return true;
-    if (route->access == KEY && (has_key || !wants_key))
-        return true;
+    if (!wants_key && (admin == NULL || route->access == KEY))
+        return is_no_stray_page(api, head, error);
     if (route->access == KEY)
         api_error_set(error, ERROR_KEY, NULL, "a valid API key is needed (Authorization: Bearer)");
     else if (admin == NULL)

@@ -439,7 +439,7 @@ def cancelled_in_every_state(s):
         for reset in (False, True):
             sock = socket.create_connection(("127.0.0.1", s.port))
             data = json.dumps(request).encode()
-            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
             s.wait_live()
             if reset:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
@@ -448,7 +448,7 @@ def cancelled_in_every_state(s):
     assert s.metric("toy_cancelled_total") - before == 4 * 2 + 4 * 2
     sock = socket.create_connection(("127.0.0.1", s.port))  # while a worker reads it
     data = json.dumps(body("w" * 3000 + "[first=90000]", padding="p" * 8_000_000)).encode()
-    sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+    sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
     sock.close()
     s.wait_idle(20)
 
@@ -459,7 +459,7 @@ def slow_reader_is_given_up(s):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.connect(("127.0.0.1", s.port))
         data = json.dumps(body("flood", stream=True, max_tokens=4000, ignore_eos=True, n=128, logprobs=20)).encode()
-        sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+        sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
         s.wait_idle(20)
     assert ask(s.port, "GET", "/livez")[0] == 200
 
@@ -471,7 +471,7 @@ def queue_is_bounded(s):
         for _ in range(4):
             sock = socket.create_connection(("127.0.0.1", small.port))
             data = json.dumps(body("[first=90000]", stream=True)).encode()
-            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
             socks.append(sock)
         small.wait_live(4)
         status, head, page = post(small.port, COMPLETIONS, body())
@@ -597,6 +597,42 @@ def cors(s):
         assert post(server.port, CHAT, chat(max_tokens=2))[1]["access-control-allow-origin"] == "https://app.example"
 
 
+def stray(port, headers, path="/v1/models", method="GET", data=None):
+    """(status, code) of a request whose Host is the server's own unless the headers say other."""
+    status, _, text = ask(port, method, path, data, headers)
+    return status, json.loads(text)["error"]["code"] if status != 200 else None
+
+
+@test
+def pages_that_may_not_call(s):
+    """A web page that somebody looks at can send simple requests here; without a key nothing else keeps it out."""
+    refused = (403, "origin_not_allowed")
+    evil, text = {"Origin": "http://evil.example"}, {"Content-Type": "text/plain"}
+    with Server(EXE) as server:
+        p = server.port
+        for path, data in (("/sleep", None), ("/wake_up", None), ("/models/unload", '{"model":"toy"}'), (COMPLETIONS, json.dumps(body())),
+                           (COMPLETIONS, json.dumps(body("x" * 100000)))):
+            for origin in ("http://evil.example", "null", f"http://127.0.0.1:{p + 1}", f"http://127.0.0.1:{p}.evil.example"):
+                assert stray(p, dict(text, Origin=origin), path, "POST", data) == refused, (path, origin)
+            assert stray(p, {"Host": f"evil.example:{p}", "Origin": f"http://evil.example:{p}"}, path, "POST", data) == refused
+        assert json.loads(ask(p, "GET", "/is_sleeping")[2]) == {"is_sleeping": False}
+        for host in ("localhost", f"localhost:{p}", "127.0.0.1", "[::1]:80"):
+            assert stray(p, {"Host": host}) == stray(p, {"Host": host, "Origin": "http://" + host}) == (200, None)
+        for path in ("/livez", "/health"):
+            assert ask(p, "GET", path, headers={"Host": "probe.example", **evil})[0] == 200
+    for cors, allowed in (("https://app.example", False), ("http://evil.example", True), ("*", True)):
+        with Server(EXE, cors=cors) as server:
+            assert stray(server.port, evil, COMPLETIONS, "POST", json.dumps(body())) == ((200, None) if allowed else refused)
+    with Server(EXE, listen="0.0.0.0:0") as server:
+        assert stray(server.port, {"Host": "name.example"}) == (200, None) and stray(server.port, evil) == refused
+    with Server(EXE, admin_key="boss") as server:  # generation is open
+        assert stray(server.port, evil) == refused and stray(server.port, dict(evil, **{"x-api-key": "boss"})) == (200, None)
+        assert stray(server.port, evil, "/sleep", "POST") == (401, "invalid_api_key")
+    with Server(EXE, api_key="k") as server:
+        assert stray(server.port, {"Host": "name.example", "x-api-key": "k", **evil}) == (200, None)
+        assert stray(server.port, evil) == (401, "invalid_api_key")
+
+
 @test
 def drain(s):
     server = Server(EXE, drain_ms=60000)
@@ -624,7 +660,7 @@ def drain_has_a_bound_and_a_second_signal_ends_it(s):
         server = Server(EXE, drain_ms=90000 if twice else 400)
         results = []
         thread = threading.Thread(target=lambda: results.append(raw(server.port, (
-            b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 79\r\n\r\n"
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 79\r\n\r\n"
             b'{"model":"toy","prompt":"[n=900] [gap=100]","max_tokens":800,"stream":true    }'), 60)))
         thread.start()
         server.wait_live()
@@ -690,10 +726,10 @@ def listens_where_it_is_told(s):
 def large_bodies_need_the_key_first(s):
     with Server(EXE, api_key="k", admin_key="a") as locked:
         for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404)):
-            got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
+            got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
                               b"Content-Length: 1000000\r\n\r\n" % (path, key))
             assert got.startswith(b"HTTP/1.1 %d " % status) and closed, got
-        got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
+        got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"
                      b"Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n", 0.5)
         assert got == b"HTTP/1.1 100 Continue\r\n\r\n", got
 
@@ -707,7 +743,7 @@ def bodies_count_until_they_are_read(s):
         for _ in range(30):  # until a look falls between a request's coming and its end
             socks = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(12)]
             for sock in socks:
-                sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+                sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
                 sock.close()
             is_over = False
             while not is_over:

@@ -223,11 +223,13 @@ static void add_headers(struct api *api, struct api_http_exchange *x)
 
 static void answer_options(struct api *api, struct api_http_exchange *x)
 {
+    static const char own[] = "Authorization, Content-Type, X-Api-Key, X-Request-Id, "
+                              "X-Request-Deadline-Ms, X-Slo-Ttft-Ms, X-Slo-Tpot-Ms, X-Slo-E2e-Ms";
+    char asked[2048]; /* clients have headers of their own: OpenAI's a dozen of X-Stainless-* */
     if (api->options.cors_origin != NULL) {
+        bool are_fine = api_origin_asked_headers(&x->head, asked, sizeof(asked));
         api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-        api_http_header(x, "Access-Control-Allow-Headers",
-                        "Authorization, Content-Type, X-Api-Key, X-Request-Id, "
-                        "X-Request-Deadline-Ms, X-Slo-Ttft-Ms, X-Slo-Tpot-Ms, X-Slo-E2e-Ms");
+        api_http_header(x, "Access-Control-Allow-Headers", are_fine ? asked : own);
         api_http_header(x, "Access-Control-Max-Age", "600");
     }
     allow(x);

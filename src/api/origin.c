@@ -1,6 +1,7 @@
 /* Compares Origin and Host with what is ours. */
 #include "api/origin.h"
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,6 +30,20 @@ bool api_origin_is_allowed(const struct api_http_head *head, const char *cors_or
         return true;
     return cors_origin != NULL &&
            (strcmp(cors_origin, "*") == 0 || view_equal_text(origin, cors_origin));
+}
+
+bool api_origin_asked_headers(const struct api_http_head *head, char *out, size_t n_max)
+{
+    struct view asked = api_http_parse_find(head, "access-control-request-headers");
+    if (asked.n == 0 || asked.n >= n_max)
+        return false;
+    for (size_t i = 0; i < asked.n; i++)
+        if (!isalnum((unsigned char)asked.at[i]) &&
+            memchr("!#$%&'*+-.^_`|~, ", asked.at[i], 17) == NULL)
+            return false;
+    memcpy(out, asked.at, asked.n);
+    out[asked.n] = '\0';
+    return true;
 }
 
 static bool is_address(int family, struct view v)

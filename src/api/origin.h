@@ -8,5 +8,8 @@
 
 /* No page is named, or one of cors_origin (NULL: none is; "*": all are) or of the server itself. */
 bool api_origin_is_allowed(const struct api_http_head *head, const char *cors_origin);
+/* The headers that a page asks to send (Access-Control-Request-Headers), to be granted as they are;
+ * false when there are none, more than n_max - 1 bytes, or they are no list of names. */
+bool api_origin_asked_headers(const struct api_http_head *head, char *out, size_t n_max);
 /* The server is called localhost or by an address, not by a name that others could give it. */
 bool api_origin_is_direct(const struct api_http_head *head);

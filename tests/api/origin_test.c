@@ -81,9 +81,36 @@ static void test_hosts(void **state)
     }
 }
 
+static void test_asked_headers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *granted; /* NULL: nothing is */
+    } rows[] = {
+        { "", NULL },
+        { "Access-Control-Request-Headers: \r\n", NULL },
+        { "Access-Control-Request-Headers: x-stainless-os, x-b\r\n", "x-stainless-os, x-b" },
+        { "Access-Control-Request-Headers: x-a,x_b\r\n", "x-a,x_b" },
+        { "Access-Control-Request-Headers: x-a;x-b\r\n", NULL },
+        { "Access-Control-Request-Headers: x\xff\r\n", NULL },
+        { "Access-Control-Request-Headers: x-23456789-23456789-\r\n", NULL }, /* too long */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct api_http_head head;
+        char headers[128], out[20];
+        snprintf(headers, sizeof(headers), "Host: a\r\n%s", rows[i].header);
+        parse(headers, &head);
+        assert_int_equal(api_origin_asked_headers(&head, out, sizeof(out)),
+                         rows[i].granted != NULL);
+        if (rows[i].granted != NULL)
+            assert_string_equal(out, rows[i].granted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_origins),
-                                        cmocka_unit_test(test_hosts) };
+                                        cmocka_unit_test(test_hosts),
+                                        cmocka_unit_test(test_asked_headers) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -595,6 +595,12 @@ def cors(s):
         assert status == 204 and head["access-control-allow-origin"] == "https://app.example"
         assert "authorization" in head["access-control-allow-headers"].lower()
         assert post(server.port, CHAT, chat(max_tokens=2))[1]["access-control-allow-origin"] == "https://app.example"
+        for asked, granted in (("authorization,content-type,x-stainless-arch, x-stainless-retry-count", True), ("x-a(b)", False), ("", False),
+                               ("x-" + "a" * 3000, False)):
+            headers = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
+            told = ask(server.port, "OPTIONS", CHAT, headers=headers)[1]["access-control-allow-headers"]
+            assert told == asked if granted else told.startswith("Authorization, Content-Type, "), (asked, told)
+    assert "access-control-allow-headers" not in ask(s.port, "OPTIONS", CHAT, headers=headers)[1]
 
 
 def stray(port, headers, path="/v1/models", method="GET", data=None):

@@ -378,11 +378,6 @@ static void on_workers(void *self)
 
 static void begin_drain(struct api *api)
 {
-    if (api->is_draining) {
-        log_line(LOG_WARN, "api", "stopping at once");
-        api_http_stop(api->http);
-        return;
-    }
     log_line(LOG_INFO, "api", "draining: %d requests", api->n_seats);
     (void)notify_manager("STOPPING=1");
     api->is_draining = true;
@@ -392,9 +387,28 @@ static void begin_drain(struct api *api)
     api_nudge(api);
 }
 
+/* The drain's time is over: the sweep tells all who wait, then ends. */
+static void cut_drain(struct api *api)
+{
+    log_line(LOG_WARN, "api", "stopping: the drain ends now");
+    api->is_cut = true;
+    api->drain_end_ns = time_now_ns();
+    api->sweep_ns = 0;
+    api_nudge(api);
+}
+
+/* The first signal drains, the second cuts off with last words, the third doesn't wait for them. */
 static void on_end_signal(void *self)
 {
-    begin_drain(self);
+    struct api *api = self;
+    if (!api->is_draining) {
+        begin_drain(api);
+    } else if (!api->is_cut) {
+        cut_drain(api);
+    } else {
+        log_line(LOG_WARN, "api", "stopping at once");
+        api_http_stop(api->http);
+    }
 }
 
 static void on_reload_signal(void *self)

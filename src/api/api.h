@@ -68,8 +68,8 @@ struct api_options {
 enum status api_open(struct api **out, const struct api_options *options,
                      struct fault *fault) MUST_USE;
 int api_port(const struct api *api);
-/* Runs until drained after SIGTERM/SIGINT (a second signal stops at once). Returns 0, or 1 after
- * an engine failed. */
+/* Runs until drained after SIGTERM/SIGINT (a second signal ends the drain, which whoever waits is
+ * told; a third stops at once). Returns 0, or 1 after an engine failed. */
 int api_run(struct api *api);
 /* Other keys from now on (NULL = none asked, tenants as in the options); the first two must outlive
  * the api or the next call. */

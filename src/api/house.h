@@ -52,7 +52,7 @@ struct api {
     struct metrics *metrics;
     uint64_t counter;     /* low bits of request ids */
     char request_id[128]; /* X-Request-Id of the exchange that is being answered */
-    bool is_draining, is_nudged, has_failed;
+    bool is_draining, is_cut, is_nudged, has_failed; /* is_cut: the drain was ended by a signal */
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
     int64_t due_ns; /* when the loop was to come back at the latest */
     struct pace pace;

@@ -662,14 +662,20 @@ def drain(s):
 
 @test
 def drain_has_a_bound_and_a_second_signal_ends_it(s):
+    """Either way whoever waits is told: by an event in a stream, by a page elsewhere."""
+    requests = [body("[n=900] [gap=100]", max_tokens=800, stream=streams) for streams in (True, False)]
+    data = [json.dumps(r).encode() for r in requests]
     for twice in (False, True):
         server = Server(EXE, drain_ms=90000 if twice else 400)
-        results = []
-        thread = threading.Thread(target=lambda: results.append(raw(server.port, (
-            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 79\r\n\r\n"
-            b'{"model":"toy","prompt":"[n=900] [gap=100]","max_tokens":800,"stream":true    }'), 60)))
-        thread.start()
-        server.wait_live()
+        results = [None] * 2
+
+        def one(i):
+            results[i] = raw(server.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" %
+                             (len(data[i]), data[i]), 60)
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        server.wait_live(2)
         start = time.monotonic()
         server.signal(signal.SIGINT)
         if twice:
@@ -677,10 +683,26 @@ def drain_has_a_bound_and_a_second_signal_ends_it(s):
             server.signal(signal.SIGINT)
         assert server.process.wait(45) == 0
         took = time.monotonic() - start
-        thread.join()
+        for thread in threads:
+            thread.join()
         assert took < 45 if twice else 0.3 < took < 45, took
-        if not twice:
-            assert b"shutting_down" in results[0][0] and b"[DONE]" not in results[0][0], results[0][0][-300:]
+        for got, closed in results:
+            assert b"shutting_down" in got and b"[DONE]" not in got and closed, got[-300:]
+        assert results[0][0].startswith(b"HTTP/1.1 200 ") and results[0][0].endswith(b"0\r\n\r\n"), results[0][0][-300:]
+        assert results[1][0].startswith(b"HTTP/1.1 503 "), results[1][0]
+
+
+@test
+def a_third_signal_waits_for_nobody(s):
+    server = Server(EXE, drain_ms=90000)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
+        sock.sendall(b"GET /models/sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        sock.recv(100)
+        server.signal(signal.SIGTERM)
+        while server.process.poll() is None:  # up to its last moment
+            server.signal(signal.SIGTERM)
+            time.sleep(0.001)
+    assert server.process.returncode == 0
 
 
 @test

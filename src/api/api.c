@@ -9,6 +9,7 @@
 #include "api/health.h"
 #include "api/mirror.h"
 #include "api/models.h"
+#include "api/origin.h"
 #include "api/texts.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -28,6 +29,8 @@ enum {
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
 static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* last words on their way, after a drain */
+static const int64_t UNSENT_BYTES_MAX = INT64_C(1) << 29;
+static const int64_t UNSENT_NS_MAX = 30 * TIME_NS_PER_S;
 
 /* --- replies --- */
 
@@ -98,6 +101,21 @@ static bool is_path(const struct route *route, struct view path)
     return path.n > n - 1 && memcmp(path.at, route->path, n - 1) == 0;
 }
 
+/* What is open to all is not open to any web page that somebody here looks at. */
+static bool is_no_stray_page(const struct api *api, const struct api_http_head *head,
+                             struct api_error *error)
+{
+    if (!api_origin_is_allowed(head, api->options.cors_origin))
+        api_error_set(error, ERROR_ORIGIN, NULL,
+                      "without a key no web page of another origin may call (Origin), unless "
+                      "cors_origin names it");
+    else if (api_http_is_local(api->http) && !api_origin_is_direct(head))
+        api_error_set(error, ERROR_ORIGIN, NULL,
+                      "without a key a server that listens on this machine alone must be called "
+                      "localhost or by its address (Host)");
+    return !error->is_set;
+}
+
 /* May this exchange use the route? */
 static bool is_allowed(const struct api *api, const struct route *route,
                        const struct api_http_head *head, struct api_error *error)
@@ -107,10 +125,10 @@ static bool is_allowed(const struct api *api, const struct route *route,
     bool wants_key = key != NULL || api->tenants.n_keys > 0;
     bool has_key =
         (key != NULL && api_headers_has_key(head, key)) || api_tenants_of(&api->tenants, head) != 0;
-    if (route->access == FREE || has_admin || (!wants_key && admin == NULL))
+    if (route->access == FREE || has_admin || (route->access == KEY && has_key))
         return true;
-    if (route->access == KEY && (has_key || !wants_key))
-        return true;
+    if (!wants_key && (admin == NULL || route->access == KEY))
+        return is_no_stray_page(api, head, error);
     if (route->access == KEY)
         api_error_set(error, ERROR_KEY, NULL, "a valid API key is needed (Authorization: Bearer)");
     else if (admin == NULL)
@@ -205,11 +223,13 @@ static void add_headers(struct api *api, struct api_http_exchange *x)
 
 static void answer_options(struct api *api, struct api_http_exchange *x)
 {
+    static const char own[] = "Authorization, Content-Type, X-Api-Key, X-Request-Id, "
+                              "X-Request-Deadline-Ms, X-Slo-Ttft-Ms, X-Slo-Tpot-Ms, X-Slo-E2e-Ms";
+    char asked[2048]; /* clients have headers of their own: OpenAI's a dozen of X-Stainless-* */
     if (api->options.cors_origin != NULL) {
+        bool are_fine = api_origin_asked_headers(&x->head, asked, sizeof(asked));
         api_http_header(x, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-        api_http_header(x, "Access-Control-Allow-Headers",
-                        "Authorization, Content-Type, X-Api-Key, X-Request-Id, "
-                        "X-Request-Deadline-Ms, X-Slo-Ttft-Ms, X-Slo-Tpot-Ms, X-Slo-E2e-Ms");
+        api_http_header(x, "Access-Control-Allow-Headers", are_fine ? asked : own);
         api_http_header(x, "Access-Control-Max-Age", "600");
     }
     allow(x);
@@ -358,11 +378,6 @@ static void on_workers(void *self)
 
 static void begin_drain(struct api *api)
 {
-    if (api->is_draining) {
-        log_line(LOG_WARN, "api", "stopping at once");
-        api_http_stop(api->http);
-        return;
-    }
     log_line(LOG_INFO, "api", "draining: %d requests", api->n_seats);
     (void)notify_manager("STOPPING=1");
     api->is_draining = true;
@@ -372,9 +387,28 @@ static void begin_drain(struct api *api)
     api_nudge(api);
 }
 
+/* The drain's time is over: the sweep tells all who wait, then ends. */
+static void cut_drain(struct api *api)
+{
+    log_line(LOG_WARN, "api", "stopping: the drain ends now");
+    api->is_cut = true;
+    api->drain_end_ns = time_now_ns();
+    api->sweep_ns = 0;
+    api_nudge(api);
+}
+
+/* The first signal drains, the second cuts off with last words, the third doesn't wait for them. */
 static void on_end_signal(void *self)
 {
-    begin_drain(self);
+    struct api *api = self;
+    if (!api->is_draining) {
+        begin_drain(api);
+    } else if (!api->is_cut) {
+        cut_drain(api);
+    } else {
+        log_line(LOG_WARN, "api", "stopping at once");
+        api_http_stop(api->http);
+    }
 }
 
 static void on_reload_signal(void *self)
@@ -425,6 +459,8 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         .tls_key = options->tls_key,
         .n_connections_max = options->n_connections_max,
         .body_bytes_max = options->body_bytes_max,
+        .unsent_bytes_max = UNSENT_BYTES_MAX,
+        .unsent_ns_max = UNSENT_NS_MAX,
         .self = api,
         .on_head = on_head,
         .on_request = on_request,

@@ -2,7 +2,7 @@
  *
  * Strings end here: below are token ids. The api submits to a service (the gateway), always, and
  * asks the house through a control. One I/O thread runs api_run; long prompts are rendered and
- * tokenized on worker threads. Nothing outside http.c sees libevent. */
+ * tokenized on worker threads. Nothing outside http.c and its watches sees libevent. */
 #pragma once
 #include "core/control.h"
 #include "core/service.h"
@@ -68,8 +68,8 @@ struct api_options {
 enum status api_open(struct api **out, const struct api_options *options,
                      struct fault *fault) MUST_USE;
 int api_port(const struct api *api);
-/* Runs until drained after SIGTERM/SIGINT (a second signal stops at once). Returns 0, or 1 after
- * an engine failed. */
+/* Runs until drained after SIGTERM/SIGINT (a second signal ends the drain, which whoever waits is
+ * told; a third stops at once). Returns 0, or 1 after an engine failed. */
 int api_run(struct api *api);
 /* Other keys from now on (NULL = none asked, tenants as in the options); the first two must outlive
  * the api or the next call. */

@@ -334,6 +334,16 @@ static void refuse_full(struct api_call *call)
     fail_call(call, &error, SERVICE_FULL);
 }
 
+/* More answers at once than there are seats: trying again would not help. */
+static void refuse_many(struct api_call *call, int32_t n)
+{
+    struct api_error error = { 0 };
+    api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : "prompt",
+                  "the request asks for %d answers, this server admits %d at once", n,
+                  call->api->options.n_requests_max);
+    fail_call(call, &error, SERVICE_TOO_LARGE);
+}
+
 /* Nothing to generate: the echo, or nothing, is the answer. */
 static void answer_at_once(struct api_call *call)
 {
@@ -351,6 +361,10 @@ static void start_call(struct api_call *call)
     const struct api_ask *ask = &call->prompts.ask;
     int32_t n = call->prompts.n * ask->n;
     api_submit_rules(call);
+    if (n > api->options.n_requests_max) {
+        refuse_many(call, n);
+        return;
+    }
     if (api->n_seats - 1 + n > api->options.n_requests_max) {
         refuse_full(call);
         return;
@@ -417,7 +431,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
                                   enum api_ask_kind kind)
 {
     struct api_call *call = mem_take(sizeof(*call));
-    call->job = (struct api_job){ read_job, read_done };
+    call->job = (struct api_job){ .work = read_job, .done = read_done };
     call->api = api;
     call->x = x;
     call->kind = kind;

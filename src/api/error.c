@@ -16,6 +16,7 @@ static const struct row {
     [ERROR_TOO_LARGE] = { 400, "invalid_request_error", "too_large", "rejected-too-large", 0 },
     [ERROR_KEY] = { 401, "authentication_error", "invalid_api_key", NULL, 0 },
     [ERROR_ADMIN_KEY] = { 403, "permission_error", "admin_key_required", NULL, 0 },
+    [ERROR_ORIGIN] = { 403, "permission_error", "origin_not_allowed", NULL, 0 },
     [ERROR_NO_ROUTE] = { 404, "not_found_error", "not_found", NULL, 0 },
     [ERROR_NO_MODEL] = { 404, "not_found_error", "model_not_found", NULL, 0 },
     [ERROR_METHOD] = { 405, "invalid_request_error", "method_not_allowed", NULL, 0 },

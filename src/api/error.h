@@ -9,6 +9,7 @@ enum api_error_kind {
     ERROR_TOO_LARGE,    /* 400: can never fit here */
     ERROR_KEY,          /* 401 */
     ERROR_ADMIN_KEY,    /* 403 */
+    ERROR_ORIGIN,       /* 403: a web page that may not call, or a name that is not ours */
     ERROR_NO_ROUTE,     /* 404 */
     ERROR_NO_MODEL,     /* 404 */
     ERROR_METHOD,       /* 405 */

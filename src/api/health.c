@@ -42,8 +42,11 @@ static void print_own(struct api *api, struct str *out)
                "# HELP shoal_http_connections Open client connections.\n"
                "# TYPE shoal_http_connections gauge\nshoal_http_connections %d\n"
                "# HELP shoal_http_body_bytes Bytes of request bodies held.\n"
-               "# TYPE shoal_http_body_bytes gauge\nshoal_http_body_bytes %lld\n",
-               api_http_n_connections(api->http), (long long)api_http_body_bytes(api->http));
+               "# TYPE shoal_http_body_bytes gauge\nshoal_http_body_bytes %lld\n"
+               "# HELP shoal_http_unsent_bytes Bytes of answers that wait for their readers.\n"
+               "# TYPE shoal_http_unsent_bytes gauge\nshoal_http_unsent_bytes %lld\n",
+               api_http_n_connections(api->http), (long long)api_http_body_bytes(api->http),
+               (long long)api_http_unsent_bytes(api->http));
     str_printf(out,
                "# HELP shoal_api_requests Requests held by the API, and its bound.\n"
                "# TYPE shoal_api_requests gauge\nshoal_api_requests{kind=\"held\"} %d\n"

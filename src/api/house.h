@@ -14,14 +14,20 @@
 struct api_call;
 struct api_choice;
 
+struct api_round { /* a wish about all models: answered when each has said how it went */
+    struct api_http_exchange *x; /* NULL: gone */
+    int32_t n_asks;              /* not answered yet; 0: a free place */
+    struct api_error error;      /* of the first that failed */
+};
 struct api_pending { /* an ask of the control that an exchange waits for */
     uint64_t id;
     uint8_t kind;
     uint16_t service;
     int64_t since_ns;
-    struct api_http_exchange *x; /* NULL: gone, or nobody's */
+    struct api_http_exchange *x; /* NULL: gone, or nobody's, or the round's */
+    struct api_round *round;     /* NULL: of none */
 };
-enum { API_PENDING_MAX = 256, API_WATCHERS_MAX = 64 };
+enum { API_PENDING_MAX = 256, API_ROUNDS_MAX = 8, API_WATCHERS_MAX = 64 };
 
 struct api_mirror {                /* what the house last said of itself */
     struct engine_report *engines; /* LIMIT_ENGINES */
@@ -33,6 +39,7 @@ struct api_mirror {                /* what the house last said of itself */
     } steps[LIMIT_ENGINES];
     uint64_t counter;
     struct api_pending pending[API_PENDING_MAX];
+    struct api_round rounds[API_ROUNDS_MAX];
     struct api_http_exchange *watchers[API_WATCHERS_MAX]; /* of /models/sse */
     uint8_t seen[LIMIT_SERVICES][2];     /* status and percent that the watchers know */
     struct fault faults[LIMIT_SERVICES]; /* why the last load failed, until one does not */
@@ -45,7 +52,7 @@ struct api {
     struct metrics *metrics;
     uint64_t counter;     /* low bits of request ids */
     char request_id[128]; /* X-Request-Id of the exchange that is being answered */
-    bool is_draining, is_nudged, has_failed;
+    bool is_draining, is_cut, is_nudged, has_failed; /* is_cut: the drain was ended by a signal */
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
     int64_t due_ns; /* when the loop was to come back at the latest */
     struct pace pace;

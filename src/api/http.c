@@ -12,6 +12,7 @@
  * connection and take our last words with it. One sweep a second looks at all deadlines. */
 #include "api/http.h"
 #include "api/http_listen.h"
+#include "api/http_watches.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -28,15 +29,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    N_WATCHES_MAX = 8,
-    N_CONNECTIONS_OVER = 256, /* still answered with a refusal */
-};
-static const int64_t HEAD_NS_MAX = 20 * TIME_NS_PER_S;        /* from its first byte to its last */
-static const int64_t BODY_NS_MAX = 60 * TIME_NS_PER_S;        /* without a byte */
-static const int64_t BODY_NS_PER_BYTE = TIME_NS_PER_S / 4096; /* what it may take beyond that */
+enum { N_CONNECTIONS_OVER = 256 };                           /* still answered with a refusal */
+static const int64_t HEAD_NS_MAX = 20 * TIME_NS_PER_S;       /* from its first byte to its last */
+static const int64_t BODY_NS_MAX = 60 * TIME_NS_PER_S;       /* without a byte */
+static const int64_t NS_PER_BYTE_MAX = TIME_NS_PER_S / 4096; /* what bytes may take beyond that */
 static const int64_t IDLE_NS_MAX = 120 * TIME_NS_PER_S;
-static const int64_t FLUSH_NS_MAX = 60 * TIME_NS_PER_S;
 static const int64_t LINGER_NS_MAX = 2 * TIME_NS_PER_S;
 static const int64_t BODIES_BYTES_MAX = INT64_C(1) << 30; /* of all connections together */
 
@@ -49,18 +46,12 @@ struct connection {
     enum connection_state state;
     bool is_tls, is_parsing, is_lost, has_ended; /* has_ended: the client sent its FIN */
     int64_t deadline_ns;
-    int64_t reserved; /* bytes of the budget for bodies: what has arrived */
-    size_t looked;    /* bytes searched for the end of the head */
+    int64_t reserved;            /* bytes of the budget for bodies: what has arrived */
+    int64_t answered_ns, n_sent; /* of the last answer: when it was given, bytes that left since */
+    size_t looked;               /* bytes searched for the end of the head */
     struct str head_text, headers;
     struct api_http_chunks chunks;
     struct api_http_exchange x;
-};
-
-struct watch {
-    struct event *event;
-    void (*f)(void *arg);
-    void *arg;
-    int signal; /* 0: a descriptor is watched */
 };
 
 struct api_http {
@@ -71,11 +62,11 @@ struct api_http {
     SSL_CTX *tls;
     struct connection *connections;
     int32_t n_connections;
-    int port, n_watches;
+    int port;
     bool is_local, is_draining;
-    int64_t bodies_bytes;
+    int64_t bodies_bytes, unsent_bytes;
     struct str chunk; /* while it is sent */
-    struct watch watches[N_WATCHES_MAX];
+    struct api_http_watches watches;
 };
 
 static void release_body(struct connection *c)
@@ -106,6 +97,36 @@ int64_t api_http_body_bytes(const struct api_http *http)
     return http->bodies_bytes;
 }
 
+int64_t api_http_unsent_bytes(const struct api_http *http)
+{
+    return http->unsent_bytes;
+}
+
+static size_t count_unsent(const struct connection *c)
+{
+    return evbuffer_get_length(bufferevent_get_output(c->events));
+}
+
+/* A reader must get on with its answer, and not drop by drop. */
+static void set_answer_deadline(struct connection *c)
+{
+    int64_t slowest_ns = c->answered_ns + c->n_sent * NS_PER_BYTE_MAX;
+    c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + c->http->options.unsent_ns_max;
+}
+
+/* What the connection has to send became more or less. */
+static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *change, void *arg)
+{
+    struct connection *c = arg;
+    c->http->unsent_bytes += (int64_t)change->n_added - (int64_t)change->n_deleted;
+    c->n_sent += (int64_t)change->n_deleted;
+    if (change->n_deleted == 0 || (c->state != FLUSH && (c->state != HEAD || c->looked > 0)))
+        return;
+    set_answer_deadline(c);
+    if (c->state == HEAD && evbuffer_get_length(out) == 0)
+        c->deadline_ns = time_now_ns() + IDLE_NS_MAX;
+}
+
 static void close_connection(struct connection *c)
 {
     struct api_http *http = c->http;
@@ -121,6 +142,8 @@ static void close_connection(struct connection *c)
     if (c->next != NULL)
         c->next->prev = c->prev;
     http->n_connections--;
+    http->unsent_bytes -= (int64_t)count_unsent(c);
+    evbuffer_remove_cb(bufferevent_get_output(c->events), on_output, c);
     bufferevent_free(c->events);
     str_free(&c->head_text);
     str_free(&c->headers);
@@ -145,13 +168,15 @@ static void expect_head(struct connection *c)
     c->looked = 0;
     c->state = HEAD;
     c->deadline_ns = time_now_ns() + IDLE_NS_MAX;
+    if (count_unsent(c) > 0)
+        set_answer_deadline(c);
 }
 
 static void flush_and_close(struct connection *c)
 {
     c->state = FLUSH;
-    c->deadline_ns = time_now_ns() + FLUSH_NS_MAX;
-    if (evbuffer_get_length(bufferevent_get_output(c->events)) == 0)
+    set_answer_deadline(c);
+    if (count_unsent(c) == 0)
         bufferevent_trigger(c->events, EV_WRITE, BEV_OPT_DEFER_CALLBACKS);
 }
 
@@ -162,6 +187,8 @@ static void finish(struct connection *c)
         c->state = LINGER;
         return;
     }
+    c->answered_ns = time_now_ns();
+    c->n_sent = 0;
     if (!c->x.head.keeps_alive || c->http->is_draining) {
         flush_and_close(c);
         return;
@@ -197,10 +224,23 @@ static void send_head(struct connection *c, int status, const char *type, int64_
     c->x.has_begun = true;
 }
 
+static void refuse(struct connection *c, int status, const char *why)
+{
+    c->state = ANSWER;
+    c->x.head.keeps_alive = false;
+    c->http->options.on_bad(c->http->options.self, &c->x, status, why);
+}
+
 void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body)
 {
     struct connection *c = x->connection;
+    struct api_http *http = c->http;
     CHECK(c->state == ANSWER);
+    if (body.n > HTTP_PIPELINE_BYTES_MAX && http->unsent_bytes > http->options.unsent_bytes_max) {
+        str_clear(&c->headers);
+        refuse(c, 503, "too many large answers wait for their readers, try again later");
+        return;
+    }
     if (!c->is_lost)
         send_head(c, status, type, (int64_t)body.n);
     if (!c->is_lost && x->head.method != HTTP_HEAD && body.n > 0)
@@ -260,13 +300,6 @@ void api_http_end(struct api_http_exchange *x)
     finish(c);
 }
 
-static void refuse(struct connection *c, int status, const char *why)
-{
-    c->state = ANSWER;
-    c->x.head.keeps_alive = false;
-    c->http->options.on_bad(c->http->options.self, &c->x, status, why);
-}
-
 static void hand_over(struct connection *c)
 {
     c->state = ANSWER;
@@ -304,7 +337,7 @@ static bool reserve_body(struct connection *c, int64_t n)
 /* Drop by drop a body would hold its connection for days. */
 static void set_body_deadline(struct connection *c)
 {
-    int64_t slowest_ns = c->x.arrived_ns + (int64_t)c->x.body.n * BODY_NS_PER_BYTE;
+    int64_t slowest_ns = c->x.arrived_ns + (int64_t)c->x.body.n * NS_PER_BYTE_MAX;
     c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + BODY_NS_MAX;
 }
 
@@ -357,7 +390,7 @@ static bool read_head(struct connection *c, struct evbuffer *in)
         n = HTTP_HEAD_BYTES_MAX;
     if (n == 0)
         return false;
-    if (evbuffer_get_length(bufferevent_get_output(c->events)) > HTTP_LAG_BYTES_MAX) {
+    if (count_unsent(c) > HTTP_LAG_BYTES_MAX) {
         lose(c); /* asks on and on without reading the answers */
         return false;
     }
@@ -466,7 +499,8 @@ static void on_event(struct bufferevent *events, short what, void *arg)
     struct connection *c = arg;
     size_t n_unsent = evbuffer_get_length(bufferevent_get_output(events));
     bool is_answered = c->state == HEAD || c->state == FLUSH;
-    if ((what & BEV_EVENT_EOF) && is_answered && n_unsent > 0 && !c->is_lost) {
+    bool is_reset = what & BEV_EVENT_ERROR; /* then the end of what it sends is told, too */
+    if ((what & BEV_EVENT_EOF) && !is_reset && is_answered && n_unsent > 0 && !c->is_lost) {
         c->has_ended = true; /* a half-close while the last answer is on its way */
         flush_and_close(c);
     } else if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) {
@@ -504,6 +538,7 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
     http->connections = c;
     http->n_connections++;
     expect_head(c);
+    CHECK(evbuffer_add_cb(bufferevent_get_output(events), on_output, c) != NULL);
     bufferevent_setcb(events, on_readable, on_written, on_event, c);
     bufferevent_enable(events, EV_READ | EV_WRITE);
 }
@@ -540,32 +575,14 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
     http->options.on_wake(http->options.self);
 }
 
-static void on_watch(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what;
-    struct watch *watch = arg;
-    watch->f(watch->arg);
-}
-
-static void add_watch(struct api_http *http, int fd, short what, void (*f)(void *arg), void *arg)
-{
-    CHECK(http->n_watches < N_WATCHES_MAX);
-    struct watch *watch = &http->watches[http->n_watches++];
-    watch->f = f;
-    watch->arg = arg;
-    watch->signal = what & EV_SIGNAL ? fd : 0;
-    watch->event = event_new(http->base, fd, what, on_watch, watch);
-    CHECK(watch->event != NULL && event_add(watch->event, NULL) == 0);
-}
-
 void api_http_watch(struct api_http *http, int fd, void (*f)(void *arg), void *arg)
 {
-    add_watch(http, fd, EV_READ | EV_PERSIST, f, arg);
+    api_http_watches_add(&http->watches, http->base, fd, f, arg);
 }
 
 void api_http_watch_signal(struct api_http *http, int number, void (*f)(void *arg), void *arg)
 {
-    add_watch(http, number, EV_SIGNAL | EV_PERSIST, f, arg);
+    api_http_watches_add_signal(&http->watches, http->base, number, f, arg);
 }
 
 void api_http_wake_at(struct api_http *http, int64_t at_ns)
@@ -627,11 +644,7 @@ void api_http_close(struct api_http *http)
         return;
     while (http->connections != NULL)
         close_connection(http->connections);
-    for (int i = 0; i < http->n_watches; i++) {
-        event_free(http->watches[i].event);
-        if (http->watches[i].signal != 0) /* whoever asks again while all closes */
-            signal(http->watches[i].signal, SIG_IGN);
-    }
+    api_http_watches_close(&http->watches);
     event_free(http->sweep);
     event_free(http->wake);
     evconnlistener_free(http->listener);

@@ -1,6 +1,6 @@
 /* An HTTP/1.1 server on one thread: exchanges in, replies and event streams out.
  *
- * http.c is the only file that sees libevent; nothing of it shows here. A handler gets an exchange
+ * Only http.c and http_watches.c see libevent; nothing of it shows here. A handler gets an exchange
  * when its request is whole (head and body), and answers at once or later: reply, or begin, chunk*,
  * end. When the client goes away first (FIN, reset, a reader that lags by more than
  * HTTP_LAG_BYTES_MAX), on_gone is called, once, from the event loop, and the exchange is over.
@@ -29,6 +29,8 @@ struct api_http_options {
     const char *listen, *tls_cert, *tls_key;
     int32_t n_connections_max;
     int64_t body_bytes_max;
+    int64_t unsent_bytes_max; /* of answers that wait for their readers: then no large one more */
+    int64_t unsent_ns_max;    /* an answer of which nothing is taken for so long is given up */
     void *self;
     /* The head is whole and a large body is announced: true to let it come, else must reply. */
     bool (*on_head)(void *self, struct api_http_exchange *x);
@@ -58,8 +60,11 @@ void api_http_wake_at(struct api_http *http, int64_t at_ns); /* replaces an earl
 int64_t api_http_take_body(struct api_http_exchange *x, struct str *body) MUST_USE;
 void api_http_give_body(struct api_http *http, struct str *body, int64_t n_reserved);
 int64_t api_http_body_bytes(const struct api_http *http); /* held now */
+/* What waits now for those who read answers and streams. */
+int64_t api_http_unsent_bytes(const struct api_http *http);
 
 void api_http_header(struct api_http_exchange *x, const char *name, const char *value);
+/* on_bad replies in its place when the body is large and too much waits for its readers already. */
 void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body);
 void api_http_begin(struct api_http_exchange *x, int status, const char *type);
 void api_http_chunk(struct api_http_exchange *x, struct view bytes); /* not empty */

@@ -37,22 +37,26 @@ static void on_gone(struct api_http_exchange *x)
     pending->x = NULL; /* the ask goes on: a load is not tied to who wanted it */
 }
 
-static void refuse_busy(struct api_http_exchange *x)
+static void on_round_gone(struct api_http_exchange *x)
 {
-    struct api_error error = { 0 };
-    api_error_set(&error, ERROR_BUSY, NULL, "too many such requests are under way");
-    if (x != NULL)
-        api_refuse(x, &error);
+    struct api_round *round = x->user;
+    round->x = NULL;
 }
 
-static bool put_ask(struct api *api, enum control_kind kind, uint16_t service,
-                    struct api_http_exchange *x)
+static void set_busy(struct api_error *error)
+{
+    api_error_set(error, ERROR_BUSY, NULL, "too many such requests are under way");
+}
+
+/* NULL: there is no room for it. */
+static struct api_pending *put_ask(struct api *api, enum control_kind kind, uint16_t service,
+                                   struct api_http_exchange *x)
 {
     struct api_mirror *mirror = &api->mirror;
     struct api_pending *pending = find_pending(mirror, 0);
     struct control_ask ask = { .id = ++mirror->counter, .kind = (uint8_t)kind, .service = service };
     if (pending == NULL || !api->options.control.ask(api->options.control.self, &ask))
-        return false;
+        return NULL;
     *pending = (struct api_pending){
         .id = ask.id, .kind = ask.kind, .service = service, .since_ns = time_now_ns(), .x = x
     };
@@ -61,19 +65,64 @@ static bool put_ask(struct api *api, enum control_kind kind, uint16_t service,
         x->on_gone = on_gone;
     }
     api_nudge(api);
-    return true;
+    return pending;
+}
+
+/* How it went, to the client, unless that has left. */
+static void reply(struct api_http_exchange *x, const struct api_error *error)
+{
+    if (x != NULL && error->is_set)
+        api_refuse(x, error);
+    else if (x != NULL)
+        api_reply_json(x, 200, view_text("{\"success\":true}"));
 }
 
 void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
                     struct api_http_exchange *x)
 {
-    if (!put_ask(api, kind, service, x))
-        refuse_busy(x);
+    struct api_error error = { 0 };
+    if (put_ask(api, kind, service, x) != NULL)
+        return;
+    set_busy(&error);
+    reply(x, &error);
+}
+
+static void end_ask(struct api_round *round)
+{
+    if (--round->n_asks == 0)
+        reply(round->x, &round->error);
+}
+
+void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http_exchange *x)
+{
+    struct api_round *round = NULL;
+    for (int i = 0; i < API_ROUNDS_MAX && round == NULL; i++)
+        if (api->mirror.rounds[i].n_asks == 0)
+            round = &api->mirror.rounds[i];
+    if (round == NULL) {
+        struct api_error error = { 0 };
+        set_busy(&error);
+        reply(x, &error);
+        return;
+    }
+    *round = (struct api_round){ .x = x, .n_asks = 1 }; /* ours: until all are asked */
+    x->user = round;
+    x->on_gone = on_round_gone;
+    for (int i = 0; i < api->options.n_models; i++) {
+        struct api_pending *pending = put_ask(api, kind, api->options.models[i].service, NULL);
+        if (pending == NULL) {
+            set_busy(&round->error);
+            continue;
+        }
+        pending->round = round;
+        round->n_asks++;
+    }
+    end_ask(round);
 }
 
 bool api_mirror_refresh(struct api *api, struct api_http_exchange *x)
 {
-    return put_ask(api, CONTROL_LIST, 0, x);
+    return put_ask(api, CONTROL_LIST, 0, x) != NULL;
 }
 
 static bool is_pending(const struct api_mirror *mirror, uint8_t kind)
@@ -82,6 +131,21 @@ static bool is_pending(const struct api_mirror *mirror, uint8_t kind)
         if (mirror->pending[i].id != 0 && mirror->pending[i].kind == kind)
             return true;
     return false;
+}
+
+/* The ask is over. */
+static void settle(struct api_pending *pending, const struct api_error *error)
+{
+    struct api_http_exchange *x = pending->x;
+    struct api_round *round = pending->round;
+    *pending = (struct api_pending){ 0 };
+    if (round != NULL) {
+        if (!round->error.is_set)
+            round->error = *error;
+        end_ask(round);
+        return;
+    }
+    reply(x, error);
 }
 
 void api_mirror_sweep(struct api *api, int64_t now_ns)
@@ -94,9 +158,7 @@ void api_mirror_sweep(struct api *api, int64_t now_ns)
         struct api_error error = { 0 };
         api_error_set(&error, ERROR_HOUSE, NULL, "there was no answer in %lld s",
                       (long long)(ANSWER_NS_MAX / TIME_NS_PER_S));
-        if (pending->x != NULL)
-            api_refuse(pending->x, &error);
-        *pending = (struct api_pending){ 0 };
+        settle(pending, &error);
     }
     if (!is_pending(mirror, CONTROL_LIST))
         api_mirror_ask(api, CONTROL_LIST, 0, NULL);
@@ -115,9 +177,18 @@ static void note_steps(struct api_mirror *mirror, int64_t now_ns)
     }
 }
 
+static const char *name_of(const struct api *api, uint16_t service)
+{
+    for (int i = 0; i < api->options.n_models; i++)
+        if (api->options.models[i].service == service)
+            return api->options.models[i].name;
+    return "";
+}
+
 /* A file that is wrong or gone is no mistake of whoever asked for the model: it is what requests
- * for it are told, and the sentence says more. */
-static void answer(struct api_http_exchange *x, const struct control_answer *said)
+ * for it are told, and the sentence says more. The asker of all models is told which one it is. */
+static void judge(const struct api *api, const struct api_pending *pending,
+                  const struct control_answer *said, struct api_error *error)
 {
     static const enum api_error_kind kinds[] = {
         [STATUS_BAD_INPUT] = ERROR_LOAD_FAILED, [STATUS_UNSUPPORTED] = ERROR_LOAD_FAILED,
@@ -125,16 +196,13 @@ static void answer(struct api_http_exchange *x, const struct control_answer *sai
         [STATUS_TOO_LARGE] = ERROR_TOO_LARGE,   [STATUS_BUSY] = ERROR_BUSY,
         [STATUS_CANCELLED] = ERROR_BUSY,
     };
-    struct api_error error = { 0 };
-    if (said->status == STATUS_OK) {
-        api_reply_json(x, 200, view_text("{\"success\":true}"));
+    if (said->status == STATUS_OK)
         return;
-    }
     enum api_error_kind kind =
         (size_t)said->status < COUNT_OF(kinds) ? kinds[said->status] : ERROR_HOUSE;
-    api_error_set(&error, kind, NULL, "%s",
+    const char *name = pending->round != NULL ? name_of(api, pending->service) : "";
+    api_error_set(error, kind, NULL, "%s%s%s", name, name[0] != '\0' ? ": " : "",
                   said->fault.text[0] != '\0' ? said->fault.text : status_name(said->status));
-    api_refuse(x, &error);
 }
 
 void api_mirror_change(struct api *api, const struct control_change *change)
@@ -171,11 +239,13 @@ void api_mirror_take(struct api *api, const struct control_answer *said, int64_t
         mirror->is_draining = said->is_draining;
         mirror->said_ns = now_ns;
     }
-    if (pending->x != NULL && pending->kind == CONTROL_LIST)
+    if (pending->kind == CONTROL_LIST && pending->x != NULL) {
         api_models_print_states(api, pending->x);
-    else if (pending->x != NULL)
-        answer(pending->x, said);
-    *pending = (struct api_pending){ 0 };
+        pending->x = NULL;
+    }
+    struct api_error error = { 0 };
+    judge(api, pending, said, &error);
+    settle(pending, &error);
 }
 
 /* The house says that it is not healthy: which engine it is. */

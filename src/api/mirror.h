@@ -12,6 +12,9 @@ void api_mirror_take(struct api *api, const struct control_answer *answer, int64
 /* Asks; the exchange (may be NULL) is answered when the house has answered. */
 void api_mirror_ask(struct api *api, enum control_kind kind, uint16_t service,
                     struct api_http_exchange *x);
+/* Asks for every model; the exchange is answered when the house has answered for all: with success,
+ * or with the first failure. */
+void api_mirror_ask_all(struct api *api, enum control_kind kind, struct api_http_exchange *x);
 /* Answers GET /models with what is now; false: too many ask. */
 bool api_mirror_refresh(struct api *api, struct api_http_exchange *x);
 /* Is the house able to serve? False with a sentence. */

@@ -402,24 +402,16 @@ void api_models_ps(struct api *api, struct api_http_exchange *x)
     print_ollama_list(api, x, true);
 }
 
-/* --- vLLM: sleeping is being unloaded; the last ask's answer is the answer --- */
-
-static void ask_all(struct api *api, struct api_http_exchange *x, enum control_kind kind)
-{
-    for (int i = 0; i < api->options.n_models; i++) {
-        bool is_last = i + 1 == api->options.n_models;
-        api_mirror_ask(api, kind, api->options.models[i].service, is_last ? x : NULL);
-    }
-}
+/* --- vLLM: sleeping is being unloaded --- */
 
 void api_models_sleep(struct api *api, struct api_http_exchange *x)
 {
-    ask_all(api, x, CONTROL_UNLOAD);
+    api_mirror_ask_all(api, CONTROL_UNLOAD, x);
 }
 
 void api_models_wake(struct api *api, struct api_http_exchange *x)
 {
-    ask_all(api, x, CONTROL_LOAD);
+    api_mirror_ask_all(api, CONTROL_LOAD, x);
 }
 
 void api_models_is_asleep(struct api *api, struct api_http_exchange *x)

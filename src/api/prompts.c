@@ -73,20 +73,25 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
     return !ask->continue_final_message || cut_after_last(ask, out, error);
 }
 
-static void refuse_length(const struct api_prompts *prompts, int32_t n, bool is_more,
-                          struct api_error *error)
+static void refuse_longer(const struct api_model *model, const char *field, struct api_error *error)
 {
-    int32_t n_context = prompts->model->n_context_max;
-    const char *field = prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
-    if (is_more)
-        api_error_set(error, ERROR_CONTEXT, field,
-                      "this model's context is %d tokens, and more are in the %s alone", n_context,
-                      field);
-    else
-        api_error_set(error, ERROR_CONTEXT, field,
-                      "this model's context is %d tokens, but %d were asked for: %d in the %s and "
-                      "%d to generate",
-                      n_context, n + prompts->n_tokens_max, n, field, prompts->n_tokens_max);
+    api_error_set(error, ERROR_CONTEXT, field,
+                  "this model's context is %d tokens, and more are in the %s alone",
+                  model->n_context_max, field);
+}
+
+bool api_prompts_may_fit(const struct api_model *model, struct view text, const char *field,
+                         struct api_error *error)
+{
+    if (text.n / TOKEN_BYTES_MAX <= (size_t)model->n_context_max)
+        return true;
+    refuse_longer(model, field, error);
+    return false;
+}
+
+static const char *prompt_field(const struct api_prompts *prompts)
+{
+    return prompts->ask.kind == ASK_CHAT ? "messages" : "prompt";
 }
 
 static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
@@ -96,17 +101,15 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     unsigned flags = TOKENIZER_PARSE_SPECIAL;
     if (prompts->ask.add_special_tokens)
         flags |= TOKENIZER_ADD_SPECIAL;
-    if (text.n / TOKEN_BYTES_MAX > (size_t)n_max) {
-        refuse_length(prompts, 0, true, &prompts->error);
+    if (!api_prompts_may_fit(model, text, prompt_field(prompts), &prompts->error))
         return false;
-    }
     size_t n_likely = 3 * text.n + 16; /* a byte each at worst, three where NFC lengthens it */
     if ((size_t)n_max > n_likely)
         n_max = (int32_t)n_likely;
     int32_t *ids = pile_take(&prompts->ask.pile, sizeof(*ids) * (size_t)n_max);
     int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
     if (n < 0 || n > model->n_context_max) {
-        refuse_length(prompts, 0, true, &prompts->error);
+        refuse_longer(model, prompt_field(prompts), &prompts->error);
         return false;
     }
     if (n == 0) { /* an empty prompt starts from nothing but the first token, where there is one */
@@ -119,6 +122,16 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
     prompts->of[index].ids = ids;
     prompts->of[index].n = n;
     return true;
+}
+
+static void refuse_length(struct api_prompts *prompts, int32_t n)
+{
+    const char *field = prompt_field(prompts);
+    api_error_set(&prompts->error, ERROR_CONTEXT, field,
+                  "this model's context is %d tokens, but %d were asked for: %d in the %s and "
+                  "%d to generate",
+                  prompts->model->n_context_max, n + prompts->n_tokens_max, n, field,
+                  prompts->n_tokens_max);
 }
 
 /* How many tokens may be generated: what was asked, else OpenAI's default or what is left. */
@@ -135,7 +148,7 @@ static bool settle_lengths(struct api_prompts *prompts)
     if (ask->n_tokens_max < 0 && ask->sampling.n_tokens_min > prompts->n_tokens_max)
         prompts->n_tokens_max = ask->sampling.n_tokens_min;
     if (prompts->n_tokens_max > n_left)
-        refuse_length(prompts, n_longest, false, &prompts->error);
+        refuse_length(prompts, n_longest);
     return !prompts->error.is_set;
 }
 

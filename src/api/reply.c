@@ -280,25 +280,42 @@ static void print_usage(const struct sums *sums, struct str *out)
                (long long)(sums->n_prompt + sums->n_generated), (long long)sums->n_cached);
 }
 
-void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
+/* One event with this text of a choice; the answer's last carries the figures. */
+static void print_event(struct api_call *call, struct api_choice *choice, struct view text,
+                        struct str *out)
 {
-    const struct api_ask *ask = &call->prompts.ask;
-    struct view text = api_choice_show(choice, &call->stops);
-    if (text.n == 0 && choice->is_open && (choice->has_role || choice->n_generated == 0))
-        return;
     struct json_out json;
     str_add_text(out, "data: ");
     str_add(out, call->prefix.at, call->prefix.n);
     json_out_init(&json, out);
     print_choice(call, choice, text, true, &json);
     str_add_char(out, ']');
-    if (ask->include_usage)
+    if (call->prompts.ask.include_usage) {
         str_add_text(out, ",\"usage\":null");
-    else if (call->n_open == 0) { /* the last one carries the figures */
+    } else if (call->n_open == 0) {
         struct sums sums = sum_up(call);
         print_figures(call, &sums, out);
     }
     str_add_text(out, "}\n\n");
+}
+
+/* OpenAI's client appends a chat's choices to a list as they first appear: in their order. */
+static void print_lower_roles(struct api_call *call, const struct api_choice *choice,
+                              struct str *out)
+{
+    for (int32_t i = 0; i < choice->index && call->kind == ASK_CHAT; i++)
+        if (!call->choices[i].has_role)
+            print_event(call, &call->choices[i], view_of("", 0), out);
+}
+
+void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
+{
+    struct view text = api_choice_show(choice, &call->stops);
+    if (text.n == 0 && choice->is_open && (choice->has_role || choice->n_generated == 0))
+        return;
+    if (!choice->has_role)
+        print_lower_roles(call, choice, out);
+    print_event(call, choice, text, out);
 }
 
 void api_reply_last(struct api_call *call, struct str *out)

@@ -1,4 +1,5 @@
-/* Tokenizing for clients; long texts on a worker, like those of calls. */
+/* Tokenizing for clients; long texts on a worker, like those of calls, which don't wait for them.
+ */
 #include "api/texts.h"
 #include "api/fields.h"
 #include "api/prompts.h"
@@ -50,12 +51,14 @@ static void print_ids(struct text_job *job, const struct api_model *model, const
 }
 
 static void encode(struct text_job *job, const struct api_model *model,
-                   const struct api_fields *fields, struct view text, bool adds_special)
+                   const struct api_fields *fields, struct view text, bool is_chat)
 {
+    const char *field = is_chat ? "messages" : "prompt";
+    bool adds_special = !is_chat; /* a template writes them itself */
     bool with_texts = false;
     api_fields_bool(fields, "add_special_tokens", &adds_special);
     api_fields_bool(fields, "return_token_strs", &with_texts);
-    if (job->error.is_set)
+    if (job->error.is_set || !api_prompts_may_fit(model, text, field, &job->error))
         return;
     size_t n_max = 3 * text.n + 16;
     unsigned flags = TOKENIZER_PARSE_SPECIAL | (adds_special ? TOKENIZER_ADD_SPECIAL : 0u);
@@ -63,7 +66,7 @@ static void encode(struct text_job *job, const struct api_model *model,
     int32_t n =
         ids != NULL ? tokenizer_encode(model->tokenizer, text, flags, ids, (int32_t)n_max) : -1;
     if (n < 0)
-        api_error_set(&job->error, ERROR_INVALID, "prompt", "the text is too long");
+        api_error_set(&job->error, ERROR_INVALID, field, "the text is too long");
     else
         print_ids(job, model, ids, n, with_texts);
     mem_give(ids);
@@ -80,7 +83,7 @@ static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
     if (api_ask_parse(&ask, ASK_CHAT, body, false, &job->error))
         model = api_prompts_find_model(&job->api->options, ask.model, &job->error);
     if (model != NULL && api_prompts_render(&ask, model, &text, &job->error))
-        encode(job, model, fields, view_of(text.at != NULL ? text.at : "", text.n), false);
+        encode(job, model, fields, view_of(text.at != NULL ? text.at : "", text.n), true);
     str_free(&text);
     api_ask_free(&ask);
 }
@@ -105,7 +108,7 @@ static void tokenize(struct api_job *base)
         api_error_set(&job->error, ERROR_INVALID, "prompt", "prompt must be a string");
     if (!job->error.is_set && model != NULL)
         encode(job, model, &fields, view_of(json_string_value(text), json_string_length(text)),
-               true);
+               false);
     json_decref(object);
 }
 
@@ -180,7 +183,7 @@ static void take_text(struct api *api, struct api_http_exchange *x,
                       void (*work)(struct api_job *job))
 {
     struct text_job *job = mem_take(sizeof(*job));
-    job->job = (struct api_job){ work, done };
+    job->job = (struct api_job){ .work = work, .done = done, .is_patient = true };
     job->api = api;
     job->x = x;
     job->n_body_reserved = api_http_take_body(x, &job->body);

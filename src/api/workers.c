@@ -14,7 +14,7 @@ struct worker {
     struct thread *thread;
     struct wake wake;
     struct ring *in, *out;
-    int32_t n_jobs; /* handed over and not yet back; of the I/O thread */
+    int32_t n_jobs, n_patient; /* handed over and not yet back; of the I/O thread */
 };
 struct api_workers {
     int n;
@@ -102,15 +102,26 @@ void api_workers_close(struct api_workers *workers)
     mem_give(workers);
 }
 
+/* Rings are first in, first out: who may not wait must not come to stand behind a patient job. */
+static struct worker *pick_worker(struct api_workers *workers, const struct api_job *job)
+{
+    int first = job->is_patient && workers->n > 1;
+    struct worker *least = &workers->workers[first];
+    for (int i = first + 1; i < workers->n; i++) {
+        struct worker *worker = &workers->workers[i];
+        if (worker->n_jobs < least->n_jobs && (job->is_patient || worker->n_patient == 0))
+            least = worker;
+    }
+    return least;
+}
+
 bool api_workers_put(struct api_workers *workers, struct api_job *job)
 {
-    struct worker *least = &workers->workers[0];
-    for (int i = 1; i < workers->n; i++)
-        if (workers->workers[i].n_jobs < least->n_jobs)
-            least = &workers->workers[i];
+    struct worker *least = pick_worker(workers, job);
     if (least->n_jobs >= workers->n_jobs_max || !ring_put(least->in, &job, sizeof(job), NULL, 0))
         return false;
     least->n_jobs++;
+    least->n_patient += job->is_patient;
     wake_up(&least->wake);
     return true;
 }
@@ -127,6 +138,7 @@ void api_workers_collect(struct api_workers *workers)
         struct worker *worker = &workers->workers[i];
         for (struct api_job *job; (job = take_job(worker->out)) != NULL;) {
             worker->n_jobs--;
+            worker->n_patient -= job->is_patient;
             job->done(job);
         }
     }

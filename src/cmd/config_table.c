@@ -20,7 +20,7 @@ static const struct config_key global_keys[] = {
     { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
       0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names" },
     { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
-      "web pages that may call, * for all; off when absent" },
+      "origin of web pages that may call, * for all; absent: the server's own" },
     { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
       "certificate file, PEM: clients then call https" },
     { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },

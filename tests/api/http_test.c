@@ -1,5 +1,6 @@
 /* The HTTP server's streams over a socket that takes all, a part or nothing of what is sent: every
- * byte arrives, in order, and what the socket takes leaves at once. */
+ * byte arrives, in order, and what the socket takes leaves at once. And whole answers whose readers
+ * take nothing: they have a budget and a deadline. */
 #include "test.h"
 
 #include "api/http.h"
@@ -11,7 +12,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
-enum { N_WAKES = 60, TAKES_ALL = 0, TAKES_SOME = 1 };
+enum { N_WAKES = 60, TAKES_ALL = 0, TAKES_SOME = 1, LARGE_BYTES = 12 << 20 };
 
 static struct stage {
     struct api_http *http;
@@ -20,7 +21,7 @@ static struct stage {
     int takes, n_wakes, n_sends, n_chunks;
     struct str said, got;
     int port;
-    _Atomic bool is_read; /* the client has it all */
+    _Atomic bool is_read; /* the client has it all, or has been given up */
 } stage;
 
 /* A socket that is full now and then. */
@@ -84,22 +85,50 @@ static bool on_head(void *self, struct api_http_exchange *x)
     return true;
 }
 
+static void on_large(void *self, struct api_http_exchange *x)
+{
+    (void)self;
+    static const char zeros[LARGE_BYTES];
+    api_http_reply(x, 200, NULL, view_of(zeros, sizeof(zeros)));
+}
+
+/* Runs until there is no client any more. */
+static void on_watch(void *self)
+{
+    (void)self;
+    int32_t n = api_http_n_connections(stage.http);
+    stage.n_wakes += n > 0;
+    if (n == 0 && stage.n_wakes > 0) {
+        atomic_store(&stage.is_read, true);
+        api_http_stop(stage.http);
+    }
+    wake_in_ms(5);
+}
+
 static void on_bad(void *self, struct api_http_exchange *x, int status, const char *why)
 {
     (void)self, (void)why;
     api_http_reply(x, status, NULL, view_of("", 0));
 }
 
-static void read_all(void *arg)
+/* A client that has asked, and holds little of the answer that it does not read. */
+static int open_client(void)
 {
     static const char ask[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)stage.port) };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char bytes[4096];
-    (void)arg;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), n_held = 64 << 10;
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    CHECK(fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0);
+    CHECK(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n_held, sizeof(n_held)) == 0);
+    CHECK(connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0);
     CHECK(write(fd, ask, sizeof(ask) - 1) == (ssize_t)sizeof(ask) - 1);
+    return fd;
+}
+
+static void read_all(void *arg)
+{
+    char bytes[4096];
+    int fd = open_client();
+    (void)arg;
     for (ssize_t n; (n = read(fd, bytes, sizeof(bytes))) > 0;)
         str_add(&stage.got, bytes, (size_t)n);
     close(fd);
@@ -112,6 +141,8 @@ static void serve(int takes, uint64_t seed)
     const struct api_http_options options = { .listen = "127.0.0.1:0",
                                               .n_connections_max = 4,
                                               .body_bytes_max = 1024,
+                                              .unsent_bytes_max = 1 << 20,
+                                              .unsent_ns_max = TIME_NS_PER_S,
                                               .on_head = on_head,
                                               .on_request = on_request,
                                               .on_bad = on_bad,
@@ -158,11 +189,114 @@ static void test_nothing_is_lost_or_overtakes_when_the_socket_is_full(void **sta
     assert_true(stage.n_sends > 0 && stage.n_sends < stage.n_chunks + 1);
 }
 
+/* Status of the answer, 0 when the connection ended without one. */
+static int read_status(int fd)
+{
+    char head[16] = "";
+    ssize_t n = recv(fd, head, sizeof(head) - 1, MSG_WAITALL);
+    return n == (ssize_t)sizeof(head) - 1 ? atoi(head + strlen("HTTP/1.1 ")) : 0;
+}
+
+/* Runs a server of large answers for this client until it has no connection any more. */
+static void serve_large(void (*client)(void *arg), int64_t unsent_bytes_max, int64_t unsent_ns_max)
+{
+    const struct api_http_options options = { .listen = "127.0.0.1:0",
+                                              .n_connections_max = 4,
+                                              .body_bytes_max = 1024,
+                                              .unsent_bytes_max = unsent_bytes_max,
+                                              .unsent_ns_max = unsent_ns_max,
+                                              .on_head = on_head,
+                                              .on_request = on_large,
+                                              .on_bad = on_bad,
+                                              .on_wake = on_watch };
+    struct fault fault;
+    stage = (struct stage){ 0 };
+    assert_int_equal(api_http_open(&stage.http, &options, &fault), STATUS_OK);
+    stage.port = api_http_port(stage.http);
+    wake_in_ms(5);
+    struct thread *thread = thread_start("client", client, NULL);
+    api_http_run(stage.http);
+    thread_join(thread);
+    assert_int_equal(api_http_unsent_bytes(stage.http), 0);
+    api_http_close(stage.http);
+}
+
+/* The first answer is more than may wait, so there is no second one until it is given up. */
+static void ask_beside_a_sleeper(void *arg)
+{
+    (void)arg;
+    int sleeper = open_client();
+    CHECK(read_status(sleeper) == 200);
+    int second = open_client();
+    CHECK(read_status(second) == 503);
+    close(second);
+    close(sleeper);
+    for (int status = 0; status != 200;) {
+        int third = open_client();
+        status = read_status(third);
+        CHECK(status == 200 || status == 503); /* the close may not have been seen yet */
+        close(third);
+    }
+}
+
+static void test_answers_that_nobody_reads_have_a_budget(void **state)
+{
+    (void)state;
+    serve_large(ask_beside_a_sleeper, 1 << 20, 60 * TIME_NS_PER_S);
+}
+
+/* Reads to the end, with a pause before each piece. */
+static void read_slowly(void *arg)
+{
+    static char bytes[128 << 10];
+    int fd = open_client();
+    size_t n_read = 0;
+    (void)arg;
+    for (ssize_t n = 1; n > 0; n_read += (size_t)n) {
+        time_sleep_ns(20 * TIME_NS_PER_MS);
+        n = recv(fd, bytes, sizeof(bytes), MSG_WAITALL);
+        CHECK(n >= 0);
+    }
+    CHECK(n_read > LARGE_BYTES);
+    close(fd);
+}
+
+static void test_who_gets_on_is_waited_for(void **state)
+{
+    (void)state;
+    int64_t begun_ns = time_now_ns();
+    serve_large(read_slowly, 0, TIME_NS_PER_S);
+    assert_true(time_now_ns() - begun_ns > TIME_NS_PER_S); /* longer than nothing may be taken */
+}
+
+/* Takes the start of the answer, then nothing, until it is given up. */
+static void fall_asleep(void *arg)
+{
+    int fd = open_client();
+    (void)arg;
+    CHECK(read_status(fd) == 200);
+    int64_t end_ns = time_now_ns() + 30 * TIME_NS_PER_S;
+    while (!atomic_load(&stage.is_read) && time_now_ns() < end_ns)
+        time_sleep_ns(5 * TIME_NS_PER_MS);
+    close(fd);
+}
+
+static void test_who_takes_nothing_is_given_up(void **state)
+{
+    (void)state;
+    int64_t begun_ns = time_now_ns();
+    serve_large(fall_asleep, 0, 100 * TIME_NS_PER_MS);
+    assert_true(time_now_ns() - begun_ns < 20 * TIME_NS_PER_S);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_chunk_leaves_at_once_and_in_one_piece),
         cmocka_unit_test(test_nothing_is_lost_or_overtakes_when_the_socket_is_full),
+        cmocka_unit_test(test_answers_that_nobody_reads_have_a_budget),
+        cmocka_unit_test(test_who_gets_on_is_waited_for),
+        cmocka_unit_test(test_who_takes_nothing_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,6 +293,14 @@ static bool ask(void *self, const struct control_ask *wanted)
     return true;
 }
 
+static bool has_requests(const struct toy_house *house, uint16_t service)
+{
+    for (int32_t i = 0; i < house->n_max; i++)
+        if (house->requests[i].is_live && house->requests[i].request.service == service)
+            return true;
+    return false;
+}
+
 static bool answer(void *self, struct control_answer *out)
 {
     struct toy_house *house = self;
@@ -310,6 +318,8 @@ static bool answer(void *self, struct control_answer *out)
     } else if (asked.kind == CONTROL_LOAD && report->status == SERVICE_UNLOADED) {
         report->status = SERVICE_LOADING;
         house->load_end_ns[asked.service] = time_now_ns() + 300 * TIME_NS_PER_MS;
+    } else if (asked.kind == CONTROL_UNLOAD && has_requests(house, asked.service)) {
+        out->status = fault_set(&out->fault, STATUS_BUSY, "it has requests");
     } else if (asked.kind == CONTROL_UNLOAD) {
         report->status = SERVICE_UNLOADED;
     } else if (asked.kind == CONTROL_DRAIN) {

@@ -85,6 +85,17 @@ def streams_say_the_same(s):
 
 
 @test
+def choices_of_a_chat_appear_in_order(s):
+    for seed in range(4):
+        post(s.port, CHAT, chat("x [n=5]", n=2))  # the toy goes on behind these: with choice 2
+        _, events = stream(s.port, CHAT, chat("x [n=5]", n=4, temperature=1, seed=seed))
+        choices = [e["choices"][0] for e in events[:-1]]
+        assert [c["index"] for c in choices if "role" in c["delta"]] == [0, 1, 2, 3], choices
+        whole = post(s.port, CHAT, chat("x [n=5]", n=4, temperature=1, seed=seed))[2]["choices"]
+        assert [join(events, i)[0] for i in range(4)] == [c["message"]["content"] for c in whole]
+
+
+@test
 def usage_at_the_end_of_a_stream(s):
     _, events = stream(s.port, CHAT, chat("x [n=5]", stream_options={"include_usage": True}))
     assert all(e["usage"] is None for e in events[:-2])
@@ -360,6 +371,8 @@ def tokenize_and_back(s):
     assert post(s.port, "/tokenize", chat("hi"))[2]["tokens"] == user("hi")
     assert post(s.port, "/detokenize", {"model": "toy", "tokens": encode("hé 🐟")})[2]["prompt"] == "<s>hé 🐟"
     assert post(s.port, "/tokenize", {"model": "toy", "prompt": "x" * 100000})[2]["count"] == 100001
+    status, error = error_of(s.port, "/tokenize", {"model": "org/plain", "prompt": "x" * 270000})
+    assert (status, error["code"], error["param"]) == (400, "context_length_exceeded", "prompt"), error
     for path, request in (("/tokenize", {"model": "toy"}), ("/tokenize", {"prompt": "x"}), ("/detokenize", {"model": "toy", "tokens": [999]}),
                           ("/detokenize", {"model": "toy", "tokens": "x"}), ("/detokenize", {"model": "no", "tokens": []})):
         assert error_of(s.port, path, request)[0] in (400, 404), request
@@ -426,7 +439,7 @@ def cancelled_in_every_state(s):
         for reset in (False, True):
             sock = socket.create_connection(("127.0.0.1", s.port))
             data = json.dumps(request).encode()
-            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
             s.wait_live()
             if reset:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
@@ -435,7 +448,7 @@ def cancelled_in_every_state(s):
     assert s.metric("toy_cancelled_total") - before == 4 * 2 + 4 * 2
     sock = socket.create_connection(("127.0.0.1", s.port))  # while a worker reads it
     data = json.dumps(body("w" * 3000 + "[first=90000]", padding="p" * 8_000_000)).encode()
-    sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+    sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
     sock.close()
     s.wait_idle(20)
 
@@ -446,7 +459,7 @@ def slow_reader_is_given_up(s):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.connect(("127.0.0.1", s.port))
         data = json.dumps(body("flood", stream=True, max_tokens=4000, ignore_eos=True, n=128, logprobs=20)).encode()
-        sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+        sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
         s.wait_idle(20)
     assert ask(s.port, "GET", "/livez")[0] == 200
 
@@ -458,7 +471,7 @@ def queue_is_bounded(s):
         for _ in range(4):
             sock = socket.create_connection(("127.0.0.1", small.port))
             data = json.dumps(body("[first=90000]", stream=True)).encode()
-            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
             socks.append(sock)
         small.wait_live(4)
         status, head, page = post(small.port, COMPLETIONS, body())
@@ -468,7 +481,11 @@ def queue_is_bounded(s):
             sock.close()
         small.wait_idle()
         assert post(small.port, COMPLETIONS, body())[0] == 200
-        assert post(small.port, COMPLETIONS, body(n=5))[0] == 429
+        for request, param in ((body(n=5), "n"), (body(["a", "b"], n=3), "n"), (body(["a"] * 5), "prompt")):
+            status, head, page = post(small.port, COMPLETIONS, request)  # never: there is no use in trying again
+            assert status == 400 and page["error"]["code"] == "too_large" and "retry-after" not in head, page
+            assert page["error"]["param"] == param and "answers, this server admits 4 at once" in page["error"]["message"], page
+        assert post(small.port, COMPLETIONS, body(["a", "b"], n=2))[0] == 200
     with Server(EXE, connections=2) as few:
         socks = [socket.create_connection(("127.0.0.1", few.port)) for _ in range(2)]
         status, head, page = ask(few.port, "GET", "/livez")  # connections are taken in order
@@ -537,6 +554,27 @@ def lifecycle(s):
 
 
 @test
+def sleep_says_who_stays_awake(s):
+    """Whichever model it is: not the last one's answer alone."""
+    with Server(EXE) as server:
+        for name, other in (("toy", "org/plain"), ("org/plain", "toy")):
+            thread = threading.Thread(target=stream, args=(server.port, COMPLETIONS, body("[n=90] [gap=10]", model=name, max_tokens=90)))
+            thread.start()
+            server.wait_live()
+            status, _, page = post(server.port, "/sleep", "")
+            assert status == 409 and page["error"]["code"] == "busy", page
+            assert page["error"]["message"] == f"{name}: it has requests", page
+            states = {m["id"]: m["status"]["value"] for m in json.loads(ask(server.port, "GET", "/models")[2])["data"]}
+            assert states == {name: "loaded", other: "unloaded"}, states
+            thread.join()
+            server.wait_idle()
+            assert post(server.port, "/sleep", "")[2] == {"success": True}
+            until(lambda: json.loads(ask(server.port, "GET", "/is_sleeping")[2]) == {"is_sleeping": True})
+            assert post(server.port, "/wake_up", "")[2] == {"success": True}
+            until(lambda: json.loads(ask(server.port, "GET", "/api/ps")[2])["models"][1:])
+
+
+@test
 def metrics_have_the_known_names(s):
     text = ask(s.port, "GET", "/metrics")[2]
     for name in ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:prompt_tokens_total",
@@ -557,6 +595,48 @@ def cors(s):
         assert status == 204 and head["access-control-allow-origin"] == "https://app.example"
         assert "authorization" in head["access-control-allow-headers"].lower()
         assert post(server.port, CHAT, chat(max_tokens=2))[1]["access-control-allow-origin"] == "https://app.example"
+        for asked, granted in (("authorization,content-type,x-stainless-arch, x-stainless-retry-count", True), ("x-a(b)", False), ("", False),
+                               ("x-" + "a" * 3000, False)):
+            headers = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
+            told = ask(server.port, "OPTIONS", CHAT, headers=headers)[1]["access-control-allow-headers"]
+            assert told == asked if granted else told.startswith("Authorization, Content-Type, "), (asked, told)
+    assert "access-control-allow-headers" not in ask(s.port, "OPTIONS", CHAT, headers=headers)[1]
+
+
+def stray(port, headers, path="/v1/models", method="GET", data=None):
+    """(status, code) of a request whose Host is the server's own unless the headers say other."""
+    status, _, text = ask(port, method, path, data, headers)
+    return status, json.loads(text)["error"]["code"] if status != 200 else None
+
+
+@test
+def pages_that_may_not_call(s):
+    """A web page that somebody looks at can send simple requests here; without a key nothing else keeps it out."""
+    refused = (403, "origin_not_allowed")
+    evil, text = {"Origin": "http://evil.example"}, {"Content-Type": "text/plain"}
+    with Server(EXE) as server:
+        p = server.port
+        for path, data in (("/sleep", None), ("/wake_up", None), ("/models/unload", '{"model":"toy"}'), (COMPLETIONS, json.dumps(body())),
+                           (COMPLETIONS, json.dumps(body("x" * 100000)))):
+            for origin in ("http://evil.example", "null", f"http://127.0.0.1:{p + 1}", f"http://127.0.0.1:{p}.evil.example"):
+                assert stray(p, dict(text, Origin=origin), path, "POST", data) == refused, (path, origin)
+            assert stray(p, {"Host": f"evil.example:{p}", "Origin": f"http://evil.example:{p}"}, path, "POST", data) == refused
+        assert json.loads(ask(p, "GET", "/is_sleeping")[2]) == {"is_sleeping": False}
+        for host in ("localhost", f"localhost:{p}", "127.0.0.1", "[::1]:80"):
+            assert stray(p, {"Host": host}) == stray(p, {"Host": host, "Origin": "http://" + host}) == (200, None)
+        for path in ("/livez", "/health"):
+            assert ask(p, "GET", path, headers={"Host": "probe.example", **evil})[0] == 200
+    for cors, allowed in (("https://app.example", False), ("http://evil.example", True), ("*", True)):
+        with Server(EXE, cors=cors) as server:
+            assert stray(server.port, evil, COMPLETIONS, "POST", json.dumps(body())) == ((200, None) if allowed else refused)
+    with Server(EXE, listen="0.0.0.0:0") as server:
+        assert stray(server.port, {"Host": "name.example"}) == (200, None) and stray(server.port, evil) == refused
+    with Server(EXE, admin_key="boss") as server:  # generation is open
+        assert stray(server.port, evil) == refused and stray(server.port, dict(evil, **{"x-api-key": "boss"})) == (200, None)
+        assert stray(server.port, evil, "/sleep", "POST") == (401, "invalid_api_key")
+    with Server(EXE, api_key="k") as server:
+        assert stray(server.port, {"Host": "name.example", "x-api-key": "k", **evil}) == (200, None)
+        assert stray(server.port, evil) == (401, "invalid_api_key")
 
 
 @test
@@ -582,14 +662,20 @@ def drain(s):
 
 @test
 def drain_has_a_bound_and_a_second_signal_ends_it(s):
+    """Either way whoever waits is told: by an event in a stream, by a page elsewhere."""
+    requests = [body("[n=900] [gap=100]", max_tokens=800, stream=streams) for streams in (True, False)]
+    data = [json.dumps(r).encode() for r in requests]
     for twice in (False, True):
         server = Server(EXE, drain_ms=90000 if twice else 400)
-        results = []
-        thread = threading.Thread(target=lambda: results.append(raw(server.port, (
-            b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 79\r\n\r\n"
-            b'{"model":"toy","prompt":"[n=900] [gap=100]","max_tokens":800,"stream":true    }'), 60)))
-        thread.start()
-        server.wait_live()
+        results = [None] * 2
+
+        def one(i):
+            results[i] = raw(server.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" %
+                             (len(data[i]), data[i]), 60)
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        server.wait_live(2)
         start = time.monotonic()
         server.signal(signal.SIGINT)
         if twice:
@@ -597,10 +683,26 @@ def drain_has_a_bound_and_a_second_signal_ends_it(s):
             server.signal(signal.SIGINT)
         assert server.process.wait(45) == 0
         took = time.monotonic() - start
-        thread.join()
+        for thread in threads:
+            thread.join()
         assert took < 45 if twice else 0.3 < took < 45, took
-        if not twice:
-            assert b"shutting_down" in results[0][0] and b"[DONE]" not in results[0][0], results[0][0][-300:]
+        for got, closed in results:
+            assert b"shutting_down" in got and b"[DONE]" not in got and closed, got[-300:]
+        assert results[0][0].startswith(b"HTTP/1.1 200 ") and results[0][0].endswith(b"0\r\n\r\n"), results[0][0][-300:]
+        assert results[1][0].startswith(b"HTTP/1.1 503 "), results[1][0]
+
+
+@test
+def a_third_signal_waits_for_nobody(s):
+    server = Server(EXE, drain_ms=90000)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
+        sock.sendall(b"GET /models/sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        sock.recv(100)
+        server.signal(signal.SIGTERM)
+        while server.process.poll() is None:  # up to its last moment
+            server.signal(signal.SIGTERM)
+            time.sleep(0.001)
+    assert server.process.returncode == 0
 
 
 @test
@@ -652,10 +754,10 @@ def listens_where_it_is_told(s):
 def large_bodies_need_the_key_first(s):
     with Server(EXE, api_key="k", admin_key="a") as locked:
         for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404)):
-            got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
+            got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
                               b"Content-Length: 1000000\r\n\r\n" % (path, key))
             assert got.startswith(b"HTTP/1.1 %d " % status) and closed, got
-        got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
+        got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"
                      b"Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n", 0.5)
         assert got == b"HTTP/1.1 100 Continue\r\n\r\n", got
 
@@ -669,7 +771,7 @@ def bodies_count_until_they_are_read(s):
         for _ in range(30):  # until a look falls between a request's coming and its end
             socks = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(12)]
             for sock in socks:
-                sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+                sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
                 sock.close()
             is_over = False
             while not is_over:

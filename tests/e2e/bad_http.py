@@ -11,7 +11,7 @@ import toy
 from toy import raw, run, test
 
 BODY = b'{"model":"toy","prompt":"hi","max_tokens":2}'
-HOST = b"Host: x\r\n"
+HOST = b"Host: localhost\r\n"
 
 
 def head(line, *headers):
@@ -23,7 +23,7 @@ def get(*headers, line=b"GET /livez HTTP/1.1"):
 
 
 def completion(*headers, body=BODY):
-    return head(b"POST /v1/completions HTTP/1.1", b"Host: x", *headers) + body
+    return head(b"POST /v1/completions HTTP/1.1", b"Host: localhost", *headers) + body
 
 
 def status_of(reply):
@@ -63,7 +63,7 @@ REFUSED = {  # name: (bytes, status)
     "transfer_encoding_twice": (completion(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"), 400),
     "transfer_encoding_identity": (completion(b"Transfer-Encoding: identity"), 400),
     "transfer_encoding_and_length": (completion(b"Transfer-Encoding: chunked", b"Content-Length: 43"), 400),
-    "transfer_encoding_1_0": (head(b"POST /v1/completions HTTP/1.0", b"Host: x", b"Transfer-Encoding: chunked"), 400),
+    "transfer_encoding_1_0": (head(b"POST /v1/completions HTTP/1.0", b"Host: localhost", b"Transfer-Encoding: chunked"), 400),
     "space_before_colon": (completion(b"Transfer-Encoding : chunked"), 400),
     "space_before_colon_length": (completion(b"Content-Length : 43"), 400),
     "no_host": (get(), 400),
@@ -71,33 +71,33 @@ REFUSED = {  # name: (bytes, status)
     "host_with_space": (get(b"Host: a b"), 400),
     "host_with_slash": (get(b"Host: a/b"), 400),
     "bare_lf_between_headers": (b"GET /livez HTTP/1.1\r\nHost: x\nX: y\r\n\r\n", 400),
-    "bare_lf_request_line": (b"GET /livez HTTP/1.1\nHost: x\r\n\r\n", 400),
-    "bare_cr_in_value": (get(b"Host: x", b"X: a\rb"), 400),
-    "nul_in_value": (get(b"Host: x", b"X: a\0b"), 400),
-    "nul_in_name": (get(b"Host: x", b"X\0: a"), 400),
-    "nul_in_target": (get(b"Host: x", line=b"GET /li\0vez HTTP/1.1"), 400),
-    "control_in_value": (get(b"Host: x", b"X: a\x01b"), 400),
-    "folded_header": (b"GET /livez HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n", 400),
-    "empty_header_name": (get(b"Host: x", b": a"), 400),
-    "no_colon": (get(b"Host: x", b"what is this"), 400),
-    "space_in_name": (get(b"Host: x", b"X Y: a"), 400),
-    "utf8_in_name": (get(b"Host: x", "Ü: a".encode()), 400),
-    "no_version": (get(b"Host: x", line=b"GET /livez"), 400),
-    "two_spaces": (get(b"Host: x", line=b"GET  /livez HTTP/1.1"), 400),
-    "space_at_end": (get(b"Host: x", line=b"GET /livez HTTP/1.1 "), 400),
-    "tab_for_space": (get(b"Host: x", line=b"GET\t/livez\tHTTP/1.1"), 400),
-    "no_slash": (get(b"Host: x", line=b"GET livez HTTP/1.1"), 400),
-    "high_byte_in_target": (get(b"Host: x", line=b"GET /li\xffvez HTTP/1.1"), 400),
-    "method_with_brace": (get(b"Host: x", line=b"G{T /livez HTTP/1.1"), 400),
-    "version_2": (get(b"Host: x", line=b"GET /livez HTTP/2.0"), 505),
-    "version_0_9": (get(b"Host: x", line=b"GET /livez HTTP/0.9"), 505),
-    "version_1_2": (get(b"Host: x", line=b"GET /livez HTTP/1.2"), 505),
-    "version_lower": (get(b"Host: x", line=b"GET /livez http/1.1"), 400),
-    "version_junk": (get(b"Host: x", line=b"GET /livez HTTP/1.1x"), 400),
+    "bare_lf_request_line": (b"GET /livez HTTP/1.1\nHost: localhost\r\n\r\n", 400),
+    "bare_cr_in_value": (get(b"Host: localhost", b"X: a\rb"), 400),
+    "nul_in_value": (get(b"Host: localhost", b"X: a\0b"), 400),
+    "nul_in_name": (get(b"Host: localhost", b"X\0: a"), 400),
+    "nul_in_target": (get(b"Host: localhost", line=b"GET /li\0vez HTTP/1.1"), 400),
+    "control_in_value": (get(b"Host: localhost", b"X: a\x01b"), 400),
+    "folded_header": (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n", 400),
+    "empty_header_name": (get(b"Host: localhost", b": a"), 400),
+    "no_colon": (get(b"Host: localhost", b"what is this"), 400),
+    "space_in_name": (get(b"Host: localhost", b"X Y: a"), 400),
+    "utf8_in_name": (get(b"Host: localhost", "Ü: a".encode()), 400),
+    "no_version": (get(b"Host: localhost", line=b"GET /livez"), 400),
+    "two_spaces": (get(b"Host: localhost", line=b"GET  /livez HTTP/1.1"), 400),
+    "space_at_end": (get(b"Host: localhost", line=b"GET /livez HTTP/1.1 "), 400),
+    "tab_for_space": (get(b"Host: localhost", line=b"GET\t/livez\tHTTP/1.1"), 400),
+    "no_slash": (get(b"Host: localhost", line=b"GET livez HTTP/1.1"), 400),
+    "high_byte_in_target": (get(b"Host: localhost", line=b"GET /li\xffvez HTTP/1.1"), 400),
+    "method_with_brace": (get(b"Host: localhost", line=b"G{T /livez HTTP/1.1"), 400),
+    "version_2": (get(b"Host: localhost", line=b"GET /livez HTTP/2.0"), 505),
+    "version_0_9": (get(b"Host: localhost", line=b"GET /livez HTTP/0.9"), 505),
+    "version_1_2": (get(b"Host: localhost", line=b"GET /livez HTTP/1.2"), 505),
+    "version_lower": (get(b"Host: localhost", line=b"GET /livez http/1.1"), 400),
+    "version_junk": (get(b"Host: localhost", line=b"GET /livez HTTP/1.1x"), 400),
     "http2_preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
     "tls_hello": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
-    "too_many_headers": (get(b"Host: x", *[b"X-%d: y" % i for i in range(80)]), 431),
-    "endless_header": (b"GET /livez HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 40000, 431),
+    "too_many_headers": (get(b"Host: localhost", *[b"X-%d: y" % i for i in range(80)]), 431),
+    "endless_header": (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 40000, 431),
     "endless_target": (b"GET /" + b"a" * 40000, 431),
     "expectation": (completion(b"Content-Length: 43", b"Expect: 200-ok"), 417),
     "chunk_size_hex_prefix": (completion(b"Transfer-Encoding: chunked", body=b"0x3\r\nabc\r\n0\r\n\r\n"), 400),
@@ -141,12 +141,12 @@ for name, data in BAD_JSON.items():
 
 @test
 def good_requests_pass(port):
-    fine(port, get(b"Host: x"))
-    fine(port, b"\r\n" + get(b"Host: x"))  # an empty line before
-    fine(port, [b"\r", b"\n" + get(b"Host: x")])
+    fine(port, get(b"Host: localhost"))
+    fine(port, b"\r\n" + get(b"Host: localhost"))  # an empty line before
+    fine(port, [b"\r", b"\n" + get(b"Host: localhost")])
     fine(port, get(line=b"GET /livez HTTP/1.0"))
     fine(port, get(b"Host: [::1]:80", b"X-Thing:\t v \t", b"x: \xff"))
-    fine(port, get(b"Host: x", line=b"GET http://x/livez HTTP/1.1"))
+    fine(port, get(b"Host: localhost", line=b"GET http://x/livez HTTP/1.1"))
     fine(port, completion(b"Content-Length: %d" % len(BODY)))
     fine(port, completion(b"Transfer-Encoding: chunked",
                           body=b"%x;ext=1\r\n%s\r\n0\r\nTrailer: x\r\n\r\n" % (len(BODY), BODY)))
@@ -167,7 +167,7 @@ def any_split_of_the_stream(port):
 @test
 def pipelined_requests_are_answered_in_order(port):
     one = completion(b"Content-Length: %d" % len(BODY))
-    got, _ = raw(port, one + get(b"Host: x", line=b"GET /version HTTP/1.1") + get(b"Host: x", b"Connection: close"))
+    got, _ = raw(port, one + get(b"Host: localhost", line=b"GET /version HTTP/1.1") + get(b"Host: localhost", b"Connection: close"))
     assert got.count(b"HTTP/1.1 200") == 3, got
     assert got.index(b"text_completion") < got.index(b'"version"') < got.rindex(b'"status":"ok"')
 
@@ -189,7 +189,7 @@ def junk_sent_ahead_is_bounded(port):
 
 @test
 def answers_that_nobody_reads_are_bounded(port):
-    request = get(b"Host: x", line=b"GET /metrics HTTP/1.1")
+    request = get(b"Host: localhost", line=b"GET /metrics HTTP/1.1")
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.settimeout(5)
@@ -228,7 +228,7 @@ def promised_bodies_take_no_room(port):
 
 @test
 def half_closed_client_gets_a_ready_answer(port):
-    got, closed = raw(port, get(b"Host: x"), end=True)
+    got, closed = raw(port, get(b"Host: localhost"), end=True)
     assert status_of(got) == 200 and closed, got
 
 
@@ -238,21 +238,21 @@ def routes_and_methods(port):
                          (b"POST /v1/models HTTP/1.1", 405), (b"OPTIONS * HTTP/1.1", 404), (b"GET /v1/models/no HTTP/1.1", 404),
                          (b"GET /v1/models/%zz HTTP/1.1", 404), (b"GET /v1/models/%00 HTTP/1.1", 404),
                          (b"DELETE / HTTP/1.1", 404)):
-        got, _ = raw(port, get(b"Host: x", b"Connection: close", line=line))
+        got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=line))
         if line.startswith(b"OPTIONS"):
             assert status_of(got) == 204 and b"content-length" not in got.lower(), got
             continue
         assert status_of(got) == status, (line, got[:200])
         json.loads(got.split(b"\r\n\r\n", 1)[1])
     for path, methods in ((b"/v1/completions", b"POST, OPTIONS"), (b"/v1/models", b"GET, HEAD, OPTIONS"), (b"/ping", b"GET, HEAD, POST, OPTIONS")):
-        got, _ = raw(port, get(b"Host: x", b"Connection: close", line=b"DELETE " + path + b" HTTP/1.1"))
+        got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=b"DELETE " + path + b" HTTP/1.1"))
         assert status_of(got) == 405 and b"\r\nAllow: " + methods + b"\r\n" in got, got
     for path in (b"/v1/embeddings", b"/v1/responses", b"/v1/messages/count_tokens", b"/api/chat"):
-        got, _ = raw(port, get(b"Host: x", b"Connection: close", line=b"POST " + path + b" HTTP/1.1"))
+        got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=b"POST " + path + b" HTTP/1.1"))
         assert status_of(got) == 404 and path + b" is not supported" in got, got
-    got, _ = raw(port, get(b"Host: x", b"Connection: close", line=b"HEAD /livez HTTP/1.1"))
+    got, _ = raw(port, get(b"Host: localhost", b"Connection: close", line=b"HEAD /livez HTTP/1.1"))
     assert status_of(got) == 200 and got.endswith(b"\r\n\r\n"), got
-    got, _ = raw(port, get(b"Host: x", line=b"HEAD /models/sse HTTP/1.1") + get(b"Host: x", b"Connection: close"))
+    got, _ = raw(port, get(b"Host: localhost", line=b"HEAD /models/sse HTTP/1.1") + get(b"Host: localhost", b"Connection: close"))
     assert status_of(got) == 200 and b"data:" not in got and b'"status":"ok"' in got, got  # what follows is the next answer
 
 

@@ -51,6 +51,20 @@ def openai_stream_helper(s, client):
 
 
 @test
+def openai_stream_helper_takes_several_choices(s, client):
+    """The helper wants each choice's first chunk in the order of the choices, whichever comes to a token first."""
+    for words in ("[n=20]", "[n=20] [gap=2]", "[n=0]"):
+        messages = [{"role": "user", "content": f"hello {words}"}]
+        for seed in range(4):
+            with client.chat.completions.stream(model="toy", messages=messages, temperature=1, seed=seed, n=3) as stream:
+                final = stream.get_final_completion()
+            whole = client.chat.completions.create(model="toy", messages=messages, temperature=1, seed=seed, n=3)
+            assert [c.index for c in final.choices] == [0, 1, 2]
+            assert [c.message.content for c in final.choices] == [c.message.content for c in whole.choices]
+            assert all(c.message.role == "assistant" for c in final.choices)
+
+
+@test
 def openai_completion(s, client):
     reply = client.completions.create(model="toy", prompt=["a", "b"], temperature=0, max_tokens=10, n=2, echo=True, logprobs=None)
     assert [c.text for c in reply.choices] == [t + answer(encode(t), 10) for t in ("a", "a", "b", "b")]

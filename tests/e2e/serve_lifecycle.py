@@ -163,6 +163,9 @@ def lifecycle_bad_files(shoal, models):
             status, head, page = second.post("/models/load", {"model": "gone"})
             assert status == 503 and page["error"]["code"] == "model_load_failed" and head["retry-after"] == "10", (status, page)
             assert "gone.gguf" in page["error"]["message"], page
+            status, _, page = second.post("/wake_up", "")  # of both models: the last one alone loads well
+            assert status == 503 and page["error"]["code"] == "model_load_failed", (status, page)
+            assert page["error"]["message"].startswith("gone: ") and "gone.gguf" in page["error"]["message"], page
             assert second.text("cee", "if (x", 4)
             assert second.status("gone") == "failed" and "gone.gguf" in second.model("gone")["status"]["reason"], second.state()
             line, = [line for line in second.verb("ps")[1].splitlines() if line.startswith("gone ")]

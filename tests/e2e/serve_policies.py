@@ -178,7 +178,7 @@ def policies_clients_that_leave(shoal, models):
         assert is_clear_soon(server) < 30
         for _ in range(10):  # before the body is whole
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as half:
-                half.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{\"model\":")
+                half.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{\"model\":")
         assert server.text("tale", "And he", 2)
 
 

@@ -175,7 +175,7 @@ class Stream:
         data = json.dumps(dict(body, stream=True)).encode()
         head = "".join(f"{k}: {v}\r\n" for k, v in (headers or {}).items())
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
-        self.socket.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}"
+        self.socket.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}"
                             f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
         self.got, self.is_over, self.ended = b"", False, None
 
@@ -227,7 +227,7 @@ class Watcher:
 
     def __init__(self, server):
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
-        self.socket.sendall(b"GET /models/sse HTTP/1.0\r\nHost: x\r\n\r\n")
+        self.socket.sendall(b"GET /models/sse HTTP/1.0\r\nHost: localhost\r\n\r\n")
         self.lines = self.socket.makefile("rb")
         self.changes = []
         self.until(None)

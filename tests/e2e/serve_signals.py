@@ -1,4 +1,4 @@
-"""Signals to the real server: SIGTERM drains, a second one stops, SIGHUP reads the settings again, kill -9 leaves nothing behind.
+"""Signals to the real server: SIGTERM drains, a second one ends that with last words, SIGHUP reads the settings again, kill -9 leaves nothing behind.
 
 usage: serve_signals.py SHOAL MODELS_FOLDER
 """
@@ -63,8 +63,9 @@ def signals_second_one_stops(shoal, models):
             begin = time.monotonic()
             server.signal(second)
             assert server.process.wait(SECONDS) == 0 and time.monotonic() - begin < 20
-            assert "stopping at once" in server.log()
-            stream.close()
+            assert "stopping: the drain ends now" in server.log()
+            stream.finish()
+            assert stream.events[-1]["error"]["code"] == "shutting_down", stream.events[-1]
 
 
 @test

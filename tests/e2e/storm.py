@@ -40,7 +40,7 @@ async def call(port, kind, stream, cancel_after=None, gaps=None):
     """The answer's text; None when the call was cancelled on purpose."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = body_of(kind, stream)
-    writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
                  b"Content-Length: %d\r\n\r\n" % len(body) + body)
     await writer.drain()
     try:
@@ -111,7 +111,7 @@ async def streams(port, expected, n):
 
 async def state(port):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    writer.write(b"GET /models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     got = await reader.read()
     writer.close()
     return json.loads(got.partition(b"\r\n\r\n")[2])

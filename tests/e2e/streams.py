@@ -19,7 +19,7 @@ class Client:
         self.text = f"stream {i} [n={N_TOKENS}] [gap={GAP_MS}]"
         request = json.dumps({"model": "toy", "messages": [{"role": "user", "content": self.text}], "temperature": 0, "stream": True}).encode()
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=20)
-        self.sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" %
+        self.sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" %
                           (len(request), request))
         self.sock.setblocking(False)
         self.got, self.last, self.worst = b"", None, 0.0

@@ -1,0 +1,51 @@
+/* Watches of descriptors and signals, as events of libevent. */
+#include "api/http_watches.h"
+#include <event2/event.h>
+#include <signal.h>
+
+static void on_watch(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    struct api_http_watch *watch = arg;
+    watch->f(watch->arg);
+}
+
+/* The next watch, which has yet to be given its event. */
+static struct api_http_watch *take(struct api_http_watches *watches, void (*f)(void *arg),
+                                   void *arg)
+{
+    CHECK(watches->n < HTTP_WATCHES_MAX);
+    struct api_http_watch *watch = &watches->of[watches->n++];
+    *watch = (struct api_http_watch){ .f = f, .arg = arg };
+    return watch;
+}
+
+static void start(struct api_http_watch *watch, struct event_base *base, int number, short what)
+{
+    watch->event = event_new(base, number, what | EV_PERSIST, on_watch, watch);
+    CHECK(watch->event != NULL && event_add(watch->event, NULL) == 0);
+}
+
+void api_http_watches_add(struct api_http_watches *watches, struct event_base *base, int fd,
+                          void (*f)(void *arg), void *arg)
+{
+    start(take(watches, f, arg), base, fd, EV_READ);
+}
+
+void api_http_watches_add_signal(struct api_http_watches *watches, struct event_base *base,
+                                 int number, void (*f)(void *arg), void *arg)
+{
+    struct api_http_watch *watch = take(watches, f, arg);
+    watch->signal = number;
+    start(watch, base, number, EV_SIGNAL);
+}
+
+void api_http_watches_close(struct api_http_watches *watches)
+{
+    for (int i = 0; i < watches->n; i++) {
+        event_free(watches->of[i].event);
+        if (watches->of[i].signal != 0) /* whoever asks again while all closes */
+            signal(watches->of[i].signal, SIG_IGN);
+    }
+    watches->n = 0;
+}

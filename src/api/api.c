@@ -236,18 +236,22 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
     api_http_reply(x, 204, NULL, view_of("", 0));
 }
 
-/* The route, if the client may use it. */
+/* The route, if the client may use it and its body is one that can be read. */
 static const struct route *enter(const struct api *api, const struct api_http_head *head,
                                  struct api_error *error)
 {
     const struct route *route = find_route(head, error);
-    return route != NULL && is_allowed(api, route, head, error) ? route : NULL;
+    bool may_enter =
+        route != NULL && is_allowed(api, route, head, error) && api_headers_is_plain(head, error);
+    return may_enter ? route : NULL;
 }
 
 static void refuse_entry(struct api_http_exchange *x, const struct api_error *error)
 {
     if (error->status == 405)
         allow(x);
+    if (error->status == 415)
+        api_http_header(x, "Accept-Encoding", "identity");
     api_refuse(x, error);
 }
 

@@ -20,6 +20,7 @@ static const struct row {
     [ERROR_NO_ROUTE] = { 404, "not_found_error", "not_found", NULL, 0 },
     [ERROR_NO_MODEL] = { 404, "not_found_error", "model_not_found", NULL, 0 },
     [ERROR_METHOD] = { 405, "invalid_request_error", "method_not_allowed", NULL, 0 },
+    [ERROR_ENCODING] = { 415, "invalid_request_error", "unsupported_encoding", NULL, 0 },
     [ERROR_BUSY] = { 409, "conflict_error", "busy", NULL, 0 },
     [ERROR_QUEUE_FULL] = { 429, "rate_limit_error", "queue_full", "rejected-queue-full", 1 },
     [ERROR_EVICTED] = { 429, "rate_limit_error", "evicted", "evicted-no-room", 1 },

@@ -13,6 +13,7 @@ enum api_error_kind {
     ERROR_NO_ROUTE,     /* 404 */
     ERROR_NO_MODEL,     /* 404 */
     ERROR_METHOD,       /* 405 */
+    ERROR_ENCODING,     /* 415: a compressed body */
     ERROR_BUSY,         /* 409: the house can't do that now */
     ERROR_QUEUE_FULL,   /* 429: rejected, no work was done */
     ERROR_EVICTED,      /* 429: given up after work was done */

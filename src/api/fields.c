@@ -20,6 +20,30 @@ static size_t count_values(struct view body)
     return n;
 }
 
+/* Valid JSON that is not taken; NULL: it is none. The parser names its own flags and types here. */
+static const char *limit_of(const json_error_t *fault)
+{
+    switch (json_error_code(fault)) {
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "a text must not hold the character \\u0000";
+    case json_error_numeric_overflow:
+        return "a number is too large (integers have 64 bits, others are doubles)";
+    case json_error_stack_overflow:
+        return "arrays and objects are nested too deeply";
+    default:
+        return NULL;
+    }
+}
+
+static void refuse_body(const json_error_t *fault, struct api_error *error)
+{
+    const char *limit = limit_of(fault);
+    api_error_set(error, ERROR_INVALID, NULL, "%s: %s (line %d, column %d)",
+                  limit != NULL ? "the body can't be taken" : "the body is not valid JSON",
+                  limit != NULL ? limit : fault->text, fault->line, fault->column);
+}
+
 json_t *api_fields_open(struct view body, size_t n_values_max, struct api_error *error)
 {
     if (body.n == 0) {
@@ -34,10 +58,7 @@ json_t *api_fields_open(struct view body, size_t n_values_max, struct api_error 
     json_error_t fault;
     json_t *object = json_loadb(body.at, body.n, JSON_REJECT_DUPLICATES, &fault);
     if (object == NULL) {
-        api_error_set(error, ERROR_INVALID, NULL,
-                      "the body is not valid JSON: %s (line %d, "
-                      "column %d)",
-                      fault.text, fault.line, fault.column);
+        refuse_body(&fault, error);
         return NULL;
     }
     if (!json_is_object(object)) {

@@ -59,6 +59,16 @@ void api_headers_request_id(const struct api_http_head *head, char *out, size_t 
     out[n] = '\0';
 }
 
+bool api_headers_is_plain(const struct api_http_head *head, struct api_error *error)
+{
+    struct view v = api_http_parse_find(head, "content-encoding");
+    if (v.n == 0 || (v.n == 8 && strncasecmp(v.at, "identity", 8) == 0))
+        return true;
+    api_error_set(error, ERROR_ENCODING, NULL,
+                  "a body with a Content-Encoding is not read here: send it as it is");
+    return false;
+}
+
 /* Milliseconds; *ns is left alone when the header is absent. */
 static bool read_span(const struct api_http_head *head, const char *name, int64_t *ns,
                       struct api_error *error)

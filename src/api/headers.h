@@ -8,6 +8,8 @@
 /* The client's X-Request-Id when it is a plain word of at most n_max - 1 bytes; else the trace's id
  * of its traceparent (W3C Trace Context), if it fits; else empty. */
 void api_headers_request_id(const struct api_http_head *head, char *out, size_t n_max);
+/* False for a body that is encoded (Content-Encoding), with the error set. */
+bool api_headers_is_plain(const struct api_http_head *head, struct api_error *error);
 /* x-request-deadline-ms as a time (TIME_NEVER without), x-slo-{ttft,tpot,e2e}-ms over the model's
  * own targets. */
 bool api_headers_targets(const struct api_http_head *head, int64_t now_ns, int64_t *deadline_ns,

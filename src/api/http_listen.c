@@ -36,6 +36,7 @@ const char *api_http_listen_reason(int status)
         { 408, "Request Timeout" },
         { 409, "Conflict" },
         { 413, "Content Too Large" },
+        { 415, "Unsupported Media Type" },
         { 417, "Expectation Failed" },
         { 429, "Too Many Requests" },
         { 431, "Request Header Fields Too Large" },

@@ -42,9 +42,41 @@ static void test_bounds(void **state)
                                     "(line 1, column 9)");
 }
 
+/* What is JSON and yet not taken is said in terms of JSON. */
+static void test_limits_of_values(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        { "{\"prompt\":\"a\\u0000b\"}", "a text must not hold the character \\u0000" },
+        { "{\"a\\u0000b\":1}", "a text must not hold the character \\u0000" },
+        { "{\"unknown\":18446744073709551616}",
+          "a number is too large (integers have 64 bits, others are doubles)" },
+        { "{\"unknown\":-18446744073709551616}",
+          "a number is too large (integers have 64 bits, others are doubles)" },
+        { "{\"unknown\":1e400}",
+          "a number is too large (integers have 64 bits, others are doubles)" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct api_error error = { 0 };
+        char said[160];
+        assert_null(api_fields_open(view_text(rows[i][0]), 9, &error));
+        snprintf(said, sizeof(said), "the body can't be taken: %s (line 1, column ", rows[i][1]);
+        assert_memory_equal(error.text, said, strlen(said));
+    }
+    struct str deep;
+    struct api_error error = { 0 };
+    str_init(&deep);
+    str_add_text(&deep, "{\"a\":");
+    for (int i = 0; i < 5000; i++)
+        str_add_char(&deep, '[');
+    assert_null(api_fields_open(view_of(deep.at, deep.n), 9999, &error));
+    assert_non_null(strstr(error.text, "nested too deeply"));
+    str_free(&deep);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_types),
-                                        cmocka_unit_test(test_bounds) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_types), cmocka_unit_test(test_bounds),
+                                        cmocka_unit_test(test_limits_of_values) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

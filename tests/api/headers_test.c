@@ -67,6 +67,29 @@ static void test_ids(void **state)
     assert_string_equal(id, "");
 }
 
+static void test_encodings(void **state)
+{
+    (void)state;
+    static const char *const plain[] = { "", "Content-Encoding: identity\r\n",
+                                         "content-encoding: IDENTITY\r\n",
+                                         "Content-Encoding: \r\n" };
+    static const char *const encoded[] = { "Content-Encoding: gzip\r\n",
+                                           "Content-Encoding: identity, gzip\r\n",
+                                           "Content-Encoding: identit\r\n" };
+    struct api_http_head head;
+    for (size_t i = 0; i < COUNT_OF(plain); i++) {
+        struct api_error error = { 0 };
+        parse(plain[i], &head);
+        assert_true(api_headers_is_plain(&head, &error) && !error.is_set);
+    }
+    for (size_t i = 0; i < COUNT_OF(encoded); i++) {
+        struct api_error error = { 0 };
+        parse(encoded[i], &head);
+        assert_false(api_headers_is_plain(&head, &error));
+        assert_int_equal(error.status, 415);
+    }
+}
+
 static void test_traces(void **state)
 {
     (void)state;
@@ -114,6 +137,8 @@ static void test_traces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_targets), cmocka_unit_test(test_keys),
-                                        cmocka_unit_test(test_ids), cmocka_unit_test(test_traces) };
+                                        cmocka_unit_test(test_ids),
+                                        cmocka_unit_test(test_encodings),
+                                        cmocka_unit_test(test_traces) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,6 +331,18 @@ def wrong_paths(s):
 
 
 @test
+def compressed_bodies_are_refused(s):
+    import gzip
+    for text in (json.dumps(body()), json.dumps(body(padding="".join(map(str, range(200000)))))):
+        for data, encoding in ((gzip.compress(text.encode()), "gzip"), (text, "br"), (text, "identity, gzip")):
+            status, head, page = ask(s.port, "POST", COMPLETIONS, data, {"Content-Encoding": encoding})
+            assert status == 415 and head["accept-encoding"] == "identity", (status, page)
+            assert json.loads(page)["error"]["code"] == "unsupported_encoding" and "Content-Encoding" in page, page
+        for encoding in ("identity", "Identity", ""):
+            assert ask(s.port, "POST", COMPLETIONS, text, {"Content-Encoding": encoding})[0] == 200
+
+
+@test
 def context_arithmetic(s):
     status, error = error_of(s.port, COMPLETIONS, body("x" * 200, model="org/plain", max_tokens=100))
     assert (status, error["code"]) == (400, "context_length_exceeded")

@@ -23,6 +23,7 @@ enum {
     LIMIT_TPOT_MS = 3600000, /* target per token: times LIMIT_CONTEXT it fits into nanoseconds */
     LIMIT_LAYERS = 512,
     LIMIT_HEADS = 1024,
+    LIMIT_HEAD_DIM = 4096,
     LIMIT_VOCABULARY = 1 << 20,
     LIMIT_KV_GROUPS = 4, /* groups of layers with one KV shape */
 };

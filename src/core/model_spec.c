@@ -4,7 +4,7 @@
 #include "core/model_spec.h"
 #include <math.h>
 
-enum { WIDTH_MAX = 1 << 20, HEAD_DIM_MAX = 4096 };
+enum { WIDTH_MAX = 1 << 20 };
 
 static enum status check_range(const char *what, int64_t value, int64_t least, int64_t most,
                                struct fault *fault)
@@ -25,7 +25,7 @@ static enum status check_sizes(const struct model_spec *spec, struct fault *faul
         { "the width", spec->width, 1, WIDTH_MAX },
         { "the number of heads", spec->n_heads, 1, LIMIT_HEADS },
         { "the number of KV heads", spec->n_kv_heads, 1, spec->n_heads },
-        { "the head dimension", spec->head_dim, 1, HEAD_DIM_MAX },
+        { "the head dimension", spec->head_dim, 1, LIMIT_HEAD_DIM },
         { "the feed-forward width", spec->ffn_width, 1, WIDTH_MAX },
         { "the vocabulary", spec->n_vocabulary, 1, LIMIT_VOCABULARY },
         { "the context length", spec->n_positions_max, 1, LIMIT_CONTEXT },
@@ -88,7 +88,8 @@ static enum status check_groups(const struct model_spec *spec, struct fault *fau
     for (int i = 0; i < spec->n_kv_groups; i++) {
         const struct kv_group *group = &spec->kv_groups[i];
         if (group->n_layers < 1 || group->n_kv_heads < 1 || group->head_dim < 1 ||
-            group->n_kv_heads > LIMIT_HEADS || group->head_dim > HEAD_DIM_MAX || group->window < 0)
+            group->n_kv_heads > LIMIT_HEADS || group->head_dim > LIMIT_HEAD_DIM ||
+            group->window < 0)
             return fault_set(fault, STATUS_BAD_INPUT, "model: KV group %d is out of range", i);
         n_layers += group->n_layers;
     }

@@ -246,8 +246,8 @@ void run_forward_frequencies(const struct model_spec *spec, const struct tensor 
     }
     if (!rope_factors->data || rope_factors->n_columns < n)
         return;
-    float factors[LIMIT_HEADS];
-    CHECK(rope_factors->n_columns <= LIMIT_HEADS);
+    float factors[LIMIT_HEAD_DIM / 2];
+    CHECK(rope_factors->n_columns <= LIMIT_HEAD_DIM / 2);
     quant_row_to_float(rope_factors, 0, factors);
     for (int32_t i = 0; i < n; i++)
         out[i] /= factors[i];

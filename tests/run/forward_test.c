@@ -58,6 +58,23 @@ static void test_factors_of_the_file_divide(void **state)
     assert_true(fabs((double)out[1] - 0.1 / 5.0) < 1e-7);
 }
 
+/* As many as the widest head has. */
+static void test_factors_of_the_widest_head(void **state)
+{
+    (void)state;
+    enum { N = LIMIT_HEAD_DIM / 2 };
+    struct model_spec spec = { .n_rope_dims = LIMIT_HEAD_DIM, .rope_base = 100.0F };
+    static float factors[N], out[N], plain[N];
+    const struct tensor tensor = { factors, DTYPE_F32, 1, N, sizeof(factors), false };
+    const struct tensor none = { 0 };
+    for (int i = 0; i < N; i++)
+        factors[i] = 2.0F;
+    run_forward_frequencies(&spec, &tensor, out);
+    run_forward_frequencies(&spec, &none, plain);
+    for (int i = 0; i < N; i++)
+        assert_true(out[i] == plain[i] / 2.0F);
+}
+
 static void test_widths(void **state)
 {
     (void)state;
@@ -82,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_plain_and_linear),
                                         cmocka_unit_test(test_llama3),
                                         cmocka_unit_test(test_factors_of_the_file_divide),
+                                        cmocka_unit_test(test_factors_of_the_widest_head),
                                         cmocka_unit_test(test_widths) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

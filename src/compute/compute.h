@@ -13,7 +13,7 @@
  * 127, q = round to nearest even of x / scale); the 32 products are summed exactly in int32, then
  * acc = fma((float)sum * weight_scale, x_scale, acc), blocks upwards; types with a minimum do acc =
  * fma(minimum, x_scale * (float)sum(q), acc) after it. Types with 16-element sub-blocks do it per
- * 16.
+ * 16. A weight's scale that is not finite counts as NaN there.
  *  - Reductions over a vector (norms, scores, sums of a softmax) use 16 partial sums, element i
  * into sum i mod 16 (products by fma), folded 8, 4, 2, 1. Norms: t = (x - mean) * (1 / sqrt(mean
  * square + epsilon)), then t * weight, or fma(t, weight, bias); RMS has no mean.

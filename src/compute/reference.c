@@ -161,7 +161,8 @@ static float dot_integer(const struct compute_weight *w, int32_t output, const i
             sum_q += q[i];
         }
         float x_scale = x_scales[k / 32];
-        acc = vmath_fma((float)sum * w->scales[(first + k) / w->n_sub], x_scale, acc);
+        float w_scale = vmath_finite(w->scales[(first + k) / w->n_sub]);
+        acc = vmath_fma((float)sum * w_scale, x_scale, acc);
         if (w->minimums != NULL)
             acc = vmath_fma(w->minimums[(first + k) / w->n_sub], x_scale * (float)sum_q, acc);
     }

@@ -29,6 +29,12 @@ static inline float vmath_fma(float a, float b, float c)
     return __builtin_fmaf(a, b, c);
 }
 
+/* NaN of what is not finite. */
+static inline float vmath_finite(float x)
+{
+    return vmath_fma(x, 0.0f, x);
+}
+
 /* e^x, within 2 units in the last place; 0 below -87.3 (no subnormal results), infinity above 88.
  * x = n ln 2 + r with |r| <= ln 2 / 2; the polynomial of e^r is Cephes' expf. */
 static inline float vmath_exp(float x)

@@ -107,6 +107,8 @@ INLINE void widen(struct cpu_form form, const int centre, const unsigned char *p
 {
     for (int32_t k = 0; k < n_columns; k += form.n_unit) {
         struct factors unit = unit_factors(form, p);
+        unit.scale =
+            _mm512_fmadd_ps(unit.scale, _mm512_setzero_ps(), unit.scale); /* finite, or NaN */
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);

@@ -68,7 +68,7 @@ static inline void block(struct cpu_form form, const unsigned char *unit, const 
         dot(form, weights, x->q, sub * form.n_sub, form.n_sub, sum);
         float x_sum = x->scale * (float)sum_q;
         for (int o = 0; o < CPU_PANEL; o++) {
-            float scale = half_at(unit + 2 * o);
+            float scale = vmath_finite(half_at(unit + 2 * o));
             float minimum = form.has_minimum ? half_at(unit + 32 + 2 * o) : 0.0f;
             if (form.n_unit == 256) {
                 scale *= (float)(int8_t)p[o];

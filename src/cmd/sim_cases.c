@@ -414,9 +414,11 @@ enum status sim_cases_rule_of(const struct scenario *scenario, struct score_rule
                               struct fault *fault)
 {
     enum status status = parse_rule(scenario->slo_rule, rule, fault);
+    if (status != STATUS_OK)
+        return status;
     bool is_read = metrics_score_kind_targets(rule->kind) == NULL ||
                    metrics_score_kind_reads(rule->kind, &scenario->slo);
     for (int i = 0; i < scenario->n_services && !is_read; i++)
         is_read = metrics_score_kind_reads(rule->kind, &scenario->services[i].slo);
-    return status == STATUS_OK && !is_read ? no_target(rule, fault) : status;
+    return is_read ? STATUS_OK : no_target(rule, fault);
 }

@@ -361,6 +361,14 @@ void engine_open_service(struct engine *e, int service, const struct perf *perf,
     engine_room_open(e, service, perf);
 }
 
+bool engine_empty_service(struct engine *e, int service, int64_t now_ns)
+{
+    engine_log_word(e, ENGINE_LOG_EMPTY,
+                    &(struct engine_log_word){ .now_ns = now_ns, .service = service });
+    e->view.now_ns = max_i64(e->view.now_ns, now_ns);
+    return engine_room_empty(e, service);
+}
+
 bool engine_close_service(struct engine *e, int service, int64_t now_ns)
 {
     engine_log_word(e, ENGINE_LOG_CLOSE,

@@ -94,8 +94,10 @@ bool engine_make_room(struct engine *engine, int service, int64_t weights_bytes,
                       int64_t activation_bytes, int64_t now_ns, struct engine_room *room);
 void engine_open_service(struct engine *engine, int service, const struct perf *perf,
                          int64_t now_ns); /* weights are there */
-/* Its model leaves: its requests are returned (DRAINING); true when none is in flight any more and
- * the bytes are free again. */
+/* Its model leaves: its requests are returned (DRAINING); true when none is in flight any more, so
+ * that nobody computes with the model. Its bytes stay booked until it is closed. */
+bool engine_empty_service(struct engine *engine, int service, int64_t now_ns);
+/* The same, and then frees its bytes for the pool and other models: what they held must be gone. */
 bool engine_close_service(struct engine *engine, int service, int64_t now_ns);
 bool engine_is_service_busy(const struct engine *engine, int service); /* it has requests */
 void engine_drain(struct engine *engine); /* takes nothing new; what runs goes on */

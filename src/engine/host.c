@@ -31,8 +31,8 @@ enum mail_kind {
     MAIL_CANCEL,
     MAIL_ROOM,
     MAIL_OPEN,
+    MAIL_EMPTY,
     MAIL_CLOSE,
-    MAIL_EVICT,
     MAIL_DRAIN
 };
 struct mail_submit {
@@ -141,10 +141,12 @@ static void give_up_room(struct engine_host *host, int service)
     host->pending[service].wants_room = false;
 }
 
-static void begin_closing(struct engine_host *host, int service)
+static void empty(struct engine_host *host, int service)
 {
-    give_up_room(host, service);
-    host->pending[service].n_closing++;
+    struct engine_host_answer a = { .what = ENGINE_HOST_EMPTIED, .service = (uint16_t)service };
+    a.is_done = !engine_is_service_busy(host->engine, service) &&
+                engine_empty_service(host->engine, service, time_now_ns());
+    answer(host, &a);
 }
 
 static void take_control(struct engine_host *host, const struct mail_control *mail)
@@ -163,15 +165,12 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
                                                    .is_done = true,
                                                    .service = (uint16_t)mail->service });
         break;
-    case MAIL_CLOSE:
-        begin_closing(host, mail->service);
+    case MAIL_EMPTY:
+        empty(host, mail->service);
         break;
-    case MAIL_EVICT:
-        if (engine_is_service_busy(host->engine, mail->service))
-            answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_CLOSED,
-                                                       .service = (uint16_t)mail->service });
-        else
-            begin_closing(host, mail->service);
+    case MAIL_CLOSE:
+        give_up_room(host, mail->service);
+        pending->n_closing++;
         break;
     default:
         CHECK(mail->kind == MAIL_DRAIN);
@@ -468,9 +467,9 @@ bool engine_host_close_service(struct engine_host *host, int service)
     return ask(host, &(struct mail_control){ .kind = MAIL_CLOSE, .service = service });
 }
 
-bool engine_host_evict_service(struct engine_host *host, int service)
+bool engine_host_empty_service(struct engine_host *host, int service)
 {
-    return ask(host, &(struct mail_control){ .kind = MAIL_EVICT, .service = service });
+    return ask(host, &(struct mail_control){ .kind = MAIL_EMPTY, .service = service });
 }
 
 bool engine_host_drain(struct engine_host *host)

@@ -42,17 +42,19 @@ int engine_host_wait_fd(struct engine_host *host); /* readable: next or answer m
 bool engine_host_make_room(struct engine_host *host, int service, int64_t weights_bytes,
                            int64_t activation_bytes);
 bool engine_host_open_service(struct engine_host *host, int service, const struct perf *perf);
-/* Returns its requests (DRAINING) and frees its bytes. After CLOSED the executor touches the model
- * no more. Also gives back a room that was booked or is being made but never opened. */
+/* A model without requests leaves: after EMPTIED the executor touches it no more, and its bytes are
+ * booked until it is closed. With requests nothing changes: EMPTIED is not done. */
+bool engine_host_empty_service(struct engine_host *host, int service);
+/* Frees its bytes: what they held is gone. Also gives back a room that was booked or is being made
+ * but never opened. What requests an open one has are returned (DRAINING) first. */
 bool engine_host_close_service(struct engine_host *host, int service);
-/* The same for a model without requests. With some nothing changes: CLOSED is not done. */
-bool engine_host_evict_service(struct engine_host *host, int service);
 bool engine_host_drain(struct engine_host *host); /* answered when nothing is left to do */
 
 enum engine_host_what {
     ENGINE_HOST_ROOM, /* is_done: booked; else never, see room */
     ENGINE_HOST_OPENED,
-    ENGINE_HOST_CLOSED, /* is_done, or it had requests and was to be evicted */
+    ENGINE_HOST_EMPTIED, /* is_done, or it has requests */
+    ENGINE_HOST_CLOSED,
     ENGINE_HOST_DRAINED,
 };
 struct engine_host_answer {

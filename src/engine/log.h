@@ -33,6 +33,7 @@ enum engine_log_kind {
     ENGINE_LOG_REFUSED, /* id: number of the call of emit that found no room, the first being 0 */
     ENGINE_LOG_PLAN,    /* id: hash of a plan */
     ENGINE_LOG_FULL,    /* the file reached its limit: the record ends here, the engine went on */
+    ENGINE_LOG_EMPTY,   /* service; older logs have none */
     ENGINE_LOG_KINDS,
 };
 struct engine_log_opened {

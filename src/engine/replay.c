@@ -418,6 +418,9 @@ static void follow(struct replay *p)
     case ENGINE_LOG_OPEN:
         open_service(p, &record, &word);
         break;
+    case ENGINE_LOG_EMPTY:
+        (void)engine_empty_service(p->engine, word.service, word.now_ns);
+        break;
     case ENGINE_LOG_CLOSE:
         (void)engine_close_service(p->engine, word.service, word.now_ns);
         break;

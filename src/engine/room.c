@@ -2,7 +2,7 @@
  *
  *   NONE --engine_make_room--> WANTED --enough units closed--> BOOKED --engine_open_service--> OPEN
  *     ^------engine_close_service----------------------------------|                            |
- *     ^-----none of its requests in flight any more------ CLOSING <------engine_close_service---|
+ *     ^-engine_close_service, none of its requests in flight-- CLOSING <--engine_empty_service--|
  *
  * While a model is WANTED the pool shrinks as requests leave; who holds a closing unit is preempted
  * and computes again elsewhere. The pool grows back by whatever nobody has booked or wants. */
@@ -171,7 +171,7 @@ static void return_all(struct engine *e, int service)
     engine_step_cut(e, 0);
 }
 
-bool engine_room_close(struct engine *e, int service)
+bool engine_room_empty(struct engine *e, int service)
 {
     CHECK(service >= 0 && service < e->options.n_services);
     uint8_t *state = &e->room_state[service];
@@ -181,12 +181,17 @@ bool engine_room_close(struct engine *e, int service)
         *state = ENGINE_ROOM_CLOSING;
         return_all(e, service);
     }
-    if (*state == ENGINE_ROOM_CLOSING && e->services[service].n_running > 0)
+    return e->services[service].n_running == 0;
+}
+
+bool engine_room_close(struct engine *e, int service)
+{
+    if (!engine_room_empty(e, service))
         return false;
     kv_forget(e->kv, service);
     ledger_put_model(&e->ledger, service);
     set_wanted(e, service, 0);
-    *state = ENGINE_ROOM_NONE;
+    e->room_state[service] = ENGINE_ROOM_NONE;
     grow_pool(e);
     return true;
 }

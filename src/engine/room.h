@@ -8,6 +8,7 @@ bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
  * by what was left over when they all have theirs or gave up. */
 void engine_room_press(struct engine *engine);
 void engine_room_open(struct engine *engine, int service, const struct perf *perf);
+bool engine_room_empty(struct engine *engine, int service);
 bool engine_room_close(struct engine *engine, int service);
 /* Could this request run, were the pool empty? */
 bool engine_room_fits(const struct engine *engine, const struct request *request);

@@ -35,6 +35,12 @@ void run_choice_init(struct run_choice *choice, const struct compute_draw *loops
     };
 }
 
+size_t run_choice_bytes(int32_t n_max)
+{
+    size_t value_bytes = sizeof(int32_t) + sizeof(float); /* a weight and its logit */
+    return ((size_t)n_max + COMPUTE_DRAW_BLOCK) * (3 * value_bytes + sizeof(int32_t));
+}
+
 void run_choice_free(struct run_choice *choice)
 {
     free_list(&choice->list);

@@ -21,6 +21,8 @@ struct run_choice { /* memory taken once */
     struct compute_draw_list parts[2]; /* scratch */
 };
 void run_choice_init(struct run_choice *choice, const struct compute_draw *loops, int32_t n_max);
+/* What it takes for a vocabulary. */
+size_t run_choice_bytes(int32_t n_max);
 void run_choice_free(struct run_choice *choice);
 
 /* The first of the highest logits. NaN loses against everything, so a broken row still yields one.

@@ -21,6 +21,7 @@ struct job {
 struct lane {
     struct run_executor *executor;
     struct run_lane work;
+    struct run_lane_scratch scratch[LIMIT_MODELS]; /* as run_executor.models */
     struct job job;
     struct run_lane_result results[LIMIT_BATCHES];
     struct thread *thread;
@@ -72,7 +73,8 @@ static void lane_thread(void *arg)
             struct perf_load load = { 0 };
             if (steady->c3_ps[0] + steady->c2_ps[0] > 0 && batch->kind == BATCH_COMPUTE)
                 load = engine_exec_load(batch, x->view.requests);
-            run_lane_run(&lane->work, x->models[batch->service], batch, &lane->results[i]);
+            run_lane_run(&lane->work, x->models[batch->service], &lane->scratch[batch->service],
+                         batch, &lane->results[i]);
             if (load.n_new + load.n_decodes > 0 && !lane->results[i].done.is_failed)
                 hold_steady(steady, &load, &lane->results[i].done);
             atomic_store(&lane->n_done, done + 1);
@@ -187,6 +189,8 @@ void run_executor_close(struct run_executor *x)
         for (int k = 0; k < LIMIT_BATCHES; k++)
             mem_give(lane->results[k].store);
         run_lane_close(&lane->work);
+        for (int k = 0; k < LIMIT_MODELS; k++)
+            run_lane_scratch_close(&lane->scratch[k]);
     }
     wake_close(&x->done_wake);
     mem_give(x->lanes);
@@ -195,6 +199,9 @@ void run_executor_close(struct run_executor *x)
 
 void run_executor_put_model(struct run_executor *x, int service, const struct run_model *model)
 {
+    CHECK(!x->models[service]);
+    for (int i = 0; i < x->n_lanes; i++)
+        run_lane_scratch_open(&x->lanes[i].scratch[service], &x->lanes[i].work.options, i, model);
     x->models[service] = model;
 }
 
@@ -205,6 +212,8 @@ void run_executor_hold_steady(struct run_executor *x, int service, const struct 
 
 void run_executor_remove_model(struct run_executor *x, int service)
 {
+    for (int i = 0; i < x->n_lanes; i++)
+        run_lane_scratch_close(&x->lanes[i].scratch[service]);
     x->models[service] = NULL;
 }
 

@@ -14,7 +14,7 @@ struct run_executor *run_executor_open(const struct run_lane_options *options);
 void run_executor_close(struct run_executor *executor);
 struct engine_exec run_executor_exec(struct run_executor *executor);
 /* The model must outlive its stay. Neither may be called while a batch of that service is in
- * flight. */
+ * flight. What the lanes compute it in comes and goes with it. */
 void run_executor_put_model(struct run_executor *executor, int service,
                             const struct run_model *model);
 /* From now on a batch of the service takes no less than perf says: its lane idles on its core after

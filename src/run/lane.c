@@ -13,6 +13,7 @@ enum { LANE_SEQUENCES_MAX = 2 * LIMIT_BATCH_ITEMS };
 struct work { /* a batch that is being computed */
     struct run_lane *lane;
     const struct run_model *model;
+    const struct run_lane_scratch *scratch;
     const struct batch *batch;
     struct run_lane_result *result;
     struct compute_pass pass; /* that is being filled */
@@ -37,7 +38,7 @@ static void begin_pass(struct work *w)
         .positions = lane->positions,
         .sequences = lane->sequences,
         .logit_rows = lane->logit_rows,
-        .logits = lane->logits,
+        .logits = w->scratch->logits,
         .kv = { .base = kv_base(lane->view->kv),
                 .unit_bytes = (uint64_t)kv_unit_bytes(lane->view->kv),
                 .block_bytes = (uint64_t)layout->block_bytes,
@@ -90,7 +91,7 @@ static void draw_rows(void *arg, int rank, int n)
         int32_t row = atomic_fetch_add_explicit(&drawing->next, 1, memory_order_relaxed);
         if (row >= w->pass.n_logit_rows)
             return;
-        draw_token(w, &w->lane->samplers[rank], row, row + n); /* others take those between */
+        draw_token(w, &w->scratch->samplers[rank], row, row + n); /* others take those between */
     }
 }
 
@@ -112,7 +113,7 @@ static void run_pass(struct work *w)
 {
     if (w->pass.n_rows > 0)
         run_device_run(w->lane->options.device, w->lane->index, &w->model->program, &w->pass,
-                       w->lane->workspace);
+                       w->scratch->workspace);
     draw_tokens(w);
     begin_pass(w);
 }
@@ -253,40 +254,41 @@ static void compute(struct work *w)
 
 /* ---- The lane. ---- */
 
-/* Scratch grows, on the lane's thread, to the largest model's need and is shared by all: batches of
- * one lane run in turn. */
-static void make_scratch(struct run_lane *lane, const struct run_model *model)
+void run_lane_scratch_open(struct run_lane_scratch *scratch, const struct run_lane_options *options,
+                           int lane, const struct run_model *model)
 {
-    const struct run_lane_options *o = &lane->options;
-    const struct compute_backend *backend = o->device->lanes[lane->index].backend;
-    size_t workspace = backend->workspace_bytes(backend->self, &model->program, o->n_rows_max,
-                                                o->n_logit_rows_max);
-    int64_t floats = (int64_t)o->n_logit_rows_max * model->program.n_vocabulary;
-    if (workspace > lane->workspace_bytes) {
-        mem_give(lane->workspace);
-        lane->workspace = mem_take(workspace);
-        lane->workspace_bytes = workspace;
-        mem_wish_huge(lane->workspace, workspace);
-    }
-    if (floats > lane->logits_floats) {
-        mem_give(lane->logits);
-        lane->logits = mem_take(sizeof(float) * (size_t)floats);
-        lane->logits_floats = floats;
-        mem_wish_huge(lane->logits, sizeof(float) * (size_t)floats);
-    }
-    for (int i = 0; i < lane->n_samplers; i++) {
-        struct run_sampler *sampler = &lane->samplers[i];
-        if (model->program.n_vocabulary <= sampler->n_vocabulary_max)
-            continue;
-        run_sampler_free(sampler);
-        run_sampler_init(sampler, backend->draw, model->program.n_vocabulary);
-    }
+    const struct compute_backend *backend = options->device->lanes[lane].backend;
+    int32_t n_vocabulary = model->program.n_vocabulary, n_logits = options->n_logit_rows_max;
+    size_t workspace_bytes =
+        backend->workspace_bytes(backend->self, &model->program, options->n_rows_max, n_logits);
+    size_t logits_bytes = sizeof(float) * (size_t)n_logits * (size_t)n_vocabulary;
+    *scratch = (struct run_lane_scratch){ .workspace = mem_take(workspace_bytes),
+                                          .logits = mem_take(logits_bytes),
+                                          .n_samplers = backend->n_members };
+    mem_wish_huge(scratch->workspace, workspace_bytes);
+    mem_wish_huge(scratch->logits, logits_bytes);
+    scratch->samplers = mem_take(sizeof *scratch->samplers * (size_t)scratch->n_samplers);
+    for (int i = 0; i < scratch->n_samplers; i++)
+        run_sampler_init(&scratch->samplers[i], backend->draw, n_vocabulary);
 }
 
-void run_lane_run(struct run_lane *lane, const struct run_model *model, const struct batch *batch,
+void run_lane_scratch_close(struct run_lane_scratch *scratch)
+{
+    mem_give(scratch->workspace);
+    mem_give(scratch->logits);
+    for (int i = 0; i < scratch->n_samplers; i++)
+        run_sampler_free(&scratch->samplers[i]);
+    mem_give(scratch->samplers);
+    *scratch = (struct run_lane_scratch){ 0 };
+}
+
+void run_lane_run(struct run_lane *lane, const struct run_model *model,
+                  const struct run_lane_scratch *scratch, const struct batch *batch,
                   struct run_lane_result *result)
 {
-    struct work w = { .lane = lane, .model = model, .batch = batch, .result = result };
+    struct work w = {
+        .lane = lane, .model = model, .scratch = scratch, .batch = batch, .result = result
+    };
     memset(result->n_new, 0, sizeof(int32_t) * (size_t)batch->n_items);
     memset(result->logprobs, 0, sizeof(void *) * (size_t)batch->n_items);
     result->done = (struct engine_exec_done){ .batch = batch->id,
@@ -300,7 +302,6 @@ void run_lane_run(struct run_lane *lane, const struct run_model *model, const st
             kv_host_copy(lane->view->kv, batch->service, batch->items[i].slot,
                          batch->kind == BATCH_COPY_OUT);
     } else if (model) {
-        make_scratch(lane, model);
         compute(&w);
     }
     result->done.end_ns = time_now_ns();
@@ -316,8 +317,6 @@ void run_lane_open(struct run_lane *lane, const struct run_lane_options *options
     lane->logit_rows = mem_take(sizeof *lane->logit_rows * n_logits);
     lane->item_of_logit = mem_take(sizeof *lane->item_of_logit * n_logits);
     lane->sequences = mem_take(sizeof *lane->sequences * LANE_SEQUENCES_MAX);
-    lane->n_samplers = options->device->lanes[index].backend->n_members;
-    lane->samplers = mem_take(sizeof *lane->samplers * (size_t)lane->n_samplers);
 }
 
 void run_lane_close(struct run_lane *lane)
@@ -327,10 +326,5 @@ void run_lane_close(struct run_lane *lane)
     mem_give(lane->logit_rows);
     mem_give(lane->item_of_logit);
     mem_give(lane->sequences);
-    mem_give(lane->logits);
-    mem_give(lane->workspace);
     mem_give(lane->pad_table);
-    for (int i = 0; i < lane->n_samplers; i++)
-        run_sampler_free(&lane->samplers[i]);
-    mem_give(lane->samplers);
 }

@@ -29,19 +29,26 @@ struct run_lane {
     int index;
     int32_t *ids, *positions, *logit_rows, *item_of_logit;
     struct compute_sequence *sequences;
-    float *logits;
-    int64_t logits_floats;
-    void *workspace;
-    size_t workspace_bytes;
-    int n_samplers;
-    struct run_sampler *samplers; /* one per member of the lane's team */
-    uint32_t *pad_table;          /* block tables of this pass's pads, one behind the other */
+    uint32_t *pad_table; /* block tables of this pass's pads, one behind the other */
     size_t n_pad_table_max;
     int64_t n_pad_rows; /* computed ever: pads, and rows of members that ended */
 };
+/* What a lane computes one model's batches in: run_model_activation_bytes counts it. It comes and
+ * goes with the model, so the bytes that were booked for the two are free together. */
+struct run_lane_scratch {
+    void *workspace;
+    float *logits; /* (n_logit_rows_max, n_vocabulary) */
+    int n_samplers;
+    struct run_sampler *samplers; /* one per member of the lane's team */
+};
+void run_lane_scratch_open(struct run_lane_scratch *scratch, const struct run_lane_options *options,
+                           int lane, const struct run_model *model);
+void run_lane_scratch_close(struct run_lane_scratch *scratch);
+
 void run_lane_open(struct run_lane *lane, const struct run_lane_options *options, int index,
                    const struct engine_exec_view *view);
 void run_lane_close(struct run_lane *lane);
 /* Computes one round of the batch. model NULL: it failed. */
-void run_lane_run(struct run_lane *lane, const struct run_model *model, const struct batch *batch,
+void run_lane_run(struct run_lane *lane, const struct run_model *model,
+                  const struct run_lane_scratch *scratch, const struct batch *batch,
                   struct run_lane_result *result);

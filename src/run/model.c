@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "run/forward.h"
+#include "run/sampler.h"
 
 static void build_program(struct run_model *model)
 {
@@ -116,6 +117,7 @@ int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows
         const struct compute_backend *backend = model->device->lanes[i].backend;
         n_bytes += logits + (int64_t)backend->workspace_bytes(backend->self, &model->program,
                                                               n_rows_max, n_logit_rows_max);
+        n_bytes += backend->n_members * (int64_t)run_sampler_bytes(model->program.n_vocabulary);
     }
     return n_bytes;
 }

@@ -15,6 +15,12 @@ void run_sampler_init(struct run_sampler *sampler, const struct compute_draw *lo
     run_choice_init(&sampler->choice, loops, n_vocabulary_max);
 }
 
+size_t run_sampler_bytes(int32_t n_vocabulary_max)
+{
+    return (size_t)n_vocabulary_max * (sizeof(int32_t) + sizeof(float)) +
+           run_choice_bytes(n_vocabulary_max);
+}
+
 void run_sampler_free(struct run_sampler *sampler)
 {
     mem_give(sampler->counts);

@@ -19,6 +19,8 @@ struct run_sampler { /* scratch for one vocabulary size; memory taken once */
 };
 void run_sampler_init(struct run_sampler *sampler, const struct compute_draw *loops,
                       int32_t n_vocabulary_max);
+/* What it takes for a vocabulary. */
+size_t run_sampler_bytes(int32_t n_vocabulary_max);
 void run_sampler_free(struct run_sampler *sampler);
 
 struct run_draw {

@@ -23,7 +23,8 @@ enum load_state {
     UNIT_PACKING,
     UNIT_JOINING,
     UNIT_LOADED,
-    UNIT_LEAVING
+    UNIT_LEAVING, /* the engine is asked whether it can do without */
+    UNIT_GONE     /* its memory is given back, its bytes are still booked */
 };
 enum job_phase { JOB_NONE, JOB_WANT_OPEN, JOB_HAVE_OPEN, JOB_WANT_PACK, JOB_HAVE_PACK, JOB_FAILED };
 
@@ -203,6 +204,13 @@ static void end_failed_job(struct run_unit *unit)
     atomic_store(&job->phase, JOB_NONE);
 }
 
+static void ask_closed(struct run_unit *unit, int service)
+{
+    struct unit_service *s = &unit->services[service];
+    s->state = UNIT_GONE;
+    s->ask_pending = !engine_host_close_service(unit->host, service);
+}
+
 /* The load under way can't go on. What the engine booked for it is given back first: who is told of
  * the end may ask again at once. */
 static void fail_job(struct run_unit *unit, enum status cause)
@@ -213,12 +221,10 @@ static void fail_job(struct run_unit *unit, enum status cause)
     job->weights = NULL;
     job->status = cause;
     atomic_store(&job->phase, JOB_FAILED);
-    if (s->state == UNIT_ROOM || s->state == UNIT_PACKING) {
-        s->state = UNIT_LEAVING;
-        s->ask_pending = !engine_host_close_service(unit->host, job->service);
-    } else {
+    if (s->state == UNIT_ROOM || s->state == UNIT_PACKING)
+        ask_closed(unit, job->service);
+    else
         end_failed_job(unit);
-    }
 }
 
 static void ask_room(struct run_unit *unit)
@@ -236,7 +242,8 @@ static void join_engine(struct run_unit *unit)
     struct unit_service *s = &unit->services[job->service];
     bool is_first = s->state != UNIT_JOINING; /* or asked again, since its inbox was full */
     s->state = UNIT_JOINING;
-    run_executor_put_model(unit->executor, job->service, &s->model);
+    if (is_first)
+        run_executor_put_model(unit->executor, job->service, &s->model);
     if (unit->options.steady > 0 && is_first) { /* the engine expects what it will see */
         job->perf.prefill_scale *= (float)unit->options.steady;
         job->perf.decode_scale *= (float)unit->options.steady;
@@ -267,7 +274,7 @@ static void step_job(struct run_unit *unit)
         break;
     case JOB_FAILED:
         /* A file that goes beyond limits is broken: with more memory it would not load either. */
-        if (s->state != UNIT_LEAVING)
+        if (s->state != UNIT_GONE)
             fail_job(unit, job->status == STATUS_TOO_LARGE ? STATUS_BAD_INPUT : job->status);
         break;
     default:
@@ -308,22 +315,29 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
     }
 }
 
-static void take_closed(struct run_unit *unit, const struct engine_host_answer *answer)
+/* Its memory goes before the engine gives its bytes to others. */
+static void take_emptied(struct run_unit *unit, const struct engine_host_answer *answer)
 {
-    struct job *job = &unit->job;
     struct unit_service *s = &unit->services[answer->service];
-    if (atomic_load(&job->phase) == JOB_FAILED && job->service == answer->service) {
-        end_failed_job(unit);
-        return;
-    }
     s->wants_out = false;
-    s->state = answer->is_done ? UNIT_UNLOADED : UNIT_LOADED;
     if (!answer->is_done) {
+        s->state = UNIT_LOADED;
         tell(unit, answer->service, SERVICE_LOADED, STATUS_BUSY, NULL);
         return;
     }
     run_executor_remove_model(unit->executor, answer->service);
     run_model_close(&s->model);
+    ask_closed(unit, answer->service);
+}
+
+static void take_closed(struct run_unit *unit, const struct engine_host_answer *answer)
+{
+    struct job *job = &unit->job;
+    if (atomic_load(&job->phase) == JOB_FAILED && job->service == answer->service) {
+        end_failed_job(unit);
+        return;
+    }
+    unit->services[answer->service].state = UNIT_UNLOADED;
     tell(unit, answer->service, SERVICE_UNLOADED, STATUS_OK, NULL);
 }
 
@@ -344,6 +358,9 @@ static void take_answer(struct run_unit *unit, const struct engine_host_answer *
                  (long long)((now_ns - s->begun_ns) / TIME_NS_PER_MS),
                  (long long)(s->model.weights_bytes >> 20));
         break;
+    case ENGINE_HOST_EMPTIED:
+        take_emptied(unit, answer);
+        break;
     case ENGINE_HOST_CLOSED:
         take_closed(unit, answer);
         break;
@@ -357,7 +374,7 @@ static void ask_out(struct run_unit *unit, int service)
     if (unit->services[service].state != UNIT_LEAVING)
         tell_under_way(unit, service, SERVICE_DRAINING_OUT);
     unit->services[service].state = UNIT_LEAVING;
-    unit->services[service].ask_pending = !engine_host_evict_service(unit->host, service);
+    unit->services[service].ask_pending = !engine_host_empty_service(unit->host, service);
 }
 
 /* Asks that found a full inbox are made again. */
@@ -371,6 +388,8 @@ static void repeat_asks(struct run_unit *unit)
             join_engine(unit);
         else if (s->ask_pending && s->state == UNIT_LEAVING)
             ask_out(unit, i);
+        else if (s->ask_pending && s->state == UNIT_GONE)
+            ask_closed(unit, i);
         else if (s->state == UNIT_LOADED && s->wants_out)
             ask_out(unit, i);
     }
@@ -408,7 +427,7 @@ void run_unit_load(struct run_unit *unit, int service)
         s->state = UNIT_QUEUED;
         tell_under_way(unit, service, SERVICE_LOADING);
     }
-    if (s->state != UNIT_LEAVING)
+    if (s->state != UNIT_LEAVING && s->state != UNIT_GONE)
         s->wants_out = false;
 }
 
@@ -416,7 +435,7 @@ void run_unit_unload(struct run_unit *unit, int service)
 {
     struct unit_service *s = &unit->services[service];
     CHECK(service >= 0 && service < unit->n_services);
-    if (s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING)
+    if (s->state == UNIT_UNLOADED || s->state == UNIT_LEAVING || s->state == UNIT_GONE)
         return;
     if (s->state == UNIT_QUEUED) {
         s->state = UNIT_UNLOADED;
@@ -459,6 +478,7 @@ static uint8_t status_of(enum load_state state)
     case UNIT_LOADED:
         return SERVICE_LOADED;
     case UNIT_LEAVING:
+    case UNIT_GONE:
         return SERVICE_DRAINING_OUT;
     default:
         return SERVICE_LOADING;

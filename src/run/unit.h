@@ -4,9 +4,10 @@
  * come. A model's way in and out:
  *
  *   UNLOADED --load--> OPENING --header read--> ROOM --booked--> PACKING --packed--> JOINING
- * --opened--> LOADED ^                  |                      |                  | |
- *      |<--- failed ------+----- never fits -----+---- failed ------+        UNLOADED <--closed--
- * LEAVING <-unload
+ *      ^                  |                      |                  |                  |
+ *      |                  | failed               | never fits       | failed           | opened
+ *      |<-----------------+----------------------+------------------+                  v
+ *      |<--closed-- GONE <--emptied, its memory given back-- LEAVING <--unload----- LOADED
  *
  * A failed load is told once through run_unit_next_change, with its sentence; so is every change of
  * a service's status as others see it (LOADING at QUEUED, DRAINING_OUT at LEAVING), in order.

@@ -261,14 +261,40 @@ static void services_come_and_go(void **state)
     open_services(host);
     struct asked asked = { .n_got = PROMPT };
     assert_true(submit(host, &asked, 0));
-    assert_true(engine_host_evict_service(host, 0));
+    assert_true(engine_host_empty_service(host, 0));
     a = wait_answer(host); /* it has a request: it stays */
-    assert_true(a.what == ENGINE_HOST_CLOSED && !a.is_done && a.service == 0);
+    assert_true(a.what == ENGINE_HOST_EMPTIED && !a.is_done && a.service == 0);
     assert_true(engine_host_close_service(host, 0));
     a = wait_answer(host);
     assert_true(a.what == ENGINE_HOST_CLOSED && a.is_done);
     assert_true(engine_host_make_room(host, 0, 10000, 0));
     assert_true(wait_answer(host).is_done);
+    engine_host_close(host);
+    wake_close(&x.wake);
+}
+
+/* Who computed with a model is told before its bytes go to another one. */
+static void bytes_stay_until_closed(void **state)
+{
+    static struct instant x;
+    struct engine_host *host = open_host(&x, 0, 0);
+    (void)state;
+    assert_true(engine_host_make_room(host, 0, 60000, 0));
+    assert_true(wait_answer(host).is_done);
+    assert_true(engine_host_open_service(host, 0, &perf));
+    assert_true(wait_answer(host).is_done);
+    assert_true(engine_host_empty_service(host, 0));
+    struct engine_host_answer a = wait_answer(host);
+    assert_true(a.what == ENGINE_HOST_EMPTIED && a.is_done && a.service == 0);
+    assert_int_equal(engine_host_report(host)->services[0].weights_bytes, 60000);
+    assert_true(engine_host_make_room(host, 1, 60000, 0)); /* waits for them */
+    time_sleep_ns(20 * TIME_NS_PER_MS);
+    assert_false(engine_host_answer(host, &a));
+    assert_true(engine_host_close_service(host, 0));
+    a = wait_answer(host);
+    assert_true(a.what == ENGINE_HOST_CLOSED && a.is_done && a.service == 0);
+    a = wait_answer(host);
+    assert_true(a.what == ENGINE_HOST_ROOM && a.is_done && a.service == 1);
     engine_host_close(host);
     wake_close(&x.wake);
 }
@@ -361,6 +387,7 @@ int main(void)
         cmocka_unit_test(answers_everything),
         cmocka_unit_test(loses_nothing_when_the_reader_is_slow),
         cmocka_unit_test(services_come_and_go),
+        cmocka_unit_test(bytes_stay_until_closed),
         cmocka_unit_test(asks_may_come_early),
         cmocka_unit_test(malformed_body_gets_a_sentence),
         cmocka_unit_test(the_longest_prompt_fits),

@@ -177,6 +177,11 @@ static void leaving_models_count_as_room(void **state)
     assert_false(room.never);
     w.wake_ns = w.clock_ns;
     world_run(&w, w.clock_ns + 2000000);
+    assert_true(engine_empty_service(w.engine, 0, w.clock_ns));
+    assert_int_equal(w.n_returned[SERVICE_DRAINING], 1);
+    assert_false(
+        engine_make_room(w.engine, 1, 12000, 0, w.clock_ns, &room)); /* its memory lies there */
+    assert_false(room.never);
     assert_true(engine_close_service(w.engine, 0, w.clock_ns));
     assert_true(engine_make_room(w.engine, 1, 12000, 0, w.clock_ns, &room));
     world_close(&w);

@@ -201,6 +201,14 @@ static void arrive(struct sim_bus *bus, const struct sim_ask *ask)
     sim_request_make(sim, ask, index, r);
     client->n_first_predicted = r->n_predicted;
     bus->clients[index] = (struct sim_bus_client){ .n_slices = 0 };
+    if (r->n_prompt >= r->n_tokens_max) { /* longer than any may be: engines refuse it, too */
+        go(bus, index,
+           &(struct service_event){ .id = r->id,
+                                    .what = SERVICE_ENDED,
+                                    .why = SERVICE_FAILED,
+                                    .position = r->n_tokens });
+        return;
+    }
     bus->clients[index].tokens = mem_take(sizeof(int32_t) * (size_t)r->n_tokens_max);
     sim_workload_tokens(sim->options->workload, ask, 0, r->n_tokens_max,
                         bus->clients[index].tokens);

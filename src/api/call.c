@@ -259,6 +259,8 @@ static void end_by_error(struct api_choice *choice, const struct service_event *
                                   "while: the server's log says why" },
         [SERVICE_LEASE_OVER] = { ERROR_HOUSE, "the request came back too often" },
         [SERVICE_FULL] = { ERROR_QUEUE_FULL, "the server is full, try again later" },
+        [SERVICE_NO_SPACE] = { ERROR_QUEUE_FULL, "other models have the memory that the request "
+                                                 "needs, try again later" },
         [SERVICE_DRAINING] = { ERROR_DRAINING, "the server is shutting down" },
         [SERVICE_CRASHED] = { ERROR_HOUSE, "the engine failed too often" },
         [SERVICE_MOVED] = { ERROR_HOUSE, "the request came back too often" },
@@ -303,7 +305,8 @@ static void take_end(struct api_choice *choice, const struct service_event *even
 /* It came home: on with it, from where it is. */
 static void take_return(struct api_choice *choice, const struct service_event *event)
 {
-    bool is_final = event->why == SERVICE_FULL || event->why == SERVICE_DRAINING;
+    bool is_final = event->why == SERVICE_FULL || event->why == SERVICE_NO_SPACE ||
+                    event->why == SERVICE_DRAINING;
     choice->epoch++;
     if (is_final || ++choice->n_returns > N_RETURNS_MAX || !api_submit_again(choice))
         end_by_error(choice, event, NULL);

@@ -50,7 +50,7 @@ static void cancel(void *self, uint64_t id)
     if (entry->state == GATEWAY_OVER || entry->is_cancelled)
         return;
     entry->is_cancelled = true;
-    if (entry->state == GATEWAY_HELD) {
+    if (entry->state != GATEWAY_SENT) {
         gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
     } else if (!gateway_route_cancel(g, entry)) {
         entry->wants_cancel = true;
@@ -186,8 +186,10 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
         g->is_dirty = true;
     }
     gateway_route_repeat_cancels(g);
-    if (g->held.n > 0) {
+    wake = min_i64(wake, gateway_state_end_asides(g));
+    if (g->held.n + g->aside.n > 0)
         wake = min_i64(wake, gateway_route_watch_held(g));
+    if (g->held.n > 0) {
         if (g->is_dirty || g->route_ns <= now_ns)
             g->route_ns = gateway_route_send(g);
         wake = min_i64(wake, g->route_ns);
@@ -220,7 +222,7 @@ uint32_t cluster_gateway_n_requests(const struct cluster_gateway *gateway)
 
 bool cluster_gateway_is_sound(const struct cluster_gateway *g)
 {
-    uint32_t n_state[3] = { 0 };
+    uint32_t n_state[GATEWAY_STATES] = { 0 }, n = 0;
     int32_t n_sent[LIMIT_ENGINES] = { 0 };
     for (uint32_t i = 0; i < g->options.n_requests_max; i++) {
         const struct gateway_entry *entry = &g->entries[i];
@@ -233,9 +235,11 @@ bool cluster_gateway_is_sound(const struct cluster_gateway *g)
         if (n_sent[e] != g->engines[e].n_sent)
             return false;
     }
+    for (int i = 0; i < GATEWAY_STATES; i++)
+        n += n_state[i];
     uint32_t n_shown = g->shown != GATEWAY_NONE;
-    return n_state[GATEWAY_HELD] == g->held.n && n_state[GATEWAY_OVER] == g->over.n + n_shown &&
-           n_state[0] + n_state[1] + n_state[2] == g->by_id.n;
+    return n_state[GATEWAY_HELD] == g->held.n && n_state[GATEWAY_ASIDE] == g->aside.n &&
+           n_state[GATEWAY_OVER] == g->over.n + n_shown && n == g->by_id.n;
 }
 
 const struct length_book *cluster_gateway_lengths(const struct cluster_gateway *g)
@@ -281,7 +285,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     route_held_init(&g->held, g->requests, g->routed, g->held_nodes, g->held_trees,
                     options->n_services);
     tree_init(&g->deadlines);
-    g->over = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
+    g->over = g->aside = (struct gateway_list){ GATEWAY_NONE, GATEWAY_NONE, 0 };
     g->shown = GATEWAY_NONE;
     g->reports = mem_take(sizeof *g->reports * n_engines);
     g->perfs = mem_take(sizeof *g->perfs * n_engines * (size_t)options->n_services);

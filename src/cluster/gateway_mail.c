@@ -34,6 +34,23 @@ static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entr
     g->is_dirty = true;
 }
 
+/* Other models' weights have the space that it needs there: the manager hears of it, and the
+ * request tries again until it has waited for as long as for a model. */
+static void wait_for_space(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    int64_t hold_ns = g->services[entry->request->service].hold_ns_max;
+    if (entry->no_space_ns == 0)
+        entry->no_space_ns = g->now_ns;
+    if (hold_ns > 0 && entry->no_space_ns + hold_ns <= g->now_ns) {
+        gateway_state_finish(g, at, SERVICE_NOT_READY,
+                             "other models kept the memory that the request needs");
+        return;
+    }
+    gateway_route_say_no_space(g, entry);
+    gateway_state_set_aside(g, at);
+}
+
 /* RETURNED: the request comes home and waits for a place again; a cancelled one ends here. */
 static void take_return(struct cluster_gateway *g, uint32_t handle,
                         const struct service_event *event)
@@ -51,6 +68,8 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     }
     if (entry->is_cancelled)
         gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
+    else if (event->why == SERVICE_NO_SPACE)
+        wait_for_space(g, at);
 }
 
 /* ENDED: what its service's requests are like is learned from it. */
@@ -91,6 +110,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
                       event->n_tokens);
         if (entry->request->first_ns == 0)
             entry->request->first_ns = g->now_ns;
+        entry->no_space_ns = 0;
         gateway_state_predict_again(g, entry);
         return true;
     case SERVICE_RETURNED:

@@ -171,6 +171,20 @@ static void say_wanted(struct cluster_gateway *g, int service)
         g->wanted_ns[service] = g->now_ns;
 }
 
+void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry)
+{
+    const struct bus_port *port = &g->options.port;
+    const struct route_request *r = entry->request;
+    struct message_space message = {
+        .head = cluster_message_head(MESSAGE_SPACE, port->address, sizeof message),
+        .n_bytes = (int64_t)r->n_tokens_max * g->routed[r->service].kv_bytes_per_token,
+    };
+    message.head.engine = entry->engine;
+    message.head.service = r->service;
+    (void)port->send(port->self, g->options.manager, &message, sizeof message, NULL,
+                     0); /* lost: it is said again when the request comes back again */
+}
+
 int64_t gateway_route_watch_held(struct cluster_gateway *g)
 {
     int64_t wake = TIME_NEVER;

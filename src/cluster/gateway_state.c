@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "base/time.h"
 
+static const int64_t ASIDE_NS = 100 * TIME_NS_PER_MS;
+
 static void append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
@@ -31,6 +33,19 @@ void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, 
     list->n--;
 }
 
+static void watch_deadline(struct cluster_gateway *g, uint32_t at)
+{
+    const struct route_request *r = g->entries[at].request;
+    if (r->deadline_ns != TIME_NEVER)
+        tree_insert(&g->deadlines, g->deadline_nodes, at, r->deadline_ns, r->id);
+}
+
+static void forget_deadline(struct cluster_gateway *g, uint32_t at)
+{
+    if (g->entries[at].request->deadline_ns != TIME_NEVER)
+        tree_remove(&g->deadlines, g->deadline_nodes, at);
+}
+
 /* Also those that come back find their place by arrival. */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
 {
@@ -39,9 +54,7 @@ void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
     entry->held_ns = g->now_ns;
     route_held_add(&g->held, at);
     append(g, &g->since[entry->request->service], at);
-    if (entry->request->deadline_ns != TIME_NEVER)
-        tree_insert(&g->deadlines, g->deadline_nodes, at, entry->request->deadline_ns,
-                    entry->request->id);
+    watch_deadline(g, at);
     g->is_dirty = true;
 }
 
@@ -50,8 +63,44 @@ void gateway_state_unhold(struct cluster_gateway *g, uint32_t at)
     struct gateway_entry *entry = &g->entries[at];
     route_held_remove(&g->held, at);
     gateway_state_remove(g, &g->since[entry->request->service], at);
-    if (entry->request->deadline_ns != TIME_NEVER)
-        tree_remove(&g->deadlines, g->deadline_nodes, at);
+    forget_deadline(g, at);
+}
+
+/* A held entry is held no more, and not sent. */
+static void leave_held(struct cluster_gateway *g, uint32_t at, enum service_why why)
+{
+    gateway_state_unhold(g, at);
+    gateway_route_forget(g, at);
+    gateway_route_saw(g, ROUTE_GONE, at, (uint8_t)why);
+}
+
+void gateway_state_set_aside(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    leave_held(g, at, SERVICE_NO_SPACE);
+    entry->state = GATEWAY_ASIDE;
+    entry->back_ns = g->now_ns + ASIDE_NS;
+    append(g, &g->aside, at);
+    watch_deadline(g, at);
+}
+
+static void leave_aside(struct cluster_gateway *g, uint32_t at)
+{
+    gateway_state_remove(g, &g->aside, at);
+    forget_deadline(g, at);
+}
+
+int64_t gateway_state_end_asides(struct cluster_gateway *g)
+{
+    while (g->aside.n > 0) {
+        uint32_t at = g->aside.first;
+        if (g->entries[at].back_ns > g->now_ns)
+            return g->entries[at].back_ns;
+        leave_aside(g, at);
+        gateway_state_hold(g, at);
+        gateway_route_saw(g, ROUTE_ARRIVED, at, 0);
+    }
+    return TIME_NEVER;
 }
 
 uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
@@ -75,10 +124,11 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
                           const char *sentence)
 {
     struct gateway_entry *entry = &g->entries[at];
-    CHECK(entry->state == GATEWAY_HELD);
-    gateway_state_unhold(g, at);
-    gateway_route_forget(g, at);
-    gateway_route_saw(g, ROUTE_GONE, at, (uint8_t)why);
+    CHECK(entry->state == GATEWAY_HELD || entry->state == GATEWAY_ASIDE);
+    if (entry->state == GATEWAY_HELD)
+        leave_held(g, at, why);
+    else
+        leave_aside(g, at);
     entry->state = GATEWAY_OVER;
     entry->why = (uint8_t)why;
     entry->sentence = sentence ? mem_copy_text(sentence) : NULL;

@@ -14,7 +14,13 @@
 #define GATEWAY_NONE UINT32_MAX
 enum { GATEWAY_ASKS_MAX = 256, GATEWAY_CHANGES_MAX = 4 * LIMIT_SERVICES };
 
-enum gateway_entry_state { GATEWAY_HELD, GATEWAY_SENT, GATEWAY_OVER };
+enum gateway_entry_state {
+    GATEWAY_HELD,
+    GATEWAY_SENT,
+    GATEWAY_ASIDE, /* its engine had no space for it: routers do not see it for a while */
+    GATEWAY_OVER,
+    GATEWAY_STATES
+};
 struct gateway_entry {
     enum gateway_entry_state state;
     struct route_request *request; /* its place in the router's table: what changes of it */
@@ -31,7 +37,9 @@ struct gateway_entry {
     bool wants_cancel;         /* CANCEL could not be sent yet */
     uint8_t why;               /* OVER: why it ended here */
     int64_t held_ns;           /* since when */
-    uint32_t next, prev;       /* HELD: its service's list by held_ns; OVER: that list */
+    int64_t no_space_ns;       /* since when engines have no space for it; 0: they do */
+    int64_t back_ns;           /* ASIDE: when it is held again */
+    uint32_t next, prev;       /* HELD: its service's list by held_ns; ASIDE and OVER: that list */
     char *sentence;            /* OVER: what to tell */
 };
 struct gateway_list {
@@ -44,8 +52,9 @@ struct cluster_gateway {
     struct slots slots;
     struct map by_id;
     struct gateway_list over;                  /* SENT entries are in no list */
+    struct gateway_list aside;                 /* who is back first comes first */
     struct gateway_list since[LIMIT_SERVICES]; /* the held ones of a service, longest first */
-    struct tree deadlines;                     /* of the held ones that have one */
+    struct tree deadlines;                     /* of the held and aside ones that have one */
     struct tree_node *deadline_nodes;
     struct engine_report *reports;
     int64_t begin_ns;                     /* its first step: engines' time to speak up begins */
@@ -90,10 +99,15 @@ void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, 
  * O(log n). The router is told by whoever calls (gateway_route_saw). */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at);
+/* Puts a held entry aside for a while, and the router is told that it is gone. */
+void gateway_state_set_aside(struct cluster_gateway *g, uint32_t at);
+/* Who was aside for long enough is held again. Returns when the next is. */
+int64_t gateway_state_end_asides(struct cluster_gateway *g);
 /* The handle of a request's entry; 0 when there is none. */
 uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id);
 void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
-/* Ends a held request here: the caller hears of it through next. `sentence` may be NULL. */
+/* Ends a held request, or one that is aside, here: the caller hears of it through next. `sentence`
+ * may be NULL. */
 void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
                           const char *sentence);
 
@@ -123,6 +137,8 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g);
 int64_t gateway_route_send(struct cluster_gateway *g);
 /* A held entry ends: it leaves what is left of the plan. */
 void gateway_route_forget(struct cluster_gateway *g, uint32_t at);
+/* Tells the manager that the entry's engine has no space for it. */
+void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry);
 /* False when the bus is full. */
 bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);
 void gateway_route_repeat_cancels(struct cluster_gateway *g);

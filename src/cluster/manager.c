@@ -462,6 +462,33 @@ static void take_want(struct cluster_manager *m, int service)
     set_add(&m->wanted, service);
 }
 
+/* A request needs space on an engine that other models have: the longest idle of them leave, if
+ * that can be enough. Something does even where the bytes would do, since who says so was refused.
+ */
+static void take_space(struct cluster_manager *m, const struct message_space *message)
+{
+    struct residency_model residents[LIMIT_SERVICES];
+    struct residency_eviction eviction;
+    int e = message->head.engine, own = -1;
+    int64_t free_bytes;
+    const struct set *known = &m->of_engines[e].known;
+    for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
+        if (place_of(m, e, s)->is_asked_out || place_of(m, e, s)->status == SERVICE_DRAINING_OUT)
+            return; /* its bytes come back: the request tries again */
+    }
+    int32_t n = list_residents(m, e, residents, &free_bytes);
+    for (int32_t i = 0; i < n; i++)
+        own = residents[i].service == message->head.service ? i : own;
+    if (own < 0)
+        return; /* it left: requests want it in again */
+    int64_t total_bytes = bytes_of(m, e) - residents[own].n_bytes;
+    residents[own] = residents[--n];
+    residency_evict(residents, n, max_i64(message->n_bytes, free_bytes + 1), free_bytes,
+                    total_bytes, &eviction);
+    for (int32_t i = 0; i < eviction.n_victims; i++)
+        order_out(m, e, eviction.victims[i], "another model's request needs its memory");
+}
+
 static void take_mail(struct cluster_manager *m)
 {
     const struct bus_port *port = &m->options.port;
@@ -478,6 +505,8 @@ static void take_mail(struct cluster_manager *m)
             take_change(m, message);
         else if (head->kind == MESSAGE_WANT)
             take_want(m, head->service);
+        else if (head->kind == MESSAGE_SPACE)
+            take_space(m, message);
         else if (head->kind == MESSAGE_ASK)
             take_ask(m, message);
         port->pop(port->self, port->address);

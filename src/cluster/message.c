@@ -14,6 +14,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_UNLOAD] = sizeof(struct message_head),
     [MESSAGE_DRAIN] = sizeof(struct message_head),
     [MESSAGE_WANT] = sizeof(struct message_head),
+    [MESSAGE_SPACE] = sizeof(struct message_space),
     [MESSAGE_ASK] = sizeof(struct message_ask),
     [MESSAGE_ANSWER] = sizeof(struct message_answer),
 };
@@ -203,6 +204,8 @@ bool cluster_message_is_valid(const void *message, size_t n_bytes, int n_engines
         return is_valid_report(message, n_bytes, n_services);
     case MESSAGE_CHANGE:
         return is_valid_change(message);
+    case MESSAGE_SPACE:
+        return is_within(((const struct message_space *)message)->n_bytes, BYTES_BITS);
     case MESSAGE_ASK:
         return is_valid_ask(message);
     case MESSAGE_ANSWER:

@@ -4,8 +4,9 @@
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, DRAIN (engine, service)
- *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask)
- *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
+ *   gateway -> manager  WANT (service: requests are held for it), SPACE (engine, service: one of
+ * its requests needs bytes that other models have there), ASK (a control ask) manager -> gateway
+ * CHANGE (BROKEN: what is held for it ends), ANSWER
  *
  * All ends are of one version: a message of another is dropped as malformed. Whoever changes what a
  * record says, or how long it is, raises it. */
@@ -13,7 +14,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 4 };
+enum { MESSAGE_VERSION = 5 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,
@@ -24,6 +25,7 @@ enum message_kind {
     MESSAGE_UNLOAD,
     MESSAGE_DRAIN,
     MESSAGE_WANT,
+    MESSAGE_SPACE,
     MESSAGE_ASK,
     MESSAGE_ANSWER,
     MESSAGE_N,
@@ -68,6 +70,10 @@ struct message_change {
     uint8_t cause;  /* enum status */
     int64_t weights_bytes, activation_bytes;
     struct fault fault;
+};
+struct message_space {
+    struct message_head head;
+    int64_t n_bytes; /* of KV, that the request may come to need */
 };
 struct message_ask {
     struct message_head head;

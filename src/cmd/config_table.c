@@ -91,7 +91,7 @@ static const struct config_key global_keys[] = {
     { "stall", CONFIG_DURATION, GLOBAL(stall_ns), TIME_NS_PER_S, DAY,
       "an engine with work and no step for so long fails /health" },
     { "hold", CONFIG_DURATION, GLOBAL(hold_ns), 0, DAY,
-      "how long a request waits for its model to load" },
+      "how long a request waits for its model to load, or for memory that other models have" },
     { "max_held", CONFIG_COUNT, GLOBAL(n_held_max), 1, 1 << 19,
       "requests that wait for one model to load" },
     { "keep_alive", CONFIG_DURATION, GLOBAL(keep_alive_ns), -DAY, 365 * DAY,

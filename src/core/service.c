@@ -15,6 +15,7 @@ static const char *const names[SERVICE_WHY_N] = {
     [SERVICE_LOAD_FAILED] = "load-failed",
     [SERVICE_LEASE_OVER] = "lease-over",
     [SERVICE_FULL] = "full",
+    [SERVICE_NO_SPACE] = "no-space",
     [SERVICE_DRAINING] = "draining",
     [SERVICE_CRASHED] = "crashed",
     [SERVICE_MOVED] = "moved",

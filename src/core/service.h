@@ -22,7 +22,8 @@ enum service_why {
     SERVICE_LOAD_FAILED, /* its model could not be loaded, and is tried again after a while */
     /* of RETURNED */
     SERVICE_LEASE_OVER,
-    SERVICE_FULL, /* no room at this engine now */
+    SERVICE_FULL,     /* no room at this engine now */
+    SERVICE_NO_SPACE, /* other models' weights have the space that it needs at this engine */
     SERVICE_DRAINING,
     SERVICE_CRASHED,
     SERVICE_MOVED,

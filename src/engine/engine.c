@@ -307,7 +307,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     if (why != SERVICE_WHY_NONE)
         return engine_say_refusal(e, request, SERVICE_ENDED, why, text);
     if (!fits) /* other models' weights have its room: it waits at home */
-        return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_FULL, NULL);
+        return engine_say_refusal(e, request, SERVICE_RETURNED, SERVICE_NO_SPACE, NULL);
     if (e->bodies && e->n_free_slots > 0 && earlier == ENGINE_IDS_NONE)
         handle = engine_bodies_take(e->bodies, body, request->n_tokens_max);
     if (e->n_free_slots == 0 || earlier != ENGINE_IDS_NONE || (e->bodies && handle == 0))

@@ -78,8 +78,9 @@ void engine_close(struct engine *engine); /* its executor computes nothing any m
 /* Copies both records (body may be NULL in the simulator, where n_host positions of the request
  * have come into the host pool already). What can never be served is ended
  * (FAILED or TOO_LARGE, a sentence as payload), what finds no room now is returned (FULL,
- * DRAINING). The same id and epoch again is ignored. False: the answer could not be said now, or an
- * earlier life of this id still has something to say: nothing was taken, submit again. */
+ * NO_SPACE, DRAINING). The same id and epoch again is ignored. False: the answer could not be said
+ * now, or an earlier life of this id still has something to say: nothing was taken, submit again.
+ */
 bool engine_submit(struct engine *engine, const struct request *request,
                    const struct request_body *body, int64_t now_ns);
 void engine_cancel(struct engine *engine, uint64_t id, int64_t now_ns);

@@ -85,7 +85,7 @@ static void return_giants(struct engine *e)
     for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++) {
         const struct request *r = &e->requests[slot];
         if ((r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING) && !engine_room_fits(e, r))
-            engine_queue_end_soon(e, slot, SERVICE_RETURNED, SERVICE_FULL);
+            engine_queue_end_soon(e, slot, SERVICE_RETURNED, SERVICE_NO_SPACE);
     }
 }
 

@@ -79,6 +79,7 @@ enum record_why metrics_record_why_of(enum service_why why)
     case SERVICE_NOT_READY:
     case SERVICE_LOAD_FAILED:
     case SERVICE_FULL:
+    case SERVICE_NO_SPACE:
     case SERVICE_DRAINING:
         return RECORD_REFUSED;
     default:

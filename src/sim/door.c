@@ -256,7 +256,7 @@ static void come_back(struct sim *sim, uint32_t index, uint8_t why)
         hand_over(sim, index, engine);
         return;
     }
-    if (sim->n_kv != NULL && why != SERVICE_FULL)
+    if (sim->n_kv != NULL && why != SERVICE_FULL && why != SERVICE_NO_SPACE)
         sim->n_kv[index] = 0; /* it lay there */
     hold(sim, door, index,
          &(struct route_event){

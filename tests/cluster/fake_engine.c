@@ -35,6 +35,15 @@ static void say(struct fake_engine *engine, const struct service_event *event, c
     engine->n_put++;
 }
 
+static bool has_space(const struct fake_engine *engine, const struct request *request)
+{
+    bool is_alone = true;
+    for (int s = 0; s < engine->n_services; s++)
+        is_alone = is_alone && (s == request->service || engine->status[s] == SERVICE_UNLOADED);
+    return is_alone || engine->n_tokens_beside == 0 ||
+           request->n_tokens_max <= engine->n_tokens_beside;
+}
+
 static bool submit(void *self, const struct request *request, const struct request_body *body)
 {
     struct fake_engine *engine = self;
@@ -49,11 +58,12 @@ static bool submit(void *self, const struct request *request, const struct reque
     if (n_live >= engine->n_requests_max)
         return false;
     CHECK(body->n_tokens == (uint32_t)request->n_tokens);
-    if (engine->status[request->service] != SERVICE_LOADED) {
+    bool is_here = engine->status[request->service] == SERVICE_LOADED;
+    if (!is_here || !has_space(engine, request)) {
         const struct service_event back = { .id = request->id,
                                             .epoch = request->epoch,
                                             .what = SERVICE_RETURNED,
-                                            .why = SERVICE_DRAINING,
+                                            .why = is_here ? SERVICE_NO_SPACE : SERVICE_DRAINING,
                                             .position = request->n_tokens };
         say(engine, &back, NULL, NULL);
         return true;
@@ -154,7 +164,7 @@ static void step_request(struct fake_engine *engine, struct fake_request *r)
         say(engine, &event, NULL, NULL);
     } else if (rng_unit(&engine->rng) < engine->p_return) {
         event.what = SERVICE_RETURNED;
-        event.why = SERVICE_CRASHED;
+        event.why = rng_below(&engine->rng, 4) > 0 ? SERVICE_CRASHED : SERVICE_NO_SPACE;
         r->is_live = false;
         engine->n_returned++;
         say(engine, &event, NULL, NULL);

@@ -39,6 +39,7 @@ struct world {
 };
 
 static int64_t report_ns = 10 * TIME_NS_PER_MS;
+static int64_t keep_alive_ns = 3600 * TIME_NS_PER_S;
 static const struct route_policy *router; /* NULL = least */
 
 static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
@@ -53,7 +54,7 @@ static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
     }
     for (int s = 0; s < N_SERVICES; s++) {
         snprintf(w->services[s].name, LIMIT_NAME_BYTES, "model-%d", s);
-        w->services[s].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        w->services[s].keep_alive_ns = keep_alive_ns;
         w->services[s].hold_ns_max = 600 * TIME_NS_PER_S;
     }
     w->bus = cluster_local_bus_open(3, bus_bytes);
@@ -394,6 +395,84 @@ static void test_eviction_and_asks(void **state)
     mem_give(w);
 }
 
+/* Two models on each of two engines, beside each other, where a request of 40 tokens fits only when
+ * one of them is alone. */
+static struct world *open_crowded(void)
+{
+    struct world *w = mem_take(sizeof *w);
+    open_world(w, 3, 1 << 20);
+    for (int s = 0; s < N_SERVICES; s++) {
+        assert_true(submit(w, s, s, 2, TIME_NEVER));
+        for (int i = 0; i < 100; i++)
+            step(w);
+        assert_true(w->requests[s].is_over);
+    }
+    for (int e = 0; e < N_ENGINES; e++) {
+        w->engines[e].p_return = 0.0;
+        w->engines[e].n_tokens_beside = 40;
+    }
+    return w;
+}
+
+static int n_loaded(const struct world *w)
+{
+    int n = 0;
+    for (int e = 0; e < N_ENGINES; e++)
+        for (int s = 0; s < N_SERVICES; s++)
+            n += w->engines[e].status[s] == SERVICE_LOADED;
+    return n;
+}
+
+/* An idle model leaves for a request that its neighbour's memory can't hold. */
+static void test_space_is_made_for_a_request(void **state)
+{
+    (void)state;
+    struct world *w = open_crowded();
+    int n_before = n_loaded(w);
+    assert_true(submit(w, 4, 0, 60, TIME_NEVER));
+    for (int i = 0; i < 400 && !w->requests[4].is_over; i++)
+        step(w);
+    assert_int_equal(w->requests[4].why, SERVICE_LENGTH);
+    assert_int_equal(n_loaded(w), n_before - 1);
+    close_world(w);
+    mem_give(w);
+}
+
+/* None of the neighbours may leave: others go on at once, and who waits does so within bounds. */
+static void test_space_that_never_comes(void **state)
+{
+    (void)state;
+    keep_alive_ns = -1;
+    struct world *w = open_crowded();
+    keep_alive_ns = 3600 * TIME_NS_PER_S;
+    struct service door = cluster_gateway_service(w->gateway);
+    int n_before = n_loaded(w);
+    assert_true(submit(w, 4, 0, 60, TIME_NEVER));
+    assert_true(submit(w, 5, 0, 60, w->now_ns + 150 * TIME_NS_PER_MS));
+    assert_true(submit(w, 6, 0, 60, TIME_NEVER));
+    for (int i = 0; i < 20; i++)
+        step(w);
+    assert_true(submit(w, 7, 0, 4, TIME_NEVER));
+    for (int i = 0; i < 20; i++)
+        step(w);
+    assert_int_equal(w->requests[7].why, SERVICE_LENGTH);
+    door.cancel(door.self, 7); /* the one with index 6 */
+    for (int i = 0; i < 160; i++)
+        step(w);
+    assert_int_equal(w->requests[5].why, SERVICE_DEADLINE);
+    assert_int_equal(w->requests[6].why, SERVICE_CANCELLED);
+    assert_false(w->requests[4].is_over);
+    w->now_ns += 600 * TIME_NS_PER_S;
+    for (int i = 0; i < 200; i++)
+        step(w);
+    assert_int_equal(w->requests[4].why, SERVICE_NOT_READY);
+    assert_string_equal(w->requests[4].sentence,
+                        "other models kept the memory that the request needs");
+    assert_int_equal(n_loaded(w), n_before);
+    close_world(w);
+    mem_give(w);
+}
+
 /* As many asks as are taken are answered, though all at once. */
 static void test_every_ask_is_answered(void **state)
 {
@@ -538,6 +617,8 @@ int main(void)
         cmocka_unit_test(test_deadlines_and_bounds_of_holding),
         cmocka_unit_test(test_eviction_and_asks),
         cmocka_unit_test(test_a_full_engine_is_asked_again),
+        cmocka_unit_test(test_space_is_made_for_a_request),
+        cmocka_unit_test(test_space_that_never_comes),
         cmocka_unit_test(test_every_ask_is_answered),
         cmocka_unit_test(test_what_is_outrun_is_predicted_anew),
     };

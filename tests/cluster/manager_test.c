@@ -222,6 +222,50 @@ static void test_taking_turns(void **state)
     close_scene(s);
 }
 
+static void say_no_space(struct scene *s, int service, int64_t n_bytes)
+{
+    struct message_space message = { .n_bytes = n_bytes };
+    message.head = cluster_message_head(MESSAGE_SPACE, PORT_GATEWAY, sizeof message);
+    message.head.service = (uint16_t)service;
+    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
+    step(s, TIME_NS_PER_MS);
+    step(s, TIME_NS_PER_MS);
+}
+
+/* Models leave for a request of another one: as few as can do, the longest idle first, none that is
+ * busy or pinned, and none in vain. */
+static void test_space_for_a_request(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    struct service_report *reports = s->reports[0].services;
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].is_loaded_at_start = true;
+        s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
+        s->services[i].engines = (struct set){ { 1 } };
+    }
+    open_scene(s, 1300 + KEPT); /* 100 are left beside the three */
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_MS);
+    reports[2].n_arrived++; /* used since: the other has been idle for longer */
+    step(s, TIME_NS_PER_MS);
+    say_no_space(s, 0, 901); /* more than all others have */
+    assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
+    reports[1].n_running = reports[2].n_running = 1;
+    step(s, TIME_NS_PER_MS);
+    say_no_space(s, 0, 200);
+    assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
+    reports[1].n_running = reports[2].n_running = 0;
+    step(s, TIME_NS_PER_MS);
+    reports[2].n_arrived++;
+    step(s, TIME_NS_PER_MS);
+    say_no_space(s, 0, 200);
+    assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 0);
+    say_no_space(s, 0, 200); /* the bytes would do, the engine said no again */
+    assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 1);
+    close_scene(s);
+}
+
 /* Two models would fill the memory to the last byte: the engine keeps some for its pool and takes
  * the second only when the first is gone. */
 static void test_what_an_engine_keeps_is_not_promised(void **state)
@@ -520,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_a_load_waits_for_the_unload_before_it),
         cmocka_unit_test(test_short_requests_keep_it_alive),
         cmocka_unit_test(test_taking_turns),
+        cmocka_unit_test(test_space_for_a_request),
         cmocka_unit_test(test_what_an_engine_keeps_is_not_promised),
         cmocka_unit_test(test_wants_expire),
         cmocka_unit_test(test_a_failed_load_is_tried_again),

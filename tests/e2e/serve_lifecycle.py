@@ -73,6 +73,29 @@ def lifecycle_one_fits_of_two(shoal, models):
 
 
 @test
+def lifecycle_space_beside_another(shoal, models):
+    """A request whose cache fits only without the other model: that one leaves if it may, else the request ends in time."""
+    memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
+    for pinned in (False, True):
+        lines = ["pinned: true"] if pinned else []
+        config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "hold: 3s", tale=lines)
+        with Shoal(shoal, config=config, wait=None) as server:
+            text = server.text("tale", "And he", 8), server.text("cee", "if (x", 8)
+            assert server.status("tale") == server.status("cee") == "loaded"
+            began = time.monotonic()
+            status, _, page = server.post("/v1/completions", body_of("cee", "if (x", 490))
+            took = time.monotonic() - began
+            if pinned:
+                assert status == 503 and page["error"]["code"] == "model_not_ready" and 2 < took < 20, (page, took)
+                assert server.status("tale") == "loaded"
+            else:
+                assert status == 200 and page["usage"]["completion_tokens"] == 490, page
+                assert until(lambda: server.status("tale") == "unloaded")
+            assert (server.text("tale", "And he", 8), server.text("cee", "if (x", 8)) == text
+            assert until(server.is_clear)
+
+
+@test
 def lifecycle_busy_is_not_unloaded(shoal, models):
     with Shoal(shoal, "--max-batch", "1", models=paths(models)) as server:
         long = Stream(server, body_of("tale", "And he", 490, n=30)).begin()

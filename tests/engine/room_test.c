@@ -86,10 +86,10 @@ static void who_never_fits_any_more_goes_home(void **state)
     }
     w.wake_ns = w.clock_ns;
     world_run(&w, w.clock_ns + 20000000);
-    assert_true(w.requests[0].why == SERVICE_FULL && !w.requests[0].is_over);
+    assert_true(w.requests[0].why == SERVICE_NO_SPACE && !w.requests[0].is_over);
     assert_true(
         world_submit_again(&w, 0)); /* still too small: it goes home again, it is not ended */
-    assert_true(w.requests[0].why == SERVICE_FULL && !w.requests[0].is_over);
+    assert_true(w.requests[0].why == SERVICE_NO_SPACE && !w.requests[0].is_over);
     assert_true(
         engine_close_service(w.engine, 1, w.clock_ns)); /* the room comes back: now it runs */
     w.wake_ns = w.clock_ns;

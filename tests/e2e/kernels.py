@@ -115,6 +115,7 @@ def peers_take_turns_and_the_best_flags_count():
 def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
                            ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),
+                           ("--threads 1025: expected 1 to", ["--threads", "1025"]), ("--threads 0: expected 1 to", ["--threads", "0"]),
                            ("there is no \"fast\"", ["--variants", "flash,fast"])):
         done = kernels("--tries", "0", *args)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("Try ")]

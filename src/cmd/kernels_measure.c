@@ -9,6 +9,7 @@
 #include "cpu/cpu.h"
 #include "run/forward.h"
 #include "run/meter.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,17 +88,30 @@ static void time_round(const struct work *w, struct kernels_row *row, int round,
     row->n_rounds = round + 1;
 }
 
-static void add_row(struct kernels_meter *m, struct kernels_model *model,
-                    struct kernels_point point)
+PRINTF_LIKE(3, 4)
+static void leave_out(struct kernels_model *model, const struct kernels_point *point,
+                      const char *why, ...)
 {
-    struct run_meter_pass pass = { point.n_sequences, point.n_new, point.n_before };
-    if (!run_meter_fits(m->meter, &pass))
-        return;
-    struct kernels_row *row = &model->rows[model->n_rows++];
-    *row = (struct kernels_row){ .point = point };
+    struct kernels_left_out *row = &model->left_out[model->n_left_out++];
+    va_list args;
+    row->point = *point;
+    va_start(args, why);
+    vsnprintf(row->why, sizeof(row->why), why, args);
+    va_end(args);
 }
 
-static void list_rows(struct kernels_meter *m, const struct kernels_options *o,
+static void add_row(const struct kernels_meter *m, struct kernels_model *model,
+                    struct kernels_point point)
+{
+    int32_t n = point.n_before + point.n_new;
+    int32_t n_most = weights_spec(m->model.weights)->n_positions_max;
+    if (n > n_most)
+        leave_out(model, &point, "it takes %d positions, the model has %d", n, n_most);
+    else
+        model->rows[model->n_rows++] = (struct kernels_row){ .point = point };
+}
+
+static void list_rows(const struct kernels_meter *m, const struct kernels_options *o,
                       struct kernels_model *model)
 {
     static const int32_t batches[] = { 8, 32 };
@@ -113,13 +127,17 @@ static void list_rows(struct kernels_meter *m, const struct kernels_options *o,
         add_row(m, model, (struct kernels_point){ KERNELS_DECODE, 1, 1, o->n_depth + half });
 }
 
-static void open_meter(struct kernels_meter *m, const struct kernels_options *o)
+/* With room for the largest rows, and for no more. */
+static void open_meter(struct kernels_meter *m, const struct kernels_model *model)
 {
-    int32_t n_each = BEHIND + o->n_generated + 1;
-    struct run_meter_options options = { .n_rows_max = PROMPT,
-                                         .n_sequences_max = max_i32(o->n_batch_max, 1) };
-    options.n_tokens_max =
-        max_i32(max_i32(PROMPT, options.n_sequences_max * n_each), o->n_depth + n_each);
+    struct run_meter_options options = { 1, 1, 1, 0 };
+    for (int i = 0; i < model->n_rows; i++) {
+        const struct kernels_point *point = &model->rows[i].point;
+        int32_t n = point->n_sequences;
+        options.n_rows_max = max_i32(options.n_rows_max, n * point->n_new);
+        options.n_sequences_max = max_i32(options.n_sequences_max, n);
+        options.n_tokens_max = max_i32(options.n_tokens_max, n * (point->n_before + point->n_new));
+    }
     m->meter = run_meter_open(&m->model, &options);
 }
 
@@ -160,8 +178,8 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     model->packed_bytes = m->model.weights_bytes;
     m->tensors = mem_take(sizeof(*m->tensors) * (size_t)n_max);
     (void)run_forward_tensors(spec, weights_model(m->model.weights), m->tensors, n_max);
-    open_meter(m, options);
     list_rows(m, options, model);
+    open_meter(m, model);
     *out = m;
     return STATUS_OK;
 }

@@ -112,6 +112,18 @@ def peers_take_turns_and_the_best_flags_count():
 
 
 @test
+def rows_beyond_the_models_context_are_named():
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "x.json")
+        done = kernels("--model", TALE, *QUICK, "--rounds", "1", "--no-attention", "--depth", str(1 << 20), "--out", out)
+        assert done.returncode == 0, done.stderr
+        assert "decode 1 at 1048578 " in done.stdout and "left out: it takes 1048579 positions, the model has 512" in done.stdout, done.stdout
+        model = json.load(open(out))["models"][0]
+        assert [row["name"] for row in model["left_out"]] == ["decode 1 at 1048578"], model["left_out"]
+        assert [row["name"] for row in model["rows"]] == ["prefill 512", "decode 1 at 2", "decode 8 at 66"], model["rows"]
+
+
+@test
 def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
                            ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),

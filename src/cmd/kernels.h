@@ -63,7 +63,7 @@ struct kernels_options {
     bool has_prefill, has_attention;
 };
 /* Loads the model on the machine's cores and lists its points in `model`, those that it has no
- * positions for as left out. */
+ * positions for, or the machine no memory, as left out. */
 enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
                                    const struct kernels_machine *machine,
                                    const struct kernels_options *options,

@@ -2,6 +2,7 @@
 #include "cpu/limits_loops.h"
 
 #include "base/mem.h"
+#include "base/memory_limit.h"
 #include "base/team.h"
 #include "base/time.h"
 #include <stdlib.h>
@@ -114,7 +115,7 @@ void cpu_limits_sizes(int n_threads, struct cpu_limits_sizes *out)
     out->l2 = own_l2 / 2 * n_threads;
     out->l3 = max_i64(min_i64(all_l3 / 2, 8 * own_l2 * n_threads), 2 * own_l2 * n_threads);
     out->memory = min_i64(max_i64(2 * all_l3, 256 << 20), INT64_C(1) << 30);
-    out->memory = max_i64(out->memory, 2 * out->l3);
+    out->memory = min_i64(max_i64(out->memory, 2 * out->l3), memory_limit_left() / 2);
 }
 
 /* ---- Arithmetic. ---- */

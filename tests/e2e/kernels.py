@@ -4,7 +4,9 @@ usage: kernels.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
 """
 import json
 import os
+import resource
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,8 +23,21 @@ def test(function):
     return function
 
 
-def kernels(*args):
-    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=280)
+class Skip(Exception):
+    pass
+
+
+def kernels(*args, **how):
+    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=280, **how)
+
+
+def write_changed(path, key, value):
+    """tale.gguf with another number at this key."""
+    data = bytearray(open(TALE, "rb").read())
+    at = data.index(key.encode()) + len(key)
+    assert struct.unpack_from("<I", data, at)[0] == 4, "a number of 32 bits"
+    struct.pack_into("<I", data, at + 4, value)
+    open(path, "wb").write(data)
 
 
 BENCH = """#!/usr/bin/env python3
@@ -124,6 +139,22 @@ def rows_beyond_the_models_context_are_named():
 
 
 @test
+def rows_without_memory_are_named():
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20))}
+    if kernels("--help", **few).returncode != 0:
+        raise Skip("a sanitizer takes more address space than that")
+    with tempfile.TemporaryDirectory() as folder:
+        model, out = os.path.join(folder, "long.gguf"), os.path.join(folder, "x.json")
+        write_changed(model, "llama.context_length", 1 << 20)
+        done = kernels("--model", model, "--tries", "0", "--rounds", "1", "--threads", "1", "--depth", "1000000", "--out", out, **few)
+        assert done.returncode == 0, (done.returncode, done.stderr)
+        assert "attention 32 x 16384   left out: it takes 1056 MiB of memory, " in done.stdout, done.stdout
+        model = json.load(open(out))["models"][0]
+        assert [row["name"] for row in model["left_out"]] == ["decode 1 at 1000032", "attention 32 x 16384"], model["left_out"]
+        assert len(model["rows"]) == 4 + 8, [row["name"] for row in model["rows"]]
+
+
+@test
 def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
                            ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),
@@ -143,6 +174,8 @@ def main():
         try:
             function()
             print(f"[       OK ] {function.__name__}", flush=True)
+        except Skip as why:
+            print(f"[  SKIPPED ] {function.__name__}\n[  REASON  ] {function.__name__}: {why}", flush=True)
         except Exception as error:  # the next test runs too
             print(f"{type(error).__name__}: {error}\n[  FAILED  ] {function.__name__}", flush=True)
             n_failed += 1

@@ -40,6 +40,10 @@ struct kernels_row {
     double peer_others[KERNELS_PEERS][KERNELS_ROUNDS];
 };
 
+struct kernels_shape { /* all that attention alone depends on: what has the same is as fast */
+    int32_t n_layers, n_heads, n_kv_heads, head_dim;
+};
+
 struct kernels_left_out { /* a row that was not measured */
     struct kernels_point point;
     char why[96];
@@ -48,7 +52,7 @@ struct kernels_left_out { /* a row that was not measured */
 struct kernels_model {
     char path[KERNELS_PATH], name[128]; /* the file's last part */
     int64_t file_bytes, packed_bytes;
-    int32_t n_heads, kv_bytes; /* of one layer and token: its attention's shape */
+    struct kernels_shape shape;
     double pack_s;
     int n_rows, n_attentions, n_left_out;
     struct kernels_row rows[KERNELS_POINTS], attentions[KERNELS_ATTENTIONS];

@@ -177,8 +177,8 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     snprintf(model->path, sizeof(model->path), "%s", path);
     snprintf(model->name, sizeof(model->name), "%s", last_part(path));
     model->file_bytes = weights_file_bytes(weights);
-    model->n_heads = spec->n_heads;
-    model->kv_bytes = 4 * spec->n_kv_heads * spec->head_dim;
+    model->shape =
+        (struct kernels_shape){ spec->n_layers, spec->n_heads, spec->n_kv_heads, spec->head_dim };
     m->machine = machine;
     run_device_open(&m->device, cpu_open(&machine->device, cpu_isa_best()));
     int64_t n_packed = run_model_packed_bytes(weights, &m->device), n_left = memory_limit_left();

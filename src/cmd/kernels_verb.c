@@ -163,7 +163,7 @@ static enum status run_round(struct run *run, struct kernels_meter *meter,
 static bool is_new_shape(const struct run *run, const struct kernels_model *model)
 {
     for (const struct kernels_model *m = run->models; m < model; m++)
-        if (m->n_attentions > 0 && m->kv_bytes == model->kv_bytes && m->n_heads == model->n_heads)
+        if (m->n_attentions > 0 && memcmp(&m->shape, &model->shape, sizeof(m->shape)) == 0)
             return false;
     return true;
 }

@@ -40,6 +40,30 @@ def write_changed(path, key, value):
     open(path, "wb").write(data)
 
 
+def write_zeros(folder, n_layers, n_heads, n_kv_heads, head_dim, width=64):
+    """A llama of zeros, as Hugging Face has them."""
+    os.mkdir(folder)
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": width, "hidden_size": width, "intermediate_size": width,
+              "num_hidden_layers": n_layers, "num_attention_heads": n_heads, "num_key_value_heads": n_kv_heads, "head_dim": head_dim,
+              "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": True}
+    shapes, tensors, at = {"model.embed_tokens.weight": [width, width], "model.norm.weight": [width]}, {}, 0
+    layer = {"input_layernorm": [width], "post_attention_layernorm": [width], "self_attn.q_proj": [n_heads * head_dim, width],
+             "self_attn.k_proj": [n_kv_heads * head_dim, width], "self_attn.v_proj": [n_kv_heads * head_dim, width],
+             "self_attn.o_proj": [width, n_heads * head_dim], "mlp.gate_proj": [width, width], "mlp.up_proj": [width, width], "mlp.down_proj": [width, width]}
+    for i in range(n_layers):
+        shapes.update({f"model.layers.{i}.{name}.weight": shape for name, shape in layer.items()})
+    for name, shape in shapes.items():
+        n_bytes = 4 * shape[0] * (shape[1] if len(shape) == 2 else 1)
+        tensors[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + n_bytes]}
+        at += n_bytes
+    header = json.dumps(tensors).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + bytes(at))
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(config, file)
+    return folder
+
+
 BENCH = """#!/usr/bin/env python3
 import sys
 args = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -124,6 +148,19 @@ def peers_take_turns_and_the_best_flags_count():
         assert sum("-fa 0" in call for call in calls) == 2, calls  # the first round alone
         calls = open(os.path.join(folder, "ik", "llama-batched-bench.log")).read()
         assert "-no-fa -rtr" in calls and "-npl 8 " in calls and "-npp 64 -ntg 4" in calls, calls
+
+
+@test
+def attention_is_measured_once_a_shape():
+    with tempfile.TemporaryDirectory() as folder:
+        # The same heads and bytes of keys and values as the first, but other dimensions; then another number of layers.
+        shapes, args, out = [(2, 4, 2, 32), (2, 4, 1, 64), (3, 4, 2, 32), (2, 4, 2, 32)], [], os.path.join(folder, "x.json")
+        for i, shape in enumerate(shapes):
+            args += ["--model", write_zeros(os.path.join(folder, str(i)), *shape)]
+        done = kernels(*args, *QUICK, "--rounds", "1", "--batch", "1", "--no-prefill", "--out", out)
+        assert done.returncode == 0, done.stderr
+        names = [[row["name"] for row in model["rows"]] for model in json.load(open(out))["models"]]
+        assert [sum("attention" in name for name in each) for each in names] == [3, 3, 3, 0], names
 
 
 @test

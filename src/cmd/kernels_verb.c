@@ -38,7 +38,7 @@ static bool parse_variants(struct verb_options *o)
     static const char *const names[KERNELS_VARIANTS] = { "plain", "flash", "repacked",
                                                          "flash+repacked" };
     const char *at = o->variants != NULL ? o->variants : "plain,flash,repacked,flash+repacked";
-    while (*at != '\0') {
+    do {
         size_t n = strcspn(at, ",");
         int i = 0;
         while (i < KERNELS_VARIANTS && !(strlen(names[i]) == n && strncmp(at, names[i], n) == 0))
@@ -48,8 +48,8 @@ static bool parse_variants(struct verb_options *o)
             return false;
         }
         o->runs_variant[i] = true;
-        at += n + (at[n] == ',');
-    }
+        at += n;
+    } while (*at++ == ',');
     return true;
 }
 

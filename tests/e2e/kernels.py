@@ -196,7 +196,7 @@ def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
                            ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),
                            ("--threads 1025: expected 1 to", ["--threads", "1025"]), ("--threads 0: expected 1 to", ["--threads", "0"]),
-                           ("there is no \"fast\"", ["--variants", "flash,fast"])):
+                           ("there is no \"fast\"", ["--variants", "flash,fast"]), ("there is no \"\"", ["--variants", ""])):
         done = kernels("--tries", "0", *args)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("Try ")]
         assert 0 < done.returncode < 128 and len(lines) == 1 and sentence in lines[0], (args, done.stderr)

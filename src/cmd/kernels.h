@@ -50,7 +50,7 @@ struct kernels_left_out { /* a row that was not measured */
 };
 
 struct kernels_model {
-    char path[KERNELS_PATH], name[128]; /* the file's last part */
+    const char *path, *name; /* as given, and its last part */
     int64_t file_bytes, packed_bytes;
     struct kernels_shape shape;
     double pack_s;

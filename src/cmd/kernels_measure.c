@@ -174,8 +174,8 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     const struct model_spec *spec = weights_spec(weights);
     int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
     memset(model, 0, sizeof(*model));
-    snprintf(model->path, sizeof(model->path), "%s", path);
-    snprintf(model->name, sizeof(model->name), "%s", last_part(path));
+    model->path = path;
+    model->name = last_part(path);
     model->file_bytes = weights_file_bytes(weights);
     model->shape =
         (struct kernels_shape){ spec->n_layers, spec->n_heads, spec->n_kv_heads, spec->head_dim };

@@ -192,6 +192,19 @@ def rows_without_memory_are_named():
 
 
 @test
+def peers_are_given_the_whole_path():
+    with tempfile.TemporaryDirectory() as folder:
+        plain, deep = write_peer(folder, "plain", False), os.path.join(folder, "d" * 200, "e" * 200, "f" * 200)
+        os.makedirs(deep)
+        model = os.path.join(deep, "m" * 140 + ".gguf")
+        write_changed(model, "llama.context_length", 50)
+        done = kernels("--model", model, *QUICK, "--rounds", "1", "--no-attention", "--variants", "plain", "--peer", plain, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["models"][0]["model"] == "m" * 140 + ".gguf", done.stdout
+        assert f"-m {model} " in open(plain + ".log").read()
+
+
+@test
 def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
                            ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),

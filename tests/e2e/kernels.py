@@ -192,6 +192,19 @@ def rows_without_memory_are_named():
 
 
 @test
+def peers_are_asked_for_rows_that_are_there():
+    with tempfile.TemporaryDirectory() as folder:
+        plain, model = write_peer(folder, "plain", False), os.path.join(folder, "short.gguf")
+        write_changed(model, "llama.context_length", 50)  # neither prompts nor batches nor the depth fit
+        done = kernels("--model", model, *QUICK, "--no-attention", "--depth", "100", "--variants", "plain", "--peer", plain, "--json")
+        assert done.returncode == 0, done.stderr
+        assert [row["name"] for row in json.loads(done.stdout)["models"][0]["rows"]] == ["decode 1 at 2"], done.stdout
+        calls = open(plain + ".log").read().splitlines()
+        assert len(calls) == 2 and all("-p 0 -n 4 -fa 0" in call for call in calls), calls
+        assert not os.path.exists(os.path.join(folder, "plain", "llama-batched-bench.log"))
+
+
+@test
 def peers_are_given_the_whole_path():
     with tempfile.TemporaryDirectory() as folder:
         plain, deep = write_peer(folder, "plain", False), os.path.join(folder, "d" * 200, "e" * 200, "f" * 200)
@@ -202,6 +215,18 @@ def peers_are_given_the_whole_path():
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["models"][0]["model"] == "m" * 140 + ".gguf", done.stdout
         assert f"-m {model} " in open(plain + ".log").read()
+
+
+@test
+def peers_that_print_something_else_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        plain = write_peer(folder, "plain", False)
+        quick = ("--model", TALE, *QUICK, "--no-attention", "--rounds", "1", "--variants", "plain", "--peer", plain)
+        for program, sentence in (("llama-batched-bench", "printed no rates, expected a table"), ("llama-bench", "printed no rates, expected a list of tests as JSON")):
+            with open(os.path.join(folder, "plain", program), "w") as file:
+                file.write('#!/bin/sh\necho "-p, --n-prompt"; echo "[{"\n')
+            done = kernels(*quick)
+            assert done.returncode == 1 and done.stdout == "" and sentence in done.stderr, (done.returncode, done.stdout, done.stderr)
 
 
 @test

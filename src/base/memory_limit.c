@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { PATH_BYTES = 4096, FILE_BYTES = 65536 };
 
@@ -76,11 +77,57 @@ int64_t memory_limit_of_groups(const char *root)
     return least;
 }
 
-int64_t memory_limit_bytes(void)
+static int64_t address_space(void)
 {
     struct rlimit space;
-    int64_t least = memory_limit_of_groups("");
-    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < (rlim_t)least)
-        least = (int64_t)space.rlim_cur;
-    return least;
+    bool is_limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < (rlim_t)INT64_MAX;
+    return is_limited ? (int64_t)space.rlim_cur : INT64_MAX;
+}
+
+int64_t memory_limit_bytes(void)
+{
+    return min_i64(memory_limit_of_groups(""), address_space());
+}
+
+/* "MemAvailable:   23652 kB" of /proc/meminfo, in bytes. */
+static int64_t read_figure(const char *text, const char *name)
+{
+    long long kib;
+    const char *line = strstr(text, name);
+    bool is_there = line != NULL && sscanf(line + strlen(name), ": %lld kB", &kib) == 1;
+    return is_there ? kib * 1024 : INT64_MAX;
+}
+
+int64_t memory_limit_free(const char *root)
+{
+    char path[PATH_BYTES], *text;
+    struct fault fault;
+    size_t n;
+    snprintf(path, sizeof(path), "%s/proc/meminfo", root);
+    if (file_read(path, FILE_BYTES, &text, &n, &fault) != STATUS_OK)
+        return INT64_MAX;
+    int64_t n_free = read_figure(text, "MemAvailable");
+    snprintf(path, sizeof(path), "%s/proc/sys/vm/overcommit_memory", root);
+    if (read_limit(path) == 2) /* no more may be promised than there is */
+        n_free =
+            min_i64(n_free, read_figure(text, "CommitLimit") - read_figure(text, "Committed_AS"));
+    mem_give(text);
+    return n_free;
+}
+
+int64_t memory_limit_left(void)
+{
+    struct fault fault;
+    char *text;
+    size_t n;
+    long long n_mapped = 0, n_resident = 0; /* pages */
+    int64_t page = sysconf(_SC_PAGESIZE);
+    if (file_read("/proc/self/statm", FILE_BYTES, &text, &n, &fault) == STATUS_OK) {
+        if (sscanf(text, "%lld %lld", &n_mapped, &n_resident) != 2)
+            n_mapped = n_resident = 0;
+        mem_give(text);
+    }
+    int64_t least =
+        min_i64(memory_limit_of_groups("") - n_resident * page, address_space() - n_mapped * page);
+    return max_i64(min_i64(least, memory_limit_free("")), 0);
 }

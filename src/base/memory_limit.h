@@ -1,4 +1,5 @@
-/* How much memory this process may have where somebody has set a limit below the machine's. */
+/* How much memory this process may have where somebody has set a limit below the machine's, and how
+ * much of it is left. */
 #pragma once
 #include <stdint.h>
 
@@ -7,3 +8,9 @@
 int64_t memory_limit_bytes(void);
 /* That of the control groups under another root than "", for tests. */
 int64_t memory_limit_of_groups(const char *root);
+
+/* What may be taken on top of what this process has: the least of what the machine has free and of
+ * what those limits leave. */
+int64_t memory_limit_left(void);
+/* What the machine has free, under another root than "" for tests; INT64_MAX: it does not say. */
+int64_t memory_limit_free(const char *root);

@@ -40,13 +40,23 @@ struct kernels_row {
     double peer_others[KERNELS_PEERS][KERNELS_ROUNDS];
 };
 
+struct kernels_shape { /* all that attention alone depends on: what has the same is as fast */
+    int32_t n_layers, n_heads, n_kv_heads, head_dim;
+};
+
+struct kernels_left_out { /* a row that was not measured */
+    struct kernels_point point;
+    char why[96];
+};
+
 struct kernels_model {
-    char path[KERNELS_PATH], name[128]; /* the file's last part */
+    const char *path, *name; /* as given, and its last part */
     int64_t file_bytes, packed_bytes;
-    int32_t n_heads, kv_bytes; /* of one layer and token: its attention's shape */
+    struct kernels_shape shape;
     double pack_s;
-    int n_rows, n_attentions;
+    int n_rows, n_attentions, n_left_out;
     struct kernels_row rows[KERNELS_POINTS], attentions[KERNELS_ATTENTIONS];
+    struct kernels_left_out left_out[KERNELS_POINTS + KERNELS_ATTENTIONS];
 };
 
 struct kernels_meter; /* a model in memory, ready to be timed */
@@ -56,7 +66,8 @@ struct kernels_options {
     int32_t n_batch_max; /* largest batch */
     bool has_prefill, has_attention;
 };
-/* Loads the model on the machine's cores and lists its points in `model`. */
+/* Loads the model on the machine's cores and lists its points in `model`, those that it has no
+ * positions for, or the machine no memory, as left out. */
 enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
                                    const struct kernels_machine *machine,
                                    const struct kernels_options *options,

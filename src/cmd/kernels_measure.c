@@ -3,21 +3,25 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "base/memory_limit.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "cmd/busy.h"
 #include "cpu/cpu.h"
 #include "run/forward.h"
 #include "run/meter.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
     PROMPT = 512,
-    BEHIND = 64,                /* the prompt of a batched decode */
-    PASSES_MAX = 31,            /* of one row in one round */
-    ROUND_NS = 400000000,       /* about so long for one row in one round */
-    ATTENTION_BYTES = 512 << 20 /* keys and values of one attention, unless one layer has more */
+    BEHIND = 64,                 /* the prompt of a batched decode */
+    PASSES_MAX = 31,             /* of one row in one round */
+    ROUND_NS = 400000000,        /* about so long for one row in one round */
+    ATTENTION_BYTES = 512 << 20, /* keys and values of one attention, unless one layer has more */
+    READ_BYTES = 1 << 30,        /* at most, to find the bandwidth of a pass */
+    SPARE_BYTES = 32 << 20       /* for stacks of threads and what else is small */
 };
 
 struct kernels_meter {
@@ -47,7 +51,7 @@ void cmd_kernels_machine_measure(struct kernels_machine *m)
 static struct kernels_speeds speeds_now(const struct kernels_machine *machine, double n_bytes)
 {
     const struct device_spec *device = &machine->device;
-    int64_t n = min_i64((int64_t)n_bytes, INT64_C(1) << 30);
+    int64_t n = min_i64((int64_t)n_bytes, READ_BYTES);
     struct kernels_speeds speeds = { .read = cpu_limits_read(device, device->n_cores, n) };
     for (int i = 0; i < CPU_LIMIT_N; i++)
         speeds.peak[i] = cpu_limits_peak(device, device->n_cores, (enum cpu_limit)i);
@@ -87,39 +91,67 @@ static void time_round(const struct work *w, struct kernels_row *row, int round,
     row->n_rounds = round + 1;
 }
 
-static void add_row(struct kernels_meter *m, struct kernels_model *model,
-                    struct kernels_point point)
+PRINTF_LIKE(3, 4)
+static void leave_out(struct kernels_model *model, const struct kernels_point *point,
+                      const char *why, ...)
 {
-    struct run_meter_pass pass = { point.n_sequences, point.n_new, point.n_before };
-    if (!run_meter_fits(m->meter, &pass))
-        return;
-    struct kernels_row *row = &model->rows[model->n_rows++];
-    *row = (struct kernels_row){ .point = point };
+    struct kernels_left_out *row = &model->left_out[model->n_left_out++];
+    va_list args;
+    row->point = *point;
+    va_start(args, why);
+    vsnprintf(row->why, sizeof(row->why), why, args);
+    va_end(args);
 }
 
-static void list_rows(struct kernels_meter *m, const struct kernels_options *o,
+/* Is there memory for a row of n_bytes, and for finding the bandwidth of the n_read bytes of its
+ * pass beside them? */
+static bool has_room(struct kernels_model *model, const struct kernels_point *point,
+                     int64_t n_bytes, int64_t n_read)
+{
+    int64_t n_asked = n_bytes + min_i64(n_read, READ_BYTES) + SPARE_BYTES;
+    int64_t n_left = memory_limit_left();
+    if (n_asked > n_left)
+        leave_out(model, point, "it takes %lld MiB of memory, %lld MiB are free",
+                  (long long)(n_asked >> 20), (long long)(n_left >> 20));
+    return n_asked <= n_left;
+}
+
+/* Adds a row, and makes the meter to come large enough for it. */
+static void add_row(const struct kernels_meter *m, struct kernels_model *model,
+                    struct run_meter_options *options, struct kernels_point point)
+{
+    int32_t n_positions = point.n_before + point.n_new, n = point.n_sequences;
+    int32_t n_most = weights_spec(m->model.weights)->n_positions_max;
+    struct run_meter_options larger = {
+        .n_rows_max = max_i32(options->n_rows_max, n * point.n_new),
+        .n_sequences_max = max_i32(options->n_sequences_max, n),
+        .n_tokens_max = max_i32(options->n_tokens_max, n * n_positions),
+    };
+    int64_t n_bytes = run_meter_bytes(&m->model, &larger);
+    if (n_positions > n_most) {
+        leave_out(model, &point, "it takes %d positions, the model has %d", n_positions, n_most);
+    } else if (has_room(model, &point, n_bytes, model->packed_bytes + n_bytes)) {
+        model->rows[model->n_rows++] = (struct kernels_row){ .point = point };
+        *options = larger;
+    }
+}
+
+static void open_rows(struct kernels_meter *m, const struct kernels_options *o,
                       struct kernels_model *model)
 {
+    struct run_meter_options options = { 1, 1, 1, 0 };
     static const int32_t batches[] = { 8, 32 };
     int32_t half = o->n_generated / 2;
     if (o->has_prefill)
-        add_row(m, model, (struct kernels_point){ KERNELS_PREFILL, 1, PROMPT, 0 });
-    add_row(m, model, (struct kernels_point){ KERNELS_DECODE, 1, 1, half });
+        add_row(m, model, &options, (struct kernels_point){ KERNELS_PREFILL, 1, PROMPT, 0 });
+    add_row(m, model, &options, (struct kernels_point){ KERNELS_DECODE, 1, 1, half });
     for (size_t i = 0; i < COUNT_OF(batches); i++)
         if (batches[i] <= o->n_batch_max)
-            add_row(m, model,
+            add_row(m, model, &options,
                     (struct kernels_point){ KERNELS_DECODE, batches[i], 1, BEHIND + half });
     if (o->n_depth > 0)
-        add_row(m, model, (struct kernels_point){ KERNELS_DECODE, 1, 1, o->n_depth + half });
-}
-
-static void open_meter(struct kernels_meter *m, const struct kernels_options *o)
-{
-    int32_t n_each = BEHIND + o->n_generated + 1;
-    struct run_meter_options options = { .n_rows_max = PROMPT,
-                                         .n_sequences_max = max_i32(o->n_batch_max, 1) };
-    options.n_tokens_max =
-        max_i32(max_i32(PROMPT, options.n_sequences_max * n_each), o->n_depth + n_each);
+        add_row(m, model, &options,
+                (struct kernels_point){ KERNELS_DECODE, 1, 1, o->n_depth + half });
     m->meter = run_meter_open(&m->model, &options);
 }
 
@@ -142,15 +174,23 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     const struct model_spec *spec = weights_spec(weights);
     int n_max = FORWARD_WEIGHTS_PER_LAYER * spec->n_layers + FORWARD_WEIGHTS_AROUND;
     memset(model, 0, sizeof(*model));
-    snprintf(model->path, sizeof(model->path), "%s", path);
-    snprintf(model->name, sizeof(model->name), "%s", last_part(path));
+    model->path = path;
+    model->name = last_part(path);
     model->file_bytes = weights_file_bytes(weights);
-    model->n_heads = spec->n_heads;
-    model->kv_bytes = 4 * spec->n_kv_heads * spec->head_dim;
+    model->shape =
+        (struct kernels_shape){ spec->n_layers, spec->n_heads, spec->n_kv_heads, spec->head_dim };
     m->machine = machine;
     run_device_open(&m->device, cpu_open(&machine->device, cpu_isa_best()));
+    int64_t n_packed = run_model_packed_bytes(weights, &m->device), n_left = memory_limit_left();
     int64_t begin_ns = time_now_ns();
-    status = run_model_open(&m->model, weights, &m->device, DTYPE_F16, NULL, fault);
+    if (n_packed <= n_left) {
+        status = run_model_open(&m->model, weights, &m->device, DTYPE_F16, NULL, fault);
+    } else {
+        weights_close(weights);
+        status = fault_set(fault, STATUS_TOO_LARGE,
+                           "%.100s: it takes %lld MiB of memory, %lld MiB are free", model->name,
+                           (long long)(n_packed >> 20), (long long)(n_left >> 20));
+    }
     if (status != STATUS_OK) {
         run_device_close(&m->device);
         mem_give(m);
@@ -160,8 +200,7 @@ enum status cmd_kernels_meter_open(struct kernels_meter **out, const char *path,
     model->packed_bytes = m->model.weights_bytes;
     m->tensors = mem_take(sizeof(*m->tensors) * (size_t)n_max);
     (void)run_forward_tensors(spec, weights_model(m->model.weights), m->tensors, n_max);
-    open_meter(m, options);
-    list_rows(m, options, model);
+    open_rows(m, options, model);
     *out = m;
     return STATUS_OK;
 }
@@ -281,14 +320,25 @@ static void open_alone(struct kernels_meter *m, struct alone *a, int32_t n_layer
     a->program.window = 0;
 }
 
+static int32_t blocks_each(const struct kernels_point *point)
+{
+    return (int32_t)div_up_i64(point->n_before + 1, BLOCK_TOKENS);
+}
+
+/* Keys and values of one layer. */
+static int64_t layer_bytes(const struct compute_program *program, const struct kernels_point *point)
+{
+    return INT64_C(4) * program->n_kv_heads * program->head_dim * BLOCK_TOKENS *
+           blocks_each(point) * point->n_sequences;
+}
+
 static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
                                      const struct kernels_point *point)
 {
     const struct compute_program *p = &a->program;
-    int32_t n_context = point->n_before + 1;
-    int32_t n_blocks = (int32_t)div_up_i64(n_context, BLOCK_TOKENS);
-    size_t token = (size_t)n_layers * 2 * (size_t)(p->n_kv_heads * p->head_dim) * 2;
-    size_t n_bytes = token * BLOCK_TOKENS * (size_t)n_blocks * (size_t)point->n_sequences;
+    int32_t n_blocks = blocks_each(point);
+    size_t n_bytes = (size_t)(n_layers * layer_bytes(p, point));
+    size_t block_bytes = n_bytes / (size_t)(n_blocks * point->n_sequences);
     a->cache = mem_take(n_bytes);
     fill_cache(a->cache, n_bytes);
     a->blocks = mem_take(sizeof(*a->blocks) * (size_t)(n_blocks * point->n_sequences));
@@ -306,8 +356,8 @@ static struct compute_pass make_pass(struct alone *a, int32_t n_layers,
                                   .n_sequences = point->n_sequences,
                                   .sequences = a->sequences,
                                   .kv = { .base = a->cache,
-                                          .unit_bytes = token * BLOCK_TOKENS,
-                                          .block_bytes = token * BLOCK_TOKENS,
+                                          .unit_bytes = block_bytes,
+                                          .block_bytes = block_bytes,
                                           .blocks_per_unit = 1,
                                           .block_tokens = BLOCK_TOKENS,
                                           .dtype = DTYPE_F16,
@@ -333,22 +383,25 @@ static double time_alone(void *arg)
     return cmd_kernels_work_median(s, n);
 }
 
-static void measure_alone(struct kernels_meter *m, struct kernels_row *row)
+static void measure_alone(struct kernels_meter *m, struct kernels_model *model,
+                          const struct kernels_point *point)
 {
-    const struct compute_program *whole = &m->model.program;
     const struct compute_backend *backend = m->device.backend;
-    int64_t layer = INT64_C(4) * whole->n_kv_heads * whole->head_dim * (row->point.n_before + 1) *
-                    row->point.n_sequences;
+    int64_t layer = layer_bytes(&m->model.program, point);
     int32_t n_layers = (int32_t)min_i64(max_i64(ATTENTION_BYTES / layer, 1),
                                         weights_spec(m->model.weights)->n_layers);
     struct alone *a = mem_take(sizeof(*a));
     open_alone(m, a, n_layers);
-    a->device = &m->device;
-    a->pass = make_pass(a, n_layers, &row->point);
-    a->workspace =
-        mem_take(backend->workspace_bytes(backend->self, &a->program, a->pass.n_rows, 0));
-    const struct work work = { m->machine, &a->program, NULL };
-    time_round(&work, row, 0, time_alone, a);
+    size_t n_work = backend->workspace_bytes(backend->self, &a->program, point->n_sequences, 0);
+    if (has_room(model, point, n_layers * layer + (int64_t)n_work, n_layers * layer)) {
+        const struct work work = { m->machine, &a->program, NULL };
+        struct kernels_row *row = &model->attentions[model->n_attentions++];
+        *row = (struct kernels_row){ .point = *point };
+        a->device = &m->device;
+        a->pass = make_pass(a, n_layers, point);
+        a->workspace = mem_take(n_work);
+        time_round(&work, row, 0, time_alone, a);
+    }
     backend->unpack(backend->self, a->query);
     mem_give(a->workspace);
     mem_give(a->cache);
@@ -363,9 +416,8 @@ void cmd_kernels_meter_attention(struct kernels_meter *m, const struct kernels_o
     static const int32_t contexts[] = { 512, 4096, 16384 }, batches[] = { 1, 8, 32 };
     for (size_t c = 0; c < COUNT_OF(contexts); c++)
         for (size_t b = 0; b < COUNT_OF(batches) && batches[b] <= options->n_batch_max; b++) {
-            struct kernels_row *row = &model->attentions[model->n_attentions++];
-            *row = (struct kernels_row){ .point = { KERNELS_ATTENTION, batches[b], 1,
-                                                    contexts[c] - 1 } };
-            measure_alone(m, row);
+            const struct kernels_point point = { KERNELS_ATTENTION, batches[b], 1,
+                                                 contexts[c] - 1 };
+            measure_alone(m, model, &point);
         }
 }

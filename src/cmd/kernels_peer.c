@@ -19,7 +19,8 @@ enum status cmd_kernels_peer_open(struct kernels_peer *peer, const char *path, s
     struct str text;
     memset(peer, 0, sizeof(*peer));
     if (strlen(path) + sizeof("batched-") > sizeof(peer->bench))
-        return fault_set(fault, STATUS_TOO_LARGE, "the peer's path is too long");
+        return fault_set(fault, STATUS_TOO_LARGE, "%.100s...: a peer's path has at most %d bytes",
+                         path, (int)(sizeof(peer->bench) - sizeof("batched-")));
     str_init(&text);
     enum status status = cmd_child_run(argv, CHILD_NS, &text, NULL, fault);
     if (status == STATUS_OK && (text.n == 0 || strstr(text.at, "--n-prompt") == NULL))
@@ -100,8 +101,8 @@ double cmd_kernels_peer_batched_rate(const char *text, int32_t n_sequences)
             for (at = end; *at == ' '; at++)
                 continue;
         }
-        if (n == (int)COUNT_OF(cells) && (int32_t)cells[2] == n_sequences)
-            rate = cells[7];
+        if (n == (int)COUNT_OF(cells) && cells[2] == n_sequences && cells[7] - cells[7] == 0)
+            rate = cells[7]; /* a number: a run that took no time is infinitely fast */
     }
     return rate;
 }
@@ -131,17 +132,48 @@ static void note(const struct kernels_visit *v, struct kernels_row *row, double 
     row->peer_others[v->index][v->round] = cmd_busy_others(before, &after);
 }
 
+/* Of the rows that a program was asked for, one or many requests each, it must have said something.
+ */
+static enum status judge(const struct kernels_visit *v, const char *program, bool is_batched,
+                         const char *expected, struct fault *fault)
+{
+    for (int i = 0; i < v->model->n_rows; i++) {
+        const struct kernels_row *row = &v->model->rows[i];
+        if ((row->point.n_sequences > 1) == is_batched &&
+            row->peers[v->index][v->variant][v->round] > 0)
+            return STATUS_OK;
+    }
+    return fault_set(fault, STATUS_BAD_INPUT, "%.100s printed no rates, expected %s", program,
+                     expected);
+}
+
+/* Behind so many tokens llama-bench generates what a decode's row stands for. */
+static int32_t depth_of(const struct kernels_visit *v, const struct kernels_point *point)
+{
+    return point->kind == KERNELS_DECODE ? point->n_before - v->options->n_generated / 2 : 0;
+}
+
 /* The rows of one sequence, by llama-bench. */
 static enum status visit_bench(const struct kernels_visit *v, struct fault *fault)
 {
     struct str words, out;
-    const struct kernels_options *o = v->options;
+    int32_t n_prompt = 0, n_generated = 0, n_depth = 0;
+    for (int i = 0; i < v->model->n_rows; i++) {
+        const struct kernels_point *point = &v->model->rows[i].point;
+        if (point->kind == KERNELS_PREFILL)
+            n_prompt = point->n_new;
+        else if (point->n_sequences == 1)
+            n_generated = v->options->n_generated;
+        if (point->n_sequences == 1)
+            n_depth = max_i32(n_depth, depth_of(v, point));
+    }
+    if (n_prompt == 0 && n_generated == 0)
+        return STATUS_OK;
     str_init(&words);
     str_init(&out);
-    str_printf(&words, "-t %d -r 1 -o json -p %d -n %d", v->n_threads, o->has_prefill ? 512 : 0,
-               o->n_generated);
-    if (o->n_depth > 0 && !v->peer->is_ik)
-        str_printf(&words, " -d 0,%d", o->n_depth);
+    str_printf(&words, "-t %d -r 1 -o json -p %d -n %d", v->n_threads, n_prompt, n_generated);
+    if (n_depth > 0 && !v->peer->is_ik)
+        str_printf(&words, " -d 0,%d", n_depth);
     str_add_char(&words, ' ');
     cmd_kernels_peer_flags(v->peer, v->variant, false, &words);
     struct busy before = cmd_busy_now();
@@ -149,14 +181,15 @@ static enum status visit_bench(const struct kernels_visit *v, struct fault *faul
     for (int i = 0; i < v->model->n_rows && status == STATUS_OK; i++) {
         struct kernels_row *row = &v->model->rows[i];
         bool is_prefill = row->point.kind == KERNELS_PREFILL;
-        int32_t depth = row->point.n_before - o->n_generated / 2;
         if (row->point.n_sequences == 1)
             note(v, row,
-                 cmd_kernels_peer_rate(out.at, is_prefill ? row->point.n_new : 0,
-                                       is_prefill ? 0 : o->n_generated, is_prefill ? 0 : depth,
+                 cmd_kernels_peer_rate(out.at, is_prefill ? n_prompt : 0,
+                                       is_prefill ? 0 : n_generated, depth_of(v, &row->point),
                                        v->peer->commit),
                  &before);
     }
+    if (status == STATUS_OK)
+        status = judge(v, v->peer->bench, false, "a list of tests as JSON", fault);
     str_free(&words);
     str_free(&out);
     return status;
@@ -169,7 +202,7 @@ static enum status visit_batched(const struct kernels_visit *v, struct fault *fa
     int32_t n_each = BEHIND + v->options->n_generated, n_most = 0;
     for (int i = 0; i < v->model->n_rows; i++)
         n_most = max_i32(n_most, v->model->rows[i].point.n_sequences);
-    if (v->peer->batched[0] == '\0' || n_most == 1)
+    if (v->peer->batched[0] == '\0' || n_most <= 1)
         return STATUS_OK;
     str_init(&words);
     str_init(&out);
@@ -183,6 +216,8 @@ static enum status visit_batched(const struct kernels_visit *v, struct fault *fa
         if (row->point.n_sequences > 1)
             note(v, row, cmd_kernels_peer_batched_rate(out.at, row->point.n_sequences), &before);
     }
+    if (status == STATUS_OK)
+        status = judge(v, v->peer->batched, true, "a table of ten columns", fault);
     str_free(&words);
     str_free(&out);
     return status;

@@ -99,6 +99,11 @@ static void print_model(const struct kernels_report *r, const struct kernels_mod
                    "limit");
     for (int i = 0; i < m->n_attentions; i++)
         print_row(r, &m->attentions[i], out);
+    for (int i = 0; i < m->n_left_out; i++) {
+        char name[64];
+        str_printf(out, "  %-22s left out: %s\n",
+                   cmd_kernels_point_name(&m->left_out[i].point, name), m->left_out[i].why);
+    }
 }
 
 void cmd_kernels_print(const struct kernels_report *r, struct str *out)
@@ -197,6 +202,16 @@ static void json_model(const struct kernels_report *r, const struct kernels_mode
         json_row(r, &m->rows[i], json);
     for (int i = 0; i < m->n_attentions; i++)
         json_row(r, &m->attentions[i], json);
+    json_out_close(json, ']');
+    json_out_key(json, "left_out");
+    json_out_open(json, '[');
+    for (int i = 0; i < m->n_left_out; i++) {
+        char name[64];
+        json_out_open(json, '{');
+        json_out_key_text(json, "name", cmd_kernels_point_name(&m->left_out[i].point, name));
+        json_out_key_text(json, "why", m->left_out[i].why);
+        json_out_close(json, '}');
+    }
     json_out_close(json, ']');
     json_out_close(json, '}');
 }

@@ -38,7 +38,7 @@ static bool parse_variants(struct verb_options *o)
     static const char *const names[KERNELS_VARIANTS] = { "plain", "flash", "repacked",
                                                          "flash+repacked" };
     const char *at = o->variants != NULL ? o->variants : "plain,flash,repacked,flash+repacked";
-    while (*at != '\0') {
+    do {
         size_t n = strcspn(at, ",");
         int i = 0;
         while (i < KERNELS_VARIANTS && !(strlen(names[i]) == n && strncmp(at, names[i], n) == 0))
@@ -48,8 +48,8 @@ static bool parse_variants(struct verb_options *o)
             return false;
         }
         o->runs_variant[i] = true;
-        at += n + (at[n] == ',');
-    }
+        at += n;
+    } while (*at++ == ',');
     return true;
 }
 
@@ -64,7 +64,7 @@ static bool parse(struct run *run, int argc, char **argv)
           NULL },
         { "rounds", "N", FLAGS_I64, &o->n_rounds, 1, KERNELS_ROUNDS,
           "ours and each peer in turn, so often: 3", NULL },
-        { "threads", "N", FLAGS_I64, &o->n_threads, 1, 256, "cores: all", NULL },
+        { "threads", "N", FLAGS_I64, &o->n_threads, 0, 0, "cores: all", NULL },
         { "generate", "N", FLAGS_I64, &o->n_generated, 2, 512, "tokens that a decode makes: 64",
           NULL },
         { "batch", "N", FLAGS_I64, &o->n_batch, 1, 32, "largest batch: 32 (1, 8, 32)", NULL },
@@ -79,7 +79,7 @@ static bool parse(struct run *run, int argc, char **argv)
         { "variants", "A,B", FLAGS_TEXT, &o->variants, 0, 0,
           "which flags of a peer to try: plain, flash, repacked, flash+repacked; all of them",
           NULL },
-        { "others", "CORES", FLAGS_F64, &o->others_max, 0, 256,
+        { "others", "CORES", FLAGS_F64, &o->others_max, 0, DEVICE_CORES_MAX,
           "wait for a second in which others use no more, before each round: 0.06", NULL },
         { "tries", "N", FLAGS_I64, &o->n_tries, 0, 1000, "seconds to wait at most: 20", NULL },
         { "html", "FILE", FLAGS_FILE, &o->html, 0, 0, "write a page with the roofline", NULL },
@@ -99,9 +99,12 @@ static bool parse(struct run *run, int argc, char **argv)
     };
     const char *plain[1];
     int n_plain;
-    *o = (struct verb_options){
-        .n_rounds = 3, .n_generated = 64, .n_batch = 32, .n_tries = 20, .others_max = 0.06
-    };
+    *o = (struct verb_options){ .n_rounds = 3,
+                                .n_threads = -1,
+                                .n_generated = 64,
+                                .n_batch = 32,
+                                .n_tries = 20,
+                                .others_max = 0.06 };
     if (!flags_parse(&flags, argc, argv, plain, &n_plain) || !parse_variants(o))
         return false;
     if (o->models.n <= MODELS_MAX && o->peers.n <= KERNELS_PEERS)
@@ -160,7 +163,7 @@ static enum status run_round(struct run *run, struct kernels_meter *meter,
 static bool is_new_shape(const struct run *run, const struct kernels_model *model)
 {
     for (const struct kernels_model *m = run->models; m < model; m++)
-        if (m->n_attentions > 0 && m->kv_bytes == model->kv_bytes && m->n_heads == model->n_heads)
+        if (m->n_attentions > 0 && memcmp(&m->shape, &model->shape, sizeof(m->shape)) == 0)
             return false;
     return true;
 }
@@ -185,17 +188,23 @@ static enum status run_model(struct run *run, const char *path, struct fault *fa
 static enum status open_machine(struct run *run, struct fault *fault)
 {
     struct cpu_topology *topology = mem_take(sizeof(*topology));
+    struct device_spec *device = &run->machine.device;
+    int64_t n = run->options.n_threads;
     enum status status = cpu_topology_read(NULL, topology, fault);
-    if (status == STATUS_OK) {
-        cpu_topology_device(topology, -1, &run->machine.device);
-        if (run->options.n_threads > 0)
-            run->machine.device.n_cores =
-                min_i32(run->machine.device.n_cores, (int32_t)run->options.n_threads);
-        wait_for_quiet(&run->options);
-        cmd_kernels_machine_measure(&run->machine);
-    }
+    if (status == STATUS_OK)
+        cpu_topology_device(topology, -1, device);
     mem_give(topology);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    if (n == 0 || n > device->n_cores)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "--threads %lld: expected 1 to %d, the cores of this machine",
+                         (long long)n, device->n_cores);
+    if (n > 0)
+        device->n_cores = (int32_t)n;
+    wait_for_quiet(&run->options);
+    cmd_kernels_machine_measure(&run->machine);
+    return STATUS_OK;
 }
 
 static enum status show(const struct run *run, struct fault *fault)

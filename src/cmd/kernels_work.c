@@ -41,7 +41,7 @@ static void add_attention(const struct compute_program *program, const struct ke
 {
     int32_t context = point->n_before + point->n_new;
     if (program->window > 0)
-        context = min_i32(context, program->window + point->n_new - 1);
+        context = (int32_t)min_i64(context, (int64_t)program->window + point->n_new - 1);
     double ops = 4.0 * program->n_heads * program->head_dim * pairs_of(point, program->window);
     double bytes = 2.0 * program->n_kv_heads * program->head_dim * kv_bytes * context;
     add_part(out, point->n_sequences * ops, point->n_sequences * bytes,

@@ -2,6 +2,7 @@
 #include "cpu/limits_loops.h"
 
 #include "base/mem.h"
+#include "base/memory_limit.h"
 #include "base/team.h"
 #include "base/time.h"
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 enum {
-    MEMBERS_MAX = 256,
     WINDOWS = 41,
     WINDOW_BYTES = 4 << 20, /* at least so much is read in one */
     PEAK_ROUNDS = 60000,    /* of the loop in registers */
@@ -42,8 +42,10 @@ struct reading {
     uint64_t (*loop)(const unsigned char *from, int64_t n);
     const unsigned char *memory;
     int64_t n_bytes, n_part; /* of all members; read by each member in one window */
-    int64_t at[MEMBERS_MAX]; /* where each member goes on */
-    uint64_t sums[MEMBERS_MAX];
+    struct {
+        int64_t at; /* where it goes on */
+        uint64_t sum;
+    } members[];
 };
 
 static uint64_t read_words(const unsigned char *from, int64_t n)
@@ -65,16 +67,16 @@ static void read_part(void *arg, int rank, int n)
     int64_t n_own = reading->n_bytes / n, n_left = reading->n_part;
     const unsigned char *own = reading->memory + rank * n_own;
     while (n_left > 0) {
-        int64_t some = min_i64(n_left, n_own - reading->at[rank]);
-        reading->sums[rank] += reading->loop(own + reading->at[rank], some);
-        reading->at[rank] = (reading->at[rank] + some) % n_own;
+        int64_t at = reading->members[rank].at, some = min_i64(n_left, n_own - at);
+        reading->members[rank].sum += reading->loop(own + at, some);
+        reading->members[rank].at = (at + some) % n_own;
         n_left -= some;
     }
 }
 
 double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t n_bytes)
 {
-    CHECK(n_threads > 0 && n_threads <= MEMBERS_MAX && n_threads <= device->n_cores);
+    CHECK(n_threads > 0 && n_threads <= device->n_cores);
     int64_t n_own = max_i64(n_bytes / n_threads & ~INT64_C(4095), 4096);
     size_t n_all = (size_t)align_up_u64((uint64_t)(n_own * n_threads), HUGE_PAGE_BYTES);
     unsigned char *taken = mem_take(n_all + HUGE_PAGE_BYTES);
@@ -82,7 +84,8 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
         taken + (align_up_u64((uintptr_t)taken, HUGE_PAGE_BYTES) - (uintptr_t)taken);
     mem_wish_huge(memory, n_all);
     memset(memory, 1, n_all);
-    struct reading *reading = mem_take(sizeof(*reading));
+    struct reading *reading =
+        mem_take(sizeof(*reading) + sizeof(reading->members[0]) * (size_t)n_threads);
     reading->memory = memory;
     reading->loop = best_loops().read;
     reading->n_bytes = n_own * n_threads;
@@ -98,7 +101,7 @@ double cpu_limits_read(const struct device_spec *device, int n_threads, int64_t 
         windows[i] = (double)(reading->n_part * n_threads) * 1e9 /
                      (double)max_i64(time_now_ns() - begin_ns, 1);
     }
-    CHECK(reading->sums[0] != 0);
+    CHECK(reading->members[0].sum != 0);
     team_close(team);
     mem_give(reading);
     mem_give(taken);
@@ -112,13 +115,14 @@ void cpu_limits_sizes(int n_threads, struct cpu_limits_sizes *out)
     out->l2 = own_l2 / 2 * n_threads;
     out->l3 = max_i64(min_i64(all_l3 / 2, 8 * own_l2 * n_threads), 2 * own_l2 * n_threads);
     out->memory = min_i64(max_i64(2 * all_l3, 256 << 20), INT64_C(1) << 30);
+    out->memory = min_i64(max_i64(out->memory, 2 * out->l3), memory_limit_left() / 2);
 }
 
 /* ---- Arithmetic. ---- */
 
 struct peak {
     int64_t (*loop)(int n_rounds);
-    int64_t n_ops[MEMBERS_MAX];
+    int64_t n_ops[]; /* of each member */
 };
 
 volatile float cpu_limits_sink;
@@ -159,8 +163,8 @@ static void compute_some(void *arg, int rank, int n)
 
 double cpu_limits_peak(const struct device_spec *device, int n_threads, enum cpu_limit limit)
 {
-    CHECK(n_threads > 0 && n_threads <= MEMBERS_MAX && n_threads <= device->n_cores);
-    struct peak *peak = mem_take(sizeof(*peak));
+    CHECK(n_threads > 0 && n_threads <= device->n_cores);
+    struct peak *peak = mem_take(sizeof(*peak) + sizeof(peak->n_ops[0]) * (size_t)n_threads);
     struct team *team = team_open(n_threads, device->cores, true);
     double windows[WINDOWS];
     peak->loop = best_loops().peaks[limit].run;

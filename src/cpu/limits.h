@@ -22,7 +22,7 @@ double cpu_limits_peak(const struct device_spec *device, int n_threads, enum cpu
 const char *cpu_limits_instructions(enum cpu_limit limit); /* "vpmaddubsw, vpmaddwd, vpaddd" */
 
 /* Footprints, in bytes, that lie in a core's second-level cache, in its part of the third, and in
- * memory alone. */
+ * memory alone (at most half of what is free). */
 struct cpu_limits_sizes {
     int64_t l2, l3, memory;
 };

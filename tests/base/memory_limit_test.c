@@ -4,6 +4,7 @@
 #include "base/memory_limit.h"
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char root[64];
 
@@ -70,6 +71,42 @@ static void version_1_has_a_line_of_its_own(void **state)
     assert_true(memory_limit_of_groups(root) == INT64_C(9223372036854771712));
 }
 
+static void what_is_free_is_read(void **state)
+{
+    (void)state;
+    assert_true(memory_limit_free(root) == INT64_MAX);
+    put("proc/meminfo", "MemTotal: 8000 kB\nMemAvailable:    3000 kB\n"
+                        "CommitLimit:      5000 kB\nCommitted_AS:     4000 kB\n");
+    assert_true(memory_limit_free(root) == 3000 << 10);
+    run("mkdir -p %s/proc/sys/vm%s", "");
+    put("proc/sys/vm/overcommit_memory", "0\n");
+    assert_true(memory_limit_free(root) == 3000 << 10);
+    put("proc/sys/vm/overcommit_memory", "2\n");
+    assert_true(memory_limit_free(root) == 1000 << 10);
+}
+
+/* What is mapped already is not left: a sanitizer maps terabytes. */
+static void address_space_is_left_as_far_as_it_is_not_mapped(void **state)
+{
+    (void)state;
+    enum { MORE = 1 << 30 };
+    struct rlimit before, less;
+    unsigned long long n_pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_true(file != NULL && fscanf(file, "%llu", &n_pages) == 1);
+    fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    less = before;
+    less.rlim_cur = (rlim_t)(n_pages * (unsigned long long)sysconf(_SC_PAGESIZE) + MORE);
+    if (less.rlim_cur > before.rlim_max)
+        skip();
+    assert_true(memory_limit_left() > 0);
+    assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+    int64_t n_left = memory_limit_left();
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_true(n_left > 0 && n_left <= MORE);
+}
+
 static void address_space_counts_too(void **state)
 {
     (void)state;
@@ -90,6 +127,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(version_2_is_the_least_of_a_group_and_of_those_above_it,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(version_1_has_a_line_of_its_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_free_is_read, set_up, tear_down),
+        cmocka_unit_test(address_space_is_left_as_far_as_it_is_not_mapped),
         cmocka_unit_test(address_space_counts_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,10 @@ static void tables_are_read(void **state)
     assert_true(cmd_kernels_peer_batched_rate(batched, 16) == 0);
     assert_true(cmd_kernels_peer_batched_rate("", 8) == 0);
     assert_true(cmd_kernels_peer_batched_rate("| 1 | 2 | 8 |", 8) == 0);
+    assert_true(cmd_kernels_peer_batched_rate("|1|1|8|1|1|1|1|inf|1|1|", 8) == 0);
+    assert_true(cmd_kernels_peer_batched_rate("|1|1|8|1|1|1|1|nan|1|1|", 8) == 0);
+    assert_true(cmd_kernels_peer_batched_rate("|1|1|8.5|1|1|1|1|3|1|1|", 8) == 0);
+    assert_true(cmd_kernels_peer_batched_rate("|1|1|1e99|1|1|1|1|3|1|1|", INT32_MAX) == 0);
 }
 
 static void check_flags(bool is_ik, int variant, bool is_batched, const char *want)

@@ -75,6 +75,10 @@ static void a_prompt_sees_what_lies_before_it(void **state)
     cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * 15);
     assert_true(cmd_kernels_work_fraction(&point, &limit, 0) == 0);
+    double bytes = limit.bytes;
+    program.window = INT32_MAX; /* as good as none, as long as nothing overflows */
+    cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
+    assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * pairs && limit.bytes == bytes);
 }
 
 static void types_have_their_peaks(void **state)

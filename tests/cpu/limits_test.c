@@ -18,6 +18,21 @@ static void loops_measure_something(void **state)
     }
 }
 
+/* Cores that this machine lacks pin nobody. */
+static void any_number_of_threads_measures(void **state)
+{
+    (void)state;
+    enum { MANY = 300 };
+    struct device_spec many = { .kind = DEVICE_CPU, .n_cores = MANY };
+    struct cpu_limits_sizes sizes;
+    for (int i = 0; i < MANY; i++)
+        many.cores[i] = i;
+    assert_true(cpu_limits_read(&many, MANY, 64 << 10) > 1e6);
+    assert_true(cpu_limits_peak(&many, MANY, CPU_LIMIT_FLOAT) > 1e6);
+    cpu_limits_sizes(MANY, &sizes);
+    assert_true(sizes.l2 < sizes.l3 && sizes.l3 < sizes.memory);
+}
+
 static void levels_grow(void **state)
 {
     (void)state;
@@ -33,6 +48,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_measure_something),
+        cmocka_unit_test(any_number_of_threads_measures),
         cmocka_unit_test(levels_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,9 @@ usage: kernels.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
 """
 import json
 import os
+import resource
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,8 +23,45 @@ def test(function):
     return function
 
 
-def kernels(*args):
-    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=280)
+class Skip(Exception):
+    pass
+
+
+def kernels(*args, **how):
+    return subprocess.run([SHOAL, "bench", "kernels", *args], capture_output=True, text=True, timeout=280, **how)
+
+
+def write_changed(path, key, value):
+    """tale.gguf with another number at this key."""
+    data = bytearray(open(TALE, "rb").read())
+    at = data.index(key.encode()) + len(key)
+    assert struct.unpack_from("<I", data, at)[0] == 4, "a number of 32 bits"
+    struct.pack_into("<I", data, at + 4, value)
+    open(path, "wb").write(data)
+
+
+def write_zeros(folder, n_layers, n_heads, n_kv_heads, head_dim, width=64):
+    """A llama of zeros, as Hugging Face has them."""
+    os.mkdir(folder)
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": width, "hidden_size": width, "intermediate_size": width,
+              "num_hidden_layers": n_layers, "num_attention_heads": n_heads, "num_key_value_heads": n_kv_heads, "head_dim": head_dim,
+              "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": True}
+    shapes, tensors, at = {"model.embed_tokens.weight": [width, width], "model.norm.weight": [width]}, {}, 0
+    layer = {"input_layernorm": [width], "post_attention_layernorm": [width], "self_attn.q_proj": [n_heads * head_dim, width],
+             "self_attn.k_proj": [n_kv_heads * head_dim, width], "self_attn.v_proj": [n_kv_heads * head_dim, width],
+             "self_attn.o_proj": [width, n_heads * head_dim], "mlp.gate_proj": [width, width], "mlp.up_proj": [width, width], "mlp.down_proj": [width, width]}
+    for i in range(n_layers):
+        shapes.update({f"model.layers.{i}.{name}.weight": shape for name, shape in layer.items()})
+    for name, shape in shapes.items():
+        n_bytes = 4 * shape[0] * (shape[1] if len(shape) == 2 else 1)
+        tensors[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + n_bytes]}
+        at += n_bytes
+    header = json.dumps(tensors).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + bytes(at))
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(config, file)
+    return folder
 
 
 BENCH = """#!/usr/bin/env python3
@@ -112,10 +151,90 @@ def peers_take_turns_and_the_best_flags_count():
 
 
 @test
+def attention_is_measured_once_a_shape():
+    with tempfile.TemporaryDirectory() as folder:
+        # The same heads and bytes of keys and values as the first, but other dimensions; then another number of layers.
+        shapes, args, out = [(2, 4, 2, 32), (2, 4, 1, 64), (3, 4, 2, 32), (2, 4, 2, 32)], [], os.path.join(folder, "x.json")
+        for i, shape in enumerate(shapes):
+            args += ["--model", write_zeros(os.path.join(folder, str(i)), *shape)]
+        done = kernels(*args, *QUICK, "--rounds", "1", "--batch", "1", "--no-prefill", "--out", out)
+        assert done.returncode == 0, done.stderr
+        names = [[row["name"] for row in model["rows"]] for model in json.load(open(out))["models"]]
+        assert [sum("attention" in name for name in each) for each in names] == [3, 3, 3, 0], names
+
+
+@test
+def rows_beyond_the_models_context_are_named():
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "x.json")
+        done = kernels("--model", TALE, *QUICK, "--rounds", "1", "--no-attention", "--depth", str(1 << 20), "--out", out)
+        assert done.returncode == 0, done.stderr
+        assert "decode 1 at 1048578 " in done.stdout and "left out: it takes 1048579 positions, the model has 512" in done.stdout, done.stdout
+        model = json.load(open(out))["models"][0]
+        assert [row["name"] for row in model["left_out"]] == ["decode 1 at 1048578"], model["left_out"]
+        assert [row["name"] for row in model["rows"]] == ["prefill 512", "decode 1 at 2", "decode 8 at 66"], model["rows"]
+
+
+@test
+def rows_without_memory_are_named():
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20))}
+    if kernels("--help", **few).returncode != 0:
+        raise Skip("a sanitizer takes more address space than that")
+    with tempfile.TemporaryDirectory() as folder:
+        model, out = os.path.join(folder, "long.gguf"), os.path.join(folder, "x.json")
+        write_changed(model, "llama.context_length", 1 << 20)
+        done = kernels("--model", model, "--tries", "0", "--rounds", "1", "--threads", "1", "--depth", "1000000", "--out", out, **few)
+        assert done.returncode == 0, (done.returncode, done.stderr)
+        assert "attention 32 x 16384   left out: it takes 1056 MiB of memory, " in done.stdout, done.stdout
+        model = json.load(open(out))["models"][0]
+        assert [row["name"] for row in model["left_out"]] == ["decode 1 at 1000032", "attention 32 x 16384"], model["left_out"]
+        assert len(model["rows"]) == 4 + 8, [row["name"] for row in model["rows"]]
+
+
+@test
+def peers_are_asked_for_rows_that_are_there():
+    with tempfile.TemporaryDirectory() as folder:
+        plain, model = write_peer(folder, "plain", False), os.path.join(folder, "short.gguf")
+        write_changed(model, "llama.context_length", 50)  # neither prompts nor batches nor the depth fit
+        done = kernels("--model", model, *QUICK, "--no-attention", "--depth", "100", "--variants", "plain", "--peer", plain, "--json")
+        assert done.returncode == 0, done.stderr
+        assert [row["name"] for row in json.loads(done.stdout)["models"][0]["rows"]] == ["decode 1 at 2"], done.stdout
+        calls = open(plain + ".log").read().splitlines()
+        assert len(calls) == 2 and all("-p 0 -n 4 -fa 0" in call for call in calls), calls
+        assert not os.path.exists(os.path.join(folder, "plain", "llama-batched-bench.log"))
+
+
+@test
+def peers_are_given_the_whole_path():
+    with tempfile.TemporaryDirectory() as folder:
+        plain, deep = write_peer(folder, "plain", False), os.path.join(folder, "d" * 200, "e" * 200, "f" * 200)
+        os.makedirs(deep)
+        model = os.path.join(deep, "m" * 140 + ".gguf")
+        write_changed(model, "llama.context_length", 50)
+        done = kernels("--model", model, *QUICK, "--rounds", "1", "--no-attention", "--variants", "plain", "--peer", plain, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["models"][0]["model"] == "m" * 140 + ".gguf", done.stdout
+        assert f"-m {model} " in open(plain + ".log").read()
+
+
+@test
+def peers_that_print_something_else_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        plain = write_peer(folder, "plain", False)
+        quick = ("--model", TALE, *QUICK, "--no-attention", "--rounds", "1", "--variants", "plain", "--peer", plain)
+        for program, sentence in (("llama-batched-bench", "printed no rates, expected a table"), ("llama-bench", "printed no rates, expected a list of tests as JSON")):
+            with open(os.path.join(folder, "plain", program), "w") as file:
+                file.write('#!/bin/sh\necho "-p, --n-prompt"; echo "[{"\n')
+            done = kernels(*quick)
+            assert done.returncode == 1 and done.stdout == "" and sentence in done.stderr, (done.returncode, done.stdout, done.stderr)
+
+
+@test
 def what_is_wrong_is_said():
     for sentence, args in (("nowhere", ["--model", "nowhere.gguf"]), ("no such program", ["--peer", "/nowhere/llama-bench"]),
                            ("not a llama-bench", ["--peer", "/bin/echo"]), ("--rounds", ["--rounds", "0"]),
-                           ("there is no \"fast\"", ["--variants", "flash,fast"])):
+                           ("--threads 1025: expected 1 to", ["--threads", "1025"]), ("--threads 0: expected 1 to", ["--threads", "0"]),
+                           ("there is no \"fast\"", ["--variants", "flash,fast"]), ("there is no \"\"", ["--variants", ""])):
         done = kernels("--tries", "0", *args)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("Try ")]
         assert 0 < done.returncode < 128 and len(lines) == 1 and sentence in lines[0], (args, done.stderr)
@@ -130,6 +249,8 @@ def main():
         try:
             function()
             print(f"[       OK ] {function.__name__}", flush=True)
+        except Skip as why:
+            print(f"[  SKIPPED ] {function.__name__}\n[  REASON  ] {function.__name__}: {why}", flush=True)
         except Exception as error:  # the next test runs too
             print(f"{type(error).__name__}: {error}\n[  FAILED  ] {function.__name__}", flush=True)
             n_failed += 1

@@ -2,9 +2,11 @@
  * 4.3, 6.6).
  *
  *   sls     composes them itself: the service with the earliest request, its first requests in
- * order of arrival, at most static_n_seqs_max, without waiting for more cohort  runs the batches
- * that a router composed (request.cohort, n_cohort): one starts when all its members are here, or
- * cohort_ns_wait after the first came; requests of no cohort are batched as sls does
+ *           order of arrival, at most static_n_seqs_max, without waiting for more (if a router
+ *           composed batches, those of one of these)
+ *   cohort  runs the batches that a router composed (request.cohort, n_cohort): one starts when all
+ *           its members are here, or cohort_ns_wait after the first came; requests of no cohort are
+ *           batched as sls does
  *
  * One batch at a time, on the whole device. Its rows are padded to the longest prompt, and a member
  * that has ended keeps its seat until the batch is over: these invalid tokens cost what valid ones
@@ -113,9 +115,10 @@ static void choose_first_come(const struct batcher *b, const struct schedule_vie
     if (best < 0)
         return;
     choice->service = (uint16_t)best;
+    uint32_t cohort = view->requests[choice->slots[0]].cohort;
     for (uint32_t slot = choice->slots[0]; slot != SCHEDULE_NONE && choice->n < seats_most(b);
          slot = view->requests[slot].next)
-        if (!b->has_cohorts || view->requests[slot].cohort == 0)
+        if (view->requests[slot].cohort == cohort)
             choice->slots[choice->n++] = slot;
 }
 

@@ -130,6 +130,23 @@ static void a_cohort_too_large_runs_in_parts(void **state)
     loop_close(&loop);
 }
 
+/* Batches that a router composed are not mixed by who composes his own. */
+static void cohorts_are_not_mixed(void **state)
+{
+    (void)state;
+    struct loop loop;
+    char trace[16] = { 0 };
+    open_one(&loop, "sls", 4096);
+    loop.on_batch = count_items;
+    loop.on_batch_self = trace;
+    add_member(&loop, 0, 7, 2);
+    add_member(&loop, 0, 9, 1);
+    add_member(&loop, 0, 7, 2);
+    loop_run(&loop);
+    assert_string_equal(trace, "21");
+    loop_close(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_cohort_starts_when_it_is_complete),
         cmocka_unit_test(a_cohort_too_large_runs_in_parts),
         cmocka_unit_test(who_does_not_fit_stays_behind),
+        cmocka_unit_test(cohorts_are_not_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,12 +114,21 @@ static void set_answer_deadline(struct connection *c)
     c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + c->http->options.unsent_ns_max;
 }
 
+/* A stream may be slow, but what it said is taken in time. */
+static void set_stream_deadline(struct connection *c)
+{
+    bool is_waiting = count_unsent(c) > 0;
+    c->deadline_ns = is_waiting ? time_now_ns() + c->http->options.unsent_ns_max : TIME_NEVER;
+}
+
 /* What the connection has to send became more or less. */
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *change, void *arg)
 {
     struct connection *c = arg;
     c->http->unsent_bytes += (int64_t)change->n_added - (int64_t)change->n_deleted;
     c->n_sent += (int64_t)change->n_deleted;
+    if (c->state == STREAM && (change->n_deleted > 0 || c->deadline_ns == TIME_NEVER))
+        set_stream_deadline(c);
     if (change->n_deleted == 0 || (c->state != FLUSH && (c->state != HEAD || c->looked > 0)))
         return;
     set_answer_deadline(c);

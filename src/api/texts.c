@@ -142,7 +142,12 @@ static void detokenize(struct api_job *base)
         api_error_set(&job->error, ERROR_INVALID, "tokens", "tokens must be an array of token ids");
     if (model != NULL)
         detokenizer_init(&detokenizer, model->tokenizer, true);
-    for (size_t i = 0; model != NULL && i < json_array_size(tokens); i++) {
+    size_t n = model != NULL ? json_array_size(tokens) : 0;
+    if (model != NULL && n > (size_t)model->n_context_max)
+        api_error_set(&job->error, ERROR_CONTEXT, "tokens",
+                      "%zu tokens are more than this model's context of %d", n,
+                      model->n_context_max);
+    for (size_t i = 0; !job->error.is_set && i < n; i++) {
         int64_t id = -1;
         if (api_fields_is_whole(json_array_get(tokens, i), &id) && id >= 0 &&
             id < model->n_vocabulary)

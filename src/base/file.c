@@ -21,34 +21,40 @@ static enum status refuse(struct fault *fault, const char *path, int error)
     return fault_set(fault, is_missing ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s", path, text);
 }
 
-enum status file_map_open(struct file_map *map, const char *path, struct fault *fault)
+/* Does not wait, as the opening of a pipe does until somebody writes into it. */
+static enum status open_regular(const char *path, int *fd, size_t *n_bytes, struct fault *fault)
 {
     struct stat info;
-    *map = (struct file_map){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
-    if (map->fd < 0)
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
         return refuse(fault, path, errno);
-    enum status status;
-    if (fstat(map->fd, &info) != 0) {
+    enum status status = STATUS_OK;
+    if (fstat(*fd, &info) != 0)
         status = refuse(fault, path, errno);
-        goto fail;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        status = fault_set(fault, STATUS_BAD_INPUT, "%s: not a regular file", path);
-        goto fail;
-    }
-    map->n_bytes = (size_t)info.st_size;
-    map->at = (const unsigned char *)"";
-    if (map->n_bytes == 0)
-        return STATUS_OK;
-    void *at = mmap(NULL, map->n_bytes, PROT_READ, MAP_SHARED, map->fd, 0);
-    if (at != MAP_FAILED) {
-        map->at = at;
-        return STATUS_OK;
-    }
-    status = refuse(fault, path, errno);
-fail:
-    close(map->fd);
+    else if (!S_ISREG(info.st_mode))
+        status = fault_set(fault, STATUS_BAD_INPUT, "%s is not a regular file", path);
+    else
+        *n_bytes = (size_t)info.st_size;
+    if (status != STATUS_OK)
+        close(*fd);
+    return status;
+}
+
+enum status file_map_open(struct file_map *map, const char *path, struct fault *fault)
+{
     *map = (struct file_map){ .fd = -1 };
+    enum status status = open_regular(path, &map->fd, &map->n_bytes, fault);
+    map->at = (const unsigned char *)"";
+    if (status == STATUS_OK && map->n_bytes > 0) {
+        void *at = mmap(NULL, map->n_bytes, PROT_READ, MAP_SHARED, map->fd, 0);
+        if (at == MAP_FAILED) {
+            status = refuse(fault, path, errno);
+            close(map->fd);
+        }
+        map->at = at;
+    }
+    if (status != STATUS_OK)
+        *map = (struct file_map){ .fd = -1 };
     return status;
 }
 
@@ -113,6 +119,19 @@ enum status file_read(const char *path, size_t n_bytes_max, char **content, size
     if (fd < 0)
         return refuse(fault, path, errno);
     enum status status = read_all(fd, path, n_bytes_max, content, n_bytes, fault);
+    close(fd);
+    return status;
+}
+
+enum status file_read_regular(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
+                              struct fault *fault)
+{
+    int fd;
+    CHECK(n_bytes_max < PTRDIFF_MAX / 2);
+    enum status status = open_regular(path, &fd, n_bytes, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = read_all(fd, path, n_bytes_max, content, n_bytes, fault);
     close(fd);
     return status;
 }

@@ -14,9 +14,12 @@ void file_map_drop(const struct file_map *map, size_t offset,
                    size_t n_bytes); /* these pages are not needed any more */
 
 /* Reads a whole file of at most n_bytes_max into memory for mem_give; a zero byte follows the
- * content. */
+ * content. A pipe is read to its end, which may never come: what strangers name, or what is read
+ * again while serving, is read as regular, and anything else is refused at once. */
 enum status file_read(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
                       struct fault *fault) MUST_USE;
+enum status file_read_regular(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
+                              struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
                        struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
 /* Could file_write do it now? Asked before work that takes long. */

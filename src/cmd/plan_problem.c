@@ -217,19 +217,7 @@ static enum status open_services(struct plan_problem *plan, const struct scenari
             fill_perfs(plan, scenario, world, i, n);
         }
     }
-    for (int i = 0; i < scenario->n_services; i++)
-        if (!is_known_name(plan, n, scenario->services[i].name))
-            return fault_set(fault, STATUS_NOT_FOUND,
-                             "services: the workload has no service \"%.80s\"",
-                             scenario->services[i].name);
-    for (int i = 0; i < scenario->profiles.n; i++) {
-        const char *path = NULL;
-        for (int32_t s = 0; s < n && path == NULL; s++)
-            path = scenario_profile(scenario->profiles.at[i], plan->services[s].name);
-        if (path == NULL)
-            return sim_world_no_profile(scenario->profiles.at[i], fault);
-    }
-    return STATUS_OK;
+    return sim_world_check(plan->worlds, plan->n_worlds, scenario, fault);
 }
 
 /* ---- Requests. ---- */

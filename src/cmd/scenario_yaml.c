@@ -111,6 +111,19 @@ static enum status walk_mapping(struct walk *walk, const yaml_node_t *mapping,
     return STATUS_OK;
 }
 
+/* Times of its own would be passed over: what was measured has them all. */
+static enum status check_times(const struct walk *walk, const struct scenario_service *service,
+                               const yaml_node_t *node, const struct flags_row *rows, int n_rows)
+{
+    if (service->profile == NULL && service->tables.n == 0)
+        return STATUS_OK;
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].is_given != NULL && *rows[i].is_given)
+            return bad(walk, node, "times are those of its profile or tables, which leave none to",
+                       rows[i].name);
+    return STATUS_OK;
+}
+
 static enum status walk_service(struct walk *walk, const char *key, const yaml_node_t *key_node,
                                 const yaml_node_t *value)
 {
@@ -123,7 +136,9 @@ static enum status walk_service(struct walk *walk, const char *key, const yaml_n
     struct scenario_service *service = &s->services[s->n_services++];
     memset(service, 0, sizeof(*service));
     snprintf(service->name, sizeof(service->name), "%s", key);
-    return walk_mapping(walk, value, rows, scenario_service_rows(service, rows), NULL);
+    int n_rows = scenario_service_rows(service, rows);
+    enum status status = walk_mapping(walk, value, rows, n_rows, NULL);
+    return status == STATUS_OK ? check_times(walk, service, value, rows, n_rows) : status;
 }
 
 static enum status walk_groups(struct walk *walk, const yaml_node_t *list)

@@ -553,24 +553,41 @@ enum status sim_world_open_services(struct sim_world *world, const struct scenar
     return status;
 }
 
-/* A profile that is nobody's would be passed over. */
-static enum status check_profiles(const struct sim_world *world, const struct scenario *scenario,
-                                  struct fault *fault)
+static bool is_name(const char *text, const char *service)
 {
-    for (int i = 0; i < scenario->profiles.n; i++) {
-        const char *path = NULL;
-        for (int32_t s = 0; s < world->workload.n_services && path == NULL; s++)
-            path = scenario_profile(scenario->profiles.at[i], world->services[s].name);
-        if (path == NULL)
-            return sim_world_no_profile(scenario->profiles.at[i], fault);
-    }
-    return STATUS_OK;
+    return strcmp(text, service) == 0;
 }
 
-enum status sim_world_no_profile(const char *text, struct fault *fault)
+static bool is_profile(const char *text, const char *service)
 {
-    return fault_set(fault, STATUS_NOT_FOUND,
-                     "--profile is SERVICE=FILE of a service of the workload, not \"%.80s\"", text);
+    return scenario_profile(text, service) != NULL;
+}
+
+static bool is_of_any(struct sim_world *const *worlds, int n_worlds, const char *text,
+                      bool (*is_of)(const char *text, const char *service))
+{
+    for (int w = 0; w < n_worlds; w++)
+        for (int32_t i = 0; i < worlds[w]->workload.n_services; i++)
+            if (is_of(text, worlds[w]->services[i].name))
+                return true;
+    return false;
+}
+
+enum status sim_world_check(struct sim_world *const *worlds, int n_worlds,
+                            const struct scenario *scenario, struct fault *fault)
+{
+    for (int i = 0; i < scenario->n_services; i++)
+        if (!is_of_any(worlds, n_worlds, scenario->services[i].name, is_name))
+            return fault_set(fault, STATUS_NOT_FOUND,
+                             "services: the workload has no service \"%.80s\"",
+                             scenario->services[i].name);
+    for (int i = 0; i < scenario->profiles.n; i++)
+        if (!is_of_any(worlds, n_worlds, scenario->profiles.at[i], is_profile))
+            return fault_set(fault, STATUS_NOT_FOUND,
+                             "--profile is SERVICE=FILE of a service of the workload, not "
+                             "\"%.80s\"",
+                             scenario->profiles.at[i]);
+    return STATUS_OK;
 }
 
 enum status sim_world_open(struct sim_world *world, const struct scenario *scenario,
@@ -583,14 +600,7 @@ enum status sim_world_open(struct sim_world *world, const struct scenario *scena
     world->chains = mem_take((size_t)world->n_made * sizeof(*world->chains));
     if (status != STATUS_OK)
         return status;
-    for (int i = 0; i < scenario->n_services; i++) {
-        struct set services = { { 0 } };
-        if (find_service(world, scenario->services[i].name, &services, NULL) != STATUS_OK)
-            return fault_set(fault, STATUS_NOT_FOUND,
-                             "services: the workload has no service \"%.80s\"",
-                             scenario->services[i].name);
-    }
-    if (check_profiles(world, scenario, fault) != STATUS_OK)
+    if (sim_world_check(&world, 1, scenario, fault) != STATUS_OK)
         return STATUS_NOT_FOUND;
     if (scenario->n_groups > 0)
         return open_groups(world, scenario, fault);

@@ -52,8 +52,9 @@ void sim_world_perf(const struct sim_world *world, const struct scenario *scenar
                     const struct predict_device *device, int32_t tp, struct perf *perf);
 /* MuxServe's reference times on such devices. */
 void sim_world_base(const struct perf *perf, struct score_base *base);
-/* The fault of a --profile that is of no service. */
-enum status sim_world_no_profile(const char *text, struct fault *fault) MUST_USE;
+/* What a scenario says of a service that is in none of these worlds would be passed over. */
+enum status sim_world_check(struct sim_world *const *worlds, int n_worlds,
+                            const struct scenario *scenario, struct fault *fault) MUST_USE;
 void sim_world_close(struct sim_world *world);
 /* What lies where, a line per kind of engine. */
 void sim_world_print(const struct sim_world *world, struct str *out);

@@ -22,10 +22,10 @@
  * fma(p, v[d], o[d]) with positions upwards. Pieces are merged upwards: M = max(m, m2), a = exp(m -
  * M), b = exp(m2 - M), sum = fma(sum2, b, sum * a), o = fma(o2, b, o * a). At last o * (1 / sum).
  *  - A cache of Q8_0: a row of a head is rounded per 32 dims when it is stored (quant_activations,
- * the scale then to half), once, whoever reads it how often. Scores: so is the query, its scale
- * stays a float; the 32 products are summed exactly in int32, then acc = fma((float)sum *
- * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q * scale, which is
- * exact.
+ * the scale then to half, NaN where that is infinite), once, whoever reads it how often. Scores: so
+ * is the query, its scale stays a float; the 32 products are summed exactly in int32, then acc =
+ * fma((float)sum * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q
+ * * scale, which is exact.
  *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, (x c -
  * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every

@@ -47,3 +47,9 @@ void quant_row_to_q8_0(const float *x, int64_t n, void *out);
  * scale rounded to nearest even. A scale that would be subnormal is 0 with all q 0; a block that
  * holds an infinity or NaN gets scale NaN with all q 0. */
 float quant_activations(const float x[32], int8_t q[32]);
+/* A cached block's scale, of those above: NaN in the place of infinity, which sums and kernels make
+ * different things of. */
+static inline uint16_t quant_cache_scale(uint16_t half)
+{
+    return half == 0x7C00 ? 0x7E00 : half;
+}

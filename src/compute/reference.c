@@ -276,7 +276,7 @@ static float kv_load(const struct state *s, const struct compute_sequence *seque
 static void store_q8_0(struct kv_element to, const float x[32])
 {
     int8_t q[32];
-    uint16_t scale = half_from_float(quant_activations(x, q));
+    uint16_t scale = quant_cache_scale(half_from_float(quant_activations(x, q)));
     memcpy(to.at, q, 32);
     memcpy(to.scale, &scale, 2);
 }

@@ -1,6 +1,7 @@
 /* Operations that go row by row: embedding, norms, rotation, gates, the store into the cache. */
 #include "cpu/pass.h"
 
+#include "compute/quant.h"
 #include "compute/vmath.h"
 #include <string.h>
 
@@ -154,6 +155,7 @@ static void store_q8_0(const struct cpu_pass *p, const float *x, unsigned char *
         uint16_t scale;
         p->kernels->quantize(x + d, 32, &block);
         p->kernels->to_half(&block.scale, 1, &scale);
+        scale = quant_cache_scale(scale);
         memcpy(to + t * head_dim + d, block.q, 32);
         memcpy(to + n * head_dim + 2 * (d / 32 * n + t), &scale, 2);
     }

@@ -228,7 +228,20 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     return STATUS_OK;
 }
 
-static enum status bind_row(struct binder *b, const struct weights_name *row, int layer)
+/* No architecture has an optional tensor in some of its layers only. */
+static bool is_needed(const struct binder *b, const struct weights_name *row, int n_layers)
+{
+    char name[CATALOG_NAME_BYTES];
+    bool is = !(row->flags & WEIGHTS_NAME_OPTIONAL) || row->role == WEIGHTS_OUTPUT;
+    for (int layer = 0; layer < n_layers && !is; layer++) {
+        print_name(row->pattern, b->prefix, layer, name);
+        is = weights_catalog_find(b->catalog, name) != NULL;
+    }
+    return is;
+}
+
+static enum status bind_row(struct binder *b, const struct weights_name *row, int layer,
+                            bool has_to_be)
 {
     char name[CATALOG_NAME_BYTES];
     print_name(row->pattern, b->prefix, layer, name);
@@ -239,12 +252,10 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
         return STATUS_OK;
     if (row->role == WEIGHTS_OUTPUT && b->spec->is_tied)
         return STATUS_OK; /* a copy of the embedding that some files keep */
-    if (entry == NULL) {
-        bool is_needed = !(row->flags & WEIGHTS_NAME_OPTIONAL) || row->role == WEIGHTS_OUTPUT;
-        return is_needed ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
+    if (entry == NULL)
+        return has_to_be ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
                                      b->catalog->label, name)
                          : STATUS_OK;
-    }
     if (entry->dtype == DTYPE_N)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s has type %s, which we don't "
@@ -275,8 +286,9 @@ enum status weights_bind(const struct weights_architecture *architecture, bool i
     model->layers = pile_take(catalog->pile, (size_t)spec->n_layers * sizeof(*model->layers));
     for (const struct weights_name *row = names->rows; row->pattern != NULL; row++) {
         int n = strstr(row->pattern, "%d") != NULL ? spec->n_layers : 1;
+        bool has_to_be = is_needed(&b, row, n);
         for (int layer = 0; layer < n; layer++) {
-            enum status status = bind_row(&b, row, layer);
+            enum status status = bind_row(&b, row, layer, has_to_be);
             if (status != STATUS_OK)
                 return status;
         }

@@ -93,7 +93,8 @@ static enum status read_pieces(struct reader *r)
 {
     char *bytes;
     size_t n_bytes;
-    enum status status = file_read(r->path, HF_TOKENIZER_BYTES_MAX, &bytes, &n_bytes, r->fault);
+    enum status status =
+        file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX, &bytes, &n_bytes, r->fault);
     if (status != STATUS_OK)
         return status;
     struct view file = view_of(bytes, n_bytes);
@@ -144,11 +145,12 @@ static enum status read_vocab_and_merges(struct reader *r)
     size_t n_vocab, n_merges;
     struct str text;
     struct json_out json;
-    enum status status = file_read(r->path, HF_TOKENIZER_BYTES_MAX / 4, &vocab, &n_vocab, r->fault);
+    enum status status =
+        file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX / 4, &vocab, &n_vocab, r->fault);
     if (status != STATUS_OK)
         return status;
     snprintf(r->path, sizeof(r->path), "%s/merges.txt", r->directory);
-    status = file_read(r->path, HF_TOKENIZER_BYTES_MAX / 4, &merges, &n_merges, r->fault);
+    status = file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX / 4, &merges, &n_merges, r->fault);
     if (status != STATUS_OK) {
         mem_give(vocab);
         return status;
@@ -176,7 +178,8 @@ static enum status read_tokenizer(struct reader *r)
     char *text;
     size_t n_bytes;
     if (has_file(r, "tokenizer.json")) {
-        enum status status = file_read(r->path, HF_TOKENIZER_BYTES_MAX, &text, &n_bytes, r->fault);
+        enum status status =
+            file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX, &text, &n_bytes, r->fault);
         return status != STATUS_OK ? status : parse_tokenizer(r, text, n_bytes, "tokenizer.json");
     }
     if (has_file(r, "tokenizer.model"))
@@ -264,7 +267,8 @@ static enum status read_template(struct reader *r)
     read_template_setting(r);
     if (!has_file(r, "chat_template.jinja"))
         return STATUS_OK;
-    enum status status = file_read(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
+    enum status status =
+        file_read_regular(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
     if (status != STATUS_OK)
         return status;
     r->card->chat_template = pile_text(&r->hf->pile, text, n_bytes);

@@ -290,7 +290,7 @@ enum status weights_json_open(struct weights_json *json, const char *path, size_
     char *text;
     size_t n_bytes;
     *json = (struct weights_json){ 0 };
-    enum status status = file_read(path, n_bytes_max, &text, &n_bytes, fault);
+    enum status status = file_read_regular(path, n_bytes_max, &text, &n_bytes, fault);
     return status != STATUS_OK ? status : weights_json_parse(json, text, n_bytes, label, fault);
 }
 

@@ -1,6 +1,6 @@
 /* The HTTP server's streams over a socket that takes all, a part or nothing of what is sent: every
- * byte arrives, in order, and what the socket takes leaves at once. And whole answers whose readers
- * take nothing: they have a budget and a deadline. */
+ * byte arrives, in order, and what the socket takes leaves at once. And answers whose readers take
+ * nothing: they have a deadline, whole ones a budget, too. */
 #include "test.h"
 
 #include "api/http.h"
@@ -21,6 +21,8 @@ static struct stage {
     int takes, n_wakes, n_sends, n_chunks;
     struct str said, got;
     int port;
+    bool holds_little;    /* the socket that is sent to */
+    bool is_gone;         /* the stream was told that its client is */
     _Atomic bool is_read; /* the client has it all, or has been given up */
 } stage;
 
@@ -31,6 +33,10 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 {
     uint64_t kind = stage.takes == TAKES_ALL ? 3 : rng_below(&stage.rng, 4);
     stage.n_sends++;
+    if (stage.holds_little) {
+        int n_held = 4096;
+        CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n_held, sizeof(n_held)) == 0);
+    }
     if (kind == 0) {
         errno = EAGAIN;
         return -1;
@@ -197,7 +203,20 @@ static int read_status(int fd)
     return n == (ssize_t)sizeof(head) - 1 ? atoi(head + strlen("HTTP/1.1 ")) : 0;
 }
 
-/* Runs a server of large answers for this client until it has no connection any more. */
+/* Runs a server for this client until it has no connection any more. */
+static void serve_until_gone(const struct api_http_options *options, void (*client)(void *arg))
+{
+    struct fault fault;
+    assert_int_equal(api_http_open(&stage.http, options, &fault), STATUS_OK);
+    stage.port = api_http_port(stage.http);
+    wake_in_ms(5);
+    struct thread *thread = thread_start("client", client, NULL);
+    api_http_run(stage.http);
+    thread_join(thread);
+    assert_int_equal(api_http_unsent_bytes(stage.http), 0);
+    api_http_close(stage.http);
+}
+
 static void serve_large(void (*client)(void *arg), int64_t unsent_bytes_max, int64_t unsent_ns_max)
 {
     const struct api_http_options options = { .listen = "127.0.0.1:0",
@@ -209,16 +228,8 @@ static void serve_large(void (*client)(void *arg), int64_t unsent_bytes_max, int
                                               .on_request = on_large,
                                               .on_bad = on_bad,
                                               .on_wake = on_watch };
-    struct fault fault;
     stage = (struct stage){ 0 };
-    assert_int_equal(api_http_open(&stage.http, &options, &fault), STATUS_OK);
-    stage.port = api_http_port(stage.http);
-    wake_in_ms(5);
-    struct thread *thread = thread_start("client", client, NULL);
-    api_http_run(stage.http);
-    thread_join(thread);
-    assert_int_equal(api_http_unsent_bytes(stage.http), 0);
-    api_http_close(stage.http);
+    serve_until_gone(&options, client);
 }
 
 /* The first answer is more than may wait, so there is no second one until it is given up. */
@@ -289,6 +300,54 @@ static void test_who_takes_nothing_is_given_up(void **state)
     assert_true(time_now_ns() - begun_ns < 20 * TIME_NS_PER_S);
 }
 
+static void on_gone(struct api_http_exchange *x)
+{
+    (void)x;
+    stage.is_gone = true;
+}
+
+static void begin_stream(void *self, struct api_http_exchange *x)
+{
+    (void)self;
+    x->on_gone = on_gone;
+    stage.x = x;
+    api_http_begin(x, 200, "text/plain");
+}
+
+/* Says nothing for longer than anything may wait, then more than the sockets hold and less than a
+ * reader may lag, then nothing more. */
+static void on_sleepy_wake(void *self)
+{
+    static const char zeros[16 << 10];
+    bool is_open = stage.x != NULL && !stage.is_gone;
+    if (is_open && ++stage.n_wakes == 300)
+        for (int i = 0; i < 32; i++)
+            api_http_chunk(stage.x, view_of(zeros, sizeof(zeros)));
+    if (is_open)
+        wake_in_ms(5);
+    else
+        on_watch(self);
+}
+
+static void test_a_stream_of_which_nothing_is_taken_is_given_up(void **state)
+{
+    (void)state;
+    const struct api_http_options options = { .listen = "127.0.0.1:0",
+                                              .n_connections_max = 4,
+                                              .body_bytes_max = 1024,
+                                              .unsent_ns_max = 100 * TIME_NS_PER_MS,
+                                              .on_head = on_head,
+                                              .on_request = begin_stream,
+                                              .on_bad = on_bad,
+                                              .on_wake = on_sleepy_wake };
+    int64_t begun_ns = time_now_ns();
+    stage = (struct stage){ .holds_little = true };
+    serve_until_gone(&options, fall_asleep);
+    assert_true(stage.is_gone);
+    assert_true(stage.n_wakes >= 300); /* as long as there was nothing to take it was kept */
+    assert_true(time_now_ns() - begun_ns < 20 * TIME_NS_PER_S);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_answers_that_nobody_reads_have_a_budget),
         cmocka_unit_test(test_who_gets_on_is_waited_for),
         cmocka_unit_test(test_who_takes_nothing_is_given_up),
+        cmocka_unit_test(test_a_stream_of_which_nothing_is_taken_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,30 @@ static void test_write_into_a_pipe(void **state)
     assert_int_equal(file_write(folder, "x", 1, &fault), STATUS_IO); /* a folder */
 }
 
+/* Nobody writes into the pipe: who waited for that would wait for ever. */
+static void test_regular_only(void **state)
+{
+    (void)state;
+    const char *const others[] = { path, folder, "/dev/zero" };
+    char *content;
+    size_t n;
+    struct fault fault;
+    assert_int_equal(file_read_regular(path, 10, &content, &n, &fault), STATUS_NOT_FOUND);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        char expected[160];
+        snprintf(expected, sizeof(expected), "%s is not a regular file", others[i]);
+        assert_int_equal(file_read_regular(others[i], 10, &content, &n, &fault), STATUS_BAD_INPUT);
+        assert_string_equal(fault.text, expected);
+    }
+    unlink(path);
+    assert_int_equal(file_write(path, "one two", 7, &fault), STATUS_OK);
+    assert_int_equal(file_read_regular(path, 7, &content, &n, &fault), STATUS_OK);
+    assert_string_equal(content, "one two");
+    mem_give(content);
+    assert_int_equal(file_read_regular(path, 6, &content, &n, &fault), STATUS_TOO_LARGE);
+}
+
 static void test_read_large(void **state)
 {
     (void)state;
@@ -151,9 +175,10 @@ static void test_read_what_has_no_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_write_then_read), IN_FOLDER(test_write_into_a_pipe),
-        IN_FOLDER(test_read_large),      IN_FOLDER(test_refusals_name_the_file),
-        IN_FOLDER(test_map_of_nothing),  IN_FOLDER(test_read_what_has_no_size),
+        IN_FOLDER(test_write_then_read),        IN_FOLDER(test_write_into_a_pipe),
+        IN_FOLDER(test_regular_only),           IN_FOLDER(test_read_large),
+        IN_FOLDER(test_refusals_name_the_file), IN_FOLDER(test_map_of_nothing),
+        IN_FOLDER(test_read_what_has_no_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

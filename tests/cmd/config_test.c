@@ -3,6 +3,8 @@
 
 #include "base/time.h"
 #include "cmd/config.h"
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct config config;
 
@@ -38,6 +40,20 @@ static void refuse(const char *text, const char *sentence)
     config_init(&config);
     assert_int_not_equal(config_parse(&config, "c.yaml", text, strlen(text), &fault), STATUS_OK);
     assert_string_equal(fault.text, sentence);
+}
+
+static void config_is_read_from_a_file(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/shoal-config-test-XXXXXX", path[64];
+    struct fault fault = { { 0 } };
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/c.yaml", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(config_read(&config, path, &fault), STATUS_BAD_INPUT);
+    assert_non_null(strstr(fault.text, "c.yaml is not a regular file"));
+    unlink(path);
+    rmdir(folder);
 }
 
 static void config_reads_a_whole_file(void **state)
@@ -256,6 +272,7 @@ static void config_set_refuses_unknown_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CONFIG_TEST(config_is_read_from_a_file),
         CONFIG_TEST(config_reads_a_whole_file),
         CONFIG_TEST(config_empty_file_changes_nothing),
         CONFIG_TEST(config_names_line_and_column),

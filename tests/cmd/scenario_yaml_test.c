@@ -60,7 +60,8 @@ static void whose_a_profile_is(void **state)
     assert_int_equal(parse("services:\n  a: {model: llama-2-7b}\n", &fault), STATUS_OK);
     assert_false(scenario_has_profile(&s));
     scenario_close(&s);
-    assert_int_equal(parse("services:\n  a: {ttft: 1s}\n  b: {profile: x}\n", &fault), STATUS_OK);
+    assert_int_equal(parse("services:\n  a: {ttft: 1s}\n  b: {profile: x, host_ms: 1}\n", &fault),
+                     STATUS_OK);
     assert_true(scenario_has_profile(&s));
     scenario_close(&s);
 }
@@ -81,6 +82,14 @@ static void what_is_wrong_is_said(void **state)
         { "services: {a: {model: [x]}}\n", "expected one value at model" },
         { "services: {a: {wings: 2}}\n", "unknown key wings" },
         { "services: [a]\n", "expected a mapping" },
+        { "services:\n  a: {profile: x, decode_ms: 3}\n",
+          "x.yaml:2:6: times are those of its profile or tables, which leave none to decode-ms" },
+        { "services: {a: {floor_ms: 0, tables: [x, y]}}\n", "leave none to floor-ms" },
+        { "services: {a: {profile: x, prefill_ms: 3}}\n", "leave none to prefill-ms" },
+        { "services: {a: {profile: x, prefill_us_per_token: 3}}\n", "to prefill-us-per-token" },
+        { "services: {a: {tables: x, prefill_us_per_kilopair: 3}}\n", "-per-kilopair" },
+        { "services: {a: {profile: x, decode_us_per_request: 3}}\n", "to decode-us-per-request" },
+        { "services: {a: {profile: x, decode_ns_per_context: 3}}\n", "to decode-ns-per-context" },
         { "a: &b 1\nc: *b\n", "aliases (*name) are not supported" },
         { "a: [\n", "x.yaml:2:" },
         { "engines:\n  - {device: a100, planner: helr}\n",

@@ -385,6 +385,10 @@ def tokenize_and_back(s):
     assert post(s.port, "/tokenize", {"model": "toy", "prompt": "x" * 100000})[2]["count"] == 100001
     status, error = error_of(s.port, "/tokenize", {"model": "org/plain", "prompt": "x" * 270000})
     assert (status, error["code"], error["param"]) == (400, "context_length_exceeded", "prompt"), error
+    assert post(s.port, "/detokenize", {"model": "toy", "tokens": [97] * 4096})[2]["prompt"] == "a" * 4096
+    status, error = error_of(s.port, "/detokenize", {"model": "toy", "tokens": [97] * 4097})
+    assert (status, error["code"], error["param"]) == (400, "context_length_exceeded", "tokens"), error
+    assert error["message"] == "4097 tokens are more than this model's context of 4096", error
     for path, request in (("/tokenize", {"model": "toy"}), ("/tokenize", {"prompt": "x"}), ("/detokenize", {"model": "toy", "tokens": [999]}),
                           ("/detokenize", {"model": "toy", "tokens": "x"}), ("/detokenize", {"model": "no", "tokens": []})):
         assert error_of(s.port, path, request)[0] in (400, 404), request

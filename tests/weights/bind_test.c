@@ -209,6 +209,73 @@ static void names_what_is_missing(void **state)
     }
 }
 
+static const struct {
+    const char *name;
+    int n_columns, n_rows;
+} layer_rows[] = {
+    { "attn_norm.weight", 16, 0 }, { "attn_q.weight", 16, 16 },      { "attn_k.weight", 16, 8 },
+    { "attn_v.weight", 16, 8 },    { "attn_output.weight", 16, 16 }, { "ffn_norm.weight", 16, 0 },
+    { "ffn_gate.weight", 16, 24 }, { "ffn_up.weight", 16, 24 },      { "ffn_down.weight", 24, 16 },
+};
+static const struct {
+    const char *name;
+    int n_columns;
+} bias_rows[] = {
+    { "attn_q.bias", 16 },      { "attn_k.bias", 8 },    { "attn_v.bias", 8 },
+    { "attn_output.bias", 16 }, { "ffn_gate.bias", 24 }, { "ffn_up.bias", 24 },
+    { "ffn_down.bias", 16 },
+};
+
+static void build_layer_row(struct build *b, int layer, const char *rest, int n_columns, int n_rows)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "blk.%d.%s", layer, rest);
+    build_tensor(b, name, (uint64_t)n_columns, (uint64_t)n_rows);
+}
+
+/* Three layers, this bias in those whose bit is set. */
+static void bind_biased(size_t bias, unsigned layers, const char *missing)
+{
+    struct build b;
+    struct bound o;
+    struct fault fault = { 0 };
+    build_init(&b);
+    b.without = "llama.block_count";
+    build_llama_values(&b);
+    b.without = NULL;
+    build_u32(&b, "llama.block_count", 3);
+    build_llama_tensors(&b);
+    for (int layer = 0; layer < 3; layer++) {
+        for (size_t i = 0; i < COUNT_OF(layer_rows) && layer > 0; i++)
+            build_layer_row(&b, layer, layer_rows[i].name, layer_rows[i].n_columns,
+                            layer_rows[i].n_rows);
+        if (layers & 1u << layer)
+            build_layer_row(&b, layer, bias_rows[bias].name, bias_rows[bias].n_columns, 0);
+    }
+    enum status status = bind_built(&b, &o, &fault);
+    if (missing != NULL)
+        assert_refused(status, STATUS_BAD_INPUT, &fault, missing);
+    else
+        assert_int_equal(status, STATUS_OK);
+    close_bound(&o);
+}
+
+static void has_a_bias_in_all_layers_or_in_none(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(bias_rows); i++) {
+        bind_biased(i, 0, NULL);
+        bind_biased(i, 7, NULL);
+        for (unsigned layers = 1; layers < 7; layers++) {
+            char missing[96];
+            int first = layers & 1 ? layers & 2 ? 2 : 1 : 0;
+            snprintf(missing, sizeof(missing), "tensor blk.%d.%s is missing", first,
+                     bias_rows[i].name);
+            bind_biased(i, layers, missing);
+        }
+    }
+}
+
 static void add_shape(struct build *b)
 {
     build_tensor(b, "blk.0.attn_k.weight", BUILD_WIDTH, 7);
@@ -277,8 +344,11 @@ static void refuses_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binds_llama),     cmocka_unit_test(cuts_rows),
-        cmocka_unit_test(cuts_columns),    cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(binds_llama),
+        cmocka_unit_test(cuts_rows),
+        cmocka_unit_test(cuts_columns),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(has_a_bias_in_all_layers_or_in_none),
         cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests_name("weights/bind", tests, NULL, NULL);

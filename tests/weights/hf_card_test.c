@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "weights/hf_card.h"
+#include <sys/stat.h>
 
 static char directory[] = "/tmp/hf_card_test.XXXXXX";
 
@@ -89,6 +90,28 @@ static void joins_the_files(void **state)
     assert_int_equal(open_with(NULL, 0, &hf, &card, &fault), STATUS_OK);
     assert_string_equal(card.chat_template, "{{ j }}");
     weights_hf_card_close(&hf);
+}
+
+/* A pipe that nobody writes into: it is not waited for. */
+static void refuses_what_is_no_file(void **state)
+{
+    char path[512];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct weights_hf_card hf;
+        struct weights_card card;
+        struct fault fault = { 0 };
+        if (strcmp(names[i], "vocab.json") == 0)
+            put("merges.txt", "");
+        else if (strcmp(names[i], "merges.txt") == 0)
+            put("vocab.json", "{}");
+        else if (strncmp(names[i], "tokenizer.", 10) != 0)
+            put("tokenizer.json", TOKENIZER);
+        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_refused(open_with(NULL, 0, &hf, &card, &fault), STATUS_BAD_INPUT, &fault, path);
+        assert_non_null(strstr(fault.text, "is not a regular file"));
+        empty_directory(state);
+    }
 }
 
 static void takes_ids_from_config(void **state)
@@ -190,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(joins_the_files, empty_directory),
+        cmocka_unit_test_teardown(refuses_what_is_no_file, empty_directory),
         cmocka_unit_test_teardown(takes_ids_from_config, empty_directory),
         cmocka_unit_test_teardown(leaves_off_what_has_no_row, empty_directory),
         cmocka_unit_test_teardown(reads_vocab_and_merges, empty_directory),

@@ -225,7 +225,7 @@ enum status config_read(struct config *config, const char *path, struct fault *f
     if (file_is_directory(path) || (n_path > 5 && strcmp(path + n_path - 5, ".gguf") == 0))
         return fault_set(fault, STATUS_BAD_INPUT,
                          "%.120s is no configuration: a model comes behind --model", path);
-    enum status status = file_read_regular(path, CONFIG_BYTES_MAX, &content, &n_bytes, fault);
+    enum status status = file_read(path, CONFIG_BYTES_MAX, &content, &n_bytes, fault);
     if (status != STATUS_OK)
         return status;
     status = config_parse(config, path, content, n_bytes, fault);

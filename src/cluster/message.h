@@ -4,9 +4,9 @@
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
  *   manager -> node     LOAD, UNLOAD, DRAIN (engine, service)
- *   gateway -> manager  WANT (service: requests are held for it), SPACE (engine, service: one of
- * its requests needs bytes that other models have there), ASK (a control ask) manager -> gateway
- * CHANGE (BROKEN: what is held for it ends), ANSWER
+ *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
+ *                       SPACE (engine, service: a request needs bytes that others have there)
+ *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
  *
  * All ends are of one version: a message of another is dropped as malformed. Whoever changes what a
  * record says, or how long it is, raises it. */

@@ -137,11 +137,11 @@ struct route_plan {
     int32_t n_engines_wanted; /* of an autoscaled pool; 0 = this router does not say */
 };
 enum route_what {
-    ROUTE_ARRIVED,  /* slot is held for the first time */
+    ROUTE_ARRIVED,  /* slot is held for the first time, or again after it was gone */
     ROUTE_SENT,     /* as chosen: engine; choice says the rest */
     ROUTE_RETURNED, /* from engine: held again, with its tokens */
     ROUTE_ENDED,    /* at engine; said before the slot is used again */
-    ROUTE_GONE,     /* ended at the door while it was held */
+    ROUTE_GONE,     /* held no more, and not sent: ended at the door, or set aside there */
     ROUTE_ENGINE,   /* this engine's mirror has changed by other than the above */
     ROUTE_ASKED,    /* a plan had no choices while something is held: its wake counts from now */
 };

@@ -87,11 +87,12 @@ static void draw_rows(void *arg, int rank, int n)
 {
     struct drawing *drawing = arg;
     const struct work *w = drawing->work;
-    for (;;) {
+    while (rank < w->scratch->n_samplers) {
         int32_t row = atomic_fetch_add_explicit(&drawing->next, 1, memory_order_relaxed);
         if (row >= w->pass.n_logit_rows)
             return;
-        draw_token(w, &w->scratch->samplers[rank], row, row + n); /* others take those between */
+        draw_token(w, &w->scratch->samplers[rank], row,
+                   row + min_i32(n, w->scratch->n_samplers)); /* others take those between */
     }
 }
 
@@ -264,7 +265,7 @@ void run_lane_scratch_open(struct run_lane_scratch *scratch, const struct run_la
     size_t logits_bytes = sizeof(float) * (size_t)n_logits * (size_t)n_vocabulary;
     *scratch = (struct run_lane_scratch){ .workspace = mem_take(workspace_bytes),
                                           .logits = mem_take(logits_bytes),
-                                          .n_samplers = backend->n_members };
+                                          .n_samplers = run_model_n_samplers(backend, n_logits) };
     mem_wish_huge(scratch->workspace, workspace_bytes);
     mem_wish_huge(scratch->logits, logits_bytes);
     scratch->samplers = mem_take(sizeof *scratch->samplers * (size_t)scratch->n_samplers);

@@ -39,7 +39,7 @@ struct run_lane_scratch {
     void *workspace;
     float *logits; /* (n_logit_rows_max, n_vocabulary) */
     int n_samplers;
-    struct run_sampler *samplers; /* one per member of the lane's team */
+    struct run_sampler *samplers; /* one per member of the lane's team that draws */
 };
 void run_lane_scratch_open(struct run_lane_scratch *scratch, const struct run_lane_options *options,
                            int lane, const struct run_model *model);

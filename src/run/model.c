@@ -117,7 +117,8 @@ int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows
         const struct compute_backend *backend = model->device->lanes[i].backend;
         n_bytes += logits + (int64_t)backend->workspace_bytes(backend->self, &model->program,
                                                               n_rows_max, n_logit_rows_max);
-        n_bytes += backend->n_members * (int64_t)run_sampler_bytes(model->program.n_vocabulary);
+        n_bytes += run_model_n_samplers(backend, n_logit_rows_max) *
+                   (int64_t)run_sampler_bytes(model->program.n_vocabulary);
     }
     return n_bytes;
 }

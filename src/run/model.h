@@ -34,6 +34,11 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
                            struct run_device *device, enum dtype kv_dtype,
                            struct run_progress *progress, struct fault *fault) MUST_USE;
 void run_model_close(struct run_model *model);
+/* How many members of a lane's team draw tokens: no more than there are rows to draw from. */
+static inline int run_model_n_samplers(const struct compute_backend *lane, int32_t n_logit_rows_max)
+{
+    return min_i32(lane->n_members, n_logit_rows_max);
+}
 /* Bytes of activations for passes of up to these sizes, logits and what tokens are drawn with
  * included, summed over the device's lanes: they compute side by side (struct run_lane_scratch). */
 int64_t run_model_activation_bytes(const struct run_model *model, int32_t n_rows_max,

@@ -7,6 +7,7 @@
 #include "base/team.h"
 #include "cpu/cpu.h"
 #include "run/model.h"
+#include "run/sampler.h"
 
 #include <string.h>
 
@@ -147,11 +148,35 @@ static void activation_is_summed_over_lanes(void **state)
     run_device_close(&device);
 }
 
+/* Members that no row is left for draw nothing and have nothing to draw with. */
+static void one_row_is_drawn_by_one_member(void **state)
+{
+    struct run_device device;
+    struct run_model model;
+    (void)state;
+    open_model(&model, &device, "llama3");
+    struct run_device alone = { .backend = device.lanes[0].backend, .n_lanes = 1 };
+    alone.lanes[0] = device.lanes[0];
+    struct run_model of_one = model;
+    of_one.device = &alone;
+    const struct compute_backend *backend = alone.backend;
+    int32_t n_vocabulary = model.program.n_vocabulary;
+    for (int32_t n_rows = 1; n_rows <= 3; n_rows++) {
+        size_t n_bytes = backend->workspace_bytes(backend->self, &model.program, 64, n_rows) +
+                         sizeof(float) * (size_t)n_rows * (size_t)n_vocabulary +
+                         (size_t)min_i32(n_rows, 2) * run_sampler_bytes(n_vocabulary);
+        assert_true(run_model_activation_bytes(&of_one, 64, n_rows) == (int64_t)n_bytes);
+    }
+    run_model_close(&model);
+    run_device_close(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_agree_bit_for_bit),
         cmocka_unit_test(activation_is_summed_over_lanes),
+        cmocka_unit_test(one_row_is_drawn_by_one_member),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* For shapes: inlined into one function they would compete for registers. */
+#define APART static __attribute__((noinline))
 /* A loop that leaves no loop, so that arrays become registers. */
 #define EACH(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 

@@ -102,9 +102,15 @@ INLINE __m256 sum_of_half(const struct cpu_block *x, int sub)
     return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(x->scale));
 }
 
-/* One sub-block: integer sums, then their scaled addition to acc. */
+/* Where products need all registers; the compiler would move some of those out instead. */
+#define IN_MEMORY(value) __asm__ volatile("" : "+m"(value))
+enum { NEVER = R_MAX + 1 };
+
+/* One sub-block: integer sums, then their scaled addition to acc, which waits in memory if R is at
+ * least r_memory. */
 INLINE void sub_block(struct cpu_form form, const struct factors *factors, const unsigned char *w,
-                      const struct cpu_block *const *x, int sub, const int R, __m256 acc[R_MAX][2])
+                      const struct cpu_block *const *x, int sub, const int r_memory, const int R,
+                      __m256 acc[R_MAX][2])
 {
     __m256i sums[R_MAX][2];
     if (form.n_bits == 8)
@@ -116,6 +122,8 @@ INLINE void sub_block(struct cpu_form form, const struct factors *factors, const
             __m256 scale = _mm256_broadcast_ss(&x[r]->scale);
             __m256 sum = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[r][half]), factors->scale[half]);
             acc[r][half] = _mm256_fmadd_ps(sum, scale, acc[r][half]);
+            if (R >= r_memory)
+                IN_MEMORY(acc[r][half]);
             if (!form.has_minimum)
                 continue;
             __m256 x_sum =
@@ -125,7 +133,8 @@ INLINE void sub_block(struct cpu_form form, const struct factors *factors, const
 }
 
 INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel,
-                         struct cpu_form form, int32_t part, int32_t n_parts, const int R)
+                         struct cpu_form form, int32_t part, int32_t n_parts, const int r_memory,
+                         const int R)
 {
     const unsigned char *p = tile->panels + (size_t)panel * tile->panel_bytes;
     float *out = tile->out + (row * CPU_TILE_PANELS + panel) * CPU_PANEL;
@@ -148,7 +157,7 @@ INLINE void integer_rows(const struct cpu_tile *tile, int32_t row, int32_t panel
             ahead.at += ahead.block_bytes;
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
                 struct factors factors = sub_factors(form, &unit, p, sub);
-                sub_block(form, &factors, w, x, sub, R, acc);
+                sub_block(form, &factors, w, x, sub, r_memory, R, acc);
             }
             p = w + cpu_form_weights(form);
             EACH(int r = 0; r < R; r++)
@@ -170,7 +179,7 @@ INLINE void matmul_integer(const struct cpu_tile *tile, struct cpu_form form, co
             int32_t n = tile->n_rows * (i + 1) / n_parts - row;
             EACH(int r = 1; r <= R_MAX; r++)
                 if (r <= r_max && r == n)
-                    integer_rows(tile, row, panel, form, i, n_parts, r);
+                    integer_rows(tile, row, panel, form, i, n_parts, NEVER, r);
         }
 }
 
@@ -185,10 +194,45 @@ MATMUL(q4_1, CPU_FORM_Q4_1, 3)
 MATMUL(q5_0, CPU_FORM_Q5_0, 4)
 MATMUL(q5_1, CPU_FORM_Q5_1, 3)
 MATMUL(q2_k, CPU_FORM_Q2_K, 3)
-MATMUL(q3_k, CPU_FORM_Q3_K, 4)
 MATMUL(q4_k, CPU_FORM_Q4_K, 4)
-MATMUL(q5_k, CPU_FORM_Q5_K, 4)
-MATMUL(q6_k, CPU_FORM_Q6_K, 3)
+
+typedef void part_fn(const struct cpu_tile *tile, int32_t row, int32_t panel, int32_t part,
+                     int32_t n_parts);
+
+static void each_part(const struct cpu_tile *tile, part_fn *const parts[R_MAX])
+{
+    int32_t n_parts = (tile->n_rows + R_MAX - 1) / R_MAX;
+    for (int32_t panel = 0; panel < tile->n_panels; panel++)
+        for (int32_t i = 0; i < n_parts; i++) {
+            int32_t row = tile->n_rows * i / n_parts, end = tile->n_rows * (i + 1) / n_parts;
+            parts[end - row - 1](tile, row, panel, i, n_parts);
+        }
+}
+
+/* Types whose weights are put together from two planes gain by more rows at a time and by a
+ * function for each number of them; the others lose by it, all by how registers are filled. */
+#define PART(type, form, r_memory, r)                                                              \
+    APART void type##_##r(const struct cpu_tile *tile, int32_t row, int32_t panel, int32_t part,   \
+                          int32_t n_parts)                                                         \
+    {                                                                                              \
+        integer_rows(tile, row, panel, form, part, n_parts, r_memory, r);                          \
+    }
+#define MATMUL_BY_PARTS(type, form, r_memory)                                                      \
+    PART(type, form, r_memory, 1)                                                                  \
+    PART(type, form, r_memory, 2)                                                                  \
+    PART(type, form, r_memory, 3)                                                                  \
+    PART(type, form, r_memory, 4)                                                                  \
+    PART(type, form, r_memory, 5)                                                                  \
+    PART(type, form, r_memory, 6)                                                                  \
+    static void matmul_##type(const struct cpu_tile *tile)                                         \
+    {                                                                                              \
+        static part_fn *const parts[R_MAX] = { type##_1, type##_2, type##_3,                       \
+                                               type##_4, type##_5, type##_6 };                     \
+        each_part(tile, parts);                                                                    \
+    }
+MATMUL_BY_PARTS(q3_k, CPU_FORM_Q3_K, 4)
+MATMUL_BY_PARTS(q5_k, CPU_FORM_Q5_K, NEVER)
+MATMUL_BY_PARTS(q6_k, CPU_FORM_Q6_K, 4)
 
 INLINE uint32_t biggest(__m256i x)
 {

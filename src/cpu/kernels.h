@@ -141,7 +141,7 @@ struct cpu_kernels {
     /* Types that gain by it, others NULL: from packed to wide, and with panels that are wide. */
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
-    int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it */
+    int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it; 0: CPU_FEW_ROWS + 1 */
     /* Types that meet rows split into parts. `split` puts a row to `place` in its group,
      * split_bytes for every 32 columns begun; 0 and NULL where nothing is split. */
     bool is_split[DTYPE_N];

@@ -31,13 +31,29 @@ size_t cpu_matmul_scratch(void)
     return SUMS_BYTES + CPU_TILE_PANELS * CHUNK_BYTES_MAX;
 }
 
+/* How panels meet rows. */
+enum way { PACKED, WIDE, MANY };
+
+static enum way way_of(const struct cpu_kernels *kernels, enum dtype dtype, int32_t n_rows)
+{
+    int32_t wide_rows_min = kernels->wide_rows_min[dtype];
+    if (kernels->matmul_many[dtype] != NULL && n_rows >= CPU_MANY_ROWS)
+        return MANY;
+    if (kernels->widen[dtype] == NULL)
+        return PACKED;
+    return n_rows >= (wide_rows_min != 0 ? wide_rows_min : CPU_FEW_ROWS + 1) ? WIDE : PACKED;
+}
+
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op)
 {
     const struct compute_weight *weight = cpu_pass_weight(p, op->weight);
     if (weight->vector != NULL)
         return CPU_ROWS_FLOATS;
     if (dtype_info(weight->dtype)->is_integer)
-        return CPU_ROWS_BLOCKS;
+        return p->kernels->group != NULL &&
+                       way_of(p->kernels, weight->dtype, cpu_pass_rows(p, op->src)) != PACKED
+                   ? CPU_ROWS_GROUPS
+                   : CPU_ROWS_BLOCKS;
     return p->kernels->is_split[weight->dtype] ? CPU_ROWS_SPLIT : CPU_ROWS_FLOATS;
 }
 
@@ -115,15 +131,12 @@ static size_t panel_offset(const struct compute_weight *weight, int32_t k)
 
 static bool is_many(const struct item *item)
 {
-    return item->p->kernels->matmul_many[item->weight->dtype] != NULL &&
-           item->n_rows >= CPU_MANY_ROWS;
+    return way_of(item->p->kernels, item->weight->dtype, item->n_rows) == MANY;
 }
 
 static bool is_wide(const struct item *item)
 {
-    enum dtype dtype = item->weight->dtype;
-    return !is_many(item) && item->p->kernels->widen[dtype] != NULL &&
-           item->n_rows > CPU_FEW_ROWS && item->n_rows >= item->p->kernels->wide_rows_min[dtype];
+    return way_of(item->p->kernels, item->weight->dtype, item->n_rows) == WIDE;
 }
 
 /* Rows at a time. */
@@ -139,7 +152,8 @@ static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
     bool is_integer = dtype_info(weight->dtype)->is_integer;
-    if (is_many(item) || item->n_rows <= (is_integer ? CPU_FEW_ROWS : tile_rows(item)))
+    bool is_few = item->n_rows <= (is_integer ? CPU_FEW_ROWS : tile_rows(item)) && !is_wide(item);
+    if (is_many(item) || is_few)
         return weight->n_columns;
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
@@ -232,7 +246,7 @@ static void multiply_chunk(const struct item *item, int32_t k, int32_t n)
             tile.groups = cpu_pass_splits(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->split_bytes;
             tile.group_stride = (size_t)div_up_i64(weight->n_columns, 32) * kernels->split_bytes;
-        } else if (kernels->group != NULL && item->n_rows >= CPU_MANY_ROWS) {
+        } else if (kernels->group != NULL && (is_many(item) || is_wide(item))) {
             tile.groups = cpu_pass_groups(item->p, weight->n_columns, item->first_row + row) +
                           (size_t)(k / 32) * kernels->group_bytes;
             tile.group_stride = (size_t)(weight->n_columns / 32) * kernels->group_bytes;
@@ -278,15 +292,15 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     int32_t n_rows = cpu_pass_rows(p, op->src);
     int32_t per = item.per_item = panels_per_item(weight, team_size(p->team));
     struct kept kept = { .n = 0 };
-    if (n_rows > 1 && n_rows <= CPU_FEW_ROWS &&
-        (size_t)per * weight->panel_bytes >= KEPT_BYTES_MIN) {
+    bool is_few = n_rows <= CPU_FEW_ROWS && way_of(p->kernels, weight->dtype, n_rows) == PACKED;
+    if (n_rows > 1 && is_few && (size_t)per * weight->panel_bytes >= KEPT_BYTES_MIN) {
         kept.n_max = min_i32(SWEEP_ROWS / n_rows - 1, KEPT_MAX);
         kept.sums = item.sums + n_rows * OUT_COLUMNS; /* behind those of the item under way */
         item.kept = &kept;
     }
     /* Rows of one tile take the next item early, so that what they fetch of it is what comes; a
      * member with more rows counts on the one behind its own. */
-    bool is_early = n_rows > CPU_FEW_ROWS && n_rows <= CPU_TILE_ROWS;
+    bool is_early = !is_few && n_rows <= CPU_TILE_ROWS;
     struct cpu_taker taker = { .n_items = (int32_t)div_up_i64(weight->n_panels, per),
                                .part = rank,
                                .n_pieces = n_rows > LAST_PIECES * CPU_TILE_ROWS ? LAST_PIECES : 1,
@@ -300,7 +314,7 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
         int32_t end_row = min_i32(rows.to * CPU_TILE_ROWS, n_rows);
         if (is_early)
             soon = next = cpu_pass_take(p, op_index, &taker);
-        item.next_panel = soon >= 0 && n_rows > CPU_FEW_ROWS ? soon * per : -1;
+        item.next_panel = soon >= 0 && !is_few ? soon * per : -1;
         item.n_panels = min_i32(per, weight->n_panels - item.first_panel);
         item.first_row = rows.from * CPU_TILE_ROWS;
         for (; item.first_row < end_row; item.first_row += SWEEP_ROWS) {

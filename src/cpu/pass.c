@@ -84,13 +84,19 @@ static struct cpu_share share_of(const struct member *m, int reg)
     return cpu_pass_share(cpu_pass_rows(m->p, reg), m->rank, m->n);
 }
 
+/* Whether rows that are prepared as one are what the other wants. */
+static bool serves(enum cpu_rows_as prepared, enum cpu_rows_as wanted)
+{
+    return prepared == wanted || (prepared == CPU_ROWS_GROUPS && wanted == CPU_ROWS_BLOCKS);
+}
+
 static void matmul(struct member *m, const struct compute_op *op, int op_index)
 {
     int source = op->src;
     enum how how = rows_of(m, op->src);
     enum cpu_rows_as as = cpu_matmul_wants(m->p, op);
     if (as != CPU_ROWS_FLOATS) {
-        if (m->prepared != op->src || m->prepared_as != as) {
+        if (m->prepared != op->src || !serves(m->prepared_as, as)) {
             TOUCH(m, READS(op->src, how), WRITES(PREPARED, how));
             cpu_rows_prepare(m->p, op->src, as, share_of(m, op->src));
             m->prepared = op->src;
@@ -138,8 +144,8 @@ static bool is_matrix_of(const struct compute_op *op, int reg)
     return is_matrix(op) && op->src == reg;
 }
 
-/* What the operation's result is for: the matrices right behind it that want it as the first of
- * them does, and whoever else reads it before it is replaced. */
+/* What the operation's result is for: the matrices right behind it that can have it as one thing,
+ * and whoever else reads it before it is replaced. */
 static struct cpu_result result_of(struct member *m, const struct compute_op *op)
 {
     const struct compute_program *program = m->p->program;
@@ -147,9 +153,15 @@ static struct cpu_result result_of(struct member *m, const struct compute_op *op
     struct cpu_result result = { .scratch = cpu_pass_scratch(m->p, m->rank) };
     if (next < end && is_matrix_of(next, op->dst))
         result.as = cpu_matmul_wants(m->p, next);
-    while (next < end && result.as != CPU_ROWS_FLOATS && is_matrix_of(next, op->dst) &&
-           !replaces(next, op->dst) && cpu_matmul_wants(m->p, next) == result.as)
-        next++;
+    for (; next < end && result.as != CPU_ROWS_FLOATS && is_matrix_of(next, op->dst) &&
+           !replaces(next, op->dst);
+         next++) {
+        enum cpu_rows_as as = cpu_matmul_wants(m->p, next);
+        if (serves(as, result.as))
+            result.as = as;
+        else if (!serves(result.as, as))
+            break;
+    }
     while (next < end && !reads(next, op->dst) && !replaces(next, op->dst))
         next++;
     result.is_kept = result.as == CPU_ROWS_FLOATS || (next < end && reads(next, op->dst));

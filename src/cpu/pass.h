@@ -130,7 +130,12 @@ static inline int32_t cpu_pass_take(const struct cpu_pass *p, int op_index, stru
 }
 
 /* What a matrix wants the rows to be that it multiplies. */
-enum cpu_rows_as { CPU_ROWS_FLOATS, CPU_ROWS_BLOCKS, CPU_ROWS_SPLIT };
+enum cpu_rows_as {
+    CPU_ROWS_FLOATS,
+    CPU_ROWS_BLOCKS,
+    CPU_ROWS_GROUPS, /* and blocks */
+    CPU_ROWS_SPLIT,
+};
 
 /* What becomes of a row that was computed: made what the next matrices want while it is in a cache,
  * and written to its register only where somebody reads it there, else to the scratch of a row. */

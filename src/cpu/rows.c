@@ -45,15 +45,6 @@ static struct cpu_norm norm_of(const struct cpu_pass *p, const struct compute_op
                               .is_layer = op->flags & COMPUTE_NORM_LAYER };
 }
 
-/* What quantized rows are for matrices of many of them. */
-static void group_row(const struct cpu_pass *p, int reg, int32_t row)
-{
-    int32_t n = p->program->widths[reg];
-    if (p->kernels->group != NULL && cpu_pass_rows(p, reg) >= CPU_MANY_ROWS)
-        p->kernels->group(cpu_pass_blocks(p, n, row), n / 32, row % CPU_GROUP_ROWS,
-                          cpu_pass_groups(p, n, row));
-}
-
 /* Columns [first, first + n) of a row become what matrices want; first is a multiple of 32. */
 static void prepare(const struct cpu_pass *p, int reg, int32_t row, enum cpu_rows_as as,
                     const float *x, int32_t first, int32_t n)
@@ -63,11 +54,12 @@ static void prepare(const struct cpu_pass *p, int reg, int32_t row, enum cpu_row
         p->kernels->split(x, n, row % CPU_GROUP_ROWS,
                           cpu_pass_splits(p, width, row) +
                               (size_t)(first / 32) * p->kernels->split_bytes);
-    if (as != CPU_ROWS_BLOCKS)
+    if (as != CPU_ROWS_BLOCKS && as != CPU_ROWS_GROUPS)
         return;
-    p->kernels->quantize(x, n, cpu_pass_blocks(p, width, row) + first / 32);
-    if (first + n == width)
-        group_row(p, reg, row);
+    struct cpu_block *blocks = cpu_pass_blocks(p, width, row);
+    p->kernels->quantize(x, n, blocks + first / 32);
+    if (as == CPU_ROWS_GROUPS && first + n == width)
+        p->kernels->group(blocks, width / 32, row % CPU_GROUP_ROWS, cpu_pass_groups(p, width, row));
 }
 
 /* Rows that matrices wrote lie in another core's cache, or in none: a row's lines are fetched while

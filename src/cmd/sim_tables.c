@@ -16,7 +16,7 @@ static enum status read_table(const struct scenario_service *service, const char
     size_t n_bytes;
     struct fault inner;
     int32_t n_layers = service->table_layers > 0 ? (int32_t)service->table_layers : 1;
-    enum status status = file_read(path, TABLE_BYTES_MAX, &text, &n_bytes, fault);
+    enum status status = file_read_regular(path, TABLE_BYTES_MAX, &text, &n_bytes, fault);
     if (status != STATUS_OK)
         return status;
     status = costs_read_any(costs, text, n_layers, &inner);

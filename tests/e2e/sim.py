@@ -378,6 +378,28 @@ def sim_writes_traces_series_and_pages(shoal, models):
 
 
 @test
+def what_comes_through_a_pipe_is_read_by_every_run(shoal, models):
+    timed = "arrived_s,n_prompt,n_output\n" + "".join(f"{i},{100 + i},{20 + i}\n" for i in range(40))
+    lengths = "\n".join(line.split(",", 1)[1] for line in timed.splitlines())
+    with tempfile.TemporaryDirectory() as folder:
+        path, scenario, fifo = (os.path.join(folder, n) for n in ("t.csv", "s.yaml", "p"))
+        for text, keys in ((timed, ""), (lengths, ",rate=2")):
+            open(path, "w", encoding="utf-8").write(text)
+            for more in ([], ["--seeds", "3", "--threads", "4"]):
+                from_file = sim(shoal, "--workload", f"file:{path}{keys}", "--requests", "40", *more)
+                done = subprocess.run([shoal, "sim", "--workload", f"file:/dev/stdin{keys}", "--requests", "40", *more], input=text,
+                                      capture_output=True, text=True, timeout=SECONDS)
+                assert done.returncode == 0 and done.stdout == from_file, done.stderr
+        open(scenario, "w", encoding="utf-8").write(f"workload: file:{path}\nnodes: [{{device: a100, devices: 1}}]\nrate_scale: 2\n")
+        open(path, "w", encoding="utf-8").write(timed)
+        script = f'"$0" sim <(cat {scenario}) --workload file:<(cat {path})'
+        done = subprocess.run(["bash", "-c", script, shoal], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0 and done.stdout == sim(shoal, scenario), done.stderr
+        os.mkfifo(fifo)
+        assert "p is not a regular file" in sim(shoal, "--workload", f"file:{fifo}", wants=2)
+
+
+@test
 def sim_swaps_where_that_is_cheaper(shoal, models):
     args = ["--workload", "azure-conv:rate=8", "--requests", "600", "--engines", "1", "--memory", "24GiB", "--policy", "fcfs"]
     # A token is computed again in 73.8 us (plus 3.4 ms for all); 2 * 512 KiB take 73.8 us at 13.2 GiB/s.

@@ -316,6 +316,11 @@ def a_profile_is_the_same_wherever_it_is_said(shoal, models):
         option = as_json(shoal, path, "--profile", f"tale={profile}")
         open(path, "w", encoding="utf-8").write(text + "services: {tale: {profile: '%s'}}\n" % profile)
         assert as_json(shoal, path) == option
+        open(path, "w", encoding="utf-8").write(text + "services: {tale: {tables: steps.csv}}\n")
+        assert "tale: a profile and tables both say" in sim(shoal, path, "--profile", f"tale={profile}", wants=2)
+        open(path, "w", encoding="utf-8").write(text + "services: {tale: {model: llama-2-7b, profile_scale: 2}}\n")
+        assert "tale: profile_scale is for a profile" in sim(shoal, path, wants=2)
+        assert as_json(shoal, path, "--profile", f"tale={profile}")["duration"] > option["duration"]
 
 
 @test

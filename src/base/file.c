@@ -2,8 +2,10 @@
  */
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -133,6 +135,59 @@ enum status file_read_regular(const char *path, size_t n_bytes_max, char **conte
         return status;
     status = read_all(fd, path, n_bytes_max, content, n_bytes, fault);
     close(fd);
+    return status;
+}
+
+/* The descriptor that a path names; -1: it names none. */
+static int descriptor_of(const char *path)
+{
+    static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+    int64_t fd;
+    if (strcmp(path, "/dev/stdin") == 0)
+        return STDIN_FILENO;
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        size_t n = strlen(folders[i]);
+        if (strncmp(path, folders[i], n) == 0 && parse_i64(path + n, &fd) && fd <= INT_MAX)
+            return (int)fd;
+    }
+    return -1;
+}
+
+static enum status move_all(int from, int to, const char *path, size_t n_bytes_max,
+                            struct fault *fault)
+{
+    char bytes[FILE_PAGE_BYTES];
+    size_t n = 0;
+    for (;;) {
+        ssize_t got = read(from, bytes, sizeof(bytes));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 || (got > 0 && !file_put(to, bytes, (size_t)got)))
+            return refuse(fault, path, errno);
+        if (got == 0)
+            return STATUS_OK;
+        n += (size_t)got;
+        if (n > n_bytes_max)
+            return fault_set(fault, STATUS_TOO_LARGE, "%s: larger than %zu bytes", path,
+                             n_bytes_max);
+    }
+}
+
+enum status file_keep(const char *path, size_t n_bytes_max, struct fault *fault)
+{
+    struct stat info;
+    int fd = descriptor_of(path);
+    if (fd < 0 || fstat(fd, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+        return STATUS_OK;
+    int from = open(path, O_RDONLY | O_CLOEXEC), to = memfd_create("kept", MFD_CLOEXEC);
+    enum status status = from < 0 || to < 0 ? refuse(fault, path, errno)
+                                            : move_all(from, to, path, n_bytes_max, fault);
+    if (status == STATUS_OK && dup2(to, fd) < 0)
+        status = refuse(fault, path, errno);
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
     return status;
 }
 

@@ -20,6 +20,10 @@ enum status file_read(const char *path, size_t n_bytes_max, char **content, size
                       struct fault *fault) MUST_USE;
 enum status file_read_regular(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
                               struct fault *fault) MUST_USE;
+/* What comes through a pipe can be read once: for a path that names an open descriptor, as
+ * /dev/stdin and a shell's <(...) do, its bytes are moved into memory behind the same descriptor,
+ * and whoever reads the path from now on has them all. Any other path is left as it is. */
+enum status file_keep(const char *path, size_t n_bytes_max, struct fault *fault) MUST_USE;
 enum status file_write(const char *path, const void *content, size_t n_bytes,
                        struct fault *fault) MUST_USE; /* by rename; into devices and pipes as is */
 /* Could file_write do it now? Asked before work that takes long. */

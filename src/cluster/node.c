@@ -216,6 +216,11 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     return min_i64(wake, node->next_report_ns);
 }
 
+void cluster_node_pass(struct cluster_node *node, int64_t span_ns)
+{
+    node->next_report_ns += span_ns;
+}
+
 struct cluster_node *cluster_node_open(const struct cluster_node_options *options)
 {
     struct cluster_node *node = mem_take(sizeof *node);

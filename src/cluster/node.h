@@ -41,3 +41,5 @@ struct cluster_node_options {
 struct cluster_node *cluster_node_open(const struct cluster_node_options *options);
 void cluster_node_close(struct cluster_node *node);
 int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns); /* next wake */
+/* The next reports, of so long a time, are passed over. */
+void cluster_node_pass(struct cluster_node *node, int64_t span_ns);

@@ -58,7 +58,9 @@ enum status bench_asks_open(struct bench *bench, struct fault *fault)
                                        .rate_scale = o->rate_scale };
     struct sim_ask ask;
     size_t capacity = 0;
-    enum status status = traffic_parse(&bench->workload, &o->workload, &traffic, fault);
+    enum status status = traffic_keep_pipes(&o->workload, fault);
+    if (status == STATUS_OK)
+        status = traffic_parse(&bench->workload, &o->workload, &traffic, fault);
     if (status == STATUS_OK)
         status = name_models(bench, fault);
     if (status != STATUS_OK)

@@ -23,7 +23,7 @@ static void become(const char *const *argv, int out, int errors)
         char *const *to;
     } words = { .from = argv }; /* execvp changes nothing, its type is older than const */
     execvp(argv[0], words.to);
-    _exit(127);
+    _exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
 
 /* What there is to read; false at its end. */
@@ -82,6 +82,8 @@ static enum status judge(pid_t pid, const char *name, bool is_over, int64_t time
         return STATUS_OK;
     if (WIFEXITED(code) && WEXITSTATUS(code) == 127 && errors->n == 0)
         return fault_set(fault, STATUS_IO, "%s: there is no such program", name);
+    if (WIFEXITED(code) && WEXITSTATUS(code) == 126 && errors->n == 0)
+        return fault_set(fault, STATUS_IO, "%s can't be started, expected a program", name);
     struct view line = errors->n > 0 ? last_line(errors) : view_text("it said nothing");
     return fault_set(fault, STATUS_IO, "%s failed: %.*s", name, (int)line.n, line.at);
 }

@@ -3,11 +3,12 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/time.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_FIRST = 0x4000 };
+enum { KEY_FIRST = 0x4000, WRONG_BYTES = 96 };
 
 struct parse {
     const struct flags *flags;
@@ -16,13 +17,29 @@ struct parse {
     bool is_failed;
 };
 
-static bool is_within(const struct flags_row *row, double value)
+static bool has_any(const struct flags_row *row)
 {
-    bool is_any = row->min == 0 && row->max == 0;
-    return is_any ? value >= 0 : value >= row->min && value <= row->max;
+    return row->min == 0 && row->max == 0;
 }
 
-static const char *set_number(const struct flags_row *row, const char *text)
+static bool is_within(const struct flags_row *row, double value)
+{
+    return has_any(row) ? value >= 0 : value >= row->min && value <= row->max;
+}
+
+static void say_range(const struct flags_row *row, char wrong[WRONG_BYTES])
+{
+    bool is_duration = row->type == FLAGS_DURATION;
+    double one = is_duration ? (double)TIME_NS_PER_S : 1;
+    const char *unit = is_duration ? " seconds" : row->type == FLAGS_BYTES ? " bytes" : "";
+    if (has_any(row))
+        snprintf(wrong, WRONG_BYTES, "is out of range, expected 0%s or more", unit);
+    else
+        snprintf(wrong, WRONG_BYTES, "is out of range, expected %.16g to %.16g%s", row->min / one,
+                 row->max / one, unit);
+}
+
+static bool set_number(const struct flags_row *row, const char *text, char wrong[WRONG_BYTES])
 {
     int64_t whole = 0;
     double real = 0;
@@ -30,21 +47,27 @@ static const char *set_number(const struct flags_row *row, const char *text)
                    : row->type == FLAGS_DURATION ? parse_duration_ns(text, &whole)
                    : row->type == FLAGS_BYTES    ? parse_bytes(text, &whole)
                                                  : parse_f64(text, &real);
-    if (!is_read)
-        return row->type == FLAGS_DURATION ? "is not a duration, as 90s or 10m"
-               : row->type == FLAGS_BYTES  ? "is not a size, as 80GiB"
-               : row->type == FLAGS_I64    ? "is not a whole number"
-                                           : "is not a number";
-    if (!is_within(row, row->type == FLAGS_F64 ? real : (double)whole))
-        return "is out of range";
+    if (!is_read) {
+        snprintf(wrong, WRONG_BYTES, "is not a %s",
+                 row->type == FLAGS_DURATION ? "duration, as 90s or 10m"
+                 : row->type == FLAGS_BYTES  ? "size, as 80GiB"
+                 : row->type == FLAGS_I64    ? "whole number"
+                                             : "number");
+        return false;
+    }
+    if (!is_within(row, row->type == FLAGS_F64 ? real : (double)whole)) {
+        say_range(row, wrong);
+        return false;
+    }
     if (row->type == FLAGS_F64)
         *(double *)row->value = real;
     else
         *(int64_t *)row->value = whole;
-    return NULL;
+    return true;
 }
 
-static const char *set(const struct flags_row *row, const char *text)
+/* False: wrong says what text is. */
+static bool set(const struct flags_row *row, const char *text, char wrong[WRONG_BYTES])
 {
     struct flags_texts *texts = row->value;
     if (row->is_given != NULL)
@@ -53,31 +76,32 @@ static const char *set(const struct flags_row *row, const char *text)
     case FLAGS_TEXT:
     case FLAGS_FILE:
         *(const char **)row->value = text;
-        return NULL;
+        return true;
     case FLAGS_TEXTS:
-        if (texts->n == FLAGS_TEXTS_MAX)
-            return "is one too many";
+        if (texts->n == FLAGS_TEXTS_MAX) {
+            snprintf(wrong, WRONG_BYTES, "is one too many, expected at most %d", FLAGS_TEXTS_MAX);
+            return false;
+        }
         texts->at[texts->n++] = text;
-        return NULL;
+        return true;
     case FLAGS_SWITCH:
         *(bool *)row->value = text == NULL || strcmp(text, "true") == 0;
-        if (text != NULL && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-            return "is neither true nor false";
-        return NULL;
+        snprintf(wrong, WRONG_BYTES, "is neither true nor false");
+        return text == NULL || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
     default:
-        return set_number(row, text);
+        return set_number(row, text, wrong);
     }
 }
 
 enum status flags_assign(const struct flags_row *row, const char *text, struct fault *fault)
 {
-    const char *wrong = set(row, text);
+    char wrong[WRONG_BYTES];
     struct fault inner;
-    if (wrong == NULL && row->type == FLAGS_FILE && file_may_write(text, &inner) != STATUS_OK)
+    if (!set(row, text, wrong))
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: \"%.80s\" %s", row->name, text, wrong);
+    if (row->type == FLAGS_FILE && file_may_write(text, &inner) != STATUS_OK)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: %.200s", row->name, inner.text);
-    if (wrong == NULL)
-        return STATUS_OK;
-    return fault_set(fault, STATUS_BAD_INPUT, "%s: \"%.80s\" %s", row->name, text, wrong);
+    return STATUS_OK;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)

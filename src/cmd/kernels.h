@@ -14,6 +14,7 @@ enum {
     KERNELS_VARIANTS = 4, /* flash attention off and on, weights repacked or not */
     KERNELS_ROUNDS = 15,
     KERNELS_PATH = 512,
+    KERNELS_FAILED = 2 * KERNELS_PEERS * KERNELS_VARIANTS, /* programs with their flags */
 };
 
 /* ---- The machine. ---- */
@@ -57,6 +58,9 @@ struct kernels_model {
     int n_rows, n_attentions, n_left_out;
     struct kernels_row rows[KERNELS_POINTS], attentions[KERNELS_ATTENTIONS];
     struct kernels_left_out left_out[KERNELS_POINTS + KERNELS_ATTENTIONS];
+    int n_failed;
+    char failed[KERNELS_FAILED][512]; /* a sentence for each program of a peer's that failed */
+    bool is_aside[KERNELS_PEERS][KERNELS_VARIANTS][2]; /* it did: llama-bench, the batched one */
 };
 
 struct kernels_meter; /* a model in memory, ready to be timed */
@@ -99,7 +103,8 @@ struct kernels_visit { /* a peer's turn in one round */
     struct kernels_model *model;          /* whose rows are measured: all that the peer can run */
     int variant, n_threads, index, round; /* index: the peer's in the rows */
 };
-enum status cmd_kernels_peer_round(const struct kernels_visit *visit, struct fault *fault) MUST_USE;
+/* A program that fails, or prints no rates, is noted in the model, and not run again with it. */
+void cmd_kernels_peer_round(const struct kernels_visit *visit);
 /* What llama-bench -o json prints: the rate of the test of n_prompt and n_generated tokens behind
  * n_depth; 0 when it is not there. Sets the commit. */
 double cmd_kernels_peer_rate(const char *text, int32_t n_prompt, int32_t n_generated,

@@ -223,10 +223,34 @@ static enum status visit_batched(const struct kernels_visit *v, struct fault *fa
     return status;
 }
 
-enum status cmd_kernels_peer_round(const struct kernels_visit *visit, struct fault *fault)
+/* Notes why, and the rows that go without this program at these flags. */
+static void set_aside(const struct kernels_visit *v, bool is_batched, const struct fault *fault)
 {
-    enum status status = visit_bench(visit, fault);
-    return status == STATUS_OK ? visit_batched(visit, fault) : status;
+    struct kernels_model *model = v->model;
+    char name[64];
+    struct str text;
+    int n = 0;
+    str_init(&text);
+    str_printf(&text, "%s; left out with ", fault->text);
+    cmd_kernels_peer_flags(v->peer, v->variant, is_batched, &text);
+    for (int i = 0; i < model->n_rows; i++) {
+        const struct kernels_point *point = &model->rows[i].point;
+        if ((point->n_sequences > 1) == is_batched)
+            str_printf(&text, "%s %s", n++ == 0 ? ":" : ",", cmd_kernels_point_name(point, name));
+    }
+    snprintf(model->failed[model->n_failed++], sizeof(model->failed[0]), "%s", text.at);
+    model->is_aside[v->index][v->variant][is_batched] = true;
+    str_free(&text);
+}
+
+void cmd_kernels_peer_round(const struct kernels_visit *visit)
+{
+    const bool *is_aside = visit->model->is_aside[visit->index][visit->variant];
+    struct fault fault;
+    if (!is_aside[false] && visit_bench(visit, &fault) != STATUS_OK)
+        set_aside(visit, false, &fault);
+    if (!is_aside[true] && visit_batched(visit, &fault) != STATUS_OK)
+        set_aside(visit, true, &fault);
 }
 
 /* ---- Who is better. ---- */

@@ -104,6 +104,8 @@ static void print_model(const struct kernels_report *r, const struct kernels_mod
         str_printf(out, "  %-22s left out: %s\n",
                    cmd_kernels_point_name(&m->left_out[i].point, name), m->left_out[i].why);
     }
+    for (int i = 0; i < m->n_failed; i++)
+        str_printf(out, "  %s\n", m->failed[i]);
 }
 
 void cmd_kernels_print(const struct kernels_report *r, struct str *out)
@@ -212,6 +214,11 @@ static void json_model(const struct kernels_report *r, const struct kernels_mode
         json_out_key_text(json, "why", m->left_out[i].why);
         json_out_close(json, '}');
     }
+    json_out_close(json, ']');
+    json_out_key(json, "failed");
+    json_out_open(json, '[');
+    for (int i = 0; i < m->n_failed; i++)
+        json_out_text(json, m->failed[i]);
     json_out_close(json, ']');
     json_out_close(json, '}');
 }

@@ -165,7 +165,7 @@ static bool parse(struct plan_ask *ask, int argc, char **argv, const char **plai
 static bool is_file(const char *text)
 {
     size_t n = strlen(text);
-    return (n > 5 && strcmp(text + n - 5, ".yaml") == 0) ||
+    return strchr(text, '/') != NULL || (n > 5 && strcmp(text + n - 5, ".yaml") == 0) ||
            (n > 4 && strcmp(text + n - 4, ".yml") == 0);
 }
 
@@ -191,6 +191,8 @@ static bool open_ask(struct plan_ask *ask, int argc, char **argv)
         ask->scenario.workload.at[ask->scenario.workload.n++] = plain[1];
     if (!parse(ask, argc, argv, plain, &n_plain)) /* once more, over the file */
         return false;
+    if (scenario_keep_pipes(&ask->scenario, &fault) != STATUS_OK)
+        return complain(&fault);
     struct plan_spans *spans = &ask->spans;
     if (spans->after_ns > 0 && spans->window_ns == 0) {
         fprintf(stderr, "shoal: --after needs --window, how long to plan on\n");

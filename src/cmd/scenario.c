@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cmd/traffic.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -295,6 +296,29 @@ enum status scenario_read(struct scenario *scenario, const char *path, struct fa
     return status;
 }
 
+static enum status keep(enum status status, const char *path, struct fault *fault)
+{
+    if (status != STATUS_OK || path == NULL)
+        return status;
+    return file_keep(path, TRAFFIC_PIPE_BYTES_MAX, fault);
+}
+
+enum status scenario_keep_pipes(const struct scenario *scenario, struct fault *fault)
+{
+    enum status status = traffic_keep_pipes(&scenario->workload, fault);
+    if (status == STATUS_OK)
+        status = traffic_keep_pipes(&scenario->profiles, fault);
+    for (int i = 0; i < scenario->n_services; i++) {
+        const struct scenario_service *s = &scenario->services[i];
+        status = keep(status, s->profile, fault);
+        for (int k = 0; k < s->tables.n; k++)
+            status = keep(status, s->tables.at[k], fault);
+    }
+    for (int i = 0; i < scenario->n_groups; i++)
+        status = keep(status, scenario->groups[i].links, fault);
+    return status;
+}
+
 static bool parse_options(struct scenario *scenario, int argc, char **argv, const char **path,
                           int *n_plain)
 {
@@ -311,6 +335,15 @@ static bool parse_options(struct scenario *scenario, int argc, char **argv, cons
     return flags_parse(&flags, argc, argv, path, n_plain);
 }
 
+static bool keep_pipes(const struct scenario *scenario)
+{
+    struct fault fault;
+    if (scenario_keep_pipes(scenario, &fault) == STATUS_OK)
+        return true;
+    fprintf(stderr, "shoal: %s\n", fault.text);
+    return false;
+}
+
 bool scenario_open(struct scenario *scenario, int argc, char **argv)
 {
     const char *path = NULL;
@@ -320,7 +353,7 @@ bool scenario_open(struct scenario *scenario, int argc, char **argv)
     if (!parse_options(scenario, argc, argv, &path, &n_plain))
         return false;
     if (n_plain == 0)
-        return true;
+        return keep_pipes(scenario);
     bool has_workload = scenario->workload.n > 0;
     pile_free(&scenario->pile);
     scenario_init(scenario);
@@ -332,5 +365,6 @@ bool scenario_open(struct scenario *scenario, int argc, char **argv)
     }
     if (has_workload)
         scenario->workload.n = 0;
-    return parse_options(scenario, argc, argv, &path, &n_plain); /* once more, over the file */
+    return parse_options(scenario, argc, argv, &path, &n_plain) && /* once more, over the file */
+           keep_pipes(scenario);
 }

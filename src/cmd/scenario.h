@@ -90,6 +90,8 @@ enum status scenario_parse(struct scenario *scenario, const char *name, const ch
 enum status scenario_read(struct scenario *scenario, const char *path,
                           struct fault *fault) MUST_USE;
 void scenario_init(struct scenario *scenario); /* the defaults */
+/* What it names that comes through a pipe is kept: each simulation reads it anew. */
+enum status scenario_keep_pipes(const struct scenario *scenario, struct fault *fault) MUST_USE;
 
 /* Is a text of --profile, SERVICE=FILE, of this service? Its file; NULL: it is not. */
 const char *scenario_profile(const char *text, const char *service);

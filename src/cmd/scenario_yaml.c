@@ -49,7 +49,7 @@ static enum status assign(struct walk *walk, const struct flags_row *row, const 
     if (text == NULL)
         return bad(walk, node, "expected one value at", row->name);
     if (flags_assign(row, text, &inner) != STATUS_OK)
-        return bad(walk, node, inner.text, "");
+        return yaml_doc_fault(walk->fault, walk->name, node, inner.text);
     return STATUS_OK;
 }
 

@@ -9,6 +9,34 @@ enum { TABLE_BYTES_MAX = 256 << 20 };
 
 static const struct truth_range range = { 16, 4096, 256, 64, 8192 };
 
+enum status sim_tables_check(const struct scenario_service *service, bool has_profile,
+                             struct fault *fault)
+{
+    const char *of_profile = service->profile_cores > 0   ? "profile_cores"
+                             : service->profile_scale > 0 ? "profile_scale"
+                             : service->profile_points    ? "profile_points"
+                                                          : NULL;
+    const char *of_tables = service->table_layers > 0 ? "table_layers"
+                            : service->table_skew > 0 ? "table_skew"
+                                                      : NULL;
+    bool has_tables = service->tables.n > 0;
+    if (has_profile && has_tables)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "service %.60s: a profile and tables both say its times, expected one of "
+                         "the two",
+                         service->name);
+    if (of_profile != NULL && !has_profile)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "service %.60s: %s is for a profile, expected profile: FILE beside it or "
+                         "--profile %.60s=FILE",
+                         service->name, of_profile, service->name);
+    if (of_tables != NULL && !has_tables)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "service %.60s: %s is for tables, expected tables: [FILE, ...] beside it",
+                         service->name, of_tables);
+    return STATUS_OK;
+}
+
 static enum status read_table(const struct scenario_service *service, const char *path,
                               struct costs *costs, struct fault *fault)
 {
@@ -16,7 +44,7 @@ static enum status read_table(const struct scenario_service *service, const char
     size_t n_bytes;
     struct fault inner;
     int32_t n_layers = service->table_layers > 0 ? (int32_t)service->table_layers : 1;
-    enum status status = file_read(path, TABLE_BYTES_MAX, &text, &n_bytes, fault);
+    enum status status = file_read_regular(path, TABLE_BYTES_MAX, &text, &n_bytes, fault);
     if (status != STATUS_OK)
         return status;
     status = costs_read_any(costs, text, n_layers, &inner);

@@ -4,6 +4,10 @@
 #include "predict/costs.h"
 #include "predict/points.h"
 
+/* Times come from one place, and what says how a profile or tables are read needs them: has_profile
+ * where the scenario or --profile names one. */
+enum status sim_tables_check(const struct scenario_service *service, bool has_profile,
+                             struct fault *fault) MUST_USE;
 /* Reads a service's tables, with its host's terms. Free costs with costs_free also after a fault.
  * perf is a line of them, for those who plan. */
 enum status sim_tables_open(const struct scenario_service *service, struct costs *costs,

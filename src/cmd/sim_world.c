@@ -177,9 +177,12 @@ static enum status open_service(struct sim_world *world, const struct scenario *
     const char *name = traffic->name != NULL ? traffic->name : "service";
     const struct scenario_service *own = settings_of(scenario, name);
     const char *model = own != NULL && own->model != NULL ? own->model : traffic->model;
-    bool has_numbers = profile_of(scenario, name) != NULL ||
-                       (own != NULL && (scenario_has_perf(own) || own->tables.n > 0));
+    bool has_profile = profile_of(scenario, name) != NULL;
+    bool has_numbers =
+        has_profile || (own != NULL && (scenario_has_perf(own) || own->tables.n > 0));
     struct sim_expected expected;
+    if (own != NULL && sim_tables_check(own, has_profile, fault) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     if (model == NULL && !has_numbers)
         model = MODEL_USUAL;
     world->models[i] = model != NULL ? predict_model_find(model) : NULL;
@@ -189,7 +192,6 @@ static enum status open_service(struct sim_world *world, const struct scenario *
                          "services: in a scenario, or one that docs/SIMULATOR.md lists",
                          name, model);
     const struct predict_model *m = world->models[i];
-    bool has_profile = profile_of(scenario, name) != NULL;
     if (m == NULL && !has_profile && own->tables.n == 0 &&
         check_numbers(&own->perf, name, fault) != STATUS_OK)
         return STATUS_BAD_INPUT;

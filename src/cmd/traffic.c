@@ -1,7 +1,10 @@
 /* Workload texts: all of a command line at once make one workload. */
 #include "cmd/traffic.h"
 
+#include "base/file.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { REQUESTS_USUAL = 10000 };
 
@@ -72,4 +75,19 @@ enum status traffic_parse(struct sim_workload *workload, const struct flags_text
     if (options->rate_scale > 0)
         sim_workload_scale(workload, options->rate_scale);
     return check_time(workload, fault);
+}
+
+enum status traffic_keep_pipes(const struct flags_texts *texts, struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < texts->n; i++) {
+        const char *at = strpbrk(texts->at[i], ":=");
+        for (; at != NULL && status == STATUS_OK; at = strpbrk(at + 1, ":=")) {
+            char path[32]; /* as /dev/fd/63 or /proc/self/fd/63 */
+            snprintf(path, sizeof(path), "%.*s",
+                     (int)strspn(at + 1, "/abcdefghijklmnopqrstuvwxyz0123456789"), at + 1);
+            status = file_keep(path, TRAFFIC_PIPE_BYTES_MAX, fault);
+        }
+    }
+    return status;
 }

@@ -4,6 +4,7 @@
 #include "cmd/flags.h"
 #include "sim/workload.h"
 
+#define TRAFFIC_PIPE_BYTES_MAX ((size_t)4 << 30)
 struct traffic_options {
     uint64_t seed;       /* 0: as the workload says */
     uint64_t n_requests; /* 0: as the workload says; 10,000 where it has no end */
@@ -15,3 +16,5 @@ struct traffic_options {
 /* The workload is the caller's for sim_workload_free, also after a fault. */
 enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,
                           const struct traffic_options *options, struct fault *fault) MUST_USE;
+/* What the texts name that comes through a pipe is kept, so that it may be read more than once. */
+enum status traffic_keep_pipes(const struct flags_texts *texts, struct fault *fault) MUST_USE;

@@ -113,6 +113,8 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     struct sim_faults faults = *o->faults;
     if (faults.bus_bytes > 0) /* or the longest request would never find room */
         faults.bus_bytes = max_i64(faults.bus_bytes, longest_message(o));
+    bus->passes_rest = !o->checks_steps && faults.late_ns == 0 && faults.lost == 0 &&
+                       faults.twice == 0 && faults.cut_ns == 0;
     sim_channels_open(&bus->channels, &faults, o->workload->seed, &sim->clock_ns, &report->bus);
     sim_engines_open(sim, sim_bus_engine_emit);
     bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
@@ -289,10 +291,61 @@ static void settle(struct sim_bus *bus)
     }
 }
 
+/* ---- Rest. ---- */
+
+/* Nobody has a request and nothing is on its way. */
+static bool rests(struct sim_bus *bus)
+{
+    bool is_rest = bus->sim.n_free_clients == bus->sim.n_clients_max &&
+                   cluster_gateway_n_requests(bus->gateway) == 0 && bus->gateway_ns == TIME_NEVER &&
+                   bus->manager_ns == TIME_NEVER && bus->node_ns > bus->sim.clock_ns;
+    for (uint16_t end = SIM_BUS_GATEWAY; end <= SIM_BUS_NODE && is_rest; end++)
+        is_rest = sim_channels_next_ns(&bus->channels, end) == TIME_NEVER;
+    for (int32_t e = 0; e < bus->sim.options->n_engines && is_rest; e++)
+        is_rest = sim_bus_engine_rests(&bus->engines[e]);
+    return is_rest;
+}
+
+/* What somebody does next. */
+static int64_t next_of_clients(struct sim *sim)
+{
+    const struct sim_event *cancelled = sim_events_first(&sim->events);
+    int64_t at_ns = sim->options->until_ns > 0 ? sim->options->until_ns : TIME_NEVER;
+    if (sim->has_ask)
+        at_ns = min_i64(at_ns, sim->ask.arrived_ns);
+    return cancelled != NULL ? min_i64(at_ns, cancelled->time_ns) : at_ns;
+}
+
+/* From one rest to the next, a report later, everybody said what he had said before, and so he will
+ * until a client does something: but for the last before that, such reports are counted only. */
+static void pass_rest(struct sim_bus *bus)
+{
+    struct sim *sim = &bus->sim;
+    struct sim_faults_report *counts = &sim->report->bus;
+    const struct sim_bus_rest last = bus->rest;
+    int64_t until_ns = next_of_clients(sim);
+    bus->rest = (struct sim_bus_rest){ rests(bus), sim->clock_ns, counts->n_messages,
+                                       counts->n_bytes, sim->n_over };
+    if (!last.is_one || !bus->rest.is_one || bus->rest.n_over != last.n_over ||
+        bus->rest.at_ns - last.at_ns != bus->report_ns || until_ns == TIME_NEVER ||
+        until_ns <= bus->node_ns)
+        return;
+    int64_t n = (until_ns - 1 - bus->node_ns) / bus->report_ns;
+    int64_t n_messages = n * (counts->n_messages - last.n_messages);
+    cluster_node_pass(bus->node, n * bus->report_ns);
+    bus->node_ns += n * bus->report_ns;
+    bus->channels.n_sent += (uint64_t)n_messages;
+    counts->n_messages += n_messages;
+    counts->n_bytes += n * (counts->n_bytes - last.n_bytes);
+    bus->rest.is_one = false;
+}
+
 /* Everything of the next instant. False when there is none, or the run ends before. */
 static bool advance(struct sim_bus *bus)
 {
     struct sim *sim = &bus->sim;
+    if (bus->passes_rest)
+        pass_rest(bus);
     const struct sim_event *cancelled = sim_events_first(&sim->events);
     int64_t at_ns = min_i64(bus->gateway_ns, min_i64(bus->node_ns, bus->manager_ns));
     for (uint16_t end = SIM_BUS_GATEWAY; end <= SIM_BUS_NODE; end++)

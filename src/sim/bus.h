@@ -42,6 +42,11 @@ struct sim_bus_engine { /* as its node sees it */
     uint64_t n_crashes;
     bool has_mail;
 };
+struct sim_bus_rest { /* was there nobody who had anything to do but report, and when */
+    bool is_one;
+    int64_t at_ns, n_messages, n_bytes;
+    uint64_t n_over; /* requests, until then */
+};
 struct sim_bus {
     struct sim sim; /* first: an engine's emit finds the bus by it */
     const struct sim_faults *faults;
@@ -55,13 +60,17 @@ struct sim_bus {
     struct service door;
     int64_t report_ns;                       /* between an engine's reports */
     int64_t gateway_ns, manager_ns, node_ns; /* when each wants to be called again */
-    bool is_over; /* nothing goes wrong any more: what is under way comes to its end */
+    struct sim_bus_rest rest;                /* after the last instant */
+    bool passes_rest; /* nothing is drawn for a message, and no step is checked */
+    bool is_over;     /* nothing goes wrong any more: what is under way comes to its end */
 };
 
 /* bus_engine.c */
 void sim_bus_engine_open(struct sim_bus *bus, int32_t index);
 void sim_bus_engine_close(struct sim_bus_engine *e);
 struct cluster_engine sim_bus_engine_face(struct sim_bus_engine *e);
+/* Does it only report, until it gets mail? */
+bool sim_bus_engine_rests(const struct sim_bus_engine *e);
 /* What a simulated engine says: into its node's ring. */
 bool sim_bus_engine_emit(void *self, const struct service_event *event, const void *payload);
 /* The client of a request, as long as it is the same one's. */

@@ -380,6 +380,16 @@ static int64_t step(void *self, int64_t now_ns)
     return min_i64(wake_ns, e->wake_ns);
 }
 
+bool sim_bus_engine_rests(const struct sim_bus_engine *e)
+{
+    const void *record;
+    size_t n_bytes;
+    return !e->has_mail && e->wake_ns == TIME_NEVER && e->crash_ns == TIME_NEVER && e->up_ns == 0 &&
+           e->report_ns >= 0 && e->n_changes == 0 && e->n_told == e->n_returned &&
+           engine_is_idle(engine_of(e)) && !ring_peek(e->events, &record, &n_bytes) &&
+           set_equals(&e->wanted, &e->there) && set_is_empty(&e->leaving);
+}
+
 static const struct engine_report *report(void *self)
 {
     return &((struct sim_bus_engine *)self)->report;

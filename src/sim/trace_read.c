@@ -243,7 +243,7 @@ enum status sim_trace_read(struct sim_trace *trace, const char *path, struct fau
     char *content = NULL;
     size_t n;
     sim_trace_init(trace);
-    enum status status = file_read(path, FILE_BYTES_MAX, &content, &n, fault);
+    enum status status = file_read_regular(path, FILE_BYTES_MAX, &content, &n, fault);
     if (status != STATUS_OK)
         return status;
     if (n >= 6 && memcmp(content,

@@ -90,16 +90,22 @@ static enum status draw_from(struct sim_workload_part *part, const struct sim_pa
     return STATUS_OK;
 }
 
+static const struct sim_pair *pairs_of(struct sim_workload_part *part,
+                                       const struct sim_trace *trace)
+{
+    struct sim_pair *all = sim_workload_part_take(part, trace->n_rows * sizeof(*all));
+    for (size_t i = 0; i < trace->n_rows; i++)
+        all[i] = (struct sim_pair){ trace->rows[i].n_prompt, trace->rows[i].n_output };
+    return all;
+}
+
 enum status sim_workload_replay_pairs(struct sim_workload_part *part, const char *path,
                                       const struct sim_pair **pairs, uint32_t *n)
 {
     struct sim_trace *trace = mem_take(sizeof(*trace));
     enum status status = sim_trace_read(trace, path, part->fault);
     if (status == STATUS_OK) {
-        struct sim_pair *all = sim_workload_part_take(part, trace->n_rows * sizeof(*all));
-        for (size_t i = 0; i < trace->n_rows; i++)
-            all[i] = (struct sim_pair){ trace->rows[i].n_prompt, trace->rows[i].n_output };
-        *pairs = all;
+        *pairs = pairs_of(part, trace);
         *n = (uint32_t)trace->n_rows;
     }
     sim_trace_free(trace);
@@ -113,20 +119,14 @@ enum status sim_workload_replay_file(struct sim_workload_part *part)
     bool is_drawn =
         sim_workload_part_has(part, SIM_KEY_ARRIVALS) || sim_workload_part_has(part, SIM_KEY_CV) ||
         sim_workload_part_has(part, SIM_KEY_PROFILE) || sim_workload_part_has(part, SIM_KEY_ON);
-    const struct sim_pair *pairs = NULL;
-    uint32_t n = 0;
-    if (is_drawn) {
-        enum status status = sim_workload_replay_pairs(part, part->path, &pairs, &n);
-        return status == STATUS_OK ? draw_from(part, pairs, n) : status;
-    }
     struct sim_trace *trace = sim_workload_part_take(part, sizeof(*trace));
     enum status status = sim_trace_read(trace, part->path, part->fault);
-    if (status == STATUS_OK && trace->has_times)
+    if (status == STATUS_OK && !is_drawn && trace->has_times)
         return play(part, trace);
-    sim_trace_free(trace);
     if (status == STATUS_OK)
-        status = sim_workload_replay_pairs(part, part->path, &pairs, &n);
-    return status == STATUS_OK ? draw_from(part, pairs, n) : status;
+        status = draw_from(part, pairs_of(part, trace), (uint32_t)trace->n_rows);
+    sim_trace_free(trace);
+    return status;
 }
 
 /* ---- Functions. ---- */
@@ -316,7 +316,7 @@ enum status sim_workload_replay_functions(struct sim_workload_part *part)
     char *content = NULL;
     size_t n;
     bool has_minutes = false;
-    enum status status = file_read(part->path, (size_t)1 << 30, &content, &n, part->fault);
+    enum status status = file_read_regular(part->path, (size_t)1 << 30, &content, &n, part->fault);
     if (status != STATUS_OK)
         return status;
     struct functions f = { .place = { part->path, 1, part->fault } };

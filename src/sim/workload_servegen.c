@@ -265,7 +265,7 @@ static enum status read_file(struct servegen *s, const char *name, bool has_head
     size_t n;
     struct view text, line;
     snprintf(path, sizeof(path), "%s/%s", s->part->path, name);
-    enum status status = file_read(path, (size_t)1 << 30, &content, &n, s->part->fault);
+    enum status status = file_read_regular(path, (size_t)1 << 30, &content, &n, s->part->fault);
     if (status != STATUS_OK)
         return status;
     text = view_of(content, n);

@@ -90,6 +90,41 @@ static void test_regular_only(void **state)
     assert_int_equal(file_read_regular(path, 6, &content, &n, &fault), STATUS_TOO_LARGE);
 }
 
+static void test_keep_what_comes_through_a_pipe(void **state)
+{
+    (void)state;
+    static const char text[] = "one two";
+    static const char *const folders[] = { "/dev/fd", "/proc/self/fd" };
+    char *content, of_pipe[32];
+    size_t n;
+    struct fault fault;
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        int fds[2];
+        assert_int_equal(pipe(fds), 0);
+        assert_int_equal(write(fds[1], text, sizeof(text) - 1), sizeof(text) - 1);
+        close(fds[1]);
+        snprintf(of_pipe, sizeof(of_pipe), "%s/%d", folders[i], fds[0]);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(file_keep(of_pipe, 7, &fault), STATUS_OK);
+            assert_int_equal(file_read_regular(of_pipe, 7, &content, &n, &fault), STATUS_OK);
+            assert_string_equal(content, text);
+            mem_give(content);
+        }
+        close(fds[0]);
+        assert_int_equal(file_keep(of_pipe, 7, &fault), STATUS_OK); /* nothing there: left alone */
+    }
+    int large[2];
+    assert_int_equal(pipe(large), 0);
+    assert_int_equal(write(large[1], text, sizeof(text) - 1), sizeof(text) - 1);
+    close(large[1]);
+    snprintf(of_pipe, sizeof(of_pipe), "/dev/fd/%d", large[0]);
+    assert_int_equal(file_keep(of_pipe, 6, &fault), STATUS_TOO_LARGE);
+    assert_non_null(strstr(fault.text, "larger than 6 bytes"));
+    close(large[0]);
+    assert_int_equal(file_keep(path, 7, &fault), STATUS_OK);
+    assert_false(file_exists(path));
+}
+
 static void test_read_large(void **state)
 {
     (void)state;
@@ -178,7 +213,7 @@ int main(void)
         IN_FOLDER(test_write_then_read),        IN_FOLDER(test_write_into_a_pipe),
         IN_FOLDER(test_regular_only),           IN_FOLDER(test_read_large),
         IN_FOLDER(test_refusals_name_the_file), IN_FOLDER(test_map_of_nothing),
-        IN_FOLDER(test_read_what_has_no_size),
+        IN_FOLDER(test_read_what_has_no_size),  IN_FOLDER(test_keep_what_comes_through_a_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

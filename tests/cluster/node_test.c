@@ -97,10 +97,55 @@ static void test_a_malformed_submit_is_answered(void **state)
     mem_give(engine);
 }
 
+static int n_reports(const struct bus_port *gateway)
+{
+    const void *message;
+    size_t n_bytes;
+    int n = 0;
+    while (gateway->peek(gateway->self, gateway->address, &message, &n_bytes)) {
+        n += ((const struct message_head *)message)->kind == MESSAGE_REPORT;
+        gateway->pop(gateway->self, gateway->address);
+    }
+    return n;
+}
+
+static void test_reports_are_passed_over(void **state)
+{
+    (void)state;
+    struct fake_engine *engine = mem_take(sizeof *engine);
+    struct cluster_local_bus *bus = cluster_local_bus_open(PORTS, 1 << 20);
+    const struct bus_port gateway = cluster_local_bus_port(bus, PORT_GATEWAY);
+    fake_engine_init(engine, 0, 1, 1);
+    const struct cluster_engine face = fake_engine_face(engine);
+    const struct cluster_node_options options = {
+        .port = cluster_local_bus_port(bus, PORT_NODE),
+        .gateway = PORT_GATEWAY,
+        .manager = PORT_MANAGER,
+        .n_engines = 1,
+        .n_services = 1,
+        .engines = &face,
+        .report_ns = TIME_NS_PER_S,
+        .is_passive = true,
+        .fits = always_fits,
+    };
+    struct cluster_node *node = cluster_node_open(&options);
+    (void)cluster_node_step(node, 1);
+    assert_int_equal(n_reports(&gateway), 1);
+    cluster_node_pass(node, 3 * TIME_NS_PER_S);
+    (void)cluster_node_step(node, 1 + 3 * TIME_NS_PER_S);
+    assert_int_equal(n_reports(&gateway), 0);
+    (void)cluster_node_step(node, 1 + 4 * TIME_NS_PER_S);
+    assert_int_equal(n_reports(&gateway), 1);
+    cluster_node_close(node);
+    cluster_local_bus_close(bus);
+    mem_give(engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_malformed_submit_is_answered),
+        cmocka_unit_test(test_reports_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,9 @@ static void what_is_wrong_is_said(void **state)
     const char *const nobody[] = { "/nowhere/nobody", NULL };
     assert_int_equal(cmd_child_run(nobody, TIME_NS_PER_S * 60, &out, NULL, &fault), STATUS_IO);
     assert_true(strstr(fault.text, "no such program") != NULL);
+    const char *const folder[] = { "/", NULL };
+    assert_int_equal(cmd_child_run(folder, TIME_NS_PER_S * 60, &out, NULL, &fault), STATUS_IO);
+    assert_string_equal(fault.text, "/ can't be started, expected a program");
     str_free(&out);
 }
 

@@ -52,9 +52,44 @@ static void wrong_values(void **state)
     }
 }
 
+static void bounds_are_named(void **state)
+{
+    double value[2];
+    const struct {
+        struct flags_row row;
+        const char *text, *sentence;
+    } wrong[] = {
+        { { "seeds", "N", FLAGS_I64, value, 1, 1000, "", NULL },
+          "0",
+          "seeds: \"0\" is out of range, expected 1 to 1000" },
+        { { "seed", "N", FLAGS_I64, value, 0, 0, "", NULL },
+          "-1",
+          "seed: \"-1\" is out of range, expected 0 or more" },
+        { { "rate-scale", "F", FLAGS_F64, value, 1e-9, 1e9, "", NULL },
+          "0",
+          "rate-scale: \"0\" is out of range, expected 1e-09 to 1000000000" },
+        { { "timeout", "T", FLAGS_DURATION, value, 1e6, 1e15, "", NULL },
+          "0s",
+          "timeout: \"0s\" is out of range, expected 0.001 to 1000000 seconds" },
+        { { "until", "T", FLAGS_DURATION, value, 0, 0, "", NULL },
+          "-1s",
+          "until: \"-1s\" is out of range, expected 0 seconds or more" },
+        { { "bus-bytes", "B", FLAGS_BYTES, value, 1 << 20, 1e12, "", NULL },
+          "1KiB",
+          "bus-bytes: \"1KiB\" is out of range, expected 1048576 to 1000000000000 bytes" },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct fault fault;
+        assert_int_equal(flags_assign(&wrong[i].row, wrong[i].text, &fault), STATUS_BAD_INPUT);
+        assert_string_equal(fault.text, wrong[i].sentence);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_type),
-                                        cmocka_unit_test(wrong_values) };
+                                        cmocka_unit_test(wrong_values),
+                                        cmocka_unit_test(bounds_are_named) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

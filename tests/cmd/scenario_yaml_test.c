@@ -78,7 +78,7 @@ static void what_is_wrong_is_said(void **state)
         { "- 1\n", "expected a mapping" },
         { "engines:\n  - {colour: 1}\n", "x.yaml:2:6: unknown key colour" },
         { "engines:\n  - 3\n", "expected a mapping" },
-        { "engines:\n  - {count: 0}\n", "out of range" },
+        { "engines:\n  - {count: 0}\n", "count: \"0\" is out of range, expected 1 to 65535" },
         { "services: {a: {model: [x]}}\n", "expected one value at model" },
         { "services: {a: {wings: 2}}\n", "unknown key wings" },
         { "services: [a]\n", "expected a mapping" },
@@ -97,6 +97,8 @@ static void what_is_wrong_is_said(void **state)
         { "engines:\n  - {links: x}\n", "need a chain" },
         { "engines:\n  - {batch: 4}\n", "need a chain" },
         { "engines:\n  - {tokens: 4}\n", "need a chain" },
+        { "html: /nowhere/at/all/that/is/a/long/name/for/a/folder/where/nobody/writes/page.html\n",
+          "page.html: No such file or directory" },
         { "saturate: maybe\n", "neither true nor false" },
     };
     (void)state;

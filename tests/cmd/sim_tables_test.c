@@ -71,6 +71,42 @@ static void layers_count(void **state)
     (void)remove(attention_path);
 }
 
+static void times_come_from_one_place(void **state)
+{
+    (void)state;
+    struct fault fault;
+    struct scenario_service both = service_of(steps_path, NULL);
+    const struct {
+        struct scenario_service service;
+        bool has_profile;
+        const char *sentence;
+    } asks[] = {
+        { both, false, NULL },
+        { { .name = "chat", .profile_cores = 2, .profile_scale = 2, .profile_points = true },
+          true,
+          NULL },
+        { { .name = "chat" }, false, NULL },
+        { both, true,
+          "service chat: a profile and tables both say its times, expected one of the two" },
+        { { .name = "chat", .profile_cores = 2 },
+          false,
+          "service chat: profile_cores is for a profile, expected profile: FILE beside it or "
+          "--profile chat=FILE" },
+        { { .name = "chat", .profile_scale = 1 }, false, "profile_scale is for a profile" },
+        { { .name = "chat", .profile_points = true }, false, "profile_points is for a profile" },
+        { { .name = "chat", .table_layers = 1 },
+          false,
+          "service chat: table_layers is for tables, expected tables: [FILE, ...] beside it" },
+        { { .name = "chat", .table_skew = 0.1 }, true, "table_skew is for tables" },
+    };
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
+        enum status status = sim_tables_check(&asks[i].service, asks[i].has_profile, &fault);
+        assert_int_equal(status, asks[i].sentence == NULL ? STATUS_OK : STATUS_BAD_INPUT);
+        if (status != STATUS_OK && strstr(fault.text, asks[i].sentence) == NULL)
+            fail_msg("%s", fault.text);
+    }
+}
+
 static void says_what_is_wrong(void **state)
 {
     (void)state;
@@ -141,8 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_adds_the_host),   cmocka_unit_test(layers_count),
-        cmocka_unit_test(says_what_is_wrong),        cmocka_unit_test(a_line_stays_one),
-        cmocka_unit_test(a_factor_makes_all_longer),
+        cmocka_unit_test(times_come_from_one_place), cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(a_line_stays_one),          cmocka_unit_test(a_factor_makes_all_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,15 +218,40 @@ def peers_are_given_the_whole_path():
 
 
 @test
-def peers_that_print_something_else_are_refused():
-    with tempfile.TemporaryDirectory() as folder:
-        plain = write_peer(folder, "plain", False)
-        quick = ("--model", TALE, *QUICK, "--no-attention", "--rounds", "1", "--variants", "plain", "--peer", plain)
-        for program, sentence in (("llama-batched-bench", "printed no rates, expected a table"), ("llama-bench", "printed no rates, expected a list of tests as JSON")):
-            with open(os.path.join(folder, "plain", program), "w") as file:
-                file.write('#!/bin/sh\necho "-p, --n-prompt"; echo "[{"\n')
+def a_peer_that_fails_leaves_the_others():
+    """It is named with its flags and rows, and not run again with them; programs beside it and other peers are."""
+    said = '#!/bin/sh\necho "-p, --n-prompt"; echo "[{"\n'
+    crash = '#!/bin/sh\ncase "$*" in *--help) echo "-p, --n-prompt";; *) echo "$*" >>"$0.log"; echo boom >&2; kill -9 $$;; esac\n'
+    once = '#!/bin/sh\ncase "$*" in *--help) echo "-p, --n-prompt"; chmod a-x "$0";; esac\n'
+    rows = "; left out with -fa 0 --repack 0: prefill 512, decode 1 at 2"
+    cases = [("llama-batched-bench", said, "printed no rates, expected a table of ten columns; left out with -fa off --no-repack: decode 8 at 66"),
+             ("llama-bench", said, "printed no rates, expected a list of tests as JSON" + rows), ("llama-bench", crash, "failed: boom" + rows),
+             ("llama-bench", once, "can't be started, expected a program" + rows)]
+    for program, text, sentence in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            bad, good = write_peer(folder, "bad", False), write_peer(folder, "good", True)
+            path = os.path.join(folder, "bad", program)
+            with open(path, "w") as file:
+                file.write(text)
+            quick = ("--model", TALE, *QUICK, "--no-attention", "--variants", "plain", "--all-variants", "--peer", bad)
+            done = kernels(*quick, "--peer", good, "--json")
+            model = json.loads(done.stdout)["models"][0]
+            lines = [line for line in done.stderr.splitlines() if line.startswith("shoal: ")]
+            assert done.returncode == 1 and lines == [f"shoal: tale.gguf: {model['failed'][0]}"], (done.returncode, done.stderr)
+            assert model["failed"] == [f"{path} {sentence}"], model["failed"]
+            for row in model["rows"]:
+                rates = {p["peer"]: p["tokens_per_s"] for p in row["peers"] if p["tokens_per_s"][0] > 0}
+                is_left_out = (row["name"] == "decode 8 at 66") == (program == "llama-batched-bench")
+                assert (0 in rates) != is_left_out and min(rates[1]) > 0 and row["ratio"] > 0, (row["name"], rates)
+            if text == crash:
+                assert len(open(path + ".log").read().splitlines()) == 1
+            if text == once:
+                os.chmod(path, 0o755)
             done = kernels(*quick)
-            assert done.returncode == 1 and done.stdout == "" and sentence in done.stderr, (done.returncode, done.stdout, done.stderr)
+            assert done.returncode == 1 and sentence in done.stdout and " | -" in done.stdout, (done.returncode, done.stdout)
+            if program == "llama-bench":
+                line = next(line for line in done.stdout.splitlines() if line.startswith("  prefill 512"))
+                assert not line.endswith(" P"), line
 
 
 @test

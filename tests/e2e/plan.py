@@ -227,6 +227,19 @@ def plan_says_what_is_wrong(shoal, models):
 
 
 @test
+def plan_reads_from_pipes(shoal, models):
+    with tempfile.TemporaryDirectory() as folder:
+        cluster, trace = os.path.join(folder, "c.yaml"), os.path.join(folder, "t.csv")
+        with open(cluster, "w", encoding="utf-8") as f:
+            f.write("nodes: [{count: 1, device: a100, devices: 2}]\n")
+        with open(trace, "w", encoding="utf-8") as f:
+            f.write("arrived_s,n_prompt,n_output\n" + "".join(f"{i},{100 + i},20\n" for i in range(40)))
+        script = f'"$0" plan <(cat {cluster}) file:<(cat {trace}) --planner even'
+        done = subprocess.run(["bash", "-c", script, shoal], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0 and done.stdout == run(shoal, "plan", cluster, f"file:{trace}", "--planner", "even"), done.stderr
+
+
+@test
 def plan_lays_layers_over_unlike_devices(shoal, models):
     page = plan(shoal, "1x2xv100+1x2xrtx-3090+1x4xa100", "--layers", "llama-2-70b")
     plans = {p["planner"]: p for p in page["plans"]}

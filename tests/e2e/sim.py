@@ -316,6 +316,11 @@ def a_profile_is_the_same_wherever_it_is_said(shoal, models):
         option = as_json(shoal, path, "--profile", f"tale={profile}")
         open(path, "w", encoding="utf-8").write(text + "services: {tale: {profile: '%s'}}\n" % profile)
         assert as_json(shoal, path) == option
+        open(path, "w", encoding="utf-8").write(text + "services: {tale: {tables: steps.csv}}\n")
+        assert "tale: a profile and tables both say" in sim(shoal, path, "--profile", f"tale={profile}", wants=2)
+        open(path, "w", encoding="utf-8").write(text + "services: {tale: {model: llama-2-7b, profile_scale: 2}}\n")
+        assert "tale: profile_scale is for a profile" in sim(shoal, path, wants=2)
+        assert as_json(shoal, path, "--profile", f"tale={profile}")["duration"] > option["duration"]
 
 
 @test
@@ -375,6 +380,28 @@ def sim_writes_traces_series_and_pages(shoal, models):
             f.write("{}\n")
         done = subprocess.run([shoal, "report", other], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 2 and "line 401" in done.stderr, done
+
+
+@test
+def what_comes_through_a_pipe_is_read_by_every_run(shoal, models):
+    timed = "arrived_s,n_prompt,n_output\n" + "".join(f"{i},{100 + i},{20 + i}\n" for i in range(40))
+    lengths = "\n".join(line.split(",", 1)[1] for line in timed.splitlines())
+    with tempfile.TemporaryDirectory() as folder:
+        path, scenario, fifo = (os.path.join(folder, n) for n in ("t.csv", "s.yaml", "p"))
+        for text, keys in ((timed, ""), (lengths, ",rate=2")):
+            open(path, "w", encoding="utf-8").write(text)
+            for more in ([], ["--seeds", "3", "--threads", "4"]):
+                from_file = sim(shoal, "--workload", f"file:{path}{keys}", "--requests", "40", *more)
+                done = subprocess.run([shoal, "sim", "--workload", f"file:/dev/stdin{keys}", "--requests", "40", *more], input=text,
+                                      capture_output=True, text=True, timeout=SECONDS)
+                assert done.returncode == 0 and done.stdout == from_file, done.stderr
+        open(scenario, "w", encoding="utf-8").write(f"workload: file:{path}\nnodes: [{{device: a100, devices: 1}}]\nrate_scale: 2\n")
+        open(path, "w", encoding="utf-8").write(timed)
+        script = f'"$0" sim <(cat {scenario}) --workload file:<(cat {path})'
+        done = subprocess.run(["bash", "-c", script, shoal], capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0 and done.stdout == sim(shoal, scenario), done.stderr
+        os.mkfifo(fifo)
+        assert "p is not a regular file" in sim(shoal, "--workload", f"file:{fifo}", wants=2)
 
 
 @test

@@ -10,6 +10,7 @@ struct setting {
     uint64_t seed;
     const struct sim_faults *faults;
     bool steps;                   /* every step is planned */
+    bool checks_nothing;          /* so that rest may be passed over */
     double cancelled, rate_per_s; /* 0 = 20 */
     int32_t n_tokens_max;         /* 0 = 600 */
     uint64_t n_requests;
@@ -67,7 +68,7 @@ static uint64_t run(const struct setting *s, struct sim_report *report)
                                          .workload = &workload,
                                          .faults = s->faults,
                                          .until_ns = s->until_ns,
-                                         .checks_steps = true,
+                                         .checks_steps = !s->checks_nothing,
                                          .take = take,
                                          .take_self = &set };
     sim_run(&options, report);
@@ -216,12 +217,68 @@ static void a_run_may_be_cut(void **state)
     sim_report_free(&report);
 }
 
+/* Between requests that are minutes apart: every report is counted. */
+static void rest_changes_nothing(void **state)
+{
+    static const struct sim_faults kinds[] = {
+        { .latency_ns = 0 },
+        { .latency_ns = 30 * TIME_NS_PER_MS, .report_ns = 70 * TIME_NS_PER_MS },
+        { .latency_ns = 150 * TIME_NS_PER_MS, .load_bytes_per_s = 20000 },
+        { .lost = 0.05, .late_ns = TIME_NS_PER_MS },
+    };
+    static const char *const routers[] = { "least", "best-fit", "scls", "lpf" };
+    (void)state;
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        for (size_t r = 0; r < COUNT_OF(routers); r++) {
+            struct setting s = { .policy = "fcfs",
+                                 .router = routers[r],
+                                 .seed = test_seed(2) + r,
+                                 .faults = &kinds[k],
+                                 .cancelled = 0.2,
+                                 .rate_per_s = 0.02,
+                                 .n_requests = 40,
+                                 .until_ns = r == 3 ? 500 * TIME_NS_PER_S : 0 };
+            struct sim_report all, passed;
+            uint64_t hash = run(&s, &all);
+            s.checks_nothing = true;
+            assert_int_equal(run(&s, &passed), hash);
+            assert_memory_equal(&passed.bus, &all.bus, sizeof(all.bus));
+            assert_true(passed.n_steps == all.n_steps && passed.end_ns == all.end_ns);
+            assert_true(all.bus.n_messages > 10000);
+            sim_report_free(&all);
+            sim_report_free(&passed);
+        }
+    }
+}
+
+/* Half a year in which hardly anybody asks takes no time. */
+static void rest_is_passed_over(void **state)
+{
+    static const struct sim_faults none = { 0 };
+    struct setting s = { .policy = "fcfs",
+                         .router = "best-fit",
+                         .seed = 1,
+                         .faults = &none,
+                         .checks_nothing = true,
+                         .rate_per_s = 1e-6,
+                         .n_requests = 40 };
+    struct sim_report report;
+    int64_t begin_ns = time_now_ns();
+    (void)state;
+    run(&s, &report);
+    assert_true(report.end_ns > 100 * 86400 * TIME_NS_PER_S);
+    assert_true(report.bus.n_messages / 6 >= report.end_ns / (TIME_NS_PER_S / 10) - 1);
+    assert_true(time_now_ns() - begin_ns < 10 * TIME_NS_PER_S);
+    sim_report_free(&report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_perfect_bus_is_the_door), cmocka_unit_test(long_prompts_fail),
         cmocka_unit_test(a_bad_bus_loses_nothing),   cmocka_unit_test(holds_change_nothing),
-        cmocka_unit_test(a_run_may_be_cut),
+        cmocka_unit_test(a_run_may_be_cut),          cmocka_unit_test(rest_changes_nothing),
+        cmocka_unit_test(rest_is_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

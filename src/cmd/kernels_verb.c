@@ -91,8 +91,7 @@ static bool parse(struct run *run, int argc, char **argv)
         "Times prompts of 512 tokens, decodes of 1, 8 and 32 requests and attention alone, against "
         "the limits of this machine, measured in the same run, and against peers that are "
         "installed. Without a model: the machine's limits. Exit code 0: all was measured; 1: a "
-        "peer "
-        "failed, which the table says, or nothing could be; 2: what was said is wrong.",
+        "peer failed, which the table says, or nothing could be; 2: what was said is wrong.",
         "kernels",
         rows,
         COUNT_OF(rows),

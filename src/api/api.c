@@ -39,6 +39,11 @@ void api_reply_json(struct api_http_exchange *x, int status, struct view body)
     api_http_reply(x, status, "application/json", body);
 }
 
+void api_reply_text(struct api_http_exchange *x, struct str *json)
+{
+    api_http_reply_text(x, 200, "application/json", json);
+}
+
 void api_refuse(struct api_http_exchange *x, const struct api_error *error)
 {
     struct str page;

@@ -146,7 +146,7 @@ static void finish_call(struct api_call *call)
         api_http_end(x);
     } else {
         api_reply_whole(call, &out);
-        api_reply_json(x, 200, view_of(out.at, out.n));
+        api_reply_text(x, &out);
     }
     str_free(&out);
     log_end(call, "answered");

@@ -2,6 +2,7 @@
 
 usage: api.py API_SERVE
 """
+import glob
 import http.client
 import json
 import signal
@@ -224,6 +225,38 @@ def logprobs_of_chats(s):
     pieces = [t for e in events[:-1] for c in e["choices"] for t in c["logprobs"]["content"]]
     assert pieces == content
     assert post(s.port, CHAT, chat("x", logprobs=False))[2]["choices"][0]["logprobs"] is None
+
+
+def seconds_of(server, name):
+    """What the threads of this name have computed so far."""
+    ns = 0
+    for task in glob.glob(f"/proc/{server.process.pid}/task/*"):
+        with open(task + "/comm") as comm, open(task + "/schedstat") as schedstat:
+            ns += int(schedstat.read().split()[0]) if comm.read().strip() == name else 0
+    return ns / 1e9
+
+
+@test
+def large_answers_hold_up_nobody(s):
+    """They are written on a worker: the thread that serves all streams does little for them."""
+    large = chat("large [n=3000]", n=8, max_tokens=2000, logprobs=True, top_logprobs=20)
+    with Server(EXE, requests=64) as server:
+        before = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        page = post(server.port, CHAT, large)[2]
+        after = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        assert after[1] - before[1] > 2 * (after[0] - before[0]), (before, after)
+        text = answer(user("large [n=3000]"), 2000)
+        for i, choice in enumerate(page["choices"]):
+            assert (choice["index"], choice["message"]["content"], choice["finish_reason"]) == (i, text, "length")
+            content = choice["logprobs"]["content"]
+            assert len(content) == 2000 and all(len(t["top_logprobs"]) == 20 for t in content)
+        data = json.dumps(large).encode()
+        for wait_s in (0.02, 0.05, 0.1, 0.2):  # whoever leaves meanwhile takes nothing along
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
+                sock.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data))
+                time.sleep(wait_s)
+            server.wait_idle()
+        assert server.metric("shoal_http_unsent_bytes") == 0
 
 
 @test

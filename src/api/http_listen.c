@@ -159,10 +159,12 @@ bool api_http_listen_is_local(int fd)
 static enum status use_files(SSL_CTX *tls, const char *cert, const char *key, struct fault *fault)
 {
     const char *const paths[] = { cert, key };
-    for (int i = 0; i < 2; i++) { /* what the system says of a file, OpenSSL keeps for itself */
+    for (int i = 0; i < 2;
+         i++) { /* OpenSSL reads it again, and keeps to itself what the system says */
         char *content;
         size_t n_bytes;
-        enum status status = file_read(paths[i], TLS_FILE_BYTES_MAX, &content, &n_bytes, fault);
+        enum status status =
+            file_read_regular(paths[i], TLS_FILE_BYTES_MAX, &content, &n_bytes, fault);
         if (status != STATUS_OK)
             return status;
         mem_give(content);

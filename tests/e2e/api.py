@@ -5,6 +5,7 @@ usage: api.py API_SERVE
 import glob
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -783,6 +784,11 @@ def tls(s):
             connection.close()
         failed = subprocess.run([EXE, "cert", folder + "/none.pem", "key", folder + "/key.pem"], capture_output=True, text=True)
         assert failed.returncode == 2 and failed.stderr.endswith("none.pem: No such file or directory\n"), failed.stderr
+        os.mkfifo(folder + "/pipe.pem")  # which nobody ever fills
+        for cert, key in (("pipe", "key"), ("cert", "pipe")):
+            words = [EXE, "cert", f"{folder}/{cert}.pem", "key", f"{folder}/{key}.pem"]
+            failed = subprocess.run(words, capture_output=True, text=True, timeout=30)
+            assert failed.returncode == 2 and failed.stderr.endswith("pipe.pem is not a regular file\n"), failed.stderr
         failed = subprocess.run([EXE, "cert", folder + "/cert.pem", "key", folder + "/cert.pem"], capture_output=True, text=True)
         assert failed.returncode == 2 and "cert.pem holds no private key in PEM that belongs to" in failed.stderr, failed.stderr
 

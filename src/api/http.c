@@ -416,10 +416,8 @@ static bool read_head(struct connection *c, struct evbuffer *in)
         n = HTTP_HEAD_BYTES_MAX;
     if (n == 0)
         return false;
-    if (count_unsent(c) > HTTP_LAG_BYTES_MAX) {
-        lose(c); /* asks on and on without reading the answers */
-        return false;
-    }
+    if (count_unsent(c) > HTTP_LAG_BYTES_MAX)
+        return false; /* on_written comes back to it */
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)n);
     if (c->looked == 0 && n == 1 && bytes[0] == '\r')
         return false;
@@ -508,6 +506,8 @@ static void on_readable(struct bufferevent *events, void *arg)
 static void on_written(struct bufferevent *events, void *arg)
 {
     struct connection *c = arg;
+    if (c->state == HEAD)
+        on_readable(events, c);
     if (c->state != FLUSH || evbuffer_get_length(bufferevent_get_output(events)) > 0)
         return;
     SSL *ssl = bufferevent_openssl_get_ssl(events);

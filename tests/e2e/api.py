@@ -252,9 +252,12 @@ def large_answers_hold_up_nobody(s):
             content = choice["logprobs"]["content"]
             assert len(content) == 2000 and all(len(t["top_logprobs"]) == 20 for t in content)
         data = json.dumps(large).encode()
+        asked = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data)
+        got, closed = raw(server.port, asked + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert closed and got.count(b"HTTP/1.1 200") == 2 and got.endswith(b'{"status":"ok"}'), got[:200]  # asked ahead of it
         for wait_s in (0.02, 0.05, 0.1, 0.2):  # whoever leaves meanwhile takes nothing along
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
-                sock.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data))
+                sock.sendall(asked)
                 time.sleep(wait_s)
             server.wait_idle()
         assert server.metric("shoal_http_unsent_bytes") == 0

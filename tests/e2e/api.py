@@ -811,10 +811,15 @@ def listens_where_it_is_told(s):
 @test
 def large_bodies_need_the_key_first(s):
     with Server(EXE, api_key="k", admin_key="a") as locked:
-        for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404)):
+        for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404), (b"/ping", b"k", 413)):
             got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
                               b"Content-Length: 1000000\r\n\r\n" % (path, key))
             assert got.startswith(b"HTTP/1.1 %d " % status) and closed, got
+        for line in (b"OPTIONS /v1/completions", b"GET /livez"):
+            got, closed = raw(locked.port, line + b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+            assert got.startswith(b"HTTP/1.1 413 ") and b"nobody would read it" in got and closed, got
+        got, _ = raw(locked.port, line + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 0.5)
+        assert got.startswith(b"HTTP/1.1 200 "), got
         got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"
                      b"Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n", 0.5)
         assert got == b"HTTP/1.1 100 Continue\r\n\r\n", got

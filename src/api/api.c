@@ -39,6 +39,11 @@ void api_reply_json(struct api_http_exchange *x, int status, struct view body)
     api_http_reply(x, status, "application/json", body);
 }
 
+void api_reply_text(struct api_http_exchange *x, struct str *json)
+{
+    api_http_reply_text(x, 200, "application/json", json);
+}
+
 void api_refuse(struct api_http_exchange *x, const struct api_error *error)
 {
     struct str page;
@@ -255,11 +260,21 @@ static void refuse_entry(struct api_http_exchange *x, const struct api_error *er
     api_refuse(x, error);
 }
 
+/* Without a key no large body comes in anywhere: nothing that is open to all reads one. */
 static bool on_head(void *self, struct api_http_exchange *x)
 {
     struct api_error error = { 0 };
-    if (x->head.method == HTTP_OPTIONS || enter(self, &x->head, &error) != NULL)
+    bool is_options = x->head.method == HTTP_OPTIONS;
+    const struct route *route = is_options ? NULL : enter(self, &x->head, &error);
+    if (route != NULL && route->access != FREE)
         return true;
+    if (!error.is_set) {
+        api_error_set(&error, ERROR_HTTP, NULL,
+                      "a body of more than %d bytes, or one in chunks, is not taken here: nobody "
+                      "would read it",
+                      HTTP_PIPELINE_BYTES_MAX);
+        error.status = 413;
+    }
     add_headers(self, x);
     refuse_entry(x, &error);
     return false;

@@ -2,7 +2,8 @@
  *
  * Strings end here: below are token ids. The api submits to a service (the gateway), always, and
  * asks the house through a control. One I/O thread runs api_run; long prompts are rendered and
- * tokenized on worker threads. Nothing outside http.c and its watches sees libevent. */
+ * tokenized, and large answers written, on worker threads. Nothing outside http.c, its output and
+ * its watches sees libevent. */
 #pragma once
 #include "core/control.h"
 #include "core/service.h"

@@ -13,6 +13,7 @@
 
 enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
+    WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on one, too */
     N_RETURNS_MAX = 64,         /* how often a request may come home before it is given up */
 };
 static const int64_t PING_NS = 15 * TIME_NS_PER_S;
@@ -77,6 +78,7 @@ static void free_call(struct api_call *call)
     api->n_seats -= call->n_seats;
     api_prompts_free(&call->prompts);
     str_free(&call->prefix);
+    str_free(&call->answer);
     mem_give(call->choices);
     mem_give(call);
 }
@@ -103,7 +105,7 @@ static void on_gone(struct api_http_exchange *x)
 {
     struct api_call *call = x->user;
     call->x = NULL;
-    if (call->is_reading)
+    if (call->is_away)
         return; /* the worker brings it back */
     log_end(call, "the client has left");
     drop_choices(call, SERVICE_CANCELLED);
@@ -135,19 +137,52 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     free_call(call);
 }
 
+static void write_job(struct api_job *job)
+{
+    struct api_call *call = (struct api_call *)job;
+    api_reply_whole(call, &call->answer);
+}
+
+static void write_done(struct api_job *job)
+{
+    struct api_call *call = (struct api_call *)job;
+    call->is_away = false;
+    log_end(call, call->x != NULL ? "answered" : "the client has left");
+    if (call->x != NULL)
+        api_reply_text(call->x, &call->answer);
+    free_call(call);
+}
+
+/* Would writing it hold up the streams of others? */
+static bool is_large(const struct api_call *call)
+{
+    size_t n_bytes = 0;
+    for (int32_t i = 0; i < call->n_choices; i++)
+        n_bytes += call->choices[i].text.n + call->choices[i].n_tokens * sizeof(struct api_token);
+    return n_bytes > WRITE_BYTES_MAX;
+}
+
+static void write_whole(struct api_call *call)
+{
+    call->job = (struct api_job){ .work = write_job, .done = write_done, .is_patient = true };
+    call->is_away = true;
+    if (!is_large(call) || !api_workers_put(call->api->workers, &call->job)) {
+        write_job(&call->job);
+        write_done(&call->job);
+    }
+}
+
 static void finish_call(struct api_call *call)
 {
-    struct api_http_exchange *x = call->x;
     struct str out;
-    str_init(&out);
-    if (call->prompts.ask.streams) {
-        api_reply_last(call, &out);
-        api_http_chunk(x, view_of(out.at, out.n));
-        api_http_end(x);
-    } else {
-        api_reply_whole(call, &out);
-        api_reply_json(x, 200, view_of(out.at, out.n));
+    if (!call->prompts.ask.streams) {
+        write_whole(call);
+        return;
     }
+    str_init(&out);
+    api_reply_last(call, &out);
+    api_http_chunk(call->x, view_of(out.at, out.n));
+    api_http_end(call->x);
     str_free(&out);
     log_end(call, "answered");
     free_call(call);
@@ -404,7 +439,7 @@ static void read_done(struct api_job *job)
 {
     struct api_call *call = (struct api_call *)job;
     struct api_error error = { 0 };
-    call->is_reading = false;
+    call->is_away = false;
     api_http_give_body(call->api->http, &call->body, call->n_body_reserved);
     if (call->x == NULL) {
         free_call(call);
@@ -438,7 +473,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     call->api = api;
     call->x = x;
     call->kind = kind;
-    call->is_reading = true;
+    call->is_away = true;
     call->arrived_ns = x->arrived_ns;
     call->created_unix_s = time_unix_ns() / TIME_NS_PER_S;
     call->n_seats = 1;
@@ -499,7 +534,7 @@ void api_call_completion(struct api *api, struct api_http_exchange *x)
 void api_call_sweep(struct api *api, int64_t now_ns)
 {
     for (struct api_call *call = api->calls; call != NULL; call = call->next) {
-        if (call->is_reading || !call->prompts.ask.streams || now_ns - call->wrote_ns < PING_NS)
+        if (call->is_away || !call->prompts.ask.streams || now_ns - call->wrote_ns < PING_NS)
             continue;
         if (!call->x->has_begun)
             begin_stream(call);
@@ -512,7 +547,7 @@ void api_call_fail_all(struct api *api, const struct api_error *error)
 {
     for (struct api_call *call = api->calls, *next; call != NULL; call = next) {
         next = call->next;
-        if (!call->is_reading)
+        if (!call->is_away)
             fail_call(call, error, SERVICE_CANCELLED);
     }
 }

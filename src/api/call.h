@@ -1,7 +1,8 @@
 /* One completion call: one exchange, one or more choices, each a request at the service.
  *
- * READING (perhaps on a worker) --> RUNNING (submitted) --> answered, failed, or its client left;
- * in each state the client may leave, and everything is given back. */
+ * READING (perhaps on a worker) --> RUNNING (submitted) --> WRITING (perhaps on a worker) -->
+ * answered, failed, or its client left; in each state the client may leave, and everything is given
+ * back. */
 #pragma once
 #include "api/choice.h"
 #include "api/house.h"
@@ -14,8 +15,8 @@ struct api_call {
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
     enum api_ask_kind kind;
-    bool is_reading;
-    struct str body;
+    bool is_away; /* being read or written; a worker may have it */
+    struct str body, answer;
     int64_t n_body_reserved;
     struct api_prompts prompts;
     struct api_stops stops;

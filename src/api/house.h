@@ -72,3 +72,4 @@ struct api {
 void api_nudge(struct api *api); /* the gateway has something to do: tick soon */
 void api_refuse(struct api_http_exchange *x, const struct api_error *error); /* the error page */
 void api_reply_json(struct api_http_exchange *x, int status, struct view body);
+void api_reply_text(struct api_http_exchange *x, struct str *json); /* 200; takes it over */

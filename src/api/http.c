@@ -12,6 +12,7 @@
  * connection and take our last words with it. One sweep a second looks at all deadlines. */
 #include "api/http.h"
 #include "api/http_listen.h"
+#include "api/http_out.h"
 #include "api/http_watches.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -240,9 +241,10 @@ static void refuse(struct connection *c, int status, const char *why)
     c->http->options.on_bad(c->http->options.self, &c->x, status, why);
 }
 
-void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body)
+/* own: where the body lies, if it may be taken over. */
+static void reply(struct connection *c, int status, const char *type, struct view body,
+                  struct str *own)
 {
-    struct connection *c = x->connection;
     struct api_http *http = c->http;
     CHECK(c->state == ANSWER);
     if (body.n > HTTP_PIPELINE_BYTES_MAX && http->unsent_bytes > http->options.unsent_bytes_max) {
@@ -250,11 +252,26 @@ void api_http_reply(struct api_http_exchange *x, int status, const char *type, s
         refuse(c, 503, "too many large answers wait for their readers, try again later");
         return;
     }
+    bool has_body = !c->is_lost && c->x.head.method != HTTP_HEAD && body.n > 0;
     if (!c->is_lost)
         send_head(c, status, type, (int64_t)body.n);
-    if (!c->is_lost && x->head.method != HTTP_HEAD && body.n > 0)
+    if (has_body && own != NULL)
+        api_http_out_add(bufferevent_get_output(c->events), own);
+    else if (has_body)
         bufferevent_write(c->events, body.at, body.n);
     finish(c);
+}
+
+void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body)
+{
+    reply(x->connection, status, type, body, NULL);
+}
+
+void api_http_reply_text(struct api_http_exchange *x, int status, const char *type,
+                         struct str *body)
+{
+    reply(x->connection, status, type, view_of(body->at, body->n), body);
+    str_free(body);
 }
 
 void api_http_begin(struct api_http_exchange *x, int status, const char *type)
@@ -399,10 +416,8 @@ static bool read_head(struct connection *c, struct evbuffer *in)
         n = HTTP_HEAD_BYTES_MAX;
     if (n == 0)
         return false;
-    if (count_unsent(c) > HTTP_LAG_BYTES_MAX) {
-        lose(c); /* asks on and on without reading the answers */
-        return false;
-    }
+    if (count_unsent(c) > HTTP_LAG_BYTES_MAX)
+        return false; /* on_written comes back to it */
     const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)n);
     if (c->looked == 0 && n == 1 && bytes[0] == '\r')
         return false;
@@ -491,6 +506,8 @@ static void on_readable(struct bufferevent *events, void *arg)
 static void on_written(struct bufferevent *events, void *arg)
 {
     struct connection *c = arg;
+    if (c->state == HEAD)
+        on_readable(events, c);
     if (c->state != FLUSH || evbuffer_get_length(bufferevent_get_output(events)) > 0)
         return;
     SSL *ssl = bufferevent_openssl_get_ssl(events);
@@ -606,18 +623,6 @@ void api_http_wake_at(struct api_http *http, int64_t at_ns)
     event_add(http->wake, &span);
 }
 
-static struct event_base *open_base(void)
-{
-    struct event_config *config = event_config_new();
-    CHECK(config != NULL);
-    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-    event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
-    struct event_base *base = event_base_new_with_config(config);
-    event_config_free(config);
-    CHECK(base != NULL);
-    return base;
-}
-
 enum status api_http_open(struct api_http **out, const struct api_http_options *options,
                           struct fault *fault)
 {
@@ -635,7 +640,7 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
     api_http_listen_raise(options->n_connections_max + N_CONNECTIONS_OVER + 256);
     http->port = api_http_listen_port(fd);
     http->is_local = api_http_listen_is_local(fd);
-    http->base = open_base();
+    http->base = api_http_watches_base();
     http->listener = evconnlistener_new(http->base, on_accepted, http,
                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
     http->sweep = event_new(http->base, -1, EV_PERSIST, on_sweep, http);

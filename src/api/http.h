@@ -1,8 +1,8 @@
 /* An HTTP/1.1 server on one thread: exchanges in, replies and event streams out.
  *
- * Only http.c and http_watches.c see libevent; nothing of it shows here. A handler gets an exchange
- * when its request is whole (head and body), and answers at once or later: reply, or begin, chunk*,
- * end. When the client goes away first (FIN, reset, a reader that lags by more than
+ * Only http.c, http_out.c and http_watches.c see libevent; nothing of it shows here. A handler gets
+ * an exchange when its request is whole (head and body), and answers at once or later: reply, or
+ * begin, chunk*, end. When the client goes away first (FIN, reset, a reader that lags by more than
  * HTTP_LAG_BYTES_MAX), on_gone is called, once, from the event loop, and the exchange is over.
  * All functions are for the thread of api_http_run, save wakes through a watched fd. */
 #pragma once
@@ -66,6 +66,9 @@ int64_t api_http_unsent_bytes(const struct api_http *http);
 void api_http_header(struct api_http_exchange *x, const char *name, const char *value);
 /* on_bad replies in its place when the body is large and too much waits for its readers already. */
 void api_http_reply(struct api_http_exchange *x, int status, const char *type, struct view body);
+/* The same; takes the body over instead of copying it. */
+void api_http_reply_text(struct api_http_exchange *x, int status, const char *type,
+                         struct str *body);
 void api_http_begin(struct api_http_exchange *x, int status, const char *type);
 void api_http_chunk(struct api_http_exchange *x, struct view bytes); /* not empty */
 void api_http_end(struct api_http_exchange *x);

@@ -3,6 +3,18 @@
 #include <event2/event.h>
 #include <signal.h>
 
+struct event_base *api_http_watches_base(void)
+{
+    struct event_config *config = event_config_new();
+    CHECK(config != NULL);
+    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+    event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
+    struct event_base *base = event_base_new_with_config(config);
+    event_config_free(config);
+    CHECK(base != NULL);
+    return base;
+}
+
 static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;

@@ -16,6 +16,7 @@ struct api_http_watches {
     int n;
     struct api_http_watch of[HTTP_WATCHES_MAX];
 };
+struct event_base *api_http_watches_base(void); /* of one thread, with exact timers */
 /* f(arg) whenever fd is readable; whoever is called clears it. */
 void api_http_watches_add(struct api_http_watches *watches, struct event_base *base, int fd,
                           void (*f)(void *arg), void *arg);

@@ -172,7 +172,7 @@ static void done(struct api_job *base)
     if (job->x != NULL && job->error.is_set)
         api_refuse(job->x, &job->error);
     else if (job->x != NULL)
-        api_reply_json(job->x, 200, view_of(job->answer.at, job->answer.n));
+        api_reply_text(job->x, &job->answer);
     api_http_give_body(job->api->http, &job->body, job->n_body_reserved);
     str_free(&job->answer);
     mem_give(job);

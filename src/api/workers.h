@@ -1,4 +1,4 @@
-/* A few threads for what would hold up the I/O thread: parsing large bodies, long prompts.
+/* A few threads for what would hold up the I/O thread: large bodies, long prompts, large answers.
  *
  * A job belongs to whoever holds it: put hands it over, done (on the I/O thread) hands it back.
  * Each worker has one ring in each direction. The first one has no patient jobs, and the others'

@@ -43,6 +43,16 @@ static void set_log(const struct config *config)
     }
 }
 
+/* A pipe has given all that it had, or makes its reader wait: it is not read again. */
+static enum status check_again(const char *path, struct fault *fault)
+{
+    struct file_map map;
+    enum status status = path ? file_map_open(&map, path, fault) : STATUS_OK;
+    if (path && status == STATUS_OK)
+        file_map_close(&map);
+    return status;
+}
+
 /* The first line of a key file. */
 static enum status read_key(struct config *config, const char *path, const char **key,
                             struct fault *fault)
@@ -61,7 +71,8 @@ static enum status read_key(struct config *config, const char *path, const char 
 }
 
 /* The file, over it the environment, over that the command line, and the keys from their files. */
-static enum status read_settings(struct config *config, int argc, char **argv, struct fault *fault)
+static enum status read_settings(struct config *config, const struct server *server, bool is_again,
+                                 struct fault *fault)
 {
     const char *plain[1];
     int n_plain;
@@ -70,17 +81,25 @@ static enum status read_settings(struct config *config, int argc, char **argv, s
     };
 
     /* Twice: the first pass finds the file, the second puts the command line over it. */
+    int argc = server->argc;
+    char **argv = server->argv;
     config_init(config);
     bool is_ok = options_parse(&verb, argc, argv, config, plain, &n_plain);
     config_free(config);
     config_init(config);
     if (!is_ok)
         return STATUS_BAD_INPUT;
-    enum status status = n_plain > 0 ? config_read(config, plain[0], fault) : STATUS_OK;
+    enum status status = is_again && n_plain > 0 ? check_again(plain[0], fault) : STATUS_OK;
+    if (status == STATUS_OK && n_plain > 0)
+        status = config_read(config, plain[0], fault);
     if (status == STATUS_OK)
         status = config_read_environment(config, fault);
     if (status == STATUS_OK && !options_parse(&verb, argc, argv, config, plain, &n_plain))
         return STATUS_BAD_INPUT;
+    if (status == STATUS_OK && is_again)
+        status = check_again(config->api_key_file, fault);
+    if (status == STATUS_OK && is_again)
+        status = check_again(config->admin_key_file, fault);
     if (status == STATUS_OK)
         status = read_key(config, config->api_key_file, &config->api_key, fault);
     if (status == STATUS_OK)
@@ -151,7 +170,7 @@ static void reload(void *self)
     struct config *fresh = mem_take(sizeof *fresh);
     struct fault fault;
     int n_keys;
-    enum status status = read_settings(fresh, server->argc, server->argv, &fault);
+    enum status status = read_settings(fresh, server, true, &fault);
     if (status == STATUS_OK)
         status = config_check(fresh, &fault);
     if (status != STATUS_OK) {
@@ -253,7 +272,7 @@ int verbs_serve(int argc, char **argv)
     int code = 1;
     server->argc = argc;
     server->argv = argv;
-    enum status status = read_settings(&server->config, argc, argv, &fault);
+    enum status status = read_settings(&server->config, server, false, &fault);
     if (status == STATUS_OK) {
         set_log(&server->config);
         status = serve(server, &code, &fault);

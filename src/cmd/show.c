@@ -200,15 +200,22 @@ static enum status check_model_files(const struct config *config, const struct c
 /* Names each file that can't be used. Returns how many. */
 static int check_files(const struct config *config)
 {
-    const char *const files[] = { config->api_key_file, config->admin_key_file, config->tls_cert,
-                                  config->tls_key, config->placement };
+    const struct {
+        const char *path;
+        enum status (*read)(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
+                            struct fault *fault);
+    } files[] = { { config->api_key_file, file_read },
+                  { config->admin_key_file, file_read },
+                  { config->tls_cert, file_read_regular },
+                  { config->tls_key, file_read_regular },
+                  { config->placement, file_read } };
     struct fault fault;
     int n_broken = 0;
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         char *content = NULL;
         size_t n_bytes;
-        if (files[i] == NULL ||
-            file_read(files[i], 1 << 20, &content, &n_bytes, &fault) == STATUS_OK) {
+        if (files[i].path == NULL ||
+            files[i].read(files[i].path, 1 << 20, &content, &n_bytes, &fault) == STATUS_OK) {
             mem_give(content);
             continue;
         }

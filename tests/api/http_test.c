@@ -1,6 +1,6 @@
 /* The HTTP server's streams over a socket that takes all, a part or nothing of what is sent: every
  * byte arrives, in order, and what the socket takes leaves at once. And answers whose readers take
- * nothing: they have a deadline, whole ones a budget, too. */
+ * nothing: they have a deadline, whole ones a budget, too. And clients that vanish. */
 #include "test.h"
 
 #include "api/http.h"
@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 
@@ -21,10 +22,19 @@ static struct stage {
     int takes, n_wakes, n_sends, n_chunks;
     struct str said, got;
     int port;
-    bool holds_little;    /* the socket that is sent to */
-    bool is_gone;         /* the stream was told that its client is */
-    _Atomic bool is_read; /* the client has it all, or has been given up */
+    bool holds_little;                 /* the socket that is sent to */
+    bool is_gone;                      /* the stream was told that its client is */
+    _Atomic bool is_read;              /* the client has it all, or has been given up */
+    int silent_s, ask_each_s, gone_ms; /* of the socket that is sent to */
 } stage;
+
+static int option_of(int fd, int level, int name)
+{
+    int value = 0;
+    socklen_t n = sizeof(value);
+    CHECK(getsockopt(fd, level, name, &value, &n) == 0);
+    return value;
+}
 
 /* A socket that is full now and then. */
 ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
@@ -32,6 +42,10 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 {
     uint64_t kind = stage.takes == TAKES_ALL ? 3 : rng_below(&stage.rng, 4);
+    CHECK(option_of(fd, SOL_SOCKET, SO_KEEPALIVE) == 1);
+    stage.silent_s = option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE);
+    stage.ask_each_s = option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL);
+    stage.gone_ms = option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT);
     stage.n_sends++;
     if (stage.holds_little) {
         int n_held = 4096;
@@ -95,7 +109,11 @@ static void on_large(void *self, struct api_http_exchange *x)
 {
     (void)self;
     static const char zeros[LARGE_BYTES];
-    api_http_reply(x, 200, NULL, view_of(zeros, sizeof(zeros)));
+    struct str body;
+    str_init(&body);
+    str_add(&body, zeros, sizeof(zeros));
+    api_http_reply_text(x, 200, NULL, &body);
+    assert_null(body.at);
 }
 
 /* Runs until there is no client any more. */
@@ -193,6 +211,15 @@ static void test_nothing_is_lost_or_overtakes_when_the_socket_is_full(void **sta
     for (uint64_t seed = 0; seed < 10; seed++)
         serve(TAKES_SOME, test_seed(2) + seed);
     assert_true(stage.n_sends > 0 && stage.n_sends < stage.n_chunks + 1);
+}
+
+static void test_a_client_whose_machine_vanishes_is_asked_and_given_up(void **state)
+{
+    (void)state;
+    serve(TAKES_ALL, test_seed(3));
+    assert_in_range(stage.gone_ms, 1, 30000);
+    int n_asks = (stage.gone_ms / 1000 - stage.silent_s) / stage.ask_each_s;
+    assert_true(n_asks >= 3); /* one that is lost is no end */
 }
 
 /* Status of the answer, 0 when the connection ended without one. */
@@ -353,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_chunk_leaves_at_once_and_in_one_piece),
         cmocka_unit_test(test_nothing_is_lost_or_overtakes_when_the_socket_is_full),
+        cmocka_unit_test(test_a_client_whose_machine_vanishes_is_asked_and_given_up),
         cmocka_unit_test(test_answers_that_nobody_reads_have_a_budget),
         cmocka_unit_test(test_who_gets_on_is_waited_for),
         cmocka_unit_test(test_who_takes_nothing_is_given_up),

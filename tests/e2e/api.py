@@ -2,8 +2,10 @@
 
 usage: api.py API_SERVE
 """
+import glob
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -224,6 +226,41 @@ def logprobs_of_chats(s):
     pieces = [t for e in events[:-1] for c in e["choices"] for t in c["logprobs"]["content"]]
     assert pieces == content
     assert post(s.port, CHAT, chat("x", logprobs=False))[2]["choices"][0]["logprobs"] is None
+
+
+def seconds_of(server, name):
+    """What the threads of this name have computed so far."""
+    ns = 0
+    for task in glob.glob(f"/proc/{server.process.pid}/task/*"):
+        with open(task + "/comm") as comm, open(task + "/schedstat") as schedstat:
+            ns += int(schedstat.read().split()[0]) if comm.read().strip() == name else 0
+    return ns / 1e9
+
+
+@test
+def large_answers_hold_up_nobody(s):
+    """They are written on a worker: the thread that serves all streams does little for them."""
+    large = chat("large [n=3000]", n=8, max_tokens=2000, logprobs=True, top_logprobs=20)
+    with Server(EXE, requests=64) as server:
+        before = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        page = post(server.port, CHAT, large)[2]
+        after = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        assert after[1] - before[1] > 2 * (after[0] - before[0]), (before, after)
+        text = answer(user("large [n=3000]"), 2000)
+        for i, choice in enumerate(page["choices"]):
+            assert (choice["index"], choice["message"]["content"], choice["finish_reason"]) == (i, text, "length")
+            content = choice["logprobs"]["content"]
+            assert len(content) == 2000 and all(len(t["top_logprobs"]) == 20 for t in content)
+        data = json.dumps(large).encode()
+        asked = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data)
+        got, closed = raw(server.port, asked + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert closed and got.count(b"HTTP/1.1 200") == 2 and got.endswith(b'{"status":"ok"}'), got[:200]  # asked ahead of it
+        for wait_s in (0.02, 0.05, 0.1, 0.2):  # whoever leaves meanwhile takes nothing along
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
+                sock.sendall(asked)
+                time.sleep(wait_s)
+            server.wait_idle()
+        assert server.metric("shoal_http_unsent_bytes") == 0
 
 
 @test
@@ -750,6 +787,11 @@ def tls(s):
             connection.close()
         failed = subprocess.run([EXE, "cert", folder + "/none.pem", "key", folder + "/key.pem"], capture_output=True, text=True)
         assert failed.returncode == 2 and failed.stderr.endswith("none.pem: No such file or directory\n"), failed.stderr
+        os.mkfifo(folder + "/pipe.pem")  # which nobody ever fills
+        for cert, key in (("pipe", "key"), ("cert", "pipe")):
+            words = [EXE, "cert", f"{folder}/{cert}.pem", "key", f"{folder}/{key}.pem"]
+            failed = subprocess.run(words, capture_output=True, text=True, timeout=30)
+            assert failed.returncode == 2 and failed.stderr.endswith("pipe.pem is not a regular file\n"), failed.stderr
         failed = subprocess.run([EXE, "cert", folder + "/cert.pem", "key", folder + "/cert.pem"], capture_output=True, text=True)
         assert failed.returncode == 2 and "cert.pem holds no private key in PEM that belongs to" in failed.stderr, failed.stderr
 
@@ -769,10 +811,15 @@ def listens_where_it_is_told(s):
 @test
 def large_bodies_need_the_key_first(s):
     with Server(EXE, api_key="k", admin_key="a") as locked:
-        for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404)):
+        for path, key, status in ((b"/v1/completions", b"no", 401), (b"/models/load", b"k", 403), (b"/none", b"k", 404), (b"/ping", b"k", 413)):
             got, closed = raw(locked.port, b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\n"
                               b"Content-Length: 1000000\r\n\r\n" % (path, key))
             assert got.startswith(b"HTTP/1.1 %d " % status) and closed, got
+        for line in (b"OPTIONS /v1/completions", b"GET /livez"):
+            got, closed = raw(locked.port, line + b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+            assert got.startswith(b"HTTP/1.1 413 ") and b"nobody would read it" in got and closed, got
+        got, _ = raw(locked.port, line + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 0.5)
+        assert got.startswith(b"HTTP/1.1 200 "), got
         got, _ = raw(locked.port, b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"
                      b"Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n", 0.5)
         assert got == b"HTTP/1.1 100 Continue\r\n\r\n", got

@@ -184,6 +184,11 @@ def cli_config_checks_files():
         for line, words in zip(lines, (("key", "No such file"), ("model gone:", "gone.gguf", "No such file"), ("model cut:", "cut.gguf"),
                                        ("model text:", "not a GGUF file"), ("model timed:", "bad.json"))):
             assert line.startswith("shoal: ") and all(word in line for word in words), (words, line)
+        os.mkfifo(at("pipe"))  # which nobody ever fills
+        with open(at("c.yaml"), "w", encoding="utf-8") as file:
+            file.write(f"tls_cert: {at('pipe')}\ntls_key: {at('pipe')}\nmodels:\n  good: {{path: {TALE}}}\n")
+        done = shoal("config", "check", at("c.yaml"))
+        assert done.returncode == 1 and done.stderr == f"shoal: {at('pipe')} is not a regular file\n" * 2, done
         with open(at("c.yaml"), "w", encoding="utf-8") as file:
             file.write(f"models:\n  good: {{path: {TALE}}}\n")
         assert "fine, 1 model\n" in succeed("config", "check", at("c.yaml"))

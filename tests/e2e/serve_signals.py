@@ -7,6 +7,8 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
+import threading
 import time
 
 from serve_shared import SECONDS, Shoal, Stream, body_of, free_port, main, paths, test, until
@@ -120,6 +122,24 @@ def signals_sighup_without_a_file(shoal, models):
         server.signal(signal.SIGHUP)
         until(lambda: "as the configuration says now" in server.log())
         assert "restart only" not in server.log() and server.text("tale", "And", 2)
+
+
+@test
+def signals_sighup_reads_no_pipe_again(shoal, models):
+    """What came through a pipe is gone: read again it would be a configuration without keys."""
+    tale = {"tale": paths(models)["tale"]}
+    with tempfile.TemporaryDirectory() as folder:
+        pipes = [os.path.join(folder, name) for name in ("config", "key")]
+        for pipe, text in zip(pipes, (f"api_key_file: {pipes[1]}\nadmin_key: boss\n", "secret\n")):
+            os.mkfifo(pipe)
+            threading.Thread(target=lambda pipe=pipe, text=text: open(pipe, "w", encoding="utf-8").write(text)).start()
+        with Shoal(shoal, pipes[0], models=tale, wait=None) as server:
+            def status(key):
+                return server.post("/v1/completions", body_of("tale", "x", 2), {"Authorization": f"Bearer {key}"})[0]
+            assert status("secret") == 200 and status("no") == 401
+            server.signal(signal.SIGHUP)
+            until(lambda: f"nothing changed: {pipes[0]} is not a regular file" in server.log())
+            assert status("secret") == 200 and status("no") == 401
 
 
 @test

@@ -1,0 +1,64 @@
+/* Answers on their way out: what was handed over leaves in order, in slices, and is freed once. */
+#include "test.h"
+
+#include "api/http_out.h"
+#include <event2/buffer.h>
+
+enum { N_BYTES = 100000, RECORD_BYTES = 16 << 10 };
+
+static void add_numbers(struct str *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        str_add_char(text, (char)(i * i % 251));
+}
+
+static void test_a_text_leaves_in_slices_behind_what_is_there(void **state)
+{
+    (void)state;
+    struct evbuffer *out = evbuffer_new();
+    struct str text, expected, got;
+    str_init(&text);
+    str_init(&expected);
+    str_init(&got);
+    evbuffer_add(out, "head", 4);
+    str_add_text(&expected, "head");
+    for (size_t n = 0; n < 4 * RECORD_BYTES; n += RECORD_BYTES - 1) {
+        str_add(&text, "x", 1);
+        str_clear(&text);
+        add_numbers(&text, n);
+        str_add(&expected, text.at, text.n);
+        api_http_out_add(out, &text);
+        assert_null(text.at);
+    }
+    assert_int_equal(evbuffer_get_length(out), expected.n);
+    for (size_t n; (n = evbuffer_get_contiguous_space(out)) > 0;) {
+        assert_true(n <= RECORD_BYTES);
+        str_add(&got, (const char *)evbuffer_pullup(out, (ev_ssize_t)n), n);
+        evbuffer_drain(out, n);
+    }
+    assert_true(view_equal(view_of(got.at, got.n), view_of(expected.at, expected.n)));
+    evbuffer_free(out);
+    str_free(&expected);
+    str_free(&got);
+}
+
+static void test_what_never_leaves_is_freed_too(void **state)
+{
+    (void)state;
+    struct evbuffer *out = evbuffer_new();
+    struct str text;
+    str_init(&text);
+    add_numbers(&text, N_BYTES);
+    api_http_out_add(out, &text);
+    evbuffer_drain(out, N_BYTES / 2);
+    evbuffer_free(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_text_leaves_in_slices_behind_what_is_there),
+        cmocka_unit_test(test_what_never_leaves_is_freed_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

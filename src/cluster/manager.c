@@ -263,16 +263,33 @@ static int choose_engine(const struct cluster_manager *m, int service,
     return best;
 }
 
+/* Bytes of models that stay on the engine. */
+static int64_t pinned_bytes(const struct cluster_manager *m, int engine)
+{
+    struct residency_model residents[LIMIT_SERVICES];
+    int64_t free_bytes, sum = 0;
+    int32_t n = list_residents(m, engine, residents, &free_bytes);
+    for (int32_t i = 0; i < n; i++)
+        sum += residents[i].keep_alive_ns < 0 ? residents[i].n_bytes : 0;
+    return sum;
+}
+
 static void refuse_never(struct cluster_manager *m, int service)
 {
     struct fault fault;
-    int64_t most = 0;
-    for (int e = 0; e < m->options.n_engines; e++)
-        most = may_serve(m, e, service) ? max_i64(most, bytes_of(m, e)) : most;
+    int64_t most = 0, pinned = 0;
+    for (int e = 0; e < m->options.n_engines; e++) {
+        int64_t kept = pinned_bytes(m, e);
+        if (!may_serve(m, e, service) || bytes_of(m, e) - kept < most - pinned)
+            continue;
+        most = bytes_of(m, e);
+        pinned = kept;
+    }
     fault_set(&fault, STATUS_TOO_LARGE,
-              "model %s needs about %lld MiB, and its engine has %lld MiB less what is pinned",
-              m->services[service].name, (long long)(m->need_bytes[service] >> 20),
-              (long long)(most >> 20));
+              "model %s needs about %.1f MiB, and its engine has %.1f MiB, of which pinned models "
+              "keep %.1f MiB",
+              m->services[service].name, (double)m->need_bytes[service] * 0x1p-20,
+              (double)most * 0x1p-20, (double)pinned * 0x1p-20);
     note_broken(m, service, STATUS_TOO_LARGE, &fault);
 }
 

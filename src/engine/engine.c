@@ -253,10 +253,11 @@ static enum service_why never_why(const struct engine *e, const struct request *
                  request->n_tokens_max, spec->name, context);
         return SERVICE_TOO_LARGE;
     }
-    if (!fits && !engine_room_may_fit(e, request)) {
+    int64_t n_tokens_most = fits ? INT64_MAX : engine_room_most_tokens(e, request->service);
+    if (request->n_tokens_max > n_tokens_most) {
         snprintf(text, 256,
-                 "prompt and answer may have %d tokens, more than the KV pool of %lld MiB holds",
-                 request->n_tokens_max, (long long)(kv_open_bytes(e->kv) >> 20));
+                 "prompt and answer may have %d tokens, and the KV that %s may have holds %lld",
+                 request->n_tokens_max, spec->name, (long long)n_tokens_most);
         return SERVICE_TOO_LARGE;
     }
     return SERVICE_WHY_NONE;

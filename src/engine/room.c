@@ -57,26 +57,28 @@ static void shrink_pool(struct engine *e, int64_t free_bytes)
     }
 }
 
-static bool fits(const struct engine *e, const struct request *request, int64_t n_units)
+/* Tokens that a request may have in a pool of so many units that is otherwise empty; the last one's
+ * keys are never computed. */
+static int64_t most_tokens(const struct engine *e, int service, int64_t n_units)
 {
-    int32_t block_tokens = kv_layout(e->kv, request->service)->block_tokens;
-    int64_t n_blocks = kv_blocks_for(request->n_tokens_max - 1, block_tokens);
-    return n_blocks <= kv_most_blocks(e->kv, request->service, n_units);
+    int32_t block_tokens = kv_layout(e->kv, service)->block_tokens;
+    return kv_most_blocks(e->kv, service, n_units) * block_tokens + 1;
 }
 
 bool engine_room_fits(const struct engine *e, const struct request *request)
 {
-    return fits(e, request, kv_budget(e->kv)->n_units_open);
+    int64_t n_units = kv_budget(e->kv)->n_units_open;
+    return request->n_tokens_max <= most_tokens(e, request->service, n_units);
 }
 
-bool engine_room_may_fit(const struct engine *e, const struct request *request)
+int64_t engine_room_most_tokens(const struct engine *e, int service)
 {
-    int service = request->service;
     int64_t bytes = e->ledger.total_bytes - e->ledger.models[service].weights_bytes -
                     e->ledger.models[service].activation_bytes;
     if (e->options.kv_bytes_max > 0)
         bytes = min_i64(bytes, e->options.kv_bytes_max);
-    return fits(e, request, max_i64(kv_budget(e->kv)->n_units_open, bytes / kv_unit_bytes(e->kv)));
+    return most_tokens(e, service,
+                       max_i64(kv_budget(e->kv)->n_units_open, bytes / kv_unit_bytes(e->kv)));
 }
 
 /* Those that the smaller pool can never hold go home: another engine may have room. */

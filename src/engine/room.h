@@ -12,5 +12,5 @@ bool engine_room_empty(struct engine *engine, int service);
 bool engine_room_close(struct engine *engine, int service);
 /* Could this request run, were the pool empty? */
 bool engine_room_fits(const struct engine *engine, const struct request *request);
-/* Would the pool hold it if no other model's weights had taken from it? */
-bool engine_room_may_fit(const struct engine *engine, const struct request *request);
+/* Prompt and answer that the service's KV holds at most, had no other model taken from the pool. */
+int64_t engine_room_most_tokens(const struct engine *engine, int service);

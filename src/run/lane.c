@@ -134,15 +134,19 @@ struct table { /* see struct compute_sequence */
     uint32_t stride;
 };
 
+/* Rows without ids are nobody's: a padded batch may grow beyond the model's last position, and
+ * there they stay on it, since what a model learned of positions ends with it. */
 static void add_rows(struct work *w, int32_t n_before, int32_t n_rows, struct table table,
                      const int32_t *ids)
 {
     struct compute_pass *pass = &w->pass;
+    int32_t last = weights_spec(w->model->weights)->n_positions_max - 1;
     w->lane->sequences[pass->n_sequences++] =
         (struct compute_sequence){ pass->n_rows, n_rows, n_before, table.blocks, table.stride };
     for (int32_t k = 0; k < n_rows; k++) {
         w->lane->ids[pass->n_rows + k] = ids != NULL ? ids[k] : 0;
-        w->lane->positions[pass->n_rows + k] = n_before + k;
+        w->lane->positions[pass->n_rows + k] =
+            ids != NULL ? n_before + k : min_i32(n_before + k, last);
     }
     pass->n_rows += n_rows;
 }

@@ -93,6 +93,22 @@ static int32_t seats_most(const struct batcher *b)
     return min_i32(max_i32(b->config.static_n_seqs_max, 1), LIMIT_BATCH_ITEMS);
 }
 
+/* Could it run in a pool that is empty? One that is too large for a pool that shrinks for another
+ * model is passed over: it goes home or has its turn when that is done. */
+static bool may_run(const struct schedule_view *view, uint32_t slot)
+{
+    const struct request *r = &view->requests[slot];
+    const struct batch_item whole = { slot, schedule_lacking(r), 0 };
+    int64_t n_positions = schedule_positions(r, &whole, 1);
+    int32_t block_tokens = view->kv->services[r->service].block_tokens;
+    return kv_blocks_for(n_positions, block_tokens) <= kv_budget_most_blocks(view->kv, r->service);
+}
+
+static bool is_routed(const struct batcher *b, const struct schedule_view *view, uint32_t slot)
+{
+    return b->has_cohorts && view->requests[slot].cohort != 0;
+}
+
 /* The first of each service that belong to no router's batch; the service that owns the earliest.
  */
 static void choose_first_come(const struct batcher *b, const struct schedule_view *view,
@@ -103,7 +119,7 @@ static void choose_first_come(const struct batcher *b, const struct schedule_vie
         int i = schedule_busy(view, k);
         const struct schedule_service *s = &view->services[i];
         uint32_t slot = s->is_open ? s->first_waiting : SCHEDULE_NONE;
-        while (b->has_cohorts && slot != SCHEDULE_NONE && view->requests[slot].cohort != 0)
+        while (slot != SCHEDULE_NONE && (is_routed(b, view, slot) || !may_run(view, slot)))
             slot = view->requests[slot].next;
         if (slot == SCHEDULE_NONE || (best >= 0 && b->seats[slot].seq > choice->seq))
             continue;
@@ -118,7 +134,7 @@ static void choose_first_come(const struct batcher *b, const struct schedule_vie
     uint32_t cohort = view->requests[choice->slots[0]].cohort;
     for (uint32_t slot = choice->slots[0]; slot != SCHEDULE_NONE && choice->n < seats_most(b);
          slot = view->requests[slot].next)
-        if (view->requests[slot].cohort == cohort)
+        if (view->requests[slot].cohort == cohort && may_run(view, slot))
             choice->slots[choice->n++] = slot;
 }
 
@@ -130,15 +146,17 @@ static uint32_t look_at_cohort(const struct batcher *b, const struct schedule_vi
     uint64_t seq = UINT64_MAX;
     int64_t seen_ns = INT64_MAX;
     int32_t n = 0;
+    bool may_any = false;
     uint32_t at = slot;
     for (; at != TREE_NONE && view->requests[at].cohort == first->cohort;
          at = tree_next(&b->waiting, b->nodes, at)) {
+        may_any = may_any || may_run(view, at);
         seq = b->seats[at].seq < seq ? b->seats[at].seq : seq;
         seen_ns = min_i64(seen_ns, b->seats[at].seen_ns);
         n++;
     }
     int64_t ripe_ns = seen_ns + b->config.cohort_ns_wait;
-    if (!view->services[first->service].is_open || (choice->n > 0 && seq > choice->seq))
+    if (!view->services[first->service].is_open || !may_any || (choice->n > 0 && seq > choice->seq))
         return at;
     if (n < first->n_cohort && ripe_ns > view->now_ns) {
         *until_ns = min_i64(*until_ns, ripe_ns);
@@ -147,7 +165,8 @@ static uint32_t look_at_cohort(const struct batcher *b, const struct schedule_vi
     *choice = (struct choice){ 0, first->service, seq, choice->slots };
     int32_t n_most = min_i32(b->config.n_seqs_max, LIMIT_BATCH_ITEMS); /* the others go next */
     for (uint32_t k = slot; k != at && choice->n < n_most; k = tree_next(&b->waiting, b->nodes, k))
-        choice->slots[choice->n++] = k;
+        if (may_run(view, k))
+            choice->slots[choice->n++] = k;
     return at;
 }
 

@@ -70,6 +70,25 @@ def lanes_static_batches(shoal, models):
 
 
 @test
+def lanes_pads_beyond_the_last_position(shoal, models):
+    """A row of a padded batch is as long as its longest prompt and all that came since, which may be more positions than the model has learned."""
+    gpt2 = {"gpt2": os.path.join(models, "..", "tests", "golden", "data", "gguf", "gpt2.gguf")}  # 256 positions
+    bodies = [body_of("gpt2", list(range(1, n + 1)), n_tokens) for n, n_tokens in ((240, 4), (10, 200))]
+    with Shoal(shoal, "--policy", "sls", models=gpt2) as server:
+        alone = [text_of(server, body) for body in bodies]
+
+        def has_long_rows():
+            before = counted(server, "shoal_invalid_tokens_total")
+            busy = Stream(server, body_of("gpt2", [1], 200, n=8)).begin()  # both wait behind it, and go together
+            asks = [Later(text_of, server, body) for body in bodies]
+            assert [ask.result() for ask in asks] == alone
+            assert busy.finish().is_whole
+            until(server.is_clear)
+            return counted(server, "shoal_invalid_tokens_total") >= before + 190
+        until(has_long_rows)
+
+
+@test
 def lanes_router_composes_batches(shoal, models):
     serves_a_burst(shoal, models, "--policy", "cohort", "--router", "scls", pads=None)  # prompts of three lengths far apart: it puts like with like
     serves_a_burst(shoal, models, "--policy", "cohort", "--router", "fifo", pads=True)

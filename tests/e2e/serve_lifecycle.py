@@ -115,7 +115,7 @@ def lifecycle_never_fits(shoal, models):
         begin = time.monotonic()
         status, _, page = server.post("/v1/completions", body_of("cee", "if"))
         assert status == 400 and page["error"]["code"] == "too_large", (status, page)
-        assert "MiB" in page["error"]["message"] and "cee" in page["error"]["message"], page
+        assert "cee needs about" in page["error"]["message"] and "pinned models keep 0.0 MiB" in page["error"]["message"], page
         assert time.monotonic() - begin < 30
         status, _, page = server.post("/models/load", {"model": "cee"})
         assert status == 400 and "MiB" in page["error"]["message"], (status, page)

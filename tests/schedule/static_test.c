@@ -147,6 +147,29 @@ static void cohorts_are_not_mixed(void **state)
     loop_close(&loop);
 }
 
+/* 320 tokens are left of a pool that shrinks for another model: who has more waits, and the one
+ * behind him runs. */
+static void who_never_fits_holds_up_nobody(void **state)
+{
+    static const char *const policies[] = { "sls", "cohort", "cohort" };
+    (void)state;
+    for (uint32_t i = 0; i < COUNT_OF(policies); i++) {
+        struct loop loop;
+        open_one(&loop, policies[i], 320);
+        for (uint32_t k = 0; k < 2; k++) {
+            uint64_t id = loop_add(&loop, 0, 0, k == 0 ? 400 : 100, 2);
+            loop.coming[id].cohort = i < 2 ? 0 : 5 + k;
+            loop.coming[id].n_cohort = 1;
+        }
+        loop_arrive(&loop);
+        while (loop_step(&loop))
+            loop_arrive(&loop);
+        assert_int_equal(loop.n_alive, 1);
+        assert_true(loop.results[1].end_ns > 0 && loop.results[0].first_ns == 0);
+        loop_close(&loop);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_cohort_too_large_runs_in_parts),
         cmocka_unit_test(who_does_not_fit_stays_behind),
         cmocka_unit_test(cohorts_are_not_mixed),
+        cmocka_unit_test(who_never_fits_holds_up_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

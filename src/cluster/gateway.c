@@ -192,6 +192,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
     if (g->held.n > 0) {
         if (g->is_dirty || g->route_ns <= now_ns)
             g->route_ns = gateway_route_send(g);
+        gateway_route_say_kept(g);
         wake = min_i64(wake, g->route_ns);
         wake = min_i64(wake, now_ns + 100 * TIME_NS_PER_MS); /* WANT is said again */
     }

@@ -206,6 +206,24 @@ int64_t gateway_route_watch_held(struct cluster_gateway *g)
     return wake;
 }
 
+/* Does somebody wait for his turn, and not for space? Two models whose requests need the space of
+ * the other would keep each other. */
+static bool waits_for_turn(const struct cluster_gateway *g, int service)
+{
+    uint32_t at = g->routed[service].first_held;
+    while (at != ROUTE_NONE && g->entries[at].no_space_ns != 0)
+        at = g->requests[at].next;
+    return at != ROUTE_NONE;
+}
+
+void gateway_route_say_kept(struct cluster_gateway *g)
+{
+    int n = g->options.n_services;
+    for (int s = 0; (s = set_next(&g->held.services_held, s, n)) >= 0; s++)
+        if (g->n_places[s] > 0 && waits_for_turn(g, s))
+            say_wanted(g, s);
+}
+
 /* ---- Routing. ---- */
 
 /* Sends what is left of the plan. False when the bus is full: the rest goes later, but for what has

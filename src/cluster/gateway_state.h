@@ -133,6 +133,9 @@ void gateway_route_saw(struct cluster_gateway *g, enum route_what what, uint32_t
 void gateway_route_refresh(struct cluster_gateway *g, int engine);
 /* Ends what waited too long, and says which models are wanted. Returns when to look again. */
 int64_t gateway_route_watch_held(struct cluster_gateway *g);
+/* Says which models are in use although their engines have no request: the router holds theirs, as
+ * for the next slice or until a batch is composed. */
+void gateway_route_say_kept(struct cluster_gateway *g);
 /* Asks the router about what is held and sends what it chose. Returns when to look again. */
 int64_t gateway_route_send(struct cluster_gateway *g);
 /* A held entry ends: it leaves what is left of the plan. */

@@ -15,6 +15,8 @@ static const int64_t WANT_NS =
     TIME_NS_PER_S; /* a gateway that is silent for so long wants it no more */
 static const int64_t REPORT_NS_MAX =
     5 * TIME_NS_PER_S; /* an engine that is silent for so long is as its last report says */
+static const int64_t HELD_NS =
+    300 * TIME_NS_PER_MS; /* and holds nothing for a model that is loaded */
 static const char BUSY_SENTENCE[] = "has requests: a busy model is not unloaded";
 static const int64_t RETRY_NS =
     20 * TIME_NS_PER_MS; /* between looks while a wanted model waits for room */
@@ -25,7 +27,8 @@ struct place {      /* a service on an engine */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
     int64_t n_arrived;     /* requests that it ever got, by the last report */
     int64_t
-        fresh_until_ns; /* loaded for requests that are on their way to it: not evicted before */
+        fresh_until_ns;    /* loaded for requests that are on their way to it: not evicted before */
+    int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: the same */
 };
 struct of_engine {
     struct set known; /* services that were ever more than nothing here */
@@ -123,7 +126,10 @@ static bool is_loaded_anywhere(const struct cluster_manager *m, int service)
 
 static bool is_idle(const struct cluster_manager *m, const struct place *place)
 {
-    return place->status == SERVICE_LOADED && place->fresh_until_ns <= m->now_ns;
+    /* Who came home from it just now may be on its way to it again: a gateway says so by then. */
+    int64_t heard_ns = m->now_ns - RETRY_NS;
+    return place->status == SERVICE_LOADED && place->fresh_until_ns <= m->now_ns &&
+           place->held_until_ns <= m->now_ns && place->idle_since_ns <= heard_ns;
 }
 
 /* The models of an engine as residency sees them; *free_bytes is what neither they nor orders under
@@ -470,9 +476,27 @@ static void take_ask(struct cluster_manager *m, const struct message_ask *messag
     }
 }
 
+/* A model whose requests a router holds is in use where it is. False: it is nowhere, or leaving. */
+static bool keep_held(struct cluster_manager *m, int service)
+{
+    bool is_there = false;
+    for (int e = 0; e < m->options.n_engines; e++) {
+        struct place *place = place_of(m, e, service);
+        if (place->status != SERVICE_LOADED || place->is_asked_out)
+            continue;
+        is_there = true;
+        place->held_until_ns = m->now_ns + HELD_NS;
+        if (place->idle_since_ns != TIME_NEVER)
+            place->idle_since_ns = m->now_ns;
+    }
+    return is_there;
+}
+
 static void take_want(struct cluster_manager *m, int service)
 {
     struct want *want = &m->wants[service];
+    if (keep_held(m, service))
+        return;
     if (!set_has(&m->wanted, service) || want->until_ns != TIME_NEVER)
         want->until_ns = m->now_ns + WANT_NS;
     want->is_for_requests = true;

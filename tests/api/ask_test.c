@@ -134,6 +134,24 @@ static void test_sentences(void **state)
     }
 }
 
+static void test_stop_strings_are_short(void **state)
+{
+    (void)state;
+    for (int n = LIMIT_STOP_BYTES; n <= LIMIT_STOP_BYTES + 1; n++) {
+        struct api_ask ask;
+        struct api_error error;
+        struct str body;
+        str_init(&body);
+        str_printf(&body, "{\"prompt\":\"a\",\"stop\":\"%0*d\"}", n, 0);
+        assert_int_equal(parse(&ask, ASK_COMPLETION, body.at, &error), n == LIMIT_STOP_BYTES);
+        if (n > LIMIT_STOP_BYTES)
+            assert_string_equal(error.text,
+                                "stop may hold strings of up to 1024 bytes, got one of 1025");
+        api_ask_free(&ask);
+        str_free(&body);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_every_field),
         cmocka_unit_test(test_chat),
         cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_stop_strings_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 static void check_ask(const struct api_ask *ask)
 {
     CHECK(ask->n >= 1 && ask->n <= LIMIT_CHOICES && ask->n_stops <= LIMIT_STOP_TEXTS);
+    for (int32_t i = 0; i < ask->n_stops; i++)
+        CHECK(ask->stops[i].n > 0 && ask->stops[i].n <= LIMIT_STOP_BYTES);
     CHECK(ask->n_stop_ids <= LIMIT_STOP_IDS && ask->n_biases <= LIMIT_BIASES);
     CHECK(ask->sampling.temperature >= 0 && ask->sampling.temperature <= 2);
     CHECK(ask->sampling.top_p > 0 && ask->sampling.top_p <= 1);

@@ -159,8 +159,8 @@ bool api_http_listen_is_local(int fd)
 static enum status use_files(SSL_CTX *tls, const char *cert, const char *key, struct fault *fault)
 {
     const char *const paths[] = { cert, key };
-    for (int i = 0; i < 2;
-         i++) { /* OpenSSL reads it again, and keeps to itself what the system says */
+    /* OpenSSL reads it again, and keeps to itself what the system says. */
+    for (int i = 0; i < 2; i++) {
         char *content;
         size_t n_bytes;
         enum status status =

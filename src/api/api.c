@@ -359,6 +359,7 @@ static void pump(struct api *api)
     int64_t now_ns = pace_due(&api->pace, api->due_ns, "came back later than asked by");
     int64_t next_ns = TIME_NEVER;
     api->is_nudged = true; /* no timer meanwhile: it is set below */
+    api_call_submit(api);
     if (api->options.tick != NULL)
         next_ns = api->options.tick(api->options.tick_self, now_ns);
     int64_t at_ns = pace_took(&api->pace, now_ns, "routing took");
@@ -372,7 +373,7 @@ static void pump(struct api *api)
             sweep_drain(api, now_ns);
         api->sweep_ns = now_ns + (api->is_draining ? SWEEP_DRAINING_NS : SWEEP_NS);
     }
-    if (n == EVENTS_PER_PUMP || api->is_nudged)
+    if (n == EVENTS_PER_PUMP || api->is_nudged || api->n_unsent > 0)
         next_ns = 0;
     api->is_nudged = next_ns == 0;
     api->due_ns = max_i64(now_ns, min_i64(next_ns, api->sweep_ns));

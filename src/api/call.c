@@ -14,6 +14,7 @@
 enum {
     INLINE_BYTES_MAX = 8 << 10, /* larger bodies are read on a worker: about 2 ms of a core */
     WRITE_BYTES_MAX = 64 << 10, /* of tokens and texts: larger answers are written on one, too */
+    SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
     N_RETURNS_MAX = 64,         /* how often a request may come home before it is given up */
 };
 static const int64_t PING_NS = 15 * TIME_NS_PER_S;
@@ -76,6 +77,7 @@ static void free_call(struct api_call *call)
     if (call->next != NULL)
         call->next->prev = call->prev;
     api->n_seats -= call->n_seats;
+    api->n_unsent -= call->n_unsent;
     api_prompts_free(&call->prompts);
     str_free(&call->prefix);
     str_free(&call->answer);
@@ -393,6 +395,22 @@ static void answer_at_once(struct api_call *call)
     finish_call(call);
 }
 
+/* Submits choices, though not so many that the streams of others would wait for it. */
+static void submit_some(struct api_call *call)
+{
+    int64_t n_bytes = 0;
+    while (call->n_unsent > 0 && n_bytes < SUBMIT_BYTES_MAX) {
+        struct api_choice *choice = &call->choices[call->n_choices - call->n_unsent];
+        call->n_unsent--;
+        call->api->n_unsent--;
+        n_bytes += (int64_t)sizeof(int32_t) * choice->n_prompt;
+        if (!api_submit_first(choice)) {
+            refuse_full(call);
+            return;
+        }
+    }
+}
+
 static void start_call(struct api_call *call)
 {
     struct api *api = call->api;
@@ -419,11 +437,9 @@ static void start_call(struct api_call *call)
         answer_at_once(call);
         return;
     }
-    for (int32_t i = 0; i < n; i++)
-        if (!api_submit_first(&call->choices[i])) {
-            refuse_full(call);
-            return;
-        }
+    call->n_unsent = n;
+    api->n_unsent += n;
+    submit_some(call);
 }
 
 /* --- arrival --- */
@@ -529,6 +545,16 @@ void api_call_chat(struct api *api, struct api_http_exchange *x)
 void api_call_completion(struct api *api, struct api_http_exchange *x)
 {
     take_call(api, x, ASK_COMPLETION);
+}
+
+void api_call_submit(struct api *api)
+{
+    struct api_call *oldest = NULL;
+    for (struct api_call *call = api->calls; call != NULL && api->n_unsent > 0; call = call->next)
+        if (call->n_unsent > 0)
+            oldest = call;
+    if (oldest != NULL)
+        submit_some(oldest);
 }
 
 void api_call_sweep(struct api *api, int64_t now_ns)

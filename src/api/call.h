@@ -23,6 +23,7 @@ struct api_call {
     struct api_choice_rules rules;
     int32_t stop_ids[LIMIT_STOP_IDS];
     int32_t n_choices, n_open, n_seats;
+    int32_t n_unsent; /* choices, the last ones, that are still to be submitted */
     struct api_choice *choices;
     char id[48], request_id[128]; /* ours, and X-Request-Id */
     int64_t created_unix_s, arrived_ns, deadline_ns, wrote_ns;
@@ -34,6 +35,7 @@ struct api_call {
 void api_call_chat(struct api *api, struct api_http_exchange *x);
 void api_call_completion(struct api *api, struct api_http_exchange *x);
 void api_call_event(struct api *api, const struct service_event *event, const void *payload);
+void api_call_submit(struct api *api); /* some of what is still to be submitted */
 /* Pings the quiet streams. */
 void api_call_sweep(struct api *api, int64_t now_ns);
 /* Ends every call with this error. */

@@ -62,8 +62,8 @@ struct api {
     struct slots slots;
     struct api_choice **choices; /* by slot */
     struct api_call *calls;
-    int32_t n_seats;
-    struct str chunk; /* of a stream, while it is written */
+    int32_t n_seats, n_unsent; /* n_unsent: choices that are still to be submitted */
+    struct str chunk;          /* of a stream, while it is written */
 
     struct api_tenants tenants;
     struct api_mirror mirror;

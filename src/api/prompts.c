@@ -1,5 +1,6 @@
 /* Renders and tokenizes, and refuses what can't fit the context with the arithmetic. */
 #include "api/prompts.h"
+#include "base/mem.h"
 #include "text/tokenizer.h"
 #include <string.h>
 
@@ -29,6 +30,26 @@ const struct api_model *api_prompts_find_model(const struct api_options *options
     return NULL;
 }
 
+static char *reverse(struct view text)
+{
+    char *reversed = mem_take(text.n);
+    for (size_t i = 0; i < text.n; i++)
+        reversed[i] = text.at[text.n - 1 - i];
+    return reversed;
+}
+
+/* Where the words stand last, behind their last byte; 0: nowhere. Backwards, since memmem takes no
+ * longer for words that almost fit everywhere. */
+static size_t find_last_end(struct view text, struct view words)
+{
+    char *text_back = reverse(text), *words_back = reverse(words);
+    const char *at = memmem(text_back, text.n, words_back, words.n);
+    size_t end = at != NULL ? text.n - (size_t)(at - text_back) : 0;
+    mem_give(text_back);
+    mem_give(words_back);
+    return end;
+}
+
 /* Cuts the text after the last message's own words, as continue_final_message asks. */
 static bool cut_after_last(const struct api_ask *ask, struct str *out, struct api_error *error)
 {
@@ -37,16 +58,15 @@ static bool cut_after_last(const struct api_ask *ask, struct str *out, struct ap
         last.n--;
     while (last.n > 0 && strchr(" \t\r\n", last.at[0]) != NULL)
         last = view_of(last.at + 1, last.n - 1);
-    for (size_t at = out->n >= last.n ? out->n - last.n + 1 : 0; last.n > 0 && at-- > 0;) {
-        if (memcmp(out->at + at, last.at, last.n) == 0) {
-            out->n = at + last.n;
-            out->at[out->n] = '\0';
-            return true;
-        }
+    size_t end = last.n > 0 ? find_last_end(view_of(out->at, out->n), last) : 0;
+    if (end == 0) {
+        api_error_set(error, ERROR_INVALID, "continue_final_message",
+                      "the model's chat template does not show the last message as it is");
+        return false;
     }
-    api_error_set(error, ERROR_INVALID, "continue_final_message",
-                  "the model's chat template does not show the last message as it is");
-    return false;
+    out->n = end;
+    out->at[end] = '\0';
+    return true;
 }
 
 bool api_prompts_render(const struct api_ask *ask, const struct api_model *model, struct str *out,

@@ -2,6 +2,7 @@
 #include "test.h"
 #include "tests_toy.h"
 #include "api/prompts.h"
+#include "base/time.h"
 
 static const char *const aliases[] = { "other" };
 static struct api_model models[] = {
@@ -65,8 +66,51 @@ static void test_lengths(void **state)
     }
 }
 
+/* However long it is and however much of it stands everywhere. */
+static void test_a_last_message_that_is_not_shown_is_missed_soon(void **state)
+{
+    (void)state;
+    struct api_prompts prompts;
+    struct str body;
+    str_init(&body);
+    str_printf(&body,
+               "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
+               "{\"role\":\"user\",\"content\":\"%0*d\"},"
+               "{\"role\":\"assistant\",\"content\":\"%0*d</think>%0*d\"}]}",
+               4000000, 0, 2000000, 0, 2000000, 0);
+    int64_t begun_ns = time_now_ns();
+    make(&prompts, ASK_CHAT, body.at);
+    assert_true(time_now_ns() - begun_ns < 20 * TIME_NS_PER_S);
+    assert_string_equal(prompts.error.text,
+                        "the model's chat template does not show the last message as it is");
+    api_prompts_free(&prompts);
+    str_free(&body);
+}
+
+static void test_a_last_message_is_continued(void **state)
+{
+    (void)state;
+    struct api_prompts prompts;
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
+         "{\"role\":\"assistant\",\"content\":\" ab \"}]}");
+    assert_string_equal(prompts.error.text, "");
+    assert_int_equal(prompts.of[0].n, 1 + strlen("assistant:  ab"));
+    api_prompts_free(&prompts);
+    make(&prompts, ASK_CHAT,
+         "{\"model\":\"a/b\",\"continue_final_message\":true,\"messages\":["
+         "{\"role\":\"assistant\",\"content\":\" \"}]}");
+    assert_string_equal(prompts.error.text,
+                        "the model's chat template does not show the last message as it is");
+    api_prompts_free(&prompts);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_lengths) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_a_last_message_that_is_not_shown_is_missed_soon),
+        cmocka_unit_test(test_a_last_message_is_continued),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,6 +264,23 @@ def large_answers_hold_up_nobody(s):
 
 
 @test
+def many_long_prompts_hold_up_nobody(s):
+    """They are submitted some at a time; between them others are answered, and whoever leaves takes the rest along."""
+    prompts = [f"{i} [n=3] " + "x" * 3900 for i in range(16)]
+    data = json.dumps(body(["[first=60000]" + prompt for prompt in prompts], n=64)).encode()
+    with Server(EXE) as server:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
+                sock.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (COMPLETIONS.encode(), len(data), data))
+                until(lambda: 0 < server.metric("toy_live_requests") < 1024, pause=0)
+            server.wait_idle()
+        page = post(server.port, COMPLETIONS, body(prompts, n=64))[2]
+        assert [c["index"] for c in page["choices"]] == list(range(1024))
+        expected = [answer(encode(prompt), 3) for prompt in prompts]
+        assert all(text_of(page, i) == expected[i // 64] for i in range(1024))
+
+
+@test
 def logprobs_of_completions(s):
     page = post(s.port, COMPLETIONS, body("x", max_tokens=12, logprobs=3))[2]
     logprobs = page["choices"][0]["logprobs"]

@@ -334,17 +334,18 @@ static int take_events(struct api *api)
     return n;
 }
 
-/* Ends the drain when all is answered or its time is over. */
+/* Ends the drain when all is answered and read, or its time is over. */
 static void sweep_drain(struct api *api, int64_t now_ns)
 {
-    if (api->n_seats > 0 && now_ns >= api->drain_end_ns) {
+    bool is_over = now_ns >= api->drain_end_ns;
+    if (api->n_seats > 0 && is_over && !api->has_told) {
         struct api_error error = { 0 };
         api_error_set(&error, ERROR_STOPPED, NULL, "the server stopped before the answer was done");
         log_line(LOG_WARN, "api", "the drain is over: %d requests are cut off", api->n_seats);
         api_call_fail_all(api, &error);
-        api->drain_end_ns = TIME_NEVER;
+        api->has_told = true;
     }
-    if (api->n_seats > 0)
+    if (api->n_seats > 0 || (!is_over && api_http_unsent_bytes(api->http) > 0))
         return;
     if (api->linger_end_ns == 0) {
         api_models_end_watches(api);

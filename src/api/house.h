@@ -50,9 +50,10 @@ struct api {
     struct api_http *http;
     struct api_workers *workers;
     struct metrics *metrics;
-    uint64_t counter;     /* low bits of request ids */
-    char request_id[128]; /* X-Request-Id of the exchange that is being answered */
-    bool is_draining, is_cut, is_nudged, has_failed; /* is_cut: the drain was ended by a signal */
+    uint64_t counter;                   /* low bits of request ids */
+    char request_id[128];               /* X-Request-Id of the exchange that is being answered */
+    bool is_draining, is_cut, has_told; /* is_cut: the drain was ended by a signal */
+    bool is_nudged;
     int64_t drain_end_ns, linger_end_ns, sweep_ns;
     int64_t due_ns; /* when the loop was to come back at the latest */
     struct pace pace;

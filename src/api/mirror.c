@@ -48,13 +48,17 @@ static void set_busy(struct api_error *error)
     api_error_set(error, ERROR_BUSY, NULL, "too many such requests are under way");
 }
 
-/* NULL: there is no room for it. */
+/* NULL: there is no room for it. Two places are ours, or many loads would make the house look ill.
+ */
 static struct api_pending *put_ask(struct api *api, enum control_kind kind, uint16_t service,
                                    struct api_http_exchange *x)
 {
     struct api_mirror *mirror = &api->mirror;
     struct api_pending *pending = find_pending(mirror, 0);
     struct control_ask ask = { .id = ++mirror->counter, .kind = (uint8_t)kind, .service = service };
+    bool is_ours = x == NULL && (kind == CONTROL_LIST || kind == CONTROL_HEALTH);
+    if (!is_ours && pending != NULL && pending >= &mirror->pending[API_PENDING_MAX - 2])
+        pending = NULL;
     if (pending == NULL || !api->options.control.ask(api->options.control.self, &ask))
         return NULL;
     *pending = (struct api_pending){

@@ -111,11 +111,35 @@ static void test_a_failed_load_is_remembered(void **state)
     api_mirror_close(&api);
 }
 
+static bool take_ask(void *self, const struct control_ask *ask)
+{
+    int *n_asks = self;
+    n_asks[ask->kind]++;
+    return true;
+}
+
+static void test_many_loads_leave_room_for_health(void **state)
+{
+    (void)state;
+    static struct api api;
+    int n_asks[8] = { 0 };
+    api_mirror_open(&api);
+    api.options.control = (struct control){ .self = n_asks, .ask = take_ask };
+    api.is_nudged = true;
+    for (int i = 0; i < 2 * API_PENDING_MAX; i++)
+        api_mirror_ask(&api, CONTROL_LOAD, 0, NULL);
+    api_mirror_sweep(&api, time_now_ns());
+    assert_int_equal(n_asks[CONTROL_LOAD], API_PENDING_MAX - 2);
+    assert_true(n_asks[CONTROL_LIST] == 1 && n_asks[CONTROL_HEALTH] == 1);
+    api_mirror_close(&api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_stuck_engine),
                                         cmocka_unit_test(test_the_ill_engine_is_named),
                                         cmocka_unit_test(test_state_over_engines),
-                                        cmocka_unit_test(test_a_failed_load_is_remembered) };
+                                        cmocka_unit_test(test_a_failed_load_is_remembered),
+                                        cmocka_unit_test(test_many_loads_leave_room_for_health) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

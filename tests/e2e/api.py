@@ -731,6 +731,24 @@ def drain(s):
 
 
 @test
+def drain_waits_for_readers(s):
+    """Who is slow to take an answer that is there gets the whole of it."""
+    server = Server(EXE, drain_ms=60000)
+    data = json.dumps(chat("large [n=3000]", n=8, max_tokens=2000, logprobs=True, top_logprobs=20)).encode()
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        sock.connect(("127.0.0.1", server.port))
+        sock.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (CHAT.encode(), len(data), data))
+        got = sock.recv(10000)
+        server.signal(signal.SIGTERM)
+        time.sleep(2)
+        got += b"".join(iter(lambda: sock.recv(1 << 20), b""))
+    head, page = got.split(b"\r\n\r\n", 1)
+    assert b"Content-Length: %d\r\n" % len(page) in head and len(page) > 10 << 20, (head, len(page))
+    assert server.process.wait(30) == 0
+
+
+@test
 def drain_has_a_bound_and_a_second_signal_ends_it(s):
     """Either way whoever waits is told: by an event in a stream, by a page elsewhere."""
     requests = [body("[n=900] [gap=100]", max_tokens=800, stream=streams) for streams in (True, False)]

@@ -31,11 +31,13 @@
 #include <unistd.h>
 
 enum { N_CONNECTIONS_OVER = 256 };                           /* still answered with a refusal */
+enum { BURST_BYTES_MAX = 16 << 20 };                         /* of a stream, unsent */
 static const int64_t HEAD_NS_MAX = 20 * TIME_NS_PER_S;       /* from its first byte to its last */
 static const int64_t BODY_NS_MAX = 60 * TIME_NS_PER_S;       /* without a byte */
 static const int64_t NS_PER_BYTE_MAX = TIME_NS_PER_S / 4096; /* what bytes may take beyond that */
 static const int64_t IDLE_NS_MAX = 120 * TIME_NS_PER_S;
 static const int64_t LINGER_NS_MAX = 2 * TIME_NS_PER_S;
+static const int64_t LAG_NS_MAX = 5 * TIME_NS_PER_S;      /* by more than HTTP_LAG_BYTES_MAX */
 static const int64_t BODIES_BYTES_MAX = INT64_C(1) << 30; /* of all connections together */
 
 enum connection_state { HEAD, BODY, ANSWER, STREAM, FLUSH, LINGER };
@@ -49,6 +51,7 @@ struct connection {
     int64_t deadline_ns;
     int64_t reserved;            /* bytes of the budget for bodies: what has arrived */
     int64_t answered_ns, n_sent; /* of the last answer: when it was given, bytes that left since */
+    int64_t lags_until_ns;       /* a stream's reader may lag; TIME_NEVER: it does not */
     size_t looked;               /* bytes searched for the end of the head */
     struct str head_text, headers;
     struct api_http_chunks chunks;
@@ -59,7 +62,7 @@ struct api_http {
     struct api_http_options options;
     struct event_base *base;
     struct evconnlistener *listener;
-    struct event *sweep, *wake;
+    struct event *sweep;
     SSL_CTX *tls;
     struct connection *connections;
     int32_t n_connections;
@@ -115,11 +118,19 @@ static void set_answer_deadline(struct connection *c)
     c->deadline_ns = min_i64(time_now_ns(), slowest_ns) + c->http->options.unsent_ns_max;
 }
 
-/* A stream may be slow, but what it said is taken in time. */
-static void set_stream_deadline(struct connection *c)
+/* A stream may be slow, but what it said is taken in time, and who lags catches up. */
+static void set_stream_deadline(struct connection *c, bool is_taken)
 {
-    bool is_waiting = count_unsent(c) > 0;
-    c->deadline_ns = is_waiting ? time_now_ns() + c->http->options.unsent_ns_max : TIME_NEVER;
+    size_t n_unsent = count_unsent(c);
+    if (n_unsent <= HTTP_LAG_BYTES_MAX)
+        c->lags_until_ns = TIME_NEVER;
+    else if (c->lags_until_ns == TIME_NEVER)
+        c->lags_until_ns = time_now_ns() + LAG_NS_MAX;
+    if (n_unsent == 0)
+        c->deadline_ns = TIME_NEVER;
+    else if (is_taken || c->deadline_ns == TIME_NEVER)
+        c->deadline_ns = time_now_ns() + c->http->options.unsent_ns_max;
+    c->deadline_ns = min_i64(c->deadline_ns, c->lags_until_ns);
 }
 
 /* What the connection has to send became more or less. */
@@ -128,8 +139,8 @@ static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *chang
     struct connection *c = arg;
     c->http->unsent_bytes += (int64_t)change->n_added - (int64_t)change->n_deleted;
     c->n_sent += (int64_t)change->n_deleted;
-    if (c->state == STREAM && (change->n_deleted > 0 || c->deadline_ns == TIME_NEVER))
-        set_stream_deadline(c);
+    if (c->state == STREAM)
+        set_stream_deadline(c, change->n_deleted > 0);
     if (change->n_deleted == 0 || (c->state != FLUSH && (c->state != HEAD || c->looked > 0)))
         return;
     set_answer_deadline(c);
@@ -295,7 +306,8 @@ static void send_now(struct connection *c, struct view bytes)
     size_t n = n_sent > 0 ? (size_t)n_sent : 0; /* libevent meets an error, too, and tells us */
     if (n < bytes.n)
         evbuffer_add(out, bytes.at + n, bytes.n - n);
-    if (evbuffer_get_length(out) > HTTP_LAG_BYTES_MAX)
+    bool is_crowded = c->http->unsent_bytes > c->http->options.unsent_bytes_max;
+    if (evbuffer_get_length(out) > (is_crowded ? HTTP_LAG_BYTES_MAX : BURST_BYTES_MAX))
         lose(c);
 }
 
@@ -329,7 +341,7 @@ void api_http_end(struct api_http_exchange *x)
 static void hand_over(struct connection *c)
 {
     c->state = ANSWER;
-    c->deadline_ns = TIME_NEVER;
+    c->deadline_ns = c->lags_until_ns = TIME_NEVER;
     c->http->options.on_request(c->http->options.self, &c->x);
 }
 
@@ -594,13 +606,6 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
     evconnlistener_enable(http->listener);
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what;
-    struct api_http *http = arg;
-    http->options.on_wake(http->options.self);
-}
-
 void api_http_watch(struct api_http *http, int fd, void (*f)(void *arg), void *arg)
 {
     api_http_watches_add(&http->watches, http->base, fd, f, arg);
@@ -613,14 +618,7 @@ void api_http_watch_signal(struct api_http *http, int number, void (*f)(void *ar
 
 void api_http_wake_at(struct api_http *http, int64_t at_ns)
 {
-    if (at_ns == TIME_NEVER) {
-        event_del(http->wake);
-        return;
-    }
-    int64_t span_ns = max_i64(at_ns - time_now_ns(), 0);
-    struct timeval span = { .tv_sec = span_ns / TIME_NS_PER_S,
-                            .tv_usec = span_ns % TIME_NS_PER_S / 1000 };
-    event_add(http->wake, &span);
+    api_http_watches_wake_at(&http->watches, at_ns);
 }
 
 enum status api_http_open(struct api_http **out, const struct api_http_options *options,
@@ -644,8 +642,8 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
     http->listener = evconnlistener_new(http->base, on_accepted, http,
                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
     http->sweep = event_new(http->base, -1, EV_PERSIST, on_sweep, http);
-    http->wake = event_new(http->base, -1, 0, on_wake, http);
-    CHECK(http->listener != NULL && http->sweep != NULL && http->wake != NULL);
+    CHECK(http->listener != NULL && http->sweep != NULL);
+    api_http_watches_open(&http->watches, http->base, options->on_wake, options->self);
     evconnlistener_set_error_cb(http->listener, on_accept_error);
     event_add(http->sweep, &(struct timeval){ .tv_sec = 1 });
     *out = http;
@@ -660,7 +658,6 @@ void api_http_close(struct api_http *http)
         close_connection(http->connections);
     api_http_watches_close(&http->watches);
     event_free(http->sweep);
-    event_free(http->wake);
     evconnlistener_free(http->listener);
     event_base_loop(http->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
     event_base_free(http->base);

@@ -10,7 +10,7 @@
 #include "base/status.h"
 
 enum {
-    HTTP_LAG_BYTES_MAX = 1 << 20,       /* unsent bytes of a stream before its reader is given up */
+    HTTP_LAG_BYTES_MAX = 1 << 20,       /* unsent bytes of a stream whose reader keeps up */
     HTTP_PIPELINE_BYTES_MAX = 64 << 10, /* sent ahead of an answer */
 };
 

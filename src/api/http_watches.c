@@ -1,5 +1,6 @@
-/* Watches of descriptors and signals, as events of libevent. */
+/* Watches of descriptors, signals and the time, as events of libevent. */
 #include "api/http_watches.h"
+#include "base/time.h"
 #include <event2/event.h>
 #include <signal.h>
 
@@ -38,6 +39,26 @@ static void start(struct api_http_watch *watch, struct event_base *base, int num
     CHECK(watch->event != NULL && event_add(watch->event, NULL) == 0);
 }
 
+void api_http_watches_open(struct api_http_watches *watches, struct event_base *base,
+                           void (*f)(void *arg), void *arg)
+{
+    watches->timer = (struct api_http_watch){ .f = f, .arg = arg };
+    watches->timer.event = event_new(base, -1, 0, on_watch, &watches->timer);
+    CHECK(watches->timer.event != NULL);
+}
+
+void api_http_watches_wake_at(struct api_http_watches *watches, int64_t at_ns)
+{
+    if (at_ns == TIME_NEVER) {
+        event_del(watches->timer.event);
+        return;
+    }
+    int64_t span_ns = max_i64(at_ns - time_now_ns(), 0);
+    struct timeval span = { .tv_sec = span_ns / TIME_NS_PER_S,
+                            .tv_usec = span_ns % TIME_NS_PER_S / 1000 };
+    event_add(watches->timer.event, &span);
+}
+
 void api_http_watches_add(struct api_http_watches *watches, struct event_base *base, int fd,
                           void (*f)(void *arg), void *arg)
 {
@@ -60,4 +81,5 @@ void api_http_watches_close(struct api_http_watches *watches)
             signal(watches->of[i].signal, SIG_IGN);
     }
     watches->n = 0;
+    event_free(watches->timer.event);
 }

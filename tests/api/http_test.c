@@ -375,6 +375,71 @@ static void test_a_stream_of_which_nothing_is_taken_is_given_up(void **state)
     assert_true(time_now_ns() - begun_ns < 20 * TIME_NS_PER_S);
 }
 
+/* Says 4 MiB at once, more than a reader may lag, then nothing more; with a fast reader, the end.
+ */
+static void on_burst_wake(void *self)
+{
+    static const char zeros[16 << 10];
+    bool is_open = stage.x != NULL && !stage.is_gone && stage.n_wakes < 2;
+    if (is_open && ++stage.n_wakes == 2) {
+        for (int i = 0; i < 256; i++)
+            api_http_chunk(stage.x, view_of(zeros, sizeof(zeros)));
+        if (stage.takes == TAKES_ALL)
+            api_http_end(stage.x);
+    }
+    if (stage.n_wakes < 2)
+        wake_in_ms(5);
+    else
+        on_watch(self);
+}
+
+static void serve_burst(int takes, void (*client)(void *arg))
+{
+    const struct api_http_options options = { .listen = "127.0.0.1:0",
+                                              .n_connections_max = 4,
+                                              .body_bytes_max = 1024,
+                                              .unsent_bytes_max = 64 << 20,
+                                              .unsent_ns_max = 20 * TIME_NS_PER_S,
+                                              .on_head = on_head,
+                                              .on_request = begin_stream,
+                                              .on_bad = on_bad,
+                                              .on_wake = on_burst_wake };
+    stage = (struct stage){ .takes = takes, .holds_little = true };
+    rng_init(&stage.rng, test_seed(4), 3);
+    str_init(&stage.got);
+    serve_until_gone(&options, client);
+}
+
+static void test_who_is_told_much_at_once_may_catch_up(void **state)
+{
+    (void)state;
+    serve_burst(TAKES_ALL, read_all);
+    assert_false(stage.is_gone);
+    assert_true(stage.got.n > 4 << 20);
+    assert_memory_equal(stage.got.at + stage.got.n - 5, "0\r\n\r\n", 5);
+    str_free(&stage.got);
+}
+
+/* Takes a little each time, but never catches up. */
+static void read_drops(void *arg)
+{
+    char bytes[4096];
+    int fd = open_client();
+    (void)arg;
+    while (!atomic_load(&stage.is_read) && read(fd, bytes, sizeof(bytes)) > 0)
+        time_sleep_ns(20 * TIME_NS_PER_MS);
+    close(fd);
+}
+
+static void test_who_lags_and_does_not_catch_up_is_given_up(void **state)
+{
+    (void)state;
+    int64_t begun_ns = time_now_ns();
+    serve_burst(TAKES_SOME, read_drops);
+    assert_true(stage.is_gone);
+    assert_in_range(time_now_ns() - begun_ns, 5 * TIME_NS_PER_S, 18 * TIME_NS_PER_S);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +450,8 @@ int main(void)
         cmocka_unit_test(test_who_gets_on_is_waited_for),
         cmocka_unit_test(test_who_takes_nothing_is_given_up),
         cmocka_unit_test(test_a_stream_of_which_nothing_is_taken_is_given_up),
+        cmocka_unit_test(test_who_is_told_much_at_once_may_catch_up),
+        cmocka_unit_test(test_who_lags_and_does_not_catch_up_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

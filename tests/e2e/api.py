@@ -278,6 +278,8 @@ def many_long_prompts_hold_up_nobody(s):
         assert [c["index"] for c in page["choices"]] == list(range(1024))
         expected = [answer(encode(prompt), 3) for prompt in prompts]
         assert all(text_of(page, i) == expected[i // 64] for i in range(1024))
+        events = stream(server.port, COMPLETIONS, body(prompts, n=64, echo=True))[1]  # megabytes at once: its reader does not lag
+        assert events[-1] == "[DONE]" and join(events, 1023) == (prompts[15] + expected[15], "stop")
 
 
 @test

@@ -209,8 +209,8 @@ static void each_part(const struct cpu_tile *tile, part_fn *const parts[R_MAX])
         }
 }
 
-/* Types whose weights are put together from two planes gain by more rows at a time and by a
- * function for each number of them; the others lose by it, all by how registers are filled. */
+/* Types that gain by a function for each number of rows, and then by more of them at a time; others
+ * lose by it. It is how gcc 12 fills registers, measured by type. */
 #define PART(type, form, r_memory, r)                                                              \
     APART void type##_##r(const struct cpu_tile *tile, int32_t row, int32_t panel, int32_t part,   \
                           int32_t n_parts)                                                         \

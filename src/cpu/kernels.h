@@ -14,7 +14,7 @@ enum {
     CPU_QUERIES = 16,    /* queries that share one read of keys and values */
     CPU_PIECE = 256,     /* positions of one piece of attention */
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
-    CPU_FEW_ROWS = 12,   /* that meet packed panels as they are */
+    CPU_FEW_ROWS = 12,   /* that meet packed panels as they are: wide_rows_min */
     CPU_MANY_ROWS = 13,  /* for which matmul_many is quicker */
     CPU_GROUP_ROWS = 16, /* rows whose blocks, or parts, lie together */
     CPU_SPLIT_ROWS = 32, /* rows that kernels for split rows take best */

@@ -54,25 +54,47 @@ static bool next_event(const struct bus_port *gateway, struct message_event *eve
     return is_event;
 }
 
-static void test_a_malformed_submit_is_answered(void **state)
+struct scene { /* a node with one engine, and a gateway's port */
+    struct fake_engine engine;
+    struct cluster_engine face;
+    struct cluster_local_bus *bus;
+    struct bus_port gateway;
+    struct cluster_node *node;
+};
+
+static struct scene *open_scene(bool is_passive)
 {
-    (void)state;
-    struct fake_engine *engine = mem_take(sizeof *engine);
-    struct cluster_local_bus *bus = cluster_local_bus_open(PORTS, 1 << 16);
-    const struct bus_port gateway = cluster_local_bus_port(bus, PORT_GATEWAY);
-    fake_engine_init(engine, 0, 1, 1);
-    const struct cluster_engine face = fake_engine_face(engine);
+    struct scene *s = mem_take(sizeof *s);
+    s->bus = cluster_local_bus_open(PORTS, 1 << 20);
+    s->gateway = cluster_local_bus_port(s->bus, PORT_GATEWAY);
+    fake_engine_init(&s->engine, 0, 1, 1);
+    s->face = fake_engine_face(&s->engine);
     const struct cluster_node_options options = {
-        .port = cluster_local_bus_port(bus, PORT_NODE),
+        .port = cluster_local_bus_port(s->bus, PORT_NODE),
         .gateway = PORT_GATEWAY,
         .manager = PORT_MANAGER,
         .n_engines = 1,
         .n_services = 1,
-        .engines = &face,
+        .engines = &s->face,
         .report_ns = TIME_NS_PER_S,
+        .is_passive = is_passive,
         .fits = always_fits,
     };
-    struct cluster_node *node = cluster_node_open(&options);
+    s->node = cluster_node_open(&options);
+    return s;
+}
+
+static void close_scene(struct scene *s)
+{
+    cluster_node_close(s->node);
+    cluster_local_bus_close(s->bus);
+    mem_give(s);
+}
+
+static void test_a_malformed_submit_is_answered(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
     struct submit_bytes bad[3] = { submit_of(7), submit_of(8), submit_of(9) };
     struct message_event event;
     char text[256];
@@ -80,21 +102,19 @@ static void test_a_malformed_submit_is_answered(void **state)
     bad[1].m.head.engine = 4;                    /* there is one */
     bad[2].m.head.version = MESSAGE_VERSION + 1; /* whose layout nobody knows */
     for (int i = 0; i < 3; i++)
-        assert_true(gateway.send(gateway.self, PORT_NODE, &bad[i], sizeof bad[i], NULL, 0));
-    (void)cluster_node_step(node, 1);
+        assert_true(s->gateway.send(s->gateway.self, PORT_NODE, &bad[i], sizeof bad[i], NULL, 0));
+    (void)cluster_node_step(s->node, 1);
     for (uint64_t id = 7; id <= 8; id++) {
-        assert_true(next_event(&gateway, &event, text));
+        assert_true(next_event(&s->gateway, &event, text));
         assert_int_equal(event.event.id, id);
         assert_int_equal(event.event.epoch, 5);
         assert_int_equal(event.event.what, SERVICE_ENDED);
         assert_int_equal(event.event.why, SERVICE_FAILED);
         assert_string_equal(text, "the node could not read the request");
     }
-    assert_false(next_event(&gateway, &event, text));
-    assert_false(cluster_local_bus_has_mail(bus, PORT_NODE));
-    cluster_node_close(node);
-    cluster_local_bus_close(bus);
-    mem_give(engine);
+    assert_false(next_event(&s->gateway, &event, text));
+    assert_false(cluster_local_bus_has_mail(s->bus, PORT_NODE));
+    close_scene(s);
 }
 
 static int n_reports(const struct bus_port *gateway)
@@ -112,33 +132,15 @@ static int n_reports(const struct bus_port *gateway)
 static void test_reports_are_passed_over(void **state)
 {
     (void)state;
-    struct fake_engine *engine = mem_take(sizeof *engine);
-    struct cluster_local_bus *bus = cluster_local_bus_open(PORTS, 1 << 20);
-    const struct bus_port gateway = cluster_local_bus_port(bus, PORT_GATEWAY);
-    fake_engine_init(engine, 0, 1, 1);
-    const struct cluster_engine face = fake_engine_face(engine);
-    const struct cluster_node_options options = {
-        .port = cluster_local_bus_port(bus, PORT_NODE),
-        .gateway = PORT_GATEWAY,
-        .manager = PORT_MANAGER,
-        .n_engines = 1,
-        .n_services = 1,
-        .engines = &face,
-        .report_ns = TIME_NS_PER_S,
-        .is_passive = true,
-        .fits = always_fits,
-    };
-    struct cluster_node *node = cluster_node_open(&options);
-    (void)cluster_node_step(node, 1);
-    assert_int_equal(n_reports(&gateway), 1);
-    cluster_node_pass(node, 3 * TIME_NS_PER_S);
-    (void)cluster_node_step(node, 1 + 3 * TIME_NS_PER_S);
-    assert_int_equal(n_reports(&gateway), 0);
-    (void)cluster_node_step(node, 1 + 4 * TIME_NS_PER_S);
-    assert_int_equal(n_reports(&gateway), 1);
-    cluster_node_close(node);
-    cluster_local_bus_close(bus);
-    mem_give(engine);
+    struct scene *s = open_scene(true);
+    (void)cluster_node_step(s->node, 1);
+    assert_int_equal(n_reports(&s->gateway), 1);
+    cluster_node_pass(s->node, 3 * TIME_NS_PER_S);
+    (void)cluster_node_step(s->node, 1 + 3 * TIME_NS_PER_S);
+    assert_int_equal(n_reports(&s->gateway), 0);
+    (void)cluster_node_step(s->node, 1 + 4 * TIME_NS_PER_S);
+    assert_int_equal(n_reports(&s->gateway), 1);
+    close_scene(s);
 }
 
 int main(void)

@@ -52,13 +52,44 @@ INLINE __m512i load_four(struct cpu_form form, const unsigned char *w, int k, co
                     : _mm512_or_si512(value, rest);
 }
 
-/* Into both caches as many lines as a block's weights touch, so that none is left out. */
-INLINE void fetch_block(struct cpu_form form, const unsigned char *far, const unsigned char *near)
+/* Bits [from, from + n) of each byte at bit `to`, 0 elsewhere. */
+INLINE __m512i shifted(__m512i bytes, const int from, const int n, const int to)
 {
-    EACH(int line = 0; line <= cpu_form_weights(form); line += 64) {
-        _mm_prefetch((const char *)far + line, _MM_HINT_T1);
-        _mm_prefetch((const char *)near + line, _MM_HINT_T0);
+    if (from > to)
+        bytes = _mm512_srli_epi32(bytes, (unsigned)(from - to));
+    if (from < to)
+        bytes = _mm512_slli_epi32(bytes, (unsigned)(to - from));
+    return _mm512_and_si512(bytes, _mm512_set1_epi8((char)(((1 << n) - 1) << to)));
+}
+
+/* What load_four gives, by shifts, logic and additions. */
+INLINE __m512i load_four_shifted(struct cpu_form form, const unsigned char *w, int k,
+                                 const int centre)
+{
+    const int g = k / 4, low = form.n_bits & 4 ? 4 : 2, high = form.n_bits - low;
+    if (form.n_bits == 8)
+        return load_four(form, w, k, centre);
+    __m512i value = shifted(_mm512_loadu_si512(w + 64 * (g % low)), g / low * low, low, 0);
+    if (high > 0) {
+        __m512i rest = _mm512_loadu_si512(w + 64 * low + 64 * (g % high));
+        value = _mm512_or_si512(value, shifted(rest, g / high * high, high, low));
     }
+    if (form.has_minimum)
+        return value;
+    return _mm512_add_epi8(value, _mm512_set1_epi8((char)(centre - form.offset)));
+}
+
+/* As many lines as a block's weights touch, so that none is left out. */
+INLINE void fetch_far(struct cpu_form form, const unsigned char *p)
+{
+    EACH(int line = 0; line <= cpu_form_weights(form); line += 64)
+        _mm_prefetch((const char *)p + line, _MM_HINT_T1);
+}
+
+INLINE void fetch_near(struct cpu_form form, const unsigned char *p)
+{
+    EACH(int line = 0; line <= cpu_form_weights(form); line += 64)
+        _mm_prefetch((const char *)p + line, _MM_HINT_T0);
 }
 
 struct factors { /* of a sub-block of 16 outputs */
@@ -112,7 +143,8 @@ INLINE void widen(struct cpu_form form, const int centre, const unsigned char *p
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            fetch_block(form, w + FETCH_FAR, w + FETCH_NEAR);
+            fetch_far(form, w + FETCH_FAR);
+            fetch_near(form, w + FETCH_NEAR);
             EACH(int sub = 0; sub < 32 / form.n_sub; sub++) {
                 struct factors factors = sub_factors(form, unit, p, sub);
                 memcpy(to, &factors, wide_head(form));

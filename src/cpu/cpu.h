@@ -8,10 +8,18 @@
 #include "compute/compute.h"
 #include "core/device.h"
 
-enum cpu_isa { CPU_ISA_GENERIC, CPU_ISA_AVX2, CPU_ISA_AVX512, CPU_ISA_AMX, CPU_ISA_N };
+/* Zen 4's is AVX-512 with kernels for AMD's processors; any that has AVX-512 can run them. */
+enum cpu_isa {
+    CPU_ISA_GENERIC,
+    CPU_ISA_AVX2,
+    CPU_ISA_AVX512,
+    CPU_ISA_ZEN4,
+    CPU_ISA_AMX,
+    CPU_ISA_N
+};
 
 /* The best that this processor has (and the operating system saves; AMX only where it lets us).
- * SHOAL_CPU_ISA=generic, avx2, avx512 or amx in the environment holds it down. */
+ * SHOAL_CPU_ISA=generic, avx2, avx512, zen4 or amx in the environment holds it down. */
 enum cpu_isa cpu_isa_best(void);
 const char *cpu_isa_name(enum cpu_isa isa);
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #endif
 
-static const char *const names[CPU_ISA_N] = { "generic", "avx2", "avx512", "amx" };
+static const char *const names[CPU_ISA_N] = { "generic", "avx2", "avx512", "zen4", "amx" };
 
 const char *cpu_isa_name(enum cpu_isa isa)
 {
@@ -33,6 +33,13 @@ static bool has_bits(uint32_t value, uint32_t bits)
     return (value & bits) == bits;
 }
 
+static bool is_amd(void)
+{
+    uint32_t a, b, c, d;
+    return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
+           d == signature_AMD_edx;
+}
+
 static enum cpu_isa detect(void)
 {
     enum { OSXSAVE = 1 << 27, FMA = 1 << 12, F16C = 1 << 29, AVX = 1 << 28 };
@@ -49,6 +56,8 @@ static enum cpu_isa detect(void)
     bool has_512 = has_bits(b, F | DQ | BW | vl) && has_bits(c, VNNI | VBMI | GFNI);
     if (!has_512 || (saved & 0xE0) != 0xE0)
         return CPU_ISA_AVX2;
+    if (is_amd())
+        return CPU_ISA_ZEN4;
     bool has_tiles = CPU_HAS_AMX && has_bits(d, TILE | TILE_INT8 | TILE_BF16) &&
                      __get_cpuid_count(7, 1, &a, &b, &c, &d) && has_bits(a, AVX512_BF16);
     return has_tiles && (saved & TILE_STATE) == TILE_STATE ? CPU_ISA_AMX : CPU_ISA_AVX512;
@@ -124,6 +133,17 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 #undef TAKE
 }
 
+/* Panels as they are packed alone: wide forms stay. */
+static void take_packed(const struct cpu_kernels *from, struct cpu_kernels *to)
+{
+    to->name = from->name;
+    for (int i = 0; i < DTYPE_N; i++)
+        if (from->matmul[i] != NULL) {
+            to->matmul[i] = from->matmul[i];
+            to->wide_rows_min[i] = from->wide_rows_min[i];
+        }
+}
+
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
 {
     *out = cpu_generic;
@@ -141,6 +161,8 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
         take(&cpu_avx512_float, out);
         take(&cpu_avx512_matmul, out);
     }
+    if (isa == CPU_ISA_ZEN4)
+        take_packed(&cpu_zen4_matmul, out);
 #if CPU_HAS_AMX
     if (isa >= CPU_ISA_AMX) {
         take(&cpu_amx_half, out);
@@ -150,6 +172,7 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
 #else
     (void)isa;
     (void)take;
+    (void)take_packed;
 #endif
 }
 

@@ -14,7 +14,7 @@ enum {
     CPU_QUERIES = 16,    /* queries that share one read of keys and values */
     CPU_PIECE = 256,     /* positions of one piece of attention */
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
-    CPU_FEW_ROWS = 12,   /* that meet packed panels as they are: wide_rows_min */
+    CPU_FEW_ROWS = 12,   /* that meet packed panels as they are, unless wide_rows_min says more */
     CPU_MANY_ROWS = 13,  /* for which matmul_many is quicker */
     CPU_GROUP_ROWS = 16, /* rows whose blocks, or parts, lie together */
     CPU_SPLIT_ROWS = 32, /* rows that kernels for split rows take best */
@@ -141,7 +141,7 @@ struct cpu_kernels {
     /* Types that gain by it, others NULL: from packed to wide, and with panels that are wide. */
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
-    int32_t wide_rows_min[DTYPE_N]; /* where fewer rows lose by it; 0: CPU_FEW_ROWS + 1 */
+    int32_t wide_rows_min[DTYPE_N]; /* where it gains; 0: CPU_FEW_ROWS + 1 */
     /* Types that meet rows split into parts. `split` puts a row to `place` in its group,
      * split_bytes for every 32 columns begun; 0 and NULL where nothing is split. */
     bool is_split[DTYPE_N];
@@ -185,6 +185,7 @@ extern const struct cpu_kernels cpu_generic;
 extern const struct cpu_kernels cpu_avx2, cpu_avx2_attend, cpu_avx2_float, cpu_avx2_matmul;
 extern const struct cpu_kernels cpu_avx2_wide;
 extern const struct cpu_kernels cpu_avx512, cpu_avx512_attend, cpu_avx512_float, cpu_avx512_matmul;
+extern const struct cpu_kernels cpu_zen4_matmul; /* packed panels of cpu_avx512_matmul */
 extern const struct cpu_kernels cpu_amx_half, cpu_amx_matmul;
 extern const struct compute_draw cpu_avx2_draw, cpu_avx512_draw;
 /* The whole table for an instruction set, holes filled. */

@@ -572,6 +572,14 @@ static void avx512_kernels_equal_generic(void **state)
     check(CPU_ISA_AVX512);
 }
 
+static void zen4_kernels_equal_generic(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_AVX512)
+        TEST_SKIP("this CPU has no AVX-512 VNNI");
+    check(CPU_ISA_ZEN4);
+}
+
 static void amx_kernels_equal_generic(void **state)
 {
     (void)state;
@@ -586,6 +594,7 @@ int main(void)
         cmocka_unit_test(q8_0_means_bytes_times_scales),
         cmocka_unit_test(avx2_kernels_equal_generic),
         cmocka_unit_test(avx512_kernels_equal_generic),
+        cmocka_unit_test(zen4_kernels_equal_generic),
         cmocka_unit_test(amx_kernels_equal_generic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,6 +236,14 @@ static void avx512_equals_the_reference(void **state)
     check_all(CPU_ISA_AVX512);
 }
 
+static void zen4_equals_the_reference(void **state)
+{
+    (void)state;
+    if (cpu_isa_best() < CPU_ISA_ZEN4)
+        TEST_SKIP("this CPU is none of AMD's with AVX-512 VNNI");
+    check_all(CPU_ISA_ZEN4);
+}
+
 static void amx_equals_the_reference(void **state)
 {
     (void)state;
@@ -247,8 +255,11 @@ static void amx_equals_the_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generic_equals_the_reference), cmocka_unit_test(avx2_equals_the_reference),
-        cmocka_unit_test(avx512_equals_the_reference),  cmocka_unit_test(amx_equals_the_reference),
+        cmocka_unit_test(generic_equals_the_reference),
+        cmocka_unit_test(avx2_equals_the_reference),
+        cmocka_unit_test(avx512_equals_the_reference),
+        cmocka_unit_test(zen4_equals_the_reference),
+        cmocka_unit_test(amx_equals_the_reference),
         cmocka_unit_test(the_reference_equals_itself),
     };
     seed = test_seed(11);

@@ -94,31 +94,39 @@ static void check_type(enum dtype dtype)
 }
 
 /* More items than the driver lets wait for each other. */
-static void few_rows_meet_many_items(void **state)
+static void check_items(enum dtype dtype, const struct toy_product *many)
 {
-    enum { N_ROWS = 12, N_COLUMNS = 160, N_OUTPUTS = 64 * 70 + 5 };
-    static float want[N_ROWS * N_OUTPUTS], got[N_ROWS * N_OUTPUTS];
-    const struct toy_product many = { N_COLUMNS, N_OUTPUTS, N_ROWS };
-    struct product product = { .input = toy_tensor(DTYPE_F32, N_ROWS, N_COLUMNS, 5),
-                               .weight = toy_tensor(DTYPE_F32, N_OUTPUTS, N_COLUMNS, 7) };
+    int32_t n_max = many->n_distinct, n_outputs = many->n_outputs;
+    size_t n_bytes = (size_t)n_max * (size_t)n_outputs * sizeof(float);
+    float *want = mem_take(n_bytes), *got = mem_take(n_bytes);
+    struct product product = { .input = toy_tensor(DTYPE_F32, n_max, many->n_columns, 5),
+                               .weight = toy_tensor(dtype, n_outputs, many->n_columns, 7) };
     struct device_spec device = { .kind = DEVICE_CPU, .n_cores = 1 };
     struct compute_backend *backends[] = { compute_reference_open(COMPUTE_ARITHMETIC_CPU),
                                            cpu_open(&device, CPU_ISA_N - 1) };
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct compute_weight *weights[2];
         load(backends[i], &product, weights);
-        for (int32_t n_rows = i == 0 ? N_ROWS : 1; n_rows <= N_ROWS; n_rows++) {
-            memset(got, 0xFF, sizeof(got));
-            toy_multiply(backends[i], weights, &many, n_rows, i == 0 ? want : got);
+        for (int32_t n_rows = i == 0 ? n_max : 1; n_rows <= n_max; n_rows++) {
+            memset(got, 0xFF, n_bytes);
+            toy_multiply(backends[i], weights, many, n_rows, i == 0 ? want : got);
             if (i == 1)
-                assert_memory_equal(got, want, (size_t)n_rows * N_OUTPUTS * sizeof(float));
+                assert_memory_equal(got, want, n_bytes / (size_t)n_max * (size_t)n_rows);
         }
         unload(backends[i], weights);
         backends[i]->close(backends[i]->self);
     }
     mem_give((void *)(uintptr_t)product.input.data);
     mem_give((void *)(uintptr_t)product.weight.data);
+    mem_give(want);
+    mem_give(got);
+}
+
+static void few_rows_meet_many_items(void **state)
+{
+    (void)state;
+    check_items(DTYPE_F32, &(struct toy_product){ 160, 64 * 70 + 5, 12 });
+    check_items(DTYPE_Q8_0, &(struct toy_product){ 640, 64 * 12 + 5, 48 });
 }
 
 static void a_row_is_the_same_among_any_number(void **state)

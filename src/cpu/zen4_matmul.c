@@ -1,0 +1,44 @@
+/* Few rows of integers with AVX-512 on AMD's processors from Zen 4 on.
+ *
+ * There products and multiplications have two of four units for vectors, and transformations of
+ * bits (vgf2p8affineqb) want the same two, while shifts, logic, additions and conversions run on
+ * the other two: so bits of weights are taken out by shifts, beside the products. Panels made wide
+ * gain nothing then until a tile is full of rows. And the processor's own fetching serves its
+ * first-level cache: a second request for each line costs more than it brings. (Intel's have two
+ * units for all of it.) */
+#include "cpu/avx512_packed.h"
+
+enum { FAR = 4096, WIDE_ROWS_MIN = CPU_TILE_ROWS + 1 };
+
+#define MATMUL(type, form)                                                                         \
+    static void matmul_##type(const struct cpu_tile *tile)                                         \
+    {                                                                                              \
+        matmul_packed(tile, form, (struct walk){ true, FAR, 0 });                                  \
+    }
+MATMUL(q8_0, CPU_FORM_Q8_0)
+MATMUL(q4_0, CPU_FORM_Q4_0)
+MATMUL(q4_1, CPU_FORM_Q4_1)
+MATMUL(q5_0, CPU_FORM_Q5_0)
+MATMUL(q5_1, CPU_FORM_Q5_1)
+MATMUL(q2_k, CPU_FORM_Q2_K)
+MATMUL(q3_k, CPU_FORM_Q3_K)
+MATMUL(q4_k, CPU_FORM_Q4_K)
+MATMUL(q5_k, CPU_FORM_Q5_K)
+MATMUL(q6_k, CPU_FORM_Q6_K)
+
+/* Packed panels of AVX-512's table, for more rows. */
+const struct cpu_kernels cpu_zen4_matmul = {
+    .name = "cpu-zen4",
+    .matmul = {
+        [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
+        [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
+        [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
+        [DTYPE_Q6_K] = matmul_q6_k,
+    },
+    .wide_rows_min = {
+        [DTYPE_Q8_0] = WIDE_ROWS_MIN, [DTYPE_Q4_0] = WIDE_ROWS_MIN, [DTYPE_Q4_1] = WIDE_ROWS_MIN,
+        [DTYPE_Q5_0] = WIDE_ROWS_MIN, [DTYPE_Q5_1] = WIDE_ROWS_MIN, [DTYPE_Q2_K] = WIDE_ROWS_MIN,
+        [DTYPE_Q3_K] = WIDE_ROWS_MIN, [DTYPE_Q4_K] = WIDE_ROWS_MIN, [DTYPE_Q5_K] = WIDE_ROWS_MIN,
+        [DTYPE_Q6_K] = WIDE_ROWS_MIN,
+    },
+};

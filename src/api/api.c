@@ -370,6 +370,7 @@ static void pump(struct api *api)
     if (now_ns >= api->sweep_ns) {
         api_mirror_sweep(api, now_ns);
         api_call_sweep(api, now_ns);
+        api_models_sweep(api, now_ns);
         if (api->is_draining)
             sweep_drain(api, now_ns);
         api->sweep_ns = now_ns + (api->is_draining ? SWEEP_DRAINING_NS : SWEEP_NS);

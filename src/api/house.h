@@ -41,6 +41,7 @@ struct api_mirror {                /* what the house last said of itself */
     struct api_pending pending[API_PENDING_MAX];
     struct api_round rounds[API_ROUNDS_MAX];
     struct api_http_exchange *watchers[API_WATCHERS_MAX]; /* of /models/sse */
+    int64_t pinged_ns;                   /* when they were last told that the stream is alive */
     uint8_t seen[LIMIT_SERVICES][2];     /* status and percent that the watchers know */
     struct fault faults[LIMIT_SERVICES]; /* why the last load failed, until one does not */
 };

@@ -7,6 +7,8 @@
 #include "base/time.h"
 #include <string.h>
 
+static const int64_t PING_NS = 15 * TIME_NS_PER_S; /* as the streams of answers have */
+
 static void finish(struct api_http_exchange *x, struct str *out)
 {
     api_reply_json(x, 200, view_of(out->at, out->n));
@@ -310,6 +312,18 @@ void api_models_changed(struct api *api)
         if (mirror->watchers[i] != NULL)
             api_http_chunk(mirror->watchers[i], view_of(out.at, out.n));
     str_free(&out);
+}
+
+/* So that a proxy between does not take a quiet stream for a dead one. */
+void api_models_sweep(struct api *api, int64_t now_ns)
+{
+    struct api_mirror *mirror = &api->mirror;
+    if (now_ns - mirror->pinged_ns < PING_NS)
+        return;
+    mirror->pinged_ns = now_ns;
+    for (int i = 0; i < API_WATCHERS_MAX; i++)
+        if (mirror->watchers[i] != NULL)
+            api_http_chunk(mirror->watchers[i], view_text(": ping\n\n"));
 }
 
 static void on_gone(struct api_http_exchange *x)

@@ -14,5 +14,6 @@ void api_models_ps(struct api *api, struct api_http_exchange *x);        /* GET 
 void api_models_sleep(struct api *api, struct api_http_exchange *x);     /* POST /sleep */
 void api_models_wake(struct api *api, struct api_http_exchange *x);      /* POST /wake_up */
 void api_models_is_asleep(struct api *api, struct api_http_exchange *x); /* GET /is_sleeping */
-void api_models_changed(struct api *api); /* tells the watchers what is new */
+void api_models_changed(struct api *api);               /* tells the watchers what is new */
+void api_models_sweep(struct api *api, int64_t now_ns); /* pings them now and then */
 void api_models_end_watches(struct api *api);

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <string.h>
 
-enum { KWARGS_DEPTH_MAX = 100 };
+enum { VALUE_DEPTH_MAX = 100 };
 
 struct chat_template {
     struct pile pile;
@@ -55,8 +55,9 @@ static struct jinja_value from_object(struct jinja_run *run, const json_t *json,
 
 static struct jinja_value from_json(struct jinja_run *run, const json_t *json, int depth)
 {
-    if (depth > KWARGS_DEPTH_MAX)
-        jinja_fail(run, STATUS_TOO_LARGE, "kwargs nest deeper than %d", KWARGS_DEPTH_MAX);
+    if (depth > VALUE_DEPTH_MAX)
+        jinja_fail(run, STATUS_TOO_LARGE, "a message or chat_template_kwargs nests deeper than %d",
+                   VALUE_DEPTH_MAX);
     if (jinja_failed(run))
         return jinja_none();
     switch (json_typeof(json)) {

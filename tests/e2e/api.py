@@ -626,6 +626,16 @@ def lifecycle(s):
 
 
 @test
+def a_watcher_is_pinged(s):
+    """A quiet stream of changes is not a dead one."""
+    with Server(EXE) as server, socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
+        sock.sendall(b"GET /models/sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = b""
+        while b": ping" not in got:
+            got += sock.recv(1000)
+
+
+@test
 def sleep_says_who_stays_awake(s):
     """Whichever model it is: not the last one's answer alone."""
     with Server(EXE) as server:

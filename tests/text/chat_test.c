@@ -255,6 +255,32 @@ static void further_fields_reach_the_template(void **state)
     chat_template_close(t);
 }
 
+/* The sentence names both places where a client may nest values. */
+static void too_deep_a_message_is_refused(void **state)
+{
+    (void)state;
+    enum { DEPTH = 110 };
+    struct chat_template *t;
+    struct fault fault;
+    struct str more, out;
+    str_init(&more);
+    str_init(&out);
+    str_add_text(&more, "{\"tool_calls\":");
+    for (int i = 0; i < DEPTH; i++)
+        str_add_text(&more, "[");
+    for (int i = 0; i < DEPTH; i++)
+        str_add_text(&more, "]");
+    str_add_text(&more, "}");
+    assert_int_equal(chat_template_open(&t, "x", &fault), STATUS_OK);
+    const struct chat_message message = { "assistant", "", NULL, more.at };
+    struct chat_options options = { .messages = &message, .n_messages = 1 };
+    assert_int_equal(chat_template_render(t, &options, &out, &fault), STATUS_TOO_LARGE);
+    assert_non_null(strstr(fault.text, "a message or chat_template_kwargs nests deeper than 100"));
+    str_free(&more);
+    str_free(&out);
+    chat_template_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +290,7 @@ int main(void)
         cmocka_unit_test(faults_are_sentences),
         cmocka_unit_test(kwargs_must_be_an_object),
         cmocka_unit_test(many_kwargs_are_charged),
+        cmocka_unit_test(too_deep_a_message_is_refused),
         cmocka_unit_test(a_failure_leaves_the_output),
         cmocka_unit_test(further_fields_reach_the_template),
     };

@@ -63,7 +63,7 @@ INLINE void matmul_wide(const struct cpu_tile *tile, struct cpu_form form)
 #define MATMUL(type, form)                                                                         \
     static void matmul_##type(const struct cpu_tile *tile)                                         \
     {                                                                                              \
-        matmul_packed(tile, form, (struct walk){ false, FETCH_FAR, FETCH_NEAR });                  \
+        matmul_packed(tile, form, (struct walk){ false, FETCH_FAR, FETCH_FAR, FETCH_NEAR });       \
     }                                                                                              \
     static void widen_##type(const unsigned char *panel, int32_t n_columns, unsigned char *wide)   \
     {                                                                                              \

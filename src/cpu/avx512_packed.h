@@ -5,10 +5,11 @@
 enum { CHUNK = 128 }; /* columns of two panels that both halves of the rows meet in turn */
 
 /* What processors differ in: whether bits are taken out by shifts, and bytes ahead of a walk that
- * are asked for, from memory and, unless it is 0, from the second-level cache. */
+ * are asked for: from memory (of bytes for one or two rows: lone) and, unless it is 0, from the
+ * second-level cache. */
 struct walk {
     bool by_shifts;
-    int far, near;
+    int far, lone, near;
 };
 
 struct columns { /* of panels */
@@ -45,7 +46,8 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct
         p += cpu_form_head(form);
         for (int32_t i = 0; i < form.n_unit; i += 32) {
             const unsigned char *w = p + cpu_form_scales(form);
-            const unsigned char *far = w + walk.far, *near = w + walk.near;
+            const unsigned char *near = w + walk.near;
+            const unsigned char *far = w + (form.n_bits == 8 && R <= 2 ? walk.lone : walk.far);
             far += far >= end ? (size_t)(P - 1) * panel_bytes : 0;
             near += near >= end ? (size_t)(P - 1) * panel_bytes : 0;
             if (columns.are_first)

@@ -8,12 +8,12 @@
  * units for all of it.) */
 #include "cpu/avx512_packed.h"
 
-enum { FAR = 4096, WIDE_ROWS_MIN = CPU_TILE_ROWS + 1 };
+enum { FAR = 4096, LONE = 1024, WIDE_ROWS_MIN = CPU_TILE_ROWS + 1 };
 
 #define MATMUL(type, form)                                                                         \
     static void matmul_##type(const struct cpu_tile *tile)                                         \
     {                                                                                              \
-        matmul_packed(tile, form, (struct walk){ true, FAR, 0 });                                  \
+        matmul_packed(tile, form, (struct walk){ true, FAR, LONE, 0 });                            \
     }
 MATMUL(q8_0, CPU_FORM_Q8_0)
 MATMUL(q4_0, CPU_FORM_Q4_0)

@@ -4,19 +4,26 @@
 
 #include <immintrin.h>
 
+#define CPU_AHEAD_INLINE static inline __attribute__((always_inline))
+
+/* At once: where the sums of R rows and P panels will go. */
+CPU_AHEAD_INLINE void cpu_fetch_target(const struct cpu_tile *tile, int32_t row, int32_t panel,
+                                       const int R, const int P)
+{
+    for (int r = 0; r < R; r++) {
+        const float *to = tile->target + (size_t)(row + r) * tile->target_stride;
+        for (int p = 0; p < P; p++)
+            _mm_prefetch((const char *)(to + (panel + p) * CPU_PANEL), _MM_HINT_T0);
+    }
+}
+
 /* Lines that R rows and P panels of a wide tile fetch, so many a block: their part of the panels
  * ahead, from *ahead on; and at once where their sums will go. */
-static inline __attribute__((always_inline)) int32_t cpu_fetch_ahead(const struct cpu_tile *tile,
-                                                                     int32_t row, int32_t panel,
-                                                                     const int R, const int P,
-                                                                     const char **ahead)
+CPU_AHEAD_INLINE int32_t cpu_fetch_ahead(const struct cpu_tile *tile, int32_t row, int32_t panel,
+                                         const int R, const int P, const char **ahead)
 {
     if (tile->target != NULL)
-        for (int r = 0; r < R; r++) {
-            const float *to = tile->target + (size_t)(row + r) * tile->target_stride;
-            for (int p = 0; p < P; p++)
-                _mm_prefetch((const char *)(to + (panel + p) * CPU_PANEL), _MM_HINT_T0);
-        }
+        cpu_fetch_target(tile, row, panel, R, P);
     if (tile->ahead == NULL)
         return 0;
     size_t from = tile->ahead_bytes * (size_t)row / (size_t)tile->n_rows;

@@ -1,5 +1,6 @@
 /* Few rows against packed panels with AVX-512. */
 #pragma once
+#include "cpu/ahead.h"
 #include "cpu/avx512_block.h"
 
 enum { CHUNK = 128 }; /* columns of two panels that both halves of the rows meet in turn */
@@ -37,6 +38,8 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct
     float *out = tile->out + panel * CPU_PANEL;
     struct rows rows = rows_of(tile, 0, R);
     __m512 acc[R_MAX][P_MAX];
+    if (tile->is_direct)
+        cpu_fetch_target(tile, 0, panel, R, P);
     start(tile, out, R, P, acc);
     p += columns.first / form.n_unit * cpu_form_unit_bytes(form);
     for (int32_t k = 0; k < columns.n; k += form.n_unit) {
@@ -63,7 +66,10 @@ INLINE void packed_rows(const struct cpu_tile *tile, int32_t panel, const struct
             next_block(&rows, R);
         }
     }
-    stop(out, OUT_STRIDE, R, P, acc);
+    if (tile->is_direct)
+        stop(tile->target + panel * CPU_PANEL, tile->target_stride, R, P, acc);
+    else
+        stop(out, OUT_STRIDE, R, P, acc);
 }
 
 /* Up to 12 rows against two panels, in halves: a few columns of both panels stay in the first-level
@@ -99,14 +105,15 @@ INLINE void matmul_packed(const struct cpu_tile *tile, struct cpu_form form, con
         part.n_rows = tile->n_rows * (i + 1) / n_groups - row;
         part.blocks = tile->blocks + (size_t)row * tile->block_stride;
         part.out = tile->out + row * CPU_TILE_PANELS * CPU_PANEL;
+        part.target = tile->is_direct ? tile->target + (size_t)row * tile->target_stride : NULL;
         const struct columns all = { 0, tile->n_columns, i == 0 };
         int32_t panel = 0;
         for (; part.n_rows <= TWO_R_MAX && panel + P_MAX <= tile->n_panels; panel += P_MAX)
             EACH(int r = 1; r <= TWO_R_MAX; r++)
                 if (r == part.n_rows)
                     packed_rows(&part, panel, all, form, walk, r, P_MAX);
-        /* Others find panels in a cache; and bits would be taken out of their planes twice. */
-        for (; all.are_first && form.n_bits == 8 && panel + P_MAX <= tile->n_panels; panel += P_MAX)
+        /* Groups find panels in a cache; and bits would be taken out of their planes twice. */
+        for (; n_groups == 1 && form.n_bits == 8 && panel + P_MAX <= tile->n_panels; panel += P_MAX)
             packed_halves(&part, panel, form, walk);
         for (; panel < tile->n_panels; panel++)
             EACH(int r = 1; r <= R_MAX; r++)

@@ -137,6 +137,7 @@ static void take(const struct cpu_kernels *from, struct cpu_kernels *to)
 static void take_packed(const struct cpu_kernels *from, struct cpu_kernels *to)
 {
     to->name = from->name;
+    to->walks_whole = from->walks_whole;
     for (int i = 0; i < DTYPE_N; i++)
         if (from->matmul[i] != NULL) {
             to->matmul[i] = from->matmul[i];

@@ -71,7 +71,7 @@ struct cpu_tile {
     /* What is touched soon, for kernels that find the time to fetch it; NULL: nothing. Of each
      * panel the ahead_bytes that come next, ahead_stride apart; and where out goes in the end.
      * is_direct: the sums are complete after these columns and go there at once, not to out
-     * (integers, wide or matmul_many). */
+     * (integers, wide or matmul_many; or packed, as walks_whole says). */
     const unsigned char *ahead;
     size_t ahead_bytes, ahead_stride;
     float *target; /* (n_rows, target_stride) */
@@ -142,6 +142,9 @@ struct cpu_kernels {
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
     int32_t wide_rows_min[DTYPE_N]; /* where it gains; 0: CPU_FEW_ROWS + 1 */
+    /* Packed panels of integers are walked from end to end by up to CPU_TILE_ROWS rows, and more
+     * than CPU_FEW_ROWS heed is_direct; else by CPU_FEW_ROWS, and more come in chunks. */
+    bool walks_whole;
     /* Types that meet rows split into parts. `split` puts a row to `place` in its group,
      * split_bytes for every 32 columns begun; 0 and NULL where nothing is split. */
     bool is_split[DTYPE_N];

@@ -147,19 +147,15 @@ static int32_t tile_rows(const struct item *item)
     return item->p->kernels->is_split[item->weight->dtype] ? CPU_SPLIT_ROWS : CPU_TILE_ROWS;
 }
 
-/* Rows, at most, whose sums wait in a row of items: as many as integers may meet packed. */
-static int32_t few_rows(enum dtype dtype)
-{
-    return dtype_info(dtype)->is_integer ? CPU_TILE_ROWS : CPU_FEW_ROWS;
-}
-
 /* Columns at a time. */
 static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
-    if (is_many(item) || (item->n_rows <= tile_rows(item) && !is_wide(item)))
+    bool is_integer = dtype_info(weight->dtype)->is_integer;
+    int32_t n_few = is_integer && !item->p->kernels->walks_whole ? CPU_FEW_ROWS : tile_rows(item);
+    if (is_many(item) || (item->n_rows <= n_few && !is_wide(item)))
         return weight->n_columns;
-    return dtype_info(weight->dtype)->is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
+    return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;
 }
 
 /* A row whose sums are complete, for the item that begins at first_panel. */
@@ -209,8 +205,10 @@ static void look_ahead(const struct item *item, int32_t k, int32_t n, struct cpu
 static bool is_direct(const struct item *item)
 {
     const struct compute_op *op = item->op;
-    return (is_many(item) || is_wide(item)) && dtype_info(item->weight->dtype)->is_integer &&
-           op->bias < 0 && !(op->flags & (COMPUTE_HAS_ACT | COMPUTE_ADD_TO)) &&
+    bool is_able = is_many(item) || is_wide(item) ||
+                   (item->p->kernels->walks_whole && item->n_rows > CPU_FEW_ROWS);
+    return is_able && dtype_info(item->weight->dtype)->is_integer && op->bias < 0 &&
+           !(op->flags & (COMPUTE_HAS_ACT | COMPUTE_ADD_TO)) &&
            (item->first_panel + item->n_panels) * CPU_PANEL <= item->weight->n_rows;
 }
 
@@ -296,8 +294,7 @@ void cpu_matmul(const struct cpu_pass *p, const struct compute_op *op, int op_in
     int32_t n_rows = cpu_pass_rows(p, op->src);
     int32_t per = item.per_item = panels_per_item(weight, team_size(p->team));
     struct kept kept = { .n = 0 };
-    bool is_few =
-        n_rows <= few_rows(weight->dtype) && way_of(p->kernels, weight->dtype, n_rows) == PACKED;
+    bool is_few = n_rows <= CPU_FEW_ROWS && way_of(p->kernels, weight->dtype, n_rows) == PACKED;
     if (n_rows > 1 && is_few && (size_t)per * weight->panel_bytes >= KEPT_BYTES_MIN) {
         kept.n_max = min_i32(SWEEP_ROWS / n_rows - 1, KEPT_MAX);
         kept.sums = item.sums + n_rows * OUT_COLUMNS; /* behind those of the item under way */

@@ -29,6 +29,7 @@ MATMUL(q6_k, CPU_FORM_Q6_K)
 /* Packed panels of AVX-512's table, for more rows. */
 const struct cpu_kernels cpu_zen4_matmul = {
     .name = "cpu-zen4",
+    .walks_whole = true,
     .matmul = {
         [DTYPE_Q8_0] = matmul_q8_0, [DTYPE_Q4_0] = matmul_q4_0, [DTYPE_Q4_1] = matmul_q4_1,
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,

@@ -199,8 +199,9 @@ static void check_matmul(const struct cpu_kernels *kernels, enum dtype dtype, st
                     (way == MANY && kernels->matmul_many[dtype] == NULL))
                     continue;
                 memset(got, 0xFF, sizeof(got));
-                tile.is_direct = (way == WIDE || way == MANY) && dtype_info(dtype)->is_integer &&
-                                 rng_below(rng, 2) == 0;
+                bool is_able = way == WIDE || way == MANY ||
+                               (way == WHOLE && kernels->walks_whole && tile.n_rows > CPU_FEW_ROWS);
+                tile.is_direct = is_able && dtype_info(dtype)->is_integer && rng_below(rng, 2) == 0;
                 tile.target = got;
                 tile.target_stride = CPU_TILE_PANELS * CPU_PANEL;
                 tile.out = tile.is_direct ? scratch : got;

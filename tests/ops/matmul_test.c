@@ -126,7 +126,7 @@ static void few_rows_meet_many_items(void **state)
 {
     (void)state;
     check_items(DTYPE_F32, &(struct toy_product){ 160, 64 * 70 + 5, 12 });
-    check_items(DTYPE_Q8_0, &(struct toy_product){ 640, 64 * 12 + 5, 48 });
+    check_items(DTYPE_Q8_0, &(struct toy_product){ 640, 64 * 70 + 5, 48 });
 }
 
 static void a_row_is_the_same_among_any_number(void **state)

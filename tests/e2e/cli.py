@@ -112,7 +112,7 @@ def cli_version():
     assert succeed("version").startswith("shoal ")
     assert succeed("--version").startswith("shoal ")
     version = json.loads(succeed("version", "--json"))
-    assert version["version"][0].isdigit() and version["isa"] in ("generic", "avx2", "avx512", "amx"), version
+    assert version["version"][0].isdigit() and version["isa"] in ("generic", "avx2", "avx512", "zen4", "amx"), version
 
 
 @test

@@ -139,10 +139,8 @@ static void take_packed(const struct cpu_kernels *from, struct cpu_kernels *to)
     to->name = from->name;
     to->walks_whole = from->walks_whole;
     for (int i = 0; i < DTYPE_N; i++)
-        if (from->matmul[i] != NULL) {
+        if (from->matmul[i] != NULL)
             to->matmul[i] = from->matmul[i];
-            to->wide_rows_min[i] = from->wide_rows_min[i];
-        }
 }
 
 void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)

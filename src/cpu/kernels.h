@@ -14,7 +14,7 @@ enum {
     CPU_QUERIES = 16,    /* queries that share one read of keys and values */
     CPU_PIECE = 256,     /* positions of one piece of attention */
     CPU_RUN_ROWS = 16,   /* rows of a run that are floats at a time */
-    CPU_FEW_ROWS = 12,   /* that meet packed panels as they are, unless wide_rows_min says more */
+    CPU_FEW_ROWS = 12,   /* that walk packed panels from end to end: walks_whole, wide_rows_min */
     CPU_MANY_ROWS = 13,  /* for which matmul_many is quicker */
     CPU_GROUP_ROWS = 16, /* rows whose blocks, or parts, lie together */
     CPU_SPLIT_ROWS = 32, /* rows that kernels for split rows take best */
@@ -141,7 +141,7 @@ struct cpu_kernels {
     /* Types that gain by it, others NULL: from packed to wide, and with panels that are wide. */
     void (*widen[DTYPE_N])(const unsigned char *panel, int32_t n_columns, unsigned char *wide);
     void (*matmul_wide[DTYPE_N])(const struct cpu_tile *tile);
-    int32_t wide_rows_min[DTYPE_N]; /* where it gains; 0: CPU_FEW_ROWS + 1 */
+    int32_t wide_rows_min[DTYPE_N]; /* 0: when those that walk packed panels whole are too many */
     /* Packed panels of integers are walked from end to end by up to CPU_TILE_ROWS rows, and more
      * than CPU_FEW_ROWS heed is_direct; else by CPU_FEW_ROWS, and more come in chunks. */
     bool walks_whole;

@@ -31,6 +31,12 @@ size_t cpu_matmul_scratch(void)
     return SUMS_BYTES + CPU_TILE_PANELS * CHUNK_BYTES_MAX;
 }
 
+/* Integers: rows that walk packed panels from end to end. */
+static int32_t walking_rows(const struct cpu_kernels *kernels)
+{
+    return kernels->walks_whole ? CPU_TILE_ROWS : CPU_FEW_ROWS;
+}
+
 /* How panels meet rows. */
 enum way { PACKED, WIDE, MANY };
 
@@ -41,7 +47,9 @@ static enum way way_of(const struct cpu_kernels *kernels, enum dtype dtype, int3
         return MANY;
     if (kernels->widen[dtype] == NULL)
         return PACKED;
-    return n_rows >= (wide_rows_min != 0 ? wide_rows_min : CPU_FEW_ROWS + 1) ? WIDE : PACKED;
+    if (wide_rows_min == 0)
+        wide_rows_min = walking_rows(kernels) + 1;
+    return n_rows >= wide_rows_min ? WIDE : PACKED;
 }
 
 enum cpu_rows_as cpu_matmul_wants(const struct cpu_pass *p, const struct compute_op *op)
@@ -152,7 +160,7 @@ static int32_t chunk_of(const struct item *item)
 {
     const struct compute_weight *weight = item->weight;
     bool is_integer = dtype_info(weight->dtype)->is_integer;
-    int32_t n_few = is_integer && !item->p->kernels->walks_whole ? CPU_FEW_ROWS : tile_rows(item);
+    int32_t n_few = is_integer ? walking_rows(item->p->kernels) : tile_rows(item);
     if (is_many(item) || (item->n_rows <= n_few && !is_wide(item)))
         return weight->n_columns;
     return is_integer ? CHUNK_INTEGERS : CHUNK_FLOATS;

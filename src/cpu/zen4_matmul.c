@@ -8,7 +8,7 @@
  * units for all of it.) */
 #include "cpu/avx512_packed.h"
 
-enum { FAR = 4096, LONE = 1024, WIDE_ROWS_MIN = CPU_TILE_ROWS + 1 };
+enum { FAR = 4096, LONE = 1024 };
 
 #define MATMUL(type, form)                                                                         \
     static void matmul_##type(const struct cpu_tile *tile)                                         \
@@ -35,11 +35,5 @@ const struct cpu_kernels cpu_zen4_matmul = {
         [DTYPE_Q5_0] = matmul_q5_0, [DTYPE_Q5_1] = matmul_q5_1, [DTYPE_Q2_K] = matmul_q2_k,
         [DTYPE_Q3_K] = matmul_q3_k, [DTYPE_Q4_K] = matmul_q4_k, [DTYPE_Q5_K] = matmul_q5_k,
         [DTYPE_Q6_K] = matmul_q6_k,
-    },
-    .wide_rows_min = {
-        [DTYPE_Q8_0] = WIDE_ROWS_MIN, [DTYPE_Q4_0] = WIDE_ROWS_MIN, [DTYPE_Q4_1] = WIDE_ROWS_MIN,
-        [DTYPE_Q5_0] = WIDE_ROWS_MIN, [DTYPE_Q5_1] = WIDE_ROWS_MIN, [DTYPE_Q2_K] = WIDE_ROWS_MIN,
-        [DTYPE_Q3_K] = WIDE_ROWS_MIN, [DTYPE_Q4_K] = WIDE_ROWS_MIN, [DTYPE_Q5_K] = WIDE_ROWS_MIN,
-        [DTYPE_Q6_K] = WIDE_ROWS_MIN,
     },
 };

@@ -17,7 +17,6 @@ enum {
     SUBMIT_BYTES_MAX = 1 << 20, /* of prompts, in one turn of the loop: about 2 ms */
     N_RETURNS_MAX = 64,         /* how often a request may come home before it is given up */
 };
-static const int64_t PING_NS = 15 * TIME_NS_PER_S;
 
 /* --- the end of a call --- */
 
@@ -560,7 +559,8 @@ void api_call_submit(struct api *api)
 void api_call_sweep(struct api *api, int64_t now_ns)
 {
     for (struct api_call *call = api->calls; call != NULL; call = call->next) {
-        if (call->is_away || !call->prompts.ask.streams || now_ns - call->wrote_ns < PING_NS)
+        if (call->is_away || !call->prompts.ask.streams ||
+            now_ns - call->wrote_ns < API_PING_S * TIME_NS_PER_S)
             continue;
         if (!call->x->has_begun)
             begin_stream(call);

@@ -28,6 +28,7 @@ struct api_pending { /* an ask of the control that an exchange waits for */
     struct api_round *round;     /* NULL: of none */
 };
 enum { API_PENDING_MAX = 256, API_ROUNDS_MAX = 8, API_WATCHERS_MAX = 64 };
+enum { API_PING_S = 15 }; /* a stream that says nothing is pinged so often */
 
 struct api_mirror {                /* what the house last said of itself */
     struct engine_report *engines; /* LIMIT_ENGINES */

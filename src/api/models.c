@@ -7,8 +7,6 @@
 #include "base/time.h"
 #include <string.h>
 
-static const int64_t PING_NS = 15 * TIME_NS_PER_S; /* as the streams of answers have */
-
 static void finish(struct api_http_exchange *x, struct str *out)
 {
     api_reply_json(x, 200, view_of(out->at, out->n));
@@ -318,7 +316,7 @@ void api_models_changed(struct api *api)
 void api_models_sweep(struct api *api, int64_t now_ns)
 {
     struct api_mirror *mirror = &api->mirror;
-    if (now_ns - mirror->pinged_ns < PING_NS)
+    if (now_ns - mirror->pinged_ns < API_PING_S * TIME_NS_PER_S)
         return;
     mirror->pinged_ns = now_ns;
     for (int i = 0; i < API_WATCHERS_MAX; i++)

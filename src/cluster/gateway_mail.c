@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS; /* after RETURNED(FULL) */
+static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
 static void append_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t position,
                           int32_t n)
@@ -35,19 +36,21 @@ static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entr
 }
 
 /* Other models' weights have the space that it needs there: the manager hears of it, and the
- * request tries again until it has waited for as long as for a model. */
+ * request tries again until it has waited for as long as for a model. An answer that has begun does
+ * not end of that: soon it has the others sent out. */
 static void wait_for_space(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
     int64_t hold_ns = g->services[entry->request->service].hold_ns_max;
+    bool has_begun = gateway_state_has_begun(entry);
     if (entry->no_space_ns == 0)
         entry->no_space_ns = g->now_ns;
-    if (hold_ns > 0 && entry->no_space_ns + hold_ns <= g->now_ns) {
+    if (!has_begun && hold_ns > 0 && entry->no_space_ns + hold_ns <= g->now_ns) {
         gateway_state_finish(g, at, SERVICE_NOT_READY,
                              "other models kept the memory that the request needs");
         return;
     }
-    gateway_route_say_no_space(g, entry);
+    gateway_route_say_no_space(g, entry, has_begun && entry->no_space_ns + INSIST_NS <= g->now_ns);
     gateway_state_set_aside(g, at);
 }
 

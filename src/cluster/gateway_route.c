@@ -143,21 +143,29 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
 
 /* ---- What waits. ---- */
 
-/* A service that no engine has: what waited too long for it ends, and the last of too many. Returns
- * when the next has waited too long. */
+/* A service that no engine has: what waited too long for it ends, and the last of too many, but not
+ * answers that have begun. Returns when the next has waited too long. */
 static int64_t watch_service(struct cluster_gateway *g, int service)
 {
     const struct service_spec *spec = &g->services[service];
     const struct gateway_list *since = &g->since[service];
-    while (spec->n_held_max > 0 && since->n > (uint32_t)spec->n_held_max)
-        gateway_state_finish(g, g->routed[service].last_held, SERVICE_NOT_READY,
-                             "too many requests wait for this model to load");
-    if (spec->hold_ns_max <= 0)
-        return TIME_NEVER;
-    while (since->n > 0 && g->entries[since->first].held_ns + spec->hold_ns_max <= g->now_ns)
-        gateway_state_finish(g, since->first, SERVICE_NOT_READY,
-                             "the model did not become ready in time");
-    return since->n > 0 ? g->entries[since->first].held_ns + spec->hold_ns_max : TIME_NEVER;
+    uint32_t at = spec->n_held_max > 0 ? g->routed[service].last_held : ROUTE_NONE;
+    while (at != ROUTE_NONE && since->n > (uint32_t)spec->n_held_max) {
+        uint32_t before = g->requests[at].prev;
+        if (!gateway_state_has_begun(&g->entries[at]))
+            gateway_state_finish(g, at, SERVICE_NOT_READY,
+                                 "too many requests wait for this model to load");
+        at = before;
+    }
+    at = spec->hold_ns_max > 0 ? since->first : GATEWAY_NONE;
+    while (at != GATEWAY_NONE && g->entries[at].held_ns + spec->hold_ns_max <= g->now_ns) {
+        uint32_t behind = g->entries[at].next;
+        if (!gateway_state_has_begun(&g->entries[at]))
+            gateway_state_finish(g, at, SERVICE_NOT_READY,
+                                 "the model did not become ready in time");
+        at = behind;
+    }
+    return at != GATEWAY_NONE ? g->entries[at].held_ns + spec->hold_ns_max : TIME_NEVER;
 }
 
 static void say_wanted(struct cluster_gateway *g, int service)
@@ -171,13 +179,15 @@ static void say_wanted(struct cluster_gateway *g, int service)
         g->wanted_ns[service] = g->now_ns;
 }
 
-void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry)
+void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry,
+                                bool insists)
 {
     const struct bus_port *port = &g->options.port;
     const struct route_request *r = entry->request;
     struct message_space message = {
         .head = cluster_message_head(MESSAGE_SPACE, port->address, sizeof message),
         .n_bytes = (int64_t)r->n_tokens_max * g->routed[r->service].kv_bytes_per_token,
+        .insists = insists,
     };
     message.head.engine = entry->engine;
     message.head.service = r->service;

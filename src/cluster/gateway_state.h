@@ -111,6 +111,12 @@ void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
 void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
                           const char *sentence);
 
+/* Some of its answer was told: only what no model's coming or going can help ends it. */
+static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
+{
+    return entry->request->n_tokens > entry->request->n_prompt;
+}
+
 /* The tokens that the entry's answer is predicted to have, given those it has; 0 = unknown. */
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);
 /* What outran its prediction is predicted anew: as those are that get longer than it is. */
@@ -140,8 +146,10 @@ void gateway_route_say_kept(struct cluster_gateway *g);
 int64_t gateway_route_send(struct cluster_gateway *g);
 /* A held entry ends: it leaves what is left of the plan. */
 void gateway_route_forget(struct cluster_gateway *g, uint32_t at);
-/* Tells the manager that the entry's engine has no space for it. */
-void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry);
+/* Tells the manager that the entry's engine has no space for it; insists: even models that are
+ * pinned or busy have to make it. */
+void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry,
+                                bool insists);
 /* False when the bus is full. */
 bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);
 void gateway_route_repeat_cancels(struct cluster_gateway *g);

@@ -31,8 +31,9 @@ struct place {      /* a service on an engine */
     int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: the same */
 };
 struct of_engine {
-    struct set known; /* services that were ever more than nothing here */
-    struct set due;   /* to be loaded here as well, if that costs nobody his place */
+    struct set known;         /* services that were ever more than nothing here */
+    struct set due;           /* to be loaded here as well, if that costs nobody his place */
+    int64_t awaited_until_ns; /* an answer that has begun is to have the bytes: no model comes */
 };
 struct want {
     int64_t until_ns;     /* gateways say it again and again while requests are held */
@@ -162,9 +163,10 @@ static int32_t list_residents(const struct cluster_manager *m, int engine,
 
 /* ---- Orders. ---- */
 
-static void order_out(struct cluster_manager *m, int engine, int service, const char *why)
+static void order_out(struct cluster_manager *m, enum message_kind kind, int engine, int service,
+                      const char *why)
 {
-    if (!post_order(m, MESSAGE_UNLOAD, engine, service))
+    if (!post_order(m, kind, engine, service))
         return;
     place_of(m, engine, service)->is_asked_out = true;
     log_line(LOG_INFO, "manager", "unloading %s from engine %d: %s", m->services[service].name,
@@ -251,7 +253,9 @@ static int choose_engine(const struct cluster_manager *m, int service,
         int64_t free_bytes;
         if (!may_serve(m, e, service) || !m->has_report[e])
             continue;
-        if (place_of(m, e, service)->is_asked_out) { /* how that ends is heard first */
+        /* How that ends is heard first. */
+        if (place_of(m, e, service)->is_asked_out ||
+            m->of_engines[e].awaited_until_ns > m->now_ns) {
             *never = false;
             continue;
         }
@@ -316,7 +320,7 @@ static void bring_in(struct cluster_manager *m, int service)
         return; /* looked at again at the next step */
     }
     for (int32_t i = 0; i < eviction.n_victims; i++)
-        order_out(m, engine, eviction.victims[i], "another model needs its memory");
+        order_out(m, MESSAGE_UNLOAD, engine, eviction.victims[i], "another model needs its memory");
     order_in(m, engine, service);
 }
 
@@ -446,7 +450,7 @@ static void judge_unload(struct cluster_manager *m, struct ask *ask)
         for (int e = 0; e < m->options.n_engines; e++) {
             set_remove(&m->of_engines[e].due, service);
             if (is_in(place_of(m, e, service)))
-                order_out(m, e, service, "asked");
+                order_out(m, MESSAGE_UNLOAD, e, service, "asked");
         }
     }
 }
@@ -503,6 +507,30 @@ static void take_want(struct cluster_manager *m, int service)
     set_add(&m->wanted, service);
 }
 
+/* Whoever is loaded may leave: who is idle first. */
+static void open_to_all(const struct cluster_manager *m, int engine,
+                        struct residency_model *residents, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        struct residency_model *r = &residents[i];
+        if (place_of(m, engine, r->service)->status != SERVICE_LOADED)
+            continue;
+        r->keep_alive_ns = max_i64(r->keep_alive_ns, 0);
+        r->idle_since_ns = min_i64(r->idle_since_ns, m->now_ns);
+    }
+}
+
+/* An answer that has begun gets what it needs: models leave with their requests, which wait for
+ * them, and those that are pinned or loaded at start come back behind it. */
+static void oust(struct cluster_manager *m, int engine, int service)
+{
+    order_out(m, MESSAGE_OUST, engine, service, "an answer that has begun needs its memory");
+    if (!m->services[service].is_loaded_at_start && m->services[service].keep_alive_ns >= 0)
+        return;
+    m->wants[service].until_ns = TIME_NEVER;
+    set_add(&m->wanted, service);
+}
+
 /* A request needs space on an engine that other models have: the longest idle of them leave, if
  * that can be enough. Something does even where the bytes would do, since who says so was refused.
  */
@@ -513,6 +541,8 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
     int e = message->head.engine, own = -1;
     int64_t free_bytes;
     const struct set *known = &m->of_engines[e].known;
+    if (message->insists)
+        m->of_engines[e].awaited_until_ns = m->now_ns + HELD_NS;
     for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
         if (place_of(m, e, s)->is_asked_out || place_of(m, e, s)->status == SERVICE_DRAINING_OUT)
             return; /* its bytes come back: the request tries again */
@@ -524,10 +554,17 @@ static void take_space(struct cluster_manager *m, const struct message_space *me
         return; /* it left: requests want it in again */
     int64_t total_bytes = bytes_of(m, e) - residents[own].n_bytes;
     residents[own] = residents[--n];
+    if (message->insists)
+        open_to_all(m, e, residents, n);
     residency_evict(residents, n, max_i64(message->n_bytes, free_bytes + 1), free_bytes,
                     total_bytes, &eviction);
-    for (int32_t i = 0; i < eviction.n_victims; i++)
-        order_out(m, e, eviction.victims[i], "another model's request needs its memory");
+    for (int32_t i = 0; i < eviction.n_victims; i++) {
+        if (message->insists)
+            oust(m, e, eviction.victims[i]);
+        else
+            order_out(m, MESSAGE_UNLOAD, e, eviction.victims[i],
+                      "another model's request needs its memory");
+    }
 }
 
 static void take_mail(struct cluster_manager *m)
@@ -564,7 +601,7 @@ static int64_t unload_expired(struct cluster_manager *m)
         int32_t n = list_residents(m, e, residents, &free_bytes);
         int32_t n_expired = residency_expired(residents, n, m->now_ns, expired, &next_ns);
         for (int32_t i = 0; i < n_expired; i++)
-            order_out(m, e, expired[i], "idle for longer than its keep_alive");
+            order_out(m, MESSAGE_UNLOAD, e, expired[i], "idle for longer than its keep_alive");
         wake = min_i64(wake, next_ns);
     }
     return wake;
@@ -582,7 +619,7 @@ static void fill(struct cluster_manager *m)
     }
     for (int e = 0; (e = set_next(&m->has_due, e, m->options.n_engines)) >= 0; e++) {
         struct set *due = &m->of_engines[e].due;
-        if (!m->has_report[e])
+        if (!m->has_report[e] || m->of_engines[e].awaited_until_ns > m->now_ns)
             continue;
         set_remove(&m->has_due, e);
         for (int s = 0; (s = set_next(due, s, n)) >= 0; s++) {

@@ -12,6 +12,7 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_CHANGE] = sizeof(struct message_change),
     [MESSAGE_LOAD] = sizeof(struct message_head),
     [MESSAGE_UNLOAD] = sizeof(struct message_head),
+    [MESSAGE_OUST] = sizeof(struct message_head),
     [MESSAGE_DRAIN] = sizeof(struct message_head),
     [MESSAGE_WANT] = sizeof(struct message_head),
     [MESSAGE_SPACE] = sizeof(struct message_space),

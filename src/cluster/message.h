@@ -3,7 +3,7 @@
  *   gateway -> node     SUBMIT (engine, request, body)   CANCEL (engine, id)
  *   node -> gateway     EVENT (service_event, payload)   REPORT (engine_report)   CHANGE
  *   node -> manager     REPORT, CHANGE (a model begins to come, came, goes, went, failed here)
- *   manager -> node     LOAD, UNLOAD, DRAIN (engine, service)
+ *   manager -> node     LOAD, UNLOAD, OUST (an unload even with requests), DRAIN (engine, service)
  *   gateway -> manager  WANT (service: requests are held for it), ASK (a control ask),
  *                       SPACE (engine, service: a request needs bytes that others have there)
  *   manager -> gateway  CHANGE (BROKEN: what is held for it ends), ANSWER
@@ -14,7 +14,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 5 };
+enum { MESSAGE_VERSION = 6 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,
@@ -23,6 +23,7 @@ enum message_kind {
     MESSAGE_CHANGE,
     MESSAGE_LOAD,
     MESSAGE_UNLOAD,
+    MESSAGE_OUST,
     MESSAGE_DRAIN,
     MESSAGE_WANT,
     MESSAGE_SPACE,
@@ -74,6 +75,7 @@ struct message_change {
 struct message_space {
     struct message_head head;
     int64_t n_bytes; /* of KV, that the request may come to need */
+    uint8_t insists; /* its answer has begun: who is pinned or busy there leaves for it */
 };
 struct message_ask {
     struct message_head head;

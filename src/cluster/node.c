@@ -98,7 +98,8 @@ static bool take_message(struct cluster_node *node, const struct message_head *h
         engine->load(engine->self, head->service);
         return true;
     case MESSAGE_UNLOAD:
-        engine->unload(engine->self, head->service);
+    case MESSAGE_OUST:
+        engine->unload(engine->self, head->service, head->kind == MESSAGE_OUST);
         return true;
     case MESSAGE_DRAIN:
         engine->drain(engine->self);

@@ -18,7 +18,8 @@ struct cluster_engine {
     void *self;
     struct service service;
     void (*load)(void *self, int service);
-    void (*unload)(void *self, int service);
+    /* Refused (a CHANGE says LOADED, BUSY) while it has requests, unless they are to go home. */
+    void (*unload)(void *self, int service, bool even_busy);
     void (*drain)(void *self);
     int64_t (*step)(void *self, int64_t now_ns); /* next wake */
     bool (*next_change)(void *self, struct cluster_engine_change *change);

@@ -386,9 +386,9 @@ static void unit_load(void *self, int service)
     run_unit_load(self, service);
 }
 
-static void unit_unload(void *self, int service)
+static void unit_unload(void *self, int service, bool even_busy)
 {
-    run_unit_unload(self, service);
+    run_unit_unload(self, service, even_busy);
 }
 
 static void unit_drain(void *self)

@@ -135,6 +135,7 @@ static void open_services(struct engine *e)
     e->room_state = mem_take(n * sizeof(*e->room_state));
     e->models = mem_take(n * sizeof(*e->models));
     e->wanted_bytes = mem_take(n * sizeof(*e->wanted_bytes));
+    e->away = mem_take(n * sizeof(*e->away));
     e->running = mem_take(n * n_requests * sizeof(*e->running));
     for (size_t i = 0; i < n; i++) {
         tree_init(&e->queues[i].tree);
@@ -214,7 +215,7 @@ void engine_close(struct engine *e)
                             e->room_state,   e->running,   e->requests,         e->logprobs,
                             e->own,          e->seen,      e->waiting_nodes,    e->deadline_nodes,
                             e->pads,         e->n_planned, e->flights[0].items, e->payload,
-                            e->policy_state, e->models,    e->wanted_bytes };
+                            e->policy_state, e->models,    e->wanted_bytes,     e->away };
     engine_scratch_close(e->own_scratch);
     engine_steady_close(e);
     kv_close(e->kv);
@@ -317,6 +318,7 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     engine_stats_tick(e, e->view.now_ns);
     uint32_t slot = engine_queue_take_slot(e);
     record(e, slot, request, handle);
+    engine_room_back(e, request);
     if (e->options.is_virtual && request->n_host > 0)
         engine_swap_arrives(e, slot, request->n_host);
     engine_queue_wait(e, slot);

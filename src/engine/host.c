@@ -46,11 +46,12 @@ struct mail_cancel {
 struct mail_control {
     uint32_t kind;
     int32_t service;
+    bool even_busy; /* EMPTY */
     int64_t weights_bytes, activation_bytes;
     struct perf perf;
 };
 struct pending { /* of one service: asks that take their time */
-    bool wants_room;
+    bool wants_room, is_emptying;
     int n_closing; /* asks to close it */
     int64_t weights_bytes, activation_bytes;
 };
@@ -141,12 +142,23 @@ static void give_up_room(struct engine_host *host, int service)
     host->pending[service].wants_room = false;
 }
 
-static void empty(struct engine_host *host, int service)
+static void answer_emptied(struct engine_host *host, int service, bool is_done)
 {
-    struct engine_host_answer a = { .what = ENGINE_HOST_EMPTIED, .service = (uint16_t)service };
-    a.is_done = !engine_is_service_busy(host->engine, service) &&
-                engine_empty_service(host->engine, service, time_now_ns());
-    answer(host, &a);
+    host->pending[service].is_emptying = false;
+    answer(host, &(struct engine_host_answer){ .what = ENGINE_HOST_EMPTIED,
+                                               .is_done = is_done,
+                                               .service = (uint16_t)service });
+}
+
+/* Who has a batch in flight is empty once that has ended. */
+static void empty(struct engine_host *host, int service, bool even_busy)
+{
+    if (!even_busy && engine_is_service_busy(host->engine, service))
+        answer_emptied(host, service, false);
+    else if (engine_empty_service(host->engine, service, time_now_ns()))
+        answer_emptied(host, service, true);
+    else
+        host->pending[service].is_emptying = true;
 }
 
 static void take_control(struct engine_host *host, const struct mail_control *mail)
@@ -166,7 +178,7 @@ static void take_control(struct engine_host *host, const struct mail_control *ma
                                                    .service = (uint16_t)mail->service });
         break;
     case MAIL_EMPTY:
-        empty(host, mail->service);
+        empty(host, mail->service, mail->even_busy);
         break;
     case MAIL_CLOSE:
         give_up_room(host, mail->service);
@@ -210,6 +222,8 @@ static void go_on(struct engine_host *host)
 {
     for (int service = 0; service < host->n_services; service++) {
         struct pending *pending = &host->pending[service];
+        if (pending->is_emptying)
+            empty(host, service, true);
         if (pending->n_closing == 0 || !engine_close_service(host->engine, service, time_now_ns()))
             continue;
         for (; pending->n_closing > 0; pending->n_closing--)
@@ -459,7 +473,8 @@ bool engine_host_make_room(struct engine_host *host, int service, int64_t weight
 
 bool engine_host_open_service(struct engine_host *host, int service, const struct perf *perf)
 {
-    return ask(host, &(struct mail_control){ MAIL_OPEN, service, 0, 0, *perf });
+    return ask(host,
+               &(struct mail_control){ .kind = MAIL_OPEN, .service = service, .perf = *perf });
 }
 
 bool engine_host_close_service(struct engine_host *host, int service)
@@ -467,9 +482,10 @@ bool engine_host_close_service(struct engine_host *host, int service)
     return ask(host, &(struct mail_control){ .kind = MAIL_CLOSE, .service = service });
 }
 
-bool engine_host_empty_service(struct engine_host *host, int service)
+bool engine_host_empty_service(struct engine_host *host, int service, bool even_busy)
 {
-    return ask(host, &(struct mail_control){ .kind = MAIL_EMPTY, .service = service });
+    return ask(host, &(struct mail_control){
+                         .kind = MAIL_EMPTY, .service = service, .even_busy = even_busy });
 }
 
 bool engine_host_drain(struct engine_host *host)

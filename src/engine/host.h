@@ -43,8 +43,9 @@ bool engine_host_make_room(struct engine_host *host, int service, int64_t weight
                            int64_t activation_bytes);
 bool engine_host_open_service(struct engine_host *host, int service, const struct perf *perf);
 /* A model without requests leaves: after EMPTIED the executor touches it no more, and its bytes are
- * booked until it is closed. With requests nothing changes: EMPTIED is not done. */
-bool engine_host_empty_service(struct engine_host *host, int service);
+ * booked until it is closed. With requests nothing changes, and EMPTIED is not done; or else
+ * (even_busy) they are returned (DRAINING) first. */
+bool engine_host_empty_service(struct engine_host *host, int service, bool even_busy);
 /* Frees its bytes: what they held is gone. Also gives back a room that was booked or is being made
  * but never opened. What requests an open one has are returned (DRAINING) first. */
 bool engine_host_close_service(struct engine_host *host, int service);

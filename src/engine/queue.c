@@ -1,4 +1,5 @@
 /* The ways of a request through an engine: slots, waiting lists, running arrays. See state.h. */
+#include "engine/room.h"
 #include "engine/state.h"
 #include "engine/steady.h"
 #include "engine/swap.h"
@@ -278,6 +279,8 @@ void engine_queue_end(struct engine *e, uint32_t slot, enum service_what what, e
     CHECK(r->batch == 0);
     CHECK(!own->is_steady || e->steady[r->service].n_ahead == 0);
     tell_policy(e, SCHEDULE_GONE, slot);
+    if (why == SERVICE_LEASE_OVER)
+        engine_room_sliced(e, r);
     if (r->state == REQUEST_RUNNING && why != SERVICE_CRASHED)
         engine_queue_publish(e, slot);
     if (r->state == REQUEST_WAITING)

@@ -5,9 +5,17 @@
  *     ^-engine_close_service, none of its requests in flight-- CLOSING <--engine_empty_service--|
  *
  * While a model is WANTED the pool shrinks as requests leave; who holds a closing unit is preempted
- * and computes again elsewhere. The pool grows back by whatever nobody has booked or wants. */
+ * and computes again elsewhere. What can't run in what will be left goes home, but for an answer
+ * that has begun: the model waits for its end. The pool grows back by whatever nobody has booked or
+ * wants. */
 #include "engine/room.h"
 #include "engine/steady.h"
+
+#include "base/time.h"
+#include <string.h>
+
+/* Who went home at the end of a slice is back by then. */
+static const int64_t AWAY_NS = 5 * TIME_NS_PER_S;
 
 static void set_wanted(struct engine *e, int service, int64_t n_bytes)
 {
@@ -65,10 +73,56 @@ static int64_t most_tokens(const struct engine *e, int service, int64_t n_units)
     return kv_most_blocks(e->kv, service, n_units) * block_tokens + 1;
 }
 
+static bool has_begun(const struct request *r)
+{
+    return r->n_tokens > r->n_prompt;
+}
+
+/* Once those that want in have their bytes; a pool of nothing serves nobody. */
+static int64_t units_left(const struct engine *e)
+{
+    int64_t n_bytes = ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - e->wanted_sum;
+    return max_i64(1, n_bytes / kv_unit_bytes(e->kv));
+}
+
 bool engine_room_fits(const struct engine *e, const struct request *request)
 {
     int64_t n_units = kv_budget(e->kv)->n_units_open;
+    if (e->wanted_sum > 0 && !has_begun(request))
+        n_units = min_i64(n_units, units_left(e));
     return request->n_tokens_max <= most_tokens(e, request->service, n_units);
+}
+
+/* Its answer has begun, and a model that wants in has to wait for it. */
+static bool is_waited_for(const struct engine *e, const struct request *r)
+{
+    return e->wanted_sum > 0 && has_begun(r) &&
+           r->n_tokens_max > most_tokens(e, r->service, units_left(e));
+}
+
+void engine_room_sliced(struct engine *e, const struct request *r)
+{
+    struct engine_away *away = &e->away[r->service];
+    if (!is_waited_for(e, r))
+        return;
+    if (e->away_until_ns <= e->view.now_ns)
+        memset(e->away, 0, sizeof *e->away * (size_t)e->options.n_services);
+    away->n++;
+    away->n_tokens_max = max_i32(away->n_tokens_max, r->n_tokens_max);
+    e->away_until_ns = e->view.now_ns + AWAY_NS;
+}
+
+void engine_room_back(struct engine *e, const struct request *r)
+{
+    struct engine_away *away = &e->away[r->service];
+    if (away->n > 0 && is_waited_for(e, r) && --away->n == 0)
+        away->n_tokens_max = 0;
+}
+
+int64_t engine_room_wake_ns(const struct engine *e)
+{
+    bool is_kept = e->wanted_sum > 0 && e->away_until_ns > e->view.now_ns;
+    return is_kept ? e->away_until_ns : TIME_NEVER;
 }
 
 int64_t engine_room_most_tokens(const struct engine *e, int service)
@@ -81,20 +135,59 @@ int64_t engine_room_most_tokens(const struct engine *e, int service)
                        max_i64(kv_budget(e->kv)->n_units_open, bytes / kv_unit_bytes(e->kv)));
 }
 
+static bool is_here(const struct request *r)
+{
+    return r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING;
+}
+
 /* Those that the smaller pool can never hold go home: another engine may have room. */
 static void return_giants(struct engine *e)
 {
     for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++) {
         const struct request *r = &e->requests[slot];
-        if ((r->state == REQUEST_WAITING || r->state == REQUEST_RUNNING) && !engine_room_fits(e, r))
+        if (is_here(r) && !engine_room_fits(e, r))
             engine_queue_end_soon(e, slot, SERVICE_RETURNED, SERVICE_NO_SPACE);
     }
 }
 
-/* Bytes that models not booked yet could have: a pool of nothing serves nobody. */
-static int64_t unbooked_bytes(const struct engine *e)
+/* The smallest pool that holds so many tokens of the service; that of now, if it doesn't. */
+static int64_t units_for(const struct engine *e, int service, int32_t n_tokens)
 {
-    return ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - kv_unit_bytes(e->kv);
+    int64_t low = 1, high = kv_budget(e->kv)->n_units_open;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (n_tokens <= most_tokens(e, service, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return high;
+}
+
+/* Bytes of the pool that the answers that have begun want, one at a time: those here, and those
+ * that wait for their next slice. */
+static int64_t begun_bytes(const struct engine *e)
+{
+    int32_t n_tokens[LIMIT_SERVICES] = { 0 };
+    int64_t n_units = 1;
+    for (int service = 0; service < e->options.n_services; service++)
+        if (e->away_until_ns > e->view.now_ns)
+            n_tokens[service] = e->away[service].n_tokens_max;
+    for (uint32_t slot = 0; slot < e->options.n_requests_max; slot++) {
+        const struct request *r = &e->requests[slot];
+        if (is_here(r) && has_begun(r) && engine_room_fits(e, r))
+            n_tokens[r->service] = max_i32(n_tokens[r->service], r->n_tokens_max);
+    }
+    for (int service = 0; service < e->options.n_services; service++)
+        if (n_tokens[service] > 0)
+            n_units = max_i64(n_units, units_for(e, service, n_tokens[service]));
+    return n_units * kv_unit_bytes(e->kv);
+}
+
+/* Bytes that models not booked yet could have beside a pool of so many. */
+static int64_t unbooked_bytes(const struct engine *e, int64_t pool_bytes)
+{
+    return ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - pool_bytes;
 }
 
 /* Bytes of models that are leaving: they come back with the last batch in flight. */
@@ -114,7 +207,9 @@ void engine_room_press(struct engine *e)
     int64_t sum = e->wanted_sum;
     if (sum == 0 && !e->is_pool_shrunk)
         return; /* nearly always */
-    int64_t wanted = min_i64(sum, unbooked_bytes(e));
+    int64_t wanted = sum == 0 ? 0 : min_i64(sum, unbooked_bytes(e, begun_bytes(e)));
+    if (sum > 0)
+        return_giants(e);
     if (wanted > 0)
         shrink_pool(e, wanted);
     else if (e->is_pool_shrunk)
@@ -129,7 +224,8 @@ bool engine_room_make(struct engine *e, int service, int64_t weights_bytes,
     int64_t need = weights_bytes + activation_bytes;
     CHECK(*state == ENGINE_ROOM_NONE || *state == ENGINE_ROOM_WANTED);
     *room = (struct engine_room){ .need_bytes = need,
-                                  .have_bytes = unbooked_bytes(e) + closing_bytes(e),
+                                  .have_bytes =
+                                      unbooked_bytes(e, kv_unit_bytes(e->kv)) + closing_bytes(e),
                                   .most_bytes = e->ledger.total_bytes - kv_unit_bytes(e->kv) };
     room->never = need > room->have_bytes;
     set_wanted(e, service, room->never ? 0 : need);

@@ -10,7 +10,13 @@ void engine_room_press(struct engine *engine);
 void engine_room_open(struct engine *engine, int service, const struct perf *perf);
 bool engine_room_empty(struct engine *engine, int service);
 bool engine_room_close(struct engine *engine, int service);
-/* Could this request run, were the pool empty? */
+/* A request goes home at the end of its slice, and may be back: models that want in wait for it,
+ * too, but not for ever. */
+void engine_room_sliced(struct engine *engine, const struct request *request);
+void engine_room_back(struct engine *engine, const struct request *request);
+int64_t engine_room_wake_ns(const struct engine *engine); /* when that is over; TIME_NEVER */
+/* Could this request run, were the pool empty? While a model wants in, a request whose answer has
+ * not begun could only in what that leaves. */
 bool engine_room_fits(const struct engine *engine, const struct request *request);
 /* Prompt and answer that the service's KV holds at most, had no other model taken from the pool. */
 int64_t engine_room_most_tokens(const struct engine *engine, int service);

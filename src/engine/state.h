@@ -87,6 +87,10 @@ enum engine_room_state {
     ENGINE_ROOM_CLOSING,
 };
 
+struct engine_away {         /* answers of a service between two slices, for which models wait */
+    int32_t n, n_tokens_max; /* the most of any */
+};
+
 /* What every step touches stands at the end, side by side: a host of many engines asks for it ahead
  * (engine_spans). */
 struct engine {
@@ -98,6 +102,8 @@ struct engine {
     struct ledger ledger;
     struct ledger_model *models;        /* (n_services) the ledger's */
     int64_t *wanted_bytes;              /* (n_services) of models that wait for room */
+    struct engine_away *away;           /* (n_services) */
+    int64_t away_until_ns;              /* they are back by then */
     struct engine_scratch *own_scratch; /* NULL: it is lent */
     unsigned char *payload;             /* scratch of say: tokens with logprobs */
 

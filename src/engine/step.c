@@ -491,6 +491,8 @@ static int64_t next_wake_ns(const struct engine *e)
     for (int32_t lane = 0; lane < e->n_slots; lane++)
         if (e->lanes[lane].n_flights > 0)
             wake_ns = min_i64(wake_ns, e->lanes[lane].until_ns);
+    if (e->wanted_sum > 0)
+        wake_ns = min_i64(wake_ns, engine_room_wake_ns(e));
     return min_i64(wake_ns, e->plan_wake_ns);
 }
 

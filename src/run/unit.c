@@ -42,6 +42,7 @@ struct job { /* the one load under way */
 struct unit_service {
     enum load_state state;
     bool wants_out;   /* unload as soon as the state allows */
+    bool even_busy;   /* with requests, too: they go home */
     bool ask_pending; /* an ask to the engine that its inbox had no room for */
     char *path;
     const struct model_spec *spec; /* expected of the file; NULL = any */
@@ -200,7 +201,7 @@ static void end_failed_job(struct run_unit *unit)
         log_line(LOG_ERROR, "load", "%s can't be loaded: %s",
                  unit->options.host.engine.services[job->service].name, job->fault.text);
     unit->services[job->service].state = UNIT_UNLOADED;
-    unit->services[job->service].wants_out = false;
+    unit->services[job->service].wants_out = unit->services[job->service].even_busy = false;
     atomic_store(&job->phase, JOB_NONE);
 }
 
@@ -319,7 +320,7 @@ static void take_room(struct run_unit *unit, const struct engine_host_answer *an
 static void take_emptied(struct run_unit *unit, const struct engine_host_answer *answer)
 {
     struct unit_service *s = &unit->services[answer->service];
-    s->wants_out = false;
+    s->wants_out = s->even_busy = false;
     if (!answer->is_done) {
         s->state = UNIT_LOADED;
         tell(unit, answer->service, SERVICE_LOADED, STATUS_BUSY, NULL);
@@ -374,7 +375,8 @@ static void ask_out(struct run_unit *unit, int service)
     if (unit->services[service].state != UNIT_LEAVING)
         tell_under_way(unit, service, SERVICE_DRAINING_OUT);
     unit->services[service].state = UNIT_LEAVING;
-    unit->services[service].ask_pending = !engine_host_empty_service(unit->host, service);
+    unit->services[service].ask_pending =
+        !engine_host_empty_service(unit->host, service, unit->services[service].even_busy);
 }
 
 /* Asks that found a full inbox are made again. */
@@ -428,10 +430,10 @@ void run_unit_load(struct run_unit *unit, int service)
         tell_under_way(unit, service, SERVICE_LOADING);
     }
     if (s->state != UNIT_LEAVING && s->state != UNIT_GONE)
-        s->wants_out = false;
+        s->wants_out = s->even_busy = false;
 }
 
-void run_unit_unload(struct run_unit *unit, int service)
+void run_unit_unload(struct run_unit *unit, int service, bool even_busy)
 {
     struct unit_service *s = &unit->services[service];
     CHECK(service >= 0 && service < unit->n_services);
@@ -443,6 +445,7 @@ void run_unit_unload(struct run_unit *unit, int service)
         return;
     }
     s->wants_out = true;
+    s->even_busy |= even_busy;
     if (s->state == UNIT_OPENING || s->state == UNIT_PACKING)
         atomic_store(&unit->progress.cancel, true);
 }

@@ -37,8 +37,9 @@ struct run_unit_options {
 struct run_unit *run_unit_open(const struct run_unit_options *options);
 void run_unit_close(struct run_unit *unit);
 struct service run_unit_service(struct run_unit *unit);
-void run_unit_load(struct run_unit *unit, int service);   /* idempotent */
-void run_unit_unload(struct run_unit *unit, int service); /* idempotent */
+void run_unit_load(struct run_unit *unit, int service); /* idempotent */
+/* Idempotent. A model with requests stays, unless even_busy: they are returned (DRAINING). */
+void run_unit_unload(struct run_unit *unit, int service, bool even_busy);
 void run_unit_drain(struct run_unit *unit);
 int64_t run_unit_step(struct run_unit *unit, int64_t now_ns); /* next wake */
 int run_unit_load_fd(struct run_unit *unit); /* readable when the loader has news */

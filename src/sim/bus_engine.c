@@ -210,13 +210,13 @@ static void load(void *self, int service)
         begin_load(e, service);
 }
 
-/* A model that has requests is not unloaded. */
-static void unload(void *self, int service)
+/* A model that has requests is not unloaded, unless they are to go home. */
+static void unload(void *self, int service, bool even_busy)
 {
     struct sim_bus_engine *e = self;
     if (!set_has(&e->there, service) || set_has(&e->leaving, service))
         return;
-    if (engine_is_service_busy(engine_of(e), own_of(e, service))) {
+    if (!even_busy && engine_is_service_busy(engine_of(e), own_of(e, service))) {
         tell(e, service, SERVICE_LOADED, STATUS_BUSY);
         return;
     }

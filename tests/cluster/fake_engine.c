@@ -126,8 +126,9 @@ static void load(void *self, int service)
     }
 }
 
-static void unload(void *self, int service)
+static void unload(void *self, int service, bool even_busy)
 {
+    (void)even_busy;
     struct fake_engine *engine = self;
     for (int i = 0; i < FAKE_REQUESTS_MAX; i++) {
         struct fake_request *r = &engine->requests[i];

@@ -473,6 +473,40 @@ static void test_space_that_never_comes(void **state)
     mem_give(w);
 }
 
+/* An answer that has begun when pinned models take its space does not end of it: they leave, and
+ * come back behind it. */
+static void test_what_has_begun_gets_its_space(void **state)
+{
+    (void)state;
+    keep_alive_ns = -1;
+    struct world *w = open_crowded();
+    keep_alive_ns = 3600 * TIME_NS_PER_S;
+    int n_before = n_loaded(w), n_least = n_before;
+    for (int e = 0; e < N_ENGINES; e++)
+        w->engines[e].n_tokens_beside = 0;
+    assert_true(submit(w, 4, 0, 60, TIME_NEVER));
+    while (w->requests[4].n_tokens < PROMPT + 3)
+        step(w);
+    for (int e = 0; e < N_ENGINES; e++) {
+        w->engines[e].n_tokens_beside = 40;
+        w->engines[e].p_return = 1.0;
+    }
+    step(w);
+    for (int e = 0; e < N_ENGINES; e++)
+        w->engines[e].p_return = 0.0;
+    for (int i = 0; i < 20; i++)
+        step(w);
+    w->now_ns += 3600 * TIME_NS_PER_S; /* longer than anyone is held */
+    for (int i = 0; i < 2000 && !(w->requests[4].is_over && n_loaded(w) == n_before); i++) {
+        step(w);
+        n_least = min_i32(n_least, n_loaded(w));
+    }
+    assert_int_equal(w->requests[4].why, SERVICE_LENGTH);
+    assert_true(n_least < n_before && n_loaded(w) == n_before);
+    close_world(w);
+    mem_give(w);
+}
+
 /* As many asks as are taken are answered, though all at once. */
 static void test_every_ask_is_answered(void **state)
 {
@@ -619,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_a_full_engine_is_asked_again),
         cmocka_unit_test(test_space_is_made_for_a_request),
         cmocka_unit_test(test_space_that_never_comes),
+        cmocka_unit_test(test_what_has_begun_gets_its_space),
         cmocka_unit_test(test_every_ask_is_answered),
         cmocka_unit_test(test_what_is_outrun_is_predicted_anew),
     };

@@ -15,7 +15,7 @@ struct scene {
     struct bus_port node;
     struct engine_report reports[N_ENGINES];
     int64_t now_ns;
-    int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES];
+    int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES], n_ousted[N_SERVICES];
     int n_broken; /* loads that fail before one succeeds */
 };
 
@@ -107,6 +107,10 @@ static void step(struct scene *s, int64_t span_ns)
             bool is_busy = s->reports[head->engine].services[head->service].n_running > 0;
             say_change(s, head->engine, head->service, is_busy ? SERVICE_LOADED : SERVICE_UNLOADED,
                        is_busy ? STATUS_BUSY : STATUS_OK);
+        } else if (head->kind == MESSAGE_OUST) {
+            s->n_ousted[head->service]++;
+            s->reports[head->engine].services[head->service].n_running = 0;
+            say_change(s, head->engine, head->service, SERVICE_UNLOADED, STATUS_OK);
         }
         s->node.pop(s->node.self, PORT_NODE);
     }
@@ -249,10 +253,10 @@ static void test_held_requests_keep_their_model(void **state)
     close_scene(s);
 }
 
-static void say_no_space(struct scene *s, int service, int64_t n_bytes)
+static void say_no_space(struct scene *s, int service, int64_t n_bytes, bool insists)
 {
     step(s, 30 * TIME_NS_PER_MS); /* who is idle now has been for long enough */
-    struct message_space message = { .n_bytes = n_bytes };
+    struct message_space message = { .n_bytes = n_bytes, .insists = insists };
     message.head = cluster_message_head(MESSAGE_SPACE, PORT_GATEWAY, sizeof message);
     message.head.service = (uint16_t)service;
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
@@ -277,20 +281,54 @@ static void test_space_for_a_request(void **state)
         step(s, TIME_NS_PER_MS);
     reports[2].n_arrived++; /* used since: the other has been idle for longer */
     step(s, TIME_NS_PER_MS);
-    say_no_space(s, 0, 901); /* more than all others have */
+    say_no_space(s, 0, 901, false); /* more than all others have */
     assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
     reports[1].n_running = reports[2].n_running = 1;
     step(s, TIME_NS_PER_MS);
-    say_no_space(s, 0, 200);
+    say_no_space(s, 0, 200, false);
     assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
     reports[1].n_running = reports[2].n_running = 0;
     step(s, TIME_NS_PER_MS);
     reports[2].n_arrived++;
     step(s, TIME_NS_PER_MS);
-    say_no_space(s, 0, 200);
+    say_no_space(s, 0, 200, false);
     assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 0);
-    say_no_space(s, 0, 200); /* the bytes would do, the engine said no again */
+    say_no_space(s, 0, 200, false); /* the bytes would do, the engine said no again */
     assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 1);
+    close_scene(s);
+}
+
+/* For an answer that has begun even pinned and busy models leave, and nobody takes their bytes
+ * before it does. Then they are back. */
+static void test_an_answer_that_has_begun_insists(void **state)
+{
+    (void)state;
+    struct scene *s = mem_take(sizeof *s);
+    struct service_report *reports = s->reports[0].services;
+    for (int i = 0; i < N_SERVICES; i++) {
+        s->services[i].is_loaded_at_start = true;
+        s->services[i].keep_alive_ns = i == 2 ? -1 : 3600 * TIME_NS_PER_S;
+        s->services[i].engines = (struct set){ { 1 } };
+    }
+    open_scene(s, 1300 + KEPT); /* 100 are left beside the three */
+    for (int i = 0; i < 5; i++)
+        step(s, TIME_NS_PER_MS);
+    reports[1].n_running = 1;
+    step(s, TIME_NS_PER_MS);
+    say_no_space(s, 0, 200, false);
+    assert_true(s->n_unloads[0][2] == 0 && s->n_ousted[2] == 0);
+    say_no_space(s, 0, 200, true);
+    assert_true(s->n_ousted[0] == 0 && s->n_ousted[1] == 0 && s->n_ousted[2] == 1); /* idle */
+    say_no_space(s, 0, 600, true);
+    assert_true(s->n_ousted[0] == 0 && s->n_ousted[1] == 1 && s->n_ousted[2] == 1);
+    for (int i = 0; i < 4; i++) { /* for as long as it says so */
+        say_no_space(s, 0, 600, true);
+        step(s, 200 * TIME_NS_PER_MS);
+    }
+    assert_true(s->n_loads[0][1] == 1 && s->n_loads[0][2] == 1);
+    for (int i = 0; i < 3; i++)
+        step(s, 200 * TIME_NS_PER_MS);
+    assert_true(s->n_loads[0][0] == 1 && s->n_loads[0][1] == 2 && s->n_loads[0][2] == 2);
     close_scene(s);
 }
 
@@ -594,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_taking_turns),
         cmocka_unit_test(test_held_requests_keep_their_model),
         cmocka_unit_test(test_space_for_a_request),
+        cmocka_unit_test(test_an_answer_that_has_begun_insists),
         cmocka_unit_test(test_what_an_engine_keeps_is_not_promised),
         cmocka_unit_test(test_wants_expire),
         cmocka_unit_test(test_a_failed_load_is_tried_again),

@@ -115,6 +115,23 @@ def lifecycle_space_beside_another(shoal, models):
 
 
 @test
+def lifecycle_what_has_begun_keeps_its_space(shoal, models):
+    """A pinned model that comes while an answer needs its memory comes after it, also between slices; who asks for as much then waits in vain."""
+    memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
+    for lines in ([], ["router: scls", "router_thresholds: [n_slice=64, interval_ns_min=300]"]):
+        config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "hold: 3s", *lines, tale=["pinned: true"])
+        with Shoal(shoal, config=config, wait=None) as server:
+            long = Stream(server, body_of("cee", "if (x", 490)).begin()
+            pinned = Later(server.post, "/v1/completions", body_of("tale", "And he", 8))
+            assert long.finish().is_whole and '"finish_reason":"length"' in long.got.decode(), long.got[-600:]
+            assert pinned.result()[0] in (200, 503)  # a slow machine: it waited for 3 s
+            assert server.text("tale", "And he", 8) and until(lambda: server.status("tale") == "loaded")
+            status, _, page = server.post("/v1/completions", body_of("cee", "if (x", 490))
+            assert status == 503 and page["error"]["code"] == "model_not_ready", page
+            assert server.text("cee", "if (x", 8) and until(server.is_clear)
+
+
+@test
 def lifecycle_busy_is_not_unloaded(shoal, models):
     with Shoal(shoal, "--max-batch", "1", models=paths(models)) as server:
         long = Stream(server, body_of("tale", "And he", 490, n=30)).begin()

@@ -261,9 +261,12 @@ static void services_come_and_go(void **state)
     open_services(host);
     struct asked asked = { .n_got = PROMPT };
     assert_true(submit(host, &asked, 0));
-    assert_true(engine_host_empty_service(host, 0));
+    assert_true(engine_host_empty_service(host, 0, false));
     a = wait_answer(host); /* it has a request: it stays */
     assert_true(a.what == ENGINE_HOST_EMPTIED && !a.is_done && a.service == 0);
+    assert_true(engine_host_empty_service(host, 0, true));
+    a = wait_answer(host); /* its request goes home */
+    assert_true(a.what == ENGINE_HOST_EMPTIED && a.is_done && a.service == 0);
     assert_true(engine_host_close_service(host, 0));
     a = wait_answer(host);
     assert_true(a.what == ENGINE_HOST_CLOSED && a.is_done);
@@ -283,7 +286,7 @@ static void bytes_stay_until_closed(void **state)
     assert_true(wait_answer(host).is_done);
     assert_true(engine_host_open_service(host, 0, &perf));
     assert_true(wait_answer(host).is_done);
-    assert_true(engine_host_empty_service(host, 0));
+    assert_true(engine_host_empty_service(host, 0, false));
     struct engine_host_answer a = wait_answer(host);
     assert_true(a.what == ENGINE_HOST_EMPTIED && a.is_done && a.service == 0);
     assert_int_equal(engine_host_report(host)->services[0].weights_bytes, 60000);

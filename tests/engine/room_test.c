@@ -78,7 +78,7 @@ static void who_never_fits_any_more_goes_home(void **state)
     engine_open_service(w.engine, 0, &perf, 0);
     assert_true(world_submit(&w, &(struct world_ask){ .index = 0, .n_prompt = 100, .n_new = 150 }));
     assert_true(world_submit(&w, &(struct world_ask){ .index = 1, .n_prompt = 10, .n_new = 15 }));
-    world_run(&w, 5500000);
+    world_run(&w, 1500000); /* its prompt is on its way */
     while (!engine_make_room(w.engine, 1, 36000, 0, w.clock_ns, &room)) {
         assert_false(room.never);
         w.wake_ns = w.clock_ns;
@@ -99,6 +99,49 @@ static void who_never_fits_any_more_goes_home(void **state)
     assert_true(w.requests[0].why == SERVICE_LENGTH);
     assert_true(w.requests[1].why == SERVICE_LENGTH);
     world_close(&w);
+}
+
+/* A model waits for an answer that has begun and would not fit beside it, also between its slices,
+ * and nobody who would prolong that begins. */
+static void a_model_waits_for_what_has_begun(void **state)
+{
+    (void)state;
+    for (int is_sliced = 0; is_sliced < 2; is_sliced++) {
+        struct world w;
+        struct engine_room room;
+        int64_t n_asks = 0;
+        open_closed(&w, 40000);
+        engine_open_service(w.engine, 0, &perf, 0);
+        const struct world_ask giant = {
+            .index = 0, .n_prompt = 100, .n_new = 150, .n_lease = is_sliced ? 20 : 0
+        };
+        const struct world_ask late = { .index = 1, .n_prompt = 100, .n_new = 150 };
+        const struct world_ask small = { .index = 2, .n_prompt = 10, .n_new = 5 };
+        assert_true(world_submit(&w, &giant));
+        while (w.requests[0].n_got < 103)
+            world_run(&w, w.clock_ns + 1000000);
+        assert_true(!is_sliced || world_submit_again(&w, 0));
+        while (!engine_make_room(w.engine, 1, 36000, 0, w.clock_ns, &room)) {
+            assert_false(room.never);
+            if (n_asks++ == 0)
+                assert_true(world_submit(&w, &late) && world_submit(&w, &small));
+            w.wake_ns = w.clock_ns;
+            world_run(&w, w.clock_ns + 1000000);
+            if (w.requests[0].what == SERVICE_RETURNED && !w.requests[0].is_submitted) {
+                assert_int_equal(w.requests[0].why, SERVICE_LEASE_OVER);
+                assert_true(world_submit_again(&w, 0));
+            }
+        }
+        assert_true(n_asks > 20 && w.requests[0].is_over && w.requests[2].is_over);
+        assert_int_equal(w.requests[0].why, SERVICE_LENGTH);
+        assert_int_equal(w.requests[1].why, SERVICE_NO_SPACE);
+        assert_int_equal(w.n_returned[SERVICE_NO_SPACE], 1);
+        assert_true(engine_close_service(w.engine, 1, w.clock_ns));
+        w.wake_ns = w.clock_ns;
+        assert_true(world_submit_again(&w, 1));
+        world_finish(&w);
+        world_close(&w);
+    }
 }
 
 static void closing_returns_all(void **state)
@@ -249,6 +292,7 @@ int main(void)
         cmocka_unit_test(pool_is_what_is_left),
         cmocka_unit_test(room_is_made_under_load),
         cmocka_unit_test(who_never_fits_any_more_goes_home),
+        cmocka_unit_test(a_model_waits_for_what_has_begun),
         cmocka_unit_test(closing_returns_all),
         cmocka_unit_test(what_is_whole_does_not_return),
         cmocka_unit_test(leaving_models_count_as_room),

@@ -122,7 +122,7 @@ static void test_every_change_is_told(void **state)
             assert_int_equal(change.weights_bytes > 0, expected[i].has_weights);
             assert_int_equal(change.activation_bytes > 0, expected[i].has_weights);
             if (change.status == SERVICE_LOADED)
-                run_unit_unload(s.unit, 0);
+                run_unit_unload(s.unit, 0, false);
         }
     }
     close_scene(&s);
@@ -149,7 +149,7 @@ static void test_in_and_out(void **state)
     assert_true(report->services[0].activation_bytes > 0 && report->kv_pool_bytes > 0);
     assert_true(report->kv_pool_bytes + 2 * report->services[0].weights_bytes <=
                 report->memory_bytes);
-    run_unit_unload(s.unit, 0);
+    run_unit_unload(s.unit, 0, false);
     struct run_unit_change change = next_change(&s);
     assert_int_equal(change.status, SERVICE_UNLOADED);
     assert_int_equal(change.service, 0);
@@ -232,7 +232,7 @@ static void test_a_load_can_be_cancelled(void **state)
         run_unit_load(s.unit, 0);
         for (int k = 0; k < i; k++)
             step(&s);
-        run_unit_unload(s.unit, 0);
+        run_unit_unload(s.unit, 0, false);
         int n_in = 0;
         for (uint8_t status = SERVICE_LOADED; status != SERVICE_UNLOADED; n_in++) {
             status = next_change(&s).status;
@@ -288,11 +288,33 @@ static void test_a_request_through_it_all(void **state)
     run_unit_load(s.unit, 1);
     assert_int_equal(next_change(&s).status, SERVICE_LOADED);
     submit(&s, 124);
-    run_unit_unload(s.unit, 1); /* it has a request: it stays, and says so */
+    run_unit_unload(s.unit, 1, false); /* it has a request: it stays, and says so */
     struct run_unit_change change = next_change(&s);
     assert_true((change.status == SERVICE_LOADED && change.cause == STATUS_BUSY) ||
                 change.status == SERVICE_UNLOADED); /* the request was over already */
     assert_int_equal(finish(&s), 120);
+    close_scene(&s);
+}
+
+/* A model that has to leave with its request: that comes home with what it has. */
+static void test_a_request_comes_home(void **state)
+{
+    (void)state;
+    struct scene s = { 0 };
+    struct service_event event = { 0 };
+    const void *payload;
+    open_scene(&s, 64 << 20);
+    run_unit_load(s.unit, 1);
+    assert_int_equal(next_change(&s).status, SERVICE_LOADED);
+    struct service service = run_unit_service(s.unit);
+    submit(&s, 124);
+    run_unit_unload(s.unit, 1, true);
+    assert_int_equal(next_change(&s).status, SERVICE_UNLOADED);
+    while (event.what != SERVICE_RETURNED && event.what != SERVICE_ENDED) {
+        step(&s);
+        (void)service.next(service.self, &event, &payload);
+    }
+    assert_true(event.what == SERVICE_ENDED || event.why == SERVICE_DRAINING);
     close_scene(&s);
 }
 
@@ -322,7 +344,7 @@ static void test_memory_leaves_with_the_model(void **state)
         (void)finish(&s);
         taken = heap_bytes() - before;
         booked = change.activation_bytes;
-        run_unit_unload(s.unit, 1);
+        run_unit_unload(s.unit, 1, false);
         assert_int_equal(next_change(&s).status, SERVICE_UNLOADED);
     }
     int64_t left = heap_bytes() - before;
@@ -373,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_a_failed_load_may_be_asked_for_at_once),
         cmocka_unit_test(test_a_load_can_be_cancelled),
         cmocka_unit_test(test_a_request_through_it_all),
+        cmocka_unit_test(test_a_request_comes_home),
         cmocka_unit_test(test_memory_leaves_with_the_model),
         cmocka_unit_test(test_profile),
     };

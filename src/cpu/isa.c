@@ -160,8 +160,10 @@ void cpu_isa_kernels(enum cpu_isa isa, struct cpu_kernels *out)
         take(&cpu_avx512_float, out);
         take(&cpu_avx512_matmul, out);
     }
-    if (isa == CPU_ISA_ZEN4)
+    if (isa == CPU_ISA_ZEN4) {
+        take(&cpu_zen4_float, out);
         take_packed(&cpu_zen4_matmul, out);
+    }
 #if CPU_HAS_AMX
     if (isa >= CPU_ISA_AMX) {
         take(&cpu_amx_half, out);

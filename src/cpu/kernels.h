@@ -188,6 +188,7 @@ extern const struct cpu_kernels cpu_generic;
 extern const struct cpu_kernels cpu_avx2, cpu_avx2_attend, cpu_avx2_float, cpu_avx2_matmul;
 extern const struct cpu_kernels cpu_avx2_wide;
 extern const struct cpu_kernels cpu_avx512, cpu_avx512_attend, cpu_avx512_float, cpu_avx512_matmul;
+extern const struct cpu_kernels cpu_zen4_float;
 extern const struct cpu_kernels cpu_zen4_matmul; /* packed panels of cpu_avx512_matmul */
 extern const struct cpu_kernels cpu_amx_half, cpu_amx_matmul;
 extern const struct compute_draw cpu_avx2_draw, cpu_avx512_draw;

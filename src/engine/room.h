@@ -2,6 +2,10 @@
 #pragma once
 #include "engine/state.h"
 
+struct engine_away {         /* answers of a service between two slices, for which models wait */
+    int32_t n, n_tokens_max; /* the most of any */
+};
+
 bool engine_room_make(struct engine *engine, int service, int64_t weights_bytes,
                       int64_t activation_bytes, struct engine_room *room);
 /* Goes on shrinking for whoever wants room, when what holds the units is not in flight; grows again

@@ -87,12 +87,7 @@ enum engine_room_state {
     ENGINE_ROOM_CLOSING,
 };
 
-struct engine_away {         /* answers of a service between two slices, for which models wait */
-    int32_t n, n_tokens_max; /* the most of any */
-};
-
-/* What every step touches stands at the end, side by side: a host of many engines asks for it ahead
- * (engine_spans). */
+/* What every step touches stands at the end, side by side: it is fetched ahead (engine_spans). */
 struct engine {
     struct schedule_config config;
     struct schedule_limits limits;
@@ -103,7 +98,6 @@ struct engine {
     struct ledger_model *models;        /* (n_services) the ledger's */
     int64_t *wanted_bytes;              /* (n_services) of models that wait for room */
     struct engine_away *away;           /* (n_services) */
-    int64_t away_until_ns;              /* they are back by then */
     struct engine_scratch *own_scratch; /* NULL: it is lent */
     unsigned char *payload;             /* scratch of say: tokens with logprobs */
 
@@ -136,9 +130,9 @@ struct engine {
     uint32_t first_unsaid, last_unsaid; /* the backlog: a list through request.next_unsaid */
     uint32_t n_backlog;
     struct kv *kv;
-    struct engine_bodies *bodies; /* NULL in the simulator */
-    int64_t wanted_sum;           /* of wanted_bytes */
-    bool is_pool_shrunk;          /* for them; it grows again once nobody wants what is left */
+    struct engine_bodies *bodies;      /* NULL in the simulator */
+    int64_t wanted_sum, away_until_ns; /* of wanted_bytes; those that are away are back by then */
+    bool is_pool_shrunk;               /* for them; it grows again once nobody wants what is left */
     bool is_draining, is_healthy;
     int64_t ended_ns;  /* the batch that is committed, or was last */
     bool has_exceeded; /* somebody in the batch that commits has */

@@ -111,7 +111,7 @@ void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
 void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
                           const char *sentence);
 
-/* Some of its answer was told: only what no model's coming or going can help ends it. */
+/* Some of its answer was told: waiting for its model or for space does not end it. */
 static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
 {
     return entry->request->n_tokens > entry->request->n_prompt;

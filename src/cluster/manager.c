@@ -525,7 +525,8 @@ static void open_to_all(const struct cluster_manager *m, int engine,
 static void oust(struct cluster_manager *m, int engine, int service)
 {
     order_out(m, MESSAGE_OUST, engine, service, "an answer that has begun needs its memory");
-    if (!m->services[service].is_loaded_at_start && m->services[service].keep_alive_ns >= 0)
+    const struct service_spec *spec = &m->services[service];
+    if (is_anywhere(m, service) || (!spec->is_loaded_at_start && spec->keep_alive_ns >= 0))
         return;
     m->wants[service].until_ns = TIME_NEVER;
     set_add(&m->wanted, service);

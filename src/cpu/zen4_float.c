@@ -7,17 +7,25 @@
 
 enum { FAR = 2048, LONE = 1024 };
 
+static const struct float_walk of_halves = { FAR, LONE, false, CPU_TILE_ROWS };
+static const struct float_walk of_floats = { FAR, LONE, false, R_BY_FOUR };
+static const struct float_walk of_many = { FAR, FAR, true, R_BY_FOUR };
+
 static void matmul_f16(const struct cpu_tile *tile)
 {
-    matmul_float(tile, (struct float_walk){ FAR, LONE, false, CPU_TILE_ROWS }, DTYPE_F16);
+    matmul_float(tile, of_halves, DTYPE_F16);
 }
 static void matmul_bf16(const struct cpu_tile *tile)
 {
-    matmul_float(tile, (struct float_walk){ FAR, LONE, false, CPU_TILE_ROWS }, DTYPE_BF16);
+    matmul_float(tile, of_halves, DTYPE_BF16);
 }
+/* With more rows floats are read slowly enough for the first-level cache. */
 static void matmul_f32(const struct cpu_tile *tile)
 {
-    matmul_float(tile, (struct float_walk){ FAR, FAR, false, R_BY_FOUR }, DTYPE_F32);
+    if (tile->n_rows <= R_BY_FOUR)
+        matmul_float(tile, of_floats, DTYPE_F32);
+    else
+        matmul_float(tile, of_many, DTYPE_F32);
 }
 
 /* The floats of zen4's table. */

@@ -78,10 +78,23 @@ static bool has_begun(const struct request *r)
     return r->n_tokens > r->n_prompt;
 }
 
+/* Bytes of models that are leaving: they come back with the last batch in flight. */
+static int64_t closing_bytes(const struct engine *e)
+{
+    int64_t sum = 0;
+    for (int service = 0; service < e->options.n_services; service++) {
+        if (e->room_state[service] == ENGINE_ROOM_CLOSING)
+            sum += e->ledger.models[service].weights_bytes +
+                   e->ledger.models[service].activation_bytes;
+    }
+    return sum;
+}
+
 /* Once those that want in have their bytes; a pool of nothing serves nobody. */
 static int64_t units_left(const struct engine *e)
 {
-    int64_t n_bytes = ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - e->wanted_sum;
+    int64_t n_bytes =
+        ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes + closing_bytes(e) - e->wanted_sum;
     return max_i64(1, n_bytes / kv_unit_bytes(e->kv));
 }
 
@@ -188,18 +201,6 @@ static int64_t begun_bytes(const struct engine *e)
 static int64_t unbooked_bytes(const struct engine *e, int64_t pool_bytes)
 {
     return ledger_free_bytes(&e->ledger) + e->ledger.pool_bytes - pool_bytes;
-}
-
-/* Bytes of models that are leaving: they come back with the last batch in flight. */
-static int64_t closing_bytes(const struct engine *e)
-{
-    int64_t sum = 0;
-    for (int service = 0; service < e->options.n_services; service++) {
-        if (e->room_state[service] == ENGINE_ROOM_CLOSING)
-            sum += e->ledger.models[service].weights_bytes +
-                   e->ledger.models[service].activation_bytes;
-    }
-    return sum;
 }
 
 void engine_room_press(struct engine *e)

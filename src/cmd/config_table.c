@@ -57,7 +57,8 @@ static const struct config_key global_keys[] = {
     { "trace", CONFIG_TEXT, GLOBAL(trace), 0, 0,
       "file for a Chrome trace of what each lane computed when" },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
-      0, LIMIT_DEVICES, "one engine per device: cpu, cpu:0-1" },
+      0, LIMIT_DEVICES,
+      "one engine per device: cpu (all cores that the process may use), cpu:0-1" },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
       "who says which cores a model gets where devices does not: default, seallm, muxserve, "
       "alpaserve, morphling, even, machine, greedy; none: one engine for all" },

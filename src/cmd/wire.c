@@ -304,6 +304,8 @@ static enum status open_devices(struct house *house, struct fault *fault)
             status =
                 fault_set(fault, STATUS_UNSUPPORTED,
                           "device %.60s: only CPU devices are supported yet", config->devices[e]);
+        if (status == STATUS_OK)
+            status = cpu_topology_check(topology, &place->device_spec, config->devices[e], fault);
     }
     int64_t memory_bytes = topology->memory_bytes;
     mem_give(topology);

@@ -29,7 +29,8 @@ struct compute_backend *cpu_open(const struct device_spec *device, enum cpu_isa 
 
 /* The cores of a machine, from hwloc. */
 struct cpu_topology {
-    int32_t n_processors; /* operating system numbers run below this */
+    int32_t n_processors;           /* operating system numbers run below this */
+    bool may_use[DEVICE_CORES_MAX]; /* this process, by operating system number */
     int32_t n_sockets;
     int32_t n_cores; /* physical cores that this process may use */
     struct cpu_topology_core {
@@ -44,3 +45,7 @@ enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out,
 /* The device made of one socket's cores, one hardware thread a core; socket -1: all of them. */
 void cpu_topology_device(const struct cpu_topology *topology, int32_t socket,
                          struct device_spec *out);
+/* Whether the process may use all cores of a device, which was written as name. */
+enum status cpu_topology_check(const struct cpu_topology *topology,
+                               const struct device_spec *device, const char *name,
+                               struct fault *fault) MUST_USE;

@@ -1,4 +1,5 @@
-/* Which cores there are and how they lie together: hwloc's answer in our words. */
+/* Which cores there are and how they lie together: hwloc's answer in our words. It knows what a
+ * container may use; what taskset, numactl or systemd's CPUAffinity leave of that is asked for. */
 #include "base/memory_limit.h"
 #include "cpu/cpu.h"
 
@@ -19,6 +20,15 @@ static void read_cores(hwloc_topology_t topology, struct cpu_topology *out)
     }
 }
 
+/* To the cores that this process is bound to. */
+static void restrict_to_own(hwloc_topology_t topology)
+{
+    hwloc_bitmap_t own = hwloc_bitmap_alloc();
+    if (own != NULL && hwloc_get_cpubind(topology, own, HWLOC_CPUBIND_PROCESS) == 0)
+        (void)hwloc_topology_restrict(topology, own, 0); /* changes nothing if it fails */
+    hwloc_bitmap_free(own);
+}
+
 enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out, struct fault *fault)
 {
     hwloc_topology_t topology;
@@ -34,8 +44,12 @@ enum status cpu_topology_read(const char *synthetic, struct cpu_topology *out, s
         hwloc_topology_destroy(topology);
         return fault_set(fault, STATUS_IO, "hwloc can't read this machine's topology");
     }
+    if (synthetic == NULL)
+        restrict_to_own(topology);
     hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(topology);
     out->n_processors = min_i32(hwloc_bitmap_last(all) + 1, DEVICE_CORES_MAX);
+    for (int32_t i = 0; i < out->n_processors; i++)
+        out->may_use[i] = hwloc_bitmap_isset(all, (unsigned)i);
     out->n_sockets = max_i32(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE), 1);
     out->memory_bytes = (int64_t)hwloc_get_root_obj(topology)->total_memory;
     if (synthetic == NULL)
@@ -58,4 +72,17 @@ void cpu_topology_device(const struct cpu_topology *topology, int32_t socket,
     for (int32_t core = 0; core < DEVICE_CORES_MAX; core++)
         if (chosen[core])
             out->cores[out->n_cores++] = core;
+}
+
+enum status cpu_topology_check(const struct cpu_topology *topology,
+                               const struct device_spec *device, const char *name,
+                               struct fault *fault)
+{
+    for (int32_t i = 0; i < device->n_cores; i++)
+        if (!topology->may_use[device->cores[i]])
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "device %.60s: this process may not use core %d (see taskset -p, or "
+                             "its container's CPUs)",
+                             name, device->cores[i]);
+    return STATUS_OK;
 }

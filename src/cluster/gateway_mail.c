@@ -11,20 +11,6 @@
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS; /* after RETURNED(FULL) */
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
-static void append_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t position,
-                          int32_t n)
-{
-    int32_t need = position + n;
-    if (need > entry->n_tokens_room) {
-        int32_t room = max_i32(need, 2 * entry->n_tokens_room);
-        entry->tokens = mem_grow(entry->tokens, sizeof(int32_t) * (size_t)entry->n_tokens_room,
-                                 sizeof(int32_t) * (size_t)room);
-        entry->n_tokens_room = room;
-    }
-    memcpy(entry->tokens + position, tokens, sizeof(int32_t) * (size_t)n);
-    entry->request->n_tokens = need;
-}
-
 static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entry)
 {
     struct route_engine *engine = &g->engines[entry->engine];
@@ -109,8 +95,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
         if (event->position != entry->request->n_tokens ||
             event->n_tokens > entry->request->n_tokens_max - event->position)
             return false;
-        append_tokens(entry, (const int32_t *)(const void *)(m + 1), event->position,
-                      event->n_tokens);
+        gateway_state_add_tokens(entry, (const int32_t *)(const void *)(m + 1), event->n_tokens);
         if (entry->request->first_ns == 0)
             entry->request->first_ns = g->now_ns;
         entry->no_space_ns = 0;

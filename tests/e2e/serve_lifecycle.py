@@ -93,7 +93,7 @@ def lifecycle_slices_keep_their_model(shoal, models):
 
 @test
 def lifecycle_space_beside_another(shoal, models):
-    """A request whose cache fits only without the other model: that one leaves if it may, else the request ends in time."""
+    """A request whose cache fits only without the other model: that one leaves if it may, else the request is refused at once."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
     for pinned in (False, True):
         lines = ["pinned: true"] if pinned else []
@@ -105,7 +105,8 @@ def lifecycle_space_beside_another(shoal, models):
             status, _, page = server.post("/v1/completions", body_of("cee", "if (x", 490))
             took = time.monotonic() - began
             if pinned:
-                assert status == 503 and page["error"]["code"] == "model_not_ready" and 2 < took < 20, (page, took)
+                assert status == 400 and page["error"]["code"] == "too_large" and took < 3, (page, took)
+                assert "beside pinned models" in page["error"]["message"], page
                 assert server.status("tale") == "loaded"
             else:
                 assert status == 200 and page["usage"]["completion_tokens"] == 490, page
@@ -116,7 +117,7 @@ def lifecycle_space_beside_another(shoal, models):
 
 @test
 def lifecycle_what_has_begun_keeps_its_space(shoal, models):
-    """A pinned model that comes while an answer needs its memory comes after it, also between slices; who asks for as much then waits in vain."""
+    """A pinned model that comes while an answer needs its memory comes after it, also between slices; who asks for as much then is refused."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
     for lines in ([], ["router: scls", "router_thresholds: [n_slice=64, interval_ns_min=300]"]):
         config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "hold: 3s", *lines, tale=["pinned: true"])
@@ -127,7 +128,7 @@ def lifecycle_what_has_begun_keeps_its_space(shoal, models):
             assert pinned.result()[0] in (200, 503)  # a slow machine: it waited for 3 s
             assert server.text("tale", "And he", 8) and until(lambda: server.status("tale") == "loaded")
             status, _, page = server.post("/v1/completions", body_of("cee", "if (x", 490))
-            assert status == 503 and page["error"]["code"] == "model_not_ready", page
+            assert status == 400 and page["error"]["code"] == "too_large", page
             assert server.text("cee", "if (x", 8) and until(server.is_clear)
 
 

@@ -157,7 +157,7 @@ static void write_done(struct api_job *job)
 /* Would writing it hold up the streams of others? */
 static bool is_large(const struct api_call *call)
 {
-    size_t n_bytes = 0;
+    size_t n_bytes = (size_t)call->prompts.n_echo_bytes;
     for (int32_t i = 0; i < call->n_choices; i++)
         n_bytes += call->choices[i].text.n + call->choices[i].n_tokens * sizeof(struct api_token);
     return n_bytes > WRITE_BYTES_MAX;

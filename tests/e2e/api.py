@@ -264,6 +264,26 @@ def large_answers_hold_up_nobody(s):
 
 
 @test
+def large_echoes_hold_up_nobody(s):
+    """They are written on a worker, too, from text that was made of ids once; what no reader could keep up with is refused."""
+    with Server(EXE, context=1 << 20) as server:
+        before = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        for prompt in ("\1" * 19000, "e" * 120000, [101] * 120000):
+            text = prompt if isinstance(prompt, str) else "e" * len(prompt)
+            for n_tokens in (0, 1):
+                page = post(server.port, COMPLETIONS, body(prompt, n=64, max_tokens=n_tokens, echo=True))[2]
+                assert all(choice["text"].startswith(text) for choice in page["choices"]), n_tokens
+        after = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        assert after[1] - before[1] > after[0] - before[0], (before, after)
+        events = stream(server.port, COMPLETIONS, body("e" * 120000, n=64, max_tokens=0, echo=True))[1]
+        assert events[-1] == "[DONE]" and join(events, 63)[0] == "e" * 120000
+        for prompt in ("\1" * 30000, "e" * 140000, [101] * 140000):
+            assert error_of(server.port, COMPLETIONS, body(prompt, n=64, echo=True))[1]["param"] == "echo"
+        status, error = error_of(server.port, CHAT, chat("x", n=64, logprobs=True, top_logprobs=20, max_tokens=20000))
+        assert (status, error["code"], error["param"]) == (400, "too_large", "max_tokens"), error
+
+
+@test
 def many_long_prompts_hold_up_nobody(s):
     """They are submitted some at a time; between them others are answered, and whoever leaves takes the rest along."""
     prompts = [f"{i} [n=3] " + "x" * 3900 for i in range(16)]

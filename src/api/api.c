@@ -24,7 +24,6 @@
 
 enum {
     EVENTS_PER_PUMP = 4096, /* then the sockets have a turn */
-    N_WORKERS = 2,
 };
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
@@ -497,7 +496,7 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
     json_object_seed((size_t)rng_system()); /* before any thread parses */
     api->metrics = open_metrics(options);
-    api->workers = api_workers_open(N_WORKERS, (int32_t)n);
+    api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);
     map_init(&api->ids, n);
     slots_init(&api->slots, n);

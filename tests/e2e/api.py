@@ -2,6 +2,7 @@
 
 usage: api.py API_SERVE
 """
+import concurrent.futures
 import glob
 import http.client
 import json
@@ -281,6 +282,24 @@ def large_echoes_hold_up_nobody(s):
             assert error_of(server.port, COMPLETIONS, body(prompt, n=64, echo=True))[1]["param"] == "echo"
         status, error = error_of(server.port, CHAT, chat("x", n=64, logprobs=True, top_logprobs=20, max_tokens=20000))
         assert (status, error["code"], error["param"]) == (400, "too_large", "max_tokens"), error
+
+
+@test
+def a_few_huge_prompts_hold_up_no_others(s):
+    """They take a worker of their own for seconds: shorter ones, though too long for the thread that serves all, overtake them."""
+    huge, usual = json.dumps(body([101] * 2000000)), body("x" * 20000 + " [n=1]")
+    with Server(EXE, context=1 << 15) as server:
+        def seconds(what, status):
+            began = time.monotonic()
+            assert ask(server.port, "POST", COMPLETIONS, what, timeout=60)[0] == status
+            return time.monotonic() - began
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            asks = [pool.submit(seconds, huge, 400) for _ in range(12)]
+            longest = 0
+            while not all(ask.done() for ask in asks):
+                longest = max(longest, seconds(usual, 200))
+            slowest = max(ask.result() for ask in asks)
+        assert longest < slowest / 6, (longest, slowest)
 
 
 @test

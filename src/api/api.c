@@ -326,8 +326,13 @@ static int take_events(struct api *api)
     const struct control *control = &api->options.control;
     struct control_change change;
     struct control_answer answer;
-    while (control->next_change != NULL && control->next_change(control->self, &change))
+    bool has_changed = false;
+    while (control->next_change != NULL && control->next_change(control->self, &change)) {
         api_mirror_change(api, &change);
+        has_changed = true;
+    }
+    if (has_changed) /* its bytes have come from the pool, or go there: both of one report */
+        (void)api_mirror_refresh(api, NULL);
     while (control->next(control->self, &answer))
         api_mirror_take(api, &answer, time_now_ns());
     return n;

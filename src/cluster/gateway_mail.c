@@ -42,7 +42,7 @@ static int64_t most_kv_bytes(const struct cluster_gateway *g, const struct gatew
         }
         most = max_i64(most, n_bytes);
     }
-    return most;
+    return most - most % max_i64(1, g->options.kv_unit_bytes);
 }
 
 /* True: it can't ever fit beside the pinned models, and is over. The last token has no KV. */

@@ -4,8 +4,10 @@ usage: serve_lifecycle.py SHOAL MODELS_FOLDER
 """
 import json
 import os
+import random
 import shutil
 import subprocess
+import tempfile
 import time
 
 from serve_shared import SECONDS, Later, Shoal, Stream, Watcher, body_of, main, paths, refused, test, until
@@ -238,6 +240,29 @@ def lifecycle_bad_files(shoal, models):
             assert second.post("/models/load", {"model": "gone"})[0] == 200
             assert second.model("gone")["status"] == {"value": "loaded"}, second.state()
             assert second.text("gone", "And he", 4) == server.text("tale", "And he", 4)
+
+
+@test
+def lifecycle_file_is_cut_while_it_loads(shoal, models):
+    """Whoever copies another file over a model that is being loaded breaks that load, not the server, nor what it answers later."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = shutil.copy(f"{models}/tale.gguf", folder)
+        with Shoal(shoal, "--planner", "none", models={**paths(models), "tale": path}) as server:
+            expected = {name: server.text(name, "And he", 20) for name in ("tale", "cee")}
+            rng = random.Random(1)
+            def cut():
+                for _ in range(100):
+                    os.truncate(path, rng.randrange(2 << 20))
+                    time.sleep(rng.random() / 100)
+                    shutil.copy(f"{models}/tale.gguf", path)
+                    time.sleep(rng.random() / 50)
+            cutting = Later(cut)
+            while cutting.is_alive():
+                assert server.post("/models/load", {"model": "tale"})[0] in (200, 503)
+                assert server.post("/models/unload", {"model": "tale"})[0] == 200
+            cutting.result()
+            assert server.post("/models/load", {"model": "tale"})[0] == 200
+            assert {name: server.text(name, "And he", 20) for name in expected} == expected
 
 
 @test

@@ -215,9 +215,9 @@ static void test_cut_while_it_is_mapped(void **state)
     enum { N_BYTES = 1 << 20 };
     struct fault fault;
     struct file_map map, other;
-    char *content = mem_take(N_BYTES + 1);
     if (__asan_init != NULL)
         TEST_SKIP("a sanitizer keeps the signal to itself");
+    char *content = mem_take(N_BYTES + 1);
     memset(content, 'x', N_BYTES);
     assert_int_equal(file_write(path, content, N_BYTES, &fault), STATUS_OK);
     assert_int_equal(file_map_open(&map, path, &fault), STATUS_OK);

@@ -24,7 +24,6 @@
 
 enum {
     EVENTS_PER_PUMP = 4096, /* then the sockets have a turn */
-    N_WORKERS = 2,
 };
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
@@ -327,8 +326,13 @@ static int take_events(struct api *api)
     const struct control *control = &api->options.control;
     struct control_change change;
     struct control_answer answer;
-    while (control->next_change != NULL && control->next_change(control->self, &change))
+    bool has_changed = false;
+    while (control->next_change != NULL && control->next_change(control->self, &change)) {
         api_mirror_change(api, &change);
+        has_changed = true;
+    }
+    if (has_changed) /* its bytes have come from the pool, or go there: both of one report */
+        (void)api_mirror_refresh(api, NULL);
     while (control->next(control->self, &answer))
         api_mirror_take(api, &answer, time_now_ns());
     return n;
@@ -497,7 +501,7 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
     json_object_seed((size_t)rng_system()); /* before any thread parses */
     api->metrics = open_metrics(options);
-    api->workers = api_workers_open(N_WORKERS, (int32_t)n);
+    api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);
     map_init(&api->ids, n);
     slots_init(&api->slots, n);

@@ -12,7 +12,7 @@ enum api_ask_kind { ASK_CHAT, ASK_COMPLETION };
 enum { ASK_VALUES_MAX = 2 << 20 }; /* JSON values of a body: each costs the parser some 50 bytes */
 
 struct api_ask_prompt { /* of a completion: text or ids */
-    struct view text;
+    struct view text;   /* of ids: once they are to be echoed */
     const int32_t *ids; /* NULL: text */
     int32_t n_ids;
 };

@@ -157,7 +157,7 @@ static void write_done(struct api_job *job)
 /* Would writing it hold up the streams of others? */
 static bool is_large(const struct api_call *call)
 {
-    size_t n_bytes = 0;
+    size_t n_bytes = (size_t)call->prompts.n_echo_bytes;
     for (int32_t i = 0; i < call->n_choices; i++)
         n_bytes += call->choices[i].text.n + call->choices[i].n_tokens * sizeof(struct api_token);
     return n_bytes > WRITE_BYTES_MAX;
@@ -165,7 +165,7 @@ static bool is_large(const struct api_call *call)
 
 static void write_whole(struct api_call *call)
 {
-    call->job = (struct api_job){ .work = write_job, .done = write_done, .is_patient = true };
+    call->job = (struct api_job){ .work = write_job, .done = write_done, .rank = API_JOB_PATIENT };
     call->is_away = true;
     if (!is_large(call) || !api_workers_put(call->api->workers, &call->job)) {
         write_job(&call->job);
@@ -530,6 +530,7 @@ static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask
     call->slo = slo;
     /* Taken over: a worker may read it after the client has left. */
     call->n_body_reserved = api_http_take_body(x, &call->body);
+    call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;
     if (call->body.n <= INLINE_BYTES_MAX || !api_workers_put(api->workers, &call->job)) {
         read_job(&call->job);
         read_done(&call->job);

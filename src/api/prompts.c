@@ -1,10 +1,16 @@
 /* Renders and tokenizes, and refuses what can't fit the context with the arithmetic. */
 #include "api/prompts.h"
+#include "api/choice.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
 #include <string.h>
 
-enum { TOKEN_BYTES_MAX = 1024 }; /* no token stands for more text than this */
+enum {
+    TOKEN_BYTES_MAX = 1024,       /* no token stands for more text than this */
+    ECHO_BYTES_MAX = 8 << 20,     /* of prompts, in all choices of an answer: streamed at once */
+    LOGPROB_BYTES = 48,           /* of a token or alternative, as it is written: about */
+    LOGPROBS_BYTES_MAX = 1 << 29, /* of all choices of an answer, kept and written */
+};
 
 const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
                                                struct api_error *error)
@@ -172,6 +178,57 @@ static bool settle_lengths(struct api_prompts *prompts)
     return !prompts->error.is_set;
 }
 
+/* Bytes of a text in JSON, at most: control characters become six. */
+static int64_t escaped_bytes(struct view text)
+{
+    int64_t n = (int64_t)text.n;
+    for (size_t i = 0; i < text.n; i++)
+        n += (unsigned char)text.at[i] < 0x20 ? 5 : text.at[i] == '"' || text.at[i] == '\\';
+    return n;
+}
+
+/* What an answer repeats of prompts: ids become text here, on a worker, once for all choices. */
+static bool settle_echo(struct api_prompts *prompts)
+{
+    struct api_ask *ask = &prompts->ask;
+    struct detokenizer detokenizer;
+    for (int32_t i = 0; i < prompts->n && ask->echo; i++) {
+        struct api_ask_prompt *prompt = &ask->prompts[i];
+        struct str text;
+        str_init(&text);
+        detokenizer_init(&detokenizer, prompts->model->tokenizer, false);
+        for (int32_t k = 0; k < prompt->n_ids; k++)
+            detokenizer_add(&detokenizer, prompt->ids[k], &text);
+        detokenizer_end(&detokenizer, &text);
+        if (prompt->ids != NULL)
+            prompt->text = view_of(pile_text(&ask->pile, text.at, text.n), text.n);
+        str_free(&text);
+        prompts->n_echo_bytes += escaped_bytes(prompt->text) * ask->n;
+    }
+    if (prompts->n_echo_bytes > ECHO_BYTES_MAX)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "echo",
+                      "echo would repeat %lld bytes of prompts in one answer, and at most %d are "
+                      "repeated",
+                      (long long)prompts->n_echo_bytes, ECHO_BYTES_MAX);
+    return !prompts->error.is_set;
+}
+
+/* No answer with logprobs takes more memory than all that wait for their readers may. */
+static bool settle_logprobs(struct api_prompts *prompts)
+{
+    const struct api_ask *ask = &prompts->ask;
+    int64_t n_tokens = (int64_t)prompts->n * ask->n * prompts->n_tokens_max;
+    int64_t n_each = (int64_t)sizeof(struct api_token) +
+                     (int64_t)LOGPROB_BYTES * (1 + max_i32(ask->sampling.n_top_logprobs, 0));
+    if (ask->wants_logprobs && n_tokens * n_each > LOGPROBS_BYTES_MAX)
+        api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
+                      "logprobs of up to %lld tokens with %d alternatives each are too much for "
+                      "one answer: at most %lld tokens, of all choices, may have so many",
+                      (long long)n_tokens, max_i32(ask->sampling.n_top_logprobs, 0),
+                      (long long)(LOGPROBS_BYTES_MAX / n_each));
+    return !prompts->error.is_set;
+}
+
 static bool make_chat(struct api_prompts *prompts)
 {
     struct str text;
@@ -216,7 +273,7 @@ bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struc
         return false;
     }
     return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
-           settle_lengths(prompts);
+           settle_lengths(prompts) && settle_echo(prompts) && settle_logprobs(prompts);
 }
 
 void api_prompts_free(struct api_prompts *prompts)

@@ -14,6 +14,7 @@ struct api_prompts {
         const int32_t *ids;
         int32_t n;
     } * of;               /* in the ask's pile */
+    int64_t n_echo_bytes; /* of prompts, in all choices */
     int32_t n_tokens_max; /* generated tokens of each choice */
 };
 /* False with the error set; api_prompts_free in either case. */

@@ -150,28 +150,14 @@ static void print_logprobs(struct api_call *call, struct json_out *json,
         print_text_logprobs(call, json, tokens, n);
 }
 
-/* What the prompt was, for echo. */
-static void add_prompt(struct api_call *call, const struct api_choice *choice, struct str *out)
-{
-    const struct api_ask_prompt *prompt = &call->prompts.ask.prompts[choice->prompt];
-    if (prompt->ids == NULL) {
-        str_add(out, prompt->text.at, prompt->text.n);
-        return;
-    }
-    struct detokenizer detokenizer;
-    detokenizer_init(&detokenizer, call->prompts.model->tokenizer, false);
-    for (int32_t i = 0; i < prompt->n_ids; i++)
-        detokenizer_add(&detokenizer, prompt->ids[i], out);
-    detokenizer_end(&detokenizer, out);
-}
-
 /* The prompt and what was generated, in one text. */
 static void print_echo(struct api_call *call, const struct api_choice *choice, struct view text,
                        struct json_out *json)
 {
+    struct view prompt = call->prompts.ask.prompts[choice->prompt].text;
     struct str all;
     str_init(&all);
-    add_prompt(call, choice, &all);
+    str_add(&all, prompt.at, prompt.n);
     str_add(&all, text.at, text.n);
     json_out_view(json, view_of(all.at, all.n));
     str_free(&all);

@@ -188,10 +188,11 @@ static void take_text(struct api *api, struct api_http_exchange *x,
                       void (*work)(struct api_job *job))
 {
     struct text_job *job = mem_take(sizeof(*job));
-    job->job = (struct api_job){ .work = work, .done = done, .is_patient = true };
+    job->job = (struct api_job){ .work = work, .done = done };
     job->api = api;
     job->x = x;
     job->n_body_reserved = api_http_take_body(x, &job->body);
+    job->job.rank = job->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_PATIENT;
     x->user = job;
     x->on_gone = on_gone;
     api->n_seats++;

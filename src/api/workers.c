@@ -14,12 +14,11 @@ struct worker {
     struct thread *thread;
     struct wake wake;
     struct ring *in, *out;
-    int32_t n_jobs, n_patient; /* handed over and not yet back; of the I/O thread */
+    int32_t n_jobs, n_own; /* handed over and not yet back, and of its rank; of the I/O thread */
 };
 struct api_workers {
-    int n;
     int32_t n_jobs_max;
-    struct worker *workers;
+    struct worker workers[API_JOB_RANKS]; /* of each rank */
     struct wake wake;
     _Atomic bool is_closing;
 };
@@ -65,14 +64,12 @@ static struct ring *open_ring(int32_t n_jobs)
     return ring;
 }
 
-struct api_workers *api_workers_open(int n_workers, int32_t n_jobs_max)
+struct api_workers *api_workers_open(int32_t n_jobs_max)
 {
     struct api_workers *workers = mem_take(sizeof(*workers));
-    workers->n = n_workers;
     workers->n_jobs_max = n_jobs_max;
-    workers->workers = mem_take(sizeof(struct worker) * (size_t)n_workers);
     wake_open(&workers->wake);
-    for (int i = 0; i < n_workers; i++) {
+    for (int i = 0; i < API_JOB_RANKS; i++) {
         struct worker *worker = &workers->workers[i];
         worker->workers = workers;
         worker->in = open_ring(n_jobs_max);
@@ -86,42 +83,45 @@ struct api_workers *api_workers_open(int n_workers, int32_t n_jobs_max)
 void api_workers_close(struct api_workers *workers)
 {
     atomic_store(&workers->is_closing, true);
-    for (int i = 0; i < workers->n; i++) {
+    for (int i = 0; i < API_JOB_RANKS; i++) {
         struct worker *worker = &workers->workers[i];
         wake_up(&worker->wake);
         thread_join(worker->thread);
         wake_close(&worker->wake);
     }
     api_workers_collect(workers);
-    for (int i = 0; i < workers->n; i++) {
+    for (int i = 0; i < API_JOB_RANKS; i++) {
         mem_give(workers->workers[i].in);
         mem_give(workers->workers[i].out);
     }
     wake_close(&workers->wake);
-    mem_give(workers->workers);
     mem_give(workers);
 }
 
-/* Rings are first in, first out: who may not wait must not come to stand behind a patient job. */
-static struct worker *pick_worker(struct api_workers *workers, const struct api_job *job)
+/* Rings are first in, first out. Short jobs help themselves to workers that have no others. */
+static struct worker *pick_worker(struct api_workers *workers, enum api_job_rank rank)
 {
-    int first = job->is_patient && workers->n > 1;
-    struct worker *least = &workers->workers[first];
-    for (int i = first + 1; i < workers->n; i++) {
+    struct worker *least = &workers->workers[rank];
+    for (int i = 1; rank == API_JOB_SHORT && i < API_JOB_RANKS; i++) {
         struct worker *worker = &workers->workers[i];
-        if (worker->n_jobs < least->n_jobs && (job->is_patient || worker->n_patient == 0))
+        if (worker->n_jobs < least->n_jobs && worker->n_own == 0)
             least = worker;
     }
     return least;
 }
 
+static int32_t is_own(const struct worker *worker, const struct api_job *job)
+{
+    return worker == &worker->workers->workers[job->rank];
+}
+
 bool api_workers_put(struct api_workers *workers, struct api_job *job)
 {
-    struct worker *least = pick_worker(workers, job);
+    struct worker *least = pick_worker(workers, job->rank);
     if (least->n_jobs >= workers->n_jobs_max || !ring_put(least->in, &job, sizeof(job), NULL, 0))
         return false;
     least->n_jobs++;
-    least->n_patient += job->is_patient;
+    least->n_own += is_own(least, job);
     wake_up(&least->wake);
     return true;
 }
@@ -134,11 +134,11 @@ int api_workers_fd(const struct api_workers *workers)
 void api_workers_collect(struct api_workers *workers)
 {
     wake_clear(&workers->wake);
-    for (int i = 0; i < workers->n; i++) {
+    for (int i = 0; i < API_JOB_RANKS; i++) {
         struct worker *worker = &workers->workers[i];
         for (struct api_job *job; (job = take_job(worker->out)) != NULL;) {
             worker->n_jobs--;
-            worker->n_patient -= job->is_patient;
+            worker->n_own -= is_own(worker, job);
             job->done(job);
         }
     }

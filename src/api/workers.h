@@ -1,19 +1,28 @@
 /* A few threads for what would hold up the I/O thread: large bodies, long prompts, large answers.
  *
  * A job belongs to whoever holds it: put hands it over, done (on the I/O thread) hands it back.
- * Each worker has one ring in each direction. The first one has no patient jobs, and the others'
- * patient jobs are waited for by patient ones alone. */
+ * Each worker has one ring in each direction, and each rank a worker of its own: a job waits behind
+ * none of a higher rank, so a few texts of megabytes, which take seconds each, hold up nobody else.
+ */
 #pragma once
 #include "base/base.h"
+
+enum api_job_rank {
+    API_JOB_SHORT,   /* prompts of requests, but for long ones */
+    API_JOB_LONG,    /* long texts of all kinds */
+    API_JOB_PATIENT, /* large answers, and texts that are no requests */
+    API_JOB_RANKS
+};
+enum { API_JOB_LONG_BYTES = 256 << 10 }; /* a longer body makes a long job: 0.1 s of a core */
 
 struct api_job {
     void (*work)(struct api_job *job); /* on a worker */
     void (*done)(struct api_job *job); /* on the I/O thread, by api_workers_collect */
-    bool is_patient;                   /* no job that isn't waits behind it */
+    enum api_job_rank rank;
 };
 struct api_workers;
-struct api_workers *api_workers_open(int n_workers, int32_t n_jobs_max);
-void api_workers_close(struct api_workers *workers); /* after all that was put is done */
+struct api_workers *api_workers_open(int32_t n_jobs_max); /* so many of each worker */
+void api_workers_close(struct api_workers *workers);      /* after all that was put is done */
 bool api_workers_put(struct api_workers *workers, struct api_job *job); /* false = full */
 int api_workers_fd(const struct api_workers *workers); /* readable when a job is done */
 void api_workers_collect(struct api_workers *workers); /* calls done of each finished job */

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +16,36 @@
 
 #define FILE_PAGE_BYTES 4096
 #define FILE_PATH_MAX   4096
+
+/* Pages of maps that were read where their file had ended meanwhile, or its disk failed. */
+static _Atomic uint32_t n_missing;
+
+/* Somebody cuts or replaces a file that is being read: the kernel's answer is SIGBUS, which would
+ * end the process and all that it serves. The page reads as zeros instead, and is counted. */
+static void on_missing_page(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    uintptr_t at = (uintptr_t)info->si_addr & ~(uintptr_t)(FILE_PAGE_BYTES - 1);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, error = errno;
+    if (info->si_code == BUS_ADRERR &&
+        mmap((void *)at, FILE_PAGE_BYTES, PROT_READ, flags, -1, 0) != MAP_FAILED)
+        atomic_fetch_add(&n_missing, 1);
+    else
+        (void)signal(number, SIG_DFL); /* it comes again at once */
+    errno = error;
+}
+
+static void survive_missing_pages(void)
+{
+    struct sigaction action = { .sa_sigaction = on_missing_page, .sa_flags = SA_SIGINFO };
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGBUS, &action, NULL);
+}
+
+static int64_t changed_ns(const struct stat *info)
+{
+    return info->st_mtim.tv_sec * INT64_C(1000000000) + info->st_mtim.tv_nsec;
+}
 
 static enum status refuse(struct fault *fault, const char *path, int error)
 {
@@ -44,9 +76,14 @@ static enum status open_regular(const char *path, int *fd, size_t *n_bytes, stru
 
 enum status file_map_open(struct file_map *map, const char *path, struct fault *fault)
 {
+    struct stat info;
+    survive_missing_pages();
     *map = (struct file_map){ .fd = -1 };
     enum status status = open_regular(path, &map->fd, &map->n_bytes, fault);
     map->at = (const unsigned char *)"";
+    map->n_missing = atomic_load(&n_missing);
+    if (status == STATUS_OK && fstat(map->fd, &info) == 0)
+        map->changed_ns = changed_ns(&info);
     if (status == STATUS_OK && map->n_bytes > 0) {
         void *at = mmap(NULL, map->n_bytes, PROT_READ, MAP_SHARED, map->fd, 0);
         if (at == MAP_FAILED) {
@@ -67,6 +104,13 @@ void file_map_close(struct file_map *map)
     if (map->at != NULL)
         close(map->fd);
     *map = (struct file_map){ .fd = -1 };
+}
+
+bool file_map_is_whole(const struct file_map *map)
+{
+    struct stat info;
+    return map->n_missing == atomic_load(&n_missing) && fstat(map->fd, &info) == 0 &&
+           (size_t)info.st_size == map->n_bytes && changed_ns(&info) == map->changed_ns;
 }
 
 void file_map_drop(const struct file_map *map, size_t offset, size_t n_bytes)

@@ -5,11 +5,16 @@
 struct file_map {
     const unsigned char *at;
     size_t n_bytes;
-    int fd; /* private */
+    int fd; /* private below */
+    int64_t changed_ns;
+    uint32_t n_missing;
 };
 enum status file_map_open(struct file_map *map, const char *path,
                           struct fault *fault) MUST_USE; /* a regular file */
 void file_map_close(struct file_map *map);
+/* False: the file was written or cut since it was opened, or some of it could not be read. What
+ * lies where it has ended reads as zeros: whoever copies from a map asks afterwards. */
+bool file_map_is_whole(const struct file_map *map);
 void file_map_drop(const struct file_map *map, size_t offset,
                    size_t n_bytes); /* these pages are not needed any more */
 

@@ -24,13 +24,9 @@ static bool submit(void *self, const struct request *request, const struct reque
     *entry = (struct gateway_entry){ .request = entry->request,
                                      .asked = *request,
                                      .n_preempted = (int32_t)request->n_preempted,
-                                     .door_epoch = request->epoch,
-                                     .n_tokens_room = request->n_tokens + 64 };
+                                     .door_epoch = request->epoch };
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
-    entry->body = mem_take(body->n_bytes);
-    memcpy(entry->body, body, body->n_bytes);
-    entry->tokens = mem_take(sizeof(int32_t) * (size_t)entry->n_tokens_room);
-    memcpy(entry->tokens, request_body_tokens(body), sizeof(int32_t) * body->n_tokens);
+    gateway_state_keep_body(g, entry, body);
     if (entry->request->n_predicted <= 0)
         entry->request->n_predicted = gateway_state_predict(g, entry);
     entry->n_first_predicted = entry->request->n_predicted;
@@ -315,8 +311,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_close(struct cluster_gateway *g)
 {
     for (uint32_t i = 0; i < g->options.n_requests_max; i++) {
-        mem_give(g->entries[i].body);
-        mem_give(g->entries[i].tokens);
+        gateway_state_free_body(&g->entries[i]);
         mem_give(g->entries[i].sentence);
     }
     mem_give(g->entries);

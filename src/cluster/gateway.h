@@ -22,6 +22,7 @@ struct cluster_gateway_options {
     int n_engines, n_services;
     const struct service_spec *services; /* copied */
     uint32_t n_requests_max;
+    int64_t kv_unit_bytes; /* engines' pools have whole units; 0 = any bytes */
     const struct route_policy *router;
     const struct route_config *router_config;
     const struct length_predictor *predictor;     /* of output lengths; NULL = conditional */

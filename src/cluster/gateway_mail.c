@@ -11,20 +11,6 @@
 static const int64_t FULL_BACKOFF_NS = 2 * TIME_NS_PER_MS; /* after RETURNED(FULL) */
 static const int64_t INSIST_NS = 5 * TIME_NS_PER_S; /* an answer that has begun waits so long */
 
-static void append_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t position,
-                          int32_t n)
-{
-    int32_t need = position + n;
-    if (need > entry->n_tokens_room) {
-        int32_t room = max_i32(need, 2 * entry->n_tokens_room);
-        entry->tokens = mem_grow(entry->tokens, sizeof(int32_t) * (size_t)entry->n_tokens_room,
-                                 sizeof(int32_t) * (size_t)room);
-        entry->n_tokens_room = room;
-    }
-    memcpy(entry->tokens + position, tokens, sizeof(int32_t) * (size_t)n);
-    entry->request->n_tokens = need;
-}
-
 static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entry)
 {
     struct route_engine *engine = &g->engines[entry->engine];
@@ -35,6 +21,48 @@ static void note_sent_over(struct cluster_gateway *g, struct gateway_entry *entr
     g->is_dirty = true;
 }
 
+/* Bytes that a request's KV may come to have on an engine that may serve it: pinned models stay, by
+ * what engines say of them. INT64_MAX: not all have said anything yet. */
+static int64_t most_kv_bytes(const struct cluster_gateway *g, const struct gateway_entry *entry)
+{
+    int own = entry->request->service, n = g->options.n_services;
+    int64_t most = 0;
+    for (int e = 0; e < g->options.n_engines; e++) {
+        const struct engine_report *report = &g->reports[e];
+        int64_t n_bytes = report->memory_bytes > 0 ? report->memory_bytes : INT64_MAX;
+        if (!service_spec_allows(&g->services[own].engines, e))
+            continue;
+        for (int s = 0; (s = set_next(&report->listed, s, n)) >= 0; s++) {
+            const struct service_report *row = &report->services[s];
+            bool is_pinned = row->status == SERVICE_LOADED && g->services[s].keep_alive_ns < 0;
+            if (s == own) /* which it would have there, too */
+                row = &g->reports[entry->engine].services[own];
+            if (s == own || is_pinned)
+                n_bytes -= row->weights_bytes + row->activation_bytes;
+        }
+        most = max_i64(most, n_bytes);
+    }
+    return most - most % max_i64(1, g->options.kv_unit_bytes);
+}
+
+/* True: it can't ever fit beside the pinned models, and is over. The last token has no KV. */
+static bool end_never_fits(struct cluster_gateway *g, uint32_t at)
+{
+    const struct gateway_entry *entry = &g->entries[at];
+    const struct route_request *r = entry->request;
+    int64_t need = (int64_t)(r->n_tokens_max - 1) * g->routed[r->service].kv_bytes_per_token;
+    int64_t most = most_kv_bytes(g, entry);
+    struct fault fault;
+    if (need <= most)
+        return false;
+    (void)fault_set(&fault, STATUS_TOO_LARGE,
+                    "prompt and answer may have %d tokens and need %.1f MiB of KV, and beside "
+                    "pinned models there are %.1f MiB",
+                    r->n_tokens_max, (double)need * 0x1p-20, (double)most * 0x1p-20);
+    gateway_state_finish(g, at, SERVICE_TOO_LARGE, fault.text);
+    return true;
+}
+
 /* Other models' weights have the space that it needs there: the manager hears of it, and the
  * request tries again until it has waited for as long as for a model. An answer that has begun does
  * not end of that: soon it has the others sent out. */
@@ -43,6 +71,8 @@ static void wait_for_space(struct cluster_gateway *g, uint32_t at)
     struct gateway_entry *entry = &g->entries[at];
     int64_t hold_ns = g->services[entry->request->service].hold_ns_max;
     bool has_begun = gateway_state_has_begun(entry);
+    if (!has_begun && end_never_fits(g, at))
+        return;
     if (entry->no_space_ns == 0)
         entry->no_space_ns = g->now_ns;
     if (!has_begun && hold_ns > 0 && entry->no_space_ns + hold_ns <= g->now_ns) {
@@ -109,8 +139,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
         if (event->position != entry->request->n_tokens ||
             event->n_tokens > entry->request->n_tokens_max - event->position)
             return false;
-        append_tokens(entry, (const int32_t *)(const void *)(m + 1), event->position,
-                      event->n_tokens);
+        gateway_state_add_tokens(entry, (const int32_t *)(const void *)(m + 1), event->n_tokens);
         if (entry->request->first_ns == 0)
             entry->request->first_ns = g->now_ns;
         entry->no_space_ns = 0;

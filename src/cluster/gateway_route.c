@@ -9,35 +9,13 @@
 
 /* ---- Submitting to an engine. ---- */
 
-/* The body with every token known so far; the stops and biases stand behind the tokens, so it is
- * laid out anew when it grew. */
-static void refresh_body(struct gateway_entry *entry)
-{
-    struct request_body *old = entry->body;
-    uint32_t n_tokens = (uint32_t)entry->request->n_tokens;
-    if (old->n_tokens == n_tokens)
-        return;
-    size_t n_bytes = request_body_bytes(n_tokens, old->n_stop_ids, old->n_biases);
-    struct request_body *body = mem_take(n_bytes);
-    *body = *old;
-    body->n_tokens = n_tokens;
-    body->n_bytes = (uint32_t)n_bytes;
-    memcpy(request_body_tokens(body), entry->tokens, sizeof(int32_t) * n_tokens);
-    memcpy(request_body_stop_ids(body), request_body_stop_ids(old),
-           sizeof(int32_t) * old->n_stop_ids);
-    memcpy(request_body_biases(body), request_body_biases(old),
-           sizeof(struct logit_bias) * old->n_biases);
-    mem_give(old);
-    entry->body = body;
-}
-
 static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct route_choice *choice)
 {
     struct gateway_entry *entry = &g->entries[at];
     struct message_submit message;
-    refresh_body(entry);
+    struct request_body *body = gateway_state_whole_body(entry);
     message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
-                                        sizeof message + entry->body->n_bytes);
+                                        sizeof message + body->n_bytes);
     message.head.engine = choice->engine;
     message.head.service = entry->request->service;
     message.request = entry->asked;
@@ -50,8 +28,10 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     message.request.n_cohort = choice->n_cohort;
     message.request.n_lease = choice->n_lease;
     const struct bus_port *port = &g->options.port;
-    if (!port->send(port->self, g->options.node, &message, sizeof message, entry->body,
-                    entry->body->n_bytes))
+    bool is_sent =
+        port->send(port->self, g->options.node, &message, sizeof message, body, body->n_bytes);
+    mem_give(body);
+    if (!is_sent)
         return false;
     gateway_state_unhold(g, at);
     entry->request->epoch++;

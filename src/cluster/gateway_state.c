@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include <string.h>
 
 static const int64_t ASIDE_NS = 100 * TIME_NS_PER_MS;
 
@@ -109,12 +110,83 @@ uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
     return handle == MAP_NONE ? 0 : handle;
 }
 
+static struct gateway_prompt *keep_prompt(struct cluster_gateway *g, uint64_t id,
+                                          const int32_t *tokens, int32_t n)
+{
+    size_t n_bytes = sizeof(int32_t) * (size_t)n;
+    uint32_t sibling = gateway_state_find(g, id - 1); /* doors number choices one by one */
+    struct gateway_prompt *prompt = sibling ? g->entries[slots_index(sibling)].prompt : NULL;
+    if (!prompt || prompt->n != n || memcmp(prompt->tokens, tokens, n_bytes) != 0) {
+        prompt = mem_take(sizeof *prompt + n_bytes);
+        prompt->n = n;
+        memcpy(prompt->tokens, tokens, n_bytes);
+    }
+    prompt->n_users++;
+    return prompt;
+}
+
+void gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
+                             const struct request_body *body)
+{
+    size_t n_bytes = request_body_bytes(0, body->n_stop_ids, body->n_biases);
+    const int32_t *tokens = request_body_tokens(body);
+    int32_t n_prompt = min_i32(entry->request->n_prompt, (int32_t)body->n_tokens);
+    entry->prompt = keep_prompt(g, entry->request->id, tokens, n_prompt);
+    entry->request->n_tokens = n_prompt;
+    gateway_state_add_tokens(entry, tokens + n_prompt, (int32_t)body->n_tokens - n_prompt);
+    entry->body = mem_take(n_bytes);
+    *entry->body = *body;
+    entry->body->n_bytes = (uint32_t)n_bytes;
+    entry->body->n_tokens = 0;
+    memcpy(entry->body + 1, request_body_stop_ids(body), n_bytes - sizeof *body);
+}
+
+void gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n)
+{
+    int32_t n_old = entry->request->n_tokens - entry->prompt->n;
+    if (n_old + n > entry->n_generated_room) {
+        int32_t room = max_i32(n_old + n, max_i32(64, 2 * entry->n_generated_room));
+        entry->generated =
+            mem_grow(entry->generated, sizeof(int32_t) * (size_t)entry->n_generated_room,
+                     sizeof(int32_t) * (size_t)room);
+        entry->n_generated_room = room;
+    }
+    if (n > 0)
+        memcpy(entry->generated + n_old, tokens, sizeof(int32_t) * (size_t)n);
+    entry->request->n_tokens += n;
+}
+
+struct request_body *gateway_state_whole_body(const struct gateway_entry *entry)
+{
+    const struct request_body *head = entry->body;
+    size_t n_prompt = (size_t)entry->prompt->n;
+    size_t n_tokens = (size_t)entry->request->n_tokens;
+    size_t n_bytes = request_body_bytes((uint32_t)n_tokens, head->n_stop_ids, head->n_biases);
+    struct request_body *body = mem_take(n_bytes);
+    *body = *head;
+    body->n_bytes = (uint32_t)n_bytes;
+    body->n_tokens = (uint32_t)n_tokens;
+    memcpy(request_body_tokens(body), entry->prompt->tokens, sizeof(int32_t) * n_prompt);
+    if (n_tokens > n_prompt)
+        memcpy(request_body_tokens(body) + n_prompt, entry->generated,
+               sizeof(int32_t) * (n_tokens - n_prompt));
+    memcpy(request_body_stop_ids(body), head + 1, head->n_bytes - sizeof *head);
+    return body;
+}
+
+void gateway_state_free_body(struct gateway_entry *entry)
+{
+    if (entry->prompt && --entry->prompt->n_users == 0)
+        mem_give(entry->prompt);
+    mem_give(entry->body);
+    mem_give(entry->generated);
+}
+
 void gateway_state_drop(struct cluster_gateway *g, uint32_t handle)
 {
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     map_remove(&g->by_id, entry->request->id);
-    mem_give(entry->body);
-    mem_give(entry->tokens);
+    gateway_state_free_body(entry);
     mem_give(entry->sentence);
     *entry = (struct gateway_entry){ .request = entry->request };
     slots_put(&g->slots, handle);
@@ -141,7 +213,7 @@ static struct length_query query_of(const struct gateway_entry *entry)
     return (struct length_query){ .id = r->id,
                                   .service = r->service,
                                   .n_prompt = r->n_prompt,
-                                  .tokens = entry->tokens,
+                                  .tokens = entry->prompt->tokens,
                                   .n_generated = r->n_tokens - r->n_prompt };
 }
 

@@ -21,16 +21,22 @@ enum gateway_entry_state {
     GATEWAY_OVER,
     GATEWAY_STATES
 };
+/* Choices of one ask have one prompt: who comes right behind his sibling shares it. */
+struct gateway_prompt {
+    uint32_t n_users;
+    int32_t n; /* tokens, which follow */
+    int32_t tokens[];
+};
 struct gateway_entry {
     enum gateway_entry_state state;
     struct route_request *request; /* its place in the router's table: what changes of it */
     struct request asked;          /* the rest, as it was asked for */
     bool is_cancelled;
     int32_t n_preempted;
-    struct request_body
-        *body;       /* as submitted, with the tokens that came since appended on demand */
-    int32_t *tokens; /* (n_tokens known) prompt and generated */
-    int32_t n_tokens_room;
+    struct request_body *body; /* as submitted, without its tokens */
+    struct gateway_prompt *prompt;
+    int32_t *generated; /* (n_tokens - n_prompt) */
+    int32_t n_generated_room;
     uint16_t engine;
     int32_t n_first_predicted; /* request->n_predicted follows what was outrun */
     uint32_t door_epoch;       /* of the submission to us: our own submissions count on from it */
@@ -110,6 +116,16 @@ void gateway_state_drop(struct cluster_gateway *g, uint32_t handle);
  * may be NULL. */
 void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_why why,
                           const char *sentence);
+
+/* What was submitted becomes an entry's own, but for the prompt of the request whose id is one
+ * less, if it is the same. */
+void gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
+                             const struct request_body *body);
+/* Behind the tokens known so far. */
+void gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n);
+/* The body with every token known so far, for the caller to give back. */
+struct request_body *gateway_state_whole_body(const struct gateway_entry *entry);
+void gateway_state_free_body(struct gateway_entry *entry);
 
 /* Some of its answer was told: waiting for its model or for space does not end it. */
 static inline bool gateway_state_has_begun(const struct gateway_entry *entry)

@@ -461,6 +461,7 @@ static void open_cluster(struct house *house)
         .n_services = house->n_services,
         .services = house->services,
         .n_requests_max = (uint32_t)house->config.n_requests_max,
+        .kv_unit_bytes = house->unit_bytes,
         .router = house->chosen.router,
         .router_config = &house->chosen.route,
         .predictor = house->chosen.predictor,

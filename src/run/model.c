@@ -89,12 +89,13 @@ enum status run_model_open(struct run_model *model, struct weights *weights,
     model->packed = mem_take(sizeof(struct compute_weight *) * (size_t)n);
     enum status status = pack_all(model, tensors, n, progress, fault);
     mem_give(tensors);
-    if (status != STATUS_OK) {
+    if (status == STATUS_OK)
+        build_program(model);
+    if (status == STATUS_OK && !weights_are_whole(weights))
+        status = fault_set(fault, STATUS_IO, "the file changed while it was read");
+    if (status != STATUS_OK)
         run_model_close(model);
-        return status;
-    }
-    build_program(model);
-    return STATUS_OK;
+    return status;
 }
 
 void run_model_close(struct run_model *model)

@@ -198,6 +198,16 @@ uint64_t weights_hash(const struct weights *weights)
     return hash;
 }
 
+bool weights_are_whole(const struct weights *weights)
+{
+    bool are_whole = true;
+    for (uint32_t i = 0; weights->gguf.maps != NULL && i < weights->gguf.n_parts; i++)
+        are_whole = are_whole && file_map_is_whole(&weights->gguf.maps[i]);
+    for (uint32_t i = 0; i < weights->set.n_parts; i++)
+        are_whole = are_whole && file_map_is_whole(&weights->set.maps[i]);
+    return are_whole;
+}
+
 static bool drop_in(const struct file_map *map, uintptr_t start, size_t n_bytes)
 {
     uintptr_t base = (uintptr_t)map->at;

@@ -53,6 +53,9 @@ int64_t weights_file_bytes(const struct weights *weights); /* bytes of all tenso
 /* 64 bits over names, shapes, types and a sample of the content of all tensors: part of the
  * arithmetic's name. */
 uint64_t weights_hash(const struct weights *weights);
+/* False: a file of it changed since it was opened, or could not be read: what was copied from it is
+ * worth nothing. */
+bool weights_are_whole(const struct weights *weights);
 /* The pages of this tensor are not needed any more (it was packed). */
 void weights_drop(const struct weights *weights, const struct tensor *tensor);
 const char *weights_format(const struct weights *weights); /* "GGUF v3", "safetensors" */

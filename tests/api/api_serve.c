@@ -1,7 +1,7 @@
 /* The API over the toy house, as a program: what the Python tests of tests/e2e talk to.
  *
  * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, strict, requests, connections, body,
- * drain-ms, cors, cert, key. Prints "port N" when it listens. */
+ * drain-ms, cors, cert, key, context. Prints "port N" when it listens. */
 #include "api/api.h"
 #include "tests_toy.h"
 #include "base/log.h"
@@ -93,7 +93,10 @@ int main(int argc, char **argv)
         .reload = on_reload,
     };
     for (int i = 1; i + 1 < argc; i += 2)
-        set_option(&options, argv[i], argv[i + 1]);
+        if (strcmp(argv[i], "context") == 0)
+            ours[0].n_context_max = atoi(argv[i + 1]);
+        else
+            set_option(&options, argv[i], argv[i + 1]);
     struct toy_house *house = toy_open(COUNT_OF(ours), options.n_requests_max);
     options.service = toy_service(house);
     options.control = toy_control(house);

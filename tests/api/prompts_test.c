@@ -66,6 +66,53 @@ static void test_lengths(void **state)
     }
 }
 
+/* How large an answer may become is known before it begins. */
+static void test_answers_of_too_many_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fields;
+        int64_t n_echo_bytes;
+        const char *text;
+    } rows[] = {
+        { "\"prompt\":\"abc\",\"n\":5,\"echo\":true", 15, "" },
+        { "\"prompt\":[[97,98,99],[100]],\"n\":5,\"echo\":true", 20, "" },
+        { "\"prompt\":\"abc\",\"n\":5", 0, "" },
+        { "\"prompt\":\"a\\\"\\u0001\",\"n\":5,\"echo\":true", 45, "" },
+        { "\"prompt\":\"%0*d\",\"n\":16,\"echo\":true", 8 << 20, "" },
+        { "\"prompt\":\"%0*d\",\"n\":18,\"echo\":true", 9 << 20,
+          "echo would repeat 9437184 bytes of prompts in one answer, and at most 8388608 are "
+          "repeated" },
+        { "\"prompt\":\"a\",\"n\":1,\"logprobs\":5,\"max_tokens\":1000000", 0, "" },
+        { "\"prompt\":\"a\",\"n\":3,\"logprobs\":5,\"max_tokens\":1000000", 0,
+          "logprobs of up to 3000000 tokens with 5 alternatives each are too much for one answer: "
+          "at most 1118481 tokens, of all choices, may have so many" },
+        { "\"prompt\":\"a\",\"n\":128,\"max_tokens\":1000000", 0, "" },
+    };
+    models[1].n_context_max = LIMIT_CONTEXT;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct api_prompts prompts;
+        struct str body;
+        str_init(&body);
+        str_add_text(&body, "{\"model\":\"c\",\"add_special_tokens\":false,");
+        const char *digits = strstr(rows[i].fields, "%0*d");
+        if (digits != NULL) {
+            str_add(&body, rows[i].fields, (size_t)(digits - rows[i].fields));
+            str_printf(&body, "%0*d", 1 << 19, 0);
+            str_add_text(&body, digits + strlen("%0*d"));
+        } else {
+            str_add_text(&body, rows[i].fields);
+        }
+        str_add_text(&body, "}");
+        make(&prompts, ASK_COMPLETION, body.at);
+        assert_string_equal(prompts.error.text, rows[i].text);
+        assert_int_equal(prompts.n_echo_bytes, rows[i].n_echo_bytes);
+        api_prompts_free(&prompts);
+        str_free(&body);
+    }
+    models[1].n_context_max = 100;
+}
+
 /* However long it is and however much of it stands everywhere. */
 static void test_a_last_message_that_is_not_shown_is_missed_soon(void **state)
 {
@@ -109,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_answers_of_too_many_bytes),
         cmocka_unit_test(test_a_last_message_that_is_not_shown_is_missed_soon),
         cmocka_unit_test(test_a_last_message_is_continued),
     };

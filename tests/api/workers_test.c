@@ -1,4 +1,4 @@
-/* Every job is worked once and comes home once, and only patient ones wait for patient ones. */
+/* Every job is worked once and comes home once, and none waits for one of a higher rank. */
 #include "test.h"
 #include "api/workers.h"
 #include "base/time.h"
@@ -32,10 +32,11 @@ static void test_all_come_home(void **state)
 {
     (void)state;
     static struct counted jobs[500];
-    struct api_workers *workers = api_workers_open(2, 16);
+    struct api_workers *workers = api_workers_open(16);
     int n_put = 0;
     while (n_put < (int)COUNT_OF(jobs)) {
-        jobs[n_put].job = (struct api_job){ work, done };
+        jobs[n_put].job =
+            (struct api_job){ work, done, (enum api_job_rank)(n_put % API_JOB_RANKS) };
         if (api_workers_put(workers, &jobs[n_put].job))
             n_put++;
         else
@@ -46,42 +47,71 @@ static void test_all_come_home(void **state)
         assert_true(jobs[i].n_worked == 1 && jobs[i].n_done == 1);
 }
 
-static void test_nobody_else_waits_for_the_patient(void **state)
+static void assert_all_done(struct api_workers *workers, const struct counted *jobs, int n)
 {
-    (void)state;
-    static struct counted patient[4], others[40];
-    struct api_workers *workers = api_workers_open(2, 64);
-    for (size_t i = 0; i < COUNT_OF(patient); i++) {
-        patient[i].job = (struct api_job){ work_gated, done, .is_patient = true };
-        assert_true(api_workers_put(workers, &patient[i].job));
-    }
-    for (size_t i = 0; i < COUNT_OF(others); i++) {
-        others[i].job = (struct api_job){ work, done };
-        assert_true(api_workers_put(workers, &others[i].job));
-    }
     int n_done = 0;
     for (int64_t end_ns = time_now_ns() + 20 * TIME_NS_PER_S;
-         n_done < (int)COUNT_OF(others) && time_now_ns() < end_ns;) {
+         n_done < n && time_now_ns() < end_ns;) {
         time_sleep_ns(TIME_NS_PER_MS);
         api_workers_collect(workers);
         n_done = 0;
-        for (size_t i = 0; i < COUNT_OF(others); i++)
-            n_done += others[i].n_done;
+        for (int i = 0; i < n; i++)
+            n_done += jobs[i].n_done;
     }
-    assert_int_equal(n_done, COUNT_OF(others));
-    for (size_t i = 0; i < COUNT_OF(patient); i++)
-        assert_int_equal(patient[i].n_worked, 0);
+    assert_int_equal(n_done, n);
+}
+
+static void test_nobody_waits_for_a_higher_rank(void **state)
+{
+    (void)state;
+    enum { N_LONG = 4, N_SHORT = 40 };
+    for (enum api_job_rank high = API_JOB_LONG; high < API_JOB_RANKS; high++) {
+        struct counted higher[N_LONG] = { 0 }, lower[N_SHORT] = { 0 };
+        struct api_workers *workers = api_workers_open(64);
+        atomic_store(&is_open, false);
+        for (int i = 0; i < N_LONG; i++) {
+            higher[i].job = (struct api_job){ work_gated, done, high };
+            assert_true(api_workers_put(workers, &higher[i].job));
+        }
+        for (int i = 0; i < N_SHORT; i++) {
+            lower[i].job = (struct api_job){ work, done, (enum api_job_rank)(i % (int)high) };
+            assert_true(api_workers_put(workers, &lower[i].job));
+        }
+        assert_all_done(workers, lower, N_SHORT);
+        for (int i = 0; i < N_LONG; i++)
+            assert_int_equal(higher[i].n_worked, 0);
+        atomic_store(&is_open, true);
+        api_workers_close(workers);
+        for (int i = 0; i < N_LONG; i++)
+            assert_int_equal(higher[i].n_done, 1);
+    }
+}
+
+/* Nor does an answer wait for long texts, which have one worker. */
+static void test_long_texts_hold_up_no_answer(void **state)
+{
+    (void)state;
+    struct counted texts[4] = { 0 }, answer = { .job = { work, done, API_JOB_PATIENT } };
+    struct api_workers *workers = api_workers_open(64);
+    atomic_store(&is_open, false);
+    for (int i = 0; i < (int)COUNT_OF(texts); i++) {
+        texts[i].job = (struct api_job){ work_gated, done, API_JOB_LONG };
+        assert_true(api_workers_put(workers, &texts[i].job));
+    }
+    assert_true(api_workers_put(workers, &answer.job));
+    assert_all_done(workers, &answer, 1);
     atomic_store(&is_open, true);
     api_workers_close(workers);
-    for (size_t i = 0; i < COUNT_OF(patient); i++)
-        assert_int_equal(patient[i].n_done, 1);
+    for (int i = 0; i < (int)COUNT_OF(texts); i++)
+        assert_int_equal(texts[i].n_done, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_come_home),
-        cmocka_unit_test(test_nobody_else_waits_for_the_patient),
+        cmocka_unit_test(test_nobody_waits_for_a_higher_rank),
+        cmocka_unit_test(test_long_texts_hold_up_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

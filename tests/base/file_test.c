@@ -2,6 +2,7 @@
 #include "test.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -205,6 +206,40 @@ static void test_read_what_has_no_size(void **state)
     assert_int_equal(file_read("/dev/zero", 10000, &content, &n, NULL), STATUS_TOO_LARGE);
 }
 
+extern void __asan_init(void) __attribute__((weak));
+
+/* A file that is cut while somebody reads it ends nobody; who asks hears of it. */
+static void test_cut_while_it_is_mapped(void **state)
+{
+    (void)state;
+    enum { N_BYTES = 1 << 20 };
+    struct fault fault;
+    struct file_map map, other;
+    if (__asan_init != NULL)
+        TEST_SKIP("a sanitizer keeps the signal to itself");
+    char *content = mem_take(N_BYTES + 1);
+    memset(content, 'x', N_BYTES);
+    assert_int_equal(file_write(path, content, N_BYTES, &fault), STATUS_OK);
+    assert_int_equal(file_map_open(&map, path, &fault), STATUS_OK);
+    assert_true(file_map_is_whole(&map));
+    time_sleep_ns(50 * TIME_NS_PER_MS); /* the clock of files is coarse */
+    assert_int_equal(truncate(path, N_BYTES / 2), 0);
+    assert_false(file_map_is_whole(&map));
+    assert_int_equal(truncate(path, N_BYTES), 0); /* its time tells */
+    assert_false(file_map_is_whole(&map));
+    file_map_close(&map);
+    assert_int_equal(file_map_open(&map, path, &fault), STATUS_OK);
+    assert_int_equal(truncate(path, 10000), 0);
+    for (int i = 0; i < N_BYTES; i += 1000)
+        assert_int_equal(map.at[i], i < 10000 ? 'x' : 0);
+    assert_false(file_map_is_whole(&map));
+    assert_int_equal(file_map_open(&other, path, &fault), STATUS_OK);
+    assert_true(file_map_is_whole(&other));
+    file_map_close(&other);
+    file_map_close(&map);
+    mem_give(content);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -214,6 +249,7 @@ int main(void)
         IN_FOLDER(test_regular_only),           IN_FOLDER(test_read_large),
         IN_FOLDER(test_refusals_name_the_file), IN_FOLDER(test_map_of_nothing),
         IN_FOLDER(test_read_what_has_no_size),  IN_FOLDER(test_keep_what_comes_through_a_pipe),
+        IN_FOLDER(test_cut_while_it_is_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,7 @@ static const struct engine_report *report(void *self)
                                                   .n_arrived = engine->n_arrived[s] };
         if (engine->status[s] == SERVICE_LOADED)
             r->services[s].weights_bytes = 400;
+        r->services[s].kv_bytes_per_token = engine->kv_bytes_per_token;
     }
     for (int i = 0; i < FAKE_REQUESTS_MAX; i++) {
         if (engine->requests[i].is_live) {

@@ -32,8 +32,9 @@ struct fake_engine {
     int n_changes, next_change;
     struct engine_report report;
     int64_t now_ns;
-    double p_return;         /* of a request, each step */
-    int32_t n_tokens_beside; /* longer ones need the space of its other models; 0: none does */
+    double p_return;            /* of a request, each step */
+    int32_t n_tokens_beside;    /* longer ones need the space of its other models; 0: none does */
+    int64_t kv_bytes_per_token; /* as it says */
     uint64_t n_returned, n_duplicated;
 };
 void fake_engine_init(struct fake_engine *engine, uint16_t id, int n_services, uint64_t seed);

@@ -82,6 +82,7 @@ static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
         .n_services = N_SERVICES,
         .services = w->services,
         .n_requests_max = 128,
+        .kv_unit_bytes = 150,
         .router = router ? router : route_find("least"),
         .router_config = &w->route
     };
@@ -473,6 +474,28 @@ static void test_space_that_never_comes(void **state)
     mem_give(w);
 }
 
+/* What could not even have all that pinned models leave does not wait for them. */
+static void test_never_beside_pinned_models(void **state)
+{
+    (void)state;
+    for (int64_t bytes = 2; bytes <= 3; bytes++) { /* of 1000, 400 each have it and a neighbour */
+        keep_alive_ns = -1;
+        struct world *w = open_crowded();
+        keep_alive_ns = 3600 * TIME_NS_PER_S;
+        w->engines[0].kv_bytes_per_token = w->engines[1].kv_bytes_per_token = bytes;
+        for (int i = 0; i < 20; i++)
+            step(w);
+        assert_true(submit(w, 4, 0, 60, TIME_NEVER));
+        for (int i = 0; i < 20; i++)
+            step(w);
+        assert_int_equal(w->requests[4].is_over, bytes == 3); /* 64 tokens, and 150 are left */
+        if (bytes == 3)
+            assert_int_equal(w->requests[4].why, SERVICE_TOO_LARGE);
+        close_world(w);
+        mem_give(w);
+    }
+}
+
 /* An answer that has begun when pinned models take its space does not end of it: they leave, and
  * come back behind it. */
 static void test_what_has_begun_gets_its_space(void **state)
@@ -653,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_a_full_engine_is_asked_again),
         cmocka_unit_test(test_space_is_made_for_a_request),
         cmocka_unit_test(test_space_that_never_comes),
+        cmocka_unit_test(test_never_beside_pinned_models),
         cmocka_unit_test(test_what_has_begun_gets_its_space),
         cmocka_unit_test(test_every_ask_is_answered),
         cmocka_unit_test(test_what_is_outrun_is_predicted_anew),

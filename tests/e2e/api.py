@@ -2,6 +2,7 @@
 
 usage: api.py API_SERVE
 """
+import concurrent.futures
 import glob
 import http.client
 import json
@@ -261,6 +262,44 @@ def large_answers_hold_up_nobody(s):
                 time.sleep(wait_s)
             server.wait_idle()
         assert server.metric("shoal_http_unsent_bytes") == 0
+
+
+@test
+def large_echoes_hold_up_nobody(s):
+    """They are written on a worker, too, from text that was made of ids once; what no reader could keep up with is refused."""
+    with Server(EXE, context=1 << 20) as server:
+        before = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        for prompt in ("\1" * 19000, "e" * 120000, [101] * 120000):
+            text = prompt if isinstance(prompt, str) else "e" * len(prompt)
+            for n_tokens in (0, 1):
+                page = post(server.port, COMPLETIONS, body(prompt, n=64, max_tokens=n_tokens, echo=True))[2]
+                assert all(choice["text"].startswith(text) for choice in page["choices"]), n_tokens
+        after = [seconds_of(server, name) for name in ("api_serve", "api-text")]
+        assert after[1] - before[1] > after[0] - before[0], (before, after)
+        events = stream(server.port, COMPLETIONS, body("e" * 120000, n=64, max_tokens=0, echo=True))[1]
+        assert events[-1] == "[DONE]" and join(events, 63)[0] == "e" * 120000
+        for prompt in ("\1" * 30000, "e" * 140000, [101] * 140000):
+            assert error_of(server.port, COMPLETIONS, body(prompt, n=64, echo=True))[1]["param"] == "echo"
+        status, error = error_of(server.port, CHAT, chat("x", n=64, logprobs=True, top_logprobs=20, max_tokens=20000))
+        assert (status, error["code"], error["param"]) == (400, "too_large", "max_tokens"), error
+
+
+@test
+def a_few_huge_prompts_hold_up_no_others(s):
+    """They take a worker of their own for seconds: shorter ones, though too long for the thread that serves all, overtake them."""
+    huge, usual = json.dumps(body([101] * 2000000)), body("x" * 20000 + " [n=1]")
+    with Server(EXE, context=1 << 15) as server:
+        def seconds(what, status):
+            began = time.monotonic()
+            assert ask(server.port, "POST", COMPLETIONS, what, timeout=60)[0] == status
+            return time.monotonic() - began
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            asks = [pool.submit(seconds, huge, 400) for _ in range(12)]
+            longest = 0
+            while not all(ask.done() for ask in asks):
+                longest = max(longest, seconds(usual, 200))
+            slowest = max(ask.result() for ask in asks)
+        assert longest < slowest / 6, (longest, slowest)
 
 
 @test

@@ -4,8 +4,10 @@ usage: serve_lifecycle.py SHOAL MODELS_FOLDER
 """
 import json
 import os
+import random
 import shutil
 import subprocess
+import tempfile
 import time
 
 from serve_shared import SECONDS, Later, Shoal, Stream, Watcher, body_of, main, paths, refused, test, until
@@ -93,7 +95,7 @@ def lifecycle_slices_keep_their_model(shoal, models):
 
 @test
 def lifecycle_space_beside_another(shoal, models):
-    """A request whose cache fits only without the other model: that one leaves if it may, else the request ends in time."""
+    """A request whose cache fits only without the other model: that one leaves if it may, else the request is refused at once."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
     for pinned in (False, True):
         lines = ["pinned: true"] if pinned else []
@@ -105,7 +107,8 @@ def lifecycle_space_beside_another(shoal, models):
             status, _, page = server.post("/v1/completions", body_of("cee", "if (x", 490))
             took = time.monotonic() - began
             if pinned:
-                assert status == 503 and page["error"]["code"] == "model_not_ready" and 2 < took < 20, (page, took)
+                assert status == 400 and page["error"]["code"] == "too_large" and took < 3, (page, took)
+                assert "beside pinned models" in page["error"]["message"], page
                 assert server.status("tale") == "loaded"
             else:
                 assert status == 200 and page["usage"]["completion_tokens"] == 490, page
@@ -116,7 +119,7 @@ def lifecycle_space_beside_another(shoal, models):
 
 @test
 def lifecycle_what_has_begun_keeps_its_space(shoal, models):
-    """A pinned model that comes while an answer needs its memory comes after it, also between slices; who asks for as much then waits in vain."""
+    """A pinned model that comes while an answer needs its memory comes after it, also between slices; who asks for as much then is refused."""
     memory = f"memory: {int(sum(need_mib(shoal, models).values()) * 1024) + 1200}KiB"
     for lines in ([], ["router: scls", "router_thresholds: [n_slice=64, interval_ns_min=300]"]):
         config = config_of(paths(models), memory, "planner: none", "keep_alive: 1h", "hold: 3s", *lines, tale=["pinned: true"])
@@ -127,7 +130,7 @@ def lifecycle_what_has_begun_keeps_its_space(shoal, models):
             assert pinned.result()[0] in (200, 503)  # a slow machine: it waited for 3 s
             assert server.text("tale", "And he", 8) and until(lambda: server.status("tale") == "loaded")
             status, _, page = server.post("/v1/completions", body_of("cee", "if (x", 490))
-            assert status == 503 and page["error"]["code"] == "model_not_ready", page
+            assert status == 400 and page["error"]["code"] == "too_large", page
             assert server.text("cee", "if (x", 8) and until(server.is_clear)
 
 
@@ -237,6 +240,29 @@ def lifecycle_bad_files(shoal, models):
             assert second.post("/models/load", {"model": "gone"})[0] == 200
             assert second.model("gone")["status"] == {"value": "loaded"}, second.state()
             assert second.text("gone", "And he", 4) == server.text("tale", "And he", 4)
+
+
+@test
+def lifecycle_file_is_cut_while_it_loads(shoal, models):
+    """Whoever copies another file over a model that is being loaded breaks that load, not the server, nor what it answers later."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = shutil.copy(f"{models}/tale.gguf", folder)
+        with Shoal(shoal, "--planner", "none", models={**paths(models), "tale": path}) as server:
+            expected = {name: server.text(name, "And he", 20) for name in ("tale", "cee")}
+            rng = random.Random(1)
+            def cut():
+                for _ in range(100):
+                    os.truncate(path, rng.randrange(2 << 20))
+                    time.sleep(rng.random() / 100)
+                    shutil.copy(f"{models}/tale.gguf", path)
+                    time.sleep(rng.random() / 50)
+            cutting = Later(cut)
+            while cutting.is_alive():
+                assert server.post("/models/load", {"model": "tale"})[0] in (200, 503)
+                assert server.post("/models/unload", {"model": "tale"})[0] == 200
+            cutting.result()
+            assert server.post("/models/load", {"model": "tale"})[0] == 200
+            assert {name: server.text(name, "And he", 20) for name in expected} == expected
 
 
 @test

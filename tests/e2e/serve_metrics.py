@@ -133,5 +133,22 @@ def metrics_memory_does_not_grow(shoal, models):
         until(server.is_clear)
 
 
+@test
+def metrics_are_of_one_instant(shoal, models):
+    """Models come and go while /metrics is read: weights, activations and pool are never more than the memory."""
+    with Shoal(shoal, "--planner", "none", "--memory", "64MiB", models=paths(models)) as server:
+        changes = Later(lambda: [server.post(f"/models/{verb}", {"model": name})[0] for _ in range(6)
+                                 for verb in ("unload", "load") for name in paths(models)])
+        n_pools = set()
+        while changes.is_alive():
+            samples = parse(server.get("/metrics")[2])[0]
+            def sum_of(*names):
+                return sum(value for (name, _), value in samples.items() if name in names)
+            taken = sum_of("shoal_weights_bytes", "shoal_activation_bytes", "shoal_engine_kv_pool_bytes")
+            assert taken <= sum_of("shoal_engine_memory_bytes") == 64 * 2**20, {k: v for k, v in samples.items() if "bytes" in k[0]}
+            n_pools.add(sum_of("shoal_engine_kv_pool_bytes"))
+        assert set(changes.result()) == {200} and len(n_pools) > 2, n_pools
+
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,133 @@
+/* What a gateway keeps of its requests: prompts that siblings share, and bodies that are whole when
+ * they are sent. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cluster/gateway_state.h"
+
+enum { N_PROMPT = 50000, STOP_ID = 7 };
+
+struct world {
+    struct cluster_local_bus *bus;
+    struct service_spec service;
+    struct route_config route;
+    struct cluster_gateway *gateway;
+    struct service door;
+    struct request_body *body; /* of a prompt and two tokens of an earlier life */
+};
+
+static void open_world(struct world *w)
+{
+    *w = (struct world){ .bus = cluster_local_bus_open(3, 1 << 20) };
+    const struct cluster_gateway_options options = { .port = cluster_local_bus_port(w->bus, 0),
+                                                     .manager = 1,
+                                                     .node = 2,
+                                                     .n_engines = 1,
+                                                     .n_services = 1,
+                                                     .services = &w->service,
+                                                     .n_requests_max = 8,
+                                                     .router = route_find("least"),
+                                                     .router_config = &w->route };
+    w->gateway = cluster_gateway_open(&options);
+    w->door = cluster_gateway_service(w->gateway);
+    size_t n_bytes = request_body_bytes(N_PROMPT + 2, 1, 0);
+    w->body = mem_take(n_bytes);
+    *w->body = (struct request_body){ .n_bytes = (uint32_t)n_bytes,
+                                      .n_tokens = N_PROMPT + 2,
+                                      .n_stop_ids = 1 };
+    request_body_tokens(w->body)[N_PROMPT] = 11;
+    request_body_tokens(w->body)[N_PROMPT + 1] = 12;
+    *request_body_stop_ids(w->body) = STOP_ID;
+}
+
+static void close_world(struct world *w)
+{
+    cluster_gateway_close(w->gateway);
+    cluster_local_bus_close(w->bus);
+    mem_give(w->body);
+}
+
+static void submit(struct world *w, uint64_t id)
+{
+    const struct request request = { .id = id,
+                                     .n_prompt = N_PROMPT,
+                                     .n_tokens = N_PROMPT + 2,
+                                     .n_tokens_max = N_PROMPT + 9,
+                                     .arrived_ns = TIME_NS_PER_S,
+                                     .deadline_ns = TIME_NEVER };
+    w->body->seed = id;
+    assert_true(w->door.submit(w->door.self, &request, w->body));
+}
+
+static struct gateway_entry *entry_of(struct world *w, uint64_t id)
+{
+    uint32_t handle = gateway_state_find(w->gateway, id);
+    assert_true(handle != 0);
+    return &w->gateway->entries[slots_index(handle)];
+}
+
+/* Choices of one ask are kept with one prompt between them, until the last of them is over. */
+static void test_siblings_share_a_prompt(void **state)
+{
+    (void)state;
+    struct world w;
+    struct service_event event;
+    const void *payload;
+    open_world(&w);
+    for (uint64_t id = 1; id <= 3; id++)
+        submit(&w, id);
+    request_body_tokens(w.body)[N_PROMPT - 1]++; /* only almost the same */
+    submit(&w, 4);
+    assert_int_equal(entry_of(&w, 1)->prompt->n_users, 3);
+    assert_ptr_equal(entry_of(&w, 1)->prompt, entry_of(&w, 3)->prompt);
+    assert_ptr_not_equal(entry_of(&w, 3)->prompt, entry_of(&w, 4)->prompt);
+    for (uint64_t id = 1; id <= 2; id++) {
+        w.door.cancel(w.door.self, id);
+        assert_true(w.door.next(w.door.self, &event, &payload));
+        assert_int_equal(event.id, id);
+        assert_false(w.door.next(w.door.self, &event, &payload));
+        assert_int_equal(entry_of(&w, 3)->prompt->n_users, 3 - id);
+    }
+    assert_int_equal(entry_of(&w, 3)->prompt->tokens[N_PROMPT - 1], 0);
+    close_world(&w);
+}
+
+static void assert_whole(struct world *w, uint64_t id, const int32_t *generated, size_t n)
+{
+    struct request_body *body = gateway_state_whole_body(entry_of(w, id));
+    assert_int_equal(body->n_tokens, N_PROMPT + n);
+    assert_int_equal(body->seed, id);
+    assert_int_equal(body->n_bytes, request_body_bytes(body->n_tokens, 1, 0));
+    assert_memory_equal(request_body_tokens(body), request_body_tokens(w->body),
+                        sizeof(int32_t) * N_PROMPT);
+    assert_memory_equal(request_body_tokens(body) + N_PROMPT, generated, sizeof(int32_t) * n);
+    assert_int_equal(*request_body_stop_ids(body), STOP_ID);
+    mem_give(body);
+}
+
+/* What comes of one is not told of another. */
+static void test_what_is_sent_is_whole(void **state)
+{
+    (void)state;
+    static const int32_t more[200] = { 13, 14 };
+    int32_t all[202] = { 11, 12, 13, 14 };
+    struct world w;
+    open_world(&w);
+    submit(&w, 1);
+    submit(&w, 2);
+    gateway_state_add_tokens(entry_of(&w, 1), more, 1);
+    gateway_state_add_tokens(entry_of(&w, 1), more + 1, COUNT_OF(more) - 1);
+    assert_whole(&w, 1, all, COUNT_OF(all));
+    assert_whole(&w, 2, all, 2);
+    close_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_siblings_share_a_prompt),
+        cmocka_unit_test(test_what_is_sent_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

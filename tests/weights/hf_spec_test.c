@@ -2,6 +2,7 @@
 #include "weights/refused.h"
 #include "base/mem.h"
 #include "weights/hf_spec.h"
+#include <math.h>
 
 static enum status spec_of(const char *text, struct model_spec *spec, struct fault *fault)
 {
@@ -18,8 +19,11 @@ static enum status spec_of(const char *text, struct model_spec *spec, struct fau
 #define SIZES                                                                                      \
     "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,"                        \
     "\"intermediate_size\":96,\"max_position_embeddings\":256,\"vocab_size\":512"
-#define LLAMA(more) "{\"model_type\":\"llama\"," SIZES more "}"
-#define QWEN2(more) "{\"model_type\":\"qwen2\"," SIZES more "}"
+#define LLAMA(more)  "{\"model_type\":\"llama\"," SIZES more "}"
+#define QWEN2(more)  "{\"model_type\":\"qwen2\"," SIZES more "}"
+#define PHI3(more)   "{\"model_type\":\"phi3\"," SIZES more "}"
+#define GEMMA(more)  "{\"model_type\":\"gemma\",\"num_key_value_heads\":1," SIZES more "}"
+#define GEMMA3(more) "{\"model_type\":\"gemma3_text\",\"num_key_value_heads\":1," SIZES more "}"
 #define OPT(more)                                                                                  \
     "{\"model_type\":\"opt\",\"num_hidden_layers\":2,\"hidden_size\":64,"                          \
     "\"num_attention_heads\":4,\"ffn_dim\":96,\"max_position_embeddings\":256,"                    \
@@ -123,6 +127,136 @@ static void reads_the_others(void **state)
     assert_int_equal(spec.n_kv_heads, 4);
 }
 
+#define LONG(kind)                                                                                 \
+    ",\"partial_rotary_factor\":0.5,\"original_max_position_embeddings\":32,"                      \
+    "\"rope_scaling\":{\"type\":\"" kind "\",\"short_factor\":[1,2,3,4],"                          \
+    "\"long_factor\":[1,2.5,6,16]}"
+
+static void reads_phi3(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of(PHI3(",\"sliding_window\":31"), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.window, 31);
+    assert_int_equal(spec.n_rope_dims, 16);
+    assert_true(spec.norm_epsilon == 1e-5f && spec.rope_scaling.kind == ROPE_SCALING_NONE);
+    static const char *const kinds[] = { PHI3(LONG("longrope")), PHI3(LONG("su")),
+                                         PHI3(LONG("yarn")) };
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        assert_int_equal(spec_of(kinds[i], &spec, &fault), STATUS_OK);
+        assert_int_equal(spec.n_rope_dims, 8);
+        assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_LONG);
+        assert_true(spec.rope_scaling.is_long && spec.rope_scaling.n_positions_original == 32);
+        /* sqrt(1 + ln 8 / ln 32) */
+        assert_true(fabs((double)spec.rope_scaling.attention_factor - sqrt(1.6)) < 1e-6);
+    }
+    assert_int_equal(spec_of(PHI3(",\"original_max_position_embeddings\":256,\"rope_scaling\":{"
+                                  "\"type\":\"longrope\"}"),
+                             &spec, &fault),
+                     STATUS_OK);
+    assert_true(!spec.rope_scaling.is_long && spec.rope_scaling.attention_factor == 1.0f);
+}
+
+static enum status factors_of(const char *text, float factors[4], struct fault *fault)
+{
+    struct weights_json json;
+    const struct weights_architecture *architecture;
+    struct model_spec spec;
+    struct tensor tensor = { 0 };
+    struct pile pile;
+    pile_init(&pile);
+    assert_int_equal(
+        weights_json_parse(&json, mem_copy_text(text), strlen(text), "config.json", fault),
+        STATUS_OK);
+    assert_int_equal(weights_hf_spec(json.nodes, &spec, &architecture, fault), STATUS_OK);
+    enum status status = weights_hf_factors(json.nodes, &spec, &pile, &tensor, fault);
+    if (status == STATUS_OK && tensor.data != NULL) {
+        assert_int_equal(tensor.n_columns, 4);
+        memcpy(factors, tensor.data, 4 * sizeof(float));
+    }
+    weights_json_close(&json);
+    pile_free(&pile);
+    return status;
+}
+
+static void reads_factors(void **state)
+{
+    (void)state;
+    struct fault fault = { 0 };
+    float factors[4] = { 0 };
+    assert_int_equal(factors_of(PHI3(""), factors, &fault), STATUS_OK);
+    assert_true(factors[0] == 0);
+    assert_int_equal(factors_of(PHI3(LONG("longrope")), factors, &fault), STATUS_OK);
+    assert_true(factors[0] == 1 && factors[1] == 2.5f && factors[3] == 16);
+    static const struct {
+        const char *list, *words;
+    } rows[] = {
+        { "null", "long_factor isn't a list of 4 numbers" },
+        { "7", "long_factor isn't a list of 4 numbers" },
+        { "[1,2,3]", "long_factor isn't a list of 4 numbers" },
+        { "[1,2,3,0]", "long_factor holds" },
+        { "[1,2,3,-1]", "long_factor holds" },
+        { "[1,2,3,1e300]", "long_factor holds" },
+        { "[1,2,3,\"4\"]", "long_factor holds" },
+        { "[1,2,[3],4]", "long_factor holds" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[1024];
+        snprintf(text, sizeof(text),
+                 PHI3(",\"partial_rotary_factor\":0.5,\"original_max_position_embeddings\":32,"
+                      "\"rope_scaling\":{\"type\":\"longrope\",\"long_factor\":%s}"),
+                 rows[i].list);
+        assert_refused(factors_of(text, factors, &fault), STATUS_BAD_INPUT, &fault, rows[i].words);
+    }
+}
+
+static void reads_gemma(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of(GEMMA(",\"hidden_act\":\"gelu\""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.act, ACT_GELU_TANH);
+    assert_int_equal(spec.head_dim, 256);
+    assert_true(spec.is_tied && spec.embedding_scale == 8.0f && !spec.has_qk_norm);
+    assert_true(spec.score_divisor == 0 && !spec.has_post_norms && spec.n_full_layers == 0);
+}
+
+static void reads_gemma3(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of(GEMMA3(",\"sliding_window\":16,\"sliding_window_pattern\":2,"
+                                    "\"query_pre_attn_scalar\":168,\"head_dim\":32,"
+                                    "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}"),
+                             &spec, &fault),
+                     STATUS_OK);
+    assert_true(spec.has_qk_norm && spec.has_post_norms && spec.embedding_scale == 8.0f);
+    assert_int_equal(spec.act, ACT_GELU_TANH);
+    assert_int_equal(spec.n_full_layers, 1);
+    assert_int_equal(model_spec_window(&spec, 0), 16);
+    assert_int_equal(model_spec_window(&spec, 1), 0);
+    assert_int_equal(spec.kv_groups[0].window, 0);
+    assert_true(spec.rope_base == 1e4f && spec.rope_base_full == 1e6f);
+    assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_NONE);
+    assert_true(spec.rope_scaling_full.factor == 8.0f && spec.score_divisor == 168);
+    assert_int_equal(spec_of(GEMMA3(""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.window, 4096); /* two layers: the sixth is not there */
+    assert_int_equal(spec.n_full_layers, 0);
+    assert_int_equal(spec.kv_groups[0].window, 4096);
+    assert_int_equal(
+        spec_of(GEMMA3(",\"layer_types\":[\"full_attention\",\"sliding_attention\"],"
+                       "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":7e5,"
+                       "\"rope_type\":\"default\"},\"sliding_attention\":{\"rope_theta\":3e4,"
+                       "\"rope_type\":\"default\"}}"),
+                &spec, &fault),
+        STATUS_OK);
+    assert_true(spec.is_full_layer[0] && !spec.is_full_layer[1]);
+    assert_true(spec.rope_base == 3e4f && spec.rope_base_full == 7e5f);
+}
+
 static void refuses_by_name(void **state)
 {
     (void)state;
@@ -153,6 +287,37 @@ static void refuses_by_name(void **state)
           "linear_attention" },
         { QWEN2(",\"use_sliding_window\":true,\"max_window_layers\":1"), STATUS_UNSUPPORTED,
           "max_window_layers" },
+        { "{\"model_type\":\"gemma2\"," SIZES "}", STATUS_UNSUPPORTED, "caps scores and logits" },
+        { "{\"model_type\":\"gemma3\"," SIZES "}", STATUS_UNSUPPORTED, "gemma3_text" },
+        { GEMMA(",\"hidden_act\":\"tanh\""), STATUS_UNSUPPORTED, "hidden_act \"tanh\"" },
+        { GEMMA3(",\"use_bidirectional_attention\":true"), STATUS_UNSUPPORTED,
+          "use_bidirectional_attention is true" },
+        { GEMMA3(",\"final_logit_softcapping\":30.0"), STATUS_UNSUPPORTED,
+          "final_logit_softcapping" },
+        { GEMMA3(",\"attn_logit_softcapping\":50"), STATUS_UNSUPPORTED, "attn_logit_softcapping" },
+        { GEMMA3(",\"query_pre_attn_scalar\":0"), STATUS_BAD_INPUT, "query_pre_attn_scalar" },
+        { GEMMA3(",\"query_pre_attn_scalar\":-1"), STATUS_BAD_INPUT, "query_pre_attn_scalar" },
+        { GEMMA3(",\"query_pre_attn_scalar\":1e30"), STATUS_BAD_INPUT, "divisor of scores" },
+        { GEMMA3(",\"sliding_window_pattern\":0"), STATUS_BAD_INPUT, "sliding_window_pattern" },
+        { GEMMA3(",\"layer_types\":[\"full_attention\",\"chunked_attention\"]"), STATUS_UNSUPPORTED,
+          "chunked_attention" },
+        { GEMMA3(",\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\"]"),
+          STATUS_BAD_INPUT, "2 layers see everything" },
+        { GEMMA3(",\"sliding_window_pattern\":1,\"rope_theta\":0.5"), STATUS_BAD_INPUT,
+          "rope base" },
+        { GEMMA3(",\"rope_scaling\":{\"type\":\"yarn\"}"), STATUS_UNSUPPORTED, "\"yarn\"" },
+        { "{\"model_type\":\"gemma3_text\"," SIZES "}", STATUS_BAD_INPUT,
+          "num_key_value_heads is missing" },
+        { PHI3(",\"partial_rotary_factor\":1.5"), STATUS_BAD_INPUT, "partial_rotary_factor" },
+        { PHI3(",\"partial_rotary_factor\":0"), STATUS_BAD_INPUT, "partial_rotary_factor" },
+        { PHI3(",\"partial_rotary_factor\":0.01"), STATUS_BAD_INPUT, "rotated part" },
+        { PHI3(",\"rope_scaling\":{\"type\":\"dynamic\"}"), STATUS_UNSUPPORTED, "dynamic" },
+        { PHI3(",\"original_max_position_embeddings\":1,"
+               "\"rope_scaling\":{\"type\":\"longrope\"}"),
+          STATUS_BAD_INPUT, "original_max_position_embeddings is 1" },
+        { PHI3(",\"rope_scaling\":{\"type\":\"longrope\",\"attention_factor\":-1}"),
+          STATUS_BAD_INPUT, "attention factor" },
+        { LLAMA(",\"rope_scaling\":{\"type\":\"longrope\"}"), STATUS_UNSUPPORTED, "longrope" },
         { OPT(",\"do_layer_norm_before\":false"), STATUS_UNSUPPORTED,
           "do_layer_norm_before is false" },
         { OPT(",\"word_embed_proj_dim\":32"), STATUS_UNSUPPORTED, "project_in" },
@@ -172,10 +337,10 @@ static void refuses_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_llama),
-        cmocka_unit_test(reads_windows),
-        cmocka_unit_test(reads_the_others),
-        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(reads_llama),      cmocka_unit_test(reads_windows),
+        cmocka_unit_test(reads_the_others), cmocka_unit_test(reads_phi3),
+        cmocka_unit_test(reads_factors),    cmocka_unit_test(reads_gemma),
+        cmocka_unit_test(reads_gemma3),     cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests_name("weights/hf_spec", tests, NULL, NULL);
 }

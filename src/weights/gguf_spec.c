@@ -161,6 +161,7 @@ static enum status read_rope(const struct reader *r, struct model_spec *spec,
 {
     char key[96];
     struct view kind = view_text("");
+    const struct weights_catalog *catalog = &r->gguf->catalog;
     bool is_phi3 = strcmp(spec->architecture, "phi3") == 0;
     float factor = 0;
     spec->rope_base = 10000.0f;
@@ -178,9 +179,10 @@ static enum status read_rope(const struct reader *r, struct model_spec *spec,
         status = weights_gguf_meta_text(r->gguf, key, &kind, r->fault);
     if (status != STATUS_OK)
         return status;
-    const struct weights_catalog *catalog = &r->gguf->catalog;
-    if (weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL ||
-        (is_phi3 && view_equal_text(kind, "longrope")))
+    bool has_factors =
+        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS, catalog) != NULL ||
+        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL;
+    if (is_phi3 && (has_factors || view_equal_text(kind, "longrope")))
         return read_long(r, spec, architecture);
     if (kind.n == 0 || view_equal_text(kind, "none"))
         return STATUS_OK;

@@ -179,15 +179,14 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
     return refuse_text(r, r->family->act, name);
 }
 
-/* The layers of a list that see everything; false: there is no list. */
-static enum status read_layer_types(const struct reader *r, struct model_spec *spec, bool *has_list)
+/* The layers of a list that see everything, and its length; 0: there is none. */
+static enum status read_layer_types(const struct reader *r, struct model_spec *spec,
+                                    uint32_t *n_listed)
 {
     const struct weights_json_node *types = weights_json_find(r->from.object, "layer_types");
-    *has_list = types != NULL && types->kind == WEIGHTS_JSON_ARRAY && types->n > 0;
-    if (!*has_list)
-        return STATUS_OK;
-    const struct weights_json_node *type = types + 1;
-    for (uint32_t i = 0; i < types->n; i++, type = weights_json_next(type)) {
+    *n_listed = types != NULL && types->kind == WEIGHTS_JSON_ARRAY ? types->n : 0;
+    const struct weights_json_node *type = *n_listed > 0 ? types + 1 : NULL;
+    for (uint32_t i = 0; i < *n_listed; i++, type = weights_json_next(type)) {
         bool is_full = weights_json_is_text(type, "full_attention");
         if (!is_full && !weights_json_is_text(type, "sliding_attention"))
             return refuse_text(r, "layer_types",
@@ -202,7 +201,7 @@ static enum status read_layer_types(const struct reader *r, struct model_spec *s
 /* gemma3: every sixth layer sees everything, unless a list says which. */
 static enum status read_turns(const struct reader *r, struct model_spec *spec)
 {
-    bool has_list = false;
+    uint32_t n_listed = 0;
     int32_t every = 6;
     spec->window = 4096;
     enum status status = read_size(r, "sliding_window", &spec->window, spec->window);
@@ -211,8 +210,12 @@ static enum status read_turns(const struct reader *r, struct model_spec *spec)
     if (status == STATUS_OK)
         status = read_size(r, "sliding_window_pattern", &every, every);
     if (status == STATUS_OK)
-        status = read_layer_types(r, spec, &has_list);
-    if (status != STATUS_OK || has_list)
+        status = read_layer_types(r, spec, &n_listed);
+    if (status == STATUS_OK && n_listed > 0 && n_listed != (uint32_t)spec->n_layers)
+        return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                         "config.json: layer_types has %u elements for %d layers", n_listed,
+                         spec->n_layers);
+    if (status != STATUS_OK || n_listed > 0)
         return status;
     if (every < 1)
         return fault_set(r->from.fault, STATUS_BAD_INPUT,
@@ -224,7 +227,7 @@ static enum status read_turns(const struct reader *r, struct model_spec *spec)
 static enum status read_window(const struct reader *r, struct model_spec *spec)
 {
     bool is_qwen = strncmp(spec->architecture, "qwen", 4) == 0, is_sliding = !is_qwen;
-    bool has_list = false;
+    uint32_t n_listed = 0;
     int32_t window = 0, n_full = spec->n_layers;
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
@@ -242,13 +245,12 @@ static enum status read_window(const struct reader *r, struct model_spec *spec)
         is_sliding = false;
     else if (is_qwen && is_sliding && n_full > 0)
         return refuse_text(r, "max_window_layers", "full and sliding attention mixed");
-    status = read_layer_types(r, spec, &has_list);
+    status = read_layer_types(r, spec, &n_listed);
     if (status != STATUS_OK)
         return status;
-    const struct weights_json_node *types = weights_json_find(r->from.object, "layer_types");
-    if (has_list && spec->n_full_layers > 0 && spec->n_full_layers != (int32_t)types->n)
+    if (spec->n_full_layers > 0 && spec->n_full_layers != (int32_t)n_listed)
         return refuse_text(r, "layer_types", "full and sliding attention mixed");
-    is_sliding = has_list ? spec->n_full_layers == 0 : is_sliding;
+    is_sliding = n_listed > 0 ? spec->n_full_layers == 0 : is_sliding;
     model_spec_set_full(spec, 0);
     spec->window = is_sliding ? window : 0;
     return STATUS_OK;

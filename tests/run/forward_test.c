@@ -58,6 +58,29 @@ static void test_factors_of_the_file_divide(void **state)
     assert_true(fabs((double)out[1] - 0.1 / 5.0) < 1e-7);
 }
 
+/* Layers that see everything have the second rope. */
+static void test_two_ropes(void **state)
+{
+    (void)state;
+    struct model_spec spec = { .n_rope_dims = 4,
+                               .rope_base = 100.0F,
+                               .rope_base_full = 10000.0F,
+                               .rope_scaling = { .kind = ROPE_SCALING_LONG,
+                                                 .attention_factor = 1.25F },
+                               .rope_scaling_full = { .kind = ROPE_SCALING_LINEAR, .factor = 8 } };
+    const struct tensor none = { 0 };
+    float out[2];
+    assert_int_equal(run_forward_ropes(&spec), 1);
+    spec.n_full_layers = 1;
+    assert_int_equal(run_forward_ropes(&spec), 2);
+    assert_true(run_forward_frequencies(&spec, &none, 0, out) == 1.25F);
+    assert_true(out[0] == 1.0F && fabs((double)out[1] - 0.1) < 1e-7);
+    assert_true(run_forward_frequencies(&spec, &none, 1, out) == 1.0F);
+    assert_true(out[0] == 0.125F && fabs((double)out[1] - 0.00125) < 1e-9);
+    spec.position = POSITION_LEARNED;
+    assert_int_equal(run_forward_ropes(&spec), 0);
+}
+
 /* As many as the widest head has. */
 static void test_factors_of_the_widest_head(void **state)
 {
@@ -96,10 +119,10 @@ static void test_widths(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_plain_and_linear),
-                                        cmocka_unit_test(test_llama3),
-                                        cmocka_unit_test(test_factors_of_the_file_divide),
-                                        cmocka_unit_test(test_factors_of_the_widest_head),
-                                        cmocka_unit_test(test_widths) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_and_linear),           cmocka_unit_test(test_llama3),
+        cmocka_unit_test(test_factors_of_the_file_divide), cmocka_unit_test(test_two_ropes),
+        cmocka_unit_test(test_factors_of_the_widest_head), cmocka_unit_test(test_widths)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

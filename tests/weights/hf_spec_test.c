@@ -302,7 +302,7 @@ static void refuses_by_name(void **state)
         { GEMMA3(",\"layer_types\":[\"full_attention\",\"chunked_attention\"]"), STATUS_UNSUPPORTED,
           "chunked_attention" },
         { GEMMA3(",\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\"]"),
-          STATUS_BAD_INPUT, "2 layers see everything" },
+          STATUS_BAD_INPUT, "layer_types has 3 elements for 2 layers" },
         { GEMMA3(",\"sliding_window_pattern\":1,\"rope_theta\":0.5"), STATUS_BAD_INPUT,
           "rope base" },
         { GEMMA3(",\"rope_scaling\":{\"type\":\"yarn\"}"), STATUS_UNSUPPORTED, "\"yarn\"" },

@@ -1,8 +1,6 @@
 /* What a Hugging Face config.json says of its model's sizes. */
 #pragma once
-#include "base/pile.h"
 #include "core/model_spec.h"
-#include "core/tensor.h"
 #include "weights/json.h"
 #include "weights/names.h"
 
@@ -10,8 +8,3 @@
 enum status weights_hf_spec(const struct weights_json_node *config, struct model_spec *spec,
                             const struct weights_architecture **architecture,
                             struct fault *fault) MUST_USE;
-/* *out becomes the divisors of the frequencies that the config lists, in the pile; it stays when
- * spec.rope_scaling isn't of that kind. */
-enum status weights_hf_factors(const struct weights_json_node *config,
-                               const struct model_spec *spec, struct pile *pile, struct tensor *out,
-                               struct fault *fault) MUST_USE;

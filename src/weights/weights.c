@@ -8,6 +8,7 @@
 #include "weights/gguf_card.h"
 #include "weights/gguf_spec.h"
 #include "weights/hf_card.h"
+#include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
 #include "weights/safetensors.h"
 #include <stdio.h>
@@ -62,8 +63,8 @@ static enum status bind_hf(struct weights *weights, const char *path,
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
     if (status == STATUS_OK)
-        status = weights_hf_factors(config, &weights->spec, weights->set.catalog.pile,
-                                    &weights->model.rope_factors, fault);
+        status = weights_hf_rope_factors(config, &weights->spec, weights->set.catalog.pile,
+                                         &weights->model.rope_factors, fault);
     return status;
 }
 

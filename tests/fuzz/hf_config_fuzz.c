@@ -1,6 +1,7 @@
 /* Fuzzes config.json: whatever is accepted passes model_spec_check, and factors of frequencies are
  * as many as are needed. */
 #include "base/mem.h"
+#include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void check(const struct weights_json *json, const struct model_spec *spec
     CHECK(model_spec_check(spec, &fault) == STATUS_OK &&
           model_spec_kv_bytes_per_token(spec, DTYPE_F16) > 0);
     bool is_long = spec->rope_scaling.kind == ROPE_SCALING_LONG;
-    if (weights_hf_factors(json->nodes, spec, &pile, &factors, &fault) != STATUS_OK)
+    if (weights_hf_rope_factors(json->nodes, spec, &pile, &factors, &fault) != STATUS_OK)
         CHECK(is_long && fault.text[0] != '\0');
     else
         CHECK((factors.data != NULL) == is_long &&

@@ -78,7 +78,10 @@ def randomize(model, seed):
             noise = torch.randn(w.shape, generator=dice)
             if model.config.tie_word_embeddings and name.endswith(last_norms):
                 # Random signs, or a token's own embedding would always make it follow itself.
-                w.copy_(noise * 0.2 + noise.sign())
+                is_less_one = model.config.model_type.startswith("gemma")
+                w.copy_(noise * 0.2 + noise.sign() - float(is_less_one))
+            elif "norm" in name.lower() and model.config.model_type.startswith("gemma"):
+                w.copy_(noise * 0.2)  # stored as w - 1
             elif "norm" in name.lower() or ".ln_" in name:
                 w.copy_(noise * 0.2 + (0.0 if name.endswith("bias") else 1.0))
             elif w.dim() == 1:

@@ -1,12 +1,16 @@
 """Golden GGUF files of the other architectures: where names, row order or keys differ from Llama's.
 
-    OUT/gguf/{llama3,qwen2,qwen3,gpt2,chatglm}.gguf and .expected.json, matrices in Q8_0
+    OUT/gguf/{llama3,qwen2,qwen3,phi3,gemma,gemma3,gpt2,chatglm}.gguf and .expected.json, matrices in Q8_0
 
 The models are golden_models' with the dequantized weights. What differs, as llama.cpp writes it:
 
     llama3    q and k rows permuted; rope scaling as a tensor of factors, rope_freqs.weight
     qwen2     no permutation, biases on q, k and v, output tied to the embedding
     qwen3     norms on q and k, attention.key_length; no permutation
+    phi3      one qkv matrix, gate and up in one; two tensors of factors for the frequencies
+    gemma     norms whole, not less one
+    gemma3    the same, norms behind attention and feed-forward, too; scores are divided by the
+              root of the head dimension
     gpt2      Conv1D matrices transposed, one qkv matrix, learned positions
     chatglm   one qkv matrix, gate and up in one matrix, rotary on half a head's dimensions
 """
@@ -46,16 +50,27 @@ CHATGLM = [(f"blk.{{i}}.attn_qkv.{kind}", [A + f"{x}_proj.{kind}" for x in "qkv"
            for kind in ("weight", "bias")]
 CHATGLM += [("blk.{i}.ffn_up.weight", [H + "mlp.gate_up_proj.weight"])]
 
+PHI3 = [("blk.{i}.attn_qkv.weight", [A + "qkv_proj.weight"]),
+        ("blk.{i}.ffn_up.weight", [H + "mlp.gate_up_proj.weight"])]
+GEMMA3 = [("blk.{i}.attn_norm.weight", [H + "input_layernorm.weight"]),
+          ("blk.{i}.post_attention_norm.weight", [H + "post_attention_layernorm.weight"]),
+          ("blk.{i}.ffn_norm.weight", [H + "pre_feedforward_layernorm.weight"]),
+          ("blk.{i}.post_ffw_norm.weight", [H + "post_feedforward_layernorm.weight"])] + NORMS[2:]
+
 TABLES = {
     "llama3": ENDS + OUTPUT + NORMS + QKV + GATED,
     "qwen2": ENDS + NORMS + QKV + QKV_BIAS + GATED,
     "qwen3": ENDS + OUTPUT + NORMS + QKV + QK_NORM + GATED,
+    "phi3_long": ENDS + OUTPUT + NORMS + PHI3,
+    "gemma": ENDS + NORMS + QKV + GATED,
+    "gemma3": ENDS + GEMMA3 + QKV + QK_NORM + GATED,
     "gpt2": GPT2,
     "chatglm2": ENDS + OUTPUT + NORMS + CHATGLM,
 }
 
 # Seeds that golden_expected.search() found; it starts there.
-SEEDS = {"llama3": 300, "qwen2": 301, "qwen3": 2302, "gpt2": 1303, "chatglm2": 304}
+SEEDS = {"llama3": 300, "qwen2": 301, "qwen3": 2302, "phi3_long": 305, "gemma": 306,
+         "gemma3": 2307, "gpt2": 1303, "chatglm2": 304}
 
 
 def rows(name, table, n_layers):
@@ -71,12 +86,16 @@ def turn(arch, stored, values, config, back=False):
     if arch == "llama3" and (".attn_q." in stored or ".attn_k." in stored):
         n_heads = config.num_attention_heads if ".attn_q." in stored else config.num_key_value_heads
         return (golden_gguf.permute_back if back else golden_gguf.permute)(values, n_heads)
+    if arch.startswith("gemma") and values.ndim == 1:  # norms are whole here
+        return values - 1 if back else values + 1
     return values
 
 
 def make(arch, seed):
     """A model and its tensors as stored: the model's weights are what the tensors stand for."""
-    model, _ = golden_models.make(arch, seed)
+    # GGUF has no key for it: the head dimension is meant.
+    other = {"query_pre_attn_scalar": 32} if arch == "gemma3" else {}
+    model, _ = golden_models.make(arch, seed, **other)
     config, weights, tensors = model.config, dict(model.named_parameters()), []
     for stored, sources in rows(arch, TABLES[arch], config.num_hidden_layers):
         parts = [weights[s] for s in sources]
@@ -93,6 +112,11 @@ def make(arch, seed):
     if arch == "llama3":
         factors = rope_factors(config)
         tensors.insert(0, ("rope_freqs.weight", "F32", factors.shape, factors.tobytes()))
+    if arch == "phi3_long":
+        for length in ("long", "short"):
+            factors = np.float32(config.rope_scaling[f"{length}_factor"])
+            tensors.append(
+                (f"rope_factors_{length}.weight", "F32", factors.shape, factors.tobytes()))
     return model, (config, tensors)
 
 
@@ -109,7 +133,7 @@ def rope_factors(config):
 
 
 def metadata(arch, config):
-    name = {"llama3": "llama", "chatglm2": "chatglm"}.get(arch, arch)
+    name = {"llama3": "llama", "chatglm2": "chatglm", "phi3_long": "phi3"}.get(arch, arch)
     get = lambda key, default=None: getattr(config, key, default)
     pairs = {
         "general.architecture": name, "general.name": "golden-" + arch,
@@ -127,9 +151,23 @@ def metadata(arch, config):
                   f"{name}.rope.freq_base": config.rope_theta}
     if name == "llama":
         pairs["llama.rope.dimension_count"] = config.hidden_size // config.num_attention_heads
-    if name == "qwen3":
-        pairs |= {"qwen3.attention.key_length": config.head_dim,
-                  "qwen3.attention.value_length": config.head_dim}
+    if name in ("qwen3", "gemma", "gemma3"):
+        pairs |= {f"{name}.attention.key_length": config.head_dim,
+                  f"{name}.attention.value_length": config.head_dim}
+    if name == "phi3":
+        original = config.original_max_position_embeddings
+        factor = config.max_position_embeddings / original
+        pairs |= {"phi3.rope.dimension_count": config.hidden_size // config.num_attention_heads,
+                  "phi3.attention.sliding_window": 0,
+                  "phi3.rope.scaling.original_context_length": original,
+                  "phi3.rope.scaling.attn_factor":
+                      math.sqrt(1 + math.log(factor) / math.log(original))}
+    if name == "gemma3":
+        pairs |= {"gemma3.attention.sliding_window": config.sliding_window,
+                  "gemma3.attention.sliding_window_pattern": config.sliding_window_pattern,
+                  "gemma3.rope.freq_base_swa": config.rope_local_base_freq,
+                  "gemma3.rope.scaling.type": "linear",
+                  "gemma3.rope.scaling.factor": config.rope_scaling["factor"]}
     if name == "chatglm":
         pairs["chatglm.rope.dimension_count"] = config.head_dim // 2
     return pairs | golden_gguf.tokenizer_pairs()
@@ -140,6 +178,6 @@ def models(out):
     for arch, seed in SEEDS.items():
         found, answer = golden_expected.search(
             lambda seed: make(arch, seed), golden_models.VOCAB, seed)
-        file = arch.replace("chatglm2", "chatglm")
+        file = {"chatglm2": "chatglm", "phi3_long": "phi3"}.get(arch, arch)
         gguf_file.write(out / f"{file}.gguf", metadata(arch, found[0]), found[1])
         golden_expected.save(out / f"{file}.expected.json", answer)

@@ -39,6 +39,28 @@ MODELS = {
     # head_dim is not hidden / heads.
     "qwen3": (T.Qwen3Config, T.Qwen3ForCausalLM, dict(
         num_key_value_heads=2, head_dim=32, rope_theta=1000000.0)),
+    # Windows narrower than the prompt.
+    "phi3": (T.Phi3Config, T.Phi3ForCausalLM, dict(
+        num_key_value_heads=2, sliding_window=16)),
+    # A quarter of each head is not rotated; the context was not stretched: short factors.
+    "phi3_partial": (T.Phi3Config, T.Phi3ForCausalLM, dict(
+        num_key_value_heads=2, partial_rotary_factor=0.75, tie_word_embeddings=True,
+        original_max_position_embeddings=256, rope_scaling=dict(
+            type="longrope", short_factor=[1.0, 1.1, 1.3, 1.7, 2.5, 4.0], long_factor=[9.0] * 6))),
+    # Stretched eightfold: prompts of 48 tokens are longer than the original context, so the library
+    # takes the long factors for all of them, as we do.
+    "phi3_long": (T.Phi3Config, T.Phi3ForCausalLM, dict(
+        num_key_value_heads=4, original_max_position_embeddings=32, rope_scaling=dict(
+            type="longrope", short_factor=[0.5] * 8,
+            long_factor=[1.0, 1.2, 1.6, 2.4, 4.0, 6.5, 11.0, 20.0]))),
+    "gemma": (T.GemmaConfig, T.GemmaForCausalLM, dict(
+        num_key_value_heads=1, head_dim=32, tie_word_embeddings=True)),
+    # Layers 0, 1, 3 see 16 tokens; 2 sees all and rotates by another base, stretched.
+    "gemma3": (T.Gemma3TextConfig, T.Gemma3ForCausalLM, dict(
+        num_key_value_heads=2, head_dim=32, num_hidden_layers=4, sliding_window=16,
+        sliding_window_pattern=3, query_pre_attn_scalar=24, rope_local_base_freq=500.0,
+        rope_theta=50000.0, rope_scaling=dict(rope_type="linear", factor=8.0),
+        tie_word_embeddings=True)),
     "opt": (T.OPTConfig, T.OPTForCausalLM, dict(
         ffn_dim=128, word_embed_proj_dim=64, pad_token_id=1, tie_word_embeddings=True)),
     "gpt2": (T.GPT2Config, T.GPT2LMHeadModel, dict(n_inner=128, tie_word_embeddings=True)),
@@ -48,10 +70,10 @@ MODELS = {
 }
 
 
-def make(name, seed, dtype=torch.float32):
+def make(name, seed, dtype=torch.float32, **other):
     """A random model whose weights are values of dtype; (model, weights as stored)."""
     config_class, model_class, own = MODELS[name]
-    config = config_class(**(SMALL | own))
+    config = config_class(**(SMALL | own | other))
     model = golden_expected.randomize(model_class(config), seed)
     with torch.no_grad():
         for w in model.parameters():  # not the buffers: rotary frequencies stay float32
@@ -66,7 +88,8 @@ def config_json(name, model, dtype):
     config = json.loads(model.config.to_json_string(use_diff=False))
     keep = set(json.loads(model.config.to_json_string(use_diff=True)))
     keep |= set(SMALL) | set(MODELS[name][2]) | {"rope_theta", "layer_norm_eps", "hidden_act",
-                                                 "activation_function", "layer_norm_epsilon"}
+                                                 "activation_function", "layer_norm_epsilon",
+                                                 "hidden_activation", "rms_norm_eps"}
     drop = {"attn_implementation"}
     if model.config.model_type in ("gpt2", "opt"):  # they have names of their own for this
         drop |= {"intermediate_size"}
@@ -78,7 +101,8 @@ def config_json(name, model, dtype):
 
 # Found by golden_expected.search(), which started at 200; from here it finds them at once.
 SEEDS = {"llama": 1200, "llama3": 1201, "llama_linear": 202, "mistral": 1203, "qwen2": 3204,
-         "qwen3": 2205, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
+         "qwen3": 2205, "phi3": 210, "phi3_partial": 211, "phi3_long": 4212, "gemma": 5213,
+         "gemma3": 4214, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
 
 
 # ---- ChatGLM2 -------------------------------------------------------------------------------

@@ -8,6 +8,9 @@ One folder per tokenizer:
     llama3   byte-level BPE, Llama 3's pattern, ignore_merges, bos added by the post-processor
     qwen2    byte-level BPE, Qwen 2's pattern, NFC normalizer
     spm      SentencePiece BPE with byte fallback, as tokenizer.model and as tokenizer.json
+    gemma    the same without a space before a text, lines and runs of spaces being pieces that the
+             user defined
+    phi3     spm's, with special tokens that swallow the white space behind (or before) them
 
 Each holds tokenizer.json, tokenizer_config.json and vectors.jsonl, a line per text:
 
@@ -31,10 +34,12 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEED = 7
 N_TEXTS = 400
+N_FEW = 250 # where another tokenizer says the most
 
 # Split patterns as the models publish them.
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
           r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+GEMMA_PIECES = ["\n" * n for n in range(2, 5)] + ["▁" * n for n in range(2, 9)]
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 # Lines in many scripts: training text, and pieces of the test texts.
@@ -94,7 +99,7 @@ def training_lines():
     return lines + LINES * 5
 
 
-def texts(specials):
+def texts(specials, n_texts):
     """The odd ones, the lines, texts with special tokens, and random mixtures of all of them."""
     dice = random.Random(SEED)
     words = [w for line in training_lines() for w in line.split()]
@@ -105,7 +110,7 @@ def texts(specials):
               f"\n{specials[1]}\n\n{specials[0]}é", f"{specials[0][:-1]} {specials[0]}"]
     pieces = ODD + LINES + marked
     found = list(dict.fromkeys(pieces))
-    while len(found) < N_TEXTS:
+    while len(found) < n_texts:
         kind = dice.randrange(3)
         if kind == 0:
             text = " ".join(dice.choices(words, k=dice.randint(1, 30)))
@@ -140,13 +145,13 @@ def byte_level(vocab, specials, pattern=None, normalizer=None, ignore_merges=Fal
     return tok
 
 
-def sentencepiece_model(vocab):
+def sentencepiece_model(vocab, **other):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(line.rstrip("\n") for line in training_lines()), model_writer=model,
         vocab_size=vocab, model_type="bpe", byte_fallback=True, character_coverage=0.999,
         normalization_rule_name="identity", split_digits=True, remove_extra_whitespaces=False,
-        num_threads=1, minloglevel=2)
+        num_threads=1, minloglevel=2, **other)
     return model.getvalue()
 
 
@@ -175,10 +180,23 @@ def sentencepiece_as_json(sp):
     return tok
 
 
-def vectors(tok, specials, sp=None):
+def gemma_as_json(sp):
+    """The same of a Gemma tokenizer.model: nothing is put before a text."""
+    tok = sentencepiece_as_json(sp)
+    tok.normalizer = normalizers.Replace(" ", "▁")
+    tok.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tok.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(),
+                                     decoders.Fuse()])
+    tok.add_tokens([tokenizers.AddedToken(t, normalized=False) for t in GEMMA_PIECES])
+    return tok
+
+
+def vectors(tok, specials, sp, n_texts):
     """One dictionary a text, as the head of this file says."""
-    for text in texts(specials):
+    for text in texts(specials, n_texts):
         special = any(s in text for s in specials)
+        if tok.token_to_id("▁▁") is not None and "▁" in text:
+            continue  # a space to SentencePiece, something else to HF's Gemma
         ids = tok.encode(text, add_special_tokens=False).ids
         entry = {"text": text, "ids": ids}
         if sp:
@@ -196,7 +214,7 @@ def vectors(tok, specials, sp=None):
         yield entry
 
 
-def save(folder, tok, specials, config, sp_model=None):
+def save(folder, tok, specials, config, sp_model=None, n_texts=N_TEXTS):
     folder.mkdir(parents=True, exist_ok=True)
     tok.save(str(folder / "tokenizer.json"), pretty=False)
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
@@ -205,7 +223,7 @@ def save(folder, tok, specials, config, sp_model=None):
         (folder / "tokenizer.model").write_bytes(sp_model)
         sp = sentencepiece.SentencePieceProcessor(model_proto=sp_model)
     with open(folder / "vectors.jsonl", "w") as file:
-        for entry in vectors(tok, specials, sp):
+        for entry in vectors(tok, specials, sp, n_texts):
             file.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
 
@@ -238,6 +256,21 @@ def make(out):
          {"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "</s>",
           "unk_token": "<unk>",
           "add_bos_token": True, "add_eos_token": False, "legacy": True}, sp_model)
+
+    tok = sentencepiece_as_json(sp)
+    specials = ("<|user|>", "<|end|>", "<unk>", "<|both|>")
+    tok.add_special_tokens([tokenizers.AddedToken(t, normalized=False, special=True, rstrip=True,
+                                                  lstrip=t == "<|both|>") for t in specials if t != "<unk>"])
+    save(out / "phi3", tok, specials,
+         {"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "<|end|>",
+          "unk_token": "<unk>", "add_bos_token": False, "add_eos_token": False}, n_texts=N_FEW)
+
+    sp_model = sentencepiece_model(800, add_dummy_prefix=False,
+                                   user_defined_symbols=GEMMA_PIECES)
+    sp = sentencepiece.SentencePieceProcessor(model_proto=sp_model)
+    save(out / "gemma", gemma_as_json(sp), ("<s>", "</s>", "<unk>"),
+         {"tokenizer_class": "GemmaTokenizer", "bos_token": "<s>", "eos_token": "</s>",
+          "unk_token": "<unk>", "add_bos_token": True, "add_eos_token": False}, sp_model, n_texts=N_FEW)
 
 
 if __name__ == "__main__":

@@ -317,7 +317,7 @@ static void open_alone(struct kernels_meter *m, struct alone *a, int32_t n_layer
     a->program.n_weights = 1;
     a->program.weights = &a->query;
     a->program.n_rope_dims = 0;
-    a->program.window = 0;
+    a->program.n_ropes = 0;
 }
 
 static int32_t blocks_each(const struct kernels_point *point)

@@ -35,14 +35,14 @@ static double pairs_of(const struct kernels_point *point, int32_t window)
     return n;
 }
 
-static void add_attention(const struct compute_program *program, const struct kernels_point *point,
-                          int kv_bytes, const struct kernels_speeds *speeds,
-                          struct kernels_limit *out)
+static void add_attention(const struct compute_program *program, const struct compute_op *op,
+                          const struct kernels_point *point, int kv_bytes,
+                          const struct kernels_speeds *speeds, struct kernels_limit *out)
 {
     int32_t context = point->n_before + point->n_new;
-    if (program->window > 0)
-        context = (int32_t)min_i64(context, (int64_t)program->window + point->n_new - 1);
-    double ops = 4.0 * program->n_heads * program->head_dim * pairs_of(point, program->window);
+    if (op->n > 0)
+        context = (int32_t)min_i64(context, (int64_t)op->n + point->n_new - 1);
+    double ops = 4.0 * program->n_heads * program->head_dim * pairs_of(point, op->n);
     double bytes = 2.0 * program->n_kv_heads * program->head_dim * kv_bytes * context;
     add_part(out, point->n_sequences * ops, point->n_sequences * bytes,
              speeds->peak[CPU_LIMIT_FLOAT], speeds->read);
@@ -57,7 +57,7 @@ void cmd_kernels_work_limit_of(const struct compute_program *program,
     for (int i = 0; i < program->n_ops; i++) {
         const struct compute_op *op = &program->ops[i];
         if (op->kind == COMPUTE_ATTEND)
-            add_attention(program, point, kv_bytes, speeds, out);
+            add_attention(program, op, point, kv_bytes, speeds, out);
         if (op->kind != COMPUTE_MATMUL && op->kind != COMPUTE_LOGITS)
             continue;
         const struct tensor *tensor = tensors[op->weight];

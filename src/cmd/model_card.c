@@ -20,6 +20,7 @@ static enum status open_tokenizer(struct model_card *card, const struct weights_
         .token_bytes = w->token_bytes,
         .scores = w->scores,
         .types = w->types,
+        .strips = w->strips,
         .n_merges = w->n_merges,
         .merges = w->merges,
         .pre = w->pre,

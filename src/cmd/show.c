@@ -74,8 +74,14 @@ static void print_text(const struct weights *w, const struct need *need)
            s->ffn_width);
     printf("heads            %d, %d of keys and values, dimension %d\n", s->n_heads, s->n_kv_heads,
            s->head_dim);
-    printf("positions        %s, context %d%s\n", position_name(s->position), s->n_positions_max,
-           s->window > 0 ? ", sliding window" : "");
+    printf("positions        %s, context %d", position_name(s->position), s->n_positions_max);
+    if (s->window > 0 && s->n_full_layers > 0)
+        printf(", sliding window in %d of %d layers", s->n_layers - s->n_full_layers, s->n_layers);
+    else if (s->window > 0)
+        printf(", sliding window");
+    if (s->rope_scaling.kind == ROPE_SCALING_LONG)
+        printf(", %s rope factors", s->rope_scaling.is_long ? "long" : "short");
+    printf("\n");
     printf("vocabulary       %d tokens, %s\n", s->n_vocabulary,
            card->tokenizer == WEIGHTS_TOKENIZER_SPM   ? "SentencePiece BPE"
            : card->tokenizer == WEIGHTS_TOKENIZER_BPE ? "byte-level BPE"
@@ -111,6 +117,7 @@ static void print_json(const struct weights *w, const struct need *need)
     json_out_key_i64(&json, "head_dim", s->head_dim);
     json_out_key_i64(&json, "context", s->n_positions_max);
     json_out_key_i64(&json, "window", s->window);
+    json_out_key_i64(&json, "full_layers", s->n_full_layers);
     json_out_key_i64(&json, "vocabulary", s->n_vocabulary);
     json_out_key_i64(&json, "file_bytes", weights_file_bytes(w));
     json_out_key_i64(&json, "weights_bytes", need->packed_bytes);

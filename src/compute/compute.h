@@ -26,8 +26,8 @@
  * is the query, its scale stays a float; the 32 products are summed exactly in int32, then acc =
  * fma((float)sum * key_scale, query_scale, acc), blocks upwards, and that is the dot. A value is q
  * * scale, which is exact.
- *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, (x c -
- * y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
+ *  - Rotation: angle = (float)position * inverse frequency, sine and cosine by vmath_sincos, each
+ * times the rope's scale, (x c - y s, y c + x s) as (fma(x, c, -(y * s)), fma(y, c, x * s)).
  *  - exp and the activations are the polynomials of compute/vmath.h, the same operations in every
  * instruction set.
  *  - Masked lanes select, never multiply: stale memory may hold NaN.
@@ -53,35 +53,38 @@ enum {
 enum compute_op_kind {
     COMPUTE_EMBED, /* dst = token_embedding[ids] * scale (+ position_embedding[positions + n] when
                       weight2 is there) */
-    COMPUTE_NORM,  /* dst = norm(src) * weight + bias; norm_kind in flags, epsilon in scale */
+    COMPUTE_NORM,  /* dst = norm(src) * weight + bias, epsilon in scale; ADD_TO: dst += ... */
     COMPUTE_HEAD_NORM, /* in place on dst: RMS norm of each head of n dims with weight (head_dim) */
     COMPUTE_MATMUL,   /* dst = src . weight^T + bias; COMPUTE_HAS_ACT: act(...); COMPUTE_ADD_TO: dst
                          += ... */
     COMPUTE_GATE,     /* dst = act(src) * src2 */
-    COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), table of inverse frequencies in the
-                         program */
+    COMPUTE_ROPE,     /* in place on dst (n heads of head_dim), by one of the program's ropes */
     COMPUTE_KV_STORE, /* keys src, values src2 of every row go into the cache of `layer` */
-    COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`; scale on the scores
-                     */
+    COMPUTE_ATTEND, /* dst = attention of queries src over the cache of `layer`, each over the last
+                       n positions (0: all), itself included; scale on the scores */
     COMPUTE_TAKE_ROWS, /* dst = the rows of src in pass->logit_rows */
     COMPUTE_LOGITS,    /* pass->logits = src . weight^T + bias */
 };
 enum compute_flag {
-    COMPUTE_ADD_TO = 1,     /* MATMUL: add to dst (the residual stream) */
+    COMPUTE_ADD_TO = 1,     /* MATMUL, NORM: add to dst (the residual stream) */
     COMPUTE_NORM_LAYER = 2, /* NORM: layer norm, else RMS */
     COMPUTE_HAS_ACT = 4,    /* MATMUL: apply act after the bias */
     COMPUTE_ROPE_PAIRS = 8, /* ROPE: pairs, else halves */
 };
 struct compute_op {
-    uint8_t kind, act; /* enum act_kind */
-    uint16_t flags, layer;
+    uint8_t kind, act;             /* enum act_kind */
+    uint16_t flags, layer, rope;   /* ROPE: which of the program's */
     uint16_t dst, src, src2;       /* registers */
     int32_t weight, bias, weight2; /* indices into the program's weights, -1 = none */
-    int32_t n;                     /* heads (HEAD_NORM, ROPE), position offset (EMBED) */
+    int32_t n; /* heads (HEAD_NORM, ROPE), position offset (EMBED), window (ATTEND) */
     float scale;
 };
 
 struct compute_weight; /* packed by a backend, in its own layout */
+struct compute_rope {
+    const float *inverse_frequencies; /* (n_rope_dims / 2), scaling applied */
+    float scale;                      /* on sines and cosines, mostly 1 */
+};
 
 struct compute_program {
     int n_ops;
@@ -91,8 +94,8 @@ struct compute_program {
     const bool *is_logit_rows; /* register holds n_logit_rows rows, not n_rows (after TAKE_ROWS) */
     int n_weights;
     struct compute_weight *const *weights;
-    int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, window, n_vocabulary;
-    const float *inverse_frequencies; /* (n_rope_dims / 2), scaling applied */
+    int32_t n_heads, n_kv_heads, head_dim, n_rope_dims, n_vocabulary, n_ropes;
+    struct compute_rope ropes[2];
 };
 
 /* Where a model's keys and values lie. A block of n_tokens positions is contiguous over all layers:
@@ -115,15 +118,12 @@ static inline unsigned char *compute_kv_block(const struct compute_kv *kv, uint3
     return kv->base + (uint64_t)(block / kv->blocks_per_unit) * kv->unit_bytes +
            (uint64_t)(block % kv->blocks_per_unit) * kv->block_bytes;
 }
-
 /* Bytes of one head's keys or values in a block. */
 static inline size_t compute_kv_part_bytes(const struct compute_kv *kv)
 {
     return (size_t)kv->block_tokens * (size_t)dtype_row_bytes(kv->dtype, kv->head_dim);
 }
-
-/* Where in a block the rows (block_tokens, head_dim) of one head's keys (part 0) or values (1) lie.
- */
+/* Where in a block one head's rows (block_tokens, head_dim) of keys (part 0) or values (1) lie. */
 static inline size_t compute_kv_offset(const struct compute_kv *kv, int layer, int part, int head)
 {
     size_t rows = ((size_t)layer * 2 + (size_t)part) * (size_t)kv->n_kv_heads + (size_t)head;

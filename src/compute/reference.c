@@ -122,9 +122,14 @@ static void norm(const float *x, int32_t n, const float *weight, const float *bi
 static void run_norm(const struct state *s, const struct compute_op *op)
 {
     const struct compute_weight *w = weight_at(s, op->weight), *b = weight_at(s, op->bias);
-    for (int32_t row = 0; row < rows_of(s, op->dst); row++)
+    for (int32_t row = 0; row < rows_of(s, op->dst); row++) {
+        float *dst = row_at(s, op->dst, row);
+        float *out = op->flags & COMPUTE_ADD_TO ? s->scratch : dst;
         norm(row_at(s, op->src, row), w->n_columns, w->floats, b != NULL ? b->floats : NULL,
-             op->scale, op->flags & COMPUTE_NORM_LAYER, row_at(s, op->dst, row));
+             op->scale, op->flags & COMPUTE_NORM_LAYER, out);
+        for (int32_t i = 0; i < w->n_columns && out != dst; i++)
+            dst[i] += out[i];
+    }
 }
 
 static void run_head_norm(const struct state *s, const struct compute_op *op)
@@ -223,13 +228,16 @@ static void run_gate(const struct state *s, const struct compute_op *op)
 
 static void run_rope(const struct state *s, const struct compute_op *op)
 {
+    const struct compute_rope *rope = &s->program->ropes[op->rope];
     int32_t half = s->program->n_rope_dims / 2;
     bool is_pairs = op->flags & COMPUTE_ROPE_PAIRS;
     for (int32_t row = 0; row < s->pass->n_rows; row++)
         for (int32_t i = 0; i < half; i++) {
-            float angle = (float)s->pass->positions[row] * s->program->inverse_frequencies[i];
+            float angle = (float)s->pass->positions[row] * rope->inverse_frequencies[i];
             float sine, cosine;
             vmath_sincos((double)angle, &sine, &cosine);
+            sine *= rope->scale;
+            cosine *= rope->scale;
             for (int32_t head = 0; head < op->n; head++) {
                 float *x = row_at(s, op->dst, row) + (int64_t)head * s->program->head_dim;
                 float *a = is_pairs ? x + 2 * i : x + i, *b = is_pairs ? a + 1 : a + half;
@@ -400,8 +408,8 @@ static void run_attend(const struct state *s, const struct compute_op *op)
                                   last,
                                   op->scale,
                                   row_at(s, op->src, row) + at };
-                if (program->window > 0)
-                    h.first = max_i32(0, last - program->window + 1);
+                if (op->n > 0)
+                    h.first = max_i32(0, last - op->n + 1);
                 attend_head(s, &h, row_at(s, op->dst, row) + at);
             }
     }

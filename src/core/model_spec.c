@@ -49,27 +49,15 @@ static bool is_within(float value, float least, float most)
     return isfinite(value) && value >= least && value <= most;
 }
 
-static enum status check_numbers(const struct model_spec *spec, struct fault *fault)
+static enum status check_scaling(const struct rope_scaling *scaling, struct fault *fault)
 {
-    if (!is_within(spec->norm_epsilon, 1e-12f, 1.0f))
-        return fault_set(fault, STATUS_BAD_INPUT, "model: the norm's epsilon is %g",
-                         (double)spec->norm_epsilon);
-    if (!is_within(spec->embedding_scale, 1e-6f, 1e6f))
-        return fault_set(fault, STATUS_BAD_INPUT, "model: the embedding scale is %g",
-                         (double)spec->embedding_scale);
-    if (spec->position == POSITION_LEARNED)
-        return STATUS_OK;
-    if (!is_within(spec->rope_base, 1.0f, 1e12f))
-        return fault_set(fault, STATUS_BAD_INPUT, "model: the rope base is %g",
-                         (double)spec->rope_base);
-    if (spec->n_rope_dims < 2 || spec->n_rope_dims % 2 != 0)
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "model: the rotated part of a head is %d, expected an even number",
-                         spec->n_rope_dims);
-    const struct rope_scaling *scaling = &spec->rope_scaling;
-    if (scaling->kind != ROPE_SCALING_NONE && !is_within(scaling->factor, 1e-3f, 1e6f))
+    bool has_factor = scaling->kind == ROPE_SCALING_LINEAR || scaling->kind == ROPE_SCALING_LLAMA3;
+    if (has_factor && !is_within(scaling->factor, 1e-3f, 1e6f))
         return fault_set(fault, STATUS_BAD_INPUT, "model: the rope scaling factor is %g",
                          (double)scaling->factor);
+    if (scaling->kind == ROPE_SCALING_LONG && !is_within(scaling->attention_factor, 1e-3f, 1e3f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: rope scaling's attention factor is %g",
+                         (double)scaling->attention_factor);
     if (scaling->kind != ROPE_SCALING_LLAMA3)
         return STATUS_OK;
     if (!is_within(scaling->low_freq_factor, 1e-3f, 1e6f) ||
@@ -80,6 +68,68 @@ static enum status check_numbers(const struct model_spec *spec, struct fault *fa
                          (double)scaling->low_freq_factor, (double)scaling->high_freq_factor);
     return check_range("rope scaling's original context", scaling->n_positions_original, 1,
                        LIMIT_CONTEXT, fault);
+}
+
+static enum status check_base(float base, struct fault *fault)
+{
+    if (is_within(base, 1.0f, 1e12f))
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT, "model: the rope base is %g", (double)base);
+}
+
+static enum status check_full_layers(const struct model_spec *spec, struct fault *fault)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < spec->n_layers; i++)
+        n += spec->is_full_layer[i];
+    if (n != spec->n_full_layers)
+        return fault_set(fault, STATUS_BAD_INPUT, "model: %d layers see everything, it says %d", n,
+                         spec->n_full_layers);
+    if (n == 0)
+        return STATUS_OK;
+    enum status status = check_base(spec->rope_base_full, fault);
+    return status != STATUS_OK ? status : check_scaling(&spec->rope_scaling_full, fault);
+}
+
+static enum status check_numbers(const struct model_spec *spec, struct fault *fault)
+{
+    if (!is_within(spec->norm_epsilon, 1e-12f, 1.0f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the norm's epsilon is %g",
+                         (double)spec->norm_epsilon);
+    if (!is_within(spec->embedding_scale, 1e-6f, 1e6f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the embedding scale is %g",
+                         (double)spec->embedding_scale);
+    if (spec->score_divisor != 0 && !is_within(spec->score_divisor, 1e-3f, 1e6f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the divisor of scores is %g",
+                         (double)spec->score_divisor);
+    if (spec->position == POSITION_LEARNED)
+        return STATUS_OK;
+    enum status status = check_base(spec->rope_base, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (spec->n_rope_dims < 2 || spec->n_rope_dims % 2 != 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: the rotated part of a head is %d, expected an even number",
+                         spec->n_rope_dims);
+    status = check_scaling(&spec->rope_scaling, fault);
+    return status != STATUS_OK ? status : check_full_layers(spec, fault);
+}
+
+void model_spec_set_full(struct model_spec *spec, int32_t every)
+{
+    spec->n_full_layers = 0;
+    for (int32_t i = 0; i < LIMIT_LAYERS; i++) {
+        spec->is_full_layer[i] = every > 0 && i < spec->n_layers && (i + 1) % every == 0;
+        spec->n_full_layers += spec->is_full_layer[i];
+    }
+}
+
+void model_spec_group(struct model_spec *spec)
+{
+    int32_t window = spec->n_full_layers > 0 ? 0 : spec->window;
+    spec->n_kv_groups = 1;
+    spec->kv_groups[0] =
+        (struct kv_group){ spec->n_layers, spec->n_kv_heads, spec->head_dim, window };
 }
 
 static enum status check_groups(const struct model_spec *spec, struct fault *fault)

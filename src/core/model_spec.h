@@ -1,5 +1,5 @@
 /* What a model computes, as data: one forward pass with flags serves llama, mistral, qwen2, qwen3,
- * OPT, GPT-2 and ChatGLM2. */
+ * phi3, gemma, gemma3, OPT, GPT-2 and ChatGLM2. */
 #pragma once
 #include "core/dtype.h"
 #include "core/limits.h"
@@ -12,18 +12,25 @@ enum position_kind {
     POSITION_ROPE_PAIRS,  /* rotates (x[2i], x[2i + 1]): GGUF's llama, ChatGLM2 */
     POSITION_LEARNED,     /* a table of positions: GPT-2, OPT */
 };
-enum rope_scaling_kind { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING_LLAMA3 };
+enum rope_scaling_kind {
+    ROPE_SCALING_NONE,
+    ROPE_SCALING_LINEAR,
+    ROPE_SCALING_LLAMA3,
+    ROPE_SCALING_LONG, /* by factors of its own for each frequency: model_weights.rope_factors */
+};
 
 struct rope_scaling {
     enum rope_scaling_kind kind;
-    float factor;           /* LINEAR and LLAMA3 */
-    float low_freq_factor;  /* LLAMA3 */
-    float high_freq_factor; /* LLAMA3 */
-    int32_t n_positions_original;
+    float factor;                 /* LINEAR and LLAMA3 */
+    float low_freq_factor;        /* LLAMA3 */
+    float high_freq_factor;       /* LLAMA3 */
+    int32_t n_positions_original; /* LLAMA3 and LONG */
+    float attention_factor;       /* LONG: sines and cosines are multiplied by it */
+    bool is_long; /* LONG: the factors for more positions than the original ones are taken */
 };
 
 /* Layers whose KV has one shape. All real models of today need one group; a window drops what lies
- * behind it. */
+ * behind it, so there is none where some layers see everything. */
 struct kv_group {
     int32_t n_layers, n_kv_heads, head_dim;
     int32_t window; /* positions that a token sees, itself included; 0 = all */
@@ -33,16 +40,24 @@ struct model_spec {
     char architecture[24]; /* "llama", "gpt2", ... */
     int32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, n_vocabulary;
     int32_t n_positions_max; /* the context that it was trained for */
-    int32_t window;          /* sliding window of every layer, 0 = none */
+    int32_t window;          /* sliding window, 0 = none */
     enum norm_kind norm;
     float norm_epsilon;
     enum act_kind act;
-    bool is_gated;    /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
-    bool has_qk_norm; /* RMS norm of each head's q and k before the rotation */
+    bool is_gated;       /* down(act(gate(x)) * up(x)), else down(act(up(x))) */
+    bool has_qk_norm;    /* RMS norm of each head's q and k before the rotation */
+    bool has_post_norms; /* what attention and feed-forward give is normed before it is added */
+    float score_divisor; /* scores are divided by its square root; 0: the head dimension */
     enum position_kind position;
     int32_t n_rope_dims; /* of each head, the first ones; the rest is left alone */
     float rope_base;
     struct rope_scaling rope_scaling;
+    /* Layers that see everything, whatever the window, and rotate by a base and a scaling of their
+     * own, where not all are alike (gemma3). */
+    int32_t n_full_layers;
+    bool is_full_layer[LIMIT_LAYERS];
+    float rope_base_full;
+    struct rope_scaling rope_scaling_full;
     int32_t position_offset; /* added before looking up POSITION_LEARNED (OPT: 2) */
     bool is_tied;            /* the output matrix is the token embedding */
     float embedding_scale;   /* 1 unless the model says so */
@@ -51,6 +66,15 @@ struct model_spec {
     struct kv_group kv_groups[LIMIT_KV_GROUPS];
 };
 
+/* Positions that a token sees in this layer, itself included; 0 = all. */
+static inline int32_t model_spec_window(const struct model_spec *spec, int32_t layer)
+{
+    return spec->is_full_layer[layer] ? 0 : spec->window;
+}
+/* Every so many layers one sees everything, the last of them; 0: none does. */
+void model_spec_set_full(struct model_spec *spec, int32_t every);
+/* One group of KV for all layers. */
+void model_spec_group(struct model_spec *spec);
 /* Checks that the numbers are in range and agree with each other. */
 enum status model_spec_check(const struct model_spec *spec, struct fault *fault) MUST_USE;
 /* Whether keys and values can be kept in this type: a head is whole blocks of it. */

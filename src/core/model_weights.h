@@ -12,12 +12,13 @@ struct layer_weights {
     struct tensor ffn_norm, ffn_norm_bias;
     struct tensor gate, up, gate_bias, up_bias; /* gate absent unless spec.is_gated */
     struct tensor down, down_bias;
+    struct tensor attention_post_norm, ffn_post_norm; /* (width), of spec.has_post_norms */
 };
 struct model_weights {
     struct tensor token_embedding, position_embedding;
     struct tensor output_norm, output_norm_bias;
     struct tensor output, output_bias; /* output is the embedding when spec.is_tied */
-    struct tensor rope_factors; /* (n_rope_dims / 2) divisors of the frequencies (GGUF llama-3), may
-                                   be absent */
+    struct tensor rope_factors;   /* (n_rope_dims / 2) divisors of the frequencies (GGUF llama-3,
+                                     phi3), may be absent */
     struct layer_weights *layers; /* spec.n_layers */
 };

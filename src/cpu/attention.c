@@ -324,14 +324,19 @@ static void fetch_head(const struct work *w, float *out)
         __builtin_prefetch(out + d, 1);
 }
 
+/* The first position that the one at `last` sees. */
+static int32_t first_seen(const struct compute_op *op, int32_t last)
+{
+    return op->n > 0 ? max_i32(0, last - op->n + 1) : 0;
+}
+
 /* The tile's queries, and what their rows see. */
 static void begin_tile(struct work *w)
 {
-    const struct compute_program *program = w->p->program;
     const struct tile *tile = &w->tile;
     for (int32_t r = 0; r < tile->n_rows; r++) {
         w->last[r] = tile->sequence->n_before + tile->first_row + r;
-        w->first[r] = program->window > 0 ? max_i32(0, w->last[r] - program->window + 1) : 0;
+        w->first[r] = first_seen(w->op, w->last[r]);
         for (int32_t kv = 0; kv < tile->n_kv; kv++)
             for (int32_t head = 0; head < tile->n_heads; head++) {
                 take_query(w, query_of(tile, kv, r, head), head_of(w, w->op->src, r, kv, head));
@@ -404,8 +409,9 @@ static void attend_chunk(struct work *w, int32_t shared, const struct chunk *chu
                               memory_order_release);
 }
 
-struct plan {      /* how the operation is cut into items; every member's is equal */
-    int32_t heads; /* query heads of a tile */
+struct plan { /* how the operation is cut into items; every member's is equal */
+    const struct compute_op *op;
+    int32_t heads;                 /* query heads of a tile */
     int32_t n_parts, chunk_pieces; /* parts of a group of query heads */
     int32_t n_items;
     bool has_chunks; /* tiles are shared */
@@ -419,9 +425,8 @@ struct cut { /* of one sequence: KV heads and rows of a tile, tiles that way, pi
 static struct cut cut_of(const struct plan *plan, const struct compute_program *program,
                          const struct compute_sequence *sequence)
 {
-    int32_t last = sequence->n_before + sequence->n_rows - 1, first = 0;
-    if (program->window > 0)
-        first = max_i32(0, sequence->n_before - program->window + 1);
+    int32_t last = sequence->n_before + sequence->n_rows - 1;
+    int32_t first = first_seen(plan->op, sequence->n_before);
     struct cut cut = { .n_kv = 1, .rows = CPU_QUERIES / plan->heads };
     if (sequence->n_rows == 1 && plan->n_parts == 1)
         cut.n_kv = min_i32(min_i32(KV_HEADS_MAX, cut.rows), program->n_kv_heads);
@@ -434,11 +439,13 @@ static struct cut cut_of(const struct plan *plan, const struct compute_program *
     return cut;
 }
 
-static struct plan make_plan(const struct cpu_pass *p)
+static struct plan make_plan(const struct cpu_pass *p, const struct compute_op *op)
 {
     const struct compute_program *program = p->program;
     int32_t group = program->n_heads / program->n_kv_heads;
-    struct plan plan = { .heads = min_i32(group, CPU_QUERIES), .chunk_pieces = INT32_MAX };
+    struct plan plan = { .op = op,
+                         .heads = min_i32(group, CPU_QUERIES),
+                         .chunk_pieces = INT32_MAX };
     plan.n_parts = (group + plan.heads - 1) / plan.heads;
     int64_t n_tiles = 0, n_pieces = 0;
     for (int32_t i = 0; i < p->pass->n_sequences; i++) {
@@ -526,7 +533,7 @@ static void look_ahead(struct work *w, const struct plan *plan, const struct pla
     const struct compute_kv *kv = &w->p->pass->kv;
     struct tile tile = tile_of(w->p, plan, at, item);
     int32_t first = tile.sequence->n_before + tile.first_row, end = first + tile.n_rows;
-    first = w->p->program->window > 0 ? max_i32(0, first - w->p->program->window + 1) : 0;
+    first = first_seen(w->op, first);
     for (int32_t i = 0; i < AHEAD; i++) {
         int32_t block = first / kv->block_tokens + i / tile.n_kv;
         w->next[i].n = max_i32(min_i32(end - block * kv->block_tokens, kv->block_tokens), 0);
@@ -565,7 +572,7 @@ static void begin_work(struct work *w, const struct cpu_pass *p, const struct co
  * are shared go to all in turn. */
 void cpu_attention(const struct cpu_pass *p, const struct compute_op *op, int op_index, int rank)
 {
-    struct plan plan = make_plan(p);
+    struct plan plan = make_plan(p, op);
     struct cpu_taker taker = { .n_items = plan.n_items,
                                .part = plan.has_chunks ? 0 : rank,
                                .n_parts = plan.has_chunks ? 1 : team_size(p->team) };

@@ -164,7 +164,8 @@ static struct cpu_result result_of(struct member *m, const struct compute_op *op
     }
     while (next < end && !reads(next, op->dst) && !replaces(next, op->dst))
         next++;
-    result.is_kept = result.as == CPU_ROWS_FLOATS || (next < end && reads(next, op->dst));
+    result.is_kept = result.as == CPU_ROWS_FLOATS || op->flags & COMPUTE_ADD_TO ||
+                     (next < end && reads(next, op->dst));
     return result;
 }
 
@@ -285,7 +286,7 @@ void cpu_pass_layout(const struct compute_program *program, int n_members, int32
     out->blocks = add(out, quantized * (int64_t)sizeof(struct cpu_block));
     out->groups = add(out, grouped / 32 * (int64_t)kernels->group_bytes);
     out->splits = add(out, split * (int64_t)kernels->split_bytes);
-    out->table = add(out, (int64_t)n_rows * program->n_rope_dims * 4);
+    out->table = add(out, (int64_t)n_rows * program->n_ropes * program->n_rope_dims * 4);
     /* Members count in lines of their own. */
     out->n_counters = (size_t)align_up_u64((uint64_t)program->n_ops, 16);
     out->counters = add(out, (int64_t)out->n_counters * 4 * n_members);

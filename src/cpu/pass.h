@@ -12,7 +12,7 @@ struct cpu_layout {
     size_t blocks;                 /* activations quantized for the matmuls that come next */
     size_t groups;                 /* the same by groups of rows, for kernels that want that */
     size_t splits;                 /* activations in parts, by groups of rows */
-    size_t table;                  /* (n_rows, n_rope_dims): cosines, sines */
+    size_t table;                  /* (n_rows, n_ropes, n_rope_dims): cosines, sines */
     size_t counters, n_counters;   /* (n_members, n_counters): the next item of each operation */
     size_t shared_tiles;           /* of attention: merged by several members */
     size_t scratch, scratch_bytes; /* per member */

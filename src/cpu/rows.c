@@ -5,16 +5,31 @@
 #include "compute/vmath.h"
 #include <string.h>
 
+/* The cosines of a row in one of the program's ropes; as many sines stand behind them. */
+static float *angles_at(const struct cpu_pass *p, int32_t row, int32_t rope)
+{
+    float *table = (float *)(void *)(p->workspace + p->layout.table);
+    return table + ((int64_t)row * p->program->n_ropes + rope) * p->program->n_rope_dims;
+}
+
+static void fill_angles(const struct compute_rope *rope, int32_t position, int32_t half,
+                        float *angles)
+{
+    for (int32_t i = 0; i < half; i++) {
+        float angle = (float)position * rope->inverse_frequencies[i];
+        vmath_sincos((double)angle, &angles[half + i], &angles[i]);
+        angles[half + i] *= rope->scale;
+        angles[i] *= rope->scale;
+    }
+}
+
 void cpu_rows_table(const struct cpu_pass *p, struct cpu_share share)
 {
     int32_t half = p->program->n_rope_dims / 2;
-    float *table = (float *)(void *)(p->workspace + p->layout.table);
     for (int32_t row = share.from; row < share.to; row++)
-        for (int32_t i = 0; i < half; i++) {
-            float angle = (float)p->pass->positions[row] * p->program->inverse_frequencies[i];
-            float *cosine = table + (int64_t)row * 2 * half + i;
-            vmath_sincos((double)angle, cosine + half, cosine);
-        }
+        for (int32_t rope = 0; rope < p->program->n_ropes; rope++)
+            fill_angles(&p->program->ropes[rope], p->pass->positions[row], half,
+                        angles_at(p, row, rope));
 }
 
 void cpu_rows_embed(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share,
@@ -74,11 +89,16 @@ void cpu_rows_norm(const struct cpu_pass *p, const struct compute_op *op, struct
                    struct cpu_result result)
 {
     struct cpu_norm norm = norm_of(p, op);
+    bool adds = op->flags & COMPUTE_ADD_TO;
     for (int32_t row = share.from; row < share.to; row++) {
-        float *out = result.is_kept ? cpu_pass_row(p, op->dst, row) : result.scratch;
+        float *out = result.is_kept && !adds ? cpu_pass_row(p, op->dst, row) : result.scratch;
         if (row + 1 < share.to)
             fetch(cpu_pass_row(p, op->src, row + 1), norm.n);
         p->kernels->norm(&norm, cpu_pass_row(p, op->src, row), out);
+        if (adds) {
+            out = cpu_pass_row(p, op->dst, row);
+            p->kernels->add(result.scratch, out, norm.n);
+        }
         prepare(p, op->dst, row, result.as, out, 0, norm.n);
     }
 }
@@ -125,10 +145,9 @@ void cpu_rows_gate(const struct cpu_pass *p, const struct compute_op *op, struct
 void cpu_rows_rope(const struct cpu_pass *p, const struct compute_op *op, struct cpu_share share)
 {
     int32_t half = p->program->n_rope_dims / 2;
-    const float *table = (const float *)(void *)(p->workspace + p->layout.table);
     for (int32_t row = share.from; row < share.to; row++) {
         float *x = cpu_pass_row(p, op->dst, row);
-        const float *angles = table + (int64_t)row * 2 * half;
+        const float *angles = angles_at(p, row, op->rope);
         for (int32_t head = 0; head < op->n; head++, x += p->program->head_dim) {
             if (op->flags & COMPUTE_ROPE_PAIRS)
                 p->kernels->rotate_pairs(x, angles, half);

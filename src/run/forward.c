@@ -28,6 +28,7 @@ struct around_index {
 struct layer_index {
     int attention_norm, attention_norm_bias, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, o,
         o_bias;
+    int attention_post_norm, ffn_post_norm;
     int ffn_norm, ffn_norm_bias, gate, up, gate_bias, up_bias, down, down_bias;
 };
 
@@ -69,6 +70,8 @@ static struct layer_index index_layer(const struct layer_weights *w, struct tens
     at.up_bias = list_add(list, &w->up_bias);
     at.down = list_add(list, &w->down);
     at.down_bias = list_add(list, &w->down_bias);
+    at.attention_post_norm = list_add(list, &w->attention_post_norm);
+    at.ffn_post_norm = list_add(list, &w->ffn_post_norm);
     return at;
 }
 
@@ -103,14 +106,15 @@ static struct compute_op *emit(struct op_list *list, enum compute_op_kind kind, 
     return op;
 }
 
-static void emit_norm(struct op_list *list, const struct model_spec *spec, int dst, int src,
-                      int weight, int bias)
+static struct compute_op *emit_norm(struct op_list *list, const struct model_spec *spec, int dst,
+                                    int src, int weight, int bias)
 {
     struct compute_op *op = emit(list, COMPUTE_NORM, dst, src);
     op->weight = weight;
     op->bias = bias;
     op->scale = spec->norm_epsilon;
     op->flags = spec->norm == NORM_LAYER ? COMPUTE_NORM_LAYER : 0;
+    return op;
 }
 
 static struct compute_op *emit_matmul(struct op_list *list, int dst, int src, int weight, int bias,
@@ -138,11 +142,25 @@ static void emit_heads(struct op_list *list, const struct model_spec *spec, int 
     struct compute_op *op = emit(list, COMPUTE_ROPE, reg, reg);
     op->n = n_heads;
     op->flags = spec->position == POSITION_ROPE_PAIRS ? COMPUTE_ROPE_PAIRS : 0;
+    op->rope = spec->is_full_layer[list->layer];
+}
+
+/* X += a matrix times src; with post norms its norm is added instead. */
+static void emit_residual(struct op_list *list, const struct model_spec *spec, int src, int weight,
+                          int bias, int post_norm)
+{
+    if (!spec->has_post_norms) {
+        emit_matmul(list, FORWARD_X, src, weight, bias, COMPUTE_ADD_TO);
+        return;
+    }
+    emit_matmul(list, FORWARD_N, src, weight, bias, 0);
+    emit_norm(list, spec, FORWARD_X, FORWARD_N, post_norm, -1)->flags |= COMPUTE_ADD_TO;
 }
 
 static void emit_attention(struct op_list *list, const struct model_spec *spec,
                            const struct layer_index *at)
 {
+    double divisor = spec->score_divisor != 0 ? (double)spec->score_divisor : spec->head_dim;
     emit_norm(list, spec, FORWARD_N, FORWARD_X, at->attention_norm, at->attention_norm_bias);
     emit_matmul(list, FORWARD_Q, FORWARD_N, at->q, at->q_bias, 0);
     emit_matmul(list, FORWARD_K, FORWARD_N, at->k, at->k_bias, 0);
@@ -150,9 +168,10 @@ static void emit_attention(struct op_list *list, const struct model_spec *spec,
     emit_heads(list, spec, FORWARD_Q, spec->n_heads, at->q_norm);
     emit_heads(list, spec, FORWARD_K, spec->n_kv_heads, at->k_norm);
     emit(list, COMPUTE_KV_STORE, FORWARD_K, FORWARD_K)->src2 = FORWARD_V;
-    emit(list, COMPUTE_ATTEND, FORWARD_A, FORWARD_Q)->scale =
-        (float)(1.0 / num_sqrt((double)spec->head_dim));
-    emit_matmul(list, FORWARD_X, FORWARD_A, at->o, at->o_bias, COMPUTE_ADD_TO);
+    struct compute_op *attend = emit(list, COMPUTE_ATTEND, FORWARD_A, FORWARD_Q);
+    attend->n = model_spec_window(spec, list->layer);
+    attend->scale = (float)(1.0 / num_sqrt(divisor));
+    emit_residual(list, spec, FORWARD_A, at->o, at->o_bias, at->attention_post_norm);
 }
 
 static void emit_ffn(struct op_list *list, const struct model_spec *spec,
@@ -169,7 +188,7 @@ static void emit_ffn(struct op_list *list, const struct model_spec *spec,
         emit_matmul(list, FORWARD_G, FORWARD_N, at->up, at->up_bias, COMPUTE_HAS_ACT)->act =
             (uint8_t)spec->act;
     }
-    emit_matmul(list, FORWARD_X, FORWARD_G, at->down, at->down_bias, COMPUTE_ADD_TO);
+    emit_residual(list, spec, FORWARD_G, at->down, at->down_bias, at->ffn_post_norm);
 }
 
 int run_forward_compile(const struct model_spec *spec, const struct model_weights *weights,
@@ -231,24 +250,33 @@ static double scale_llama3(const struct rope_scaling *scaling, double frequency)
     return (1.0 - smooth) * frequency / (double)scaling->factor + smooth * frequency;
 }
 
-void run_forward_frequencies(const struct model_spec *spec, const struct tensor *rope_factors,
-                             float *out)
+int run_forward_ropes(const struct model_spec *spec)
 {
+    return spec->position == POSITION_LEARNED ? 0 : spec->n_full_layers > 0 ? 2 : 1;
+}
+
+float run_forward_frequencies(const struct model_spec *spec, const struct tensor *rope_factors,
+                              int rope, float *out)
+{
+    const struct rope_scaling *scaling = rope == 0 ? &spec->rope_scaling : &spec->rope_scaling_full;
+    double base = (double)(rope == 0 ? spec->rope_base : spec->rope_base_full);
+    float scale = scaling->kind == ROPE_SCALING_LONG ? scaling->attention_factor : 1.0f;
     int32_t n = spec->n_rope_dims / 2;
     for (int32_t i = 0; i < n; i++) {
         double exponent = -2.0 * (double)i / (double)spec->n_rope_dims;
-        double frequency = num_pow((double)spec->rope_base, exponent);
-        if (spec->rope_scaling.kind == ROPE_SCALING_LINEAR)
-            frequency /= (double)spec->rope_scaling.factor;
-        else if (spec->rope_scaling.kind == ROPE_SCALING_LLAMA3)
-            frequency = scale_llama3(&spec->rope_scaling, frequency);
+        double frequency = num_pow(base, exponent);
+        if (scaling->kind == ROPE_SCALING_LINEAR)
+            frequency /= (double)scaling->factor;
+        else if (scaling->kind == ROPE_SCALING_LLAMA3)
+            frequency = scale_llama3(scaling, frequency);
         out[i] = (float)frequency;
     }
     if (!rope_factors->data || rope_factors->n_columns < n)
-        return;
+        return scale;
     float factors[LIMIT_HEAD_DIM / 2];
     CHECK(rope_factors->n_columns <= LIMIT_HEAD_DIM / 2);
     quant_row_to_float(rope_factors, 0, factors);
     for (int32_t i = 0; i < n; i++)
         out[i] /= factors[i];
+    return scale;
 }

@@ -6,14 +6,14 @@
 enum {
     FORWARD_OPS_PER_LAYER = 20,
     FORWARD_OPS_AROUND = 8,
-    FORWARD_WEIGHTS_PER_LAYER = 20,
+    FORWARD_WEIGHTS_PER_LAYER = 22,
     FORWARD_WEIGHTS_AROUND = 8
 };
 
 /* The registers of the program. */
 enum forward_register {
     FORWARD_X,      /* residual stream (width) */
-    FORWARD_N,      /* normed (width) */
+    FORWARD_N,      /* normed (width); with post norms what is to be normed and added, too */
     FORWARD_Q,      /* (n_heads, head_dim) */
     FORWARD_K,      /* (n_kv_heads, head_dim) */
     FORWARD_V,      /* (n_kv_heads, head_dim) */
@@ -34,7 +34,9 @@ int run_forward_compile(const struct model_spec *spec, const struct model_weight
                         struct compute_op *ops);
 void run_forward_widths(const struct model_spec *spec, int32_t widths[FORWARD_REGISTERS],
                         bool is_logit_rows[FORWARD_REGISTERS]);
-/* The rotation's inverse frequencies (n_rope_dims / 2), scaling applied. rope_factors: divisors
- * from the file, may be absent. */
-void run_forward_frequencies(const struct model_spec *spec, const struct tensor *rope_factors,
-                             float *out);
+/* How many ropes the layers need. */
+int run_forward_ropes(const struct model_spec *spec);
+/* The inverse frequencies (n_rope_dims / 2) of one of them, scaling applied; returns the scale of
+ * sines and cosines. rope_factors: divisors from the file, may be absent. */
+float run_forward_frequencies(const struct model_spec *spec, const struct tensor *rope_factors,
+                              int rope, float *out);

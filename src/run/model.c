@@ -9,16 +9,14 @@ static void build_program(struct run_model *model)
 {
     const struct model_spec *spec = weights_spec(model->weights);
     const struct model_weights *tensors = weights_model(model->weights);
-    int32_t n_frequencies = spec->position == POSITION_LEARNED ? 0 : spec->n_rope_dims / 2;
+    int32_t n_ropes = run_forward_ropes(spec), n_frequencies = spec->n_rope_dims / 2;
 
     model->ops = mem_take(sizeof *model->ops *
                           (size_t)(FORWARD_OPS_PER_LAYER * spec->n_layers + FORWARD_OPS_AROUND));
     model->widths = mem_take(sizeof *model->widths * FORWARD_REGISTERS);
     model->is_logit_rows = mem_take(sizeof *model->is_logit_rows * FORWARD_REGISTERS);
-    model->inverse_frequencies = mem_take(sizeof(float) * (size_t)(n_frequencies + 1));
+    model->inverse_frequencies = mem_take(sizeof(float) * (size_t)(n_ropes * n_frequencies + 1));
     run_forward_widths(spec, model->widths, model->is_logit_rows);
-    if (n_frequencies > 0)
-        run_forward_frequencies(spec, &tensors->rope_factors, model->inverse_frequencies);
     model->program = (struct compute_program){
         .n_ops = run_forward_compile(spec, tensors, model->ops),
         .ops = model->ops,
@@ -31,10 +29,14 @@ static void build_program(struct run_model *model)
         .n_kv_heads = spec->n_kv_heads,
         .head_dim = spec->head_dim,
         .n_rope_dims = spec->n_rope_dims,
-        .window = spec->window,
         .n_vocabulary = spec->n_vocabulary,
-        .inverse_frequencies = model->inverse_frequencies,
+        .n_ropes = n_ropes,
     };
+    for (int i = 0; i < n_ropes; i++) {
+        float *frequencies = model->inverse_frequencies + i * n_frequencies;
+        float scale = run_forward_frequencies(spec, &tensors->rope_factors, i, frequencies);
+        model->program.ropes[i] = (struct compute_rope){ frequencies, scale };
+    }
 }
 
 static void free_program(struct run_model *model)

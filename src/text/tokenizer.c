@@ -25,6 +25,7 @@ struct tokenizer {
     struct text_spm spm;
     bool add_bos, add_eos, add_space_prefix, normalizes_nfc;
     int32_t bos_id, eos_id;
+    uint8_t *strips; /* (n_tokens), NULL: none */
 };
 
 /* What one call works with. */
@@ -110,6 +111,10 @@ enum status tokenizer_open(struct tokenizer **out, const struct tokenizer_option
     t->bos_id = options->bos_id;
     t->eos_id = options->eos_id;
     enum status status = open_parts(t, options, fault);
+    if (options->strips != NULL && status == STATUS_OK) {
+        t->strips = mem_take((size_t)t->vocab.n_tokens);
+        memcpy(t->strips, options->strips, (size_t)t->vocab.n_tokens);
+    }
     if (status != STATUS_OK)
         tokenizer_close(t);
     else
@@ -128,6 +133,7 @@ void tokenizer_close(struct tokenizer *t)
     text_special_close(&t->written);
     text_special_close(&t->all);
     text_vocab_close(&t->vocab);
+    mem_give(t->strips);
     mem_give(t);
 }
 
@@ -240,6 +246,45 @@ static void encode_spm(struct encoding *e, struct view text)
     text_spm_encode(&e->tokenizer->spm, &e->merge, seen, &e->ids);
 }
 
+/* Unicode's White_Space. */
+static bool is_space(uint32_t letter)
+{
+    return (letter >= 9 && letter <= 13) || letter == ' ' || letter == 0x85 || letter == 0xA0 ||
+           letter == 0x1680 || (letter >= 0x2000 && letter <= 0x200A) || letter == 0x2028 ||
+           letter == 0x2029 || letter == 0x202F || letter == 0x205F || letter == 0x3000;
+}
+
+/* Bytes of white space at the start of text. */
+static size_t spaces_first(struct view text)
+{
+    size_t at = 0;
+    while (at < text.n) {
+        uint32_t letter = 0;
+        int n = utf8_decode(view_of(text.at + at, text.n - at), &letter);
+        if (n <= 0 || !is_space(letter))
+            break;
+        at += (size_t)n;
+    }
+    return at;
+}
+
+/* Bytes of white space at its end: the last run that goes to the end. */
+static size_t spaces_last(struct view text)
+{
+    size_t n = 0;
+    while (n < text.n) {
+        size_t length = 1;
+        while (length < 3 && n + length < text.n &&
+               ((unsigned char)text.at[text.n - n - length] & 0xC0) == 0x80)
+            length++;
+        struct view letter = view_of(text.at + text.n - n - length, length);
+        if (spaces_first(letter) != length)
+            break;
+        n += length;
+    }
+    return n;
+}
+
 static void encode_text(struct encoding *e, struct view text, const struct text_special *special)
 {
     const struct tokenizer *t = e->tokenizer;
@@ -247,6 +292,9 @@ static void encode_text(struct encoding *e, struct view text, const struct text_
         int32_t id = -1;
         size_t end = text_special_search(special, &t->vocab, text, at, &id);
         struct view plain = view_of(text.at + at, end - at);
+        unsigned strips = id >= 0 && t->strips != NULL ? t->strips[id] : 0;
+        if (strips & TOKENIZER_STRIP_LEFT)
+            plain.n -= spaces_last(plain);
         if (plain.n > 0 && t->kind == TOKENIZER_SPM)
             encode_spm(e, plain);
         else if (plain.n > 0)
@@ -255,6 +303,8 @@ static void encode_text(struct encoding *e, struct view text, const struct text_
             text_ids_add(&e->ids, id);
             end += t->vocab.tokens[id].n;
         }
+        if (strips & TOKENIZER_STRIP_RIGHT)
+            end += spaces_first(view_of(text.at + end, text.n - end));
         at = end;
     }
 }

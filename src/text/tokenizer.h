@@ -9,6 +9,8 @@
 struct tokenizer;
 
 enum tokenizer_kind { TOKENIZER_SPM, TOKENIZER_BPE };
+/* A special token written in a text swallows the white space on these sides. */
+enum tokenizer_strip { TOKENIZER_STRIP_LEFT = 1, TOKENIZER_STRIP_RIGHT = 2 };
 struct tokenizer_options {
     enum tokenizer_kind kind;
     int32_t n_tokens;
@@ -17,6 +19,7 @@ struct tokenizer_options {
     const float *scores;         /* SPM */
     const uint8_t *types; /* 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte; NULL:
                              all normal */
+    const uint8_t *strips; /* enum tokenizer_strip of special tokens; NULL: none strips */
     int32_t n_merges;
     const char *const *merges; /* BPE: "left right" */
     const char *pre;           /* BPE: name of the split pattern */

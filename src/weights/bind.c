@@ -5,6 +5,7 @@
  * transposed (GPT-2's Conv1D) its rows are columns, and a part begins some columns further in:
  * only types of one element per block may be stored so. */
 #include "weights/bind.h"
+#include "base/half.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static const struct {
     [WEIGHTS_OUTPUT] = { MODEL(output), VOCABULARY, WIDTH },
     [WEIGHTS_OUTPUT_BIAS] = { MODEL(output_bias), ONE, VOCABULARY },
     [WEIGHTS_ROPE_FACTORS] = { MODEL(rope_factors), ONE, ROPE },
+    [WEIGHTS_ROPE_FACTORS_LONG] = { MODEL(rope_factors), ONE, ROPE },
     [WEIGHTS_ATTENTION_NORM] = { LAYER(attention_norm), ONE, WIDTH },
     [WEIGHTS_ATTENTION_NORM_BIAS] = { LAYER(attention_norm_bias), ONE, WIDTH },
     [WEIGHTS_Q] = { LAYER(q), Q, WIDTH },
@@ -47,6 +49,8 @@ static const struct {
     [WEIGHTS_QKV] = { 0, QKV, WIDTH },
     [WEIGHTS_QKV_BIAS] = { 0, ONE, QKV },
     [WEIGHTS_GATE_UP] = { 0, FFN_TWICE, WIDTH },
+    [WEIGHTS_ATTENTION_POST_NORM] = { LAYER(attention_post_norm), ONE, WIDTH },
+    [WEIGHTS_FFN_POST_NORM] = { LAYER(ffn_post_norm), ONE, WIDTH },
 };
 
 /* Fused roles and the roles of their parts in order; WEIGHTS_ROLE_N ends a short row. */
@@ -194,9 +198,51 @@ static struct tensor cut(const struct tensor *whole, bool is_vector, int64_t fir
     return part;
 }
 
-static enum status place(struct binder *b, const struct weights_entry *entry, uint8_t role,
-                         int layer, bool is_transposed)
+static float element(const struct tensor *vector, int32_t i)
 {
+    const unsigned char *at = vector->data;
+    uint16_t half;
+    float value;
+    if (vector->dtype == DTYPE_F32) {
+        memcpy(&value, at + 4 * (size_t)i, sizeof(value));
+        return value;
+    }
+    memcpy(&half, at + 2 * (size_t)i, sizeof(half));
+    return vector->dtype == DTYPE_F16 ? half_to_float(half) : bf16_to_float(half);
+}
+
+/* The vector w of one stored as w - 1, in the catalog's pile. */
+static struct tensor add_one(struct binder *b, const struct tensor *stored)
+{
+    struct tensor whole = *stored;
+    float *values = pile_take(b->catalog->pile, (size_t)stored->n_columns * sizeof(*values));
+    for (int32_t i = 0; i < stored->n_columns; i++)
+        values[i] = element(stored, i) + 1.0f;
+    whole.dtype = DTYPE_F32;
+    whole.row_bytes = dtype_row_bytes(DTYPE_F32, stored->n_columns);
+    whole.data = values;
+    return whole;
+}
+
+/* What frequencies are divided by. */
+static enum status check_factors(struct binder *b, const struct weights_entry *entry,
+                                 const struct tensor *factors)
+{
+    for (int32_t i = 0; i < factors->n_columns; i++) {
+        float factor = element(factors, i);
+        if (!(factor >= 1e-6f && factor <= 1e6f))
+            return fault_set(b->fault, STATUS_BAD_INPUT,
+                             "%s: tensor %s holds the factor %g, expected 1e-6 to 1e6",
+                             b->catalog->label, entry->name, (double)factor);
+    }
+    return STATUS_OK;
+}
+
+static enum status place(struct binder *b, const struct weights_entry *entry, uint8_t role,
+                         int layer, uint8_t flags)
+{
+    bool is_transposed = flags & WEIGHTS_NAME_TRANSPOSED, is_less = flags & WEIGHTS_NAME_LESS_ONE;
+    bool is_factors = role == WEIGHTS_ROPE_FACTORS || role == WEIGHTS_ROPE_FACTORS_LONG;
     struct tensor whole = weights_catalog_tensor(entry);
     CHECK(whole.data != NULL); /* its shape was compared with a checked spec */
     bool is_vector = roles[role].rows == ONE;
@@ -204,7 +250,9 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
     while (i < COUNT_OF(fused) && fused[i].role != role)
         i++;
     bool is_plain = dtype_info(whole.dtype)->n_block == 1;
-    if ((is_transposed || (is_vector && i < COUNT_OF(fused))) && !is_plain)
+    bool has_to_be_plain =
+        is_transposed || is_less || is_factors || (is_vector && i < COUNT_OF(fused));
+    if (has_to_be_plain && !is_plain)
         return fault_set(b->fault, STATUS_UNSUPPORTED,
                          "%s: tensor %s is %s, here F32, F16 or BF16 are read", b->catalog->label,
                          entry->name, entry->type);
@@ -215,8 +263,8 @@ static enum status place(struct binder *b, const struct weights_entry *entry, ui
         whole.is_transposed = true;
     }
     if (i == COUNT_OF(fused)) {
-        *place_of(b, role, layer) = whole;
-        return STATUS_OK;
+        *place_of(b, role, layer) = is_less ? add_one(b, &whole) : whole;
+        return is_factors ? check_factors(b, entry, &whole) : STATUS_OK;
     }
     int64_t first = 0;
     for (int part = 0; part < 3 && fused[i].parts[part] != WEIGHTS_ROLE_N; part++) {
@@ -240,6 +288,12 @@ static bool is_needed(const struct binder *b, const struct weights_name *row, in
     return is;
 }
 
+/* Those of the two sets of factors that this model does not rotate by. */
+static bool is_other_factors(const struct model_spec *spec, uint8_t role)
+{
+    return role == (spec->rope_scaling.is_long ? WEIGHTS_ROPE_FACTORS : WEIGHTS_ROPE_FACTORS_LONG);
+}
+
 static enum status bind_row(struct binder *b, const struct weights_name *row, int layer,
                             bool has_to_be)
 {
@@ -252,6 +306,8 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
         return STATUS_OK;
     if (row->role == WEIGHTS_OUTPUT && b->spec->is_tied)
         return STATUS_OK; /* a copy of the embedding that some files keep */
+    if (is_other_factors(b->spec, row->role))
+        return STATUS_OK;
     if (entry == NULL)
         return has_to_be ? fault_set(b->fault, STATUS_BAD_INPUT, "%s: tensor %s is missing",
                                      b->catalog->label, name)
@@ -263,7 +319,7 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
                          b->catalog->label, name, entry->type);
     bool is_transposed = (row->flags & WEIGHTS_NAME_TRANSPOSED) != 0;
     enum status status = check_shape(b, entry, row->role, is_transposed);
-    return status != STATUS_OK ? status : place(b, entry, row->role, layer, is_transposed);
+    return status != STATUS_OK ? status : place(b, entry, row->role, layer, row->flags);
 }
 
 static enum status check_all_used(const struct binder *b)

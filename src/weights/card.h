@@ -20,6 +20,8 @@ enum weights_token_type { /* GGUF's numbers */
                           TOKEN_BYTE,
 };
 
+enum weights_strip { STRIP_LEFT = 1, STRIP_RIGHT = 2 };
+
 void weights_card_init(struct weights_card *card);
 /* Adds an id that ends a generation, once; ids outside the vocabulary are passed over. */
 void weights_card_add_eog(struct weights_card *card, int64_t id);

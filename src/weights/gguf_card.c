@@ -206,6 +206,27 @@ static enum status read_texts(struct weights_gguf *gguf, struct weights_card *ca
     return STATUS_OK;
 }
 
+/* Phi-3's special tokens swallow the white space behind them, all but these; files don't say so. */
+static enum status read_strips(struct weights_gguf *gguf, struct weights_card *card,
+                               struct fault *fault)
+{
+    static const char *const others[] = { "<unk>", "<s>", "<|endoftext|>" };
+    struct view architecture = view_text("");
+    enum status status = weights_gguf_meta_text(gguf, "general.architecture", &architecture, fault);
+    if (status != STATUS_OK || card->tokenizer != WEIGHTS_TOKENIZER_SPM ||
+        !view_equal_text(architecture, "phi3"))
+        return status;
+    uint8_t *strips = pile_take(&gguf->pile, (size_t)card->n_tokens);
+    for (int32_t i = 0; i < card->n_tokens; i++) {
+        bool strips_right = card->types[i] == TOKEN_CONTROL || card->types[i] == TOKEN_USER;
+        for (size_t k = 0; k < COUNT_OF(others) && strips_right; k++)
+            strips_right = strcmp(card->tokens[i], others[k]) != 0;
+        strips[i] = strips_right ? STRIP_RIGHT : 0;
+    }
+    card->strips = strips;
+    return STATUS_OK;
+}
+
 static enum status read_kind(const struct weights_gguf *gguf, struct weights_card *card,
                              struct fault *fault)
 {
@@ -227,8 +248,8 @@ enum status weights_gguf_card(struct weights_gguf *gguf, int32_t n_vocabulary,
                               struct weights_card *card, struct fault *fault)
 {
     enum status (*const steps[])(struct weights_gguf *, struct weights_card *,
-                                 struct fault *) = { read_types, read_scores, read_merges,
-                                                     read_flags, read_ids };
+                                 struct fault *) = { read_types,  read_strips, read_scores,
+                                                     read_merges, read_flags,  read_ids };
     weights_card_init(card);
     enum status status = read_texts(gguf, card, fault);
     if (status == STATUS_OK)

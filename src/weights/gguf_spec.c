@@ -2,6 +2,7 @@
 #include "weights/gguf_spec.h"
 #include "weights/bind.h"
 #include "weights/gguf_meta.h"
+#include "base/num.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -94,10 +95,74 @@ static enum status read_heads(const struct reader *r, struct model_spec *spec)
     return STATUS_OK;
 }
 
-static enum status read_rope(const struct reader *r, struct model_spec *spec)
+/* Layers that see everything: gemma3's, which rotate by a base and a scaling of their own. */
+static enum status read_turns(const struct reader *r, struct model_spec *spec)
+{
+    int64_t every = 6;
+    if (strcmp(spec->architecture, "gemma3") != 0 || spec->window == 0)
+        return STATUS_OK;
+    enum status status = read_size(r, "attention.sliding_window_pattern", &every);
+    if (status != STATUS_OK)
+        return status;
+    model_spec_set_full(spec, (int32_t)every);
+    spec->rope_base_full = spec->rope_base;
+    spec->rope_scaling_full = spec->rope_scaling;
+    spec->rope_base = 10000.0f;
+    spec->rope_scaling = (struct rope_scaling){ .kind = ROPE_SCALING_NONE };
+    return read_float(r, "rope.freq_base_swa", &spec->rope_base);
+}
+
+/* gemma3: what scores are divided by, which the file does not say; caps are none of ours. */
+static enum status read_scores(const struct reader *r, struct model_spec *spec)
+{
+    enum { LAYERS_27B = 62 };
+    float attention_cap = 0, logit_cap = 0;
+    if (strcmp(spec->architecture, "gemma3") != 0)
+        return STATUS_OK;
+    spec->score_divisor =
+        (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
+    enum status status = read_float(r, "attn_logit_softcapping", &attention_cap);
+    if (status == STATUS_OK)
+        status = read_float(r, "final_logit_softcapping", &logit_cap);
+    if (status == STATUS_OK && (attention_cap != 0 || logit_cap != 0))
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "%s: gemma3.%s_logit_softcapping is not "
+                         "supported",
+                         r->gguf->label, attention_cap != 0 ? "attn" : "final");
+    return status;
+}
+
+/* Factors for each frequency: phi3's two tensors, of which the context decides. */
+static enum status read_long(const struct reader *r, struct model_spec *spec,
+                             const struct weights_architecture *architecture)
+{
+    const struct weights_catalog *catalog = &r->gguf->catalog;
+    bool has_short = weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS, catalog) != NULL;
+    bool has_long =
+        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL;
+    int64_t n_original = spec->n_positions_max;
+    struct rope_scaling scaling = { .kind = ROPE_SCALING_LONG, .attention_factor = 1.0f };
+    enum status status = read_size(r, "rope.scaling.original_context_length", &n_original);
+    if (status == STATUS_OK)
+        status = read_float(r, "rope.scaling.attn_factor", &scaling.attention_factor);
+    if (status != STATUS_OK)
+        return status;
+    scaling.n_positions_original = (int32_t)n_original;
+    scaling.is_long = spec->n_positions_max > n_original;
+    if (!(scaling.is_long ? has_long : has_short))
+        return fault_set(r->fault, STATUS_BAD_INPUT, "%s: tensor rope_factors_%s.weight is missing",
+                         r->gguf->label, scaling.is_long ? "long" : "short");
+    spec->rope_scaling = scaling;
+    return STATUS_OK;
+}
+
+static enum status read_rope(const struct reader *r, struct model_spec *spec,
+                             const struct weights_architecture *architecture)
 {
     char key[96];
     struct view kind = view_text("");
+    const struct weights_catalog *catalog = &r->gguf->catalog;
+    bool is_phi3 = strcmp(spec->architecture, "phi3") == 0;
     float factor = 0;
     spec->rope_base = 10000.0f;
     if (spec->position == POSITION_LEARNED)
@@ -112,8 +177,15 @@ static enum status read_rope(const struct reader *r, struct model_spec *spec)
     print_key(r, "rope.scaling.type", key);
     if (status == STATUS_OK)
         status = weights_gguf_meta_text(r->gguf, key, &kind, r->fault);
-    if (status != STATUS_OK || kind.n == 0 || view_equal_text(kind, "none"))
+    if (status != STATUS_OK)
         return status;
+    bool has_factors =
+        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS, catalog) != NULL ||
+        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL;
+    if (is_phi3 && (has_factors || view_equal_text(kind, "longrope")))
+        return read_long(r, spec, architecture);
+    if (kind.n == 0 || view_equal_text(kind, "none"))
+        return STATUS_OK;
     if (!view_equal_text(kind, "linear"))
         return fault_set(r->fault, STATUS_UNSUPPORTED, "%s: %s %.*s is not supported",
                          r->gguf->label, key, (int)(kind.n < 32 ? kind.n : 32), kind.at);
@@ -156,8 +228,8 @@ static enum status find_architecture(const struct weights_gguf *gguf,
     snprintf(text, sizeof(text), "%.*s", (int)(name.n < 60 ? name.n : 60), name.at);
     *architecture = weights_names_find(text, false);
     if (*architecture == NULL)
-        return fault_set(fault, STATUS_UNSUPPORTED, "%s: the architecture %s is not supported",
-                         gguf->label, text);
+        return fault_set(fault, STATUS_UNSUPPORTED, "%s: the architecture %s is not supported%s",
+                         gguf->label, text, weights_names_refusal(text, false));
     return STATUS_OK;
 }
 
@@ -175,6 +247,7 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         .is_gated = row->is_gated,
         .has_qk_norm = row->has_qk_norm,
         .position = row->gguf_position,
+        .has_post_norms = row->has_post_norms,
         .norm_epsilon = 1e-5f,
         .embedding_scale = 1.0f,
     };
@@ -183,7 +256,11 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
     if (status == STATUS_OK)
         status = read_heads(&r, spec);
     if (status == STATUS_OK)
-        status = read_rope(&r, spec);
+        status = read_rope(&r, spec, row);
+    if (status == STATUS_OK)
+        status = read_turns(&r, spec);
+    if (status == STATUS_OK)
+        status = read_scores(&r, spec);
     if (status == STATUS_OK)
         status = read_float(&r,
                             row->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
@@ -193,8 +270,8 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         status = read_tensors(&r, spec, row);
     if (status != STATUS_OK)
         return status;
-    spec->n_kv_groups = 1;
-    spec->kv_groups[0] =
-        (struct kv_group){ spec->n_layers, spec->n_kv_heads, spec->head_dim, spec->window };
+    if (row->scales_embedding)
+        spec->embedding_scale = (float)num_sqrt((double)spec->width);
+    model_spec_group(spec);
     return model_spec_check(spec, fault);
 }

@@ -2,6 +2,8 @@
  *
  * A key that is absent has the value that the transformers library gives it. */
 #include "weights/hf_spec.h"
+#include "weights/hf_rope.h"
+#include "base/num.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +24,15 @@ static const struct family {
     { "chatglm", "num_layers", "hidden_size", "num_attention_heads", "multi_query_group_num",
       "ffn_hidden_size", "seq_length", "padded_vocab_size", "layernorm_epsilon", NULL, 1e-5f, false,
       0 },
+    { "phi3", "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
+      "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps", "hidden_act",
+      1e-5f, false, 0 },
+    { "gemma", "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
+      "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps", "hidden_act",
+      1e-6f, true, 0 },
+    { "gemma3_text", "num_hidden_layers", "hidden_size", "num_attention_heads",
+      "num_key_value_heads", "intermediate_size", "max_position_embeddings", "vocab_size",
+      "rms_norm_eps", "hidden_activation", 1e-6f, true, 0 },
     { NULL, "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
       "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps", "hidden_act",
       1e-6f, false, 0 },
@@ -38,6 +49,8 @@ static const struct {
     { "gpt2", "scale_attn_weights", true },
     { "gpt2", "scale_attn_by_inverse_layer_idx", false },
     { "gpt2", "add_cross_attention", false },
+    { "gemma", "use_bidirectional_attention", false },
+    { "gemma3_text", "use_bidirectional_attention", false },
     { "chatglm", "rmsnorm", true },
     { "chatglm", "post_layer_norm", true },
     { "chatglm", "apply_residual_connection_post_layernorm", false },
@@ -53,6 +66,11 @@ static enum status refuse_text(const struct reader *r, const char *key, const ch
 {
     return fault_set(r->from.fault, STATUS_UNSUPPORTED,
                      "config.json: %s \"%.60s\" is not supported", key, value);
+}
+
+static bool is_gemma3(const struct model_spec *spec)
+{
+    return strcmp(spec->architecture, "gemma3") == 0;
 }
 
 static enum status check_demands(const struct reader *r, const char *model_type)
@@ -117,12 +135,15 @@ static enum status read_heads(const struct reader *r, struct model_spec *spec)
 {
     bool is_chatglm = strcmp(spec->architecture, "chatglm") == 0;
     bool shares_kv = !is_chatglm;
-    int32_t head_dim_usual =
-        strcmp(spec->architecture, "qwen3") == 0 ? 128 : spec->width / spec->n_heads;
+    bool is_gemma = strncmp(spec->architecture, "gemma", 5) == 0;
+    int32_t head_dim_usual = is_gemma ? 256
+                             : strcmp(spec->architecture, "qwen3") == 0
+                                 ? 128
+                                 : spec->width / spec->n_heads;
     enum status status = weights_json_bool(&r->from, "multi_query_attention", &shares_kv);
     if (status == STATUS_OK)
-        status =
-            read_size(r, shares_kv ? r->family->kv_heads : NULL, &spec->n_kv_heads, spec->n_heads);
+        status = read_size(r, shares_kv ? r->family->kv_heads : NULL, &spec->n_kv_heads,
+                           is_gemma ? ABSENT : spec->n_heads);
     if (status == STATUS_OK)
         status =
             read_size(r, is_chatglm ? "kv_channels" : "head_dim", &spec->head_dim, head_dim_usual);
@@ -150,39 +171,69 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
         return status;
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (strcmp(acts[i].name, name) == 0) {
-            spec->act = acts[i].act;
+            /* Gemma was trained with the tanh form, also where older files say "gelu". */
+            bool is_gemma = strncmp(spec->architecture, "gemma", 5) == 0;
+            bool is_exact = acts[i].act == ACT_GELU_ERF;
+            spec->act = is_gemma && is_exact ? ACT_GELU_TANH : acts[i].act;
             return STATUS_OK;
         }
     return refuse_text(r, r->family->act, name);
 }
 
-/* All layers alike, or the model is refused: *is_sliding stays when there is no list. */
-static enum status read_layer_types(const struct reader *r, bool *is_sliding)
+/* The layers of a list that see everything, and its length; 0: there is none. */
+static enum status read_layer_types(const struct reader *r, struct model_spec *spec,
+                                    uint32_t *n_listed)
 {
     const struct weights_json_node *types = weights_json_find(r->from.object, "layer_types");
-    if (types == NULL || types->kind != WEIGHTS_JSON_ARRAY || types->n == 0)
-        return STATUS_OK;
-    const struct weights_json_node *type = types + 1;
-    uint32_t n_sliding = 0;
-    for (uint32_t i = 0; i < types->n; i++, type = weights_json_next(type)) {
-        bool is_one = weights_json_is_text(type, "sliding_attention");
-        if (!is_one && !weights_json_is_text(type, "full_attention"))
+    *n_listed = types != NULL && types->kind == WEIGHTS_JSON_ARRAY ? types->n : 0;
+    const struct weights_json_node *type = *n_listed > 0 ? types + 1 : NULL;
+    for (uint32_t i = 0; i < *n_listed; i++, type = weights_json_next(type)) {
+        bool is_full = weights_json_is_text(type, "full_attention");
+        if (!is_full && !weights_json_is_text(type, "sliding_attention"))
             return refuse_text(r, "layer_types",
                                type->kind == WEIGHTS_JSON_TEXT ? type->text : "?");
-        n_sliding += is_one;
+        if (i < LIMIT_LAYERS)
+            spec->is_full_layer[i] = is_full;
+        spec->n_full_layers += is_full;
     }
-    if (n_sliding != 0 && n_sliding != types->n)
-        return refuse_text(r, "layer_types", "full and sliding attention mixed");
-    *is_sliding = n_sliding > 0;
+    return STATUS_OK;
+}
+
+/* gemma3: every sixth layer sees everything, unless a list says which. */
+static enum status read_turns(const struct reader *r, struct model_spec *spec)
+{
+    uint32_t n_listed = 0;
+    int32_t every = 6;
+    spec->window = 4096;
+    enum status status = read_size(r, "sliding_window", &spec->window, spec->window);
+    if (status == STATUS_OK)
+        status = read_size(r, "_sliding_window_pattern", &every, every);
+    if (status == STATUS_OK)
+        status = read_size(r, "sliding_window_pattern", &every, every);
+    if (status == STATUS_OK)
+        status = read_layer_types(r, spec, &n_listed);
+    if (status == STATUS_OK && n_listed > 0 && n_listed != (uint32_t)spec->n_layers)
+        return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                         "config.json: layer_types has %u elements for %d layers", n_listed,
+                         spec->n_layers);
+    if (status != STATUS_OK || n_listed > 0)
+        return status;
+    if (every < 1)
+        return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                         "config.json: sliding_window_pattern is 0");
+    model_spec_set_full(spec, every);
     return STATUS_OK;
 }
 
 static enum status read_window(const struct reader *r, struct model_spec *spec)
 {
     bool is_qwen = strncmp(spec->architecture, "qwen", 4) == 0, is_sliding = !is_qwen;
+    uint32_t n_listed = 0;
     int32_t window = 0, n_full = spec->n_layers;
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
+    if (is_gemma3(spec))
+        return read_turns(r, spec);
     enum status status = weights_json_bool(&r->from, "use_sliding_window", &is_sliding);
     if (status == STATUS_OK)
         status = read_size(r, "sliding_window", &window, 0);
@@ -195,74 +246,41 @@ static enum status read_window(const struct reader *r, struct model_spec *spec)
         is_sliding = false;
     else if (is_qwen && is_sliding && n_full > 0)
         return refuse_text(r, "max_window_layers", "full and sliding attention mixed");
-    status = read_layer_types(r, &is_sliding);
-    spec->window = is_sliding ? window : 0;
-    return status;
-}
-
-/* rope: the object rope_scaling, or rope_parameters as newer files have it. */
-static enum status read_scaling(const struct reader *r, const struct weights_json_node *rope,
-                                struct model_spec *spec)
-{
-    struct weights_json_from from = { rope, "config.json: rope scaling", r->from.fault };
-    struct rope_scaling scaling = { .factor = 1.0f,
-                                    .low_freq_factor = 1.0f,
-                                    .high_freq_factor = 4.0f };
-    const char *kind = "default";
-    int64_t n_original = spec->n_positions_max;
-    enum status status = weights_json_text(&from, "type", &kind);
-    if (status == STATUS_OK)
-        status = weights_json_text(&from, "rope_type", &kind);
-    if (status != STATUS_OK || strcmp(kind, "default") == 0)
+    status = read_layer_types(r, spec, &n_listed);
+    if (status != STATUS_OK)
         return status;
-    if (strcmp(kind, "linear") == 0)
-        scaling.kind = ROPE_SCALING_LINEAR;
-    else if (strcmp(kind, "llama3") == 0)
-        scaling.kind = ROPE_SCALING_LLAMA3;
-    else
-        return refuse_text(r, "rope scaling", kind);
-    status = weights_json_f32(&from, "factor", &scaling.factor);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&from, "low_freq_factor", &scaling.low_freq_factor);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&from, "high_freq_factor", &scaling.high_freq_factor);
-    if (status == STATUS_OK)
-        status = weights_json_i64(&from, "original_max_position_embeddings", 1, LIMIT_CONTEXT,
-                                  &n_original);
-    if (scaling.kind == ROPE_SCALING_LLAMA3)
-        scaling.n_positions_original = (int32_t)n_original;
-    else
-        scaling.low_freq_factor = scaling.high_freq_factor = 0;
-    spec->rope_scaling = scaling;
-    return status;
+    if (spec->n_full_layers > 0 && spec->n_full_layers != (int32_t)n_listed)
+        return refuse_text(r, "layer_types", "full and sliding attention mixed");
+    is_sliding = n_listed > 0 ? spec->n_full_layers == 0 : is_sliding;
+    model_spec_set_full(spec, 0);
+    spec->window = is_sliding ? window : 0;
+    return STATUS_OK;
 }
 
 static enum status read_rope(const struct reader *r, struct model_spec *spec)
 {
-    float ratio = 1.0f, partial = 1.0f;
-    spec->rope_base = 10000.0f;
-    if (spec->position == POSITION_LEARNED)
+    return weights_hf_rope(&r->from, spec);
+}
+
+/* gemma3: what scores are divided by; caps, which Gemma 2 has, are none of ours. */
+static enum status read_scores(const struct reader *r, struct model_spec *spec)
+{
+    float attention_cap = 0, logit_cap = 0;
+    if (!is_gemma3(spec))
         return STATUS_OK;
-    const struct weights_json_node *scaling = weights_json_find(r->from.object, "rope_scaling");
-    const struct weights_json_node *rope = weights_json_find(r->from.object, "rope_parameters");
-    struct weights_json_from nested = { rope, "config.json: rope_parameters", r->from.fault };
-    enum status status = weights_json_f32(&r->from, "rope_theta", &spec->rope_base);
+    spec->score_divisor = 256;
+    enum status status = weights_json_f32(&r->from, "query_pre_attn_scalar", &spec->score_divisor);
     if (status == STATUS_OK)
-        status = weights_json_f32(&nested, "rope_theta", &spec->rope_base);
+        status = weights_json_f32(&r->from, "attn_logit_softcapping", &attention_cap);
     if (status == STATUS_OK)
-        status = weights_json_f32(&r->from, "rope_ratio", &ratio);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&r->from, "partial_rotary_factor", &partial);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&nested, "partial_rotary_factor", &partial);
-    if (status != STATUS_OK)
-        return status;
-    if (partial != 1.0f)
-        return refuse_text(r, "partial_rotary_factor", "not 1");
-    spec->rope_base *= ratio; /* ChatGLM's long variants */
-    if (rope == NULL)
-        rope = scaling;
-    return rope != NULL ? read_scaling(r, rope, spec) : STATUS_OK;
+        status = weights_json_f32(&r->from, "final_logit_softcapping", &logit_cap);
+    if (status == STATUS_OK && !(spec->score_divisor > 0))
+        return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                         "config.json: query_pre_attn_scalar is %g", (double)spec->score_divisor);
+    if (status == STATUS_OK && (attention_cap != 0 || logit_cap != 0))
+        return fault_set(r->from.fault, STATUS_UNSUPPORTED, "config.json: %s is not supported",
+                         attention_cap != 0 ? "attn_logit_softcapping" : "final_logit_softcapping");
+    return status;
 }
 
 static enum status read_rest(const struct reader *r, struct model_spec *spec)
@@ -295,7 +313,9 @@ static enum status find_architecture(struct reader *r,
         return fault_set(r->from.fault, STATUS_BAD_INPUT, "config.json: model_type is missing");
     *architecture = weights_names_find(model_type, true);
     if (*architecture == NULL)
-        return refuse_text(r, "model_type", model_type);
+        return fault_set(r->from.fault, STATUS_UNSUPPORTED,
+                         "config.json: model_type \"%.60s\" is not supported%s", model_type,
+                         weights_names_refusal(model_type, true));
     r->family = families;
     while (r->family->model_type != NULL && strcmp(r->family->model_type, model_type) != 0)
         r->family++;
@@ -318,18 +338,19 @@ enum status weights_hf_spec(const struct weights_json_node *config, struct model
         .is_gated = row->is_gated,
         .has_qk_norm = row->has_qk_norm,
         .position = row->hf_position,
+        .has_post_norms = row->has_post_norms,
         .embedding_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
-    enum status (*const steps[])(const struct reader *,
-                                 struct model_spec *) = { read_sizes,  read_heads, read_act,
-                                                          read_window, read_rope,  read_rest };
+    enum status (*const steps[])(const struct reader *, struct model_spec *) = {
+        read_sizes, read_heads, read_act, read_window, read_rope, read_scores, read_rest
+    };
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK; i++)
         status = steps[i](&r, spec);
     if (status != STATUS_OK)
         return status;
-    spec->n_kv_groups = 1;
-    spec->kv_groups[0] =
-        (struct kv_group){ spec->n_layers, spec->n_kv_heads, spec->head_dim, spec->window };
+    if (row->scales_embedding)
+        spec->embedding_scale = (float)num_sqrt((double)spec->width);
+    model_spec_group(spec);
     return model_spec_check(spec, fault);
 }

@@ -5,10 +5,11 @@
 enum {
     OPT = WEIGHTS_NAME_OPTIONAL,
     TURNED = WEIGHTS_NAME_TRANSPOSED,
-    IGNORED = WEIGHTS_NAME_IGNORED
+    IGNORED = WEIGHTS_NAME_IGNORED,
+    LESS_1 = WEIGHTS_NAME_LESS_ONE,
 };
 
-/* llama, mistral, qwen2, qwen3: the spec says which of the optional ones must be there. */
+/* llama, mistral, qwen2, gemma: the spec says which of the optional ones must be there. */
 static const struct weights_name gguf_llama[] = {
     { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },
     { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },
@@ -89,6 +90,40 @@ static const struct weights_name gguf_chatglm[] = {
     { 0, 0, NULL },
 };
 
+static const struct weights_name gguf_phi3[] = {
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },
+    { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },
+    { WEIGHTS_OUTPUT, OPT, "output.weight" },
+    { WEIGHTS_ROPE_FACTORS, OPT, "rope_factors_short.weight" },
+    { WEIGHTS_ROPE_FACTORS_LONG, OPT, "rope_factors_long.weight" },
+    { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    { WEIGHTS_QKV, 0, "blk.%d.attn_qkv.weight" },
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm.weight" },
+    { WEIGHTS_GATE_UP, 0, "blk.%d.ffn_up.weight" },
+    { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
+    { 0, 0, NULL },
+};
+static const struct weights_name gguf_gemma3[] = {
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },
+    { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },
+    { WEIGHTS_OUTPUT, OPT, "output.weight" },
+    { WEIGHTS_ATTENTION_NORM, 0, "blk.%d.attn_norm.weight" },
+    { WEIGHTS_Q, 0, "blk.%d.attn_q.weight" },
+    { WEIGHTS_K, 0, "blk.%d.attn_k.weight" },
+    { WEIGHTS_V, 0, "blk.%d.attn_v.weight" },
+    { WEIGHTS_Q_NORM, 0, "blk.%d.attn_q_norm.weight" },
+    { WEIGHTS_K_NORM, 0, "blk.%d.attn_k_norm.weight" },
+    { WEIGHTS_O, 0, "blk.%d.attn_output.weight" },
+    { WEIGHTS_ATTENTION_POST_NORM, 0, "blk.%d.post_attention_norm.weight" },
+    { WEIGHTS_FFN_NORM, 0, "blk.%d.ffn_norm.weight" },
+    { WEIGHTS_GATE, 0, "blk.%d.ffn_gate.weight" },
+    { WEIGHTS_UP, 0, "blk.%d.ffn_up.weight" },
+    { WEIGHTS_DOWN, 0, "blk.%d.ffn_down.weight" },
+    { WEIGHTS_FFN_POST_NORM, 0, "blk.%d.post_ffw_norm.weight" },
+    { 0, 0, NULL },
+};
+
 static const struct weights_name hf_llama[] = {
     { WEIGHTS_TOKEN_EMBEDDING, 0, "*embed_tokens.weight" },
     { WEIGHTS_OUTPUT_NORM, 0, "*norm.weight" },
@@ -131,6 +166,55 @@ static const struct weights_name hf_qwen3[] = {
     { WEIGHTS_GATE, 0, "*layers.%d.mlp.gate_proj.weight" },
     { WEIGHTS_UP, 0, "*layers.%d.mlp.up_proj.weight" },
     { WEIGHTS_DOWN, 0, "*layers.%d.mlp.down_proj.weight" },
+    { 0, 0, NULL },
+};
+static const struct weights_name hf_phi3[] = {
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "*embed_tokens.weight" },
+    { WEIGHTS_OUTPUT_NORM, 0, "*norm.weight" },
+    { WEIGHTS_OUTPUT, OPT, "lm_head.weight" },
+    { WEIGHTS_ATTENTION_NORM, 0, "*layers.%d.input_layernorm.weight" },
+    { WEIGHTS_QKV, 0, "*layers.%d.self_attn.qkv_proj.weight" },
+    { WEIGHTS_O, 0, "*layers.%d.self_attn.o_proj.weight" },
+    { WEIGHTS_FFN_NORM, 0, "*layers.%d.post_attention_layernorm.weight" },
+    { WEIGHTS_GATE_UP, 0, "*layers.%d.mlp.gate_up_proj.weight" },
+    { WEIGHTS_DOWN, 0, "*layers.%d.mlp.down_proj.weight" },
+    { 0, IGNORED, "*layers.%d.self_attn.rotary_emb.inv_freq" },
+    { 0, 0, NULL },
+};
+/* Gemma's norms are stored as w - 1 here; in GGUF files they are whole. */
+static const struct weights_name hf_gemma[] = {
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "*embed_tokens.weight" },
+    { WEIGHTS_OUTPUT_NORM, LESS_1, "*norm.weight" },
+    { WEIGHTS_OUTPUT, OPT, "lm_head.weight" },
+    { WEIGHTS_ATTENTION_NORM, LESS_1, "*layers.%d.input_layernorm.weight" },
+    { WEIGHTS_Q, 0, "*layers.%d.self_attn.q_proj.weight" },
+    { WEIGHTS_K, 0, "*layers.%d.self_attn.k_proj.weight" },
+    { WEIGHTS_V, 0, "*layers.%d.self_attn.v_proj.weight" },
+    { WEIGHTS_O, 0, "*layers.%d.self_attn.o_proj.weight" },
+    { WEIGHTS_FFN_NORM, LESS_1, "*layers.%d.post_attention_layernorm.weight" },
+    { WEIGHTS_GATE, 0, "*layers.%d.mlp.gate_proj.weight" },
+    { WEIGHTS_UP, 0, "*layers.%d.mlp.up_proj.weight" },
+    { WEIGHTS_DOWN, 0, "*layers.%d.mlp.down_proj.weight" },
+    { 0, IGNORED, "*layers.%d.self_attn.rotary_emb.inv_freq" },
+    { 0, 0, NULL },
+};
+static const struct weights_name hf_gemma3[] = {
+    { WEIGHTS_TOKEN_EMBEDDING, 0, "*embed_tokens.weight" },
+    { WEIGHTS_OUTPUT_NORM, LESS_1, "*norm.weight" },
+    { WEIGHTS_OUTPUT, OPT, "lm_head.weight" },
+    { WEIGHTS_ATTENTION_NORM, LESS_1, "*layers.%d.input_layernorm.weight" },
+    { WEIGHTS_Q, 0, "*layers.%d.self_attn.q_proj.weight" },
+    { WEIGHTS_K, 0, "*layers.%d.self_attn.k_proj.weight" },
+    { WEIGHTS_V, 0, "*layers.%d.self_attn.v_proj.weight" },
+    { WEIGHTS_Q_NORM, LESS_1, "*layers.%d.self_attn.q_norm.weight" },
+    { WEIGHTS_K_NORM, LESS_1, "*layers.%d.self_attn.k_norm.weight" },
+    { WEIGHTS_O, 0, "*layers.%d.self_attn.o_proj.weight" },
+    { WEIGHTS_ATTENTION_POST_NORM, LESS_1, "*layers.%d.post_attention_layernorm.weight" },
+    { WEIGHTS_FFN_NORM, LESS_1, "*layers.%d.pre_feedforward_layernorm.weight" },
+    { WEIGHTS_GATE, 0, "*layers.%d.mlp.gate_proj.weight" },
+    { WEIGHTS_UP, 0, "*layers.%d.mlp.up_proj.weight" },
+    { WEIGHTS_DOWN, 0, "*layers.%d.mlp.down_proj.weight" },
+    { WEIGHTS_FFN_POST_NORM, LESS_1, "*layers.%d.post_feedforward_layernorm.weight" },
     { 0, 0, NULL },
 };
 /* GPT-2's Conv1D keeps its matrices as (inputs, outputs). */
@@ -214,6 +298,14 @@ static const struct weights_architecture architectures[] = {
       GGUF(gguf_llama), HF("model.", "", hf_llama) },
     { "qwen3", "qwen3", NORM_RMS, ACT_SILU, true, true, POSITION_ROPE_HALVES, POSITION_ROPE_HALVES,
       GGUF(gguf_qwen3), HF("model.", "", hf_qwen3) },
+    { "phi3", "phi3", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_HALVES, POSITION_ROPE_HALVES,
+      GGUF(gguf_phi3), HF("model.", "", hf_phi3) },
+    { "gemma", "gemma", NORM_RMS, ACT_GELU_TANH, true, false, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(gguf_llama), HF("model.", "", hf_gemma),
+      .scales_embedding = true },
+    { "gemma3", "gemma3_text", NORM_RMS, ACT_GELU_TANH, true, true, POSITION_ROPE_HALVES,
+      POSITION_ROPE_HALVES, GGUF(gguf_gemma3), HF("model.", "", hf_gemma3), .has_post_norms = true,
+      .scales_embedding = true },
     { "gpt2", "gpt2", NORM_LAYER, ACT_GELU_TANH, false, false, POSITION_LEARNED, POSITION_LEARNED,
       GGUF(gguf_gpt2), HF("transformer.", "", hf_gpt2) },
     { "opt", "opt", NORM_LAYER, ACT_RELU, false, false, POSITION_LEARNED, POSITION_LEARNED,
@@ -231,4 +323,13 @@ const struct weights_architecture *weights_names_find(const char *name, bool is_
             return row;
     }
     return NULL;
+}
+
+const char *weights_names_refusal(const char *name, bool is_hf)
+{
+    if (strcmp(name, "gemma2") == 0)
+        return ": it caps scores and logits";
+    if (is_hf && strcmp(name, "gemma3") == 0)
+        return ": it sees pictures; what is text alone is called gemma3_text";
+    return "";
 }

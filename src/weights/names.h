@@ -10,7 +10,8 @@ enum weights_role {
     WEIGHTS_OUTPUT,
     WEIGHTS_OUTPUT_BIAS,
     WEIGHTS_ROPE_FACTORS,
-    WEIGHTS_ATTENTION_NORM, /* from here on one per layer */
+    WEIGHTS_ROPE_FACTORS_LONG, /* instead, where spec.rope_scaling.is_long */
+    WEIGHTS_ATTENTION_NORM,    /* from here on one per layer */
     WEIGHTS_ATTENTION_NORM_BIAS,
     WEIGHTS_Q,
     WEIGHTS_K,
@@ -33,6 +34,8 @@ enum weights_role {
     WEIGHTS_QKV, /* fused: rows of q, then of k, then of v */
     WEIGHTS_QKV_BIAS,
     WEIGHTS_GATE_UP, /* fused: rows of gate, then of up */
+    WEIGHTS_ATTENTION_POST_NORM,
+    WEIGHTS_FFN_POST_NORM,
     WEIGHTS_ROLE_N
 };
 
@@ -40,6 +43,7 @@ enum weights_name_flag {
     WEIGHTS_NAME_OPTIONAL = 1,
     WEIGHTS_NAME_TRANSPOSED = 2, /* stored as (inputs, outputs) */
     WEIGHTS_NAME_IGNORED = 4,    /* a buffer that needs no reading; role means nothing */
+    WEIGHTS_NAME_LESS_ONE = 8,   /* a vector stored as w - 1 */
 };
 struct weights_name {
     uint8_t role, flags;
@@ -58,7 +62,10 @@ struct weights_architecture {
     bool is_gated, has_qk_norm;
     enum position_kind gguf_position, hf_position;
     struct weights_names gguf, hf;
+    bool has_post_norms, scales_embedding; /* by the square root of the width */
 };
 
 /* NULL when there is no such row. */
 const struct weights_architecture *weights_names_find(const char *name, bool is_hf);
+/* Why an architecture that one may expect here is none of ours; "" when there is nothing to say. */
+const char *weights_names_refusal(const char *name, bool is_hf);

@@ -87,6 +87,15 @@ static bool is_byte_token(struct view text)
            strspn(text.at + 3, "0123456789abcdefABCDEF") == 2;
 }
 
+static uint8_t strips_of(const struct weights_json_node *added)
+{
+    const struct weights_json_node *left = weights_json_find(added, "lstrip");
+    const struct weights_json_node *right = weights_json_find(added, "rstrip");
+    bool is_left = left != NULL && left->kind == WEIGHTS_JSON_TRUE;
+    bool is_right = right != NULL && right->kind == WEIGHTS_JSON_TRUE;
+    return (uint8_t)((is_left ? STRIP_LEFT : 0) | (is_right ? STRIP_RIGHT : 0));
+}
+
 static enum status read_tokens(struct reader *r)
 {
     const struct weights_json_node *vocab = weights_json_find(r->model, "vocab");
@@ -113,6 +122,7 @@ static enum status read_tokens(struct reader *r)
                                is_spm && is_byte_token(text) ? TOKEN_BYTE : TOKEN_NORMAL);
     }
     uint32_t n_added = added != NULL ? added->n : 0;
+    uint8_t *strips = pile_take(r->pile, (size_t)n);
     value = added != NULL ? added + 1 : NULL;
     for (uint32_t i = 0; i < n_added; i++, value = weights_json_next(value)) {
         const struct weights_json_node *special = weights_json_find(value, "special");
@@ -120,6 +130,8 @@ static enum status read_tokens(struct reader *r)
         weights_vocabulary_set(
             r->vocabulary, (int32_t)id, text_of(weights_json_find(value, "content")),
             special != NULL && special->kind == WEIGHTS_JSON_TRUE ? TOKEN_CONTROL : TOKEN_USER);
+        strips[id] = strips_of(value);
+        r->card->strips = strips[id] != 0 ? strips : r->card->strips;
     }
     if (unknown != NULL)
         r->card->unknown_id = weights_vocabulary_find(r->vocabulary, view_text(unknown));

@@ -8,6 +8,7 @@
 #include "weights/gguf_card.h"
 #include "weights/gguf_spec.h"
 #include "weights/hf_card.h"
+#include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
 #include "weights/safetensors.h"
 #include <stdio.h>
@@ -52,6 +53,7 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
 }
 
 static enum status bind_hf(struct weights *weights, const char *path,
+                           const struct weights_json_node *config,
                            const struct weights_architecture *architecture, struct fault *fault)
 {
     enum status status = weights_safetensors_open(&weights->set, path, fault);
@@ -60,6 +62,9 @@ static enum status bind_hf(struct weights *weights, const char *path,
     if (status == STATUS_OK)
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
+    if (status == STATUS_OK)
+        status = weights_hf_rope_factors(config, &weights->spec, weights->set.catalog.pile,
+                                         &weights->model.rope_factors, fault);
     return status;
 }
 
@@ -77,7 +82,7 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     if (status == STATUS_OK)
         status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)
-        status = bind_hf(weights, path, architecture, fault);
+        status = bind_hf(weights, path, config.nodes, architecture, fault);
     if (status == STATUS_OK)
         status = weights_hf_card_open(&weights->hf_card, path, config.nodes,
                                       weights->spec.n_vocabulary, &weights->card, fault);
@@ -173,11 +178,24 @@ static uint64_t hash_entry(const struct weights_entry *entry, uint64_t hash)
     return hash_fast(entry->data + entry->n_bytes - SAMPLE_BYTES, SAMPLE_BYTES, hash).low;
 }
 
-/* What the spec adds to the tensors: the same weights with another rotation are another model. */
-static uint64_t hash_spec(const struct model_spec *spec, uint64_t hash)
+static uint64_t hash_rope(float base, const struct rope_scaling *scaling, uint64_t hash)
 {
     char text[256];
+    int n = snprintf(text, sizeof(text), "%a %d %a %a %a %d %a %d", (double)base,
+                     (int)scaling->kind, (double)scaling->factor, (double)scaling->low_freq_factor,
+                     (double)scaling->high_freq_factor, scaling->n_positions_original,
+                     (double)scaling->attention_factor, scaling->is_long);
+    CHECK(n > 0 && n < (int)sizeof(text));
+    return hash_fast(text, (size_t)n, hash).low;
+}
+
+/* What the spec adds to the tensors: the same weights with another rotation are another model. */
+static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
+{
+    char text[256];
+    const struct model_spec *spec = &weights->spec;
     const struct rope_scaling *scaling = &spec->rope_scaling;
+    const struct tensor *factors = &weights->model.rope_factors;
     int n = snprintf(text, sizeof(text), "%s %d %d %d %d %d %d %d %a %a %d %a %a %a %d %a",
                      spec->architecture, spec->n_heads, spec->n_kv_heads, spec->window,
                      (int)spec->act, (int)spec->position, spec->n_rope_dims, spec->position_offset,
@@ -186,13 +204,23 @@ static uint64_t hash_spec(const struct model_spec *spec, uint64_t hash)
                      (double)scaling->high_freq_factor, scaling->n_positions_original,
                      (double)spec->embedding_scale);
     CHECK(n > 0 && n < (int)sizeof(text));
-    return hash_fast(text, (size_t)n, hash).low;
+    hash = hash_fast(text, (size_t)n, hash).low;
+    if (spec->score_divisor != 0)
+        hash = hash_fast(&spec->score_divisor, sizeof(spec->score_divisor), hash).low;
+    if (scaling->kind == ROPE_SCALING_LONG) {
+        hash = hash_rope(spec->rope_base, scaling, hash);
+        hash = hash_fast(factors->data, (size_t)factors->row_bytes, hash).low;
+    }
+    if (spec->n_full_layers == 0)
+        return hash;
+    hash = hash_fast(spec->is_full_layer, sizeof(spec->is_full_layer), hash).low;
+    return hash_rope(spec->rope_base_full, &spec->rope_scaling_full, hash);
 }
 
 uint64_t weights_hash(const struct weights *weights)
 {
     const struct weights_catalog *catalog = catalog_of(weights);
-    uint64_t hash = hash_spec(&weights->spec, 0);
+    uint64_t hash = hash_spec(weights, 0);
     for (int32_t i = 0; i < catalog->n; i++)
         hash += hash_entry(&catalog->at[i], 0); /* a sum: the same however the set is split */
     return hash;

@@ -24,8 +24,10 @@ struct weights_card {
     const char *const *tokens;
     const uint32_t *token_bytes; /* (n_tokens) lengths */
     const float *scores;         /* SPM: (n_tokens), else NULL */
-    const uint8_t *types; /* (n_tokens) GGUF's: 1 normal, 2 unknown, 3 control, 4 user defined, 5
-                             unused, 6 byte */
+    const uint8_t *types;  /* (n_tokens) GGUF's: 1 normal, 2 unknown, 3 control, 4 user defined, 5
+                              unused, 6 byte */
+    const uint8_t *strips; /* (n_tokens) of special tokens: 1 white space before one goes with it, 2
+                              behind it; NULL: none */
     int32_t n_merges;
     const char *const *merges; /* BPE, and SPM from a tokenizer.json: "left right" in rank order */
     char pre[32];        /* BPE: name of the split pattern (GGUF's tokenizer.ggml.pre: "llama-bpe",

@@ -71,12 +71,15 @@ static void a_prompt_sees_what_lies_before_it(void **state)
     double matrix = 2.0 * 64 * 32 * 4, logits = 2.0 * 10 * 32; /* logits of the last row alone */
     assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * pairs);
     assert_int_equal(cmd_kernels_work_tokens(&point), 4);
-    program.window = 4; /* rows see 3, 4, 4, 4; keys from position -1 + ... : all 6 at most 7 */
+    struct compute_op windowed[COUNT_OF(ops)];
+    memcpy(windowed, ops, sizeof(ops));
+    program.ops = windowed;
+    windowed[1].n = 4; /* rows see 3, 4, 4, 4; keys from position -1 + ... : all 6 at most 7 */
     cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * 15);
     assert_true(cmd_kernels_work_fraction(&point, &limit, 0) == 0);
     double bytes = limit.bytes;
-    program.window = INT32_MAX; /* as good as none, as long as nothing overflows */
+    windowed[1].n = INT32_MAX; /* as good as none, as long as nothing overflows */
     cmd_kernels_work_limit_of(&program, tensors, &point, 2, &speeds, &limit);
     assert_true(limit.ops == matrix + logits + 4.0 * 4 * 8 * pairs && limit.bytes == bytes);
 }

@@ -39,6 +39,34 @@ static void passes_good_ones(void **state)
     assert_int_equal(model_spec_check(&spec, &fault), STATUS_OK);
 }
 
+static void layers_may_differ(void **state)
+{
+    (void)state;
+    struct fault fault = { 0 };
+    struct model_spec spec = good_spec();
+    spec.n_layers = 7;
+    spec.window = 32;
+    spec.rope_base_full = 1e6f;
+    model_spec_set_full(&spec, 3);
+    model_spec_group(&spec);
+    assert_int_equal(model_spec_check(&spec, &fault), STATUS_OK);
+    assert_int_equal(spec.n_full_layers, 2);
+    assert_int_equal(model_spec_window(&spec, 1), 32);
+    assert_int_equal(model_spec_window(&spec, 5), 0);
+    assert_int_equal(spec.kv_groups[0].window, 0); /* what some layers see is kept */
+    spec.is_full_layer[0] = true;
+    assert_int_equal(model_spec_check(&spec, &fault), STATUS_BAD_INPUT);
+    assert_non_null(strstr(fault.text, "3 layers see everything"));
+    model_spec_set_full(&spec, 0);
+    model_spec_group(&spec);
+    spec.rope_base_full = 0;
+    assert_int_equal(model_spec_check(&spec, &fault), STATUS_OK);
+    assert_int_equal(spec.kv_groups[0].window, 32);
+    model_spec_set_full(&spec, 1);
+    assert_int_equal(model_spec_check(&spec, &fault), STATUS_BAD_INPUT);
+    assert_non_null(strstr(fault.text, "rope base"));
+}
+
 /* Sets one number of a good spec and expects these words. */
 #define REFUSED(field, value, words)                                                               \
     do {                                                                                           \
@@ -68,6 +96,8 @@ static void refuses_by_name(void **state)
     REFUSED(norm_epsilon, 0.0f, "epsilon");
     REFUSED(norm_epsilon, 0.0f / 0.0f * 1.0f, "epsilon");
     REFUSED(embedding_scale, 0.0f, "embedding scale");
+    REFUSED(score_divisor, -1.0f, "divisor of scores");
+    REFUSED(rope_scaling.kind, ROPE_SCALING_LONG, "attention factor is 0");
     REFUSED(rope_base, 0.5f, "rope base");
     REFUSED(n_rope_dims, 18, "rotated part");
     REFUSED(n_rope_dims, 7, "rotated part");
@@ -108,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_good_ones),
+        cmocka_unit_test(layers_may_differ),
         cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(sums_up),
     };

@@ -1,9 +1,28 @@
-/* Fuzzes config.json: whatever is accepted passes model_spec_check. */
+/* Fuzzes config.json: whatever is accepted passes model_spec_check, and factors of frequencies are
+ * as many as are needed. */
 #include "base/mem.h"
+#include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void check(const struct weights_json *json, const struct model_spec *spec)
+{
+    struct fault fault = { 0 };
+    struct tensor factors = { 0 };
+    struct pile pile;
+    pile_init(&pile);
+    CHECK(model_spec_check(spec, &fault) == STATUS_OK &&
+          model_spec_kv_bytes_per_token(spec, DTYPE_F16) > 0);
+    bool is_long = spec->rope_scaling.kind == ROPE_SCALING_LONG;
+    if (weights_hf_rope_factors(json->nodes, spec, &pile, &factors, &fault) != STATUS_OK)
+        CHECK(is_long && fault.text[0] != '\0');
+    else
+        CHECK((factors.data != NULL) == is_long &&
+              (!is_long || factors.n_columns == spec->n_rope_dims / 2));
+    pile_free(&pile);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
@@ -15,8 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     memcpy(text, bytes, n);
     if (weights_json_parse(&json, text, n, "config.json", &fault) == STATUS_OK) {
         if (weights_hf_spec(json.nodes, &spec, &architecture, &fault) == STATUS_OK)
-            CHECK(model_spec_check(&spec, &fault) == STATUS_OK &&
-                  model_spec_kv_bytes_per_token(&spec, DTYPE_F16) > 0);
+            check(&json, &spec);
         else
             CHECK(fault.text[0] != '\0');
         weights_json_close(&json);

@@ -152,6 +152,15 @@ static void list_samples(void)
     /* Pieces of 256 positions and their merging. */
     add_sample(&llama, DTYPE_Q8_0, 1, 530, 2)->options.n_layers = 1;
     add_sample(&mixture, DTYPE_BF16, 1, 330, 1)->options.window = 270;
+    /* Layers that differ, and norms of what is added, over all forms of rows. */
+    static const enum dtype dtypes[] = { DTYPE_F32, DTYPE_F16, DTYPE_Q8_0, DTYPE_Q4_K };
+    for (size_t i = 0; i < COUNT_OF(dtypes); i++) {
+        struct sample *sandwich = add_sample(&mixture, dtypes[i], 3, 23, 3);
+        sandwich->options.n_layers = 2;
+        sandwich->options.has_post_norms = sandwich->options.is_mixed = true;
+        sandwich->options.is_gated = true;
+        sandwich->options.act = ACT_GELU_TANH;
+    }
     struct sample *relu = add_sample(&mixture, DTYPE_F16, 2, 20, 2);
     relu->options.act = ACT_RELU;
     relu->options.kv_dtype = DTYPE_F32;

@@ -126,7 +126,21 @@ static void add_norm(struct toy *toy, int dst, int src)
     op->scale = 1e-5f;
 }
 
-static void add_heads(struct toy *toy, int reg, int32_t n_heads)
+/* X += a matrix times src, or the norm of that. */
+static void add_residual(struct toy *toy, int src, int32_t n_columns)
+{
+    int dst = toy->options.has_post_norms ? N : X;
+    struct compute_op *op =
+        add_matmul(toy, COMPUTE_MATMUL, dst, src, toy->options.width, n_columns);
+    if (dst == X) {
+        op->flags = COMPUTE_ADD_TO;
+        return;
+    }
+    add_norm(toy, X, N);
+    toy->ops[toy->n_ops - 1].flags |= COMPUTE_ADD_TO;
+}
+
+static void add_heads(struct toy *toy, int reg, int32_t n_heads, bool is_other)
 {
     const struct toy_options *o = &toy->options;
     if (o->has_qk_norm) {
@@ -140,21 +154,25 @@ static void add_heads(struct toy *toy, int reg, int32_t n_heads)
     struct compute_op *op = add_op(toy, COMPUTE_ROPE, reg, reg, 0);
     op->n = n_heads;
     op->flags = o->is_pairs ? COMPUTE_ROPE_PAIRS : 0;
+    op->rope = is_other;
 }
 
 static void add_layer(struct toy *toy, int layer)
 {
     const struct toy_options *o = &toy->options;
+    bool is_other = o->is_mixed && layer % 2 == 1;
     int32_t q_width = o->n_heads * o->head_dim, kv_width = o->n_kv_heads * o->head_dim;
     add_norm(toy, N, X);
     add_matmul(toy, COMPUTE_MATMUL, Q, N, q_width, o->width);
     add_matmul(toy, COMPUTE_MATMUL, K, N, kv_width, o->width);
     add_matmul(toy, COMPUTE_MATMUL, V, N, kv_width, o->width);
-    add_heads(toy, Q, o->n_heads);
-    add_heads(toy, K, o->n_kv_heads);
+    add_heads(toy, Q, o->n_heads, is_other);
+    add_heads(toy, K, o->n_kv_heads, is_other);
     add_op(toy, COMPUTE_KV_STORE, K, K, layer)->src2 = V;
-    add_op(toy, COMPUTE_ATTEND, A, Q, layer)->scale = 0.3f;
-    add_matmul(toy, COMPUTE_MATMUL, X, A, o->width, q_width)->flags = COMPUTE_ADD_TO;
+    struct compute_op *attend = add_op(toy, COMPUTE_ATTEND, A, Q, layer);
+    attend->n = is_other ? 0 : o->window;
+    attend->scale = 0.3f;
+    add_residual(toy, A, q_width);
     add_norm(toy, N, X);
     struct compute_op *inner = add_matmul(toy, COMPUTE_MATMUL, G, N, o->ffn, o->width);
     if (o->is_gated) {
@@ -166,7 +184,7 @@ static void add_layer(struct toy *toy, int layer)
         inner->flags = COMPUTE_HAS_ACT;
         inner->act = (uint8_t)o->act;
     }
-    add_matmul(toy, COMPUTE_MATMUL, X, G, o->width, o->ffn)->flags = COMPUTE_ADD_TO;
+    add_residual(toy, G, o->ffn);
 }
 
 void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
@@ -198,8 +216,10 @@ void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed)
     memcpy(toy->widths, widths, sizeof(widths));
     toy->is_logit_rows[LAST] = toy->is_logit_rows[LAST_N] = true;
     toy->frequencies = mem_take((size_t)o->n_rope_dims * sizeof(float));
-    for (int32_t i = 0; i < o->n_rope_dims / 2; i++)
+    for (int32_t i = 0; i < o->n_rope_dims / 2; i++) {
         toy->frequencies[i] = (float)num_exp(-9.0 * i / o->n_rope_dims);
+        toy->frequencies[o->n_rope_dims / 2 + i] = toy->frequencies[i] * 0.37f;
+    }
 }
 
 void toy_free(struct toy *toy)
@@ -252,19 +272,21 @@ static void load(struct toy_model *model, const struct toy *toy, struct compute_
             backend->pack(backend->self, &toy->tensors[i], &model->weights[i], &fault);
         CHECK(status == STATUS_OK);
     }
-    model->program = (struct compute_program){ .n_ops = toy->n_ops,
-                                               .ops = toy->ops,
-                                               .n_registers = TOY_REGISTERS,
-                                               .widths = toy->widths,
-                                               .is_logit_rows = toy->is_logit_rows,
-                                               .n_weights = toy->n_tensors,
-                                               .n_heads = o->n_heads,
-                                               .n_kv_heads = o->n_kv_heads,
-                                               .head_dim = o->head_dim,
-                                               .n_rope_dims = o->n_rope_dims,
-                                               .window = o->window,
-                                               .n_vocabulary = o->n_vocabulary,
-                                               .inverse_frequencies = toy->frequencies };
+    model->program =
+        (struct compute_program){ .n_ops = toy->n_ops,
+                                  .ops = toy->ops,
+                                  .n_registers = TOY_REGISTERS,
+                                  .widths = toy->widths,
+                                  .is_logit_rows = toy->is_logit_rows,
+                                  .n_weights = toy->n_tensors,
+                                  .n_heads = o->n_heads,
+                                  .n_kv_heads = o->n_kv_heads,
+                                  .head_dim = o->head_dim,
+                                  .n_rope_dims = o->n_rope_dims,
+                                  .n_ropes = o->is_mixed ? 2 : 1,
+                                  .n_vocabulary = o->n_vocabulary,
+                                  .ropes = { { toy->frequencies, 1.0f },
+                                             { toy->frequencies + o->n_rope_dims / 2, 1.21f } } };
     model->program.weights = model->weights;
     make_cache(model, block_tokens, is_by_head);
 }

@@ -11,6 +11,8 @@ struct toy_options {
     enum dtype dtype; /* of the matrices */
     int32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn, n_vocabulary, n_positions;
     int32_t n_rope_dims, window;
+    bool has_post_norms; /* of what attention and feed-forward add */
+    bool is_mixed;       /* every other layer has no window and another rope */
     bool is_layer_norm, is_gated, has_bias, has_qk_norm, is_pairs, is_learned, is_transposed;
     enum act_kind act;
     enum dtype kv_dtype;
@@ -24,7 +26,7 @@ struct toy { /* a model in a "file" */
     int n_ops;
     int32_t widths[TOY_REGISTERS];
     bool is_logit_rows[TOY_REGISTERS];
-    float *frequencies;
+    float *frequencies; /* of two ropes */
     uint64_t seed;
 };
 void toy_init(struct toy *toy, const struct toy_options *options, uint64_t seed);

@@ -10,9 +10,9 @@ static void test_plain_and_linear(void **state)
     struct model_spec spec = { .n_rope_dims = 16, .rope_base = 10000.0F };
     const struct tensor none = { 0 };
     float plain[8], linear[8];
-    run_forward_frequencies(&spec, &none, plain);
+    run_forward_frequencies(&spec, &none, 0, plain);
     spec.rope_scaling = (struct rope_scaling){ .kind = ROPE_SCALING_LINEAR, .factor = 4.0F };
-    run_forward_frequencies(&spec, &none, linear);
+    run_forward_frequencies(&spec, &none, 0, linear);
     for (int i = 0; i < 8; i++) {
         double expected = pow(10000.0, -2.0 * i / 16.0);
         assert_true(fabs((double)plain[i] / expected - 1.0) < 1e-6);
@@ -30,7 +30,7 @@ static void test_llama3(void **state)
     const struct tensor none = { 0 };
     float scaled[64];
     int n_kept = 0, n_divided = 0, n_blended = 0;
-    run_forward_frequencies(&spec, &none, scaled);
+    run_forward_frequencies(&spec, &none, 0, scaled);
     for (int i = 0; i < 64; i++) {
         double plain = pow(500000.0, -2.0 * i / 128.0), ratio = (double)scaled[i] / plain,
                wavelength = 2.0 * M_PI / plain;
@@ -53,9 +53,32 @@ static void test_factors_of_the_file_divide(void **state)
     const float factors[2] = { 2.0F, 5.0F };
     const struct tensor tensor = { factors, DTYPE_F32, 1, 2, 8, false };
     float out[2];
-    run_forward_frequencies(&spec, &tensor, out);
+    run_forward_frequencies(&spec, &tensor, 0, out);
     assert_true(fabs((double)out[0] - 0.5) < 1e-7);
     assert_true(fabs((double)out[1] - 0.1 / 5.0) < 1e-7);
+}
+
+/* Layers that see everything have the second rope. */
+static void test_two_ropes(void **state)
+{
+    (void)state;
+    struct model_spec spec = { .n_rope_dims = 4,
+                               .rope_base = 100.0F,
+                               .rope_base_full = 10000.0F,
+                               .rope_scaling = { .kind = ROPE_SCALING_LONG,
+                                                 .attention_factor = 1.25F },
+                               .rope_scaling_full = { .kind = ROPE_SCALING_LINEAR, .factor = 8 } };
+    const struct tensor none = { 0 };
+    float out[2];
+    assert_int_equal(run_forward_ropes(&spec), 1);
+    spec.n_full_layers = 1;
+    assert_int_equal(run_forward_ropes(&spec), 2);
+    assert_true(run_forward_frequencies(&spec, &none, 0, out) == 1.25F);
+    assert_true(out[0] == 1.0F && fabs((double)out[1] - 0.1) < 1e-7);
+    assert_true(run_forward_frequencies(&spec, &none, 1, out) == 1.0F);
+    assert_true(out[0] == 0.125F && fabs((double)out[1] - 0.00125) < 1e-9);
+    spec.position = POSITION_LEARNED;
+    assert_int_equal(run_forward_ropes(&spec), 0);
 }
 
 /* As many as the widest head has. */
@@ -69,8 +92,8 @@ static void test_factors_of_the_widest_head(void **state)
     const struct tensor none = { 0 };
     for (int i = 0; i < N; i++)
         factors[i] = 2.0F;
-    run_forward_frequencies(&spec, &tensor, out);
-    run_forward_frequencies(&spec, &none, plain);
+    run_forward_frequencies(&spec, &tensor, 0, out);
+    run_forward_frequencies(&spec, &none, 0, plain);
     for (int i = 0; i < N; i++)
         assert_true(out[i] == plain[i] / 2.0F);
 }
@@ -96,10 +119,10 @@ static void test_widths(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_plain_and_linear),
-                                        cmocka_unit_test(test_llama3),
-                                        cmocka_unit_test(test_factors_of_the_file_divide),
-                                        cmocka_unit_test(test_factors_of_the_widest_head),
-                                        cmocka_unit_test(test_widths) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_and_linear),           cmocka_unit_test(test_llama3),
+        cmocka_unit_test(test_factors_of_the_file_divide), cmocka_unit_test(test_two_ropes),
+        cmocka_unit_test(test_factors_of_the_widest_head), cmocka_unit_test(test_widths)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

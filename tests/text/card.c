@@ -12,7 +12,8 @@ enum {
     OWNED_SCORES,
     OWNED_MERGES,
     OWNED_PATTERN,
-    OWNED_PAIRS
+    OWNED_PAIRS,
+    OWNED_STRIPS
 };
 
 static bool flag_of(const json_t *object, const char *key)
@@ -160,10 +161,15 @@ static void read_added(struct card *card)
 {
     size_t i;
     const json_t *added;
+    uint8_t *strips = mem_take((size_t)card->options.n_tokens);
+    card->options.strips = card->owned[OWNED_STRIPS] = strips;
     json_array_foreach(json_object_get(card->root, "added_tokens"), i, added) {
         const json_t *text = json_object_get(added, "content");
         bool is_special = flag_of(added, "special");
         set_token(card, id_of(added, "id"), text, NULL, is_special ? 3 : 4);
+        strips[id_of(added, "id")] =
+            (uint8_t)((flag_of(added, "lstrip") ? TOKENIZER_STRIP_LEFT : 0) |
+                      (flag_of(added, "rstrip") ? TOKENIZER_STRIP_RIGHT : 0));
     }
 }
 

@@ -116,6 +116,42 @@ static void agrees_spm(void **state)
     check_golden("spm");
 }
 
+static void agrees_gemma(void **state)
+{
+    (void)state;
+    check_golden("gemma");
+}
+
+static void agrees_phi3(void **state)
+{
+    (void)state;
+    check_golden("phi3");
+}
+
+/* White space of any kind, up to the token before. */
+static void swallows_white_space(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        { "a\xE3\x80\x80 <|both|>\xC2\xA0\xE2\x80\x83\tb", "a<|both|>b" },
+        { "<|both|>\n \xC2\x85<|both|> ", "<|both|><|both|>" },
+        { "\xE2\x80\x8B<|end|>\r\n", "\xE2\x80\x8B<|end|>" }, /* U+200B is none */
+        { "\x80 \x80<|both|>\xE3\x80", "\x80 \x80<|both|>\xE3\x80" },
+    };
+    struct tokenizer *tokenizer = open_golden("phi3");
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        int32_t ids[2][64];
+        int32_t n = tokenizer_encode(tokenizer, view_text(pairs[i][0]), TOKENIZER_PARSE_SPECIAL,
+                                     ids[0], 64);
+        assert_int_equal(tokenizer_encode(tokenizer, view_text(pairs[i][1]),
+                                          TOKENIZER_PARSE_SPECIAL, ids[1], 64),
+                         n);
+        assert_true(n > 0);
+        assert_memory_equal(ids[0], ids[1], (size_t)n * sizeof(ids[0][0]));
+    }
+    close_golden(tokenizer);
+}
+
 static void agrees_gpt2(void **state)
 {
     (void)state;
@@ -305,6 +341,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_spm),
+        cmocka_unit_test(agrees_gemma),
+        cmocka_unit_test(agrees_phi3),
+        cmocka_unit_test(swallows_white_space),
         cmocka_unit_test(agrees_gpt2),
         cmocka_unit_test(agrees_llama3),
         cmocka_unit_test(agrees_qwen2),

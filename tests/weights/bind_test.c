@@ -6,6 +6,7 @@
 #include "weights/hf_spec.h"
 #include "weights/json.h"
 #include "weights/safetensors.h"
+#include <math.h>
 
 struct bound {
     struct weights_gguf gguf;
@@ -42,7 +43,7 @@ static void binds_llama(void **state)
     build_init(&b);
     build_llama_values(&b);
     build_llama_tensors(&b);
-    build_tensor(&b, "rope_freqs.weight", 2, 0);
+    build_vector(&b, "rope_freqs.weight", (const float[]){ 1, 8 }, 2);
     assert_int_equal(bind_built(&b, &o, &fault), STATUS_OK);
     const struct layer_weights *layer = &o.model.layers[0];
     assert_int_equal(layer->k.n_rows, 8);
@@ -76,7 +77,8 @@ static void build_fused(struct build *b, const char *architecture, bool is_gated
     build_tensor(b, "output_norm.weight", 8, 0);
     build_tensor(b, "blk.0.attn_norm.weight", 8, 0);
     build_tensor(b, "blk.0.attn_qkv.weight", 8, n_qkv);
-    build_tensor(b, "blk.0.attn_qkv.bias", n_qkv, 0);
+    if (strcmp(architecture, "phi3") != 0)
+        build_tensor(b, "blk.0.attn_qkv.bias", n_qkv, 0);
     build_tensor(b, "blk.0.attn_output.weight", 8, 8);
     build_tensor(b, "blk.0.ffn_norm.weight", 8, 0);
     build_tensor(b, "blk.0.ffn_up.weight", 8, is_gated ? 24 : 12);
@@ -113,6 +115,59 @@ static void cuts_rows(void **state)
     assert_true(at(&layer->up, 0, 0) == 12 * 8.0f && layer->up.n_rows == 12);
     assert_true(o.spec.is_tied);
     assert_ptr_equal(o.model.output.data, o.model.token_embedding.data);
+    close_bound(&o);
+}
+
+static const float short_factors[] = { 1, 2 }, long_factors[] = { 3, 4 };
+
+/* Of the two sets of factors the context chooses one. */
+static void chooses_factors(void **state)
+{
+    (void)state;
+    for (uint32_t is_long = 0; is_long < 2; is_long++) {
+        struct build b;
+        struct bound o;
+        struct fault fault = { 0 };
+        build_fused(&b, "phi3", true, 1);
+        build_u32(&b, "phi3.rope.scaling.original_context_length", is_long ? 8 : 16);
+        build_f32(&b, "phi3.rope.scaling.attn_factor", 1.25f);
+        build_vector(&b, "rope_factors_short.weight", short_factors, 2);
+        build_vector(&b, "rope_factors_long.weight", long_factors, 2);
+        assert_int_equal(bind_built(&b, &o, &fault), STATUS_OK);
+        assert_int_equal(o.spec.rope_scaling.kind, ROPE_SCALING_LONG);
+        assert_true(o.spec.rope_scaling.attention_factor == 1.25f);
+        assert_true(o.spec.rope_scaling.is_long == (is_long == 1));
+        assert_true(at(&o.model.rope_factors, 0, 1) == (is_long ? 4 : 2));
+        close_bound(&o);
+    }
+}
+
+static void refuses_factors(void **state)
+{
+    (void)state;
+    static const float wrong[] = { 1, 0, 1, -1, 1, INFINITY, 1, NAN };
+    for (size_t i = 0; i < COUNT_OF(wrong); i += 2) {
+        struct build b;
+        struct bound o;
+        struct fault fault = { 0 };
+        build_fused(&b, "phi3", true, 1);
+        build_vector(&b, "rope_factors_short.weight", wrong + i, 2);
+        build_vector(&b, "rope_factors_long.weight", long_factors, 2);
+        assert_refused(bind_built(&b, &o, &fault), STATUS_BAD_INPUT, &fault, "holds the factor");
+        close_bound(&o);
+    }
+    struct build b;
+    struct bound o;
+    struct fault fault = { 0 };
+    build_fused(&b, "phi3", true, 1);
+    build_vector(&b, "rope_factors_long.weight", long_factors, 2);
+    assert_refused(bind_built(&b, &o, &fault), STATUS_BAD_INPUT, &fault,
+                   "rope_factors_short.weight is missing");
+    close_bound(&o);
+    build_fused(&b, "phi3", true, 1);
+    build_vector(&b, "rope_factors_short.weight", short_factors, 1);
+    build_vector(&b, "rope_factors_long.weight", long_factors, 2);
+    assert_refused(bind_built(&b, &o, &fault), STATUS_BAD_INPUT, &fault, "has shape (1)");
     close_bound(&o);
 }
 
@@ -346,6 +401,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(binds_llama),
         cmocka_unit_test(cuts_rows),
+        cmocka_unit_test(chooses_factors),
+        cmocka_unit_test(refuses_factors),
         cmocka_unit_test(cuts_columns),
         cmocka_unit_test(names_what_is_missing),
         cmocka_unit_test(has_a_bias_in_all_layers_or_in_none),

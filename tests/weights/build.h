@@ -131,6 +131,15 @@ static inline void build_tensor(struct build *b, const char *name, uint64_t n_co
     }
 }
 
+/* An F32 vector of these numbers. */
+static inline void build_vector(struct build *b, const char *name, const float *x, uint64_t n)
+{
+    while (b->data.n % b->alignment != 0)
+        str_add_char(&b->data, 0);
+    build_row(b, name, 0, 1, &n, b->data.n);
+    str_add(&b->data, (const char *)x, 4 * n);
+}
+
 /* The whole file; out is memory of mem_take. */
 static inline unsigned char *build_end(const struct build *b, size_t *n_bytes)
 {

@@ -1,6 +1,7 @@
 /* Cards from GGUF metadata, and what they refuse. */
 #include "weights/refused.h"
 #include "weights/build.h"
+#include "weights/card.h"
 #include "weights/gguf_card.h"
 
 static enum status card_of(struct build *b, int32_t n_vocabulary, struct weights_gguf *gguf,
@@ -28,6 +29,7 @@ static void reads_spm(void **state)
     build_spm(&b);
     assert_int_equal(card_of(&b, 12, &gguf, &card, &fault), STATUS_OK);
     assert_int_equal(card.tokenizer, WEIGHTS_TOKENIZER_SPM);
+    assert_null(card.strips);
     assert_int_equal(card.n_tokens, 10);
     assert_string_equal(card.tokens[7], "ab");
     assert_int_equal(card.token_bytes[4], 3);
@@ -42,6 +44,27 @@ static void reads_spm(void **state)
     assert_int_equal(card.eog_ids[1], 9);
     assert_string_equal(card.chat_template, "{{ messages[0].content }}");
     assert_string_equal(card.name, "tiny");
+    weights_gguf_close(&gguf);
+}
+
+/* Phi-3's: all special tokens but a few. */
+static void swallows_spaces(void **state)
+{
+    (void)state;
+    struct build b;
+    struct weights_gguf gguf;
+    struct weights_card card;
+    struct fault fault = { 0 };
+    build_init(&b);
+    build_text(&b, "general.architecture", "phi3");
+    build_spm(&b);
+    assert_int_equal(card_of(&b, 12, &gguf, &card, &fault), STATUS_OK);
+    for (int32_t i = 0; i < card.n_tokens; i++) {
+        bool is_special = card.types[i] == TOKEN_CONTROL || card.types[i] == TOKEN_USER;
+        bool is_bos = strcmp(card.tokens[i], "<s>") == 0;
+        assert_int_equal(card.strips[i], is_special && !is_bos ? STRIP_RIGHT : 0);
+    }
+    assert_int_equal(card.strips[card.eos_id], STRIP_RIGHT);
     weights_gguf_close(&gguf);
 }
 
@@ -250,9 +273,13 @@ static void refuses_bad_merges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_spm),           cmocka_unit_test(reads_bpe),
-        cmocka_unit_test(llama3_has_its_ways), cmocka_unit_test(does_without_a_tokenizer),
-        cmocka_unit_test(refuses_by_name),     cmocka_unit_test(refuses_more_tokens_than_rows),
+        cmocka_unit_test(reads_spm),
+        cmocka_unit_test(swallows_spaces),
+        cmocka_unit_test(reads_bpe),
+        cmocka_unit_test(llama3_has_its_ways),
+        cmocka_unit_test(does_without_a_tokenizer),
+        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(refuses_more_tokens_than_rows),
         cmocka_unit_test(refuses_bad_merges),
     };
     return cmocka_run_group_tests_name("weights/gguf_card", tests, NULL, NULL);

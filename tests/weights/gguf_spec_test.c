@@ -72,6 +72,51 @@ static void ties_and_scales(void **state)
     assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_LINEAR);
 }
 
+/* The keys of a gemma3 of n_layers layers; no tensors but the embedding. */
+static void build_gemma3(struct build *b, uint32_t n_layers)
+{
+    build_init(b);
+    build_text(b, "general.architecture", "gemma3");
+    build_u32(b, "gemma3.block_count", n_layers);
+    build_u32(b, "gemma3.embedding_length", BUILD_WIDTH);
+    build_u32(b, "gemma3.feed_forward_length", BUILD_FFN);
+    build_u32(b, "gemma3.context_length", 64);
+    build_u32(b, "gemma3.attention.head_count", 2);
+    build_u32(b, "gemma3.attention.key_length", 4);
+    build_u32(b, "gemma3.attention.value_length", 4);
+    build_u32(b, "gemma3.attention.sliding_window", 8);
+    build_f32(b, "gemma3.rope.freq_base", 1e6f);
+    build_text(b, "gemma3.rope.scaling.type", "linear");
+    build_f32(b, "gemma3.rope.scaling.factor", 8.0f);
+    build_tensor(b, "token_embd.weight", BUILD_WIDTH, BUILD_TOKENS);
+}
+
+static void reads_gemma3(void **state)
+{
+    (void)state;
+    struct build b;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    build_gemma3(&b, 7);
+    assert_int_equal(spec_of(&b, &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.n_full_layers, 1);
+    assert_true(spec.is_full_layer[5] && model_spec_window(&spec, 6) == 8);
+    assert_int_equal(spec.kv_groups[0].window, 0);
+    assert_true(spec.rope_base == 1e4f && spec.rope_scaling.kind == ROPE_SCALING_NONE);
+    assert_true(spec.rope_base_full == 1e6f && spec.rope_scaling_full.factor == 8.0f);
+    assert_true(spec.embedding_scale == 4.0f && spec.score_divisor == 4);
+    assert_true(spec.has_post_norms && spec.has_qk_norm && spec.act == ACT_GELU_TANH);
+    build_gemma3(&b, 62); /* the 27B: width / heads, not the head dimension */
+    build_u32(&b, "gemma3.attention.sliding_window_pattern", 2);
+    build_f32(&b, "gemma3.rope.freq_base_swa", 500.0f);
+    assert_int_equal(spec_of(&b, &spec, &fault), STATUS_OK);
+    assert_true(spec.score_divisor == 8 && spec.n_full_layers == 31 && spec.rope_base == 500.0f);
+    build_gemma3(&b, 7);
+    build_f32(&b, "gemma3.final_logit_softcapping", 30.0f);
+    assert_refused(spec_of(&b, &spec, &fault), STATUS_UNSUPPORTED, &fault,
+                   "gemma3.final_logit_softcapping");
+}
+
 static void names_what_is_missing(void **state)
 {
     (void)state;
@@ -140,6 +185,12 @@ static void add_foreign(struct build *b)
     b->n_values = 0;
     build_text(b, "general.architecture", "mamba");
 }
+static void add_gemma2(struct build *b)
+{
+    b->values.n = 0;
+    b->n_values = 0;
+    build_text(b, "general.architecture", "gemma2");
+}
 static void add_opt(struct build *b)
 {
     b->values.n = 0;
@@ -162,6 +213,7 @@ static void refuses_by_name(void **state)
         { add_heads, STATUS_BAD_INPUT, "llama.attention.head_count is 0" },
         { add_list, STATUS_BAD_INPUT, "head_count_kv is an array" },
         { add_foreign, STATUS_UNSUPPORTED, "the architecture mamba" },
+        { add_gemma2, STATUS_UNSUPPORTED, "gemma2 is not supported: it caps scores" },
         { add_opt, STATUS_UNSUPPORTED, "the architecture opt" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -180,9 +232,8 @@ static void refuses_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_llama),
-        cmocka_unit_test(ties_and_scales),
-        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(reads_llama),     cmocka_unit_test(ties_and_scales),
+        cmocka_unit_test(reads_gemma3),    cmocka_unit_test(names_what_is_missing),
         cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests_name("weights/gguf_spec", tests, NULL, NULL);

@@ -18,8 +18,10 @@ static enum status spec_of(const char *text, struct model_spec *spec, struct fau
 #define SIZES                                                                                      \
     "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,"                        \
     "\"intermediate_size\":96,\"max_position_embeddings\":256,\"vocab_size\":512"
-#define LLAMA(more) "{\"model_type\":\"llama\"," SIZES more "}"
-#define QWEN2(more) "{\"model_type\":\"qwen2\"," SIZES more "}"
+#define LLAMA(more)  "{\"model_type\":\"llama\"," SIZES more "}"
+#define QWEN2(more)  "{\"model_type\":\"qwen2\"," SIZES more "}"
+#define GEMMA(more)  "{\"model_type\":\"gemma\",\"num_key_value_heads\":1," SIZES more "}"
+#define GEMMA3(more) "{\"model_type\":\"gemma3_text\",\"num_key_value_heads\":1," SIZES more "}"
 #define OPT(more)                                                                                  \
     "{\"model_type\":\"opt\",\"num_hidden_layers\":2,\"hidden_size\":64,"                          \
     "\"num_attention_heads\":4,\"ffn_dim\":96,\"max_position_embeddings\":256,"                    \
@@ -123,6 +125,52 @@ static void reads_the_others(void **state)
     assert_int_equal(spec.n_kv_heads, 4);
 }
 
+static void reads_gemma(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of(GEMMA(",\"hidden_act\":\"gelu\""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.act, ACT_GELU_TANH);
+    assert_int_equal(spec.head_dim, 256);
+    assert_true(spec.is_tied && spec.embedding_scale == 8.0f && !spec.has_qk_norm);
+    assert_true(spec.score_divisor == 0 && !spec.has_post_norms && spec.n_full_layers == 0);
+}
+
+static void reads_gemma3(void **state)
+{
+    (void)state;
+    struct model_spec spec;
+    struct fault fault = { 0 };
+    assert_int_equal(spec_of(GEMMA3(",\"sliding_window\":16,\"sliding_window_pattern\":2,"
+                                    "\"query_pre_attn_scalar\":168,\"head_dim\":32,"
+                                    "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}"),
+                             &spec, &fault),
+                     STATUS_OK);
+    assert_true(spec.has_qk_norm && spec.has_post_norms && spec.embedding_scale == 8.0f);
+    assert_int_equal(spec.act, ACT_GELU_TANH);
+    assert_int_equal(spec.n_full_layers, 1);
+    assert_int_equal(model_spec_window(&spec, 0), 16);
+    assert_int_equal(model_spec_window(&spec, 1), 0);
+    assert_int_equal(spec.kv_groups[0].window, 0);
+    assert_true(spec.rope_base == 1e4f && spec.rope_base_full == 1e6f);
+    assert_int_equal(spec.rope_scaling.kind, ROPE_SCALING_NONE);
+    assert_true(spec.rope_scaling_full.factor == 8.0f && spec.score_divisor == 168);
+    assert_int_equal(spec_of(GEMMA3(""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.window, 4096); /* two layers: the sixth is not there */
+    assert_int_equal(spec.n_full_layers, 0);
+    assert_int_equal(spec.kv_groups[0].window, 4096);
+    assert_int_equal(
+        spec_of(GEMMA3(",\"layer_types\":[\"full_attention\",\"sliding_attention\"],"
+                       "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":7e5,"
+                       "\"rope_type\":\"default\"},\"sliding_attention\":{\"rope_theta\":3e4,"
+                       "\"rope_type\":\"default\"}}"),
+                &spec, &fault),
+        STATUS_OK);
+    assert_true(spec.is_full_layer[0] && !spec.is_full_layer[1]);
+    assert_true(spec.rope_base == 3e4f && spec.rope_base_full == 7e5f);
+}
+
 static void refuses_by_name(void **state)
 {
     (void)state;
@@ -139,13 +187,7 @@ static void refuses_by_name(void **state)
         { LLAMA(",\"num_key_value_heads\":3"), STATUS_BAD_INPUT, "4 heads can't share 3 KV" },
         { LLAMA(",\"num_key_value_heads\":\"2\""), STATUS_BAD_INPUT, "num_key_value_heads isn't" },
         { LLAMA(",\"head_dim\":-4"), STATUS_BAD_INPUT, "head_dim is -4" },
-        { LLAMA(",\"rope_scaling\":{\"type\":\"yarn\"}"), STATUS_UNSUPPORTED,
-          "rope scaling \"yarn\"" },
-        { LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}"), STATUS_BAD_INPUT,
-          "rope scaling factor" },
-        { LLAMA(",\"rope_theta\":\"x\""), STATUS_BAD_INPUT, "rope_theta isn't" },
         { LLAMA(",\"hidden_act\":\"mish\""), STATUS_UNSUPPORTED, "hidden_act \"mish\"" },
-        { LLAMA(",\"partial_rotary_factor\":0.5"), STATUS_UNSUPPORTED, "partial_rotary_factor" },
         { LLAMA(",\"quantization_config\":{}"), STATUS_UNSUPPORTED, "quantization_config" },
         { LLAMA(",\"layer_types\":[\"full_attention\",\"sliding_attention\"]"), STATUS_UNSUPPORTED,
           "layer_types" },
@@ -153,6 +195,24 @@ static void refuses_by_name(void **state)
           "linear_attention" },
         { QWEN2(",\"use_sliding_window\":true,\"max_window_layers\":1"), STATUS_UNSUPPORTED,
           "max_window_layers" },
+        { "{\"model_type\":\"gemma2\"," SIZES "}", STATUS_UNSUPPORTED, "caps scores and logits" },
+        { "{\"model_type\":\"gemma3\"," SIZES "}", STATUS_UNSUPPORTED, "gemma3_text" },
+        { GEMMA(",\"hidden_act\":\"tanh\""), STATUS_UNSUPPORTED, "hidden_act \"tanh\"" },
+        { GEMMA3(",\"use_bidirectional_attention\":true"), STATUS_UNSUPPORTED,
+          "use_bidirectional_attention is true" },
+        { GEMMA3(",\"final_logit_softcapping\":30.0"), STATUS_UNSUPPORTED,
+          "final_logit_softcapping" },
+        { GEMMA3(",\"attn_logit_softcapping\":50"), STATUS_UNSUPPORTED, "attn_logit_softcapping" },
+        { GEMMA3(",\"query_pre_attn_scalar\":0"), STATUS_BAD_INPUT, "query_pre_attn_scalar" },
+        { GEMMA3(",\"query_pre_attn_scalar\":-1"), STATUS_BAD_INPUT, "query_pre_attn_scalar" },
+        { GEMMA3(",\"query_pre_attn_scalar\":1e30"), STATUS_BAD_INPUT, "divisor of scores" },
+        { GEMMA3(",\"sliding_window_pattern\":0"), STATUS_BAD_INPUT, "sliding_window_pattern" },
+        { GEMMA3(",\"layer_types\":[\"full_attention\",\"chunked_attention\"]"), STATUS_UNSUPPORTED,
+          "chunked_attention" },
+        { GEMMA3(",\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\"]"),
+          STATUS_BAD_INPUT, "layer_types has 3 elements for 2 layers" },
+        { "{\"model_type\":\"gemma3_text\"," SIZES "}", STATUS_BAD_INPUT,
+          "num_key_value_heads is missing" },
         { OPT(",\"do_layer_norm_before\":false"), STATUS_UNSUPPORTED,
           "do_layer_norm_before is false" },
         { OPT(",\"word_embed_proj_dim\":32"), STATUS_UNSUPPORTED, "project_in" },
@@ -172,10 +232,9 @@ static void refuses_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_llama),
-        cmocka_unit_test(reads_windows),
-        cmocka_unit_test(reads_the_others),
-        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(reads_llama),      cmocka_unit_test(reads_windows),
+        cmocka_unit_test(reads_the_others), cmocka_unit_test(reads_gemma),
+        cmocka_unit_test(reads_gemma3),     cmocka_unit_test(refuses_by_name),
     };
     return cmocka_run_group_tests_name("weights/hf_spec", tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
 #include "test.h"
 #include "weights/names.h"
 
-static const char *const names[] = {
-    "llama", "mistral", "qwen2", "qwen3", "gpt2", "opt", "chatglm"
-};
+static const char *const names[] = { "llama", "mistral",     "qwen2", "qwen3", "phi3",
+                                     "gemma", "gemma3_text", "gpt2",  "opt",   "chatglm" };
 
 static void finds_every_architecture(void **state)
 {
@@ -14,7 +13,7 @@ static void finds_every_architecture(void **state)
         assert_non_null(hf);
         assert_string_equal(hf->hf_name, names[i]);
         bool is_opt = strcmp(names[i], "opt") == 0;
-        assert_true((weights_names_find(names[i], false) == NULL) == is_opt);
+        assert_true((weights_names_find(hf->name, false) == NULL) == is_opt);
     }
     assert_null(weights_names_find("mamba", true));
     assert_null(weights_names_find("", false));
@@ -38,6 +37,8 @@ static void check_rows(const struct weights_names *set, const struct weights_arc
     }
     assert_true(has[WEIGHTS_OUTPUT] && has[WEIGHTS_O] && has[WEIGHTS_DOWN]);
     assert_true(has[WEIGHTS_QKV] != has[WEIGHTS_Q] && has[WEIGHTS_Q] == has[WEIGHTS_V]);
+    assert_true(row->has_post_norms == has[WEIGHTS_ATTENTION_POST_NORM]);
+    assert_true(row->has_post_norms == has[WEIGHTS_FFN_POST_NORM]);
     assert_true(!row->has_qk_norm || (has[WEIGHTS_Q_NORM] && has[WEIGHTS_K_NORM]));
     assert_true(row->is_gated == (has[WEIGHTS_GATE] || has[WEIGHTS_GATE_UP]));
     assert_true((row->gguf_position == POSITION_LEARNED) == has[WEIGHTS_POSITION_EMBEDDING]);

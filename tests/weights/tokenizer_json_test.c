@@ -43,9 +43,11 @@ static void reads_bpe(void **state)
     (void)state;
     struct opened o;
     struct fault fault = { 0 };
-    const char *text = BPE(BYTE_LEVEL "\"normalizer\":{\"type\":\"NFC\"},"
-                                      "\"added_tokens\":[{\"id\":5,\"content\":\"<x>\","
-                                      "\"special\":true},{\"id\":6,\"content\":\"<y>\"}],");
+    const char *text =
+        BPE(BYTE_LEVEL
+            "\"normalizer\":{\"type\":\"NFC\"},"
+            "\"added_tokens\":[{\"id\":5,\"content\":\"<x>\","
+            "\"special\":true,\"rstrip\":true},{\"lstrip\":true,\"id\":6,\"content\":\"<y>\"}],");
     assert_int_equal(open_text(&o, text, &fault), STATUS_OK);
     assert_int_equal(o.card.tokenizer, WEIGHTS_TOKENIZER_BPE);
     assert_int_equal(o.card.n_tokens, 7);
@@ -53,6 +55,8 @@ static void reads_bpe(void **state)
     assert_int_equal(o.card.types[3], TOKEN_UNUSED); /* a hole */
     assert_int_equal(o.card.types[5], TOKEN_CONTROL);
     assert_int_equal(o.card.types[6], TOKEN_USER);
+    assert_true(o.card.strips[5] == STRIP_RIGHT && o.card.strips[6] == STRIP_LEFT);
+    assert_int_equal(o.card.strips[0], 0);
     assert_int_equal(o.card.n_merges, 2);
     assert_string_equal(o.card.merges[0], "a b");
     assert_string_equal(o.card.merges[1], "ab b");

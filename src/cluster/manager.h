@@ -2,8 +2,9 @@
  *
  * It loads what is wanted (at start, by requests held at a gateway, by an admin), evicts by bytes
  * what was idle longest (place/residency.h), unloads what outlived its keep-alive, and answers
- * asks. A busy model is never evicted, but for an answer that has begun (a SPACE that insists); a
- * model that can never fit is refused at once with the arithmetic. */
+ * asks. A busy model is evicted only for an answer that has begun (a SPACE that insists), and,
+ * after 30 s, for a model that is waited for and that busy ones keep out (manager_room.h); a model
+ * that can never fit is refused at once with the arithmetic. */
 #pragma once
 #include "cluster/bus.h"
 #include "core/service_spec.h"

@@ -3,118 +3,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "cluster/manager.h"
-#include "cluster/message.h"
-
-enum { N_ENGINES = 2, N_SERVICES = 3, PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS, KEPT = 50 };
-
-struct scene {
-    struct service_spec services[N_SERVICES];
-    struct cluster_local_bus *bus;
-    struct cluster_manager *manager;
-    struct bus_port node;
-    struct engine_report reports[N_ENGINES];
-    int64_t now_ns;
-    int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES], n_ousted[N_SERVICES];
-    int n_broken; /* loads that fail before one succeeds */
-};
-
-static void open_scene(struct scene *s, int64_t memory_bytes)
-{
-    static const int64_t need[N_SERVICES] = { 400, 400, 400 };
-    s->now_ns = TIME_NS_PER_S;
-    for (int i = 0; i < N_SERVICES; i++)
-        snprintf(s->services[i].name, LIMIT_NAME_BYTES, "model-%d", i);
-    for (int e = 0; e < N_ENGINES; e++)
-        s->reports[e] = (struct engine_report){ .engine = (uint16_t)e,
-                                                .is_healthy = true,
-                                                .memory_bytes = memory_bytes,
-                                                .n_services = N_SERVICES,
-                                                .listed = set_of_first(N_SERVICES) };
-    s->bus = cluster_local_bus_open(PORTS, 1 << 20);
-    s->node = cluster_local_bus_port(s->bus, PORT_NODE);
-    const struct cluster_manager_options options = { .port = cluster_local_bus_port(s->bus,
-                                                                                    PORT_MANAGER),
-                                                     .gateway = PORT_GATEWAY,
-                                                     .node = PORT_NODE,
-                                                     .n_engines = N_ENGINES,
-                                                     .n_services = N_SERVICES,
-                                                     .services = s->services,
-                                                     .need_bytes = need,
-                                                     .kept_bytes = KEPT };
-    s->manager = cluster_manager_open(&options);
-}
-
-static void close_scene(struct scene *s)
-{
-    cluster_manager_close(s->manager);
-    cluster_local_bus_close(s->bus);
-    mem_give(s);
-}
-
-static void say_change(struct scene *s, int engine, int service, enum service_status status,
-                       enum status cause)
-{
-    struct message_change message = { .status = (uint8_t)status, .cause = (uint8_t)cause };
-    message.head = cluster_message_head(MESSAGE_CHANGE, PORT_NODE, sizeof message);
-    message.head.engine = (uint16_t)engine;
-    message.head.service = (uint16_t)service;
-    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
-    s->reports[engine].services[service].status = (uint8_t)status;
-    s->reports[engine].services[service].weights_bytes = status == SERVICE_LOADED ? 400 : 0;
-}
-
-static void want(struct scene *s, int service)
-{
-    struct message_head head = cluster_message_head(MESSAGE_WANT, PORT_GATEWAY, sizeof head);
-    head.service = (uint16_t)service;
-    assert_true(s->node.send(s->node.self, PORT_MANAGER, &head, sizeof head, NULL, 0));
-}
-
-static void ask(struct scene *s, uint64_t id, enum control_kind kind, int service)
-{
-    struct message_ask message = { .kind = (uint8_t)kind };
-    message.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof message);
-    message.head.id = id;
-    message.head.service = (uint16_t)service;
-    assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
-}
-
-/* Reports, a step, and obedience: what is ordered happens at once. */
-static void step(struct scene *s, int64_t span_ns)
-{
-    const void *record;
-    size_t n_record;
-    s->now_ns += span_ns;
-    for (int e = 0; e < N_ENGINES; e++) {
-        s->reports[e].now_ns = s->now_ns;
-        struct message_report message = { .head =
-                                              cluster_message_head(MESSAGE_REPORT, PORT_NODE, 0) };
-        message.head.engine = (uint16_t)e;
-        size_t n_bytes = cluster_message_write_report(&s->reports[e], &message);
-        assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, n_bytes, NULL, 0));
-    }
-    (void)cluster_manager_step(s->manager, s->now_ns);
-    while (s->node.peek(s->node.self, PORT_NODE, &record, &n_record)) {
-        const struct message_head *head = record;
-        if (head->kind == MESSAGE_LOAD) {
-            s->n_loads[head->engine][head->service]++;
-            bool is_broken = s->n_broken-- > 0;
-            say_change(s, head->engine, head->service, is_broken ? SERVICE_BROKEN : SERVICE_LOADED,
-                       is_broken ? STATUS_IO : STATUS_OK);
-        } else if (head->kind == MESSAGE_UNLOAD) {
-            s->n_unloads[head->engine][head->service]++;
-            bool is_busy = s->reports[head->engine].services[head->service].n_running > 0;
-            say_change(s, head->engine, head->service, is_busy ? SERVICE_LOADED : SERVICE_UNLOADED,
-                       is_busy ? STATUS_BUSY : STATUS_OK);
-        } else if (head->kind == MESSAGE_OUST) {
-            s->n_ousted[head->service]++;
-            s->reports[head->engine].services[head->service].n_running = 0;
-            say_change(s, head->engine, head->service, SERVICE_UNLOADED, STATUS_OK);
-        }
-        s->node.pop(s->node.self, PORT_NODE);
-    }
-}
+#include "manager_scene.h"
 
 static void test_loaded_at_start_on_every_engine(void **state)
 {
@@ -125,13 +14,13 @@ static void test_loaded_at_start_on_every_engine(void **state)
         s->services[i].keep_alive_ns = -1;
     }
     s->services[1].engines = (struct set){ { 2 } }; /* the second engine only */
-    open_scene(s, 1000);
+    scene_open(s, 1000);
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
     assert_true(s->n_loads[0][0] == 1 && s->n_loads[1][0] == 1);
     assert_true(s->n_loads[0][1] == 0 && s->n_loads[1][1] == 1);
     assert_true(s->n_loads[0][2] == 0 && s->n_loads[1][2] == 0);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Placed on both engines and loaded for requests: both have it. Placed anywhere: one is enough. */
@@ -142,19 +31,19 @@ static void test_a_placed_model_is_on_all_its_engines(void **state)
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = -1;
     s->services[1].engines = (struct set){ { 3 } };
-    open_scene(s, 1000);
-    want(s, 0);
-    want(s, 1);
+    scene_open(s, 1000);
+    scene_want(s, 0);
+    scene_want(s, 1);
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
     assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 1);
     assert_true(s->n_loads[0][1] == 1 && s->n_loads[1][1] == 1);
-    ask(s, 7, CONTROL_UNLOAD, 1); /* it does not come back by itself */
+    scene_ask(s, 7, CONTROL_UNLOAD, 1); /* it does not come back by itself */
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
     assert_true(s->n_unloads[0][1] == 1 && s->n_unloads[1][1] == 1);
     assert_true(s->n_loads[0][1] == 1 && s->n_loads[1][1] == 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Room for one model on each engine: each of the two has one place, none is sent out for a copy. */
@@ -166,14 +55,14 @@ static void test_copies_evict_nobody(void **state)
         s->services[i].is_loaded_at_start = i < 2;
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
     }
-    open_scene(s, 500);
+    scene_open(s, 500);
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(s->n_loads[0][i] + s->n_loads[1][i], 1);
         assert_int_equal(s->n_unloads[0][i] + s->n_unloads[1][i], 0);
     }
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Requests too short for any report to see them keep a model in memory all the same. */
@@ -184,17 +73,17 @@ static void test_short_requests_keep_it_alive(void **state)
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = TIME_NS_PER_S;
     s->services[0].engines = (struct set){ { 1 } };
-    open_scene(s, 1000);
-    want(s, 0);
+    scene_open(s, 1000);
+    scene_want(s, 0);
     for (int i = 0; i < 50; i++) {
         s->reports[0].services[0].n_arrived += i % 5 == 0;
-        step(s, 100 * TIME_NS_PER_MS);
+        scene_step(s, 100 * TIME_NS_PER_MS);
     }
     assert_true(s->n_loads[0][0] == 1 && s->n_unloads[0][0] == 0);
     for (int i = 0; i < 12; i++)
-        step(s, 100 * TIME_NS_PER_MS);
+        scene_step(s, 100 * TIME_NS_PER_MS);
     assert_int_equal(s->n_unloads[0][0], 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* A model loaded for requests isn't sent out again before they could reach it; one that is busy
@@ -207,23 +96,23 @@ static void test_taking_turns(void **state)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 500);
-    want(s, 0);
-    step(s, TIME_NS_PER_MS);
-    step(s, TIME_NS_PER_MS);
+    scene_open(s, 500);
+    scene_want(s, 0);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     assert_int_equal(s->n_loads[0][0], 1);
     for (int i = 0; i < 10; i++) {
-        want(s, 1);
-        step(s, 10 * TIME_NS_PER_MS);
+        scene_want(s, 1);
+        scene_step(s, 10 * TIME_NS_PER_MS);
     }
     assert_true(s->n_loads[0][1] == 0 && s->n_unloads[0][0] == 0);
     s->reports[0].services[0].n_arrived = 1; /* one came and went */
-    step(s, 10 * TIME_NS_PER_MS);
+    scene_step(s, 10 * TIME_NS_PER_MS);
     assert_int_equal(s->n_unloads[0][0], 0); /* who holds it would say so soon */
     for (int i = 0; i < 5; i++)
-        step(s, 10 * TIME_NS_PER_MS);
+        scene_step(s, 10 * TIME_NS_PER_MS);
     assert_int_equal(s->n_loads[0][1], 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* A model whose requests a router holds stays, also between two slices of theirs; when it holds
@@ -236,32 +125,32 @@ static void test_held_requests_keep_their_model(void **state)
         s->services[i].keep_alive_ns = TIME_NS_PER_S / 2;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 500);
+    scene_open(s, 500);
     for (int i = 0; i < 50; i++) {
-        want(s, 0);
+        scene_want(s, 0);
         if (i > 2)
-            want(s, 1);
+            scene_want(s, 1);
         s->reports[0].services[0].n_arrived = i / 10; /* slices that came and went */
-        step(s, TIME_NS_PER_S / 10);
+        scene_step(s, TIME_NS_PER_S / 10);
     }
     assert_true(s->n_loads[0][0] == 1 && s->n_unloads[0][0] == 0 && s->n_loads[0][1] == 0);
     for (int i = 0; i < 15; i++) {
-        want(s, 1);
-        step(s, TIME_NS_PER_S / 10);
+        scene_want(s, 1);
+        scene_step(s, TIME_NS_PER_S / 10);
     }
     assert_true(s->n_unloads[0][0] == 1 && s->n_loads[0][1] == 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 static void say_no_space(struct scene *s, int service, int64_t n_bytes, bool insists)
 {
-    step(s, 30 * TIME_NS_PER_MS); /* who is idle now has been for long enough */
+    scene_step(s, 30 * TIME_NS_PER_MS); /* who is idle now has been for long enough */
     struct message_space message = { .n_bytes = n_bytes, .insists = insists };
     message.head = cluster_message_head(MESSAGE_SPACE, PORT_GATEWAY, sizeof message);
     message.head.service = (uint16_t)service;
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
-    step(s, TIME_NS_PER_MS);
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
 }
 
 /* Models leave for a request of another one: as few as can do, the longest idle first, none that is
@@ -276,26 +165,26 @@ static void test_space_for_a_request(void **state)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 1300 + KEPT); /* 100 are left beside the three */
+    scene_open(s, 1300 + KEPT); /* 100 are left beside the three */
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
     reports[2].n_arrived++; /* used since: the other has been idle for longer */
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     say_no_space(s, 0, 901, false); /* more than all others have */
     assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
     reports[1].n_running = reports[2].n_running = 1;
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     say_no_space(s, 0, 200, false);
     assert_int_equal(s->n_unloads[0][1] + s->n_unloads[0][2], 0);
     reports[1].n_running = reports[2].n_running = 0;
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     reports[2].n_arrived++;
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     say_no_space(s, 0, 200, false);
     assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 0);
     say_no_space(s, 0, 200, false); /* the bytes would do, the engine said no again */
     assert_true(s->n_unloads[0][0] == 0 && s->n_unloads[0][1] == 1 && s->n_unloads[0][2] == 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* For an answer that has begun even pinned and busy models leave, and nobody takes their bytes
@@ -310,11 +199,11 @@ static void test_an_answer_that_has_begun_insists(void **state)
         s->services[i].keep_alive_ns = i == 2 ? -1 : 3600 * TIME_NS_PER_S;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 1300 + KEPT); /* 100 are left beside the three */
+    scene_open(s, 1300 + KEPT); /* 100 are left beside the three */
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
     reports[1].n_running = 1;
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     say_no_space(s, 0, 200, false);
     assert_true(s->n_unloads[0][2] == 0 && s->n_ousted[2] == 0);
     say_no_space(s, 0, 200, true);
@@ -323,13 +212,13 @@ static void test_an_answer_that_has_begun_insists(void **state)
     assert_true(s->n_ousted[0] == 0 && s->n_ousted[1] == 1 && s->n_ousted[2] == 1);
     for (int i = 0; i < 4; i++) { /* for as long as it says so */
         say_no_space(s, 0, 600, true);
-        step(s, 200 * TIME_NS_PER_MS);
+        scene_step(s, 200 * TIME_NS_PER_MS);
     }
     assert_true(s->n_loads[0][1] == 1 && s->n_loads[0][2] == 1);
     for (int i = 0; i < 3; i++)
-        step(s, 200 * TIME_NS_PER_MS);
+        scene_step(s, 200 * TIME_NS_PER_MS);
     assert_true(s->n_loads[0][0] == 1 && s->n_loads[0][1] == 2 && s->n_loads[0][2] == 2);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Two models would fill the memory to the last byte: the engine keeps some for its pool and takes
@@ -342,16 +231,16 @@ static void test_what_an_engine_keeps_is_not_promised(void **state)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 800 + KEPT - 1);
-    want(s, 0);
-    step(s, TIME_NS_PER_MS);
-    step(s, TIME_NS_PER_MS);
+    scene_open(s, 800 + KEPT - 1);
+    scene_want(s, 0);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     s->reports[0].services[0].n_arrived = 1;
-    want(s, 1);
+    scene_want(s, 1);
     for (int i = 0; i < 5; i++)
-        step(s, 10 * TIME_NS_PER_MS);
+        scene_step(s, 10 * TIME_NS_PER_MS);
     assert_true(s->n_unloads[0][0] == 1 && s->n_loads[0][1] == 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Requests that are held no more want nothing any more. */
@@ -363,19 +252,19 @@ static void test_wants_expire(void **state)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 500);
-    want(s, 0);
-    step(s, TIME_NS_PER_MS);
+    scene_open(s, 500);
+    scene_want(s, 0);
+    scene_step(s, TIME_NS_PER_MS);
     s->reports[0].services[0].n_running = 1;
     s->reports[0].services[0].n_arrived = 1;
-    want(s, 1);
-    step(s, TIME_NS_PER_MS);
-    step(s, 2 * TIME_NS_PER_S);
+    scene_want(s, 1);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_step(s, 2 * TIME_NS_PER_S);
     s->reports[0].services[0].n_running = 0;
     for (int i = 0; i < 5; i++)
-        step(s, TIME_NS_PER_S);
+        scene_step(s, TIME_NS_PER_S);
     assert_true(s->n_unloads[0][0] == 0 && s->n_loads[0][1] == 0);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* However often it is asked for meanwhile, a load that failed is tried again when its time has
@@ -386,19 +275,19 @@ static void test_a_failed_load_is_tried_again(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
-    open_scene(s, 1000);
+    scene_open(s, 1000);
     s->n_broken = 1;
     for (int i = 0; i < 50; i++) {
-        want(s, 0);
-        step(s, 100 * TIME_NS_PER_MS);
+        scene_want(s, 0);
+        scene_step(s, 100 * TIME_NS_PER_MS);
     }
     assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 1);
     for (int i = 0; i < 80; i++) {
-        want(s, 0);
-        step(s, 100 * TIME_NS_PER_MS);
+        scene_want(s, 0);
+        scene_step(s, 100 * TIME_NS_PER_MS);
     }
     assert_int_equal(s->n_loads[0][0] + s->n_loads[1][0], 2);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Takes the gateway's mail. Returns how many answers were in it; *sum is that of their ids. */
@@ -428,19 +317,19 @@ static void test_an_unload_ends_with_a_failed_load(void **state)
     size_t n_bytes;
     uint64_t sum;
     s->services[0].engines = (struct set){ { 1 } };
-    open_scene(s, 1000);
-    step(s, TIME_NS_PER_MS);
-    ask(s, 1, CONTROL_LOAD, 0);
+    scene_open(s, 1000);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_ask(s, 1, CONTROL_LOAD, 0);
     (void)cluster_manager_step(s->manager, s->now_ns);
     assert_true(s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes)); /* LOAD, under way */
     s->node.pop(s->node.self, PORT_NODE);
-    ask(s, 2, CONTROL_UNLOAD, 0);
+    scene_ask(s, 2, CONTROL_UNLOAD, 0);
     (void)cluster_manager_step(s->manager, s->now_ns);
-    say_change(s, 0, 0, SERVICE_BROKEN, STATUS_IO);
+    scene_say(s, 0, 0, SERVICE_BROKEN, STATUS_IO);
     (void)cluster_manager_step(s->manager, s->now_ns);
     assert_int_equal(hear_answers(s, &sum), 2);
     assert_int_equal(sum, 3);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* However many ask, and however full the gateway's mail is, everyone is answered once. */
@@ -455,22 +344,22 @@ static void test_everyone_is_answered(void **state)
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
     s->services[0].engines = (struct set){ { 1 } };
-    open_scene(s, 1000);
-    step(s, TIME_NS_PER_MS);
+    scene_open(s, 1000);
+    scene_step(s, TIME_NS_PER_MS);
     for (uint64_t id = 1; id <= N_ASKS; id++)
-        ask(s, id, CONTROL_LOAD, 0);
+        scene_ask(s, id, CONTROL_LOAD, 0);
     struct message_head junk =
         cluster_message_head(MESSAGE_WANT, PORT_NODE, sizeof junk + sizeof filler);
     while (s->node.send(s->node.self, PORT_GATEWAY, &junk, sizeof junk, filler, sizeof filler)) {}
     for (int i = 0; i < 20; i++) {
-        step(s, 50 * TIME_NS_PER_MS);
+        scene_step(s, 50 * TIME_NS_PER_MS);
         if (i >= 10)
             n_all += hear_answers(s, &sum);
         sum_all += i >= 10 ? sum : 0;
     }
     assert_int_equal(n_all, N_ASKS);
     assert_int_equal(sum_all, N_ASKS * (N_ASKS + 1) / 2);
-    close_scene(s);
+    scene_close(s);
 }
 
 static void test_a_busy_model_stays(void **state)
@@ -479,10 +368,10 @@ static void test_a_busy_model_stays(void **state)
     struct scene *s = mem_take(sizeof *s);
     for (int i = 0; i < N_SERVICES; i++)
         s->services[i].keep_alive_ns = 3600 * TIME_NS_PER_S;
-    open_scene(s, 1000);
-    want(s, 0);
+    scene_open(s, 1000);
+    scene_want(s, 0);
     for (int i = 0; i < 3; i++)
-        step(s, 2 * TIME_NS_PER_S);
+        scene_step(s, 2 * TIME_NS_PER_S);
     int e = s->n_loads[0][0] ? 0 : 1;
     struct message_ask ask = { .kind = CONTROL_UNLOAD };
     ask.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask);
@@ -495,9 +384,9 @@ static void test_a_busy_model_stays(void **state)
     assert_true(s->node.peek(s->node.self, PORT_NODE, &record, &n_bytes));
     assert_int_equal(((const struct message_head *)record)->kind, MESSAGE_UNLOAD);
     s->node.pop(s->node.self, PORT_NODE);
-    say_change(s, e, 0, SERVICE_LOADED, STATUS_BUSY);
+    scene_say(s, e, 0, SERVICE_LOADED, STATUS_BUSY);
     s->reports[e].services[0].n_running = 1;
-    step(s, TIME_NS_PER_MS);
+    scene_step(s, TIME_NS_PER_MS);
     bool is_refused = false;
     struct bus_port gateway = cluster_local_bus_port(s->bus, PORT_GATEWAY);
     while (gateway.peek(gateway.self, PORT_GATEWAY, &record, &n_bytes)) {
@@ -507,7 +396,7 @@ static void test_a_busy_model_stays(void **state)
         gateway.pop(gateway.self, PORT_GATEWAY);
     }
     assert_true(is_refused);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* An unload isn't refused by a report that is older than the ask: all may be answered since. */
@@ -517,11 +406,11 @@ static void test_busy_is_judged_by_what_was_said_since(void **state)
     for (int is_busy = 0; is_busy < 2; is_busy++) {
         struct scene *s = mem_take(sizeof *s);
         s->services[0].keep_alive_ns = 3600 * TIME_NS_PER_S;
-        open_scene(s, 1000);
-        want(s, 0);
+        scene_open(s, 1000);
+        scene_want(s, 0);
         s->reports[0].services[0].n_running = s->reports[1].services[0].n_running = 1;
         for (int i = 0; i < 3; i++)
-            step(s, TIME_NS_PER_S);
+            scene_step(s, TIME_NS_PER_S);
         struct message_ask ask = { .kind = CONTROL_UNLOAD };
         ask.head = cluster_message_head(MESSAGE_ASK, PORT_GATEWAY, sizeof ask);
         ask.head.id = 7;
@@ -531,11 +420,11 @@ static void test_busy_is_judged_by_what_was_said_since(void **state)
         assert_int_equal(hear_answers(s, &sum), 0);
         assert_int_equal(s->n_unloads[0][0] + s->n_unloads[1][0], 0);
         s->reports[0].services[0].n_running = s->reports[1].services[0].n_running = is_busy;
-        step(s, TIME_NS_PER_MS);
-        step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
+        scene_step(s, TIME_NS_PER_MS);
         assert_int_equal(s->n_unloads[0][0] + s->n_unloads[1][0], !is_busy);
         assert_int_equal(hear_answers(s, &sum), 1);
-        close_scene(s);
+        scene_close(s);
     }
 }
 
@@ -568,19 +457,19 @@ static void test_a_load_that_is_called_off_is_answered(void **state)
     uint64_t answers = 0;
     s->services[0].engines = (struct set){ { 1 } };
     s->services[0].keep_alive_ns = 3600 * TIME_NS_PER_S;
-    open_scene(s, 1000);
-    step(s, TIME_NS_PER_MS);
-    ask(s, 1, CONTROL_LOAD, 0);
+    scene_open(s, 1000);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_ask(s, 1, CONTROL_LOAD, 0);
     assert_int_equal(step_alone(s, &answers), 0);
     assert_int_equal(take_order(s), MESSAGE_LOAD);
-    say_change(s, 0, 0, SERVICE_LOADING, STATUS_OK);
-    ask(s, 2, CONTROL_UNLOAD, 0);
+    scene_say(s, 0, 0, SERVICE_LOADING, STATUS_OK);
+    scene_ask(s, 2, CONTROL_UNLOAD, 0);
     assert_int_equal(step_alone(s, &answers), 0);
     assert_int_equal(take_order(s), MESSAGE_UNLOAD);
-    say_change(s, 0, 0, SERVICE_UNLOADED, STATUS_CANCELLED);
+    scene_say(s, 0, 0, SERVICE_UNLOADED, STATUS_CANCELLED);
     assert_int_equal(step_alone(s, &answers), 2);
     assert_int_equal(answers, 1 + 2);
-    close_scene(s);
+    scene_close(s);
 }
 
 /* Load, unload and load again in one breath: the second load is ordered when the unload is over,
@@ -594,30 +483,30 @@ static void test_a_load_waits_for_the_unload_before_it(void **state)
         s->services[i].keep_alive_ns = 10 * TIME_NS_PER_S;
         s->services[i].engines = (struct set){ { 1 } };
     }
-    open_scene(s, 500);
-    step(s, TIME_NS_PER_MS);
-    ask(s, 1, CONTROL_LOAD, 0);
+    scene_open(s, 500);
+    scene_step(s, TIME_NS_PER_MS);
+    scene_ask(s, 1, CONTROL_LOAD, 0);
     assert_int_equal(step_alone(s, &answers), 0);
     assert_int_equal(take_order(s), MESSAGE_LOAD);
-    say_change(s, 0, 0, SERVICE_LOADING, STATUS_OK);
-    ask(s, 2, CONTROL_UNLOAD, 0);
-    ask(s, 3, CONTROL_LOAD, 0);
+    scene_say(s, 0, 0, SERVICE_LOADING, STATUS_OK);
+    scene_ask(s, 2, CONTROL_UNLOAD, 0);
+    scene_ask(s, 3, CONTROL_LOAD, 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(step_alone(s, &answers), 0);
     assert_int_equal(take_order(s), MESSAGE_UNLOAD);
     assert_int_equal(take_order(s), MESSAGE_N);
-    say_change(s, 0, 0, SERVICE_UNLOADED, STATUS_CANCELLED);
+    scene_say(s, 0, 0, SERVICE_UNLOADED, STATUS_CANCELLED);
     assert_int_equal(step_alone(s, &answers), 1);
     assert_int_equal(answers, 2);
     assert_int_equal(take_order(s), MESSAGE_LOAD);
-    say_change(s, 0, 0, SERVICE_LOADED, STATUS_OK);
+    scene_say(s, 0, 0, SERVICE_LOADED, STATUS_OK);
     assert_int_equal(step_alone(s, &answers), 2);
     assert_int_equal(answers, 1 + 2 + 3);
-    want(s, 1); /* who has it no more to do makes room for others */
+    scene_want(s, 1); /* who has it no more to do makes room for others */
     for (int i = 0; i < 20; i++)
-        step(s, TIME_NS_PER_S);
+        scene_step(s, TIME_NS_PER_S);
     assert_true(s->n_unloads[0][0] == 1);
-    close_scene(s);
+    scene_close(s);
 }
 
 int main(void)

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 
 from serve_shared import SECONDS, Later, Shoal, Stream, Watcher, body_of, main, paths, refused, test, until
@@ -71,6 +72,31 @@ def lifecycle_one_fits_of_two(shoal, models):
         # Both at once, many of each: each turn evicts the other.
         asks = [Later(server.text, *pair, 8) for pair in [("tale", "And he"), ("cee", "if (x")] * 8]
         assert [ask.result() for ask in asks] == [expected["tale"], expected["cee"]] * 8
+        assert until(server.is_clear)
+
+
+@test
+def lifecycle_no_model_is_kept_out(shoal, models):
+    """A model that never rests makes room for one that is waited for, after 30 s: its requests wait in turn, and lose nothing."""
+    memory = f"memory: {int(max(need_mib(shoal, models).values())) + 6}MiB"
+    with Shoal(shoal, config=config_of(paths(models), memory, "planner: none", "keep_alive: 1h"), wait=None) as server:
+        expected = server.text("tale", "And he", 300)
+        is_over = threading.Event()
+
+        def ask_on():
+            n = 0
+            while not is_over.is_set():
+                assert server.text("tale", "And he", 300) == expected
+                n += 1
+            return n
+
+        clients = [Later(ask_on) for _ in range(4)]
+        began = time.monotonic()
+        assert server.text("cee", "if (x", 8)
+        took = time.monotonic() - began
+        is_over.set()
+        assert all(client.result() > 0 for client in clients) and 29 < took < 100, took
+        assert server.log().count("waited long for its memory") == 1, server.log()
         assert until(server.is_clear)
 
 

@@ -1,0 +1,169 @@
+/* What is there, and what can be: a manager's view of engines. */
+#include "cluster/manager_room.h"
+
+/* A model that busy ones keep out has waited for as long as they are sure to stay. */
+static const int64_t TURN_NS = 30 * TIME_NS_PER_S;
+
+int64_t manager_room_bytes(const struct cluster_manager *m, int engine)
+{
+    return max_i64(0, m->reports[engine].memory_bytes - m->options.kept_bytes);
+}
+
+bool manager_room_is_anywhere(const struct cluster_manager *m, int service)
+{
+    for (int e = 0; e < m->options.n_engines; e++) {
+        if (manager_room_is_in(manager_room_place(m, e, service)) &&
+            !manager_room_place(m, e, service)->is_asked_out)
+            return true;
+    }
+    return false;
+}
+
+static bool is_idle(const struct cluster_manager *m, const struct manager_place *place)
+{
+    /* Who came home from it just now may be on its way to it again: a gateway says so by then. */
+    int64_t heard_ns = m->now_ns - MANAGER_RETRY_NS;
+    return place->status == SERVICE_LOADED && place->fresh_until_ns <= m->now_ns &&
+           place->held_until_ns <= m->now_ns && place->idle_since_ns <= heard_ns;
+}
+
+int32_t manager_room_list(const struct cluster_manager *m, int engine, struct residency_model *out,
+                          int64_t *free_bytes)
+{
+    int32_t n = 0;
+    *free_bytes = manager_room_bytes(m, engine);
+    const struct set *known = &m->of_engines[engine].known;
+    for (int s = 0; (s = set_next(known, s, m->options.n_services)) >= 0; s++) {
+        const struct manager_place *place = manager_room_place(m, engine, s);
+        const struct service_report *report = &m->reports[engine].services[s];
+        if (!manager_room_is_in(place) && place->status != SERVICE_DRAINING_OUT)
+            continue;
+        int64_t n_bytes = report->weights_bytes + report->activation_bytes;
+        n_bytes = n_bytes > 0 ? n_bytes : m->need_bytes[s];
+        if (place->is_asked_out)
+            continue; /* its bytes come back: the loader waits for them */
+        *free_bytes -= n_bytes;
+        out[n++] =
+            (struct residency_model){ .service = (uint16_t)s,
+                                      .n_bytes = n_bytes,
+                                      .keep_alive_ns = m->services[s].keep_alive_ns,
+                                      .idle_since_ns =
+                                          is_idle(m, place) ? place->idle_since_ns : TIME_NEVER };
+    }
+    return n;
+}
+
+void manager_room_open(const struct cluster_manager *m, int engine,
+                       struct residency_model *residents, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        struct residency_model *r = &residents[i];
+        if (manager_room_place(m, engine, r->service)->status != SERVICE_LOADED)
+            continue;
+        r->keep_alive_ns = max_i64(r->keep_alive_ns, 0);
+        r->idle_since_ns = min_i64(r->idle_since_ns, m->now_ns);
+    }
+}
+
+/* Since when somebody waits for the model; TIME_NEVER: nobody does. */
+static int64_t waits_since(const struct cluster_manager *m, int service)
+{
+    const struct manager_want *want = &m->wants[service];
+    bool is_said = set_has(&m->wanted, service) && want->said_ns + MANAGER_WANT_NS > m->now_ns;
+    int64_t since_ns = is_said ? want->since_ns : TIME_NEVER;
+    for (int i = 0; i < m->n_asks; i++) {
+        const struct manager_ask *ask = &m->asks[i];
+        if (ask->service == service && ask->kind == CONTROL_LOAD && !ask->is_answered)
+            since_ns = min_i64(since_ns, ask->asked_ns);
+    }
+    return since_ns;
+}
+
+static bool share_an_engine(const struct cluster_manager *m, int service, int other)
+{
+    bool do_share = false;
+    for (int e = 0; e < m->options.n_engines; e++)
+        do_share = do_share ||
+                   (manager_room_may_serve(m, e, service) && manager_room_may_serve(m, e, other));
+    return do_share;
+}
+
+/* Whether it has waited for so long that busy models make room, and nobody longer. */
+static bool is_its_turn(const struct cluster_manager *m, int service)
+{
+    int64_t since_ns = waits_since(m, service);
+    if (since_ns > m->now_ns - TURN_NS)
+        return false;
+    for (int s = 0; (s = set_next(&m->wanted, s, m->options.n_services)) >= 0; s++) {
+        if (s != service && waits_since(m, s) < since_ns && !manager_room_is_anywhere(m, s) &&
+            share_an_engine(m, s, service))
+            return false;
+    }
+    return true;
+}
+
+/* Who is busy, not pinned and had a turn of his own may leave, behind all who are idle: who has
+ * been there longest first. */
+static void open_to_turn(const struct cluster_manager *m, int engine,
+                         struct residency_model *residents, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        struct residency_model *r = &residents[i];
+        const struct manager_place *place = manager_room_place(m, engine, r->service);
+        if (r->idle_since_ns != TIME_NEVER)
+            r->idle_since_ns -= m->now_ns; /* before all that follow */
+        else if (place->status == SERVICE_LOADED && place->loaded_ns + TURN_NS <= m->now_ns)
+            r->idle_since_ns = place->loaded_ns;
+    }
+}
+
+static struct manager_choice choose(const struct cluster_manager *m, int service, bool is_turn)
+{
+    struct manager_choice best = { .engine = -1, .never = true, .is_turn = is_turn };
+    for (int e = 0; e < m->options.n_engines; e++) {
+        struct residency_model residents[LIMIT_SERVICES];
+        struct residency_eviction out;
+        int64_t free_bytes;
+        if (!manager_room_may_serve(m, e, service) || !m->has_report[e])
+            continue;
+        /* How that ends is heard first. */
+        if (manager_room_place(m, e, service)->is_asked_out ||
+            m->of_engines[e].awaited_until_ns > m->now_ns) {
+            best.never = false;
+            continue;
+        }
+        int32_t n = manager_room_list(m, e, residents, &free_bytes);
+        if (is_turn)
+            open_to_turn(m, e, residents, n);
+        residency_evict(residents, n, m->need_bytes[service], free_bytes, manager_room_bytes(m, e),
+                        &out);
+        best.never = best.never && out.never;
+        if (out.never || out.must_wait)
+            continue;
+        const struct residency_eviction *old = &best.eviction;
+        if (best.engine < 0 || out.n_victims < old->n_victims ||
+            (out.n_victims == old->n_victims && out.free_bytes > old->free_bytes)) {
+            best.engine = e;
+            best.eviction = out;
+        }
+    }
+    return best;
+}
+
+struct manager_choice manager_room_choose(const struct cluster_manager *m, int service)
+{
+    struct manager_choice choice = choose(m, service, false);
+    return choice.engine >= 0 || choice.never || !is_its_turn(m, service)
+               ? choice
+               : choose(m, service, true);
+}
+
+int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine)
+{
+    struct residency_model residents[LIMIT_SERVICES];
+    int64_t free_bytes, sum = 0;
+    int32_t n = manager_room_list(m, engine, residents, &free_bytes);
+    for (int32_t i = 0; i < n; i++)
+        sum += residents[i].keep_alive_ns < 0 ? residents[i].n_bytes : 0;
+    return sum;
+}

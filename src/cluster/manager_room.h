@@ -1,0 +1,105 @@
+/* What a manager knows of models, engines and who waits; and which engine can take a model in. */
+#pragma once
+#include "base/time.h"
+#include "cluster/manager.h"
+#include "core/control.h"
+#include "core/report.h"
+#include "place/residency.h"
+
+enum { MANAGER_ASKS_MAX = 256 }; /* as many as a gateway has under way */
+/* Between looks while a wanted model waits for room. */
+static const int64_t MANAGER_RETRY_NS = 20 * TIME_NS_PER_MS;
+/* A gateway that is silent for so long wants it no more. */
+static const int64_t MANAGER_WANT_NS = TIME_NS_PER_S;
+
+struct manager_place { /* a service on an engine */
+    uint8_t status;    /* of the last report */
+    bool is_asked_in, is_asked_out;
+    int64_t loaded_ns;     /* since when it is */
+    int64_t idle_since_ns; /* TIME_NEVER while it has requests */
+    int64_t n_arrived;     /* requests that it ever got, by the last report */
+    int64_t
+        fresh_until_ns;    /* loaded for requests that are on their way to it: not evicted before */
+    int64_t held_until_ns; /* a gateway holds requests for it, as between two slices: the same */
+};
+struct manager_engine {
+    struct set known;         /* services that were ever more than nothing here */
+    struct set due;           /* to be loaded here as well, if that costs nobody his place */
+    int64_t awaited_until_ns; /* an answer that has begun is to have the bytes: no model comes */
+};
+struct manager_want {
+    int64_t until_ns;     /* gateways say it again and again while requests are held, */
+    int64_t since_ns;     /* since then without a pause, */
+    int64_t said_ns;      /* and then the last time */
+    bool is_for_requests; /* they are held at a gateway */
+    int64_t broken_until_ns;
+    enum status cause;
+    struct fault fault;
+};
+struct manager_ask { /* a load or unload that somebody waits for */
+    uint64_t id;
+    uint8_t kind;
+    uint16_t service;
+    bool is_judged;   /* an unload that was ordered, if it may be */
+    bool is_answered; /* said as soon as the gateway's mail has room */
+    int64_t asked_ns;
+    enum status status;
+    struct fault fault;
+};
+struct cluster_manager {
+    struct cluster_manager_options options;
+    struct service_spec *services;
+    int64_t need_bytes[LIMIT_SERVICES];
+    struct manager_place *places;      /* (n_engines, n_services) */
+    struct manager_engine *of_engines; /* (n_engines) */
+    struct manager_want wants[LIMIT_SERVICES];
+    struct set wanted;  /* services */
+    struct set has_due; /* engines whose `due` is not empty */
+    bool any_expires;   /* some service has a keep-alive */
+    struct engine_report *reports;
+    bool has_report[LIMIT_ENGINES];
+    struct manager_ask asks[MANAGER_ASKS_MAX];
+    int n_asks;
+    int64_t now_ns;
+};
+
+static inline struct manager_place *manager_room_place(const struct cluster_manager *m, int engine,
+                                                       int service)
+{
+    return &m->places[engine * m->options.n_services + service];
+}
+
+static inline bool manager_room_may_serve(const struct cluster_manager *m, int engine, int service)
+{
+    return service_spec_allows(&m->services[service].engines, engine);
+}
+
+static inline bool manager_room_is_in(const struct manager_place *place)
+{
+    return place->is_asked_in || place->status == SERVICE_LOADED ||
+           place->status == SERVICE_LOADING;
+}
+
+bool manager_room_is_anywhere(const struct cluster_manager *m, int service);
+/* What models may have of an engine. */
+int64_t manager_room_bytes(const struct cluster_manager *m, int engine);
+/* The models of an engine as residency sees them; *free_bytes is what neither they nor orders under
+ * way have claimed. */
+int32_t manager_room_list(const struct cluster_manager *m, int engine, struct residency_model *out,
+                          int64_t *free_bytes);
+/* Whoever is loaded may leave: who is idle first. */
+void manager_room_open(const struct cluster_manager *m, int engine,
+                       struct residency_model *residents, int32_t n);
+struct manager_choice {
+    int engine;   /* -1: none now */
+    bool never;   /* none ever */
+    bool is_turn; /* busy models leave, with their requests */
+    struct residency_eviction eviction;
+};
+/* The engine that can take the model with the fewest evictions, then with most bytes left. If busy
+ * models keep it out of all, and somebody has waited for it for 30 s, those that have been there
+ * for as long make room, all but pinned ones: so it waits for 30 s times the number of such models
+ * that waited before it, at most, and for what loading and unloading take. */
+struct manager_choice manager_room_choose(const struct cluster_manager *m, int service);
+/* Bytes of models that stay on the engine. */
+int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine);

@@ -51,9 +51,10 @@ static void order_out(struct cluster_manager *m, enum message_kind kind, int eng
 
 static void order_in(struct cluster_manager *m, int engine, int service)
 {
+    struct manager_place *place = manager_room_place(m, engine, service);
     set_add(&m->of_engines[engine].known, service);
-    manager_room_place(m, engine, service)->is_asked_in =
-        post_order(m, MESSAGE_LOAD, engine, service);
+    place->is_asked_in = post_order(m, MESSAGE_LOAD, engine, service);
+    place->ordered_ns = m->now_ns;
 }
 
 static bool post_answer(struct cluster_manager *m, const struct manager_ask *ask)

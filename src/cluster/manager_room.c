@@ -1,8 +1,10 @@
 /* What is there, and what can be: a manager's view of engines. */
 #include "cluster/manager_room.h"
 
-/* A model that busy ones keep out has waited for as long as they are sure to stay. */
+/* A model that busy ones keep out has waited for as long as they are sure to stay, */
 static const int64_t TURN_NS = 30 * TIME_NS_PER_S;
+/* which is long beside their coming. */
+enum { TURN_COMINGS = 4 };
 
 int64_t manager_room_bytes(const struct cluster_manager *m, int engine)
 {
@@ -110,9 +112,11 @@ static void open_to_turn(const struct cluster_manager *m, int engine,
     for (int32_t i = 0; i < n; i++) {
         struct residency_model *r = &residents[i];
         const struct manager_place *place = manager_room_place(m, engine, r->service);
+        int64_t coming_ns = place->loaded_ns - place->ordered_ns;
+        int64_t turn_ns = max_i64(TURN_NS, TURN_COMINGS * coming_ns);
         if (r->idle_since_ns != TIME_NEVER)
             r->idle_since_ns -= m->now_ns; /* before all that follow */
-        else if (place->status == SERVICE_LOADED && place->loaded_ns + TURN_NS <= m->now_ns)
+        else if (place->status == SERVICE_LOADED && place->loaded_ns + turn_ns <= m->now_ns)
             r->idle_since_ns = place->loaded_ns;
     }
 }

@@ -15,7 +15,8 @@ static const int64_t MANAGER_WANT_NS = TIME_NS_PER_S;
 struct manager_place { /* a service on an engine */
     uint8_t status;    /* of the last report */
     bool is_asked_in, is_asked_out;
-    int64_t loaded_ns;     /* since when it is */
+    int64_t ordered_ns;    /* when it was told to come, */
+    int64_t loaded_ns;     /* and when it was there */
     int64_t idle_since_ns; /* TIME_NEVER while it has requests */
     int64_t n_arrived;     /* requests that it ever got, by the last report */
     int64_t

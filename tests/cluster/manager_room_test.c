@@ -56,6 +56,17 @@ static void test_no_model_is_kept_out(void **state)
     scene_close(s);
 }
 
+/* A model that was long in coming stays as much longer. */
+static void test_a_turn_is_long_beside_loading(void **state)
+{
+    (void)state;
+    struct scene *s = open_small(3600 * TIME_NS_PER_S);
+    s->load_takes_ns = 15 * TIME_NS_PER_S;
+    assert_int_equal(seconds_kept_out(s, 1, 0, true, 0), 30);
+    assert_in_range(seconds_kept_out(s, 0, 1, true, 0), 74, 76); /* 15 to come, 60 to stay */
+    scene_close(s);
+}
+
 /* Who waited longest comes first: of three that never rest each has a turn of 30 s. */
 static void test_all_have_their_turns(void **state)
 {
@@ -79,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_model_is_kept_out),
+        cmocka_unit_test(test_a_turn_is_long_beside_loading),
         cmocka_unit_test(test_all_have_their_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,11 +66,25 @@ void scene_ask(struct scene *s, uint64_t id, enum control_kind kind, int service
     assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, sizeof message, NULL, 0));
 }
 
+static void say_loaded(struct scene *s)
+{
+    for (int e = 0; e < N_ENGINES; e++)
+        for (int i = 0; i < N_SERVICES; i++) {
+            if (s->due_ns[e][i] == 0 || s->due_ns[e][i] > s->now_ns)
+                continue;
+            bool is_broken = s->n_broken-- > 0;
+            s->due_ns[e][i] = 0;
+            scene_say(s, e, i, is_broken ? SERVICE_BROKEN : SERVICE_LOADED,
+                      is_broken ? STATUS_IO : STATUS_OK);
+        }
+}
+
 void scene_step(struct scene *s, int64_t span_ns)
 {
     const void *record;
     size_t n_record;
     s->now_ns += span_ns;
+    say_loaded(s);
     for (int e = 0; e < N_ENGINES; e++) {
         s->reports[e].now_ns = s->now_ns;
         struct message_report message = { .head =
@@ -84,9 +98,8 @@ void scene_step(struct scene *s, int64_t span_ns)
         const struct message_head *head = record;
         if (head->kind == MESSAGE_LOAD) {
             s->n_loads[head->engine][head->service]++;
-            bool is_broken = s->n_broken-- > 0;
-            scene_say(s, head->engine, head->service, is_broken ? SERVICE_BROKEN : SERVICE_LOADED,
-                      is_broken ? STATUS_IO : STATUS_OK);
+            s->due_ns[head->engine][head->service] = s->now_ns + s->load_takes_ns;
+            say_loaded(s);
         } else if (head->kind == MESSAGE_UNLOAD) {
             s->n_unloads[head->engine][head->service]++;
             bool is_busy = s->reports[head->engine].services[head->service].n_running > 0;

@@ -13,7 +13,8 @@ struct scene {
     struct engine_report reports[N_ENGINES];
     int64_t now_ns;
     int n_loads[N_ENGINES][N_SERVICES], n_unloads[N_ENGINES][N_SERVICES], n_ousted[N_SERVICES];
-    int n_broken; /* loads that fail before one succeeds */
+    int n_broken;                                         /* loads that fail before one succeeds */
+    int64_t load_takes_ns, due_ns[N_ENGINES][N_SERVICES]; /* 0: nothing comes */
 };
 
 void scene_open(struct scene *s, int64_t memory_bytes); /* the services are set */
@@ -23,5 +24,5 @@ void scene_say(struct scene *s, int engine, int service, enum service_status sta
                enum status cause);
 void scene_want(struct scene *s, int service);
 void scene_ask(struct scene *s, uint64_t id, enum control_kind kind, int service);
-/* Reports, a step, and obedience: what is ordered happens at once. */
+/* Reports, a step, and obedience: what is ordered happens at once, loads after load_takes_ns. */
 void scene_step(struct scene *s, int64_t span_ns);

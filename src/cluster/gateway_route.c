@@ -123,8 +123,9 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
 
 /* ---- What waits. ---- */
 
-/* A service that no engine has: what waited too long for it ends, and the last of too many, but not
- * answers that have begun. Returns when the next has waited too long. */
+/* A service that no engine has: what waited too long for it ends, and the last of too many that
+ * never were at an engine, but not answers that have begun. Returns when the next has waited too
+ * long. */
 static int64_t watch_service(struct cluster_gateway *g, int service)
 {
     const struct service_spec *spec = &g->services[service];
@@ -132,7 +133,7 @@ static int64_t watch_service(struct cluster_gateway *g, int service)
     uint32_t at = spec->n_held_max > 0 ? g->routed[service].last_held : ROUTE_NONE;
     while (at != ROUTE_NONE && since->n > (uint32_t)spec->n_held_max) {
         uint32_t before = g->requests[at].prev;
-        if (!gateway_state_has_begun(&g->entries[at]))
+        if (!gateway_state_has_begun(&g->entries[at]) && !gateway_state_was_sent(&g->entries[at]))
             gateway_state_finish(g, at, SERVICE_NOT_READY,
                                  "too many requests wait for this model to load");
         at = before;

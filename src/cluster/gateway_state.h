@@ -132,6 +132,11 @@ static inline bool gateway_state_has_begun(const struct gateway_entry *entry)
 {
     return entry->request->n_tokens > entry->request->n_prompt;
 }
+/* An engine had it, and sent it home: it was let in, so it is not one too many. */
+static inline bool gateway_state_was_sent(const struct gateway_entry *entry)
+{
+    return entry->request->epoch != entry->door_epoch;
+}
 
 /* The tokens that the entry's answer is predicted to have, given those it has; 0 = unknown. */
 int32_t gateway_state_predict(const struct cluster_gateway *g, const struct gateway_entry *entry);

@@ -94,7 +94,7 @@ static const struct config_key global_keys[] = {
     { "hold", CONFIG_DURATION, GLOBAL(hold_ns), 0, DAY,
       "how long a request waits for its model to load, or for memory that other models have" },
     { "max_held", CONFIG_COUNT, GLOBAL(n_held_max), 1, 1 << 19,
-      "requests that wait for one model to load" },
+      "requests that may wait for one model to load before any engine has had them" },
     { "keep_alive", CONFIG_DURATION, GLOBAL(keep_alive_ns), -DAY, 365 * DAY,
       "idle time before a model leaves; negative: stays" },
     { "profile", CONFIG_DURATION, GLOBAL(profile_ns), 0, 60 * TIME_NS_PER_S,

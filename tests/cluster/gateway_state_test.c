@@ -19,7 +19,7 @@ struct world {
 
 static void open_world(struct world *w)
 {
-    *w = (struct world){ .bus = cluster_local_bus_open(3, 1 << 20) };
+    *w = (struct world){ .service.n_held_max = 2, .bus = cluster_local_bus_open(3, 1 << 20) };
     const struct cluster_gateway_options options = { .port = cluster_local_bus_port(w->bus, 0),
                                                      .manager = 1,
                                                      .node = 2,
@@ -123,11 +123,30 @@ static void test_what_is_sent_is_whole(void **state)
     close_world(&w);
 }
 
+/* Of too many that wait for a model the last end, but for those that came home from an engine. */
+static void test_who_was_let_in_is_not_one_too_many(void **state)
+{
+    (void)state;
+    struct world w;
+    open_world(&w);
+    for (uint64_t id = 1; id <= 4; id++) {
+        submit(&w, id);
+        entry_of(&w, id)->request->n_tokens = N_PROMPT; /* none has begun */
+    }
+    entry_of(&w, 3)->request->epoch++;
+    entry_of(&w, 4)->request->epoch++;
+    (void)gateway_route_watch_held(w.gateway);
+    assert_true(entry_of(&w, 1)->state == GATEWAY_OVER && entry_of(&w, 2)->state == GATEWAY_OVER);
+    assert_true(entry_of(&w, 3)->state == GATEWAY_HELD && entry_of(&w, 4)->state == GATEWAY_HELD);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_siblings_share_a_prompt),
         cmocka_unit_test(test_what_is_sent_is_whole),
+        cmocka_unit_test(test_who_was_let_in_is_not_one_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,13 @@ int utf8_encode(uint32_t codepoint, char out[4])
     return n;
 }
 
+bool utf8_is_space(uint32_t c)
+{
+    return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+           c == 0x205F || c == 0x3000;
+}
+
 bool utf8_is_valid(struct view v)
 {
     for (size_t i = 0; i < v.n;) {

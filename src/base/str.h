@@ -34,6 +34,7 @@ int utf8_decode(struct view v, uint32_t *codepoint);
 int utf8_encode(uint32_t codepoint,
                 char out[4]); /* bytes written; 0 for what is not a scalar value */
 bool utf8_is_valid(struct view v);
+bool utf8_is_space(uint32_t codepoint); /* Unicode's White_Space */
 
 /* Parses a whole text as a number; false when it is not one, is out of range or has a tail. */
 bool parse_i64(const char *text, int64_t *out) MUST_USE;

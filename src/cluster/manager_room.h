@@ -99,8 +99,8 @@ struct manager_choice {
 };
 /* The engine that can take the model with the fewest evictions, then with most bytes left. If busy
  * models keep it out of all, and somebody has waited for it for 30 s, those that have been there
- * for as long make room, all but pinned ones: so it waits for 30 s times the number of such models
- * that waited before it, at most, and for what loading and unloading take. */
+ * for as long, and for four times what their coming took, make room, all but pinned ones: so it
+ * waits for one such turn, and for one more for each that waited before it, at most. */
 struct manager_choice manager_room_choose(const struct cluster_manager *m, int service);
 /* Bytes of models that stay on the engine. */
 int64_t manager_room_pinned_bytes(const struct cluster_manager *m, int engine);

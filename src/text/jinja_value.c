@@ -338,9 +338,7 @@ int64_t jinja_value_letters(struct view text)
 
 bool jinja_value_is_space(uint32_t c)
 {
-    return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-           c == 0x205F || c == 0x3000;
+    return utf8_is_space(c) || (c >= 28 && c <= 31); /* as Python has it */
 }
 
 static bool is_stripped(struct view letter, struct view chars)

@@ -246,14 +246,6 @@ static void encode_spm(struct encoding *e, struct view text)
     text_spm_encode(&e->tokenizer->spm, &e->merge, seen, &e->ids);
 }
 
-/* Unicode's White_Space. */
-static bool is_space(uint32_t letter)
-{
-    return (letter >= 9 && letter <= 13) || letter == ' ' || letter == 0x85 || letter == 0xA0 ||
-           letter == 0x1680 || (letter >= 0x2000 && letter <= 0x200A) || letter == 0x2028 ||
-           letter == 0x2029 || letter == 0x202F || letter == 0x205F || letter == 0x3000;
-}
-
 /* Bytes of white space at the start of text. */
 static size_t spaces_first(struct view text)
 {
@@ -261,7 +253,7 @@ static size_t spaces_first(struct view text)
     while (at < text.n) {
         uint32_t letter = 0;
         int n = utf8_decode(view_of(text.at + at, text.n - at), &letter);
-        if (n <= 0 || !is_space(letter))
+        if (n <= 0 || !utf8_is_space(letter))
             break;
         at += (size_t)n;
     }

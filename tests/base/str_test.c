@@ -64,6 +64,7 @@ static void test_utf8_decode(void **state)
         assert_int_equal(decode(cut[i], strlen(cut[i]), NULL), -1);
     assert_true(utf8_is_valid(view_text("a\xC3\xA9\xE6\xBC\xA2")));
     assert_false(utf8_is_valid(view_text("a\xC3")));
+    assert_true(utf8_is_space(0x3000) && utf8_is_space(9) && !utf8_is_space(28));
     assert_true(utf8_is_valid(view_of(NULL, 0)));
 }
 

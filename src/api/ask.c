@@ -119,7 +119,7 @@ static void read_stop_ids(struct api_ask *ask, const struct api_fields *fields)
         int64_t id = -1;
         if (!api_fields_is_whole(json_array_get(value, i), &id) || id < 0 || id > INT32_MAX)
             api_error_set(fields->error, ERROR_INVALID, "stop_token_ids",
-                          "stop_token_ids must hold token ids");
+                          "stop_token_ids: item %zu is not a token id", i);
         ask->stop_ids[ask->n_stop_ids++] = (int32_t)id;
     }
 }
@@ -139,19 +139,33 @@ static void read_biases(struct api_ask *ask, const struct api_fields *fields)
     const char *name;
     if (value == NULL)
         return;
-    if (!json_is_object(value) || json_object_size(value) > LIMIT_BIASES) {
+    if (!json_is_object(value)) {
         api_error_set(fields->error, ERROR_INVALID, "logit_bias",
-                      "logit_bias must be an object of at most %d token ids", LIMIT_BIASES);
+                      "logit_bias must be an object that maps token ids to numbers");
+        return;
+    }
+    if (json_object_size(value) > LIMIT_BIASES) {
+        api_error_set(fields->error, ERROR_INVALID, "logit_bias",
+                      "logit_bias may name %d token ids, got %zu", LIMIT_BIASES,
+                      json_object_size(value));
         return;
     }
     ask->biases = pile_take(&ask->pile, sizeof(*ask->biases) * json_object_size(value));
     json_object_foreach(value, name, number) {
         struct logit_bias *bias = &ask->biases[ask->n_biases++];
         double strength = json_number_value(number);
-        if (!parse_id(name, &bias->id) || !json_is_number(number) || strength < -100 ||
-            strength > 100)
+        if (!parse_id(name, &bias->id))
             api_error_set(fields->error, ERROR_INVALID, "logit_bias",
-                          "logit_bias must map token ids to numbers between -100 and 100");
+                          "logit_bias: \"%.40s\" is not a token id (0 to %d)", name,
+                          LIMIT_VOCABULARY - 1);
+        else if (!json_is_number(number))
+            api_error_set(fields->error, ERROR_INVALID, "logit_bias",
+                          "logit_bias: the bias of token id %d must be a number", bias->id);
+        else if (strength < -100 || strength > 100)
+            api_error_set(fields->error, ERROR_INVALID, "logit_bias",
+                          "logit_bias: the bias of token id %d must be between -100 and 100, got "
+                          "%g",
+                          bias->id, strength);
         bias->bias = (float)strength;
     }
 }
@@ -176,6 +190,16 @@ static void read_logprobs(struct api_ask *ask, const struct api_fields *fields)
     ask->sampling.n_top_logprobs = ask->wants_logprobs ? max_i32(n_top, 0) : -1;
 }
 
+static void read_usage(const struct api_fields *options, struct api_ask *ask)
+{
+    bool is_continuous = false;
+    api_fields_bool(options, "include_usage", &ask->include_usage);
+    api_fields_bool(options, "continuous_usage_stats", &is_continuous);
+    if (is_continuous)
+        api_error_set(options->error, ERROR_INVALID, "stream_options",
+                      "stream_options.continuous_usage_stats is not supported");
+}
+
 static void read_stream_options(struct api_ask *ask, const struct api_fields *fields)
 {
     json_t *value = api_fields_find(fields, "stream_options");
@@ -188,8 +212,7 @@ static void read_stream_options(struct api_ask *ask, const struct api_fields *fi
         api_error_set(fields->error, ERROR_INVALID, "stream_options",
                       "stream_options needs stream to be true");
     else
-        api_fields_bool(&(struct api_fields){ value, fields->error }, "include_usage",
-                        &ask->include_usage);
+        read_usage(&(struct api_fields){ value, fields->error }, ask);
 }
 
 /* Token ids of one prompt. */
@@ -199,7 +222,7 @@ static bool read_ids(struct api_ask *ask, const json_t *array, struct api_ask_pr
     size_t n = json_array_size(array);
     if (n == 0 || n > LIMIT_CONTEXT) {
         api_error_set(error, n == 0 ? ERROR_INVALID : ERROR_CONTEXT, "prompt",
-                      "prompt holds %zu token ids, 1 to %d are possible", n, LIMIT_CONTEXT);
+                      "prompt must hold 1 to %d token ids, got %zu", LIMIT_CONTEXT, n);
         return false;
     }
     int32_t *ids = pile_take(&ask->pile, sizeof(*ids) * n);

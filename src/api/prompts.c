@@ -102,7 +102,7 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
 static void refuse_longer(const struct api_model *model, const char *field, struct api_error *error)
 {
     api_error_set(error, ERROR_CONTEXT, field,
-                  "this model's context is %d tokens, and more are in the %s alone",
+                  "this model's maximum context length is %d tokens, but the %s alone holds more",
                   model->n_context_max, field);
 }
 
@@ -154,8 +154,8 @@ static void refuse_length(struct api_prompts *prompts, int32_t n)
 {
     const char *field = prompt_field(prompts);
     api_error_set(&prompts->error, ERROR_CONTEXT, field,
-                  "this model's context is %d tokens, but %d were asked for: %d in the %s and "
-                  "%d to generate",
+                  "this model's maximum context length is %d tokens, but %d were requested: %d in "
+                  "the %s and %d to generate",
                   prompts->model->n_context_max, n + prompts->n_tokens_max, n, field,
                   prompts->n_tokens_max);
 }

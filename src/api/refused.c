@@ -2,58 +2,158 @@
 #include "api/refused.h"
 #include <string.h>
 
-enum neutral { /* which values ask for nothing, besides null */
-               NEVER,
-               FALSE_OR_EMPTY, /* false, "", [], {} */
-               ZERO,
-               ONE,
-};
+/* Values that ask for nothing, besides null: a JSON array of them. */
+#define NEVER "[]"
+#define EMPTY "[false, \"\", [], {}]"
+#define ZERO  "[0]"
+#define ONE   "[1]"
+
 static const struct refused {
     const char *name;
-    enum neutral neutral;
+    const char *neutral;
     const char *why; /* NULL: plainly not supported */
 } refused[] = {
-    { "tools", FALSE_OR_EMPTY, NULL },
-    { "functions", FALSE_OR_EMPTY, NULL },
-    { "guided_json", FALSE_OR_EMPTY, NULL },
-    { "guided_regex", FALSE_OR_EMPTY, NULL },
-    { "guided_choice", FALSE_OR_EMPTY, NULL },
-    { "guided_grammar", FALSE_OR_EMPTY, NULL },
-    { "structured_outputs", FALSE_OR_EMPTY, NULL },
-    { "grammar", FALSE_OR_EMPTY, NULL },
-    { "json_schema", FALSE_OR_EMPTY, NULL },
-    { "logits_processors", FALSE_OR_EMPTY, NULL },
-    { "suffix", FALSE_OR_EMPTY, NULL },
-    { "prompt_logprobs", NEVER, NULL },
-    { "prompt_embeds", FALSE_OR_EMPTY, NULL },
-    { "audio", FALSE_OR_EMPTY, NULL },
-    { "prediction", FALSE_OR_EMPTY, NULL },
+    /* OpenAI's, with vLLM's names for the same. */
+    { "tools", EMPTY, NULL },
+    { "functions", EMPTY, NULL },
+    { "audio", EMPTY, NULL },
+    { "prediction", EMPTY, NULL },
     { "web_search_options", NEVER, NULL },
-    { "use_beam_search", FALSE_OR_EMPTY, NULL },
-    { "length_penalty", ONE, NULL },
-    { "bad_words", FALSE_OR_EMPTY, NULL },
-    { "allowed_token_ids", FALSE_OR_EMPTY, NULL },
+    { "verbosity", "[\"medium\"]", NULL },
+    { "reasoning", EMPTY, NULL },
+    { "thinking", EMPTY, "chat_template_kwargs reaches the template" },
+    { "enable_thinking", NEVER, "chat_template_kwargs reaches the template" },
+    { "thinking_budget", NEVER, NULL },
+    { "thinking_token_budget", NEVER, NULL },
+    { "reasoning_budget", "[-1]", NULL },
+    { "suffix", EMPTY, NULL },
+    { "documents", EMPTY, NULL },
+    { "response_prefix", EMPTY, NULL },
+    { "chat_template", EMPTY, "the model's own template is used" },
+    { "safe_prompt", EMPTY, NULL },
+    { "random_seed", NEVER, "it is called seed here" },
+    { "prompt_mode", EMPTY, NULL },
+    { "stop_sequences", EMPTY, "it is called stop here" },
+    { "system", EMPTY, "send a message with the role system" },
+    /* Structured output. */
+    { "guided_json", EMPTY, NULL },
+    { "guided_regex", EMPTY, NULL },
+    { "guided_choice", EMPTY, NULL },
+    { "guided_grammar", EMPTY, NULL },
+    { "guided_whitespace_pattern", EMPTY, NULL },
+    { "structured_outputs", EMPTY, NULL },
+    { "structural_tag", EMPTY, NULL },
+    { "json_schema", EMPTY, NULL },
+    { "regex", EMPTY, NULL },
+    { "ebnf", EMPTY, NULL },
+    { "grammar", EMPTY, NULL },
+    { "grammar_triggers", EMPTY, NULL },
+    { "format", EMPTY, NULL },
+    { "guidance", EMPTY, NULL },
+    { "grammar_lazy", EMPTY, NULL },
+    /* What the model or the prompt is made of. */
+    { "lora", EMPTY, NULL },
+    { "lora_path", EMPTY, NULL },
+    { "lora_request", EMPTY, NULL },
+    { "adapter_id", EMPTY, NULL },
+    { "adapters", EMPTY, NULL },
+    { "prompt_embeds", EMPTY, NULL },
+    { "input_embeds", EMPTY, NULL },
+    { "input_ids", EMPTY, NULL },
+    { "prompt_token_ids", EMPTY, NULL },
+    { "image_data", EMPTY, NULL },
+    { "multimodal_data", EMPTY, NULL },
+    { "images", EMPTY, NULL },
+    { "mm_processor_kwargs", EMPTY, NULL },
+    { "media_io_kwargs", EMPTY, NULL },
+    { "input_prefix", EMPTY, NULL },
+    { "input_suffix", EMPTY, NULL },
+    { "input_extra", EMPTY, NULL },
+    { "session_params", EMPTY, NULL },
+    { "kv_transfer_params", EMPTY, NULL },
+    { "vllm_xargs", EMPTY, NULL },
+    { "cache_salt", EMPTY, NULL },
+    { "custom_params", EMPTY, NULL },
+    { "context", EMPTY, NULL },
+    { "raw", EMPTY, NULL },
+    { "template", EMPTY, NULL },
+    { "options", EMPTY, "its settings are fields of their own here" },
+    { "parameters", EMPTY, "its settings are fields of their own here" },
     { "truncate_prompt_tokens", NEVER, NULL },
-    { "cache_salt", FALSE_OR_EMPTY, NULL },
-    { "documents", FALSE_OR_EMPTY, NULL },
-    { "chat_template", FALSE_OR_EMPTY, "the model's own template is used" },
+    { "truncate", NEVER, NULL },
+    { "truncation_side", EMPTY, NULL },
+    { "n_keep", ZERO, NULL },
+    { "n_discard", ZERO, NULL },
+    { "n_indent", ZERO, NULL },
+    /* Sampling. */
+    { "use_beam_search", EMPTY, NULL },
+    { "early_stopping", EMPTY, NULL },
+    { "length_penalty", ONE, NULL },
+    { "bad_words", EMPTY, NULL },
+    { "allowed_token_ids", EMPTY, NULL },
+    { "logits_processors", EMPTY, NULL },
+    { "custom_logit_processor", EMPTY, NULL },
     { "mirostat", ZERO, NULL },
     { "typical_p", ONE, NULL },
+    { "top_n_sigma", "[-1]", NULL },
+    { "top_a", ZERO, NULL },
+    { "tfs_z", ONE, NULL },
+    { "epsilon_cutoff", ZERO, NULL },
+    { "eta_cutoff", ZERO, NULL },
+    { "penalty_alpha", ZERO, NULL },
     { "dry_multiplier", ZERO, NULL },
     { "xtc_probability", ZERO, NULL },
     { "dynatemp_range", ZERO, NULL },
+    { "adaptive_target", "[-1]", NULL },
+    { "samplers", NEVER, NULL },
+    { "repeat_last_n", NEVER, "repetition_penalty looks at the whole text" },
+    { "min_keep", ZERO, NULL },
+    { "watermark", EMPTY, NULL },
+    { "repetition_detection", EMPTY, NULL },
+    { "do_sample", "[true]", "set temperature to 0" },
     { "repeat_penalty", NEVER, "it is called repetition_penalty here" },
+    /* Ends. */
+    { "stop_regex", EMPTY, NULL },
+    { "no_stop_trim", EMPTY, "it is called include_stop_str_in_output here" },
     { "n_predict", NEVER, "it is called max_tokens here" },
     { "max_new_tokens", NEVER, "it is called max_tokens here" },
-    { "logprob_token_ids", FALSE_OR_EMPTY, NULL },
-    { "thinking_token_budget", NEVER, NULL },
-    { "response_prefix", FALSE_OR_EMPTY, NULL },
+    { "max_length", NEVER, "set max_tokens" },
+    { "min_new_tokens", NEVER, "it is called min_tokens here" },
+    { "min_length", NEVER, "set min_tokens" },
+    { "t_max_predict_ms", ZERO, "send the header x-request-deadline-ms" },
+    { "n_cmpl", NEVER, "it is called n here" },
+    { "num_return_sequences", NEVER, "it is called n here" },
+    /* What the answer holds. */
+    { "prompt_logprobs", NEVER, NULL },
+    { "logprob_token_ids", EMPTY, NULL },
+    { "logprob_start_len", "[-1]", NULL },
+    { "top_n_tokens", ZERO, NULL },
+    { "n_probs", ZERO, "it is called top_logprobs here" },
+    { "post_sampling_probs", EMPTY, NULL },
+    { "return_token_ids", EMPTY, NULL },
+    { "return_tokens", EMPTY, NULL },
+    { "return_tokens_as_token_ids", EMPTY, NULL },
+    { "return_hidden_states", EMPTY, NULL },
+    { "return_routed_experts", EMPTY, NULL },
+    { "return_full_text", EMPTY, "it is called echo here" },
+    { "return_progress", EMPTY, NULL },
+    { "timings_per_token", EMPTY, NULL },
+    { "response_fields", EMPTY, NULL },
+    { "details", EMPTY, NULL },
+    { "decoder_input_details", EMPTY, NULL },
+    { "detokenize", "[true]", NULL },
+    { "separate_reasoning", EMPTY, NULL },
+    { "include_reasoning", "[true]", NULL },
+    { "reasoning_format", "[\"none\"]", NULL },
+    { "thinking_forced_open", EMPTY, NULL },
+    { "parse_tool_calls", EMPTY, NULL },
 };
 /* What ask.c reads, and what changes nothing. */
 static const char *const known[] = {
     "add_generation_prompt",
     "add_special_tokens",
     "best_of",
+    "cache_prompt",
     "chat_template_kwargs",
     "continue_final_message",
     "echo",
@@ -77,6 +177,7 @@ static const char *const known[] = {
     "priority",
     "prompt",
     "prompt_cache_key",
+    "prompt_cache_retention",
     "reasoning_effort",
     "repetition_penalty",
     "request_id",
@@ -85,6 +186,7 @@ static const char *const known[] = {
     "seed",
     "service_tier",
     "skip_special_tokens",
+    "spaces_between_special_tokens",
     "stop",
     "stop_token_ids",
     "store",
@@ -96,23 +198,24 @@ static const char *const known[] = {
     "top_logprobs",
     "top_p",
     "user",
-    "verbosity",
 };
 
-static bool is_neutral(const json_t *value, enum neutral neutral)
+static bool is_same(const json_t *a, const json_t *b)
 {
-    switch (neutral) {
-    case NEVER:
-        return false;
-    case FALSE_OR_EMPTY:
-        return json_is_false(value) || (json_is_string(value) && json_string_length(value) == 0) ||
-               (json_is_array(value) && json_array_size(value) == 0) ||
-               (json_is_object(value) && json_object_size(value) == 0);
-    case ZERO:
-        return json_is_number(value) && json_number_value(value) == 0;
-    default:
-        return json_is_number(value) && json_number_value(value) == 1;
-    }
+    if (json_is_number(a) && json_is_number(b))
+        return json_number_value(a) == json_number_value(b);
+    return json_equal(a, b) == 1;
+}
+
+static bool is_neutral(const json_t *value, const char *neutral)
+{
+    json_t *values = json_loads(neutral, 0, NULL);
+    bool is_found = false;
+    CHECK(values != NULL);
+    for (size_t i = 0; i < json_array_size(values); i++)
+        is_found = is_found || is_same(value, json_array_get(values, i));
+    json_decref(values);
+    return is_found;
 }
 
 /* tool_choice, and function_call as it was called before. */

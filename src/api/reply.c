@@ -138,13 +138,12 @@ static void print_text_logprobs(struct api_call *call, struct json_out *json,
     str_free(&text);
 }
 
-static void print_logprobs(struct api_call *call, struct json_out *json,
-                           const struct api_token *tokens, size_t n)
+/* The log probabilities of the tokens that go with what is shown. */
+static void print_logprobs(struct api_call *call, struct api_choice *choice, struct json_out *json)
 {
-    json_out_key(json, "logprobs");
-    if (!call->prompts.ask.wants_logprobs)
-        json_out_null(json);
-    else if (call->kind == ASK_CHAT)
+    size_t n = 0;
+    const struct api_token *tokens = api_choice_show_tokens(choice, &n);
+    if (call->kind == ASK_CHAT)
         print_chat_logprobs(call, json, tokens, n);
     else
         print_text_logprobs(call, json, tokens, n);
@@ -163,10 +162,11 @@ static void print_echo(struct api_call *call, const struct api_choice *choice, s
     str_free(&all);
 }
 
+/* choice is NULL in a part of a chat that another part follows. */
 static void print_end(const struct api_choice *choice, struct json_out *json)
 {
-    json_out_key_text(json, "finish_reason", choice->finish_reason);
-    if (choice->finish_reason == NULL)
+    json_out_key_text(json, "finish_reason", choice != NULL ? choice->finish_reason : NULL);
+    if (choice == NULL || choice->finish_reason == NULL)
         return;
     json_out_key(json, "stop_reason"); /* as vLLM: the client's own stop that was met */
     if (choice->stop_text != NULL)
@@ -177,34 +177,48 @@ static void print_end(const struct api_choice *choice, struct json_out *json)
         json_out_null(json);
 }
 
+/* The parts that an answer is written in. A whole answer is one part, as is each chunk of a text
+ * completion. A choice of a streamed chat begins with its role and ends with an empty delta. */
+enum part {
+    PART_WHOLE,
+    PART_ROLE,
+    PART_TEXT,
+    PART_END,
+};
+
 /* One choice with this text: as a message or a delta of a chat, or as a text. */
 static void print_choice(struct api_call *call, struct api_choice *choice, struct view text,
-                         bool is_chunk, struct json_out *json)
+                         enum part part, struct json_out *json)
 {
-    size_t n_tokens = 0;
-    struct api_token *tokens = api_choice_show_tokens(choice, &n_tokens);
-    bool has_role = !is_chunk || !choice->has_role;
+    bool has_tokens = part == PART_WHOLE || part == PART_TEXT;
+    bool is_last = part == PART_WHOLE || part == PART_END;
     json_out_open(json, '{');
     json_out_key_i64(json, "index", choice->index);
     if (call->kind == ASK_CHAT) {
-        json_out_key(json, is_chunk ? "delta" : "message");
+        json_out_key(json, part == PART_WHOLE ? "message" : "delta");
         json_out_open(json, '{');
-        if (has_role)
+        if (part == PART_WHOLE || part == PART_ROLE)
             json_out_key_text(json, "role", "assistant");
-        json_out_key(json, "content");
-        json_out_view(json, text);
+        if (part != PART_END) {
+            json_out_key(json, "content");
+            json_out_view(json, text);
+        }
         json_out_close(json, '}');
     } else {
         json_out_key(json, "text");
-        if (call->prompts.ask.echo && has_role)
+        if (call->prompts.ask.echo && !choice->has_begun)
             print_echo(call, choice, text, json);
         else
             json_out_view(json, text);
     }
-    print_logprobs(call, json, tokens, n_tokens);
-    print_end(choice, json);
+    json_out_key(json, "logprobs");
+    if (call->prompts.ask.wants_logprobs && has_tokens)
+        print_logprobs(call, choice, json);
+    else
+        json_out_null(json);
+    print_end(is_last ? choice : NULL, json);
     json_out_close(json, '}');
-    choice->has_role = true;
+    choice->has_begun = true;
 }
 
 struct sums {
@@ -266,42 +280,49 @@ static void print_usage(const struct sums *sums, struct str *out)
                (long long)(sums->n_prompt + sums->n_generated), (long long)sums->n_cached);
 }
 
-/* One event with this text of a choice; the answer's last carries the figures. */
+/* One event with this part of a choice; the answer's last carries the figures. */
 static void print_event(struct api_call *call, struct api_choice *choice, struct view text,
-                        struct str *out)
+                        enum part part, struct str *out)
 {
     struct json_out json;
+    bool is_last = part == PART_WHOLE || part == PART_END;
     str_add_text(out, "data: ");
     str_add(out, call->prefix.at, call->prefix.n);
     json_out_init(&json, out);
-    print_choice(call, choice, text, true, &json);
+    print_choice(call, choice, text, part, &json);
     str_add_char(out, ']');
     if (call->prompts.ask.include_usage) {
         str_add_text(out, ",\"usage\":null");
-    } else if (call->n_open == 0) {
+    } else if (call->n_open == 0 && is_last) {
         struct sums sums = sum_up(call);
         print_figures(call, &sums, out);
     }
     str_add_text(out, "}\n\n");
 }
 
-/* OpenAI's client appends a chat's choices to a list as they first appear: in their order. */
-static void print_lower_roles(struct api_call *call, const struct api_choice *choice,
-                              struct str *out)
+/* The chunks that carry a role alone, up to this choice's. OpenAI's client appends a chat's choices
+ * to a list as they first appear, so that they must appear in their order. */
+static void print_roles(struct api_call *call, const struct api_choice *choice, struct str *out)
 {
-    for (int32_t i = 0; i < choice->index && call->kind == ASK_CHAT; i++)
-        if (!call->choices[i].has_role)
-            print_event(call, &call->choices[i], view_of("", 0), out);
+    for (int32_t i = 0; i <= choice->index; i++)
+        if (!call->choices[i].has_begun)
+            print_event(call, &call->choices[i], view_of("", 0), PART_ROLE, out);
 }
 
 void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out)
 {
     struct view text = api_choice_show(choice, &call->stops);
-    if (text.n == 0 && choice->is_open && (choice->has_role || choice->n_generated == 0))
+    if (text.n == 0 && choice->is_open && (choice->has_begun || choice->n_generated == 0))
         return;
-    if (!choice->has_role)
-        print_lower_roles(call, choice, out);
-    print_event(call, choice, text, out);
+    if (call->kind != ASK_CHAT) {
+        print_event(call, choice, text, PART_WHOLE, out);
+        return;
+    }
+    print_roles(call, choice, out);
+    if (text.n > 0 || (!choice->is_open && choice->n_tokens_shown < choice->n_tokens))
+        print_event(call, choice, text, PART_TEXT, out);
+    if (!choice->is_open)
+        print_event(call, choice, view_of("", 0), PART_END, out);
 }
 
 void api_reply_last(struct api_call *call, struct str *out)
@@ -327,7 +348,7 @@ void api_reply_whole(struct api_call *call, struct str *out)
         if (i > 0)
             str_add_char(out, ',');
         json_out_init(&json, out);
-        print_choice(call, choice, api_choice_show(choice, &call->stops), false, &json);
+        print_choice(call, choice, api_choice_show(choice, &call->stops), PART_WHOLE, &json);
     }
     struct sums sums = sum_up(call);
     str_add_char(out, ']');

@@ -3,8 +3,9 @@
 #include "api/call.h"
 
 void api_reply_prefix(struct api_call *call); /* prepares what all chunks begin with */
-/* One server-sent event of what the choice can show now; nothing is appended when that is nothing.
- */
+/* Appends what the choice can show now as server-sent events, or nothing. A text completion has one
+ * event a call. A chat's choice begins with a chunk that carries the role alone and ends with one
+ * that has an empty delta and the finish reason. */
 void api_reply_chunk(struct api_call *call, struct api_choice *choice, struct str *out);
 /* The last event(s) of a stream: usage when asked for, and [DONE]. */
 void api_reply_last(struct api_call *call, struct str *out);

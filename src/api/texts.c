@@ -145,8 +145,8 @@ static void detokenize(struct api_job *base)
     size_t n = model != NULL ? json_array_size(tokens) : 0;
     if (model != NULL && n > (size_t)model->n_context_max)
         api_error_set(&job->error, ERROR_CONTEXT, "tokens",
-                      "%zu tokens are more than this model's context of %d", n,
-                      model->n_context_max);
+                      "this model's maximum context length is %d tokens, but %zu were given",
+                      model->n_context_max, n);
     for (size_t i = 0; !job->error.is_set && i < n; i++) {
         int64_t id = -1;
         if (api_fields_is_whole(json_array_get(tokens, i), &id) && id >= 0 &&

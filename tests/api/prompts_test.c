@@ -43,10 +43,11 @@ static void test_lengths(void **state)
           "\"add_generation_prompt\":false}",
           8, 12, "" },
         { ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"01234\",\"max_tokens\":15}", 6, 15,
-          "this model's context is 20 tokens, but 21 were asked for: 6 in the prompt and 15 to "
-          "generate" },
+          "this model's maximum context length is 20 tokens, but 21 were requested: 6 in the "
+          "prompt "
+          "and 15 to generate" },
         { ASK_COMPLETION, "{\"model\":\"a/b\",\"prompt\":\"0123456789012345678901\"}", 0, 0,
-          "this model's context is 20 tokens, and more are in the prompt alone" },
+          "this model's maximum context length is 20 tokens, but the prompt alone holds more" },
         { ASK_COMPLETION, "{\"model\":\"d\",\"prompt\":\"a\"}", 0, 0,
           "the model \"d\" does not exist here: GET /v1/models lists those that do" },
         { ASK_COMPLETION, "{\"prompt\":\"a\"}", 0, 0,

@@ -79,8 +79,10 @@ def streams_say_the_same(s):
         prompt = f"hello [n=40] [gap={gap}]"
         status, events = stream(s.port, CHAT, chat(prompt))
         assert status == 200 and events[-1] == "[DONE]"
-        assert events[0]["choices"][0]["delta"]["role"] == "assistant"
-        assert all("role" not in e["choices"][0]["delta"] for e in events[1:-1])
+        deltas = [e["choices"][0]["delta"] for e in events[:-1]]
+        assert deltas[0] == {"role": "assistant", "content": ""} and deltas[-1] == {}, deltas
+        assert all(list(d) == ["content"] and d["content"] for d in deltas[1:-1]), deltas
+        assert [e["choices"][0]["finish_reason"] for e in events[:-1]] == [None] * (len(deltas) - 1) + ["stop"]
         assert len({e["id"] for e in events[:-1]}) == 1 and events[0]["object"] == "chat.completion.chunk"
         assert join(events) == (answer(user(prompt), 40), "stop")
         status, events = stream(s.port, COMPLETIONS, body(prompt, max_tokens=30))
@@ -224,7 +226,7 @@ def logprobs_of_chats(s):
     assert [t["bytes"] for t in content] == [[i] for i in raw_ids]
     assert all(t["logprob"] == -0.25 and [u["logprob"] for u in t["top_logprobs"]] == [-0.25, -1.25] for t in content)
     _, events = stream(s.port, CHAT, chat("x", max_tokens=12, logprobs=True, top_logprobs=2))
-    pieces = [t for e in events[:-1] for c in e["choices"] for t in c["logprobs"]["content"]]
+    pieces = [t for e in events[:-1] for c in e["choices"] for t in (c["logprobs"] or {"content": []})["content"]]
     assert pieces == content
     assert post(s.port, CHAT, chat("x", logprobs=False))[2]["choices"][0]["logprobs"] is None
 
@@ -361,6 +363,12 @@ BAD_FIELDS = [
     ({"logits_processors": ["x"]}, "logits_processors"), ({"use_beam_search": True}, "use_beam_search"),
     ({"response_format": {"type": "json_object"}}, "response_format"), ({"mirostat": 2}, "mirostat"), ({"cache_salt": "x"}, "cache_salt"),
     ({"truncate_prompt_tokens": 5}, "truncate_prompt_tokens"), ({"max_tokens": 10 ** 9}, "max_tokens"),
+    ({"regex": "a+"}, "regex"), ({"ebnf": "root ::= x"}, "ebnf"), ({"format": "json"}, "format"), ({"lora": [{"id": 0}]}, "lora"),
+    ({"lora_path": "a"}, "lora_path"), ({"options": {"num_predict": 5}}, "options"), ({"raw": True}, "raw"), ({"samplers": ["top_k"]}, "samplers"),
+    ({"return_token_ids": True}, "return_token_ids"), ({"return_tokens": True}, "return_tokens"), ({"stop_regex": "a"}, "stop_regex"),
+    ({"repeat_last_n": 64}, "repeat_last_n"), ({"top_n_sigma": 1}, "top_n_sigma"), ({"do_sample": False}, "do_sample"), ({"n_probs": 3}, "n_probs"),
+    ({"stream": True, "stream_options": {"continuous_usage_stats": True}}, "stream_options"), ({"detokenize": False}, "detokenize"),
+    ({"verbosity": "low"}, "verbosity"), ({"reasoning_format": "deepseek"}, "reasoning_format"), ({"min_new_tokens": 3}, "min_new_tokens"),
 ]
 BAD_CHATS = [
     ({"tools": [{"type": "function"}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
@@ -378,6 +386,13 @@ BAD_CHATS = [
 
 
 @test
+def bad_biases_are_named(s):
+    for biases, said in (({"x": 1}, '"x" is not a token id'), ({"7": 101}, "token id 7 must be between -100 and 100, got 101"),
+                         ({"8": "1"}, "token id 8 must be a number"), ({"999": 1}, "token id 999"), ([[1, 2]], "maps token ids to numbers")):
+        assert said in error_of(s.port, COMPLETIONS, body(logit_bias=biases))[1]["message"], biases
+
+
+@test
 def bad_fields_are_named(s):
     for path, make, cases in ((COMPLETIONS, body, BAD_FIELDS), (CHAT, chat, BAD_CHATS)):
         for fields, param in cases:
@@ -390,7 +405,8 @@ def bad_fields_are_named(s):
 def neutral_and_unknown_fields_pass(s):
     neutral = {"tools": [], "tool_choice": "none", "response_format": {"type": "text"}, "suffix": None, "guided_json": None, "user": "me",
                "store": True, "metadata": {}, "something_new": {"x": 1}, "modalities": ["text"], "parallel_tool_calls": True, "n": 1.0,
-               "length_penalty": 1, "use_beam_search": False, "service_tier": "auto", "stop": None, "max_tokens": None, "logit_bias": {"5": -100}}
+               "length_penalty": 1, "use_beam_search": False, "top_n_sigma": -1.0, "do_sample": True, "regex": "", "options": {}, "lora": [],
+               "verbosity": "medium", "reasoning_format": "none", "return_token_ids": False, "cache_prompt": True, "typical_p": 1.0, "service_tier": "auto", "stop": None, "max_tokens": None, "logit_bias": {"5": -100}}
     assert post(s.port, CHAT, chat("x", **neutral))[0] == 200
     assert post(s.port, COMPLETIONS, body("x", **dict(neutral, best_of=1, suffix="")))[0] == 200
     with Server(EXE, strict="yes") as strict:
@@ -441,7 +457,7 @@ def compressed_bodies_are_refused(s):
 def context_arithmetic(s):
     status, error = error_of(s.port, COMPLETIONS, body("x" * 200, model="org/plain", max_tokens=100))
     assert (status, error["code"]) == (400, "context_length_exceeded")
-    assert error["message"] == ("this model's context is 256 tokens, but 301 were asked for: 201 in the prompt and 100 to generate")
+    assert error["message"] == ("this model's maximum context length is 256 tokens, but 301 were requested: 201 in the prompt and 100 to generate")
     status, error = error_of(s.port, COMPLETIONS, body("x" * 5000, model="org/plain"))
     assert error["code"] == "context_length_exceeded" and "256" in error["message"]
     assert post(s.port, COMPLETIONS, body("x" * 250, model="org/plain"))[2]["usage"]["completion_tokens"] == 5
@@ -483,7 +499,7 @@ def tokenize_and_back(s):
     assert post(s.port, "/detokenize", {"model": "toy", "tokens": [97] * 4096})[2]["prompt"] == "a" * 4096
     status, error = error_of(s.port, "/detokenize", {"model": "toy", "tokens": [97] * 4097})
     assert (status, error["code"], error["param"]) == (400, "context_length_exceeded", "tokens"), error
-    assert error["message"] == "4097 tokens are more than this model's context of 4096", error
+    assert error["message"] == "this model's maximum context length is 4096 tokens, but 4097 were given", error
     for path, request in (("/tokenize", {"model": "toy"}), ("/tokenize", {"prompt": "x"}), ("/detokenize", {"model": "toy", "tokens": [999]}),
                           ("/detokenize", {"model": "toy", "tokens": "x"}), ("/detokenize", {"model": "no", "tokens": []})):
         assert error_of(s.port, path, request)[0] in (400, 404), request

@@ -55,7 +55,8 @@ static void pop(void *self, uint16_t at)
 struct bus_port cluster_local_bus_port(struct cluster_local_bus *bus, uint16_t address)
 {
     CHECK(address < bus->n_ports);
-    return (struct bus_port){ bus, address, send, peek, pop };
+    return (
+        struct bus_port){ .self = bus, .address = address, .send = send, .peek = peek, .pop = pop };
 }
 
 bool cluster_local_bus_has_mail(const struct cluster_local_bus *bus, uint16_t address)

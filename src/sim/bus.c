@@ -54,6 +54,7 @@ static void open_actors(struct sim_bus *bus)
         .port = sim_channels_port(&bus->channels, SIM_BUS_GATEWAY),
         .node = SIM_BUS_NODE,
         .manager = SIM_BUS_MANAGER,
+        .seed = o->workload->seed,
         .n_engines = o->n_engines,
         .n_services = o->n_services,
         .services = specs,
@@ -72,10 +73,10 @@ static void open_actors(struct sim_bus *bus)
         .need_bytes = need_bytes });
     bus->node = cluster_node_open(
         &(struct cluster_node_options){ .port = sim_channels_port(&bus->channels, SIM_BUS_NODE),
-                                        .gateway = SIM_BUS_GATEWAY,
                                         .manager = SIM_BUS_MANAGER,
                                         .n_engines = o->n_engines,
                                         .n_services = o->n_services,
+                                        .n_requests_max = bus->sim.n_clients_max,
                                         .engines = faces,
                                         .report_ns = bus->report_ns,
                                         .is_passive = true,
@@ -237,7 +238,7 @@ static void cancel(struct sim_bus *bus, uint64_t id)
     if (sim_bus_client_of(bus, id) == NULL)
         return; /* it was over before its client lost patience */
     bus->sim.clients[id & ((1u << SIM_LIVE_BITS) - 1)].is_cancelled = true;
-    bus->door.cancel(bus->door.self, id);
+    bus->door.cancel(bus->door.self, id, 0);
 }
 
 /* ---- Time. ---- */

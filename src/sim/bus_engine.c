@@ -129,12 +129,12 @@ static bool submit(void *self, const struct request *request, const struct reque
     return false;
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct sim_bus_engine *e = self;
     if (e->up_ns > 0)
         return;
-    engine_cancel(engine_of(e), id, now_of(e));
+    engine_cancel(engine_of(e), id, epoch, now_of(e));
     e->has_mail = true;
 }
 

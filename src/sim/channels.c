@@ -181,7 +181,9 @@ static void pop(void *self, uint16_t at)
 struct bus_port sim_channels_port(struct sim_channels *channels, uint16_t address)
 {
     CHECK(address < SIM_CHANNELS_ENDS);
-    return (struct bus_port){ &channels->ends[address], address, send, peek, pop };
+    return (struct bus_port){
+        .self = &channels->ends[address], .address = address, .send = send, .peek = peek, .pop = pop
+    };
 }
 
 int64_t sim_channels_next_ns(struct sim_channels *channels, uint16_t address)

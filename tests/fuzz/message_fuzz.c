@@ -70,10 +70,10 @@ static bool submit(void *self, const struct request *request, const struct reque
     return engine_submit(h->engine, request, body, *h->clock_ns);
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct host *h = self;
-    engine_cancel(h->engine, id, *h->clock_ns);
+    engine_cancel(h->engine, id, epoch, *h->clock_ns);
 }
 
 static bool next(void *self, struct service_event *event, const void **payload)
@@ -260,7 +260,7 @@ static void pop(void *self, uint16_t at)
 
 static struct bus_port port_of(struct world *w, uint16_t address)
 {
-    return (struct bus_port){ w, address, send, peek, pop };
+    return (struct bus_port){ w, address, true, send, peek, pop };
 }
 
 /* ---- The world. ---- */
@@ -279,8 +279,8 @@ static void open_actors(struct world *w, const struct service_spec *specs,
         };
     }
     w->node = cluster_node_open(&(struct cluster_node_options){ .port = port_of(w, NODE),
-                                                                .gateway = GATEWAY,
                                                                 .manager = MANAGER,
+                                                                .n_requests_max = N_REQUESTS,
                                                                 .n_engines = N_ENGINES,
                                                                 .n_services = N_SERVICES,
                                                                 .engines = faces,
@@ -363,7 +363,7 @@ static void run(struct world *w)
         if (i % 4 == 0 && i / 4 < N_REQUESTS)
             ask(w, (uint64_t)i / 4 + 1);
         if (i == 14)
-            door.cancel(door.self, 4);
+            door.cancel(door.self, 4, 0);
         if (i % 4 == 3 && i > 12 && (asked.kind != CONTROL_DRAIN || i > 45))
             (void)control.ask(control.self, &asked);
         for (int round = 0; round < 3; round++) {

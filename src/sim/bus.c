@@ -115,8 +115,10 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     if (faults.bus_bytes > 0) /* or the longest request would never find room */
         faults.bus_bytes = max_i64(faults.bus_bytes, longest_message(o));
     bus->passes_rest = !o->checks_steps && faults.late_ns == 0 && faults.lost == 0 &&
-                       faults.twice == 0 && faults.cut_ns == 0;
+                       faults.twice == 0 && faults.cut_ns == 0 && faults.drop == 0 &&
+                       faults.break_ns == 0;
     sim_channels_open(&bus->channels, &faults, o->workload->seed, &sim->clock_ns, &report->bus);
+    sim_channels_link(&bus->channels, SIM_BUS_GATEWAY, SIM_BUS_NODE);
     sim_engines_open(sim, sim_bus_engine_emit);
     bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
     bus->own = mem_take(sizeof(*bus->own));

@@ -32,7 +32,8 @@ static bool send(void *self, uint16_t to, const void *part1, size_t n1, const vo
                  size_t n2)
 {
     struct cluster_local_bus *bus = self;
-    CHECK(to < bus->n_ports);
+    if (to >= bus->n_ports)
+        return true; /* a message to an address that no port has is lost */
     return ring_put(bus->rings[to], part1, n1, part2, n2);
 }
 

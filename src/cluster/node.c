@@ -99,6 +99,8 @@ static void begin_session(struct cluster_node *node, const struct message_head *
     struct cluster_link *link = find_link(node, head->from);
     if (head->session == 0 || (link != NULL && link->session == head->session))
         return;
+    if (link == NULL && node->n_links == LIMIT_GATEWAYS)
+        return;
     if (link == NULL) {
         size_t n = (size_t)node->n_links;
         node->links = mem_grow(node->links, n * sizeof *link, (n + 1) * sizeof *link);

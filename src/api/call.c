@@ -59,7 +59,7 @@ static void cancel_choice(struct api_choice *choice)
 {
     struct api *api = choice->call->api;
     if (choice->is_submitted) {
-        api->options.service.cancel(api->options.service.self, choice->id);
+        api->options.service.cancel(api->options.service.self, choice->id, choice->epoch);
         api_nudge(api);
     }
 }

@@ -1,5 +1,5 @@
-/* The bus: how gateway, manager and nodes reach each other. On one machine rings, between machines
- * NATS; nobody above can tell.
+/* The bus: how gateway, manager and nodes reach each other. On one machine it is made of rings,
+ * between machines of connections; the actors above it are the same.
  *
  * A port is one actor's end. Messages are flat records (cluster/message.h), copied; order between
  * two ports is kept. */
@@ -11,6 +11,7 @@ enum { BUS_PORTS = 8 };
 struct bus_port {
     void *self;
     uint16_t address;
+    bool can_lose; /* messages may get lost: links watch for silence (cluster/link.h) */
     bool (*send)(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
                  size_t n2); /* false: full */
     bool (*peek)(void *self, uint16_t at, const void **message, size_t *n_bytes);

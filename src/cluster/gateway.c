@@ -36,14 +36,14 @@ static bool submit(void *self, const struct request *request, const struct reque
     return true;
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct cluster_gateway *g = self;
     uint32_t handle = gateway_state_find(g, id);
     if (handle == 0)
         return;
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
-    if (entry->state == GATEWAY_OVER || entry->is_cancelled)
+    if (entry->state == GATEWAY_OVER || entry->is_cancelled || entry->door_epoch != epoch)
         return;
     entry->is_cancelled = true;
     if (entry->state != GATEWAY_SENT) {
@@ -181,6 +181,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
         gateway_route_refresh(g, e);
         g->is_dirty = true;
     }
+    gateway_mail_watch_link(g, &wake);
     gateway_route_repeat_cancels(g);
     wake = min_i64(wake, gateway_state_end_asides(g));
     if (g->held.n + g->aside.n > 0)
@@ -268,6 +269,7 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
     uint32_t n = options->n_requests_max;
     size_t n_engines = (size_t)options->n_engines;
     g->options = *options;
+    g->link = (struct cluster_link){ .port = options->port, .peer = options->node };
     g->services = mem_take(sizeof *g->services * (size_t)options->n_services);
     memcpy(g->services, options->services, sizeof *g->services * (size_t)options->n_services);
     g->entries = mem_take(sizeof *g->entries * n);

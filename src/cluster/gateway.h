@@ -2,9 +2,11 @@
  * model is not there, routes the rest, and submits again whatever comes back: a client sees a
  * pause, not a seam.
  *
- *   HELD --routed--> SENT --ENDED--> gone        HELD --cancelled, deadline, hold bound--> ended by
- * the gateway
- *    ^----RETURNED----|
+ *   HELD --routed--> SENT --ENDED--> gone    HELD --cancelled, deadline, hold bound--> ended by the
+ *     ^----RETURNED, taken back----|                                                  gateway
+ *
+ * A request is taken back when its session ends (cluster/link.h) or when something of its answer is
+ * missing: ENDED, RETURNED and tokens count only at the position that is expected next.
  *
  * It tokenizes nothing. The same thread calls the service, the control and cluster_gateway_step. */
 #pragma once
@@ -19,6 +21,7 @@ struct cluster_gateway;
 struct cluster_gateway_options {
     struct bus_port port;
     uint16_t node, manager; /* addresses */
+    uint64_t seed;          /* sessions are drawn from it: no two gateways have the same one */
     int n_engines, n_services;
     const struct service_spec *services; /* copied */
     uint32_t n_requests_max;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/time.h"
 #include "cluster/message.h"
 #include <string.h>
@@ -84,6 +85,26 @@ static void wait_for_space(struct cluster_gateway *g, uint32_t at)
     gateway_state_set_aside(g, at);
 }
 
+/* What is known of a sent request is that it has not ended: it is held again, and its next
+ * submission has another epoch, so that nothing of this one counts any more. */
+static void take_back(struct cluster_gateway *g, uint32_t at)
+{
+    struct gateway_entry *entry = &g->entries[at];
+    note_sent_over(g, entry);
+    gateway_state_hold(g, at);
+    gateway_route_saw(g, ROUTE_RETURNED, at, SERVICE_CRASHED);
+    if (entry->is_cancelled)
+        gateway_state_finish(g, at, SERVICE_CANCELLED, NULL);
+}
+
+/* Something of its answer is missing. */
+static void take_back_broken(struct cluster_gateway *g, uint32_t at)
+{
+    log_line(LOG_WARN, "gateway", "a part of an answer is missing: its request is sent again");
+    (void)gateway_route_cancel(g, &g->entries[at]); /* without it the node refuses the next one */
+    take_back(g, at);
+}
+
 /* RETURNED: the request comes home and waits for a place again; a cancelled one ends here. */
 static void take_return(struct cluster_gateway *g, uint32_t handle,
                         const struct service_event *event)
@@ -121,7 +142,7 @@ static void take_end(struct cluster_gateway *g, uint32_t handle, uint8_t why)
 }
 
 /* True when the event is one for the client. Late and repeated ones are dropped: position and epoch
- * tell. */
+ * tell. One that is ahead of what is known shows that something is missing. */
 static bool take_event(struct cluster_gateway *g, const struct message_event *m,
                        struct service_event *out)
 {
@@ -132,12 +153,15 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     if (entry->state != GATEWAY_SENT || event->epoch != entry->request->epoch)
         return false;
+    if (event->position > entry->request->n_tokens)
+        take_back_broken(g, slots_index(handle));
+    if (event->position != entry->request->n_tokens)
+        return false;
     *out = *event;
     out->epoch = entry->door_epoch;
     switch (event->what) {
     case SERVICE_TOKENS:
-        if (event->position != entry->request->n_tokens ||
-            event->n_tokens > entry->request->n_tokens_max - event->position)
+        if (event->n_tokens > entry->request->n_tokens_max - event->position)
             return false;
         gateway_state_add_tokens(entry, (const int32_t *)(const void *)(m + 1), event->n_tokens);
         if (entry->request->first_ns == 0)
@@ -156,7 +180,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    cluster_message_read_report(m, &g->reports[m->head.engine]);
+    cluster_message_read_report(m, &g->reports[m->head.engine], g->now_ns);
     gateway_route_refresh(g, m->head.engine);
     g->is_dirty = true;
 }
@@ -209,6 +233,54 @@ static void take_answer(struct cluster_gateway *g, const struct message_answer *
                                                           .fault = m->fault };
 }
 
+/* Nothing of the session counts any more: all that was sent over it is taken back, and its engines
+ * count as lost until they report again. */
+static void end_session(struct cluster_gateway *g)
+{
+    if (g->link.session == 0)
+        return;
+    log_line(LOG_WARN, "gateway", "the session with node %d is over", g->link.peer);
+    cluster_link_end(&g->link);
+    for (uint32_t i = 0; i < g->options.n_requests_max; i++)
+        if (g->entries[i].body && g->entries[i].state == GATEWAY_SENT)
+            take_back(g, i);
+    for (int e = 0; e < g->options.n_engines; e++) {
+        g->reports[e].is_healthy = false;
+        gateway_route_refresh(g, e);
+    }
+}
+
+void gateway_mail_watch_link(struct cluster_gateway *g, int64_t *wake_ns)
+{
+    if (!cluster_link_step(&g->link, g->now_ns, wake_ns))
+        end_session(g);
+    if (g->link.session != 0)
+        return;
+    uint64_t session = rng_at(g->options.seed, 0, g->n_sessions++) | 1;
+    struct message_head head =
+        cluster_message_head(MESSAGE_OPEN, g->options.port.address, sizeof head);
+    cluster_link_begin(&g->link, session, g->now_ns);
+    if (cluster_link_send(&g->link, &head, sizeof head, NULL, 0)) {
+        (void)cluster_link_step(&g->link, g->now_ns, wake_ns);
+    } else {
+        g->link.session = 0; /* the bus is full */
+        *wake_ns = min_i64(*wake_ns, g->now_ns + TIME_NS_PER_MS);
+    }
+}
+
+/* Does a message count? Those of the node are of a session. */
+static bool counts(struct cluster_gateway *g, const struct message_head *head)
+{
+    if (head->from != g->options.node)
+        return true;
+    enum cluster_link_verdict verdict = cluster_link_take(&g->link, head);
+    bool is_over = verdict == CLUSTER_LINK_MISSING ||
+                   (verdict == CLUSTER_LINK_COUNTS && head->kind == MESSAGE_CLOSED);
+    if (is_over)
+        end_session(g);
+    return verdict == CLUSTER_LINK_COUNTS && !is_over;
+}
+
 bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event, const void **payload)
 {
     const struct bus_port *port = &g->options.port;
@@ -220,6 +292,8 @@ bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event, c
         if (!cluster_message_is_valid(message, n_bytes, g->options.n_engines,
                                       g->options.n_services)) {
             log_line(LOG_WARN, "gateway", "dropped a malformed message of %zu bytes", n_bytes);
+        } else if (!counts(g, head)) {
+            is_news = false;
         } else if (head->kind == MESSAGE_EVENT) {
             is_news = take_event(g, message, event);
             *payload = (const struct message_event *)message + 1;

@@ -27,9 +27,8 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     message.request.cohort = choice->cohort;
     message.request.n_cohort = choice->n_cohort;
     message.request.n_lease = choice->n_lease;
-    const struct bus_port *port = &g->options.port;
-    bool is_sent =
-        port->send(port->self, g->options.node, &message, sizeof message, body, body->n_bytes);
+    cluster_message_request_to_spans(&message.request, g->now_ns);
+    bool is_sent = cluster_link_send(&g->link, &message, sizeof message, body, body->n_bytes);
     mem_give(body);
     if (!is_sent)
         return false;
@@ -43,12 +42,13 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
 
 bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry)
 {
-    const struct bus_port *port = &g->options.port;
-    struct message_head head = cluster_message_head(MESSAGE_CANCEL, port->address, sizeof head);
+    struct message_head head =
+        cluster_message_head(MESSAGE_CANCEL, g->options.port.address, sizeof head);
     head.engine = entry->engine;
     head.service = entry->request->service;
     head.id = entry->request->id;
-    return port->send(port->self, g->options.node, &head, sizeof head, NULL, 0);
+    head.epoch = entry->request->epoch;
+    return cluster_link_send(&g->link, &head, sizeof head, NULL, 0);
 }
 
 /* ---- What the router sees. ---- */

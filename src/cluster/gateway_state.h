@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/slots.h"
 #include "base/tree.h"
+#include "cluster/link.h"
 #include "route/held.h"
 
 #define GATEWAY_NONE UINT32_MAX
@@ -53,6 +54,8 @@ struct gateway_list {
 };
 struct cluster_gateway {
     struct cluster_gateway_options options;
+    struct cluster_link link; /* to the node */
+    uint64_t n_sessions;
     struct service_spec *services;
     struct gateway_entry *entries;
     struct slots slots;
@@ -151,6 +154,10 @@ void gateway_state_observe(struct cluster_gateway *g, const struct gateway_entry
  * call. */
 bool gateway_mail_take(struct cluster_gateway *g, struct service_event *event,
                        const void **payload);
+
+/* Keeps the link to the node: begins a session, and takes back what was sent over one that is over.
+ * Moves *wake_ns to the time of the next step if that is earlier. */
+void gateway_mail_watch_link(struct cluster_gateway *g, int64_t *wake_ns);
 
 /* ---- What goes to engines (gateway_route.c). ---- */
 

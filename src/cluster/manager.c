@@ -179,7 +179,7 @@ static void take_report(struct cluster_manager *m, const struct message_report *
     int e = message->head.engine;
     struct set listed = m->reports[e].listed; /* what is not any more is news, too */
     set_add_all(&listed, &message->report.listed);
-    cluster_message_read_report(message, &m->reports[e]);
+    cluster_message_read_report(message, &m->reports[e], m->now_ns);
     set_add_all(&m->of_engines[e].known, &listed);
     m->has_report[e] = true;
     for (int s = 0; (s = set_next(&listed, s, m->options.n_services)) >= 0; s++) {

@@ -18,6 +18,9 @@ static const uint32_t fixed_bytes[MESSAGE_N] = {
     [MESSAGE_SPACE] = sizeof(struct message_space),
     [MESSAGE_ASK] = sizeof(struct message_ask),
     [MESSAGE_ANSWER] = sizeof(struct message_answer),
+    [MESSAGE_OPEN] = sizeof(struct message_head),
+    [MESSAGE_BEAT] = sizeof(struct message_head),
+    [MESSAGE_CLOSED] = sizeof(struct message_head),
 };
 
 struct message_head cluster_message_head(enum message_kind kind, uint16_t from, size_t n_bytes)
@@ -35,11 +38,19 @@ static bool is_within(int64_t n, int bits)
 
 /* What routers, the manager and the metrics reckon with: times, bytes and counts that a machine can
  * have, and little enough of them that sums over all services do not wrap. */
-enum { BYTES_BITS = 52, TOKEN_BYTES_BITS = 30, REQUESTS_BITS = 20, SUM_BITS = 52, NS_BITS = 62 };
+enum {
+    BYTES_BITS = 52,
+    TOKEN_BYTES_BITS = 30,
+    REQUESTS_BITS = 20,
+    SUM_BITS = 52,
+    NS_BITS = 62,
+    SPAN_BITS = 61
+};
 
-static bool is_time(int64_t ns)
+/* Spans may be negative: a deadline that has passed, a clock that was read a little later. */
+static bool is_span(int64_t ns)
 {
-    return is_within(ns, NS_BITS);
+    return is_within(ns < 0 ? -(ns + 1) : ns, SPAN_BITS);
 }
 
 static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int n_services)
@@ -49,8 +60,9 @@ static bool is_valid_submit(const struct message_submit *m, size_t n_bytes, int 
     if (m->request.service >= n_services ||
         !request_body_is_valid(body, body_bytes, LIMIT_VOCABULARY))
         return false;
-    return is_time(m->request.arrived_ns) &&
-           (m->request.deadline_ns == TIME_NEVER || is_time(m->request.deadline_ns)) &&
+    return is_span(m->request.arrived_ns) && is_span(m->request.first_ns) &&
+           is_span(m->request.served_ns) &&
+           (m->request.deadline_ns == TIME_NEVER || is_span(m->request.deadline_ns)) &&
            m->request.n_prompt >= 1 && m->request.n_prompt <= m->request.n_tokens &&
            (uint32_t)m->request.n_tokens == body->n_tokens &&
            m->request.n_tokens < m->request.n_tokens_max &&
@@ -159,20 +171,42 @@ static bool is_valid_ask(const struct message_ask *m)
     return m->kind == CONTROL_LOAD || m->kind == CONTROL_UNLOAD || m->kind == CONTROL_DRAIN;
 }
 
+/* ---- Times as spans. ---- */
+
+void cluster_message_request_to_spans(struct request *request, int64_t now_ns)
+{
+    request->arrived_ns = now_ns - request->arrived_ns;
+    request->served_ns = now_ns - request->served_ns;
+    request->first_ns = request->first_ns > 0 ? max_i64(now_ns - request->first_ns, 0) : -1;
+    if (request->deadline_ns != TIME_NEVER)
+        request->deadline_ns -= now_ns;
+}
+
+void cluster_message_request_of_spans(struct request *request, int64_t now_ns)
+{
+    request->arrived_ns = now_ns - request->arrived_ns;
+    request->served_ns = now_ns - request->served_ns;
+    request->first_ns = request->first_ns >= 0 ? now_ns - request->first_ns : 0;
+    if (request->deadline_ns != TIME_NEVER)
+        request->deadline_ns += now_ns;
+}
+
 /* ---- Reports. ---- */
 
 size_t cluster_message_write_report(const struct engine_report *report,
-                                    struct message_report *message)
+                                    struct message_report *message, int64_t now_ns)
 {
     int n = 0;
     memcpy(&message->report, report, engine_report_bytes(0));
+    message->report.now_ns = max_i64(now_ns - report->now_ns, 0);
     for (int s = 0; (s = set_next(&report->listed, s, report->n_services)) >= 0; s++)
         message->report.services[n++] = report->services[s];
     message->head.n_bytes = (uint32_t)cluster_message_report_bytes(n);
     return message->head.n_bytes;
 }
 
-void cluster_message_read_report(const struct message_report *message, struct engine_report *report)
+void cluster_message_read_report(const struct message_report *message, struct engine_report *report,
+                                 int64_t now_ns)
 {
     const struct engine_report *from = &message->report;
     const struct set gone = set_without(&report->listed, &from->listed);
@@ -180,6 +214,7 @@ void cluster_message_read_report(const struct message_report *message, struct en
     for (int s = 0; (s = set_next(&gone, s, LIMIT_SERVICES)) >= 0; s++)
         report->services[s] = (struct service_report){ 0 };
     memcpy(report, from, engine_report_bytes(0));
+    report->now_ns = now_ns - from->now_ns;
     for (int s = 0; (s = set_next(&from->listed, s, from->n_services)) >= 0; s++)
         report->services[s] = from->services[n++];
 }

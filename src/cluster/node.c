@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/link.h"
 #include "cluster/message.h"
+#include "cluster/node_lives.h"
 
 enum { EVENTS_PER_STEP = 4096 }; /* of one engine: the other actors of the thread get their turn */
 
@@ -20,21 +22,33 @@ struct cluster_node {
         bool is_held;
         struct cluster_engine_change change;
     } held_change[LIMIT_ENGINES];
-    int64_t next_report_ns;
+    struct cluster_link *links; /* (n_links) one for each gateway that ever opened one */
+    int n_links;
+    struct node_lives lives;
+    int64_t now_ns, next_report_ns;
     struct set has_news;           /* engines whose next report is due at once */
     int64_t due_ns[LIMIT_ENGINES]; /* its next step */
     struct message_report report;  /* scratch */
 };
 
-static bool post(struct cluster_node *node, uint16_t to, const void *part1, size_t n1,
-                 const void *part2, size_t n2)
+static bool tell_manager(struct cluster_node *node, const void *message, size_t n_bytes)
 {
     const struct bus_port *port = &node->options.port;
-    return port->send(port->self, to, part1, n1, part2, n2);
+    return port->send(port->self, node->options.manager, message, n_bytes, NULL, 0);
 }
 
-static bool post_event(struct cluster_node *node, int engine, const struct service_event *event,
-                       const void *payload)
+/* To every gateway that has a session. False: one of them had no room. */
+static bool tell_gateways(struct cluster_node *node, void *message, size_t n_bytes)
+{
+    bool have_all = true;
+    for (int i = 0; i < node->n_links; i++)
+        if (node->links[i].session != 0)
+            have_all &= cluster_link_send(&node->links[i], message, n_bytes, NULL, 0);
+    return have_all;
+}
+
+static bool post_event(struct cluster_node *node, struct cluster_link *link, int engine,
+                       const struct service_event *event, const void *payload)
 {
     struct message_event message;
     message.head = cluster_message_head(MESSAGE_EVENT, node->options.port.address,
@@ -43,36 +57,108 @@ static bool post_event(struct cluster_node *node, int engine, const struct servi
     message.head.id = event->id;
     message.event = *event;
     message.event.engine = (uint16_t)engine;
-    return post(node, node->options.gateway, &message, sizeof message, payload,
-                (size_t)event->n_bytes);
+    return cluster_link_send(link, &message, sizeof message, payload, (size_t)event->n_bytes);
+}
+
+/* ---- Sessions. ---- */
+
+/* NULL: it never opened a session. */
+static struct cluster_link *find_link(struct cluster_node *node, uint16_t from)
+{
+    for (int i = 0; i < node->n_links; i++)
+        if (node->links[i].peer == from)
+            return &node->links[i];
+    return NULL;
+}
+
+static void cancel_life(struct cluster_node *node, const struct node_life *life)
+{
+    struct cluster_engine *engine = &node->engines[life->engine];
+    engine->service.cancel(engine->service.self, life->id, life->epoch);
+    node->due_ns[life->engine] = 0;
+}
+
+/* The gateway takes back all that it sent over the session, so all of it ends here. */
+static void end_session(struct cluster_node *node, struct cluster_link *link)
+{
+    if (link->session == 0)
+        return;
+    log_line(LOG_WARN, "node", "the session with gateway %d is over", link->peer);
+    for (uint32_t i = 0; i < node->lives.n_max; i++) {
+        struct node_life *life = &node->lives.of[i];
+        if (!life->is_there || life->session != link->session)
+            continue;
+        life->session = 0;
+        cancel_life(node, life);
+    }
+    cluster_link_end(link);
+}
+
+static void begin_session(struct cluster_node *node, const struct message_head *head)
+{
+    struct cluster_link *link = find_link(node, head->from);
+    if (head->session == 0 || (link != NULL && link->session == head->session))
+        return;
+    if (link == NULL && node->n_links == LIMIT_GATEWAYS)
+        return;
+    if (link == NULL) {
+        size_t n = (size_t)node->n_links;
+        node->links = mem_grow(node->links, n * sizeof *link, (n + 1) * sizeof *link);
+        link = &node->links[node->n_links++];
+        *link = (struct cluster_link){ .port = node->options.port, .peer = head->from };
+    }
+    end_session(node, link);
+    cluster_link_begin(link, head->session, node->now_ns);
+    node->has_news = set_of_first(node->options.n_engines); /* its first reports */
 }
 
 /* ---- Mail from the bus. False: the engine has no room, the message stays where it is. ---- */
 
-static bool take_submit(struct cluster_node *node, const struct message_submit *m)
+/* False: no engine takes it now. */
+static bool let_in(struct cluster_node *node, const struct cluster_link *link,
+                   const struct message_submit *m)
 {
     struct cluster_engine *engine = &node->engines[m->head.engine];
-    const struct request_body *body = (const void *)(m + 1);
-    if (node->options.fits(engine->report(engine->self), &m->request) &&
-        engine->service.submit(engine->service.self, &m->request, body))
+    const struct node_life life = { .id = m->request.id,
+                                    .session = link->session,
+                                    .epoch = m->request.epoch,
+                                    .engine = m->head.engine,
+                                    .peer = (uint16_t)(link - node->links) };
+    struct node_life *earlier = node_lives_find(&node->lives, life.id);
+    struct request request = m->request;
+    if (earlier != NULL) { /* what is left of an earlier submission makes room first */
+        cancel_life(node, earlier);
+        return false;
+    }
+    cluster_message_request_of_spans(&request, node->now_ns);
+    if (!node->options.fits(engine->report(engine->self), &request) ||
+        !node_lives_add(&node->lives, &life))
+        return false;
+    if (engine->service.submit(engine->service.self, &request, (const void *)(m + 1)))
         return true;
+    node_lives_remove(&node->lives, node_lives_find(&node->lives, life.id));
+    return false;
+}
+
+static bool take_submit(struct cluster_node *node, struct cluster_link *link,
+                        const struct message_submit *m)
+{
     const struct service_event full = { .id = m->request.id,
                                         .epoch = m->request.epoch,
                                         .what = SERVICE_RETURNED,
                                         .why = SERVICE_FULL,
                                         .position = m->request.n_tokens };
-    return post_event(node, m->head.engine, &full, NULL);
+    return let_in(node, link, m) || post_event(node, link, m->head.engine, &full, NULL);
 }
 
-/* Whoever submitted hears of it even when what he sent can't be read: the request's own id, as far
- * as the message has one. */
-static bool refuse_message(struct cluster_node *node, const struct message_head *head,
-                           size_t n_bytes)
+/* A gateway learns that its request cannot be read, as far as the message has the request's id. */
+static bool refuse_message(struct cluster_node *node, struct cluster_link *link,
+                           const struct message_head *head, size_t n_bytes)
 {
     static const char why[] = "the node could not read the request";
     const struct message_submit *m = (const void *)head;
     log_line(LOG_WARN, "node", "refused a malformed message of %zu bytes", n_bytes);
-    if (n_bytes < sizeof *m || head->version != MESSAGE_VERSION || head->kind != MESSAGE_SUBMIT)
+    if (link == NULL || n_bytes < sizeof *m || head->kind != MESSAGE_SUBMIT)
         return true;
     const struct service_event failed = { .id = m->request.id,
                                           .epoch = m->request.epoch,
@@ -81,31 +167,79 @@ static bool refuse_message(struct cluster_node *node, const struct message_head 
                                           .position = max_i32(m->request.n_tokens, 0),
                                           .n_bytes = sizeof why - 1 };
     int engine = head->engine < node->options.n_engines ? head->engine : 0;
-    return post_event(node, engine, &failed, why);
+    return post_event(node, link, engine, &failed, why);
 }
 
-static bool take_message(struct cluster_node *node, const struct message_head *head)
+static void obey(struct cluster_node *node, const struct message_head *head)
 {
     struct cluster_engine *engine = &node->engines[head->engine];
     node->due_ns[head->engine] = 0;
     switch (head->kind) {
-    case MESSAGE_SUBMIT:
-        return take_submit(node, (const void *)head);
-    case MESSAGE_CANCEL:
-        engine->service.cancel(engine->service.self, head->id);
-        return true;
     case MESSAGE_LOAD:
         engine->load(engine->self, head->service);
-        return true;
+        break;
     case MESSAGE_UNLOAD:
     case MESSAGE_OUST:
         engine->unload(engine->self, head->service, head->kind == MESSAGE_OUST);
-        return true;
+        break;
     case MESSAGE_DRAIN:
         engine->drain(engine->self);
+        break;
+    default:
+        break; /* not for a node */
+    }
+}
+
+static bool is_of_session(const struct message_head *head)
+{
+    return head->kind == MESSAGE_OPEN || head->kind == MESSAGE_SUBMIT ||
+           head->kind == MESSAGE_CANCEL || head->kind == MESSAGE_BEAT ||
+           head->kind == MESSAGE_CLOSED;
+}
+
+/* A message of a gateway that counts. */
+static bool take_counted(struct cluster_node *node, struct cluster_link *link,
+                         const struct message_head *head, size_t n_bytes)
+{
+    const struct node_life *life;
+    if (!cluster_message_is_valid(head, n_bytes, node->options.n_engines, node->options.n_services))
+        return refuse_message(node, link, head, n_bytes);
+    switch (head->kind) {
+    case MESSAGE_SUBMIT:
+        node->due_ns[head->engine] = 0;
+        return take_submit(node, link, (const void *)head);
+    case MESSAGE_CANCEL:
+        life = node_lives_find(&node->lives, head->id);
+        if (life != NULL && life->epoch == head->epoch)
+            cancel_life(node, life);
+        return true;
+    case MESSAGE_CLOSED:
+        end_session(node, link);
         return true;
     default:
-        return true; /* not for a node */
+        return true;
+    }
+}
+
+/* False: there is no room for the answer, and the message stays where it is. */
+static bool take_from_gateway(struct cluster_node *node, const struct message_head *head,
+                              size_t n_bytes)
+{
+    if (head->kind == MESSAGE_OPEN)
+        begin_session(node, head);
+    struct cluster_link *link = find_link(node, head->from);
+    struct cluster_link none = { .port = node->options.port, .peer = head->from };
+    switch (cluster_link_take(link != NULL ? link : &none, head)) {
+    case CLUSTER_LINK_COUNTS:
+        if (take_counted(node, link, head, n_bytes))
+            return true;
+        cluster_link_untake(link);
+        return false;
+    case CLUSTER_LINK_MISSING:
+        end_session(node, link);
+        return true;
+    default:
+        return true;
     }
 }
 
@@ -115,15 +249,38 @@ static void take_mail(struct cluster_node *node)
     const void *message;
     size_t n_bytes;
     while (port->peek(port->self, port->address, &message, &n_bytes)) {
-        bool is_valid = cluster_message_is_valid(message, n_bytes, node->options.n_engines,
-                                                 node->options.n_services);
-        if (is_valid ? !take_message(node, message) : !refuse_message(node, message, n_bytes))
-            return;
+        const struct message_head *head = message;
+        bool is_read = n_bytes >= sizeof *head && head->version == MESSAGE_VERSION;
+        if (is_read && is_of_session(head)) {
+            if (!take_from_gateway(node, head, n_bytes))
+                return;
+        } else if (is_read && cluster_message_is_valid(head, n_bytes, node->options.n_engines,
+                                                       node->options.n_services)) {
+            obey(node, head);
+        } else {
+            (void)refuse_message(node, NULL, head, n_bytes);
+        }
         port->pop(port->self, port->address);
     }
 }
 
 /* ---- News of the engines. ---- */
+
+/* Nobody hears of an orphan. False: its gateway has no room now. */
+static bool send_event(struct cluster_node *node, int e, const struct service_event *event,
+                       const void *payload)
+{
+    struct node_life *life = node_lives_find(&node->lives, event->id);
+    if (life == NULL || life->epoch != event->epoch)
+        return true;
+    struct cluster_link *link = &node->links[life->peer];
+    if (life->session != 0 && life->session == link->session &&
+        !post_event(node, link, e, event, payload))
+        return false;
+    if (event->what != SERVICE_TOKENS)
+        node_lives_remove(&node->lives, life);
+    return true;
+}
 
 static bool send_events(struct cluster_node *node, int e)
 {
@@ -133,7 +290,7 @@ static bool send_events(struct cluster_node *node, int e)
             !engine->service.next(engine->service.self, &node->held[e].event,
                                   &node->held[e].payload))
             return true;
-        node->held[e].is_held = !post_event(node, e, &node->held[e].event, node->held[e].payload);
+        node->held[e].is_held = !send_event(node, e, &node->held[e].event, node->held[e].payload);
         if (node->held[e].is_held)
             return false;
     }
@@ -158,9 +315,8 @@ static void send_changes(struct cluster_node *node, int e)
         message.head.engine = (uint16_t)e;
         message.head.service = change->service;
         /* Twice is harmless to a gateway: what did not change is no news. */
-        node->held_change[e].is_held =
-            !post(node, node->options.gateway, &message, sizeof message, NULL, 0) ||
-            !post(node, node->options.manager, &message, sizeof message, NULL, 0);
+        node->held_change[e].is_held = !tell_gateways(node, &message, sizeof message) ||
+                                       !tell_manager(node, &message, sizeof message);
         if (node->held_change[e].is_held)
             return;
         set_add(&node->has_news, e); /* routers learn of it at once */
@@ -176,10 +332,10 @@ static bool send_report(struct cluster_node *node, int e)
     struct message_report *message = &node->report;
     message->head = cluster_message_head(MESSAGE_REPORT, node->options.port.address, 0);
     message->head.engine = (uint16_t)e;
-    size_t n_bytes = cluster_message_write_report(report, message);
+    size_t n_bytes = cluster_message_write_report(report, message, node->now_ns);
     /* A report that finds no room is simply late: the next one says more. */
-    (void)post(node, node->options.manager, message, n_bytes, NULL, 0);
-    (void)post(node, node->options.gateway, message, n_bytes, NULL, 0);
+    (void)tell_manager(node, message, n_bytes);
+    (void)tell_gateways(node, message, n_bytes);
     set_remove(&node->has_news, e);
     return true;
 }
@@ -200,7 +356,11 @@ int64_t cluster_node_step(struct cluster_node *node, int64_t now_ns)
     bool is_due = now_ns >= node->next_report_ns, have_all = true;
     bool steps_all = is_due || !node->options.is_passive;
     int n = node->options.n_engines;
+    node->now_ns = now_ns;
     take_mail(node);
+    for (int i = 0; i < node->n_links; i++)
+        if (!cluster_link_step(&node->links[i], now_ns, &wake))
+            end_session(node, &node->links[i]);
     for (int e = 0; e < n; e++) {
         if (steps_all || node->due_ns[e] <= now_ns)
             node->due_ns[e] = step_engine(node, e, now_ns);
@@ -229,10 +389,13 @@ struct cluster_node *cluster_node_open(const struct cluster_node_options *option
     node->options = *options;
     for (int e = 0; e < options->n_engines; e++)
         node->engines[e] = options->engines[e];
+    node_lives_init(&node->lives, options->n_requests_max);
     return node;
 }
 
 void cluster_node_close(struct cluster_node *node)
 {
+    node_lives_free(&node->lives);
+    mem_give(node->links);
     mem_give(node);
 }

@@ -1,5 +1,8 @@
 /* A node: hosts the engines of one machine on the bus. It obeys: submits go to engines, events,
- * changes and reports come back. */
+ * changes and reports come back.
+ *
+ * Any number of gateways may use it, each over a link of its own (cluster/link.h): a gateway that
+ * opens one is told of changes and reports from then on. */
 #pragma once
 #include "cluster/bus.h"
 #include "core/report.h"
@@ -29,8 +32,9 @@ struct cluster_engine {
 struct cluster_node;
 struct cluster_node_options {
     struct bus_port port;
-    uint16_t gateway, manager; /* addresses */
+    uint16_t manager; /* its address */
     int n_engines, n_services;
+    uint32_t n_requests_max; /* of all engines together */
     const struct cluster_engine *engines;
     int64_t report_ns; /* between reports: 100 ms */
     /* Nothing happens at an engine but by its mail and when its step is due: between reports no

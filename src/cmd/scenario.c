@@ -124,7 +124,7 @@ static int change_rows(struct scenario *s, struct flags_row *rows)
         ROW("bus", NULL, FLAGS_SWITCH, has_bus, 0, 0,
             "with gateway, manager, node and bus between clients and engines: at most 512 engines"),
         ROW("faults", "NAME=X,...", FLAGS_TEXTS, faults, 0, 0,
-            "the bus, and what goes wrong there: latency, late, lost, twice, cut, crash, restart, "
+            "the bus, and what goes wrong there: latency, late, lost, twice, drop, break, crash, "
             "... (repeatable); docs/SIMULATOR.md has them all"),
     };
     memcpy(rows, all, sizeof(all));

@@ -145,6 +145,11 @@ static void print_work(const struct sim_case *c, struct str *out)
                    (long long)bus->n_messages, (double)bus->n_bytes * 1e-6, (long long)bus->n_lost,
                    (long long)bus->n_twice, (long long)bus->n_refused, (long long)bus->n_crashes,
                    (long long)bus->n_crashed);
+    if (bus->n_dropped + bus->n_holes > 0)
+        str_printf(out,
+                   "lost for good: %lld messages in %lld breaks and between, %lld pieces of "
+                   "answers\n",
+                   (long long)bus->n_dropped, (long long)bus->n_breaks, (long long)bus->n_holes);
     if (work.peak.is_known)
         str_printf(out,
                    "achieved of the devices' peak: %.3f%% of arithmetic, %.3f%% of memory "
@@ -274,13 +279,11 @@ static void bus_json(const struct sim_faults_report *bus, struct json_out *json)
         const char *key;
         int64_t value;
     } counts[] = {
-        { "bus_messages", bus->n_messages },
-        { "bus_bytes", bus->n_bytes },
-        { "bus_lost", bus->n_lost },
-        { "bus_twice", bus->n_twice },
-        { "bus_refused", bus->n_refused },
-        { "crashes", bus->n_crashes },
-        { "crashed_requests", bus->n_crashed },
+        { "bus_messages", bus->n_messages }, { "bus_bytes", bus->n_bytes },
+        { "bus_lost", bus->n_lost },         { "bus_twice", bus->n_twice },
+        { "bus_refused", bus->n_refused },   { "bus_dropped", bus->n_dropped },
+        { "bus_breaks", bus->n_breaks },     { "bus_holes", bus->n_holes },
+        { "crashes", bus->n_crashes },       { "crashed_requests", bus->n_crashed },
     };
     for (size_t i = 0; i < COUNT_OF(counts) && bus->n_messages > 0; i++)
         json_out_key_i64(json, counts[i].key, counts[i].value);

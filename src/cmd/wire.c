@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/time.h"
 #include "base/wake.h"
 #include "cluster/gateway.h"
@@ -435,10 +436,10 @@ static void open_cluster(struct house *house)
     house->bus = cluster_local_bus_open(PORTS, BUS_BYTES);
     const struct cluster_node_options node = {
         .port = cluster_local_bus_port(house->bus, PORT_NODE),
-        .gateway = PORT_GATEWAY,
         .manager = PORT_MANAGER,
         .n_engines = house->n_engines,
         .n_services = house->n_services,
+        .n_requests_max = (uint32_t)house->config.n_requests_max,
         .engines = engines,
         .report_ns = house->config.report_ns,
         .fits = house->chosen.router->fits,
@@ -457,6 +458,7 @@ static void open_cluster(struct house *house)
         .port = cluster_local_bus_port(house->bus, PORT_GATEWAY),
         .node = PORT_NODE,
         .manager = PORT_MANAGER,
+        .seed = rng_system(),
         .n_engines = house->n_engines,
         .n_services = house->n_services,
         .services = house->services,
@@ -649,11 +651,11 @@ static bool submit(void *self, const struct request *request, const struct reque
     return is_taken;
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct house *house = self;
     struct service service = cluster_gateway_service(house->gateway);
-    service.cancel(service.self, id);
+    service.cancel(service.self, id, epoch);
     kick(house);
 }
 

@@ -6,6 +6,7 @@
 enum {
     LIMIT_SERVICES = 1024,     /* services of one cluster */
     LIMIT_ENGINES = 512,       /* engines of one cluster, where gateway and manager know each */
+    LIMIT_GATEWAYS = 256,      /* that may use one node */
     LIMIT_MODELS = 64,         /* models of one `serve`: their cards and texts lie in it */
     LIMIT_DEVICES = 16,        /* engines of one `serve`, a device each */
     LIMIT_LANES = 8,           /* shares of one device group */

@@ -64,7 +64,9 @@ struct service {
     void *self;
     bool (*submit)(void *self, const struct request *request,
                    const struct request_body *body); /* false = full */
-    void (*cancel)(void *self, uint64_t id);
+    /* Ends this submission of the request. Another epoch of it is left alone, so that a late cancel
+     * does no harm. */
+    void (*cancel)(void *self, uint64_t id, uint32_t epoch);
     /* The next event; payload stays valid until the next call. False when there is none now. */
     bool (*next)(void *self, struct service_event *event, const void **payload);
     int (*wait_fd)(void *self); /* readable when next may have news */

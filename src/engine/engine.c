@@ -331,12 +331,13 @@ bool engine_submit(struct engine *e, const struct request *request, const struct
     return true;
 }
 
-void engine_cancel(struct engine *e, uint64_t id, int64_t now_ns)
+void engine_cancel(struct engine *e, uint64_t id, uint32_t epoch, int64_t now_ns)
 {
     uint32_t slot = engine_ids_find(&e->by_id, id);
-    engine_log_word(e, ENGINE_LOG_CANCEL, &(struct engine_log_word){ .now_ns = now_ns, .id = id });
+    engine_log_word(e, ENGINE_LOG_CANCEL,
+                    &(struct engine_log_word){ .now_ns = now_ns, .id = id, .epoch = epoch });
     e->view.now_ns = max_i64(e->view.now_ns, now_ns);
-    if (slot == ENGINE_IDS_NONE)
+    if (slot == ENGINE_IDS_NONE || e->requests[slot].epoch != epoch)
         return;
     engine_queue_end_soon(e, slot, SERVICE_ENDED, SERVICE_CANCELLED);
     engine_step_cut(e, 0);

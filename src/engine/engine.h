@@ -83,7 +83,8 @@ void engine_close(struct engine *engine); /* its executor computes nothing any m
  */
 bool engine_submit(struct engine *engine, const struct request *request,
                    const struct request_body *body, int64_t now_ns);
-void engine_cancel(struct engine *engine, uint64_t id, int64_t now_ns);
+/* Ends a submission soon; nothing when the request is not here, or is here in another epoch. */
+void engine_cancel(struct engine *engine, uint64_t id, uint32_t epoch, int64_t now_ns);
 /* A model wants in: books weights and activation, shrinking the pool, but for what answers that
  * have begun need. False: not yet (call again) - never says that it can't fit beside the models
  * that stay, even with an empty pool; need, have and most (with no other model) are the bytes for

@@ -40,7 +40,7 @@ struct mail_submit {
     struct request request; /* the body's bytes follow */
 };
 struct mail_cancel {
-    uint32_t kind, unused;
+    uint32_t kind, epoch;
     uint64_t id;
 };
 struct mail_control {
@@ -79,7 +79,7 @@ struct engine_host {
     /* The owner's thread alone: */
     bool has_event; /* the record that next showed is still in the ring */
     int n_asks;
-    uint64_t *cancels; /* that found the inbox full, oldest first */
+    struct mail_cancel *cancels; /* that found the inbox full, oldest first */
     size_t n_cancels, n_cancels_max;
     struct engine_report report;
 };
@@ -206,7 +206,7 @@ static void take_mail(struct engine_host *host)
         } else if (kind == MAIL_CANCEL) {
             struct mail_cancel mail;
             memcpy(&mail, record, sizeof(mail));
-            engine_cancel(host->engine, mail.id, time_now_ns());
+            engine_cancel(host->engine, mail.id, mail.epoch, time_now_ns());
         } else {
             struct mail_control mail;
             memcpy(&mail, record, sizeof(mail));
@@ -373,17 +373,16 @@ void engine_host_close(struct engine_host *host)
 
 /* ---- The owner's thread. ---- */
 
-static bool put_cancel(struct engine_host *host, uint64_t id)
+static bool put_cancel(struct engine_host *host, const struct mail_cancel *mail)
 {
-    struct mail_cancel mail = { .kind = MAIL_CANCEL, .id = id };
-    return ring_put(host->inbox, &mail, sizeof(mail), NULL, 0);
+    return ring_put(host->inbox, mail, sizeof(*mail), NULL, 0);
 }
 
 /* Cancels that found no room before. False: there still are some, so nothing may overtake them. */
 static bool put_cancels(struct engine_host *host)
 {
     size_t n = 0;
-    while (n < host->n_cancels && put_cancel(host, host->cancels[n]))
+    while (n < host->n_cancels && put_cancel(host, &host->cancels[n]))
         n++;
     if (n == 0)
         return host->n_cancels == 0;
@@ -404,9 +403,10 @@ bool engine_host_submit(struct engine_host *host, const struct request *request,
     return true;
 }
 
-void engine_host_cancel(struct engine_host *host, uint64_t id)
+void engine_host_cancel(struct engine_host *host, uint64_t id, uint32_t epoch)
 {
-    if (put_cancels(host) && put_cancel(host, id)) {
+    const struct mail_cancel mail = { .kind = MAIL_CANCEL, .epoch = epoch, .id = id };
+    if (put_cancels(host) && put_cancel(host, &mail)) {
         wake_up(&host->mail_wake);
         return;
     }
@@ -416,7 +416,7 @@ void engine_host_cancel(struct engine_host *host, uint64_t id)
                                  n * sizeof(*host->cancels));
         host->n_cancels_max = n;
     }
-    host->cancels[host->n_cancels++] = id;
+    host->cancels[host->n_cancels++] = mail;
 }
 
 bool engine_host_next(struct engine_host *host, struct service_event *event, const void **payload)
@@ -526,9 +526,9 @@ static bool service_submit(void *self, const struct request *request,
 {
     return engine_host_submit(self, request, body);
 }
-static void service_cancel(void *self, uint64_t id)
+static void service_cancel(void *self, uint64_t id, uint32_t epoch)
 {
-    engine_host_cancel(self, id);
+    engine_host_cancel(self, id, epoch);
 }
 static bool service_next(void *self, struct service_event *event, const void **payload)
 {

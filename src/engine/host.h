@@ -30,7 +30,7 @@ struct service engine_host_service(struct engine_host *host);
 bool engine_host_submit(struct engine_host *host, const struct request *request,
                         const struct request_body *body);
 /* Never lost: when the inbox is full it is kept and said again by the next call of any function. */
-void engine_host_cancel(struct engine_host *host, uint64_t id);
+void engine_host_cancel(struct engine_host *host, uint64_t id, uint32_t epoch);
 /* The next event; the payload is valid until the next call. False when there is none now. */
 bool engine_host_next(struct engine_host *host, struct service_event *event, const void **payload);
 int engine_host_wait_fd(struct engine_host *host); /* readable: next or answer may have news */

@@ -18,12 +18,12 @@
 #include "engine/exec.h"
 #include "schedule/policy.h"
 
-enum { ENGINE_LOG_VERSION = 4, ENGINE_LOG_RECORD_MAX = 1 << 26 };
+enum { ENGINE_LOG_VERSION = 5, ENGINE_LOG_RECORD_MAX = 1 << 26 };
 
 enum engine_log_kind {
     ENGINE_LOG_OPENED, /* struct engine_log_opened, specs, layouts, lanes, config */
     ENGINE_LOG_SUBMIT, /* struct engine_log_word, struct request, the body's bytes */
-    ENGINE_LOG_CANCEL, /* struct engine_log_word, as all that follow; id */
+    ENGINE_LOG_CANCEL, /* struct engine_log_word, as all that follow; id, epoch */
     ENGINE_LOG_ROOM,   /* service, bytes of weights and activation */
     ENGINE_LOG_OPEN,   /* service; struct perf */
     ENGINE_LOG_CLOSE,  /* service */
@@ -53,7 +53,8 @@ struct engine_log_word {
     int64_t now_ns;
     uint64_t id;
     int64_t weights_bytes, activation_bytes;
-    int32_t service, unused;
+    int32_t service;
+    uint32_t epoch;
 };
 struct engine_log_done {
     int64_t begin_ns, end_ns;

@@ -410,7 +410,7 @@ static void follow(struct replay *p)
         submit(p, &record, &word);
         break;
     case ENGINE_LOG_CANCEL:
-        engine_cancel(p->engine, word.id, word.now_ns);
+        engine_cancel(p->engine, word.id, word.epoch, word.now_ns);
         break;
     case ENGINE_LOG_ROOM:
         make_room(p, &word);

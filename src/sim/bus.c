@@ -54,6 +54,7 @@ static void open_actors(struct sim_bus *bus)
         .port = sim_channels_port(&bus->channels, SIM_BUS_GATEWAY),
         .node = SIM_BUS_NODE,
         .manager = SIM_BUS_MANAGER,
+        .seed = o->workload->seed,
         .n_engines = o->n_engines,
         .n_services = o->n_services,
         .services = specs,
@@ -72,10 +73,10 @@ static void open_actors(struct sim_bus *bus)
         .need_bytes = need_bytes });
     bus->node = cluster_node_open(
         &(struct cluster_node_options){ .port = sim_channels_port(&bus->channels, SIM_BUS_NODE),
-                                        .gateway = SIM_BUS_GATEWAY,
                                         .manager = SIM_BUS_MANAGER,
                                         .n_engines = o->n_engines,
                                         .n_services = o->n_services,
+                                        .n_requests_max = bus->sim.n_clients_max,
                                         .engines = faces,
                                         .report_ns = bus->report_ns,
                                         .is_passive = true,
@@ -114,8 +115,10 @@ static void open_all(struct sim_bus *bus, const struct sim_options *o, struct si
     if (faults.bus_bytes > 0) /* or the longest request would never find room */
         faults.bus_bytes = max_i64(faults.bus_bytes, longest_message(o));
     bus->passes_rest = !o->checks_steps && faults.late_ns == 0 && faults.lost == 0 &&
-                       faults.twice == 0 && faults.cut_ns == 0;
+                       faults.twice == 0 && faults.cut_ns == 0 && faults.drop == 0 &&
+                       faults.break_ns == 0;
     sim_channels_open(&bus->channels, &faults, o->workload->seed, &sim->clock_ns, &report->bus);
+    sim_channels_link(&bus->channels, SIM_BUS_GATEWAY, SIM_BUS_NODE);
     sim_engines_open(sim, sim_bus_engine_emit);
     bus->engines = mem_take((size_t)o->n_engines * sizeof(*bus->engines));
     bus->own = mem_take(sizeof(*bus->own));
@@ -237,7 +240,7 @@ static void cancel(struct sim_bus *bus, uint64_t id)
     if (sim_bus_client_of(bus, id) == NULL)
         return; /* it was over before its client lost patience */
     bus->sim.clients[id & ((1u << SIM_LIVE_BITS) - 1)].is_cancelled = true;
-    bus->door.cancel(bus->door.self, id);
+    bus->door.cancel(bus->door.self, id, 0);
 }
 
 /* ---- Time. ---- */

@@ -39,7 +39,7 @@ struct sim_bus_engine { /* as its node sees it */
     struct engine_report report;
     int64_t report_ns;                /* of the last one */
     int64_t wake_ns, crash_ns, up_ns; /* up_ns: 0, or it is down until then */
-    uint64_t n_crashes;
+    uint64_t n_crashes, n_emitted;
     bool has_mail;
 };
 struct sim_bus_rest { /* was there nobody who had anything to do but report, and when */

@@ -9,7 +9,7 @@
 
 #define EVENTS_BYTES (1 << 20)
 #define RESTART_NS   (5 * TIME_NS_PER_S)
-enum { DICE_CRASH = 128 }; /* and one for every engine */
+enum { DICE_HOLE = 127, DICE_CRASH = 128 }; /* crashes: and one for every engine */
 
 static struct engine *engine_of(const struct sim_bus_engine *e)
 {
@@ -61,11 +61,29 @@ static void add_counts(struct sim_bus *bus, const struct service_event *event)
     sim_tell(&bus->sim, &bus->sim.clients[own - bus->clients], event);
 }
 
+/* Is this piece of an answer one that gets lost before the node has it? */
+static bool is_hole(struct sim_bus_engine *e, const struct service_event *event)
+{
+    double part = e->bus->faults->hole;
+    if (part == 0 || event->what != SERVICE_TOKENS || e->bus->is_over)
+        return false;
+    uint64_t bits = rng_at(e->bus->sim.options->workload->seed, DICE_HOLE, e->n_emitted++);
+    bool is_one = (double)(bits >> 32) * 0x1p-32 < part;
+    e->bus->sim.report->bus.n_holes += is_one;
+    return is_one;
+}
+
 bool sim_bus_engine_emit(void *self, const struct service_event *event, const void *payload)
 {
     const struct sim_engine *engine = self;
     struct sim_bus *bus = (struct sim_bus *)(void *)engine->sim;
     struct sim_bus_engine *e = &bus->engines[engine->index];
+    if (is_hole(e, event)) {
+        uint32_t at = map_find(&e->by_id, event->id);
+        if (at != MAP_NONE)
+            e->lives[at].n_tokens = event->position + event->n_tokens;
+        return true;
+    }
     if (!ring_put(e->events, event, sizeof(*event), payload, (size_t)event->n_bytes))
         return false;
     if (event->what == SERVICE_TOKENS) {
@@ -129,12 +147,12 @@ static bool submit(void *self, const struct request *request, const struct reque
     return false;
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct sim_bus_engine *e = self;
     if (e->up_ns > 0)
         return;
-    engine_cancel(engine_of(e), id, now_of(e));
+    engine_cancel(engine_of(e), id, epoch, now_of(e));
     e->has_mail = true;
 }
 

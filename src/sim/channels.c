@@ -9,7 +9,7 @@
 #define CHANNELS_BYTES_MAX ((int64_t)64 << 20)
 
 /* The workload has the streams below. */
-enum { DICE_CHANCES = 64, DICE_LATE, DICE_AGAIN, DICE_CUT };
+enum { DICE_CHANCES = 64, DICE_LATE, DICE_AGAIN, DICE_DROP, DICE_BREAK, DICE_CUT };
 
 struct item { /* then its bytes, to a multiple of 8 */
     int64_t due_ns;
@@ -86,6 +86,66 @@ static int64_t after_cuts(const struct sim_channels *channels, struct sim_channe
     return f->cut_ns > 0 && fifo->cut_ns <= due_ns ? fifo->cut_until_ns : due_ns;
 }
 
+/* ---- The link. ---- */
+
+static bool has_losses(const struct sim_faults *f)
+{
+    return f->drop > 0 || f->break_ns > 0;
+}
+
+static bool is_of_link(const struct sim_channels *channels, uint16_t from, uint16_t to)
+{
+    const uint16_t *link = channels->link;
+    return link[0] != link[1] &&
+           ((from == link[0] && to == link[1]) || (from == link[1] && to == link[0]));
+}
+
+static void lose_all(struct sim_channels *channels, struct sim_channels_fifo *fifo,
+                     struct sim_channels_end *end)
+{
+    for (const struct item *item; (item = first_of(fifo)) != NULL;) {
+        end->n_waiting -= padded(item->n_bytes);
+        fifo->first += padded(item->n_bytes);
+        channels->report->n_dropped++;
+    }
+    fifo->first = fifo->end = 0;
+    end->is_stale = true;
+}
+
+/* Breaks that have begun until now lose what is on its way; the next one is drawn behind the last.
+ * True: one goes on. */
+static bool is_broken(struct sim_channels *channels)
+{
+    const struct sim_faults *f = &channels->faults;
+    const uint16_t *link = channels->link;
+    while (f->break_ns > 0 && channels->break_until_ns <= *channels->clock_ns) {
+        struct rng rng = { channels->seed, DICE_BREAK, (uint64_t)channels->report->n_breaks << 8 };
+        bool is_first = channels->break_until_ns == 0;
+        channels->break_ns =
+            channels->break_until_ns + 1 + (int64_t)(rng_exponential(&rng) * (double)f->break_ns);
+        channels->break_until_ns = channels->break_ns + f->break_for_ns;
+        channels->report->n_breaks += !is_first;
+    }
+    if (f->break_ns == 0 || channels->break_ns > *channels->clock_ns)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        struct sim_channels_end *end = &channels->ends[link[i]];
+        lose_all(channels, &end->from[link[1 - i]], end);
+        lose_all(channels, &end->again[link[1 - i]], end);
+    }
+    return true;
+}
+
+/* Is the message that is sent now lost? */
+static bool loses(struct sim_channels *channels, uint16_t from, uint16_t to)
+{
+    const struct sim_faults *f = &channels->faults;
+    if (!has_losses(f) || !is_of_link(channels, from, to))
+        return false;
+    uint64_t bits = rng_at(channels->seed, DICE_DROP, channels->n_sent);
+    return is_broken(channels) || (double)(bits >> 32) * 0x1p-32 < f->drop;
+}
+
 /* ---- The port. ---- */
 
 static bool send(void *self, uint16_t to, const void *part1, size_t n1, const void *part2,
@@ -102,6 +162,12 @@ static bool send(void *self, uint16_t to, const void *part1, size_t n1, const vo
     if ((int64_t)(target->n_waiting + padded(n1 + n2)) > f->bus_bytes) {
         channels->report->n_refused++;
         return false;
+    }
+    if (loses(channels, end->address, to)) {
+        channels->n_sent++;
+        channels->report->n_messages++;
+        channels->report->n_dropped++;
+        return true;
     }
     struct item item = { *channels->clock_ns + f->latency_ns +
                              draw_ns(channels, DICE_LATE, f->late_ns),
@@ -154,6 +220,7 @@ static struct sim_channels_fifo *first_way(struct sim_channels_end *end)
 static bool peek(void *self, uint16_t at, const void **message, size_t *n_bytes)
 {
     struct sim_channels_end *end = self;
+    (void)is_broken(end->channels);
     struct sim_channels_fifo *fifo = first_way(end);
     CHECK(at == end->address);
     if (fifo == NULL || first_of(fifo)->due_ns > *end->channels->clock_ns)
@@ -181,7 +248,14 @@ static void pop(void *self, uint16_t at)
 struct bus_port sim_channels_port(struct sim_channels *channels, uint16_t address)
 {
     CHECK(address < SIM_CHANNELS_ENDS);
-    return (struct bus_port){ &channels->ends[address], address, send, peek, pop };
+    return (struct bus_port){
+        .self = &channels->ends[address],
+        .address = address,
+        .can_lose = has_losses(&channels->faults),
+        .send = send,
+        .peek = peek,
+        .pop = pop,
+    };
 }
 
 int64_t sim_channels_next_ns(struct sim_channels *channels, uint16_t address)
@@ -199,11 +273,18 @@ void sim_channels_open(struct sim_channels *channels, const struct sim_faults *f
     struct sim_faults *f = &channels->faults;
     f->resend_ns = f->resend_ns > 0 ? f->resend_ns : 200 * TIME_NS_PER_MS;
     f->cut_for_ns = f->cut_for_ns > 0 ? f->cut_for_ns : 2 * TIME_NS_PER_S;
+    f->break_for_ns = f->break_for_ns > 0 ? f->break_for_ns : 4 * TIME_NS_PER_S;
     f->bus_bytes = f->bus_bytes > 0 ? f->bus_bytes : CHANNELS_BYTES_MAX;
     for (uint16_t i = 0; i < SIM_CHANNELS_ENDS; i++) {
         channels->ends[i].channels = channels;
         channels->ends[i].address = i;
     }
+}
+
+void sim_channels_link(struct sim_channels *channels, uint16_t a, uint16_t b)
+{
+    channels->link[0] = a;
+    channels->link[1] = b;
 }
 
 void sim_channels_close(struct sim_channels *channels)

@@ -1,7 +1,8 @@
 /* A bus on virtual time: what is sent arrives later, late, after being sent again, or twice.
  *
- * Order between two ends is kept, but for second copies. What is drawn depends on the seed and on
- * the number of the message alone. */
+ * Order between two ends is kept, but for second copies. Between the two ends of a link messages
+ * may also be lost, one by one or all of a span. What is drawn depends on the seed and on the
+ * number of the message alone. */
 #pragma once
 #include "cluster/bus.h"
 #include "sim/faults.h"
@@ -18,6 +19,8 @@ struct sim_channels {
     struct sim_faults faults;
     const int64_t *clock_ns;
     uint64_t seed, n_sent;
+    uint16_t link[2];                 /* two ends between which messages may be lost */
+    int64_t break_ns, break_until_ns; /* the break that comes next or goes on; 0: not drawn yet */
     struct sim_channels_end {
         struct sim_channels *channels;
         uint16_t address;
@@ -33,6 +36,8 @@ struct sim_channels {
 /* report is counted on, and lent, as is the clock. */
 void sim_channels_open(struct sim_channels *channels, const struct sim_faults *faults,
                        uint64_t seed, const int64_t *clock_ns, struct sim_faults_report *report);
+/* Messages between these two ends may be lost. Before any port is taken. */
+void sim_channels_link(struct sim_channels *channels, uint16_t a, uint16_t b);
 void sim_channels_close(struct sim_channels *channels);
 struct bus_port sim_channels_port(struct sim_channels *channels, uint16_t address);
 /* When the next message arrives at this end; TIME_NEVER: none is on its way. */

@@ -12,7 +12,12 @@ struct sim_faults {
     /* Order between two ends is kept: a message that waits keeps those behind it waiting. */
     double lost; /* part of the messages that do not arrive: they are sent again, as TCP does */
     int64_t resend_ns; /* after so long; 0 = 200 ms */
-    double twice;      /* part that arrives once more, after resend_ns in the mean, out of order */
+    /* Messages between gateway and node that are really lost, so that their session ends: a part of
+     * them one by one, and all of a span whose mean distance is break_ns. */
+    double drop;
+    int64_t break_ns, break_for_ns; /* 0 = none, 0 = 4 s */
+    double hole;                    /* part of the pieces of answers that an engine loses */
+    double twice; /* part that arrives once more, after resend_ns in the mean, out of order */
     int64_t cut_ns, cut_for_ns; /* mean time between cuts of a pair of ends, and how long nothing
                                    passes then; 0 = none, 0 = 2 s */
     int64_t crash_ns; /* mean time between crashes of an engine: what it holds is lost; 0 = none */
@@ -24,5 +29,6 @@ struct sim_faults {
 struct sim_faults_report {
     int64_t n_messages, n_bytes; /* sent, and their bytes */
     int64_t n_lost, n_twice, n_refused;
+    int64_t n_dropped, n_breaks, n_holes;
     int64_t n_crashes, n_crashed; /* of engines; requests that came back from them */
 };

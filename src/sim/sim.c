@@ -328,7 +328,7 @@ static void cancel(struct sim *sim, uint64_t id)
         return;
     }
     struct sim_engine *e = &sim->engines[client->engine];
-    engine_cancel(e->engine, id, sim->clock_ns);
+    engine_cancel(e->engine, id, sim_request(sim, client)->epoch, sim->clock_ns);
     sim_wakes_set(&sim->wakes, e->index, sim->clock_ns);
     sim_door_send(sim);
 }

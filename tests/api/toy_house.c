@@ -147,11 +147,11 @@ static bool submit(void *self, const struct request *request, const struct reque
     return false;
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct toy_house *house = self;
     struct toy_request *request = find(house, id);
-    if (request == NULL)
+    if (request == NULL || request->request.epoch != epoch)
         return;
     house->n_cancelled++;
     end(house, request);

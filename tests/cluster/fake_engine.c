@@ -77,11 +77,12 @@ static bool submit(void *self, const struct request *request, const struct reque
     return true;
 }
 
-static void cancel(void *self, uint64_t id)
+static void cancel(void *self, uint64_t id, uint32_t epoch)
 {
     struct fake_engine *engine = self;
     for (int i = 0; i < FAKE_REQUESTS_MAX; i++) {
-        if (engine->requests[i].is_live && engine->requests[i].request.id == id)
+        if (engine->requests[i].is_live && engine->requests[i].request.id == id &&
+            engine->requests[i].request.epoch == epoch)
             engine->requests[i].is_cancelled = true;
     }
 }
@@ -175,7 +176,10 @@ static void step_request(struct fake_engine *engine, struct fake_request *r)
             min_i32(1 + (int32_t)rng_below(&engine->rng, 2), q->n_tokens_max - q->n_tokens);
         for (int32_t i = 0; i < event.n_tokens; i++)
             r->tokens[q->n_tokens + i] = fake_engine_token(r->seed, q->n_tokens + i);
-        say(engine, &event, r->tokens + q->n_tokens, NULL);
+        if (engine->hole_every > 0 && rng_below(&engine->rng, (uint32_t)engine->hole_every) == 0)
+            engine->n_holes++;
+        else
+            say(engine, &event, r->tokens + q->n_tokens, NULL);
         if (rng_below(&engine->rng, 20) == 0) {
             say(engine, &event, r->tokens + q->n_tokens, NULL);
             engine->n_duplicated++;

@@ -35,7 +35,9 @@ struct fake_engine {
     double p_return;            /* of a request, each step */
     int32_t n_tokens_beside;    /* longer ones need the space of its other models; 0: none does */
     int64_t kv_bytes_per_token; /* as it says */
+    int64_t hole_every;         /* one part of an answer in so many is lost; 0: none */
     uint64_t n_returned, n_duplicated;
+    int64_t n_holes;
 };
 void fake_engine_init(struct fake_engine *engine, uint16_t id, int n_services, uint64_t seed);
 struct cluster_engine fake_engine_face(struct fake_engine *engine);

@@ -83,7 +83,7 @@ static void test_siblings_share_a_prompt(void **state)
     assert_ptr_equal(entry_of(&w, 1)->prompt, entry_of(&w, 3)->prompt);
     assert_ptr_not_equal(entry_of(&w, 3)->prompt, entry_of(&w, 4)->prompt);
     for (uint64_t id = 1; id <= 2; id++) {
-        w.door.cancel(w.door.self, id);
+        w.door.cancel(w.door.self, id, 0);
         assert_true(w.door.next(w.door.self, &event, &payload));
         assert_int_equal(event.id, id);
         assert_false(w.door.next(w.door.self, &event, &payload));

@@ -1,170 +1,6 @@
 /* Gateway, manager and node over the local bus with engines that return, repeat, refuse and fail:
  * no request is lost, none is answered twice, every token is the right one. */
-#include "fake_engine.h"
-#include "test.h"
-
-#include "base/mem.h"
-#include "base/time.h"
-#include "cluster/gateway.h"
-#include "cluster/manager.h"
-#include "cluster/message.h"
-
-enum {
-    N_ENGINES = 2,
-    N_SERVICES = 4,
-    N_REQUESTS = 2000,
-    PROMPT = 5,
-    PORT_GATEWAY = 0,
-    PORT_MANAGER = 1,
-    PORT_NODE = 2
-};
-
-struct world {
-    struct fake_engine engines[N_ENGINES];
-    struct service_spec services[N_SERVICES];
-    struct cluster_local_bus *bus;
-    struct cluster_node *node;
-    struct cluster_manager *manager;
-    struct cluster_gateway *gateway;
-    struct route_config route;
-    int64_t now_ns;
-    /* per request */
-    struct {
-        int32_t n_tokens, n_tokens_max;
-        uint64_t seed;
-        bool is_over, is_cancelled;
-        uint8_t why;
-        char sentence[64];
-    } requests[N_REQUESTS];
-};
-
-static int64_t report_ns = 10 * TIME_NS_PER_MS;
-static int64_t keep_alive_ns = 3600 * TIME_NS_PER_S;
-static const struct route_policy *router; /* NULL = least */
-
-static void open_world(struct world *w, uint64_t seed, uint32_t bus_bytes)
-{
-    static const int64_t need[N_SERVICES] = { 400, 400, 400, 400 };
-    struct cluster_engine faces[N_ENGINES];
-    memset(w, 0, sizeof *w);
-    w->now_ns = TIME_NS_PER_S;
-    for (int e = 0; e < N_ENGINES; e++) {
-        fake_engine_init(&w->engines[e], (uint16_t)e, N_SERVICES, seed);
-        faces[e] = fake_engine_face(&w->engines[e]);
-    }
-    for (int s = 0; s < N_SERVICES; s++) {
-        snprintf(w->services[s].name, LIMIT_NAME_BYTES, "model-%d", s);
-        w->services[s].keep_alive_ns = keep_alive_ns;
-        w->services[s].hold_ns_max = 600 * TIME_NS_PER_S;
-    }
-    w->bus = cluster_local_bus_open(3, bus_bytes);
-    const struct cluster_node_options node = { .port = cluster_local_bus_port(w->bus, PORT_NODE),
-                                               .gateway = PORT_GATEWAY,
-                                               .manager = PORT_MANAGER,
-                                               .n_engines = N_ENGINES,
-                                               .n_services = N_SERVICES,
-                                               .engines = faces,
-                                               .report_ns = report_ns,
-                                               .fits = route_find("least")->fits };
-    const struct cluster_manager_options manager = { .port = cluster_local_bus_port(w->bus,
-                                                                                    PORT_MANAGER),
-                                                     .gateway = PORT_GATEWAY,
-                                                     .node = PORT_NODE,
-                                                     .n_engines = N_ENGINES,
-                                                     .n_services = N_SERVICES,
-                                                     .services = w->services,
-                                                     .need_bytes = need };
-    const struct cluster_gateway_options gateway = {
-        .port = cluster_local_bus_port(w->bus, PORT_GATEWAY),
-        .node = PORT_NODE,
-        .manager = PORT_MANAGER,
-        .n_engines = N_ENGINES,
-        .n_services = N_SERVICES,
-        .services = w->services,
-        .n_requests_max = 128,
-        .kv_unit_bytes = 150,
-        .router = router ? router : route_find("least"),
-        .router_config = &w->route
-    };
-    w->node = cluster_node_open(&node);
-    w->manager = cluster_manager_open(&manager);
-    w->gateway = cluster_gateway_open(&gateway);
-}
-
-static void close_world(struct world *w)
-{
-    cluster_gateway_close(w->gateway);
-    cluster_manager_close(w->manager);
-    cluster_node_close(w->node);
-    cluster_local_bus_close(w->bus);
-}
-
-static bool submit(struct world *w, int index, int service, int32_t n_generate, int64_t deadline_ns)
-{
-    unsigned char bytes[sizeof(struct request_body) + 4 * PROMPT];
-    struct request_body *body = (void *)bytes;
-    struct service door = cluster_gateway_service(w->gateway);
-    uint64_t seed = rng_at(5, 5, (uint64_t)index);
-    *body = (struct request_body){
-        .n_bytes = sizeof bytes,
-        .n_tokens = PROMPT,
-        .seed = seed,
-        .sampling = { .repetition_penalty = 1.0F, .top_p = 1.0F, .n_top_logprobs = -1 }
-    };
-    for (int i = 0; i < PROMPT; i++)
-        request_body_tokens(body)[i] = index % 1000;
-    const struct request request = { .id = (uint64_t)index + 1,
-                                     .service = (uint16_t)service,
-                                     .n_prompt = PROMPT,
-                                     .n_tokens = PROMPT,
-                                     .n_tokens_max = PROMPT + n_generate,
-                                     .arrived_ns = w->now_ns,
-                                     .deadline_ns = deadline_ns };
-    if (!door.submit(door.self, &request, body))
-        return false;
-    w->requests[index].n_tokens = PROMPT;
-    w->requests[index].n_tokens_max = PROMPT + n_generate;
-    w->requests[index].seed = seed;
-    return true;
-}
-
-static void take_events(struct world *w)
-{
-    struct service door = cluster_gateway_service(w->gateway);
-    struct service_event event;
-    const void *payload;
-    while (door.next(door.self, &event, &payload)) {
-        int i = (int)event.id - 1;
-        assert_in_range(i, 0, N_REQUESTS - 1);
-        assert_false(w->requests[i].is_over); /* never a word after the end */
-        if (event.what == SERVICE_TOKENS) {
-            assert_int_equal(event.position,
-                             w->requests[i].n_tokens); /* nothing lost, nothing repeated */
-            for (int32_t k = 0; k < event.n_tokens; k++)
-                assert_int_equal(((const int32_t *)payload)[k],
-                                 fake_engine_token(w->requests[i].seed, event.position + k));
-            w->requests[i].n_tokens += event.n_tokens;
-        } else {
-            assert_int_equal(event.what, SERVICE_ENDED);
-            w->requests[i].is_over = true;
-            w->requests[i].why = event.why;
-            if (event.n_bytes > 0)
-                memcpy(w->requests[i].sentence, payload, (size_t)min_i32(event.n_bytes, 63));
-        }
-    }
-}
-
-static void step(struct world *w)
-{
-    for (int round = 0; round < 4; round++) {
-        cluster_gateway_step(w->gateway, w->now_ns);
-        cluster_node_step(w->node, w->now_ns);
-        cluster_manager_step(w->manager, w->now_ns);
-        take_events(w);
-    }
-    assert_true(cluster_gateway_is_sound(w->gateway));
-    w->now_ns += TIME_NS_PER_MS;
-}
+#include "gateway_world.h"
 
 static void run_storm(uint64_t seed, uint32_t bus_bytes)
 {
@@ -185,7 +21,7 @@ static void run_storm(uint64_t seed, uint32_t bus_bytes)
             int victim = (int)rng_below(&rng, (uint32_t)n_submitted);
             w->requests[victim].is_cancelled =
                 w->requests[victim].is_cancelled || !w->requests[victim].is_over;
-            door.cancel(door.self, (uint64_t)victim + 1);
+            door.cancel(door.self, (uint64_t)victim + 1, 0);
         }
         step(w);
         n_over = 0;
@@ -320,9 +156,9 @@ static void test_a_full_engine_is_asked_again(void **state)
     (void)state;
     struct world *w = mem_take(sizeof *w);
     int64_t longest = 0, since[8] = { 0 };
-    report_ns = 10 * TIME_NS_PER_S; /* no report wakes the router by chance */
+    world_report_ns = 10 * TIME_NS_PER_S; /* no report wakes the router by chance */
     open_world(w, 3, 1 << 20);
-    report_ns = 10 * TIME_NS_PER_MS;
+    world_report_ns = 10 * TIME_NS_PER_MS;
     w->engines[0].p_return = w->engines[1].p_return = 0.0;
     w->services[0].engines = (struct set){ { 1 } };
     w->engines[0].n_requests_max = 1; /* it reports room for 32 */
@@ -443,9 +279,9 @@ static void test_space_is_made_for_a_request(void **state)
 static void test_space_that_never_comes(void **state)
 {
     (void)state;
-    keep_alive_ns = -1;
+    world_keep_alive_ns = -1;
     struct world *w = open_crowded();
-    keep_alive_ns = 3600 * TIME_NS_PER_S;
+    world_keep_alive_ns = 3600 * TIME_NS_PER_S;
     struct service door = cluster_gateway_service(w->gateway);
     int n_before = n_loaded(w);
     assert_true(submit(w, 4, 0, 60, TIME_NEVER));
@@ -457,7 +293,7 @@ static void test_space_that_never_comes(void **state)
     for (int i = 0; i < 20; i++)
         step(w);
     assert_int_equal(w->requests[7].why, SERVICE_LENGTH);
-    door.cancel(door.self, 7); /* the one with index 6 */
+    door.cancel(door.self, 7, 0); /* the one with index 6 */
     for (int i = 0; i < 160; i++)
         step(w);
     assert_int_equal(w->requests[5].why, SERVICE_DEADLINE);
@@ -479,9 +315,9 @@ static void test_never_beside_pinned_models(void **state)
 {
     (void)state;
     for (int64_t bytes = 2; bytes <= 3; bytes++) { /* of 1000, 400 each have it and a neighbour */
-        keep_alive_ns = -1;
+        world_keep_alive_ns = -1;
         struct world *w = open_crowded();
-        keep_alive_ns = 3600 * TIME_NS_PER_S;
+        world_keep_alive_ns = 3600 * TIME_NS_PER_S;
         w->engines[0].kv_bytes_per_token = w->engines[1].kv_bytes_per_token = bytes;
         for (int i = 0; i < 20; i++)
             step(w);
@@ -501,9 +337,9 @@ static void test_never_beside_pinned_models(void **state)
 static void test_what_has_begun_gets_its_space(void **state)
 {
     (void)state;
-    keep_alive_ns = -1;
+    world_keep_alive_ns = -1;
     struct world *w = open_crowded();
-    keep_alive_ns = 3600 * TIME_NS_PER_S;
+    world_keep_alive_ns = 3600 * TIME_NS_PER_S;
     int n_before = n_loaded(w), n_least = n_before;
     for (int e = 0; e < N_ENGINES; e++)
         w->engines[e].n_tokens_beside = 0;
@@ -581,9 +417,9 @@ static void test_what_is_outrun_is_predicted_anew(void **state)
     struct world *w = mem_take(sizeof *w);
     struct route_policy watcher = *route_find("least");
     watcher.saw = note_prediction;
-    router = &watcher;
+    world_router = &watcher;
     open_world(w, 3, 1 << 20);
-    router = NULL;
+    world_router = NULL;
     for (int e = 0; e < N_ENGINES; e++)
         w->engines[e].p_return = 0.01; /* and on its way it comes home now and then */
     for (int i = 0; i < 80; i++)
@@ -613,9 +449,9 @@ static void test_forced_ones_are_counted(void **state)
     struct world *w = mem_take(sizeof *w);
     struct route_policy forcing = *route_find("least");
     forcing.plan = force_some;
-    router = &forcing;
+    world_router = &forcing;
     open_world(w, 4, 1 << 20);
-    router = NULL;
+    world_router = NULL;
     for (int e = 0; e < N_ENGINES; e++)
         w->engines[e].p_return = 0; /* what comes home is sent again, and counted again */
     for (int i = 0; i < 20; i++)

@@ -90,7 +90,7 @@ void scene_step(struct scene *s, int64_t span_ns)
         struct message_report message = { .head =
                                               cluster_message_head(MESSAGE_REPORT, PORT_NODE, 0) };
         message.head.engine = (uint16_t)e;
-        size_t n_bytes = cluster_message_write_report(&s->reports[e], &message);
+        size_t n_bytes = cluster_message_write_report(&s->reports[e], &message, s->now_ns);
         assert_true(s->node.send(s->node.self, PORT_MANAGER, &message, n_bytes, NULL, 0));
     }
     (void)cluster_manager_step(s->manager, s->now_ns);

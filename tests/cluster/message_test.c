@@ -57,7 +57,16 @@ static void test_submit(void **state)
     s.m.request.arrived_ns = INT64_MAX;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
-    s.m.request.deadline_ns = -1;
+    s.m.request.arrived_ns = INT64_MIN;
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.request.first_ns = INT64_MAX;
+    assert_false(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.request.deadline_ns = -1; /* it has just passed */
+    assert_true(is_valid(&s, sizeof s));
+    s = good_submit();
+    s.m.request.deadline_ns = TIME_NEVER - 1;
     assert_false(is_valid(&s, sizeof s));
     s = good_submit();
     s.m.request.deadline_ns = TIME_NEVER;
@@ -65,6 +74,25 @@ static void test_submit(void **state)
     s = good_submit();
     s.tokens[2] = -7;
     assert_false(is_valid(&s, sizeof s));
+}
+
+/* Two machines with clocks of their own: what lies between two times is the same on both. */
+static void test_times_travel_as_spans(void **state)
+{
+    (void)state;
+    const int64_t here_ns = 1000, there_ns = INT64_C(77000000);
+    for (int i = 0; i < 4; i++) {
+        struct request r = { .arrived_ns = here_ns - 100,
+                             .served_ns = here_ns - 40,
+                             .first_ns = i % 2 ? here_ns - 30 : 0,
+                             .deadline_ns = i / 2 ? here_ns + 500 : TIME_NEVER };
+        cluster_message_request_to_spans(&r, here_ns);
+        cluster_message_request_of_spans(&r, there_ns);
+        assert_int_equal(r.arrived_ns, there_ns - 100);
+        assert_int_equal(r.served_ns, there_ns - 40);
+        assert_int_equal(r.first_ns, i % 2 ? there_ns - 30 : 0);
+        assert_int_equal(r.deadline_ns, i / 2 ? there_ns + 500 : TIME_NEVER);
+    }
 }
 
 static void test_event(void **state)
@@ -271,23 +299,24 @@ static void test_reports_travel(void **state)
             set_add(&said.listed, s);
         }
         message.head = cluster_message_head(MESSAGE_REPORT, 0, 0);
-        size_t n_bytes = cluster_message_write_report(&said, &message);
+        size_t n_bytes = cluster_message_write_report(&said, &message, said.now_ns + 7);
         assert_true(cluster_message_is_valid(&message, n_bytes, 1, said.n_services));
         assert_false(cluster_message_is_valid(&message, n_bytes, 1, said.n_services - 1));
-        cluster_message_read_report(&message, &heard);
+        cluster_message_read_report(&message, &heard, INT64_C(5000000) + round);
+        assert_int_equal(heard.now_ns, INT64_C(5000000) + round - 7); /* by the receiver's clock */
+        heard.now_ns = said.now_ns;
         assert_memory_equal(&said, &heard, engine_report_bytes(said.n_services));
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_submit),
-                                        cmocka_unit_test(test_event),
-                                        cmocka_unit_test(test_event_with_logprobs),
-                                        cmocka_unit_test(test_ask),
-                                        cmocka_unit_test(test_fixed_sizes_and_texts),
-                                        cmocka_unit_test(test_report_sizes),
-                                        cmocka_unit_test(test_report_bounds),
-                                        cmocka_unit_test(test_reports_travel) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_submit),        cmocka_unit_test(test_times_travel_as_spans),
+        cmocka_unit_test(test_event),         cmocka_unit_test(test_event_with_logprobs),
+        cmocka_unit_test(test_ask),           cmocka_unit_test(test_fixed_sizes_and_texts),
+        cmocka_unit_test(test_report_sizes),  cmocka_unit_test(test_report_bounds),
+        cmocka_unit_test(test_reports_travel)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

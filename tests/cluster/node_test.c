@@ -1,13 +1,15 @@
-/* A node's mail: what it can't read is answered when it was a request, and stops nothing. */
+/* A node's mail and sessions: a request that it cannot read is answered, and what came over a
+ * session ends with it. */
 #include "fake_engine.h"
 #include "test.h"
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "cluster/link.h"
 #include "cluster/message.h"
 #include <string.h>
 
-enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
+enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORT_SECOND, PORTS };
 
 struct submit_bytes {
     struct message_submit m;
@@ -54,13 +56,21 @@ static bool next_event(const struct bus_port *gateway, struct message_event *eve
     return is_event;
 }
 
-struct scene { /* a node with one engine, and a gateway's port */
+struct scene { /* a node with one engine, and a gateway's port with a session */
     struct fake_engine engine;
     struct cluster_engine face;
     struct cluster_local_bus *bus;
     struct bus_port gateway;
     struct cluster_node *node;
+    struct cluster_link link; /* the gateway's end */
 };
+
+static void open_session(struct scene *s, uint64_t session)
+{
+    struct message_head open = cluster_message_head(MESSAGE_OPEN, PORT_GATEWAY, sizeof open);
+    cluster_link_begin(&s->link, session, 1);
+    assert_true(cluster_link_send(&s->link, &open, sizeof open, NULL, 0));
+}
 
 static struct scene *open_scene(bool is_passive)
 {
@@ -71,8 +81,8 @@ static struct scene *open_scene(bool is_passive)
     s->face = fake_engine_face(&s->engine);
     const struct cluster_node_options options = {
         .port = cluster_local_bus_port(s->bus, PORT_NODE),
-        .gateway = PORT_GATEWAY,
         .manager = PORT_MANAGER,
+        .n_requests_max = 8,
         .n_engines = 1,
         .n_services = 1,
         .engines = &s->face,
@@ -81,7 +91,24 @@ static struct scene *open_scene(bool is_passive)
         .fits = always_fits,
     };
     s->node = cluster_node_open(&options);
+    s->link = (struct cluster_link){ .port = s->gateway, .peer = PORT_NODE };
+    open_session(s, 11);
     return s;
+}
+
+static void send_submit(struct scene *s, uint64_t id, uint32_t epoch)
+{
+    struct submit_bytes m = submit_of(id);
+    m.m.request.epoch = epoch;
+    assert_true(cluster_link_send(&s->link, &m, sizeof m, NULL, 0));
+}
+
+static int n_live(const struct scene *s)
+{
+    int n = 0;
+    for (int i = 0; i < FAKE_REQUESTS_MAX; i++)
+        n += s->engine.requests[i].is_live && !s->engine.requests[i].is_cancelled;
+    return n;
 }
 
 static void close_scene(struct scene *s)
@@ -102,7 +129,7 @@ static void test_a_malformed_submit_is_answered(void **state)
     bad[1].m.head.engine = 4;                    /* there is one */
     bad[2].m.head.version = MESSAGE_VERSION + 1; /* whose layout nobody knows */
     for (int i = 0; i < 3; i++)
-        assert_true(s->gateway.send(s->gateway.self, PORT_NODE, &bad[i], sizeof bad[i], NULL, 0));
+        assert_true(cluster_link_send(&s->link, &bad[i], sizeof bad[i], NULL, 0));
     (void)cluster_node_step(s->node, 1);
     for (uint64_t id = 7; id <= 8; id++) {
         assert_true(next_event(&s->gateway, &event, text));
@@ -143,11 +170,120 @@ static void test_reports_are_passed_over(void **state)
     close_scene(s);
 }
 
+/* The gateway has begun another session: it takes back what it sent over the first one. */
+static void test_requests_end_with_their_session(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    struct message_event event;
+    char text[256];
+    s->engine.status[0] = SERVICE_LOADED;
+    s->engine.p_return = 0;
+    send_submit(s, 7, 5);
+    (void)cluster_node_step(s->node, 1);
+    assert_int_equal(n_live(s), 1);
+    while (next_event(&s->gateway, &event, text))
+        assert_int_equal(event.head.session, 11);
+    open_session(s, 12);
+    send_submit(s, 7, 6); /* again, as the first one is no more: it has to end first */
+    (void)cluster_node_step(s->node, 2);
+    assert_true(next_event(&s->gateway, &event, text));
+    assert_int_equal(event.head.session, 12);
+    assert_int_equal(event.event.epoch, 6);
+    assert_int_equal(event.event.why, SERVICE_FULL);
+    assert_false(next_event(&s->gateway, &event, text)); /* the first one's end is not told */
+    struct submit_bytes late = submit_of(8); /* of the first session, with a number that is next */
+    late.m.head.session = 11;
+    late.m.head.number = s->link.n_sent;
+    assert_true(s->gateway.send(s->gateway.self, PORT_NODE, &late, sizeof late, NULL, 0));
+    send_submit(s, 7, 7);
+    (void)cluster_node_step(s->node, 3);
+    assert_int_equal(n_live(s), 1);
+    assert_true(next_event(&s->gateway, &event, text) && event.event.epoch == 7);
+    close_scene(s);
+}
+
+static void test_a_missing_message_ends_the_session(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    const void *message;
+    size_t n_bytes;
+    bool is_closed = false;
+    s->engine.status[0] = SERVICE_LOADED;
+    send_submit(s, 7, 5);
+    (void)cluster_node_step(s->node, 1);
+    s->link.n_sent++;
+    send_submit(s, 8, 5);
+    (void)cluster_node_step(s->node, 2);
+    assert_int_equal(n_live(s), 0);
+    while (s->gateway.peek(s->gateway.self, PORT_GATEWAY, &message, &n_bytes)) {
+        is_closed = ((const struct message_head *)message)->kind == MESSAGE_CLOSED;
+        s->gateway.pop(s->gateway.self, PORT_GATEWAY);
+    }
+    assert_true(is_closed); /* and nothing is said after it */
+    close_scene(s);
+}
+
+static void test_a_cancel_ends_its_own_epoch(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    struct message_head cancel = cluster_message_head(MESSAGE_CANCEL, PORT_GATEWAY, sizeof cancel);
+    s->engine.status[0] = SERVICE_LOADED;
+    s->engine.p_return = 0;
+    send_submit(s, 7, 5);
+    cancel.id = 7;
+    cancel.epoch = 4;
+    assert_true(cluster_link_send(&s->link, &cancel, sizeof cancel, NULL, 0));
+    (void)cluster_node_step(s->node, 1);
+    assert_int_equal(n_live(s), 1);
+    cancel.epoch = 5;
+    assert_true(cluster_link_send(&s->link, &cancel, sizeof cancel, NULL, 0));
+    (void)cluster_node_step(s->node, 2);
+    assert_int_equal(n_live(s), 0);
+    close_scene(s);
+}
+
+/* Two gateways at one node: each hears of its own requests, and of the engines. */
+static void test_each_gateway_has_its_own_session(void **state)
+{
+    (void)state;
+    struct scene *s = open_scene(false);
+    struct bus_port second = cluster_local_bus_port(s->bus, PORT_SECOND);
+    struct cluster_link other = { .port = second, .peer = PORT_NODE };
+    struct message_head open = cluster_message_head(MESSAGE_OPEN, PORT_SECOND, sizeof open);
+    struct submit_bytes m = submit_of(9);
+    struct message_event event;
+    char text[256];
+    s->engine.status[0] = SERVICE_LOADED;
+    s->engine.p_return = 0;
+    cluster_link_begin(&other, 99, 1);
+    assert_true(cluster_link_send(&other, &open, sizeof open, NULL, 0));
+    m.m.head.from = PORT_SECOND;
+    assert_true(cluster_link_send(&other, &m, sizeof m, NULL, 0));
+    send_submit(s, 7, 5);
+    (void)cluster_node_step(s->node, 1);
+    assert_true(next_event(&s->gateway, &event, text) && event.event.id == 7);
+    assert_true(next_event(&second, &event, text) && event.event.id == 9);
+    cluster_link_end(&other);
+    (void)cluster_node_step(s->node, 2);
+    assert_int_equal(n_live(s), 1);
+    (void)cluster_node_step(s->node, 1 + TIME_NS_PER_S);
+    assert_true(n_reports(&s->gateway) > 0);
+    assert_int_equal(n_reports(&second), 1); /* the one from before */
+    close_scene(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_malformed_submit_is_answered),
         cmocka_unit_test(test_reports_are_passed_over),
+        cmocka_unit_test(test_requests_end_with_their_session),
+        cmocka_unit_test(test_a_missing_message_ends_the_session),
+        cmocka_unit_test(test_a_cancel_ends_its_own_epoch),
+        cmocka_unit_test(test_each_gateway_has_its_own_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static void cancels_in_every_state(void **state)
     assert_true(w.requests[1].is_over && w.requests[1].why == SERVICE_CANCELLED);
     assert_int_equal(w.requests[1].ended_ns, 1000000); /* within one step */
     world_cancel(&w, 1);                               /* over: nothing */
-    engine_cancel(w.engine, 999, w.clock_ns);
+    engine_cancel(w.engine, 999, 0, w.clock_ns);
     world_close(&w);
 }
 

@@ -216,7 +216,7 @@ static void run_all(uint32_t outbox_bytes, int64_t delay_ns)
                 all[i].is_home = false;
         uint32_t i = rng_below(&rng, n_asked);
         if (rng_below(&rng, 20) == 0 && !all[i].is_over && !all[i].is_home)
-            engine_host_cancel(host, i + 1);
+            engine_host_cancel(host, i + 1, 0);
         for (int n = 0; n < 3 && engine_host_next(host, &event, &payload); n++) {
             hear(all, &event, payload);
             n_over += event.what == SERVICE_ENDED;

@@ -187,8 +187,8 @@ static int64_t run_twins(const struct schedule_policy *policy, bool is_named, ui
             assert_true(engine_submit(b.engine, &r, NULL, clock_ns));
             if (rng_below(&rng, 8) == 0) {
                 uint64_t id = (uint64_t)max_i64((int64_t)n_asked - rng_below(&rng, 9), 1);
-                engine_cancel(a.engine, id, clock_ns);
-                engine_cancel(b.engine, id, clock_ns);
+                engine_cancel(a.engine, id, 0, clock_ns);
+                engine_cancel(b.engine, id, 0, clock_ns);
             }
             at_ns += (int64_t)rng_below(&rng, 6 * ROUND_NS);
         }

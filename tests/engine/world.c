@@ -237,7 +237,7 @@ void world_cancel(struct world *w, uint32_t index)
     w->requests[index].is_cancelled = true;
     w->wake_ns = w->clock_ns;
     world_is_in_engine = true;
-    engine_cancel(w->engine, index + 1, w->clock_ns);
+    engine_cancel(w->engine, index + 1, w->requests[index].request.epoch, w->clock_ns);
     world_is_in_engine = false;
 }
 

@@ -328,7 +328,8 @@ static void run_mix(const struct schedule_policy *policy, enum kv_kind kind, uin
         if (rng_below(&rng, 100) == 0) {
             int victim = (int)rng_below(&rng, (uint32_t)n_asked);
             mix->asked[victim].is_cancelled = true;
-            engine_cancel(mix->engine, (uint64_t)victim + 1, time_now_ns());
+            engine_cancel(mix->engine, (uint64_t)victim + 1, mix->asked[victim].request.epoch,
+                          time_now_ns());
         }
         drive(mix, &exec);
     }

@@ -146,6 +146,13 @@ static void a_bad_bus_loses_nothing(void **state)
           .crash_ns = 5 * TIME_NS_PER_S,
           .restart_ns = TIME_NS_PER_S,
           .load_bytes_per_s = 2000000 },
+        { .latency_ns = TIME_NS_PER_MS, .drop = 0.002 },
+        { .latency_ns = TIME_NS_PER_MS,
+          .break_ns = 2 * TIME_NS_PER_S,
+          .break_for_ns = TIME_NS_PER_S },
+        { .break_ns = 9 * TIME_NS_PER_S, .break_for_ns = 5 * TIME_NS_PER_S, .twice = 0.02 },
+        { .hole = 0.02 },
+        { .hole = 0.01, .drop = 0.001, .crash_ns = 5 * TIME_NS_PER_S, .restart_ns = TIME_NS_PER_S },
     };
     static const char *const policies[] = { "fcfs", "value", "adbs", "cohort" };
     static const char *const routers[] = { "least", "jsq", "lpf", "scls" };
@@ -168,6 +175,9 @@ static void a_bad_bus_loses_nothing(void **state)
             sum.n_refused += report.bus.n_refused;
             sum.n_crashes += report.bus.n_crashes;
             sum.n_crashed += report.bus.n_crashed;
+            sum.n_dropped += report.bus.n_dropped;
+            sum.n_breaks += report.bus.n_breaks;
+            sum.n_holes += report.bus.n_holes;
             sim_report_free(&report);
             sim_report_free(&again);
         }
@@ -177,6 +187,9 @@ static void a_bad_bus_loses_nothing(void **state)
            (long long)sum.n_crashes, (long long)sum.n_crashed);
     assert_true(sum.n_lost > 100 && sum.n_twice > 100 && sum.n_refused > 10);
     assert_true(sum.n_crashes > 50 && sum.n_crashed > 50);
+    printf("%lld dropped, %lld breaks, %lld holes\n", (long long)sum.n_dropped,
+           (long long)sum.n_breaks, (long long)sum.n_holes);
+    assert_true(sum.n_dropped > 100 && sum.n_breaks > 10 && sum.n_holes > 50);
 }
 
 /* Also when engines crash in the middle of one: what was drawn until then is told. */

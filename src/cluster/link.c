@@ -1,0 +1,90 @@
+/* Sessions, numbers and heartbeats of one end of a link. */
+#include "cluster/link.h"
+
+#include "base/time.h"
+
+static const int64_t BEAT_NS = TIME_NS_PER_S;
+static const int64_t SILENCE_NS_MAX = 3 * TIME_NS_PER_S;
+
+void cluster_link_begin(struct cluster_link *link, uint64_t session, int64_t now_ns)
+{
+    CHECK(session != 0);
+    link->session = session;
+    link->n_sent = link->n_taken = 0;
+    link->now_ns = link->said_ns = now_ns;
+    link->silent_ns = 0;
+}
+
+static void say_closed(const struct cluster_link *link, uint64_t session)
+{
+    struct message_head head =
+        cluster_message_head(MESSAGE_CLOSED, link->port.address, sizeof head);
+    head.session = session;
+    (void)link->port.send(link->port.self, link->peer, &head, sizeof head, NULL,
+                          0); /* if it is lost, the next message of the session is answered anew */
+}
+
+void cluster_link_end(struct cluster_link *link)
+{
+    if (link->session == 0)
+        return;
+    say_closed(link, link->session);
+    link->session = 0;
+}
+
+bool cluster_link_send(struct cluster_link *link, void *message, size_t n_bytes, const void *part2,
+                       size_t n2)
+{
+    struct message_head *head = message;
+    if (link->session == 0)
+        return false;
+    head->session = link->session;
+    head->number = link->n_sent;
+    if (!link->port.send(link->port.self, link->peer, message, n_bytes, part2, n2))
+        return false;
+    link->n_sent++;
+    link->said_ns = link->now_ns;
+    return true;
+}
+
+enum cluster_link_verdict cluster_link_take(struct cluster_link *link,
+                                            const struct message_head *head)
+{
+    if (link->session == 0 || head->session != link->session) {
+        if (head->kind != MESSAGE_CLOSED)
+            say_closed(link, head->session);
+        return CLUSTER_LINK_PAST;
+    }
+    if (head->kind == MESSAGE_CLOSED)
+        return CLUSTER_LINK_COUNTS;
+    int32_t ahead = (int32_t)(head->number - link->n_taken);
+    if (ahead != 0)
+        return ahead < 0 ? CLUSTER_LINK_PAST : CLUSTER_LINK_MISSING;
+    link->n_taken++;
+    link->silent_ns = 0;
+    return CLUSTER_LINK_COUNTS;
+}
+
+void cluster_link_untake(struct cluster_link *link)
+{
+    link->n_taken--;
+}
+
+bool cluster_link_step(struct cluster_link *link, int64_t now_ns, int64_t *wake_ns)
+{
+    if (link->session == 0 || !link->port.can_lose)
+        return true;
+    link->silent_ns += min_i64(max_i64(now_ns - link->now_ns, 0), BEAT_NS);
+    link->now_ns = now_ns;
+    if (link->silent_ns >= SILENCE_NS_MAX)
+        return false;
+    if (link->said_ns + BEAT_NS <= now_ns) {
+        struct message_head beat =
+            cluster_message_head(MESSAGE_BEAT, link->port.address, sizeof beat);
+        (void)cluster_link_send(link, &beat, sizeof beat, NULL, 0);
+        link->said_ns = now_ns; /* if the bus is full, the peer has something to read anyway */
+    }
+    *wake_ns = min_i64(*wake_ns,
+                       min_i64(link->said_ns + BEAT_NS, now_ns + SILENCE_NS_MAX - link->silent_ns));
+    return true;
+}

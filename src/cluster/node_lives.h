@@ -1,0 +1,29 @@
+/* The requests that a node has let in: which session each came over, and where it lies.
+ *
+ *   none --submitted--> THERE --its ENDED or RETURNED leaves--> none
+ *                         |--its session ends--> ORPHAN --its ENDED or RETURNED--> none
+ *
+ * A node has one submission of a request at a time. An orphan is cancelled and nobody hears of it;
+ * until it has ended, another submission of the request is refused. */
+#pragma once
+#include "base/map.h"
+
+struct node_life {
+    uint64_t id, session; /* session 0: an orphan */
+    uint32_t epoch;
+    uint16_t engine, peer; /* peer: index of the link that it came over */
+    bool is_there;
+};
+struct node_lives {
+    struct map by_id;
+    struct node_life *of; /* (n_max) */
+    uint32_t *free;       /* places of `of` that hold none */
+    uint32_t n_free, n_max;
+};
+
+void node_lives_init(struct node_lives *lives, uint32_t n_max);
+void node_lives_free(struct node_lives *lives);
+struct node_life *node_lives_find(const struct node_lives *lives, uint64_t id); /* NULL: none */
+/* Adds one whose id is not there; false when n_max are there. */
+bool node_lives_add(struct node_lives *lives, const struct node_life *life);
+void node_lives_remove(struct node_lives *lives, struct node_life *life);

@@ -122,6 +122,22 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
     return found.slot;
 }
 
+static int64_t resides_since(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct db *db = state;
+    const struct schedule_service *s = &view->services[view->requests[slot].service];
+    if (db->slots[slot].resides_until == 0)
+        return INT64_MAX;
+    return db->served_ns[slot] + schedule_db_state_theta_ns(db, s);
+}
+
+/* Tokens until its residence ends; of one that begins now when it has none. */
+static int32_t residence_left(const struct db *db, const struct request *r, uint32_t slot)
+{
+    int32_t until = db->slots[slot].resides_until;
+    return until > 0 ? until - r->n_tokens : db->config.starve_tokens;
+}
+
 /* Did it have its turn since it started? */
 static bool has_spent_two_budgets(const void *state, const struct schedule_view *view,
                                   uint32_t slot)
@@ -187,6 +203,8 @@ enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const
             filled = serve_starved(fill, db, starved, parts);
     }
     fill->plan->is_forced = filled == FILLED_BATCH;
+    if (filled == FILLED_BATCH) /* a hold ends with its residence, as single steps would see it */
+        fill->n_rounds_most = residence_left(db, &fill->view->requests[starved], starved);
     return filled;
 }
 
@@ -352,6 +370,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .nth_last = nth_last,
                                     .find_who_may = find_who_may,
                                     .booked = booked,
+                                    .resides_since = resides_since,
                                     .spares_service = true };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);

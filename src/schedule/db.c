@@ -187,7 +187,11 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
             return gives_way ? FILLED_PREEMPTS : FILLED_NOTHING;
         }
     }
-    return schedule_fill_serve(fill, r->service, own_parts, slot);
+    if (db->variant == DB_VALUE)
+        fill->n_seqs_most = schedule_value_seats(db, fill->view, r->service);
+    enum schedule_filled filled = schedule_fill_serve(fill, r->service, own_parts, slot);
+    fill->n_seqs_most = db->config.n_seqs_max;
+    return filled;
 }
 
 enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,

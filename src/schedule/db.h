@@ -199,6 +199,7 @@ int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_vie
 
 /* ---- value_plan.c. ---- */
 
+int32_t schedule_value_seats(const struct db *db, const struct schedule_view *view, int service);
 void schedule_value_plan(struct schedule_fill *fill, const struct db *db);
 /* After an event of this service, whose times may have changed. */
 void schedule_value_plan_saw_perf(struct db *db, const struct schedule_view *view, int service);

@@ -44,7 +44,7 @@ static double how_few(const struct db *db, const struct schedule_view *view)
 /* Of an engine's only model, to hold back a quarter of the requests gains 2% of the mean at most,
  * and costs who waits a whole turn. (Where there are others, who is held back makes way for them.)
  */
-static int32_t seqs_most(const struct db *db, const struct schedule_view *view, int service)
+int32_t schedule_value_seats(const struct db *db, const struct schedule_view *view, int service)
 {
     const struct schedule_service *s = &view->services[service];
     double n = (double)s->n_running + (double)s->n_waiting;
@@ -115,7 +115,7 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
         int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, &here);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
-        fill->n_seqs_most = seqs_most(db, fill->view, service);
+        fill->n_seqs_most = schedule_value_seats(db, fill->view, service);
         enum schedule_filled filled = schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
         if (filled != FILLED_NOTHING)
             return filled;

@@ -131,13 +131,6 @@ static int64_t resides_since(const void *state, const struct schedule_view *view
     return db->served_ns[slot] + schedule_db_state_theta_ns(db, s);
 }
 
-/* Tokens until its residence ends; of one that begins now when it has none. */
-static int32_t residence_left(const struct db *db, const struct request *r, uint32_t slot)
-{
-    int32_t until = db->slots[slot].resides_until;
-    return until > 0 ? until - r->n_tokens : db->config.starve_tokens;
-}
-
 /* Did it have its turn since it started? */
 static bool has_spent_two_budgets(const void *state, const struct schedule_view *view,
                                   uint32_t slot)
@@ -194,11 +187,29 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
     return filled;
 }
 
+/* Does the service of this request have all that is alive, in one batch? Then none of its requests
+ * has to go first, and a hold gives what single steps would. */
+static bool is_all_alive(const struct schedule_fill *fill, uint32_t slot)
+{
+    const struct schedule_view *view = fill->view;
+    int service = view->requests[slot].service;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct schedule_service *s = &view->services[schedule_busy(view, k)];
+        bool is_own = schedule_busy(view, k) == service;
+        if ((s->is_open && s->n_waiting > 0) ||
+            s->n_running > (is_own ? (uint32_t)fill->config->n_seqs_max : 0))
+            return false;
+    }
+    return true;
+}
+
 enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
                                                unsigned *parts)
 {
     enum schedule_filled filled = FILLED_NOTHING;
     uint32_t starved = find_starved(db, fill->view, *parts);
+    if (starved != SCHEDULE_NONE && is_all_alive(fill, starved))
+        return FILLED_NOTHING;
     if (starved != SCHEDULE_NONE)
         filled = serve_starved(fill, db, starved, parts);
     if (filled == FILLED_NOTHING && *parts != FILL_ALL) { /* it waits for blocks */
@@ -207,8 +218,6 @@ enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const
             filled = serve_starved(fill, db, starved, parts);
     }
     fill->plan->is_forced = filled == FILLED_BATCH;
-    if (filled == FILLED_BATCH) /* a hold ends with its residence, as single steps would see it */
-        fill->n_rounds_most = residence_left(db, &fill->view->requests[starved], starved);
     return filled;
 }
 

@@ -345,7 +345,9 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
 int64_t schedule_db_state_theta_ns(const struct db *db, const struct schedule_service *service)
 {
     double factor = db->config.starve_factor * (double)service->solo_ns;
-    return max_i64(db->config.starve_ns_min, factor < 1e18 ? (int64_t)factor : (int64_t)1e18);
+    if (db->variant == DB_MLFQ || factor >= 1e18)
+        return (int64_t)1e18;
+    return max_i64(db->config.starve_ns_min, (int64_t)factor);
 }
 
 static void starves_since(struct db_first *due, const struct db_first *first, int64_t theta_ns)
@@ -472,18 +474,22 @@ static void put_back(struct db *db, const struct batch *batch)
     }
 }
 
-/* A request that starved before it was served is in its residence from then on, until it has
- * starve_tokens more. */
+/* A request that starved before this batch is in its residence from now on, until it has
+ * starve_tokens more. Until then it starves again after a part of theta, and at once while it lacks
+ * more than a token. */
 static inline void note_served(struct db *db, uint32_t slot, const struct request *r, int32_t n_new,
-                               int64_t starved_ns)
+                               int64_t begun_ns, int64_t theta_ns)
 {
     struct db_slot *own = &db->slots[slot];
-    if (own->resides_until == 0 && db->served_ns[slot] < starved_ns)
+    int64_t *served_ns = &db->served_ns[slot];
+    if (own->resides_until == 0 && *served_ns < begun_ns - theta_ns)
         own->resides_until = r->n_tokens - n_new + db->config.starve_tokens;
-    if (own->resides_until > r->n_tokens)
-        return;
-    own->resides_until = 0;
-    db->served_ns[slot] = r->served_ns;
+    if (r->n_tokens >= own->resides_until) {
+        own->resides_until = 0;
+        *served_ns = r->served_ns;
+    } else if (schedule_lacking(r) == 1) {
+        *served_ns = r->served_ns - theta_ns + theta_ns / db->config.starve_tokens;
+    }
 }
 
 static void charge_all(struct db *db, const struct schedule_view *view,
@@ -498,9 +504,8 @@ static void charge_all(struct db *db, const struct schedule_view *view,
     bool is_plain = db->variant != DB_MLFQ && !db->config.db_counts_wall && price.slope_ps >= 0 &&
                     price.slope_ps < INT32_MAX;
     bool is_exact = db->variant == DB_EXACT; /* what it needs is what counts, whatever it had */
-    int64_t begun_ns = event->now_ns - event->elapsed_ns, starved_ns = INT64_MIN;
-    if (db->variant != DB_MLFQ) /* what was last served before then starved when it began */
-        starved_ns = begun_ns - schedule_db_state_theta_ns(db, &view->services[batch->service]);
+    int64_t begun_ns = event->now_ns - event->elapsed_ns;
+    int64_t theta_ns = schedule_db_state_theta_ns(db, &view->services[batch->service]);
     for (int32_t i = 0; i < batch->n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         struct db_slot *own = &db->slots[slot];
@@ -524,7 +529,7 @@ static void charge_all(struct db *db, const struct schedule_view *view,
         if (is_exact)
             own->budget_ps = schedule_db_remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
-        note_served(db, slot, r, event->n_new[i], starved_ns);
+        note_served(db, slot, r, event->n_new[i], begun_ns, theta_ns);
         schedule_booked_note(&service->booked, &own->booked, r, view->n_table_blocks[slot],
                              block_tokens, ahead_tokens);
     }

@@ -92,6 +92,7 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     struct gateway_entry *entry = &g->entries[at];
     note_sent_over(g, entry);
     entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
+    entry->asked.served_ns = max_i64(entry->asked.served_ns, event->served_ns);
     gateway_state_hold(g, at);
     gateway_route_saw(g, ROUTE_RETURNED, at, event->why);
     if (event->why == SERVICE_FULL) {

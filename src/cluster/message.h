@@ -14,7 +14,7 @@
 #include "core/control.h"
 #include "core/service.h"
 
-enum { MESSAGE_VERSION = 6 };
+enum { MESSAGE_VERSION = 7 };
 enum message_kind {
     MESSAGE_SUBMIT,
     MESSAGE_CANCEL,

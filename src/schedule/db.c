@@ -84,10 +84,19 @@ static const struct schedule_booked *booked(const void *state, const struct sche
 
 /* ---- Starvation. ---- */
 
+/* Could the request hold all its known tokens if it were alone? While the pool shrinks for another
+ * model it may not: then it goes home or waits for that, and others do not wait for it. */
+static bool may_fit(const struct schedule_view *view, uint32_t slot)
+{
+    return schedule_fill_lacks(view, slot) + view->n_table_blocks[slot] <=
+           kv_budget_most_blocks(view->kv, view->requests[slot].service);
+}
+
 static bool may_starve(const struct schedule_view *view, const struct db_first *due)
 {
     const struct request *r = &view->requests[due->slot];
-    return r->batch == 0 && view->services[r->service].is_open;
+    return r->batch == 0 && view->services[r->service].is_open &&
+           (r->state != REQUEST_WAITING || may_fit(view, due->slot));
 }
 
 static void look_at_due(struct db_first *found, const struct db_first *due)
@@ -111,7 +120,7 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
     }
     if (found.slot == SCHEDULE_NONE || may_starve(view, &found))
         return found.slot;
-    found = nobody; /* the first of all is in flight, or his model leaves */
+    found = nobody; /* the first of all is in flight, or can't run now */
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         const struct db_due *due = &db->dues[schedule_busy(view, k)];
         if (due->running.slot != SCHEDULE_NONE && may_starve(view, &due->running))
@@ -170,9 +179,6 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
         own_parts = is_waiting ? FILL_WAITING : FILL_RUNNING;
     if (is_waiting) {
         int64_t n_blocks = schedule_fill_lacks(fill->view, slot);
-        if (n_blocks + fill->view->n_table_blocks[slot] >
-            kv_budget_most_blocks(fill->view->kv, r->service))
-            return FILLED_NOTHING; /* it never will: not ours to judge */
         if (!schedule_fill_fits(fill, slot)) {
             *parts = FILL_RUNNING;
             bool gives_way = schedule_fill_preempt(fill, r->service, n_blocks, SCHEDULE_NONE,

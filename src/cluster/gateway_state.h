@@ -30,7 +30,7 @@ struct gateway_prompt {
 struct gateway_entry {
     enum gateway_entry_state state;
     struct route_request *request; /* its place in the router's table: what changes of it */
-    struct request asked; /* the rest, as it was asked for; served_ns as engines say */
+    struct request asked;          /* the rest, as it was asked for; served_ns as engines say */
     bool is_cancelled;
     int32_t n_preempted;
     struct request_body *body; /* as submitted, without its tokens */

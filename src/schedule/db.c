@@ -11,14 +11,24 @@
  * skip-join multi-level feedback queue (ALGORITHMS 6.5): by level, then by when it joined the
  * level; a batch is of one service and one phase.
  *
- * Starvation (mlfq: only who idles for 3 s rises to level 0, looked at every 1000 batches; that is
- * the paper's rule, and no bound): a request that was not served for theta = max(3 s, 2.5 L-hat)
- * goes before all others, those that starve longest first. Bound: once starved, only requests
- * starved earlier and the batch in flight run before it, as long as the pool has blocks for it.
- * When it lacks blocks nobody else starts, those that run go on in their order, and whoever has
- * spent two budgets B since he started gives way; so the wait for blocks ends too. (To give way at
- * once would, in overload, throw out every request after its prompt: with thousands starved nobody
- * would get a second token.) */
+ * Starvation (not mlfq: there a request that was idle for 3 s rises to level 0, looked at every
+ * 1000 batches, which is the paper's rule and no bound). A request starves when it was not served
+ * for theta = max(3 s, 2.5 L-hat). It then goes before all others, the one that starves longest
+ * first.
+ *
+ * Once it is served it is in its residence until it has starve_tokens (16) more tokens. In its
+ * residence it starves again at once while its prompt is computed, and then after each
+ * theta / starve_tokens, so that it gets all these tokens within theta. It gives its blocks up only
+ * when no other request can, and then to one that starved earlier. Without a residence one token
+ * would end its claim: whatever is preferred to it would take its blocks at once, and it would get
+ * one token every theta.
+ *
+ * Bound: once a request starves, only the batch in flight and requests that starved earlier run
+ * before it, each until it has a token, since it starves anew later than that. When the request
+ * lacks blocks no other starts, and those that run go on in their order. One that has spent two
+ * budgets B since it started gives way, unless it is in its residence; so the wait for blocks ends
+ * too. (If all gave way at once, an overload would throw out every request after its residence, and
+ * the device would compute prompts again and again.) */
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/fill.h"
@@ -187,7 +197,7 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
         }
     }
     if (db->variant == DB_VALUE)
-        fill->n_seqs_most = schedule_value_seats(db, fill->view, r->service);
+        fill->n_seqs_most = schedule_value_plan_seats(db, fill->view, r->service);
     enum schedule_filled filled = schedule_fill_serve(fill, r->service, own_parts, slot);
     fill->n_seqs_most = db->config.n_seqs_max;
     return filled;

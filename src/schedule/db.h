@@ -21,13 +21,11 @@ static inline bool db_is_by_phase(enum db_variant variant)
 {
     return variant == DB_LITERAL || variant == DB_MLFQ;
 }
-
 /* Does it promote by deadline and guard targets per token? */
 static inline bool db_has_guards(enum db_variant variant)
 {
     return variant == DB_SHARE || variant == DB_VALUE;
 }
-
 struct db_slot {
     int64_t budget_ps;   /* Q; db-exact: what it still needs alone */
     int64_t spent_ps;    /* charged since it started or was started again; mlfq: at this level */
@@ -36,7 +34,7 @@ struct db_slot {
     int64_t key;         /* of a running request: schedule_db_key */
     int64_t arrived_ns;  /* the request's: one line says all that orders ask */
     uint32_t ran_in, booked; /* a batch, by db.n_batches, or 0; what it adds to its service's */
-    int32_t resides_until; /* tokens with which its residence ends; 0: it is in none */
+    int32_t resides_until;   /* tokens with which its residence ends; 0: it is in none */
     uint8_t level;
     bool is_waiting, is_late, has_deadline;
 };
@@ -109,9 +107,7 @@ struct db {
     struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;
     int64_t *first_ns;  /* (n_requests_max) of those that ran: when their first token came, or 0 */
-    /* (n_requests_max) When each was last served, but for those in their residence: they keep the
-     * time of before, since they starve until it is over. Apart, since all are looked at. */
-    int64_t *served_ns;
+    int64_t *served_ns; /* (n_requests_max) each starves theta later; apart: all are looked at */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
     struct schedule_value_weights weights; /* value */
     struct schedule_lease *by_slot;        /* (n_requests_max) */
@@ -171,7 +167,6 @@ static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct 
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
 
 /* ---- db_first.c. ---- */
-
 /* The first running request by this order. */
 static inline struct db_first schedule_db_first(const struct db_service *service,
                                                 enum db_order order)
@@ -190,16 +185,16 @@ void schedule_db_first_look(struct db *db, const struct schedule_view *view, int
 bool schedule_db_first_is_sound(struct db *db, const struct schedule_view *view, int service);
 
 /* ---- db.c. ---- */
-
-/* Serves who starves longest; *parts: what may run beside or instead when he waits for blocks. */
+/* Serves the one that starves longest; *parts: what may run while it waits for blocks. */
 enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
                                                unsigned *parts);
 /* The longest stall that everybody with a target per token absorbs out of what he saved. */
 int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_view *view);
 
 /* ---- value_plan.c. ---- */
-
-int32_t schedule_value_seats(const struct db *db, const struct schedule_view *view, int service);
+/* Most requests that run together. */
+int32_t schedule_value_plan_seats(const struct db *db, const struct schedule_view *view,
+                                  int service);
 void schedule_value_plan(struct schedule_fill *fill, const struct db *db);
 /* After an event of this service, whose times may have changed. */
 void schedule_value_plan_saw_perf(struct db *db, const struct schedule_view *view, int service);

@@ -475,8 +475,8 @@ static void put_back(struct db *db, const struct batch *batch)
 }
 
 /* A request that starved before this batch is in its residence from now on, until it has
- * starve_tokens more. Until then it starves again after a part of theta, and at once while it lacks
- * more than a token. */
+ * starve_tokens more tokens. Until then it starves again after a part of theta, and at once while
+ * its prompt is computed. */
 static inline void note_served(struct db *db, uint32_t slot, const struct request *r, int32_t n_new,
                                int64_t begun_ns, int64_t theta_ns)
 {

@@ -18,7 +18,9 @@
  * A router's batch of more than n_seqs_max runs in parts.
  *
  * Starvation: batches start in the order in which their first member came; once a batch is complete
- * only those before it and the one in flight run before it. */
+ * only those before it and the one in flight run before it. A member that gives way when the pool
+ * shrinks keeps its place. Inside a model sls takes the requests of the highest priority first, so
+ * beside those no bound is claimed. */
 #include "base/time.h"
 #include "base/tree.h"
 #include "schedule/fill.h"

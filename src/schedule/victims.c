@@ -12,7 +12,7 @@ struct search {
     bool others_help; /* units that others give back can be taken */
     schedule_may_go may_go;
     bool takes_residents; /* only requests in their residence, else only others */
-    uint32_t before; /* only those ranked before this one: the others are planned */
+    uint32_t before;      /* only those ranked before this one: the others are planned */
     int n_worst;
     uint32_t worst[WORST_MAX]; /* the last in order first */
 };

@@ -75,8 +75,7 @@ static void the_time_of_service_goes_along(void **state)
         w.clock_ns += 1000000;
         q->request.served_ns = given_ns[i];
         assert_true(world_submit_again(&w, 0));
-        assert_int_equal(record_of(&w, 1)->served_ns,
-                         i == 0 ? given_ns[0] : q->request.arrived_ns);
+        assert_int_equal(record_of(&w, 1)->served_ns, i == 0 ? given_ns[0] : q->request.arrived_ns);
         world_finish(&w);
         assert_int_equal(q->why, SERVICE_LEASE_OVER);
     }

@@ -294,9 +294,9 @@ static void once_starved_only_earlier_ones_go_before(void **state)
         for (int i = 0; i < N_STARVING; i++) {
             now += rng_exponential(&rng) * 10;
             int service = rng_below(&rng, 8) == 0;
-            uint64_t id = loop_add(&loop, service, (int64_t)(now * 1e6),
-                                   1 + (int32_t)rng_below(&rng, 100),
-                                   1 + (int32_t)rng_below(&rng, service ? 300 : 30));
+            uint64_t id =
+                loop_add(&loop, service, (int64_t)(now * 1e6), 1 + (int32_t)rng_below(&rng, 100),
+                         1 + (int32_t)rng_below(&rng, service ? 300 : 30));
             residence_begin(&starving.of[id], &loop.coming[id]);
         }
         loop_run(&loop);

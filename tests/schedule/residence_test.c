@@ -16,9 +16,9 @@ static const int64_t solo_ns[2] = { 600 * TIME_NS_PER_MS, 1200 * TIME_NS_PER_MS 
 static const int64_t token_bytes[2] = { 2000, 5000 };
 
 enum claim {
-    RATE,            /* PROGRESS_TOKENS tokens in every 2 theta and the time for those before */
-    ORDER,           /* the same among equals, who are served in order of arrival */
-    ORDER_OF_MODEL,  /* and only inside a model: another's requests may keep the blocks */
+    RATE,           /* PROGRESS_TOKENS tokens in every 2 theta and the time for those before */
+    ORDER,          /* the same among equals, who are served in order of arrival */
+    ORDER_OF_MODEL, /* and only inside a model: another's requests may keep the blocks */
     NOTHING,
 };
 static const struct row {
@@ -126,9 +126,9 @@ static int64_t longest_ns(const struct row *row, const struct mix *mix)
     }
     while (loop.view.now_ns < until_ns && watch.n_ended < N_WATCHED) {
         while (loop.n_alive + loop.n_coming - loop.next_coming < N_ALIVE) {
-            uint64_t id = loop_add(&loop, mix->is_of_one_model, loop.view.now_ns,
-                                   10 + (int32_t)rng_below(&rng, 50),
-                                   40 + (int32_t)rng_below(&rng, 160));
+            uint64_t id =
+                loop_add(&loop, mix->is_of_one_model, loop.view.now_ns,
+                         10 + (int32_t)rng_below(&rng, 50), 40 + (int32_t)rng_below(&rng, 160));
             loop.coming[id].priority = mix->has_priorities ? INT16_MIN : 0;
         }
         loop_arrive(&loop);

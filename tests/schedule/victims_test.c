@@ -11,7 +11,7 @@ struct world {
     uint32_t running[N_SERVICES][N_SLOTS];
     int32_t n_table_blocks[N_SLOTS];
     bool may_go[N_SLOTS];
-    uint32_t rank[N_SLOTS]; /* lower goes before */
+    uint32_t rank[N_SLOTS];    /* lower goes before */
     int64_t since_ns[N_SLOTS]; /* INT64_MAX: it is in no residence */
     struct kv_budget kv;
     struct schedule_view view;

@@ -1,6 +1,6 @@
-/* The rate of tokens that a request gets at least (docs/POLICIES.md), on simulated engines: under a
- * flood that keeps the KV pool full, of another model, at equal priority or a higher one, with lanes
- * and swapping; and where requests come home after every slice.
+/* The rate of tokens that a request gets at least (docs/POLICIES.md), on simulated engines: beside
+ * a flood of another model that keeps the KV pool full, at equal priority or a higher one, with
+ * lanes and swapping; and where requests come home after every slice.
  *
  * The test stands between engine and policy and notes when tokens come. */
 #include "../progress.h"

@@ -25,6 +25,7 @@ static bool submit(void *self, const struct request *request, const struct reque
                                      .asked = *request,
                                      .n_preempted = (int32_t)request->n_preempted,
                                      .door_epoch = request->epoch };
+    entry->asked.served_ns = max_i64(request->served_ns, request->arrived_ns);
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
     gateway_state_keep_body(g, entry, body);
     if (entry->request->n_predicted <= 0)
@@ -165,10 +166,15 @@ struct control cluster_gateway_control(struct cluster_gateway *gateway)
 
 /* ---- The step. ---- */
 
+void cluster_gateway_hears_at(struct cluster_gateway *g, int64_t now_ns)
+{
+    g->heard_ns = now_ns;
+}
+
 int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
 {
     int64_t wake = TIME_NEVER;
-    g->now_ns = now_ns;
+    g->now_ns = g->heard_ns = now_ns;
     if (g->begin_ns == 0)
         g->begin_ns = now_ns;
     for (int e = 0; (e = set_next(&g->full, e, g->options.n_engines)) >= 0; e++) {
@@ -187,6 +193,7 @@ int64_t cluster_gateway_step(struct cluster_gateway *g, int64_t now_ns)
     if (g->held.n + g->aside.n > 0)
         wake = min_i64(wake, gateway_route_watch_held(g));
     if (g->held.n > 0) {
+        gateway_state_age_held(g);
         if (g->is_dirty || g->route_ns <= now_ns)
             g->route_ns = gateway_route_send(g);
         gateway_route_say_kept(g);

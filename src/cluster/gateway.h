@@ -35,6 +35,9 @@ struct cluster_gateway *cluster_gateway_open(const struct cluster_gateway_option
 void cluster_gateway_close(struct cluster_gateway *gateway);
 struct service cluster_gateway_service(struct cluster_gateway *gateway);
 struct control cluster_gateway_control(struct cluster_gateway *gateway);
+/* The time at which the service's next takes mail: spans in messages are reckoned from it. Without
+ * this call it is the time of the last step. */
+void cluster_gateway_hears_at(struct cluster_gateway *gateway, int64_t now_ns);
 int64_t cluster_gateway_step(struct cluster_gateway *gateway,
                              int64_t now_ns); /* routes; next wake */
 /* The mirror of the engines: the last report of each. */

@@ -113,6 +113,8 @@ static void take_return(struct cluster_gateway *g, uint32_t handle,
     struct gateway_entry *entry = &g->entries[at];
     note_sent_over(g, entry);
     entry->n_preempted = max_i32(entry->n_preempted, event->n_preempted);
+    if (event->served_ns >= 0)
+        entry->asked.served_ns = max_i64(entry->asked.served_ns, g->heard_ns - event->served_ns);
     gateway_state_hold(g, at);
     gateway_route_saw(g, ROUTE_RETURNED, at, event->why);
     if (event->why == SERVICE_FULL) {
@@ -180,7 +182,7 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
 
 static void take_report(struct cluster_gateway *g, const struct message_report *m)
 {
-    cluster_message_read_report(m, &g->reports[m->head.engine], g->now_ns);
+    cluster_message_read_report(m, &g->reports[m->head.engine], g->heard_ns);
     gateway_route_refresh(g, m->head.engine);
     g->is_dirty = true;
 }

@@ -6,6 +6,10 @@
 #include <string.h>
 
 static const int64_t ASIDE_NS = 100 * TIME_NS_PER_MS;
+/* A request that no engine served for so long is sent in order of arrival, before all that have a
+ * priority. Otherwise it would wait for ever while requests of a higher one fill the engines. */
+static const int64_t AGE_NS = 20 * TIME_NS_PER_S;
+static const int64_t AGE_LOOK_NS = TIME_NS_PER_S;
 
 static void append(struct cluster_gateway *g, struct gateway_list *list, uint32_t at)
 {
@@ -51,8 +55,10 @@ static void forget_deadline(struct cluster_gateway *g, uint32_t at)
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at)
 {
     struct gateway_entry *entry = &g->entries[at];
+    bool is_aged = entry->asked.served_ns + AGE_NS <= g->now_ns;
     entry->state = GATEWAY_HELD;
     entry->held_ns = g->now_ns;
+    entry->request->priority = is_aged ? INT16_MIN : entry->asked.priority;
     route_held_add(&g->held, at);
     append(g, &g->since[entry->request->service], at);
     watch_deadline(g, at);
@@ -65,6 +71,26 @@ void gateway_state_unhold(struct cluster_gateway *g, uint32_t at)
     route_held_remove(&g->held, at);
     gateway_state_remove(g, &g->since[entry->request->service], at);
     forget_deadline(g, at);
+}
+
+void gateway_state_age_held(struct cluster_gateway *g)
+{
+    int n = g->options.n_services;
+    if (g->now_ns < g->next_age_ns)
+        return;
+    g->next_age_ns = g->now_ns + AGE_LOOK_NS;
+    for (int s = 0; (s = set_next(&g->held.services_held, s, n)) >= 0; s++) {
+        uint32_t at = g->since[s].first;
+        for (; at != GATEWAY_NONE && g->entries[at].held_ns + AGE_NS <= g->now_ns;
+             at = g->entries[at].next) {
+            if (g->requests[at].priority == INT16_MIN)
+                continue;
+            route_held_remove(&g->held, at);
+            g->requests[at].priority = INT16_MIN;
+            route_held_add(&g->held, at);
+            g->is_dirty = true;
+        }
+    }
 }
 
 /* A held entry is held no more, and not sent. */

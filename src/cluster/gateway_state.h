@@ -31,7 +31,7 @@ struct gateway_prompt {
 struct gateway_entry {
     enum gateway_entry_state state;
     struct route_request *request; /* its place in the router's table: what changes of it */
-    struct request asked;          /* the rest, as it was asked for */
+    struct request asked;          /* the rest, as it was asked for; served_ns as engines say */
     bool is_cancelled;
     int32_t n_preempted;
     struct request_body *body; /* as submitted, without its tokens */
@@ -72,6 +72,7 @@ struct cluster_gateway {
     struct set usable;                    /* engines that are healthy and not draining */
     int32_t n_places[LIMIT_SERVICES];     /* of them those that have the service */
     int64_t wanted_ns[LIMIT_SERVICES];    /* when WANT was last said */
+    int64_t next_age_ns;                  /* when to look for aged requests again */
     /* What the router sees, and its own. */
     struct route_request *requests; /* by slot */
     struct route_held held;
@@ -93,10 +94,11 @@ struct cluster_gateway {
     uint32_t first_change, n_changes;
     uint64_t asked[GATEWAY_ASKS_MAX]; /* ids of the manager's, whose answer has not come */
     int n_asked;
-    bool is_popping; /* a bus message is shown to the caller: pop it at the next call */
-    uint32_t shown;  /* an OVER entry shown to the caller: freed at the next call */
-    bool is_dirty;   /* something changed that routing should look at */
-    int64_t now_ns;
+    bool is_popping;  /* a bus message is shown to the caller: pop it at the next call */
+    uint32_t shown;   /* an OVER entry shown to the caller: freed at the next call */
+    bool is_dirty;    /* something changed that routing should look at */
+    int64_t now_ns;   /* of the last step */
+    int64_t heard_ns; /* when mail is taken */
     int64_t route_ns; /* when the router wants to be asked again */
     int64_t n_cancels_pending;
 };
@@ -108,6 +110,8 @@ void gateway_state_remove(struct cluster_gateway *g, struct gateway_list *list, 
  * O(log n). The router is told by whoever calls (gateway_route_saw). */
 void gateway_state_hold(struct cluster_gateway *g, uint32_t at);
 void gateway_state_unhold(struct cluster_gateway *g, uint32_t at);
+/* Held entries that no engine served for long stand before all others: looked at every second. */
+void gateway_state_age_held(struct cluster_gateway *g);
 /* Puts a held entry aside for a while, and the router is told that it is gone. */
 void gateway_state_set_aside(struct cluster_gateway *g, uint32_t at);
 /* Who was aside for long enough is held again. Returns when the next is. */

@@ -88,8 +88,8 @@ static bool are_logprobs(const struct message_event *m)
 static bool is_valid_event(const struct message_event *m, size_t n_bytes)
 {
     const struct service_event *e = &m->event;
-    if (e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N || e->n_bytes < 0 || e->n_tokens < 0 ||
-        e->position < 0)
+    if (!is_span(e->served_ns) || e->what > SERVICE_ENDED || e->why >= SERVICE_WHY_N ||
+        e->n_bytes < 0 || e->n_tokens < 0 || e->position < 0)
         return false;
     if ((size_t)e->n_bytes != n_bytes - sizeof *m)
         return false;

@@ -59,7 +59,7 @@ struct message_submit { /* then the request_body */
 };
 struct message_event { /* then the payload */
     struct message_head head;
-    struct service_event event;
+    struct service_event event; /* served_ns is a span: how long ago, -1 when it is not known */
 };
 /* A report without its rows, then the rows of the services that it lists, one after the other. It
  * tells all that there is to tell: what it does not list is gone, so a lost or repeated one does no

@@ -57,6 +57,8 @@ static bool post_event(struct cluster_node *node, struct cluster_link *link, int
     message.head.id = event->id;
     message.event = *event;
     message.event.engine = (uint16_t)engine;
+    message.event.served_ns =
+        event->served_ns > 0 ? max_i64(node->now_ns - event->served_ns, 0) : -1;
     return cluster_link_send(link, &message, sizeof message, payload, (size_t)event->n_bytes);
 }
 

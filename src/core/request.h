@@ -32,7 +32,7 @@ struct request {
     int32_t n_lease;      /* tokens until it goes home; 0 = never */
     int32_t n_host;       /* computed tokens whose KV lies in host memory */
     int32_t n_cached;     /* prompt tokens that a prefix hit gave (for usage) */
-    int64_t served_ns;    /* last batch that it was part of; arrived_ns before any */
+    int64_t served_ns;    /* last batch that it was part of, anywhere; arrived_ns before any */
     uint32_t batch;       /* batch in flight, 0 = none: only then may its blocks move */
     uint32_t flags;
     uint16_t service;

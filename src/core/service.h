@@ -49,6 +49,7 @@ struct service_event {
     int32_t n_batches, n_batch_rows, n_swapped, n_early;
     uint32_t queue_us; /* from arrival to its first batch */
     int32_t n_bytes;   /* of the payload that follows */
+    int64_t served_ns; /* the request's, so that it keeps its age elsewhere; 0: not known */
 };
 /* The payload of TOKENS: int32_t ids[n_tokens]; when the request wants logprobs, then per token one
  * struct token_logprobs. */

@@ -274,7 +274,8 @@ static void record(struct engine *e, uint32_t slot, const struct request *reques
     r->n_preempted = 0;
     r->batch = 0;
     r->flags &= ~(uint32_t)REQUEST_CANCELLED;
-    r->served_ns = r->arrived_ns;
+    if (r->served_ns < r->arrived_ns || r->served_ns > e->view.now_ns)
+        r->served_ns = r->arrived_ns; /* it was never served, or a clock is wrong */
     e->own[slot] = (struct engine_own){ .n_said = r->n_tokens };
     if (e->pads != NULL)
         e->pads[slot] = (struct engine_pads){ 0 };

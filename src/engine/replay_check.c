@@ -86,9 +86,10 @@ const char *engine_replay_check_config(const struct schedule_config *c)
                     c->chunk_tokens <= LIMIT_BATCH_TOKENS && is_part(c->watermark) &&
                     c->ahead_blocks >= 0 && c->ahead_blocks <= 1024 && is_part(c->pool_full) &&
                     is_part(c->pool_cut) && is_ns(c->starve_ns_min) && c->starve_factor >= 0 &&
-                    c->starve_factor <= 1e6 && is_ns(c->share_ns_depth) &&
-                    is_ns(c->share_ns_period) && c->share_ns_period > 0 &&
-                    is_count(c->n_rounds_max, 1 << 20) && is_bool(&c->db_counts_wall);
+                    c->starve_factor <= 1e6 && is_count(c->starve_tokens, LIMIT_CONTEXT) &&
+                    is_ns(c->share_ns_depth) && is_ns(c->share_ns_period) &&
+                    c->share_ns_period > 0 && is_count(c->n_rounds_max, 1 << 20) &&
+                    is_bool(&c->db_counts_wall);
     is_right &= is_ns(c->mlfq_ns_quantum) && c->mlfq_ns_quantum > 0 && is_ns(c->mlfq_ns_idle) &&
                 is_count(c->mlfq_n_steps, INT32_MAX) && is_ns(c->quota_ns_period) &&
                 c->quota_ns_period > 0 && is_part(c->quota_donor) && is_part(c->quota_kept) &&

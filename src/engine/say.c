@@ -18,6 +18,7 @@ static struct service_event event_of(const struct engine *e, const struct reques
         .n_cached = r->n_cached,
         .n_preempted = (int32_t)r->n_preempted,
         .queue_us = r->queue_us,
+        .served_ns = r->served_ns,
     };
 }
 

@@ -11,14 +11,24 @@
  * skip-join multi-level feedback queue (ALGORITHMS 6.5): by level, then by when it joined the
  * level; a batch is of one service and one phase.
  *
- * Starvation (mlfq: only who idles for 3 s rises to level 0, looked at every 1000 batches; that is
- * the paper's rule, and no bound): a request that was not served for theta = max(3 s, 2.5 L-hat)
- * goes before all others, those that starve longest first. Bound: once starved, only requests
- * starved earlier and the batch in flight run before it, as long as the pool has blocks for it.
- * When it lacks blocks nobody else starts, those that run go on in their order, and whoever has
- * spent two budgets B since he started gives way; so the wait for blocks ends too. (To give way at
- * once would, in overload, throw out every request after its prompt: with thousands starved nobody
- * would get a second token.) */
+ * Starvation (not mlfq: there a request that was idle for 3 s rises to level 0, looked at every
+ * 1000 batches, which is the paper's rule and no bound). A request starves when it was not served
+ * for theta = max(3 s, 2.5 L-hat). It then goes before all others, the one that starves longest
+ * first.
+ *
+ * Once it is served it is in its residence until it has starve_tokens (16) more tokens. In its
+ * residence it starves again at once while its prompt is computed, and then after each
+ * theta / starve_tokens, so that it gets all these tokens within theta. It gives its blocks up only
+ * when no other request can, and then to one that starved earlier. Without a residence one token
+ * would end its claim: whatever is preferred to it would take its blocks at once, and it would get
+ * one token every theta.
+ *
+ * Bound: once a request starves, only the batch in flight and requests that starved earlier run
+ * before it, each until it has a token, since it starves anew later than that. When the request
+ * lacks blocks no other starts, and those that run go on in their order. One that has spent two
+ * budgets B since it started gives way, unless it is in its residence; so the wait for blocks ends
+ * too. (If all gave way at once, an overload would throw out every request after its residence, and
+ * the device would compute prompts again and again.) */
 #include "schedule/db.h"
 #include "base/time.h"
 #include "schedule/fill.h"
@@ -84,10 +94,19 @@ static const struct schedule_booked *booked(const void *state, const struct sche
 
 /* ---- Starvation. ---- */
 
+/* Could the request hold all its known tokens if it were alone? While the pool shrinks for another
+ * model it may not: then it goes home or waits for that, and others do not wait for it. */
+static bool may_fit(const struct schedule_view *view, uint32_t slot)
+{
+    return schedule_fill_lacks(view, slot) + view->n_table_blocks[slot] <=
+           kv_budget_most_blocks(view->kv, view->requests[slot].service);
+}
+
 static bool may_starve(const struct schedule_view *view, const struct db_first *due)
 {
     const struct request *r = &view->requests[due->slot];
-    return r->batch == 0 && view->services[r->service].is_open;
+    return r->batch == 0 && view->services[r->service].is_open &&
+           (r->state != REQUEST_WAITING || may_fit(view, due->slot));
 }
 
 static void look_at_due(struct db_first *found, const struct db_first *due)
@@ -111,7 +130,7 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
     }
     if (found.slot == SCHEDULE_NONE || may_starve(view, &found))
         return found.slot;
-    found = nobody; /* the first of all is in flight, or his model leaves */
+    found = nobody; /* the first of all is in flight, or can't run now */
     for (int32_t k = 0; k < schedule_n_busy(view); k++) {
         const struct db_due *due = &db->dues[schedule_busy(view, k)];
         if (due->running.slot != SCHEDULE_NONE && may_starve(view, &due->running))
@@ -120,6 +139,15 @@ static uint32_t find_starved(const struct db *db, const struct schedule_view *vi
             look_at_due(&found, &due->waiting);
     }
     return found.slot;
+}
+
+static int64_t resides_since(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    const struct db *db = state;
+    const struct schedule_service *s = &view->services[view->requests[slot].service];
+    if (db->slots[slot].resides_until == 0)
+        return INT64_MAX;
+    return db->served_ns[slot] + schedule_db_state_theta_ns(db, s);
 }
 
 /* Did it have its turn since it started? */
@@ -161,9 +189,6 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
         own_parts = is_waiting ? FILL_WAITING : FILL_RUNNING;
     if (is_waiting) {
         int64_t n_blocks = schedule_fill_lacks(fill->view, slot);
-        if (n_blocks + fill->view->n_table_blocks[slot] >
-            kv_budget_most_blocks(fill->view->kv, r->service))
-            return FILLED_NOTHING; /* it never will: not ours to judge */
         if (!schedule_fill_fits(fill, slot)) {
             *parts = FILL_RUNNING;
             bool gives_way = schedule_fill_preempt(fill, r->service, n_blocks, SCHEDULE_NONE,
@@ -171,7 +196,27 @@ static enum schedule_filled serve_starved(struct schedule_fill *fill, const stru
             return gives_way ? FILLED_PREEMPTS : FILLED_NOTHING;
         }
     }
-    return schedule_fill_serve(fill, r->service, own_parts, slot);
+    if (db->variant == DB_VALUE)
+        fill->n_seqs_most = schedule_value_plan_seats(db, fill->view, r->service);
+    enum schedule_filled filled = schedule_fill_serve(fill, r->service, own_parts, slot);
+    fill->n_seqs_most = db->config.n_seqs_max;
+    return filled;
+}
+
+/* Does the service of this request have all that is alive, in one batch? Then none of its requests
+ * has to go first, and a hold gives what single steps would. */
+static bool is_all_alive(const struct schedule_fill *fill, uint32_t slot)
+{
+    const struct schedule_view *view = fill->view;
+    int service = view->requests[slot].service;
+    for (int32_t k = 0; k < schedule_n_busy(view); k++) {
+        const struct schedule_service *s = &view->services[schedule_busy(view, k)];
+        bool is_own = schedule_busy(view, k) == service;
+        if ((s->is_open && s->n_waiting > 0) ||
+            s->n_running > (is_own ? (uint32_t)fill->config->n_seqs_max : 0))
+            return false;
+    }
+    return true;
 }
 
 enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
@@ -179,6 +224,8 @@ enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const
 {
     enum schedule_filled filled = FILLED_NOTHING;
     uint32_t starved = find_starved(db, fill->view, *parts);
+    if (starved != SCHEDULE_NONE && is_all_alive(fill, starved))
+        return FILLED_NOTHING;
     if (starved != SCHEDULE_NONE)
         filled = serve_starved(fill, db, starved, parts);
     if (filled == FILLED_NOTHING && *parts != FILL_ALL) { /* it waits for blocks */
@@ -352,6 +399,7 @@ static void plan(const void *state, const struct schedule_view *view, struct sch
                                     .nth_last = nth_last,
                                     .find_who_may = find_who_may,
                                     .booked = booked,
+                                    .resides_since = resides_since,
                                     .spares_service = true };
     struct schedule_fill fill;
     schedule_fill_begin(&fill, view, &db->config, &order, plan);

@@ -21,13 +21,11 @@ static inline bool db_is_by_phase(enum db_variant variant)
 {
     return variant == DB_LITERAL || variant == DB_MLFQ;
 }
-
 /* Does it promote by deadline and guard targets per token? */
 static inline bool db_has_guards(enum db_variant variant)
 {
     return variant == DB_SHARE || variant == DB_VALUE;
 }
-
 struct db_slot {
     int64_t budget_ps;   /* Q; db-exact: what it still needs alone */
     int64_t spent_ps;    /* charged since it started or was started again; mlfq: at this level */
@@ -36,6 +34,7 @@ struct db_slot {
     int64_t key;         /* of a running request: schedule_db_key */
     int64_t arrived_ns;  /* the request's: one line says all that orders ask */
     uint32_t ran_in, booked; /* a batch, by db.n_batches, or 0; what it adds to its service's */
+    int32_t resides_until;   /* tokens with which its residence ends; 0: it is in none */
     uint8_t level;
     bool is_waiting, is_late, has_deadline;
 };
@@ -44,7 +43,7 @@ _Static_assert(sizeof(struct db_slot) == 64, "what orders ask of a request is on
 enum db_order {
     DB_BEST,     /* key */
     DB_LAST,     /* key, from the end: who gives way first */
-    DB_OLDEST,   /* when it was last served */
+    DB_OLDEST,   /* when its time to starve began: served_ns */
     DB_SPENT,    /* what it has spent since it started, from the end */
     DB_URGENT,   /* the last time to begin, or go on, to end by its deadline */
     DB_TIGHTEST, /* when its next token is due by its target, less what it has saved */
@@ -71,7 +70,7 @@ struct db_price { /* of a service: a step alone costs first_ps, and slope_ps for
 };
 struct db_service {
     struct tree waiting;  /* by key */
-    struct tree unserved; /* the same requests, by served_ns */
+    struct tree unserved; /* the same requests, by db.served_ns */
     struct tree urgent;   /* waiting requests with a deadline, by the last time to begin */
     struct tree in_time;  /* value: waiting requests that are not late, by when they are */
     uint32_t n_running, n_deadlines; /* that it has heard of; of them those with a deadline */
@@ -108,7 +107,7 @@ struct db {
     struct db_due *dues;         /* (n_services) */
     struct db_slot *slots;
     int64_t *first_ns;  /* (n_requests_max) of those that ran: when their first token came, or 0 */
-    int64_t *served_ns; /* (n_requests_max) of running ones; apart, since all are looked at */
+    int64_t *served_ns; /* (n_requests_max) each starves theta later; apart: all are looked at */
     struct tree_node *key_nodes, *unserved_nodes, *urgent_nodes, *in_time_nodes;
     struct schedule_value_weights weights; /* value */
     struct schedule_lease *by_slot;        /* (n_requests_max) */
@@ -130,6 +129,8 @@ void schedule_db_state_open(void *state, const struct schedule_limits *limits,
                             const struct schedule_config *config, enum db_variant variant);
 void schedule_db_state_saw(void *state, const struct schedule_view *view,
                            const struct schedule_event *event);
+/* A request of the service starves when it was not served for so long. */
+int64_t schedule_db_state_theta_ns(const struct db *db, const struct schedule_service *service);
 /* mlfq: device time that a request may have at its level before it sinks. */
 int64_t schedule_db_state_quantum_ns(const struct db *db, int level);
 /* schedule_db_remaining_ps with n_left tokens to draw, when that has no short form. */
@@ -166,7 +167,6 @@ static inline int64_t schedule_db_begin_by_ns(const struct db *db, const struct 
 int64_t schedule_db_state_budget_ps(const struct schedule_service *service);
 
 /* ---- db_first.c. ---- */
-
 /* The first running request by this order. */
 static inline struct db_first schedule_db_first(const struct db_service *service,
                                                 enum db_order order)
@@ -185,15 +185,16 @@ void schedule_db_first_look(struct db *db, const struct schedule_view *view, int
 bool schedule_db_first_is_sound(struct db *db, const struct schedule_view *view, int service);
 
 /* ---- db.c. ---- */
-
-/* Serves who starves longest; *parts: what may run beside or instead when he waits for blocks. */
+/* Serves the one that starves longest; *parts: what may run while it waits for blocks. */
 enum schedule_filled schedule_db_serve_starved(struct schedule_fill *fill, const struct db *db,
                                                unsigned *parts);
 /* The longest stall that everybody with a target per token absorbs out of what he saved. */
 int64_t schedule_db_stall_ps_most(const struct db *db, const struct schedule_view *view);
 
 /* ---- value_plan.c. ---- */
-
+/* Most requests that run together. */
+int32_t schedule_value_plan_seats(const struct db *db, const struct schedule_view *view,
+                                  int service);
 void schedule_value_plan(struct schedule_fill *fill, const struct db *db);
 /* After an event of this service, whose times may have changed. */
 void schedule_value_plan_saw_perf(struct db *db, const struct schedule_view *view, int service);

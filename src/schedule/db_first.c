@@ -298,7 +298,6 @@ static void note_key(struct db *db, const struct schedule_view *view, uint32_t s
 {
     struct db_slot *own = &db->slots[slot];
     own->key = schedule_db_key(db->variant, own, view->requests[slot].priority);
-    db->served_ns[slot] = view->requests[slot].served_ns;
 }
 
 void schedule_db_first_look(struct db *db, const struct schedule_view *view, int service)

@@ -255,8 +255,7 @@ static void wait(struct db *db, const struct schedule_view *view, uint32_t slot)
     tree_insert(&service->waiting, db->key_nodes, slot, key_of(db, view, slot), own->seq);
     /* mlfq looks there for whom to raise: who is at the top already is not among them. */
     if (db->variant != DB_MLFQ || own->level > 0)
-        tree_insert(&service->unserved, db->unserved_nodes, slot, view->requests[slot].served_ns,
-                    own->seq);
+        tree_insert(&service->unserved, db->unserved_nodes, slot, db->served_ns[slot], own->seq);
     if (own->has_deadline)
         tree_insert(&service->urgent, db->urgent_nodes, slot,
                     schedule_db_begin_by_ns(db, view, &view->requests[slot]), own->seq);
@@ -343,10 +342,12 @@ static void raise_idle(struct db *db, const struct schedule_view *view, int64_t 
 
 /* ---- Starvation. ---- */
 
-static int64_t theta_ns(const struct db *db, const struct schedule_service *service)
+int64_t schedule_db_state_theta_ns(const struct db *db, const struct schedule_service *service)
 {
     double factor = db->config.starve_factor * (double)service->solo_ns;
-    return max_i64(db->config.starve_ns_min, factor < 1e18 ? (int64_t)factor : (int64_t)1e18);
+    if (db->variant == DB_MLFQ || factor >= 1e18)
+        return (int64_t)1e18;
+    return max_i64(db->config.starve_ns_min, (int64_t)factor);
 }
 
 static void starves_since(struct db_first *due, const struct db_first *first, int64_t theta_ns)
@@ -375,7 +376,7 @@ static void note_due(struct db *db, const struct schedule_view *view, int servic
     struct db_due *due = &db->dues[service];
     if (db->variant == DB_MLFQ)
         return;
-    int64_t theta = theta_ns(db, &view->services[service]);
+    int64_t theta = schedule_db_state_theta_ns(db, &view->services[service]);
     struct db_first unserved = first_of(db, &own->unserved, db->unserved_nodes);
     struct db_first urgent = first_of(db, &own->urgent, db->urgent_nodes);
     due->running = due->waiting = nobody;
@@ -473,6 +474,24 @@ static void put_back(struct db *db, const struct batch *batch)
     }
 }
 
+/* A request that starved before this batch is in its residence from now on, until it has
+ * starve_tokens more tokens. Until then it starves again after a part of theta, and at once while
+ * its prompt is computed. */
+static inline void note_served(struct db *db, uint32_t slot, const struct request *r, int32_t n_new,
+                               int64_t begun_ns, int64_t theta_ns)
+{
+    struct db_slot *own = &db->slots[slot];
+    int64_t *served_ns = &db->served_ns[slot];
+    if (own->resides_until == 0 && *served_ns < begun_ns - theta_ns)
+        own->resides_until = r->n_tokens - n_new + db->config.starve_tokens;
+    if (r->n_tokens >= own->resides_until) {
+        own->resides_until = 0;
+        *served_ns = r->served_ns;
+    } else if (schedule_lacking(r) == 1) {
+        *served_ns = r->served_ns - theta_ns + theta_ns / db->config.starve_tokens;
+    }
+}
+
 static void charge_all(struct db *db, const struct schedule_view *view,
                        const struct schedule_event *event)
 {
@@ -485,6 +504,8 @@ static void charge_all(struct db *db, const struct schedule_view *view,
     bool is_plain = db->variant != DB_MLFQ && !db->config.db_counts_wall && price.slope_ps >= 0 &&
                     price.slope_ps < INT32_MAX;
     bool is_exact = db->variant == DB_EXACT; /* what it needs is what counts, whatever it had */
+    int64_t begun_ns = event->now_ns - event->elapsed_ns;
+    int64_t theta_ns = schedule_db_state_theta_ns(db, &view->services[batch->service]);
     for (int32_t i = 0; i < batch->n_items; i++) {
         uint32_t slot = batch->items[i].slot;
         struct db_slot *own = &db->slots[slot];
@@ -508,7 +529,7 @@ static void charge_all(struct db *db, const struct schedule_view *view,
         if (is_exact)
             own->budget_ps = schedule_db_remaining_ps(db, view, r);
         own->key = schedule_db_key(db->variant, own, r->priority);
-        db->served_ns[slot] = r->served_ns;
+        note_served(db, slot, r, event->n_new[i], begun_ns, theta_ns);
         schedule_booked_note(&service->booked, &own->booked, r, view->n_table_blocks[slot],
                              block_tokens, ahead_tokens);
     }
@@ -595,6 +616,7 @@ static void saw_arrived(struct db *db, const struct schedule_view *view, uint32_
     const struct request *r = &view->requests[slot];
     struct db_slot *own = &db->slots[slot];
     db->first_ns[slot] = 0;
+    db->served_ns[slot] = r->served_ns;
     *own = (struct db_slot){ .seq = ++db->seq, .arrived_ns = r->arrived_ns };
     if (db->variant == DB_VALUE && db->services[r->service].running.n == 0)
         schedule_value_look(&db->services[r->service].running, &db->config,

@@ -6,8 +6,10 @@
  * is the point of this baseline. Out of blocks, the last that arrived is preempted by recompute;
  * the engine puts it back where its arrival belongs.
  *
- * Starvation: prompts in order of arrival, so who waits is bounded by those before him; decodes
- * wait while prompts that fit keep coming (that is the paper's rule): no bound is claimed. */
+ * Starvation: prompts are served in order of arrival, so a prompt waits for those before it and for
+ * the blocks that it needs. No bound is claimed for decodes, which wait while prompts that fit keep
+ * coming (that is the paper's rule), nor beside requests of a higher priority, which come first and
+ * take a request's blocks. */
 #include "base/time.h"
 #include "schedule/newest.h"
 #include "schedule/policies.h"

@@ -8,9 +8,11 @@
  * starts only if free blocks cover all of it; when nothing can run the blocks of all requests are
  * given back and computed again (fastgen_flushes_all), or those of the last one only (from 0.2.1).
  *
- * Models take turns. Starvation: first come first served inside a model, turns between them; with
- * ils-reserve nobody who runs is held up, so a request waits for those before it and for the turns
- * of the other models, and no longer. ils-fastgen flushes: no bound is claimed. */
+ * Models take turns. Starvation: first come first served inside a model, turns between them. With
+ * ils-reserve a request that runs keeps its blocks, so it waits for the turns of the other models
+ * and no longer. No bound is claimed for one that waits for blocks while other models' requests,
+ * or those of a higher priority, take them as they fall free. ils-fastgen flushes: no bound is
+ * claimed. */
 #include "base/time.h"
 #include "schedule/fill.h"
 #include "schedule/policies.h"

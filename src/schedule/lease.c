@@ -1,9 +1,10 @@
 /* Renewable leases (see lease.h), and scls-cb: SCLS with continuous batching.
  *
- * Models take turns, prompts first. Who yields has received the most tokens, and he goes to the
- * head of the queue by his arrival, with his tokens kept. Starvation: a request waits for those
- * that arrived before it and for the turns of other models; every S tokens a resident's lease ends,
- * so blocks come free within a lease. Moving a request to another worker is the router's part. */
+ * Models take turns, prompts first. The request that yields has received the most tokens; it keeps
+ * them, and its place in the order of arrival. Starvation: inside a model a request waits for those
+ * that arrived before it, and every S tokens a lease ends, so that blocks come free within a lease.
+ * No bound is claimed while other models' requests, or those of a higher priority, take these
+ * blocks. Moving a request to another worker is the router's part. */
 #include "schedule/lease.h"
 #include "schedule/policies.h"
 

@@ -14,8 +14,9 @@
  * A service that a placement gave a share decodes on a free lane of at least that share, the
  * smallest such, and waits for one; lanes that run together have 120% of the device at most.
  *
- * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule); among
- * models turns bound it: each gets its batch once a round. */
+ * Starvation: none is bounded while prompts keep coming (prompts first is the paper's rule). Among
+ * models whose requests have blocks turns bound it: each gets its batch once a round. No bound is
+ * claimed beside requests of a higher priority. */
 #include "schedule/newest.h"
 #include "schedule/picks.h"
 #include "schedule/policies.h"

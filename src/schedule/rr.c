@@ -1,7 +1,11 @@
 /* Round robin over services: each turn one batch, prompts first (MuxServe's RR, ALGORITHMS 6.4).
  *
  * The turn moves past the service whose batch was started, not past the one that was planned, so a
- * refused batch keeps its turn. */
+ * refused batch keeps its turn.
+ *
+ * Starvation: a service whose requests have blocks gets a batch a round. No bound is claimed for a
+ * request that lacks blocks, since other services' prompts may take them as they fall free, nor
+ * beside requests of a higher priority. */
 #include "schedule/newest.h"
 #include "schedule/policies.h"
 

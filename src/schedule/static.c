@@ -18,7 +18,9 @@
  * A router's batch of more than n_seqs_max runs in parts.
  *
  * Starvation: batches start in the order in which their first member came; once a batch is complete
- * only those before it and the one in flight run before it. */
+ * only those before it and the one in flight run before it. A member that gives way when the pool
+ * shrinks keeps its place. Inside a model sls takes the requests of the highest priority first, so
+ * beside those no bound is claimed. */
 #include "base/time.h"
 #include "base/tree.h"
 #include "schedule/fill.h"
@@ -335,12 +337,11 @@ static void stop_waiting(struct batcher *b, uint32_t slot, const struct request 
     b->seats[slot].is_waiting = false;
 }
 
-static void wait(struct batcher *b, uint32_t slot, const struct request *r, int64_t now_ns)
+static void wait(struct batcher *b, uint32_t slot, const struct request *r)
 {
-    struct seat *seat = &b->seats[slot];
-    *seat = (struct seat){ .seq = ++b->seq, .seen_ns = now_ns, .is_waiting = true };
+    b->seats[slot].is_waiting = true;
     if (r->cohort != 0)
-        tree_insert(&b->waiting, b->nodes, slot, r->cohort, seat->seq);
+        tree_insert(&b->waiting, b->nodes, slot, r->cohort, b->seats[slot].seq);
 }
 
 static void leave(struct batcher *b, uint32_t slot)
@@ -379,7 +380,8 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
     const struct request *r = &view->requests[event->slot];
     switch (event->what) {
     case SCHEDULE_ARRIVED:
-        wait(b, event->slot, r, event->now_ns);
+        b->seats[event->slot] = (struct seat){ .seq = ++b->seq, .seen_ns = event->now_ns };
+        wait(b, event->slot, r);
         break;
     case SCHEDULE_STARTED:
         saw_started(b, view, event->batch);
@@ -391,9 +393,9 @@ static void saw(void *state, const struct schedule_view *view, const struct sche
         stop_waiting(b, event->slot, r);
         leave(b, event->slot);
         break;
-    case SCHEDULE_PREEMPTED:
+    case SCHEDULE_PREEMPTED: /* it keeps its place: those that came later start after it */
         leave(b, event->slot);
-        wait(b, event->slot, r, event->now_ns);
+        wait(b, event->slot, r);
         break;
     case SCHEDULE_REFUSED:
     case SCHEDULE_EXCEEDED:

@@ -35,6 +35,7 @@ void schedule_config_init(struct schedule_config *config)
         .ahead_blocks = 1,
         .starve_ns_min = 3 * TIME_NS_PER_S,
         .starve_factor = 2.5,
+        .starve_tokens = 16,
         .share_ns_depth = 300 * TIME_NS_PER_MS,
         .share_ns_period = 8 * TIME_NS_PER_S,
         .pool_full = 0.9,

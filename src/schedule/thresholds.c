@@ -12,6 +12,7 @@ static const struct settings_row rows[] = {
     ROW(ahead_blocks, COUNT, 0, 1024),
     ROW(starve_ns_min, MILLISECONDS, 0, 1e9),
     ROW(starve_factor, NUMBER, 0, 1e6),
+    ROW(starve_tokens, COUNT, 1, LIMIT_CONTEXT),
     ROW(share_ns_depth, MILLISECONDS, 1, 1e6),
     ROW(share_ns_period, MILLISECONDS, 1, 1e9),
     ROW(pool_full, NUMBER, 0, 1),

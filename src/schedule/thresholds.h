@@ -14,6 +14,9 @@ struct schedule_config {        /* every threshold of every policy, one struct *
     int32_t ahead_blocks;
     int64_t starve_ns_min; /* theta = max(starve_ns_min, starve_factor * L-hat): 3 s, 2.5 */
     double starve_factor;
+    /* db-*, value: tokens that a starved request generates, once it is served, before others go
+     * ahead of it or take its blocks: 16 */
+    int32_t starve_tokens;
     int64_t share_ns_depth;  /* db-share: depth of a service's bucket of device time: 0.3 s */
     int64_t share_ns_period; /* shares are computed anew this often: 8 s */
     double pool_full; /* above this fraction used, db-share cuts the heaviest service's cap: 0.9 */

@@ -7,7 +7,7 @@
  * device. On pipelines several batches of each may be under way, and prompts that are too many for
  * their lane go through the whole device.
  *
- * Starvation: the rule and the bound of db.c. */
+ * Starvation: the rule, the residences and the bound of db.c. */
 #include "base/time.h"
 #include "schedule/db.h"
 #include "schedule/lanes.h"
@@ -41,10 +41,11 @@ static double how_few(const struct db *db, const struct schedule_view *view)
     return schedule_value_few(&db->config, n, little / max_i32(schedule_n_busy(view), 1));
 }
 
-/* Of an engine's only model, to hold back a quarter of the requests gains 2% of the mean at most,
- * and costs who waits a whole turn. (Where there are others, who is held back makes way for them.)
- */
-static int32_t seqs_most(const struct db *db, const struct schedule_view *view, int service)
+/* To hold back a quarter of the requests of an engine's only model gains 2% of the mean at most,
+ * and costs those that wait a whole turn. (Where there are others, what is held back makes way for
+ * them.) */
+int32_t schedule_value_plan_seats(const struct db *db, const struct schedule_view *view,
+                                  int service)
 {
     const struct schedule_service *s = &view->services[service];
     double n = (double)s->n_running + (double)s->n_waiting;
@@ -115,7 +116,7 @@ static enum schedule_filled serve_most_valued(struct schedule_fill *fill, const 
         int64_t n_kept = schedule_value_kept(&db->config, fill->view, service, &here);
         fill->n_units_most = n_kept > 0 ? 0 : INT64_MAX;
         fill->n_units_kept = n_kept;
-        fill->n_seqs_most = seqs_most(db, fill->view, service);
+        fill->n_seqs_most = schedule_value_plan_seats(db, fill->view, service);
         enum schedule_filled filled = schedule_fill_serve(fill, service, parts, SCHEDULE_NONE);
         if (filled != FILLED_NOTHING)
             return filled;

@@ -11,16 +11,29 @@ struct search {
     int service;
     bool others_help; /* units that others give back can be taken */
     schedule_may_go may_go;
-    uint32_t before; /* only those ranked before this one: the others are planned */
+    bool takes_residents; /* only requests in their residence, else only others */
+    uint32_t before;      /* only those ranked before this one: the others are planned */
     int n_worst;
     uint32_t worst[WORST_MAX]; /* the last in order first */
 };
+
+static int64_t resides_since(const struct schedule_fill *fill, uint32_t slot)
+{
+    const struct schedule_order *order = fill->order;
+    return order->resides_since == NULL ? INT64_MAX
+                                        : order->resides_since(order->state, fill->view, slot);
+}
 
 /* The policy's order; with spares_service, among requests of one priority the service's own stand
  * before all others. */
 static bool is_before(const struct schedule_fill *fill, const struct search *search, uint32_t a,
                       uint32_t b)
 {
+    if (search->takes_residents) {
+        int64_t a_since = resides_since(fill, a), b_since = resides_since(fill, b);
+        if (a_since != b_since)
+            return a_since < b_since;
+    }
     if (fill->order->spares_service) {
         const struct request *x = &fill->view->requests[a], *y = &fill->view->requests[b];
         if (x->priority != y->priority)
@@ -57,6 +70,7 @@ static bool is_victim(const struct schedule_fill *fill, const struct search *sea
 {
     return fill->view->requests[slot].batch == 0 && fill->view->n_table_blocks[slot] != 0 &&
            slot != search->keep &&
+           (resides_since(fill, slot) != INT64_MAX) == search->takes_residents &&
            (search->may_go == NULL || search->may_go(fill->order->state, fill->view, slot));
 }
 
@@ -229,6 +243,26 @@ static bool preempt_known(struct schedule_fill *fill, struct search search, int6
     return true;
 }
 
+/* The same by a look at all running requests. */
+static void preempt_by_look(struct schedule_fill *fill, struct search search, int64_t n_blocks)
+{
+    struct schedule_plan *plan = fill->plan;
+    int64_t n_given[KV_SERVICES_MAX]; /* blocks of all victims of a service */
+    int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
+    plan->n_preempts = 0;
+    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++)
+        n_given[schedule_busy(fill->view, k)] = 0;
+    while (n_freed < n_blocks && find_worst(fill, &search)) {
+        for (int i = 0; i < search.n_worst && n_freed < n_blocks; i++) {
+            uint32_t slot = search.worst[i];
+            if (plan->n_preempts == LIMIT_BATCH_ITEMS)
+                return;
+            give_way(plan, fill->view, slot);
+            n_freed += worth(fill, search.service, slot, n_given);
+        }
+    }
+}
+
 bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_blocks, uint32_t keep,
                            schedule_may_go may_go)
 {
@@ -240,22 +274,12 @@ bool schedule_fill_preempt(struct schedule_fill *fill, int service, int64_t n_bl
                              .may_go = may_go,
                              .before = SCHEDULE_NONE };
     struct schedule_plan *plan = fill->plan;
-    int64_t n_given[KV_SERVICES_MAX]; /* blocks of all victims of a service */
-    int64_t n_freed = 0; /* an estimate: units are shared and blocks too; the next plan knows */
     plan->n_batches = plan->n_items = plan->n_preempts = 0;
-    if (fill->order->nth_last != NULL && preempt_known(fill, search, n_blocks))
-        return plan->n_preempts > 0;
-    plan->n_preempts = 0;
-    for (int32_t k = 0; k < schedule_n_busy(fill->view); k++)
-        n_given[schedule_busy(fill->view, k)] = 0;
-    while (n_freed < n_blocks && find_worst(fill, &search)) {
-        for (int i = 0; i < search.n_worst && n_freed < n_blocks; i++) {
-            uint32_t slot = search.worst[i];
-            if (plan->n_preempts == LIMIT_BATCH_ITEMS)
-                return true;
-            give_way(plan, fill->view, slot);
-            n_freed += worth(fill, service, slot, n_given);
-        }
+    if (fill->order->nth_last == NULL || !preempt_known(fill, search, n_blocks))
+        preempt_by_look(fill, search, n_blocks);
+    if (plan->n_preempts == 0 && may_go == NULL && fill->order->resides_since != NULL) {
+        search.takes_residents = true;
+        preempt_by_look(fill, search, n_blocks);
     }
     return plan->n_preempts > 0;
 }

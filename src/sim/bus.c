@@ -258,6 +258,7 @@ static bool step_gateway(struct sim_bus *bus)
     if (!has_mail(bus, SIM_BUS_GATEWAY) && bus->gateway_ns > now_ns &&
         !cluster_gateway_is_dirty(bus->gateway))
         return false;
+    cluster_gateway_hears_at(bus->gateway, now_ns);
     while (bus->sim.report->wrong == NULL && bus->door.next(bus->door.self, &event, &payload))
         hear(bus, &event, payload);
     bus->gateway_ns = cluster_gateway_step(bus->gateway, now_ns);

@@ -211,6 +211,7 @@ static bool emit(void *self, const struct service_event *event, const void *payl
         return true;
     }
     r->epoch++;
+    client->served_ns = event->served_ns;
     predict_again(sim, client);
     sim_door_hold(sim, index, ROUTE_RETURNED, event->why);
     return true;
@@ -260,6 +261,7 @@ void sim_request_whole(const struct sim *sim, uint32_t index, struct request *ou
     out->n_predicted = r->n_predicted;
     out->arrived_ns = r->arrived_ns;
     out->deadline_ns = sim->options->has_soft_deadlines ? TIME_NEVER : r->deadline_ns;
+    out->served_ns = sim->clients[index].served_ns;
     out->first_ns = r->first_ns;
     out->epoch = r->epoch;
 }

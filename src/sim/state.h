@@ -22,6 +22,7 @@ struct sim_client {
     bool is_decoding : 1;      /* it waits at the door before engines that decode, or is in one */
     bool is_on_its_way : 1;    /* between the two */
     bool is_live : 1, is_cancelled : 1;
+    int64_t served_ns; /* by the engine that sent it home; 0: by none */
 };
 struct sim_told {                 /* what its record says of all its lives */
     int64_t heard_ns, gap_ns_max; /* its last tokens; the longest wait between two */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cluster/gateway_state.h"
+#include "cluster/message.h"
 
 enum { N_PROMPT = 50000, STOP_ID = 7 };
 
@@ -48,16 +49,22 @@ static void close_world(struct world *w)
     mem_give(w->body);
 }
 
-static void submit(struct world *w, uint64_t id)
+static void submit_at(struct world *w, uint64_t id, int64_t arrived_ns, int16_t priority)
 {
     const struct request request = { .id = id,
                                      .n_prompt = N_PROMPT,
                                      .n_tokens = N_PROMPT + 2,
                                      .n_tokens_max = N_PROMPT + 9,
-                                     .arrived_ns = TIME_NS_PER_S,
+                                     .arrived_ns = arrived_ns,
+                                     .priority = priority,
                                      .deadline_ns = TIME_NEVER };
     w->body->seed = id;
     assert_true(w->door.submit(w->door.self, &request, w->body));
+}
+
+static void submit(struct world *w, uint64_t id)
+{
+    submit_at(w, id, TIME_NS_PER_S, 0);
 }
 
 static struct gateway_entry *entry_of(struct world *w, uint64_t id)
@@ -141,9 +148,78 @@ static void test_who_was_let_in_is_not_one_too_many(void **state)
     close_world(&w);
 }
 
+/* Two requests are held, the later one at a higher priority, and so it is the first. When both have
+ * waited for long the earlier one is; one that comes then stands behind both. */
+static void test_what_waits_for_long_goes_first(void **state)
+{
+    (void)state;
+    struct world w;
+    open_world(&w);
+    const struct route_service *held = &w.gateway->routed[0];
+    submit_at(&w, 1, 1 * TIME_NS_PER_S, INT16_MAX);
+    submit_at(&w, 2, 2 * TIME_NS_PER_S, -5);
+    for (int64_t s = 2; s <= 30; s++) {
+        (void)cluster_gateway_step(w.gateway, s * TIME_NS_PER_S);
+        assert_int_equal(w.gateway->requests[held->first_held].id, s < 21 ? 2 : 1);
+    }
+    assert_int_equal(entry_of(&w, 1)->asked.priority, INT16_MAX); /* engines see no other */
+    w.door.cancel(w.door.self, 2);
+    submit_at(&w, 3, 31 * TIME_NS_PER_S, INT16_MIN);
+    assert_int_equal(w.gateway->requests[held->first_held].id, 1);
+    close_world(&w);
+}
+
+/* An engine had the request: how long it was not served is told with it, and the next engine hears
+ * of it. A request that an engine refused has waited since before. */
+static void test_what_comes_home_keeps_its_age(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t now_s, said_s, kept_s; /* said: 0 = nothing */
+        int16_t priority;
+    } rows[] = {
+        { 10, 3, 3, 7 },
+        { 24, 0, 3, INT16_MIN },
+        { 30, 25, 25, 7 },
+    };
+    struct world w;
+    struct service_event event;
+    const void *payload;
+    open_world(&w);
+    struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
+    submit_at(&w, 1, 1 * TIME_NS_PER_S, 7);
+    cluster_link_begin(&node, 11, 0);
+    cluster_link_begin(&w.gateway->link, 11, 0);
+    struct gateway_entry *entry = entry_of(&w, 1);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct message_event back = { .head = cluster_message_head(MESSAGE_EVENT, 2, sizeof back) };
+        back.event = (struct service_event){ .id = 1,
+                                             .epoch = entry->request->epoch,
+                                             .what = SERVICE_RETURNED,
+                                             .why = SERVICE_DRAINING,
+                                             .position = entry->request->n_tokens,
+                                             .served_ns = -1 };
+        if (rows[i].said_s > 0)
+            back.event.served_ns = (rows[i].now_s - rows[i].said_s) * TIME_NS_PER_S;
+        gateway_state_unhold(w.gateway, slots_index(gateway_state_find(w.gateway, 1)));
+        entry->state = GATEWAY_SENT;
+        w.gateway->engines[0].n_sent++;
+        w.gateway->now_ns = rows[i].now_s * TIME_NS_PER_S;
+        cluster_gateway_hears_at(w.gateway, w.gateway->now_ns);
+        assert_true(cluster_link_send(&node, &back, sizeof back, NULL, 0));
+        assert_false(w.door.next(w.door.self, &event, &payload));
+        assert_int_equal(entry->state, GATEWAY_HELD);
+        assert_int_equal(entry->asked.served_ns, rows[i].kept_s * TIME_NS_PER_S);
+        assert_int_equal(entry->request->priority, rows[i].priority);
+    }
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_waits_for_long_goes_first),
+        cmocka_unit_test(test_what_comes_home_keeps_its_age),
         cmocka_unit_test(test_siblings_share_a_prompt),
         cmocka_unit_test(test_what_is_sent_is_whole),
         cmocka_unit_test(test_who_was_let_in_is_not_one_too_many),

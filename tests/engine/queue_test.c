@@ -46,6 +46,44 @@ static void waits_by_priority_arrival_id(void **state)
     world_close(&w);
 }
 
+static const struct request *record_of(const struct world *w, uint64_t id)
+{
+    uint32_t slot = engine_ids_find(&w->engine->by_id, id);
+    assert_true(slot != ENGINE_IDS_NONE);
+    return &w->engine->requests[slot];
+}
+
+/* A request that comes home tells when it was last served, and keeps that time where it is
+ * submitted again. A time before it arrived, or to come, is none. */
+static void the_time_of_service_goes_along(void **state)
+{
+    struct world w;
+    struct world_options o;
+    (void)state;
+    world_options_init(&o);
+    world_open(&w, &o);
+    w.clock_ns += 5000000;
+    assert_true(world_submit(
+        &w, &(struct world_ask){ .index = 0, .n_prompt = 9, .n_new = 15, .n_lease = 3 }));
+    struct world_request *q = &w.requests[0];
+    assert_int_equal(record_of(&w, 1)->served_ns, q->request.arrived_ns);
+    world_finish(&w);
+    assert_int_equal(q->why, SERVICE_LEASE_OVER);
+    assert_true(q->served_ns > q->request.arrived_ns && q->served_ns <= w.clock_ns);
+    const int64_t given_ns[] = { q->served_ns, 1, w.clock_ns + 1000000000 };
+    for (size_t i = 0; i < COUNT_OF(given_ns); i++) {
+        w.clock_ns += 1000000;
+        q->request.served_ns = given_ns[i];
+        assert_true(world_submit_again(&w, 0));
+        assert_int_equal(record_of(&w, 1)->served_ns, i == 0 ? given_ns[0] : q->request.arrived_ns);
+        world_finish(&w);
+        assert_int_equal(q->why, SERVICE_LEASE_OVER);
+    }
+    assert_true(world_submit_again(&w, 0));
+    world_finish(&w);
+    world_close(&w);
+}
+
 /* Later requests find the prefix of earlier ones, and a preempted one finds its own. */
 static void hits_are_found_and_counted(void **state)
 {
@@ -106,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_by_priority_arrival_id),
+        cmocka_unit_test(the_time_of_service_goes_along),
         cmocka_unit_test(hits_are_found_and_counted),
         cmocka_unit_test(waiting_hits_give_way),
     };

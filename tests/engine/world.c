@@ -74,6 +74,7 @@ static bool hear(void *self, const struct service_event *event, const void *payl
     q->n_preempted += event->n_preempted;
     q->n_batches = event->n_batches;
     q->n_batch_rows = event->n_batch_rows;
+    q->served_ns = event->served_ns;
     w->n_preempted += event->n_preempted;
     w->n_hits += event->n_cached > 0;
     w->n_hit_tokens += event->n_cached;

@@ -29,7 +29,7 @@ struct world_request {
     char text[256];    /* of FAILED */
     int32_t n_events, n_cached, n_preempted, n_logprobs;
     int32_t n_batches, n_batch_rows; /* as its last event says */
-    int64_t ended_ns;
+    int64_t ended_ns, served_ns;     /* served: as its last event says */
 };
 struct world {
     struct world_options options;

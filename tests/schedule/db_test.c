@@ -1,4 +1,5 @@
 /* Doubling budget: the paper's example, the starvation bound, starvation when blocks are short. */
+#include "../residence.h"
 #include "loop.h"
 #include "test.h"
 #include "base/rng.h"
@@ -226,26 +227,48 @@ static void levels_are_left_and_skipped(void **state)
     loop_close(&loop);
 }
 
-/* Asserts the bound batch by batch: when somebody starves, the batch holds the one that has
+enum { N_STARVING = 300 };
+static struct starving {
+    struct residence of[N_STARVING]; /* by id */
+    int64_t n_starved;
+} starving;
+
+static int64_t theta_of(const struct loop *loop, const struct request *r)
+{
+    double factor = loop->options.config.starve_factor;
+    return max_i64(loop->options.config.starve_ns_min,
+                   (int64_t)(factor * (double)loop->services[r->service].solo_ns));
+}
+
+static void note_served(struct loop *loop, const struct schedule_event *event, void *self)
+{
+    (void)self;
+    for (int32_t i = 0; i < event->batch->n_items; i++) {
+        const struct request *r = &loop->requests[event->batch->items[i].slot];
+        residence_serve(&starving.of[r->id], r, event->n_new[i], event->now_ns - event->elapsed_ns,
+                        theta_of(loop, r), loop->options.config.starve_tokens);
+    }
+}
+
+/* Asserts the bound batch by batch: when a request starves, the batch holds the one that has
  * starved longest. */
 static void starved_go_first(struct loop *loop, const struct batch *batch, void *self)
 {
-    int64_t *n_starved = self, since_ns = INT64_MAX, served_since_ns = INT64_MAX;
+    (void)self;
+    int64_t since_ns = INT64_MAX, served_since_ns = INT64_MAX;
     for (uint32_t slot = 0; slot < loop->options.n_requests_max; slot++) {
         const struct request *r = &loop->requests[slot];
         if (r->state != REQUEST_WAITING && r->state != REQUEST_RUNNING)
             continue;
-        double factor = loop->options.config.starve_factor;
-        int64_t theta_ns = max_i64(loop->options.config.starve_ns_min,
-                                   (int64_t)(factor * (double)loop->services[r->service].solo_ns));
-        since_ns = min_i64(since_ns, r->served_ns + theta_ns);
+        int64_t own_ns = starving.of[r->id].served_ns + theta_of(loop, r);
+        since_ns = min_i64(since_ns, own_ns);
         for (int32_t i = 0; i < batch->n_items; i++)
             if (batch->items[i].slot == slot)
-                served_since_ns = min_i64(served_since_ns, r->served_ns + theta_ns);
+                served_since_ns = min_i64(served_since_ns, own_ns);
     }
     if (since_ns >= loop->view.now_ns)
         return;
-    ++*n_starved;
+    starving.n_starved++;
     assert_int_equal(served_since_ns, since_ns);
 }
 
@@ -255,7 +278,7 @@ static void once_starved_only_earlier_ones_go_before(void **state)
     uint64_t seed = test_seed(1);
     static const char *const policies[] = { "db-literal", "db-turn", "db-share", "db-exact",
                                             "value" };
-    int64_t n_starved = 0;
+    starving.n_starved = 0;
     for (uint64_t round = 0; round < 30; round++) {
         struct rng rng;
         struct loop loop;
@@ -266,19 +289,21 @@ static void once_starved_only_earlier_ones_go_before(void **state)
         options.config.chunk_tokens = round % 2 == 0 ? 0 : 32;
         loop_open(&loop, &options);
         loop.on_batch = starved_go_first;
-        loop.on_batch_self = &n_starved;
+        loop.on_done = note_served;
         double now = 0;
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < N_STARVING; i++) {
             now += rng_exponential(&rng) * 10;
             int service = rng_below(&rng, 8) == 0;
-            (void)loop_add(&loop, service, (int64_t)(now * 1e6), 1 + (int32_t)rng_below(&rng, 100),
-                           1 + (int32_t)rng_below(&rng, service ? 300 : 30));
+            uint64_t id =
+                loop_add(&loop, service, (int64_t)(now * 1e6), 1 + (int32_t)rng_below(&rng, 100),
+                         1 + (int32_t)rng_below(&rng, service ? 300 : 30));
+            residence_begin(&starving.of[id], &loop.coming[id]);
         }
         loop_run(&loop);
         loop_close(&loop);
     }
-    print_message("%lld batches chosen for a starved request\n", (long long)n_starved);
-    assert_true(n_starved > 1000);
+    print_message("%lld batches chosen for a starved request\n", (long long)starving.n_starved);
+    assert_true(starving.n_starved > 1000);
 }
 
 /* With a pool that a few long requests fill, a starved short one waits for blocks at most until one

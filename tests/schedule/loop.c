@@ -356,12 +356,16 @@ static void run(struct loop *loop, const struct batch *batch)
             tell(loop, (struct schedule_event){ .what = SCHEDULE_EXCEEDED,
                                                 .slot = batch->items[i].slot });
     }
-    tell(loop, (struct schedule_event){ .what = SCHEDULE_DONE,
-                                        .batch = batch,
-                                        .n_steps = n_steps,
-                                        .n_new = n_new,
-                                        .n_computed = n_computed,
-                                        .elapsed_ns = loop->view.now_ns - begun_ns });
+    struct schedule_event done = { .what = SCHEDULE_DONE,
+                                   .now_ns = loop->view.now_ns,
+                                   .batch = batch,
+                                   .n_steps = n_steps,
+                                   .n_new = n_new,
+                                   .n_computed = n_computed,
+                                   .elapsed_ns = loop->view.now_ns - begun_ns };
+    tell(loop, done);
+    if (loop->on_done != NULL)
+        loop->on_done(loop, &done, loop->on_done_self);
     for (int32_t i = 0; i < batch->n_items; i++) {
         const struct request *r = &loop->requests[batch->items[i].slot];
         if (r->n_tokens >= r->n_tokens_max)

@@ -44,6 +44,9 @@ struct loop {
     /* Called with every batch before it begins; may be NULL. */
     void (*on_batch)(struct loop *loop, const struct batch *batch, void *self);
     void *on_batch_self;
+    /* The same when it has ended, with the policy's event, before those that are over leave. */
+    void (*on_done)(struct loop *loop, const struct schedule_event *event, void *self);
+    void *on_done_self;
 };
 void loop_open(struct loop *loop, const struct loop_options *options);
 void loop_close(struct loop *loop);

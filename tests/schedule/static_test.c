@@ -170,6 +170,41 @@ static void who_never_fits_holds_up_nobody(void **state)
     }
 }
 
+/* The pool shrinks while two rows run, so that the second gives way. It came before the request of
+ * the other model, and starts before it. */
+static void a_row_that_gives_way_keeps_its_place(void **state)
+{
+    static const char *const policies[] = { "sls", "cohort" };
+    (void)state;
+    for (uint32_t i = 0; i < COUNT_OF(policies); i++) {
+        struct loop loop;
+        struct loop_options options = { .policy = schedule_find(policies[i]),
+                                        .n_services = 2,
+                                        .unit_bytes = 1 << 10,
+                                        .pool_bytes = 4000 * 64,
+                                        .n_requests_max = 8 };
+        schedule_config_init(&options.config);
+        for (int s = 0; s < 2; s++)
+            options.services[s] =
+                (struct loop_service){ .perf = perf_of_tokens(), .bytes_per_token = 64 };
+        loop_open(&loop, &options);
+        for (uint32_t k = 0; k < 3; k++) {
+            uint64_t id = loop_add(&loop, k == 2, 0, 100, k == 2 ? 10 : 1500);
+            loop.coming[id].cohort = i == 0 ? 0 : 1 + k / 2;
+            loop.coming[id].n_cohort = k == 2 ? 1 : 2;
+        }
+        loop_arrive(&loop);
+        assert_true(loop_step(&loop));
+        assert_true(kv_shrink(loop.kv, 1700 * 64) > 0);
+        loop_run(&loop);
+        assert_int_equal(loop.n_preempts, 1);
+        assert_int_equal(loop.results[1].n_preempted, 1);
+        assert_true(loop.results[0].end_ns < loop.results[1].end_ns);
+        assert_true(loop.results[1].end_ns < loop.results[2].first_ns);
+        loop_close(&loop);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +214,7 @@ int main(void)
         cmocka_unit_test(who_does_not_fit_stays_behind),
         cmocka_unit_test(cohorts_are_not_mixed),
         cmocka_unit_test(who_never_fits_holds_up_nobody),
+        cmocka_unit_test(a_row_that_gives_way_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@ struct world {
     uint32_t running[N_SERVICES][N_SLOTS];
     int32_t n_table_blocks[N_SLOTS];
     bool may_go[N_SLOTS];
-    uint32_t rank[N_SLOTS]; /* lower goes before */
+    uint32_t rank[N_SLOTS];    /* lower goes before */
+    int64_t since_ns[N_SLOTS]; /* INT64_MAX: it is in no residence */
     struct kv_budget kv;
     struct schedule_view view;
     struct schedule_config config;
@@ -49,6 +50,12 @@ static bool may_go(const void *state, const struct schedule_view *view, uint32_t
     return ((const struct world *)state)->may_go[slot];
 }
 
+static int64_t resides_since(const void *state, const struct schedule_view *view, uint32_t slot)
+{
+    (void)view;
+    return ((const struct world *)state)->since_ns[slot];
+}
+
 static int find_who_may(const void *state, const struct schedule_view *view, int service,
                         schedule_may_go may, uint32_t *slots)
 {
@@ -78,7 +85,7 @@ static void make_world(struct world *w, struct rng *rng)
         if (rng_below(rng, 4) == 0)
             w->kv.services[i].n_units_min = 30;
     }
-    uint32_t n_may = 1 + rng_below(rng, 6);
+    uint32_t n_may = 1 + rng_below(rng, 6), n_others = 1 + rng_below(rng, 30);
     for (uint32_t slot = 0; slot < N_SLOTS; slot++) {
         uint16_t service = (uint16_t)rng_below(rng, N_SERVICES);
         struct schedule_service *s = &w->services[service];
@@ -88,6 +95,8 @@ static void make_world(struct world *w, struct rng *rng)
         w->n_table_blocks[slot] = (int32_t)rng_below(rng, 6);
         w->may_go[slot] = rng_below(rng, n_may) == 0;
         w->rank[slot] = rng_below(rng, 1000) << 8 | slot;
+        bool resides = rng_below(rng, n_others) > 0;
+        w->since_ns[slot] = resides ? rng_below(rng, 1000) << 8 | slot : INT64_MAX;
         w->running[service][s->n_running++] = slot;
     }
     w->view = (struct schedule_view){ .n_services = N_SERVICES,
@@ -133,6 +142,7 @@ static void known_and_looked_for_are_the_same(void **state)
         make_world(&w, &rng);
         struct schedule_order order = { .state = &w, .is_before = is_before };
         order.spares_service = rng_below(&rng, 2) == 0;
+        order.resides_since = rng_below(&rng, 2) == 0 ? resides_since : NULL;
         int64_t n_blocks = 1 + (int64_t)rng_below(&rng, round % 3 == 0 ? 200 : 12);
         bool asks = rng_below(&rng, 2) == 0;
         find(&w, &order, n_blocks, asks, &looked_for);
@@ -153,8 +163,55 @@ static void known_and_looked_for_are_the_same(void **state)
     assert_true(n_found > 3000);
 }
 
+static bool is_candidate(const struct world *w, uint32_t slot, bool resides)
+{
+    return w->requests[slot].batch == 0 && w->n_table_blocks[slot] > 0 && slot != 7 &&
+           (w->since_ns[slot] != INT64_MAX) == resides;
+}
+
+/* Requests in their residence give way only when no other request can: those that starve for the
+ * shortest time first, and none to one that may_go chooses. */
+static void residents_give_way_last(void **state)
+{
+    struct rng rng;
+    int64_t n_of_others = 0, n_of_residents = 0;
+    (void)state;
+    rng_init(&rng, test_seed(12), 0);
+    for (int round = 0; round < 3000; round++) {
+        static struct victims victims;
+        struct world w;
+        make_world(&w, &rng);
+        struct schedule_order order = { .state = &w,
+                                        .is_before = is_before,
+                                        .nth_last = nth_last,
+                                        .resides_since = resides_since };
+        bool asks = rng_below(&rng, 4) == 0, others_may = false;
+        for (int i = 0; i < N_SERVICES; i++)
+            w.kv.services[i].n_units_min = -1; /* units of all services help */
+        for (uint32_t slot = 0; slot < N_SLOTS; slot++)
+            others_may |= is_candidate(&w, slot, false) && (!asks || w.may_go[slot]);
+        find(&w, &order, 1 + (int64_t)rng_below(&rng, 12), asks, &victims);
+        int64_t before_ns = INT64_MAX;
+        for (int32_t i = 0; i < victims.n; i++) {
+            int64_t since_ns = w.since_ns[victims.slots[i]];
+            assert_true(is_candidate(&w, victims.slots[i], !others_may));
+            assert_true(others_may || (since_ns < before_ns && !asks));
+            before_ns = since_ns;
+        }
+        for (uint32_t slot = 0; slot < N_SLOTS && victims.n > 0 && !others_may; slot++)
+            assert_true(!is_candidate(&w, slot, true) ||
+                        w.since_ns[slot] <= w.since_ns[victims.slots[0]]);
+        n_of_others += others_may ? victims.n : 0;
+        n_of_residents += others_may ? 0 : victims.n;
+    }
+    assert_true(n_of_others > 1000 && n_of_residents > 100);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(known_and_looked_for_are_the_same) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_and_looked_for_are_the_same),
+        cmocka_unit_test(residents_give_way_last),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

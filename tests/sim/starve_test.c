@@ -5,6 +5,7 @@
  * The test stands between engine and policy and looks at every plan. What starves, and what a plan
  * should hold, is reckoned here anew, from the view alone. Where a policy has no bound, the flood
  * is made longer and the wait grows with it. */
+#include "../residence.h"
 #include "../test.h"
 #include "models.h"
 #include "base/time.h"
@@ -47,6 +48,8 @@ static const struct row {
     { "mlfq", NOTHING, false, GROWS },
 };
 
+enum { N_SLOTS_MOST = 8192 };
+
 /* One at a time: the functions below stand in the policy's place and know no more than its state.
  */
 static struct watch {
@@ -57,6 +60,7 @@ static struct watch {
     int64_t n_plans, n_checked, n_blocked;
     int64_t n_preempted_max; /* how often one request had to give way */
     int64_t gap_ns_max[3];   /* the longest that a request of a service was not served */
+    struct residence of[N_SLOTS_MOST];
 } watch;
 
 static void check(bool holds, const char *what, const struct schedule_view *view)
@@ -106,10 +110,10 @@ struct starved {
     int64_t since_ns;
 };
 
-static int64_t since_ns(const struct schedule_view *view, const struct request *r)
+static int64_t theta_of(const struct schedule_view *view, int service)
 {
-    double theta = watch.config->starve_factor * (double)view->services[r->service].solo_ns;
-    return r->served_ns + max_i64(watch.config->starve_ns_min, (int64_t)theta);
+    double theta = watch.config->starve_factor * (double)view->services[service].solo_ns;
+    return max_i64(watch.config->starve_ns_min, (int64_t)theta);
 }
 
 /* Of those who starve since the same instant, by one batch, the one that arrived first. */
@@ -117,7 +121,7 @@ static void find_starved(const struct schedule_view *view, uint32_t slot, void *
 {
     struct starved *first = self;
     const struct request *r = &view->requests[slot];
-    int64_t since = since_ns(view, r);
+    int64_t since = watch.of[slot].served_ns + theta_of(view, r->service);
     if (since >= view->now_ns || since > first->since_ns)
         return;
     if (since < first->since_ns || r->id < view->requests[first->slot].id)
@@ -269,6 +273,14 @@ static void watched_saw(void *state, const struct schedule_view *view,
             int64_t *gap_ns = &watch.gap_ns_max[r->service];
             *gap_ns = max_i64(*gap_ns, view->now_ns - r->served_ns);
         }
+    }
+    if (event->what == SCHEDULE_ARRIVED)
+        residence_begin(&watch.of[event->slot], &view->requests[event->slot]);
+    for (int32_t i = 0; event->what == SCHEDULE_DONE && i < event->batch->n_items; i++) {
+        uint32_t slot = event->batch->items[i].slot;
+        residence_serve(&watch.of[slot], &view->requests[slot], event->n_new[i],
+                        view->now_ns - event->elapsed_ns, theta_of(view, event->batch->service),
+                        watch.config->starve_tokens);
     }
     if (event->what == SCHEDULE_PREEMPTED)
         watch.n_preempted_max =

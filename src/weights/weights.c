@@ -186,6 +186,12 @@ static uint64_t hash_rope(float base, const struct rope_scaling *scaling, uint64
                      (double)scaling->high_freq_factor, scaling->n_positions_original,
                      (double)scaling->attention_factor, scaling->is_long);
     CHECK(n > 0 && n < (int)sizeof(text));
+    hash = hash_fast(text, (size_t)n, hash).low;
+    if (scaling->kind != ROPE_SCALING_YARN)
+        return hash;
+    n = snprintf(text, sizeof(text), "%a %a %d", (double)scaling->beta_fast,
+                 (double)scaling->beta_slow, scaling->is_untruncated);
+    CHECK(n > 0 && n < (int)sizeof(text));
     return hash_fast(text, (size_t)n, hash).low;
 }
 
@@ -207,10 +213,11 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
     hash = hash_fast(text, (size_t)n, hash).low;
     if (spec->score_divisor != 0)
         hash = hash_fast(&spec->score_divisor, sizeof(spec->score_divisor), hash).low;
-    if (scaling->kind == ROPE_SCALING_LONG) {
+    bool has_attention = scaling->attention_factor != 0 && scaling->attention_factor != 1.0f;
+    if (scaling->kind == ROPE_SCALING_LONG || scaling->kind == ROPE_SCALING_YARN || has_attention)
         hash = hash_rope(spec->rope_base, scaling, hash);
+    if (scaling->kind == ROPE_SCALING_LONG)
         hash = hash_fast(factors->data, (size_t)factors->row_bytes, hash).low;
-    }
     if (spec->n_full_layers == 0)
         return hash;
     hash = hash_fast(spec->is_full_layer, sizeof(spec->is_full_layer), hash).low;

@@ -134,7 +134,7 @@ def chatglm2_weights(weights, config):
     out["transformer.rotary_pos_emb.inv_freq"] = 1.0 / 10000 ** (torch.arange(0, n, 2).float() / n)
     for i in range(config.num_hidden_layers):
         g, c = f"model.layers.{i}.", f"{e}layers.{i}."
-        for kind in ("weight", "bias"):
+        for kind in ("weight", "bias") if config.attention_bias else ("weight",):
             out[f"{c}self_attention.query_key_value.{kind}"] = torch.cat(
                 [weights[f"{g}self_attn.{x}_proj.{kind}"] for x in "qkv"])
         out[c + "self_attention.dense.weight"] = weights[g + "self_attn.o_proj.weight"]

@@ -6,6 +6,7 @@
 #include "weights/json.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "weights/foreign.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -284,6 +285,11 @@ enum status weights_json_parse(struct weights_json *json, char *text, size_t n_b
 {
     *json = (struct weights_json){ .text = text };
     struct parser p = { .json = json, .at = text, .start = text, .end = text + n_bytes };
+    enum status status = weights_foreign_pointer(view_of(text, n_bytes), label, fault);
+    if (status != STATUS_OK) {
+        weights_json_close(json);
+        return status;
+    }
     if (n_bytes <= UINT32_MAX ? read_document(&p) : fail(&p, "over 4 GiB"))
         return STATUS_OK;
     int line = 1; /* decoding moves texts but keeps what lies between them, so near enough */

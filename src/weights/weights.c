@@ -4,9 +4,11 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "weights/bind.h"
+#include "weights/foreign.h"
 #include "weights/gguf.h"
 #include "weights/gguf_card.h"
 #include "weights/gguf_spec.h"
+#include "weights/hf_bias.h"
 #include "weights/hf_card.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
@@ -62,6 +64,9 @@ static enum status bind_hf(struct weights *weights, const char *path,
     if (status == STATUS_OK)
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
+    struct weights_json_from from = { config, "config.json", fault };
+    if (status == STATUS_OK)
+        status = weights_hf_bias_check(&from, architecture->hf_name, &weights->model);
     if (status == STATUS_OK)
         status = weights_hf_rope_factors(config, &weights->spec, weights->set.catalog.pile,
                                          &weights->model.rope_factors, fault);
@@ -77,8 +82,9 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     if (n < 0 || n >= (int)sizeof(config_path))
         return fault_set(fault, STATUS_BAD_INPUT, "the path is too long");
     snprintf(weights->format, sizeof(weights->format), "safetensors");
-    enum status status =
-        weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
+    enum status status = weights_foreign_directory(path, fault);
+    if (status == STATUS_OK)
+        status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
     if (status == STATUS_OK)
         status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)

@@ -200,7 +200,10 @@ static void refuses_by_name(void **state)
         { YARN(",\"factor\":4,\"beta_slow\":64"), STATUS_BAD_INPUT, "32 and 64" },
         { LLAMA(",\"rope_parameters\":{\"full_attention\":{}}"), STATUS_UNSUPPORTED,
           "full_attention" },
-        { GEMMA3(",\"rope_scaling\":{\"type\":\"longrope\"}"), STATUS_UNSUPPORTED, "longrope" },
+        { GEMMA3(",\"rope_scaling\":{\"rope_type\":\"longrope\"}"), STATUS_UNSUPPORTED,
+          "longrope" },
+        { GEMMA3(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":8}"), STATUS_UNSUPPORTED,
+          "rope_scaling has a type, but no rope_type" },
         { GEMMA3(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},\"rope_parameters\":{"
                  "\"full_attention\":{\"rope_type\":\"default\"}}"),
           STATUS_UNSUPPORTED, "rope_scaling and rope_parameters are both there" },

@@ -159,7 +159,9 @@ def common(case, s):
         case.set("head_dim", case.pick(8, 16, 24, 40))
     key = "hidden_activation" if case.family == "gemma3_text" else "hidden_act"
     if case.sometimes(0.3):
-        case.set(key, case.pick(*ACTIVATIONS))
+        act = case.pick(*ACTIVATIONS)
+        is_doubtful = case.family == "gemma" and act == "gelu" and not IS_NEW
+        case.set(key, "gelu_new" if is_doubtful else act)
     elif case.sometimes(0.05):
         case.set(key, case.pick(*FOREIGN_ACTIVATIONS))
 

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "cmd/chosen.h"
 #include "cmd/config_print.h"
-#include "cmd/model_card.h"
+#include "cmd/model_file.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
@@ -147,15 +147,17 @@ int verbs_show(int argc, char **argv)
         .n_max = 1,
     };
     struct weights *weights;
+    struct model_card card;
     struct need need;
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
-    enum status status = weights_open(&weights, plain[0], &fault);
+    enum status status = model_file_open(&weights, &card, plain[0], plain[0], DTYPE_F16, &fault);
     if (status == STATUS_OK) {
         status = read_need(weights, &need, &fault);
         if (status == STATUS_OK)
             (is_json ? print_json : print_text)(weights, &need);
+        model_card_close(&card);
         weights_close(weights);
     }
     if (status != STATUS_OK)
@@ -183,16 +185,13 @@ static enum status check_model_files(const struct config *config, const struct c
                                      struct fault *fault)
 {
     struct weights *weights;
-    struct model_card card = { 0 };
+    struct model_card card;
     struct predict_profile profile = { 0 };
-    enum status status = weights_open(&weights, model->path, fault);
+    enum status status = model_file_open(&weights, &card, model->name, model->path,
+                                         chosen_kv_dtype(config, model), fault);
     if (status != STATUS_OK)
         return status;
-    status = model_spec_check_kv(weights_spec(weights), model->name, chosen_kv_dtype(config, model),
-                                 fault);
-    if (status == STATUS_OK)
-        status = model_card_open(&card, model->name, weights, fault);
-    if (status == STATUS_OK && model->profile != NULL)
+    if (model->profile != NULL)
         status = predict_profile_read(&profile, model->profile, fault);
     if (status == STATUS_OK && model->profile != NULL &&
         profile.weights_hash != weights_hash(weights))

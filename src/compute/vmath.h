@@ -70,23 +70,17 @@ static inline float vmath_gelu_tanh(float x)
     return x / (1.0f + vmath_exp(-2.0f * u));
 }
 
-/* x Phi(x). Phi by a Chebyshev fit of erfc (Numerical Recipes, 6.2), whose relative error is below
- * 1.2e-7 also far from zero, where Phi is small. */
+/* x Phi(x). Phi by Abramowitz and Stegun 7.1.26, |error| < 1.5e-7 in erf. */
 static inline float vmath_gelu_erf(float x)
 {
     float a = vmath_of_bits(vmath_bits(x) & 0x7FFFFFFFu) * 0.70710678f;
-    float t = 1.0f / vmath_fma(0.5f, a, 1.0f);
-    float p = 0.17087277f;
-    p = vmath_fma(p, t, -0.82215223f);
-    p = vmath_fma(p, t, 1.48851587f);
-    p = vmath_fma(p, t, -1.13520398f);
-    p = vmath_fma(p, t, 0.27886807f);
-    p = vmath_fma(p, t, -0.18628806f);
-    p = vmath_fma(p, t, 0.09678418f);
-    p = vmath_fma(p, t, 0.37409196f);
-    p = vmath_fma(p, t, 1.00002368f);
-    p = vmath_fma(p, t, -1.26551223f);
-    float tail = 0.5f * t * vmath_exp(vmath_fma(-a, a, p)); /* Phi(-|x|) */
+    float t = 1.0f / vmath_fma(0.3275911f, a, 1.0f);
+    float p = 1.061405429f;
+    p = vmath_fma(p, t, -1.453152027f);
+    p = vmath_fma(p, t, 1.421413741f);
+    p = vmath_fma(p, t, -0.284496736f);
+    p = vmath_fma(p, t, 0.254829592f);
+    float tail = 0.5f * (p * t) * vmath_exp(-a * a); /* Phi(-|x|) */
     return x * (x < 0.0f ? tail : 1.0f - tail);
 }
 

@@ -153,7 +153,9 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
         return status;
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (strcmp(acts[i].name, name) == 0) {
-            spec->act = acts[i].act;
+            /* Gemma's first files say "gelu" and mean the tanh form; the library knows that. */
+            bool is_first = strcmp(spec->architecture, "gemma") == 0 && strcmp(name, "gelu") == 0;
+            spec->act = is_first ? ACT_GELU_TANH : acts[i].act;
             return STATUS_OK;
         }
     return fault_set(r->from.fault, STATUS_UNSUPPORTED,

@@ -113,9 +113,9 @@ static void reads_gemma(void **state)
     struct model_spec spec;
     struct fault fault = { 0 };
     assert_int_equal(spec_of(GEMMA(",\"hidden_act\":\"gelu\""), &spec, &fault), STATUS_OK);
-    assert_int_equal(spec.act, ACT_GELU_ERF); /* as the library reads it */
-    assert_int_equal(spec_of(GEMMA(""), &spec, &fault), STATUS_OK);
-    assert_int_equal(spec.act, ACT_GELU_TANH);
+    assert_int_equal(spec.act, ACT_GELU_TANH); /* as the library reads it */
+    assert_int_equal(spec_of(GEMMA(",\"hidden_act\":\"gelu_python\""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.act, ACT_GELU_ERF);
     assert_int_equal(spec.head_dim, 256);
     assert_true(spec.is_tied && spec.embedding_scale == 8.0f && !spec.has_qk_norm);
     assert_true(spec.score_divisor == 0 && !spec.has_post_norms && spec.n_full_layers == 0);
@@ -126,6 +126,8 @@ static void reads_gemma3(void **state)
     (void)state;
     struct model_spec spec;
     struct fault fault = { 0 };
+    assert_int_equal(spec_of(GEMMA3(",\"hidden_activation\":\"gelu\""), &spec, &fault), STATUS_OK);
+    assert_int_equal(spec.act, ACT_GELU_ERF);
     assert_int_equal(spec_of(GEMMA3(",\"sliding_window\":16,\"sliding_window_pattern\":2,"
                                     "\"query_pre_attn_scalar\":168,\"head_dim\":32,"
                                     "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}"),

@@ -26,6 +26,7 @@ import transformers
 
 import golden_expected
 import model_cases
+import model_gguf
 
 BOUND = 1e-4
 N_PROMPT = 48
@@ -98,22 +99,23 @@ def judge(expected, why, found, refusal, case):
 class Counts:
     def __init__(self):
         self.by_key = collections.defaultdict(collections.Counter)
-        self.all, self.sentences = collections.Counter(), collections.Counter()
+        self.all, self.families = collections.Counter(), collections.Counter()
         self.bad = []
 
     def add(self, verdict, sentence, case, where):
         self.all[verdict] += 1
+        self.families[case.family] += verdict == "equal"
         for key in case.varied:
             self.by_key[key][verdict] += 1
         if verdict in ("DIFFERENT", "unnamed", "accepted alone"):
             self.bad.append((verdict, case, sentence, where))
 
     def print(self):
-        print(f"{'family: key':46} {'equal':>7} {'refused':>8} {'other':>6}")
+        print(f"{'family: key':46} {'equal':>7} {'as GGUF':>8} {'refused':>8} {'other':>6}")
         for key in sorted(self.by_key):
             c = self.by_key[key]
-            other = c.total() - c["equal"] - c["refused"]
-            print(f"{key:46} {c['equal']:7} {c['refused']:8} {other:6}")
+            other = c.total() - c["equal"] - c["equal as GGUF"] - c["refused"]
+            print(f"{key:46} {c['equal']:7} {c['equal as GGUF']:8} {c['refused']:8} {other:6}")
         for verdict, case, sentence, where in self.bad[:40]:
             print(f"{verdict}: {case.family} {json.dumps(case.shown())}: {sentence} ({where})")
         print(f"transformers {transformers.__version__}:",
@@ -142,13 +144,19 @@ def run(args):
             else:
                 verdict, sentence = "reference refuses", why
             counts.add(verdict, sentence, case, where if args.keep else number)
+            if verdict == "equal" and model_gguf.write(where / "m.gguf", case, model, dice):
+                found, refusal = program.ask(where / "m.gguf", ids)
+                verdict, sentence = judge(expected, None, found, refusal, case)
+                verdict = "equal as GGUF" if verdict == "equal" else "DIFFERENT"
+                counts.add(verdict, sentence, case, where / "m.gguf" if args.keep else number)
             if not args.keep:
                 for path in where.iterdir():
                     path.unlink()
     counts.print()
     wrong = sum(counts.all[v] for v in ("DIFFERENT", "unnamed", "accepted alone"))
-    if counts.all["equal"] < args.cases:
-        print("too few cases were equal for this to mean anything")
+    few = [name for name, n in counts.families.items() if n < args.cases / 5]
+    if few:
+        print("too few cases were equal for this to mean anything:", *few)
         return 1
     return 1 if wrong else 0
 

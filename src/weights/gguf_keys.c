@@ -266,18 +266,21 @@ static void print_value(const struct weights_gguf_value *value, char *text, size
         snprintf(text, n_bytes, "%s", weights_gguf_type_name(value->type));
 }
 
+/* The key without the architecture's name; empty when it begins otherwise. */
+static struct view rest_of(struct view key, const char *architecture)
+{
+    size_t n = strlen(architecture);
+    bool is_ours = key.n > n && view_starts(key, architecture) && key.at[n] == '.';
+    return is_ours ? view_of(key.at + n + 1, key.n - n - 1) : view_of("", 0);
+}
+
 enum status weights_gguf_keys_check(const struct weights_gguf *gguf, const char *architecture,
                                     struct fault *fault)
 {
-    size_t n_prefix = strlen(architecture);
-    struct view family = view_text(architecture);
     for (int32_t i = 0; i < gguf->n_values; i++) {
         const struct weights_gguf_value *value = &gguf->values[i];
-        struct view key = value->key;
-        if (key.n <= n_prefix || !view_starts(key, architecture) || key.at[n_prefix] != '.')
-            continue;
-        key = view_of(key.at + n_prefix + 1, key.n - n_prefix - 1);
-        const struct weights_key *row = weights_keys_find(rows, family, key);
+        const struct weights_key *row =
+            weights_keys_find(rows, view_text(architecture), rest_of(value->key, architecture));
         if (row == NULL || row->use != WEIGHTS_KEY_FIXED || is_allowed(value, row->only))
             continue;
         char found[96];
@@ -290,4 +293,14 @@ enum status weights_gguf_keys_check(const struct weights_gguf *gguf, const char 
                          only);
     }
     return STATUS_OK;
+}
+
+void weights_gguf_keys_unknown(const struct weights_gguf *gguf, const char *architecture,
+                               struct pile *pile, struct weights_unknown *unknown)
+{
+    for (int32_t i = 0; i < gguf->n_values; i++) {
+        struct view key = gguf->values[i].key, rest = rest_of(key, architecture);
+        if (rest.n > 0 && weights_keys_find(rows, view_text(architecture), rest) == NULL)
+            weights_unknown_add(unknown, pile, key);
+    }
 }

@@ -280,3 +280,14 @@ enum status weights_hf_keys_check(const struct weights_json_from *config, const 
     }
     return STATUS_OK;
 }
+
+void weights_hf_keys_unknown(const struct weights_json_node *config, const char *family,
+                             struct pile *pile, struct weights_unknown *unknown)
+{
+    const struct weights_json_node *member = config + 1;
+    for (uint32_t i = 0; i < config->n; i++, member = weights_json_next(member)) {
+        struct view name = view_of(member->key, member->key_bytes);
+        if (weights_keys_find(rows, view_text(family), name) == NULL)
+            weights_unknown_add(unknown, pile, name);
+    }
+}

@@ -48,3 +48,16 @@ bool weights_keys_allow(const char *only, double number)
     }
     return false;
 }
+
+void weights_unknown_add(struct weights_unknown *unknown, struct pile *pile, struct view name)
+{
+    unknown->n_found++;
+    if (unknown->n == (int32_t)COUNT_OF(unknown->names))
+        return;
+    size_t n = name.n < 80 ? name.n : 80;
+    char *text = pile_text(pile, name.at, n);
+    for (size_t i = 0; i < n; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            text[i] = '?';
+    unknown->names[unknown->n++] = text;
+}

@@ -2,6 +2,7 @@
  * which are known not to change what a model computes. A key in none of these rows is ignored, as
  * transformers and llama.cpp do; `shoal show` lists it. */
 #pragma once
+#include "base/pile.h"
 #include "base/str.h"
 
 enum weights_key_use {
@@ -29,6 +30,15 @@ struct weights_key {
     {                                                                                              \
         families, name, NULL, WEIGHTS_KEY_INERT                                                    \
     }
+
+/* The first keys of a file that have no row, as they can be shown: plain text of at most 80 bytes.
+ */
+struct weights_unknown {
+    const char *names[16];
+    int32_t n;       /* names */
+    int32_t n_found; /* those that are left off too */
+};
+void weights_unknown_add(struct weights_unknown *unknown, struct pile *pile, struct view name);
 
 /* Whether `words`, text between separators, holds this word; NULL words hold every one. */
 bool weights_keys_hold(const char *words, char separator, struct view word);

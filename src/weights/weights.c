@@ -7,9 +7,11 @@
 #include "weights/foreign.h"
 #include "weights/gguf.h"
 #include "weights/gguf_card.h"
+#include "weights/gguf_keys.h"
 #include "weights/gguf_spec.h"
 #include "weights/hf_bias.h"
 #include "weights/hf_card.h"
+#include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
 #include "weights/safetensors.h"
@@ -28,6 +30,7 @@ struct weights {
     struct model_spec spec;
     struct model_weights model;
     struct weights_card card;
+    struct weights_unknown unknown;
 };
 
 static const struct weights_catalog *catalog_of(const struct weights *weights)
@@ -43,6 +46,9 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
         return status;
     snprintf(weights->format, sizeof(weights->format), "GGUF v%u", weights->gguf.version);
     status = weights_gguf_spec(&weights->gguf, &weights->spec, &architecture, fault);
+    if (status == STATUS_OK)
+        weights_gguf_keys_unknown(&weights->gguf, architecture->name, &weights->gguf.pile,
+                                  &weights->unknown);
     if (status == STATUS_OK)
         status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
                               &weights->model, fault);
@@ -65,6 +71,9 @@ static enum status bind_hf(struct weights *weights, const char *path,
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
     struct weights_json_from from = { config, "config.json", fault };
+    if (status == STATUS_OK)
+        weights_hf_keys_unknown(config, architecture->hf_name, &weights->set.pile,
+                                &weights->unknown);
     if (status == STATUS_OK)
         status = weights_hf_bias_check(&from, architecture->hf_name, &weights->model);
     if (status == STATUS_OK)
@@ -157,6 +166,11 @@ const struct model_weights *weights_model(const struct weights *weights)
 const struct weights_card *weights_card(const struct weights *weights)
 {
     return &weights->card;
+}
+
+const struct weights_unknown *weights_unknown_keys(const struct weights *weights)
+{
+    return &weights->unknown;
 }
 
 const char *weights_format(const struct weights *weights)

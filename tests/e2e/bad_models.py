@@ -150,10 +150,12 @@ ROWS = {
     "gguf_no_tokenizer": (gguf(rename=(b"tokenizer.ggml.model", b"tokenizer.ggml.mdoel")), ["no tokenizer"]),
 }
 GOOD = {
-    "good_directory": hf,
-    "good_null_keys": with_keys(is_causal=True, pruned_heads={}, quantization_config=None, sliding_window=None),
-    "good_gguf": gguf(pair("llama.attention.causal", 7, b"\1"), pair("llama.attention.sliding_window", 4, b"\x08\0\0\0"),
-                      pair("x.y", 8, text("z"))),
+    "good_directory": (hf, []),
+    "good_null_keys": (with_keys(is_causal=True, pruned_heads={}, quantization_config=None, sliding_window=None), []),
+    "good_unknown_keys": (with_keys(tuned_by="x", torch_dtype="float32"), ["tuned_by"]),
+    "good_gguf": (gguf(pair("llama.attention.causal", 7, b"\1"), pair("x.y", 8, text("z")),
+                       pair("llama.attention.sliding_window", 4, b"\x08\0\0\0"),
+                       pair("llama.tuned_by", 8, text("x"))), ["llama.tuned_by"]),
 }
 
 
@@ -182,13 +184,16 @@ def check_bad(folder, make, words):
     return None
 
 
-def check_good(folder, make):
+def check_good(folder, make, unknown):
     path = make(folder)
     code, said = run("show", path)
     if code != 0:
         return f"show: {code}: {said}"
     code, said = run("run", path, "a", "--max-tokens", "1")
-    return f"run: {code}: {said}" if code != 0 else None
+    if code != 0:
+        return f"run: {code}: {said}"
+    shown = json.loads(subprocess.check_output([SHOAL, "show", str(path), "--json"], timeout=60))
+    return None if shown["unknown_keys"] == unknown else f"unknown keys: {shown['unknown_keys']}"
 
 
 def main():
@@ -197,7 +202,7 @@ def main():
         print(f"[ RUN      ] {name}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            wrong = check_bad(folder, *ROWS[name]) if name in ROWS else check_good(folder, GOOD[name])
+            wrong = check_bad(folder, *ROWS[name]) if name in ROWS else check_good(folder, *GOOD[name])
         if wrong:
             print(wrong)
             n_failed += 1

@@ -301,6 +301,6 @@ void weights_gguf_keys_unknown(const struct weights_gguf *gguf, const char *arch
     for (int32_t i = 0; i < gguf->n_values; i++) {
         struct view key = gguf->values[i].key, rest = rest_of(key, architecture);
         if (rest.n > 0 && weights_keys_find(rows, view_text(architecture), rest) == NULL)
-            weights_unknown_add(unknown, pile, key);
+            weights_keys_unknown(unknown, pile, key);
     }
 }

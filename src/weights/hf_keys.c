@@ -288,6 +288,6 @@ void weights_hf_keys_unknown(const struct weights_json_node *config, const char 
     for (uint32_t i = 0; i < config->n; i++, member = weights_json_next(member)) {
         struct view name = view_of(member->key, member->key_bytes);
         if (weights_keys_find(rows, view_text(family), name) == NULL)
-            weights_unknown_add(unknown, pile, name);
+            weights_keys_unknown(unknown, pile, name);
     }
 }

@@ -49,7 +49,7 @@ bool weights_keys_allow(const char *only, double number)
     return false;
 }
 
-void weights_unknown_add(struct weights_unknown *unknown, struct pile *pile, struct view name)
+void weights_keys_unknown(struct weights_unknown *unknown, struct pile *pile, struct view name)
 {
     unknown->n_found++;
     if (unknown->n == (int32_t)COUNT_OF(unknown->names))

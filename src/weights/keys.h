@@ -38,7 +38,7 @@ struct weights_unknown {
     int32_t n;       /* names */
     int32_t n_found; /* those that are left off too */
 };
-void weights_unknown_add(struct weights_unknown *unknown, struct pile *pile, struct view name);
+void weights_keys_unknown(struct weights_unknown *unknown, struct pile *pile, struct view name);
 
 /* Whether `words`, text between separators, holds this word; NULL words hold every one. */
 bool weights_keys_hold(const char *words, char separator, struct view word);

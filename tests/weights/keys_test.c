@@ -40,12 +40,12 @@ static void shows_unknown_keys(void **state)
     char long_name[200];
     memset(long_name, 'k', sizeof(long_name));
     pile_init(&pile);
-    weights_unknown_add(&unknown, &pile, view_of("a\x1b[31m\0b", 8));
-    weights_unknown_add(&unknown, &pile, view_of(long_name, sizeof(long_name)));
+    weights_keys_unknown(&unknown, &pile, view_of("a\x1b[31m\0b", 8));
+    weights_keys_unknown(&unknown, &pile, view_of(long_name, sizeof(long_name)));
     assert_string_equal(unknown.names[0], "a?[31m?b");
     assert_int_equal(strlen(unknown.names[1]), 80);
     for (int i = 0; i < 20; i++)
-        weights_unknown_add(&unknown, &pile, view_text("k"));
+        weights_keys_unknown(&unknown, &pile, view_text("k"));
     assert_int_equal(unknown.n, COUNT_OF(unknown.names));
     assert_int_equal(unknown.n_found, 22);
     pile_free(&pile);

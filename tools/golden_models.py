@@ -32,6 +32,11 @@ MODELS = {
     "llama_linear": (T.LlamaConfig, T.LlamaForCausalLM, dict(
         num_key_value_heads=1, rms_norm_eps=1e-6,
         rope_scaling=dict(rope_type="linear", factor=4.0))),
+    # Original context 64: of 8 frequencies 1 is kept, 2 are blended and the others divided.
+    "llama_yarn": (T.LlamaConfig, T.LlamaForCausalLM, dict(
+        num_key_value_heads=2, rms_norm_eps=1e-5,
+        rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64,
+                          beta_fast=8.0))),
     "mistral": (T.MistralConfig, T.MistralForCausalLM, dict(
         num_key_value_heads=2, sliding_window=16, rms_norm_eps=1e-5, head_dim=16)),
     "qwen2": (T.Qwen2Config, T.Qwen2ForCausalLM, dict(
@@ -100,9 +105,9 @@ def config_json(name, model, dtype):
 
 
 # Found by golden_expected.search(), which started at 200; from here it finds them at once.
-SEEDS = {"llama": 1200, "llama3": 1201, "llama_linear": 202, "mistral": 1203, "qwen2": 3204,
-         "qwen3": 2205, "phi3": 210, "phi3_partial": 211, "phi3_long": 4212, "gemma": 5213,
-         "gemma3": 4214, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
+SEEDS = {"llama": 1200, "llama3": 1201, "llama_linear": 202, "llama_yarn": 212, "mistral": 1203,
+         "qwen2": 3204, "qwen3": 2205, "phi3": 210, "phi3_partial": 211, "phi3_long": 4212,
+         "gemma": 5213, "gemma3": 4214, "opt": 9206, "gpt2": 8207, "chatglm2": 8208}
 
 
 # ---- ChatGLM2 -------------------------------------------------------------------------------
@@ -134,7 +139,7 @@ def chatglm2_weights(weights, config):
     out["transformer.rotary_pos_emb.inv_freq"] = 1.0 / 10000 ** (torch.arange(0, n, 2).float() / n)
     for i in range(config.num_hidden_layers):
         g, c = f"model.layers.{i}.", f"{e}layers.{i}."
-        for kind in ("weight", "bias"):
+        for kind in ("weight", "bias") if config.attention_bias else ("weight",):
             out[f"{c}self_attention.query_key_value.{kind}"] = torch.cat(
                 [weights[f"{g}self_attn.{x}_proj.{kind}"] for x in "qkv"])
         out[c + "self_attention.dense.weight"] = weights[g + "self_attn.o_proj.weight"]

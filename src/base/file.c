@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -317,4 +318,23 @@ bool file_is_directory(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool file_find(const char *directory, const char *ending, char name[FILE_NAME_BYTES])
+{
+    DIR *folder = opendir(directory);
+    size_t n_ending = strlen(ending);
+    bool is_found = false;
+    if (folder == NULL)
+        return false;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        size_t n = strlen(entry->d_name);
+        bool ends_so = n >= n_ending && strcmp(entry->d_name + n - n_ending, ending) == 0;
+        if (!ends_so || n >= FILE_NAME_BYTES || (is_found && strcmp(entry->d_name, name) >= 0))
+            continue;
+        memcpy(name, entry->d_name, n + 1);
+        is_found = true;
+    }
+    closedir(folder);
+    return is_found;
 }

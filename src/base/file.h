@@ -37,3 +37,7 @@ enum status file_may_write(const char *path, struct fault *fault) MUST_USE;
 bool file_put(int fd, const void *bytes, size_t n_bytes);
 bool file_exists(const char *path);
 bool file_is_directory(const char *path);
+/* The first file in alphabetical order whose name ends so, in a directory; false: there is none, or
+ * the directory can't be read. Names of FILE_NAME_BYTES and more are passed over. */
+enum { FILE_NAME_BYTES = 256 };
+bool file_find(const char *directory, const char *ending, char name[FILE_NAME_BYTES]);

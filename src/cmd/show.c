@@ -4,12 +4,13 @@
 #include "base/mem.h"
 #include "cmd/chosen.h"
 #include "cmd/config_print.h"
-#include "cmd/model_card.h"
+#include "cmd/model_file.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
 #include "predict/profile.h"
 #include "run/model.h"
+#include "weights/keys.h"
 #include "weights/weights.h"
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,17 @@ static void print_kv(const struct model_spec *s, const char *name)
     }
 }
 
+static void print_unknown(const struct weights_unknown *unknown)
+{
+    if (unknown->n == 0)
+        return;
+    printf("unknown keys     ");
+    for (int32_t i = 0; i < unknown->n; i++)
+        printf("%s%s", i > 0 ? ", " : "", unknown->names[i]);
+    printf(unknown->n_found > unknown->n ? " and %d more: ignored\n" : ": ignored\n",
+           unknown->n_found - unknown->n);
+}
+
 static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -81,6 +93,8 @@ static void print_text(const struct weights *w, const struct need *need)
         printf(", sliding window");
     if (s->rope_scaling.kind == ROPE_SCALING_LONG)
         printf(", %s rope factors", s->rope_scaling.is_long ? "long" : "short");
+    if (s->rope_scaling.kind == ROPE_SCALING_YARN)
+        printf(", stretched %g times by YaRN", (double)s->rope_scaling.factor);
     printf("\n");
     printf("vocabulary       %d tokens, %s\n", s->n_vocabulary,
            card->tokenizer == WEIGHTS_TOKENIZER_SPM   ? "SentencePiece BPE"
@@ -92,6 +106,7 @@ static void print_text(const struct weights *w, const struct need *need)
     printf("activations      %.1f MiB at most, in batches of %lld tokens\n",
            (double)need->peak_bytes * mib, (long long)need->n_rows);
     print_kv(s, card->name);
+    print_unknown(weights_unknown_keys(w));
     printf("hash             %016llx\n", (unsigned long long)weights_hash(w));
 }
 
@@ -127,6 +142,11 @@ static void print_json(const struct weights *w, const struct need *need)
         json_out_key_i64(&json, "kv_bytes_per_token_q8_0",
                          model_spec_kv_bytes_per_token(s, DTYPE_Q8_0));
     json_out_key_bool(&json, "chat_template", card->chat_template != NULL);
+    json_out_key(&json, "unknown_keys");
+    json_out_open(&json, '[');
+    for (int32_t i = 0; i < weights_unknown_keys(w)->n; i++)
+        json_out_text(&json, weights_unknown_keys(w)->names[i]);
+    json_out_close(&json, ']');
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)weights_hash(w));
     json_out_key_text(&json, "hash", hash);
     json_out_close(&json, '}');
@@ -147,15 +167,17 @@ int verbs_show(int argc, char **argv)
         .n_max = 1,
     };
     struct weights *weights;
+    struct model_card card;
     struct need need;
     struct fault fault;
     if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
         return 2;
-    enum status status = weights_open(&weights, plain[0], &fault);
+    enum status status = model_file_open(&weights, &card, plain[0], plain[0], DTYPE_F16, &fault);
     if (status == STATUS_OK) {
         status = read_need(weights, &need, &fault);
         if (status == STATUS_OK)
             (is_json ? print_json : print_text)(weights, &need);
+        model_card_close(&card);
         weights_close(weights);
     }
     if (status != STATUS_OK)
@@ -183,16 +205,13 @@ static enum status check_model_files(const struct config *config, const struct c
                                      struct fault *fault)
 {
     struct weights *weights;
-    struct model_card card = { 0 };
+    struct model_card card;
     struct predict_profile profile = { 0 };
-    enum status status = weights_open(&weights, model->path, fault);
+    enum status status = model_file_open(&weights, &card, model->name, model->path,
+                                         chosen_kv_dtype(config, model), fault);
     if (status != STATUS_OK)
         return status;
-    status = model_spec_check_kv(weights_spec(weights), model->name, chosen_kv_dtype(config, model),
-                                 fault);
-    if (status == STATUS_OK)
-        status = model_card_open(&card, model->name, weights, fault);
-    if (status == STATUS_OK && model->profile != NULL)
+    if (model->profile != NULL)
         status = predict_profile_read(&profile, model->profile, fault);
     if (status == STATUS_OK && model->profile != NULL &&
         profile.weights_hash != weights_hash(weights))

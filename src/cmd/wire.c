@@ -12,7 +12,7 @@
 #include "cmd/chosen.h"
 #include "cmd/lanes.h"
 #include "cmd/lengths.h"
-#include "cmd/model_card.h"
+#include "cmd/model_file.h"
 #include "cmd/recorders.h"
 #include "cmd/serve_kv.h"
 #include "cpu/cpu.h"
@@ -173,29 +173,24 @@ static enum status open_models(struct house *house, struct fault *fault)
     for (int s = 0; s < house->config.n_models; s++) {
         const struct config_model *model = &house->config.models[s];
         struct weights *weights;
-        enum status status = weights_open(&weights, model->path, fault);
+        enum dtype kv_dtype = chosen_kv_dtype(config, model);
+        enum status status =
+            model_file_open(&weights, &house->cards[s], model->name, model->path, kv_dtype, fault);
         if (status != STATUS_OK)
             return status;
-        enum dtype kv_dtype = chosen_kv_dtype(config, model);
-        status = model_spec_check_kv(weights_spec(weights), model->name, kv_dtype, fault);
-        if (status == STATUS_OK)
-            status = model_card_open(&house->cards[s], model->name, weights, fault);
         house->n_services = s + 1;
-        if (status == STATUS_OK) {
-            describe_service(house, s);
-            describe_api_model(house, s);
-            const struct model_spec *spec = &house->cards[s].spec;
-            shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtype),
-                                           spec->n_layers * spec->n_kv_heads };
-            log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
-                     (long long)shapes[s].bytes_per_token, dtype_info(kv_dtype)->name);
-            house->need_bytes[s] =
-                run_model_packed_bytes(weights, &house->engines[0].device) +
-                run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
-                                     (int32_t)config->n_batch_max);
-        }
-        if (status == STATUS_OK)
-            status = open_profile(house, s, weights, fault);
+        describe_service(house, s);
+        describe_api_model(house, s);
+        const struct model_spec *spec = &house->cards[s].spec;
+        shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtype),
+                                       spec->n_layers * spec->n_kv_heads };
+        log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
+                 (long long)shapes[s].bytes_per_token, dtype_info(kv_dtype)->name);
+        house->need_bytes[s] =
+            run_model_packed_bytes(weights, &house->engines[0].device) +
+            run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
+                                 (int32_t)config->n_batch_max);
+        status = open_profile(house, s, weights, fault);
         weights_close(weights);
         if (status != STATUS_OK)
             return status;

@@ -49,15 +49,31 @@ static bool is_within(float value, float least, float most)
     return isfinite(value) && value >= least && value <= most;
 }
 
+static enum status check_yarn(const struct rope_scaling *scaling, struct fault *fault)
+{
+    if (!is_within(scaling->beta_slow, 1e-3f, 1e6f) ||
+        !is_within(scaling->beta_fast, scaling->beta_slow, 1e6f))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: rope scaling's beta_fast and beta_slow are %g and %g, expected "
+                         "beta_slow from 0.001 to beta_fast",
+                         (double)scaling->beta_fast, (double)scaling->beta_slow);
+    return check_range("rope scaling's original context", scaling->n_positions_original, 1,
+                       LIMIT_CONTEXT, fault);
+}
+
 static enum status check_scaling(const struct rope_scaling *scaling, struct fault *fault)
 {
-    bool has_factor = scaling->kind == ROPE_SCALING_LINEAR || scaling->kind == ROPE_SCALING_LLAMA3;
+    bool has_factor = scaling->kind != ROPE_SCALING_NONE && scaling->kind != ROPE_SCALING_LONG;
     if (has_factor && !is_within(scaling->factor, 1e-3f, 1e6f))
-        return fault_set(fault, STATUS_BAD_INPUT, "model: the rope scaling factor is %g",
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: the rope scaling factor is %g, expected 0.001 to 1000000",
                          (double)scaling->factor);
-    if (scaling->kind == ROPE_SCALING_LONG && !is_within(scaling->attention_factor, 1e-3f, 1e3f))
-        return fault_set(fault, STATUS_BAD_INPUT, "model: rope scaling's attention factor is %g",
+    if (scaling->attention_factor != 0 && !is_within(scaling->attention_factor, 1e-3f, 1e3f))
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "model: rope scaling's attention factor is %g, expected 0.001 to 1000",
                          (double)scaling->attention_factor);
+    if (scaling->kind == ROPE_SCALING_YARN)
+        return check_yarn(scaling, fault);
     if (scaling->kind != ROPE_SCALING_LLAMA3)
         return STATUS_OK;
     if (!is_within(scaling->low_freq_factor, 1e-3f, 1e6f) ||
@@ -70,11 +86,13 @@ static enum status check_scaling(const struct rope_scaling *scaling, struct faul
                        LIMIT_CONTEXT, fault);
 }
 
-static enum status check_base(float base, struct fault *fault)
+static enum status check_rope(float base, const struct rope_scaling *scaling, struct fault *fault)
 {
-    if (is_within(base, 1.0f, 1e12f))
-        return STATUS_OK;
-    return fault_set(fault, STATUS_BAD_INPUT, "model: the rope base is %g", (double)base);
+    float least = scaling->kind == ROPE_SCALING_YARN ? 1.001f : 1.0f; /* its logarithm divides */
+    if (!is_within(base, least, 1e12f))
+        return fault_set(fault, STATUS_BAD_INPUT, "model: the rope base is %g, expected %g to 1e12",
+                         (double)base, (double)least);
+    return check_scaling(scaling, fault);
 }
 
 static enum status check_full_layers(const struct model_spec *spec, struct fault *fault)
@@ -87,8 +105,7 @@ static enum status check_full_layers(const struct model_spec *spec, struct fault
                          spec->n_full_layers);
     if (n == 0)
         return STATUS_OK;
-    enum status status = check_base(spec->rope_base_full, fault);
-    return status != STATUS_OK ? status : check_scaling(&spec->rope_scaling_full, fault);
+    return check_rope(spec->rope_base_full, &spec->rope_scaling_full, fault);
 }
 
 static enum status check_numbers(const struct model_spec *spec, struct fault *fault)
@@ -104,14 +121,11 @@ static enum status check_numbers(const struct model_spec *spec, struct fault *fa
                          (double)spec->score_divisor);
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
-    enum status status = check_base(spec->rope_base, fault);
-    if (status != STATUS_OK)
-        return status;
     if (spec->n_rope_dims < 2 || spec->n_rope_dims % 2 != 0)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "model: the rotated part of a head is %d, expected an even number",
                          spec->n_rope_dims);
-    status = check_scaling(&spec->rope_scaling, fault);
+    enum status status = check_rope(spec->rope_base, &spec->rope_scaling, fault);
     return status != STATUS_OK ? status : check_full_layers(spec, fault);
 }
 

@@ -17,16 +17,21 @@ enum rope_scaling_kind {
     ROPE_SCALING_LINEAR,
     ROPE_SCALING_LLAMA3,
     ROPE_SCALING_LONG, /* by factors of its own for each frequency: model_weights.rope_factors */
+    ROPE_SCALING_YARN, /* low frequencies are divided by a factor, high ones kept (YaRN, 3.2) */
 };
 
 struct rope_scaling {
     enum rope_scaling_kind kind;
-    float factor;                 /* LINEAR and LLAMA3 */
+    float factor;                 /* LINEAR, LLAMA3 and YARN */
     float low_freq_factor;        /* LLAMA3 */
     float high_freq_factor;       /* LLAMA3 */
-    int32_t n_positions_original; /* LLAMA3 and LONG */
-    float attention_factor;       /* LONG: sines and cosines are multiplied by it */
+    int32_t n_positions_original; /* LLAMA3, LONG and YARN */
+    float attention_factor;       /* sines and cosines are multiplied by it; 0 stands for 1 */
     bool is_long; /* LONG: the factors for more positions than the original ones are taken */
+    /* YARN: a frequency that turns more often than beta_fast within the original positions is kept,
+     * one that turns less often than beta_slow is divided, and those between are blended. */
+    float beta_fast, beta_slow;
+    bool is_untruncated; /* YARN: these two limits are not rounded to whole frequencies */
 };
 
 /* Layers whose KV has one shape. All real models of today need one group; a window drops what lies
@@ -52,8 +57,8 @@ struct model_spec {
     int32_t n_rope_dims; /* of each head, the first ones; the rest is left alone */
     float rope_base;
     struct rope_scaling rope_scaling;
-    /* Layers that see everything, whatever the window, and rotate by a base and a scaling of their
-     * own, where not all are alike (gemma3). */
+    /* Where layers differ: those that see everything, whatever the window. They rotate by a base
+     * and a scaling of their own, which may equal those of the other layers (qwen2). */
     int32_t n_full_layers;
     bool is_full_layer[LIMIT_LAYERS];
     float rope_base_full;

@@ -250,6 +250,34 @@ static double scale_llama3(const struct rope_scaling *scaling, double frequency)
     return (1.0 - smooth) * frequency / (double)scaling->factor + smooth * frequency;
 }
 
+/* YaRN's limit: the index of the frequency that turns n_turns times within the original context. */
+static double yarn_limit(const struct rope_scaling *scaling, double base, int32_t n_dims,
+                         double n_turns)
+{
+    const double two_pi = 6.283185307179586;
+    double n = (double)scaling->n_positions_original / (n_turns * two_pi);
+    return (double)n_dims * num_log(n) / (2.0 * num_log(base));
+}
+
+/* Frequency i of n_dims / 2: fast ones are kept, slow ones divided, those between blended. */
+static double scale_yarn(const struct rope_scaling *scaling, double base, int32_t n_dims, int32_t i,
+                         double frequency)
+{
+    double low = yarn_limit(scaling, base, n_dims, (double)scaling->beta_fast);
+    double high = yarn_limit(scaling, base, n_dims, (double)scaling->beta_slow);
+    if (!scaling->is_untruncated) {
+        low = num_floor(low);
+        high = -num_floor(-high);
+    }
+    low = low > 0.0 ? low : 0.0;
+    high = high < (double)(n_dims - 1) ? high : (double)(n_dims - 1);
+    if (high == low)
+        high += 0.001;
+    double ramp = ((double)i - low) / (high - low);
+    ramp = ramp < 0.0 ? 0.0 : ramp > 1.0 ? 1.0 : ramp;
+    return frequency / (double)scaling->factor * ramp + frequency * (1.0 - ramp);
+}
+
 int run_forward_ropes(const struct model_spec *spec)
 {
     return spec->position == POSITION_LEARNED ? 0 : spec->n_full_layers > 0 ? 2 : 1;
@@ -260,7 +288,7 @@ float run_forward_frequencies(const struct model_spec *spec, const struct tensor
 {
     const struct rope_scaling *scaling = rope == 0 ? &spec->rope_scaling : &spec->rope_scaling_full;
     double base = (double)(rope == 0 ? spec->rope_base : spec->rope_base_full);
-    float scale = scaling->kind == ROPE_SCALING_LONG ? scaling->attention_factor : 1.0f;
+    float scale = scaling->attention_factor != 0 ? scaling->attention_factor : 1.0f;
     int32_t n = spec->n_rope_dims / 2;
     for (int32_t i = 0; i < n; i++) {
         double exponent = -2.0 * (double)i / (double)spec->n_rope_dims;
@@ -269,6 +297,8 @@ float run_forward_frequencies(const struct model_spec *spec, const struct tensor
             frequency /= (double)scaling->factor;
         else if (scaling->kind == ROPE_SCALING_LLAMA3)
             frequency = scale_llama3(scaling, frequency);
+        else if (scaling->kind == ROPE_SCALING_YARN)
+            frequency = scale_yarn(scaling, base, spec->n_rope_dims, i, frequency);
         out[i] = (float)frequency;
     }
     if (!rope_factors->data || rope_factors->n_columns < n)

@@ -294,6 +294,22 @@ static bool is_other_factors(const struct model_spec *spec, uint8_t role)
     return role == (spec->rope_scaling.is_long ? WEIGHTS_ROPE_FACTORS : WEIGHTS_ROPE_FACTORS_LONG);
 }
 
+/* Some files keep a copy of the embedding as the output matrix of a model whose two are one. */
+static enum status check_copy(const struct binder *b, const struct weights_entry *output)
+{
+    const struct tensor *embedding = &b->model->token_embedding;
+    struct tensor copy = weights_catalog_tensor(output);
+    size_t n_bytes = (size_t)(embedding->row_bytes * embedding->n_rows);
+    bool is_alike = copy.data != NULL && copy.dtype == embedding->dtype &&
+                    copy.n_rows == embedding->n_rows && copy.n_columns == embedding->n_columns;
+    if (is_alike && memcmp(copy.data, embedding->data, n_bytes) == 0)
+        return STATUS_OK;
+    return fault_set(b->fault, STATUS_UNSUPPORTED,
+                     "%s: tensor %s is not the token embedding, although config.json's "
+                     "tie_word_embeddings is true (false makes it the output matrix)",
+                     b->catalog->label, output->name);
+}
+
 static enum status bind_row(struct binder *b, const struct weights_name *row, int layer,
                             bool has_to_be)
 {
@@ -305,7 +321,7 @@ static enum status bind_row(struct binder *b, const struct weights_name *row, in
     if (row->flags & WEIGHTS_NAME_IGNORED)
         return STATUS_OK;
     if (row->role == WEIGHTS_OUTPUT && b->spec->is_tied)
-        return STATUS_OK; /* a copy of the embedding that some files keep */
+        return entry == NULL ? STATUS_OK : check_copy(b, entry);
     if (is_other_factors(b->spec, row->role))
         return STATUS_OK;
     if (entry == NULL)

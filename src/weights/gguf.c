@@ -12,6 +12,7 @@
  * whose data that part holds; `split.no` counts from 0.
  * Invariant: a value that was stored lies inside the file with all its elements. */
 #include "weights/gguf.h"
+#include "weights/foreign.h"
 #include "weights/gguf_meta.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -262,9 +263,17 @@ static enum status place_tensors(struct weights_gguf *gguf, const struct cursor 
 static enum status check_head(struct weights_gguf *gguf, struct cursor *cursor, uint64_t *n_tensors,
                               uint64_t *n_values, struct fault *fault)
 {
+    struct view bytes = view_of((const char *)cursor->at, cursor->n);
     const unsigned char *magic = take(cursor, 4);
-    if (magic == NULL || memcmp(magic, "GGUF", 4) != 0)
-        return refuse(gguf, "not a GGUF file (the first four bytes aren't \"GGUF\")", fault);
+    enum status status = weights_foreign_pointer(bytes, gguf->label, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (magic == NULL || memcmp(magic, "GGUF", 4) != 0) {
+        const char *kind = weights_foreign_kind(bytes);
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "%s: not a GGUF file (the first four bytes aren't \"GGUF\"%s%s)",
+                         gguf->label, kind[0] != '\0' ? "; " : "", kind);
+    }
     gguf->version = take_u32(cursor);
     if (gguf->version != 2 && gguf->version != 3)
         return fault_set(fault, STATUS_UNSUPPORTED, "%s: GGUF version %u%s, we read 2 and 3",

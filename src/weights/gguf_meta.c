@@ -49,6 +49,25 @@ static bool to_i64(const struct weights_gguf_value *value, int64_t *out)
     }
 }
 
+bool weights_gguf_meta_number(const struct weights_gguf_value *value, double *out)
+{
+    int64_t whole;
+    float x;
+    if (value->type == GGUF_BOOL) {
+        *out = value->at[0] != 0;
+    } else if (value->type == GGUF_F32) {
+        memcpy(&x, value->at, sizeof(x));
+        *out = (double)x;
+    } else if (value->type == GGUF_F64) {
+        memcpy(out, value->at, sizeof(*out));
+    } else {
+        if (!to_i64(value, &whole))
+            return false;
+        *out = (double)whole;
+    }
+    return true;
+}
+
 enum status weights_gguf_meta_i64(const struct weights_gguf *gguf, const char *key, int64_t least,
                                   int64_t most, int64_t *out, struct fault *fault)
 {
@@ -72,15 +91,9 @@ enum status weights_gguf_meta_f32(const struct weights_gguf *gguf, const char *k
     if (value == NULL)
         return STATUS_OK;
     double number;
-    if (value->type == GGUF_F32) {
-        float x;
-        memcpy(&x, value->at, sizeof(x));
-        number = (double)x;
-    } else if (value->type == GGUF_F64) {
-        memcpy(&number, value->at, sizeof(number));
-    } else {
+    bool is_float = value->type == GGUF_F32 || value->type == GGUF_F64;
+    if (!is_float || !weights_gguf_meta_number(value, &number))
         return refuse_type(gguf, value, "a float", fault);
-    }
     if (!isfinite(number) || fabs(number) > 3e38)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: %s isn't a finite number", gguf->label, key);
     *out = (float)number;

@@ -4,6 +4,8 @@
 
 const struct weights_gguf_value *weights_gguf_meta_find(const struct weights_gguf *gguf,
                                                         const char *key);
+/* A number or a bool (1 or 0) as a double; false for anything else. */
+bool weights_gguf_meta_number(const struct weights_gguf_value *value, double *out) MUST_USE;
 /* Each leaves *out alone when the key is absent; a wrong type or a value out of range is bad input.
  */
 enum status weights_gguf_meta_i64(const struct weights_gguf *gguf, const char *key, int64_t least,

@@ -1,6 +1,7 @@
 /* From GGUF metadata to a spec: keys begin with the architecture's name ("llama.block_count"). */
 #include "weights/gguf_spec.h"
 #include "weights/bind.h"
+#include "weights/gguf_keys.h"
 #include "weights/gguf_meta.h"
 #include "base/num.h"
 #include <stdio.h>
@@ -13,6 +14,7 @@ struct reader {
     const struct weights_gguf *gguf;
     const char *architecture;
     struct fault *fault;
+    float attention_factor; /* what the file says that sines and cosines are multiplied by */
 };
 
 static void print_key(const struct reader *r, const char *rest, char key[96])
@@ -41,25 +43,19 @@ static enum status read_float(const struct reader *r, const char *rest, float *o
 static enum status read_sizes(const struct reader *r, struct model_spec *spec)
 {
     int64_t n_layers = ABSENT, width = ABSENT, n_heads = ABSENT, ffn = ABSENT, n_positions = ABSENT;
-    int64_t window = 0, n_experts = 0;
     const struct {
         const char *rest;
         int64_t *out;
     } rows[] = {
         { "block_count", &n_layers },         { "embedding_length", &width },
         { "attention.head_count", &n_heads }, { "feed_forward_length", &ffn },
-        { "context_length", &n_positions },   { "attention.sliding_window", &window },
-        { "expert_count", &n_experts },
+        { "context_length", &n_positions },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         enum status status = read_size(r, rows[i].rest, rows[i].out);
         if (status != STATUS_OK)
             return status;
     }
-    if (n_experts > 0)
-        return fault_set(r->fault, STATUS_UNSUPPORTED,
-                         "%s: %s.expert_count is %lld: mixtures of experts are not supported",
-                         r->gguf->label, r->architecture, (long long)n_experts);
     if (n_heads < 1)
         return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.attention.head_count is 0",
                          r->gguf->label, r->architecture);
@@ -68,8 +64,19 @@ static enum status read_sizes(const struct reader *r, struct model_spec *spec)
     spec->n_heads = (int32_t)n_heads;
     spec->ffn_width = (int32_t)ffn;
     spec->n_positions_max = (int32_t)n_positions;
-    spec->window = (int32_t)window;
     return STATUS_OK;
+}
+
+static enum status read_epsilon(const struct reader *r, struct model_spec *spec)
+{
+    spec->norm_epsilon = -1;
+    const char *rest = spec->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
+                                              : "attention.layer_norm_epsilon";
+    enum status status = read_float(r, rest, &spec->norm_epsilon);
+    if (status == STATUS_OK && spec->norm_epsilon == -1)
+        return fault_set(r->fault, STATUS_BAD_INPUT, "%s: %s.%s is missing", r->gguf->label,
+                         r->architecture, rest);
+    return status;
 }
 
 static enum status read_heads(const struct reader *r, struct model_spec *spec)
@@ -95,102 +102,199 @@ static enum status read_heads(const struct reader *r, struct model_spec *spec)
     return STATUS_OK;
 }
 
-/* Layers that see everything: gemma3's, which rotate by a base and a scaling of their own. */
-static enum status read_turns(const struct reader *r, struct model_spec *spec)
+/* A list that says for each layer whether it has the window. */
+static enum status read_pattern_list(const struct reader *r, const struct weights_gguf_value *list,
+                                     struct model_spec *spec)
 {
-    int64_t every = 6;
-    if (strcmp(spec->architecture, "gemma3") != 0 || spec->window == 0)
-        return STATUS_OK;
-    enum status status = read_size(r, "attention.sliding_window_pattern", &every);
-    if (status != STATUS_OK)
-        return status;
-    model_spec_set_full(spec, (int32_t)every);
-    spec->rope_base_full = spec->rope_base;
-    spec->rope_scaling_full = spec->rope_scaling;
-    spec->rope_base = 10000.0f;
-    spec->rope_scaling = (struct rope_scaling){ .kind = ROPE_SCALING_NONE };
-    return read_float(r, "rope.freq_base_swa", &spec->rope_base);
+    bool is_text = list->of == GGUF_TEXT;
+    if (is_text || spec->n_layers > LIMIT_LAYERS || list->n != (uint64_t)spec->n_layers)
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "%s: %.*s lists %llu layers, expected a bool for each of %d",
+                         r->gguf->label, (int)list->key.n, list->key.at,
+                         (unsigned long long)list->n, spec->n_layers);
+    size_t n_bytes = list->n_bytes / (size_t)spec->n_layers;
+    for (int32_t i = 0; i < spec->n_layers; i++) {
+        bool has_window = false;
+        for (size_t k = 0; k < n_bytes; k++)
+            has_window = has_window || list->at[(size_t)i * n_bytes + k] != 0;
+        spec->is_full_layer[i] = !has_window;
+        spec->n_full_layers += !has_window;
+    }
+    return STATUS_OK;
 }
 
-/* gemma3: what scores are divided by, which the file does not say; caps are none of ours. */
-static enum status read_scores(const struct reader *r, struct model_spec *spec)
+static enum status read_pattern(const struct reader *r, struct model_spec *spec)
 {
-    enum { LAYERS_27B = 62 };
-    float attention_cap = 0, logit_cap = 0;
-    if (strcmp(spec->architecture, "gemma3") != 0)
-        return STATUS_OK;
-    spec->score_divisor =
-        (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
-    enum status status = read_float(r, "attn_logit_softcapping", &attention_cap);
+    char key[96];
+    int64_t every = 6;
+    print_key(r, "attention.sliding_window_pattern", key);
+    const struct weights_gguf_value *value = weights_gguf_meta_find(r->gguf, key);
+    if (value != NULL && value->type == GGUF_ARRAY && spec->n_layers > 0)
+        return read_pattern_list(r, value, spec);
+    enum status status = read_size(r, "attention.sliding_window_pattern", &every);
     if (status == STATUS_OK)
-        status = read_float(r, "final_logit_softcapping", &logit_cap);
-    if (status == STATUS_OK && (attention_cap != 0 || logit_cap != 0))
-        return fault_set(r->fault, STATUS_UNSUPPORTED,
-                         "%s: gemma3.%s_logit_softcapping is not "
-                         "supported",
-                         r->gguf->label, attention_cap != 0 ? "attn" : "final");
+        model_spec_set_full(spec, (int32_t)every);
     return status;
 }
 
-/* Factors for each frequency: phi3's two tensors, of which the context decides. */
+/* Heads are alike in all layers here. */
+static enum status check_heads_alike(const struct reader *r, const struct model_spec *spec)
+{
+    const struct {
+        const char *rest;
+        int32_t expected;
+    } rows[] = {
+        { "attention.key_length_swa", spec->head_dim },
+        { "attention.value_length_swa", spec->head_dim },
+        { "rope.dimension_count_swa", spec->n_rope_dims },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        int64_t n = rows[i].expected;
+        enum status status = read_size(r, rows[i].rest, &n);
+        if (status != STATUS_OK)
+            return status;
+        if (n != rows[i].expected)
+            return fault_set(r->fault, STATUS_UNSUPPORTED,
+                             "%s: %s.%s is %lld, and only the %d of the other layers is supported",
+                             r->gguf->label, r->architecture, rows[i].rest, (long long)n,
+                             rows[i].expected);
+    }
+    return STATUS_OK;
+}
+
+/* gemma3: layers with a window, which rotate by a base of their own, and layers without. Of the
+ * architectures here, llama.cpp gives a window to no other one, whatever a file says. */
+static enum status read_turns(const struct reader *r, struct model_spec *spec)
+{
+    int64_t window = 0;
+    if (strcmp(spec->architecture, "gemma3") != 0)
+        return STATUS_OK;
+    enum status status = read_size(r, "attention.sliding_window", &window);
+    if (status == STATUS_OK)
+        status = check_heads_alike(r, spec);
+    if (status != STATUS_OK || window == 0)
+        return status;
+    spec->window = (int32_t)window;
+    spec->rope_base_full = spec->rope_base;
+    spec->rope_scaling_full = spec->rope_scaling;
+    spec->rope_base = 10000.0f;
+    spec->rope_scaling = (struct rope_scaling){ .attention_factor = r->attention_factor };
+    status = read_float(r, "rope.freq_base_swa", &spec->rope_base);
+    return status != STATUS_OK ? status : read_pattern(r, spec);
+}
+
+/* gemma3: what scores are divided by, which the file does not say. */
+static void set_scores(struct model_spec *spec)
+{
+    enum { LAYERS_27B = 62 };
+    if (strcmp(spec->architecture, "gemma3") == 0)
+        spec->score_divisor =
+            (float)(spec->n_layers == LAYERS_27B ? spec->width / spec->n_heads : spec->head_dim);
+}
+
+/* The context before stretching; 0 stands for the model's own. */
+static enum status read_original(const struct reader *r, struct model_spec *spec)
+{
+    int64_t n = 0;
+    enum status status = read_size(r, "rope.scaling.original_context_length", &n);
+    spec->rope_scaling.n_positions_original = n != 0 ? (int32_t)n : spec->n_positions_max;
+    return status;
+}
+
+/* phi3: two tensors with a factor for each frequency; the context decides which one counts. */
 static enum status read_long(const struct reader *r, struct model_spec *spec,
-                             const struct weights_architecture *architecture)
+                             const struct weights_architecture *architecture, float factor)
 {
     const struct weights_catalog *catalog = &r->gguf->catalog;
     bool has_short = weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS, catalog) != NULL;
     bool has_long =
         weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL;
-    int64_t n_original = spec->n_positions_max;
-    struct rope_scaling scaling = { .kind = ROPE_SCALING_LONG, .attention_factor = 1.0f };
-    enum status status = read_size(r, "rope.scaling.original_context_length", &n_original);
-    if (status == STATUS_OK)
-        status = read_float(r, "rope.scaling.attn_factor", &scaling.attention_factor);
+    spec->rope_scaling.kind = ROPE_SCALING_LONG;
+    enum status status = read_original(r, spec);
     if (status != STATUS_OK)
         return status;
-    scaling.n_positions_original = (int32_t)n_original;
-    scaling.is_long = spec->n_positions_max > n_original;
-    if (!(scaling.is_long ? has_long : has_short))
+    if (factor != 0 && factor != 1.0f)
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "%s: %s.rope.scaling.factor is %g, beside a factor for each frequency",
+                         r->gguf->label, r->architecture, (double)factor);
+    bool is_long = spec->n_positions_max > spec->rope_scaling.n_positions_original;
+    spec->rope_scaling.is_long = is_long;
+    if (!(is_long ? has_long : has_short))
         return fault_set(r->fault, STATUS_BAD_INPUT, "%s: tensor rope_factors_%s.weight is missing",
-                         r->gguf->label, scaling.is_long ? "long" : "short");
-    spec->rope_scaling = scaling;
+                         r->gguf->label, is_long ? "long" : "short");
     return STATUS_OK;
 }
 
-static enum status read_rope(const struct reader *r, struct model_spec *spec,
-                             const struct weights_architecture *architecture)
+/* YaRN with llama.cpp's limits, which it reads for none of these architectures. */
+static enum status set_yarn(const struct reader *r, struct model_spec *spec, float factor)
+{
+    struct rope_scaling *scaling = &spec->rope_scaling;
+    double usual = factor > 1.0f ? 0.1 * num_log((double)factor) + 1.0 : 1.0;
+    *scaling =
+        (struct rope_scaling){ .kind = ROPE_SCALING_YARN,
+                               .factor = factor,
+                               .beta_fast = 32.0f,
+                               .beta_slow = 1.0f,
+                               .attention_factor = (float)(usual * (double)r->attention_factor) };
+    return read_original(r, spec);
+}
+
+/* The type of scaling, "linear" unless the file says another, and its factor; 0: none. */
+static enum status read_scaling(struct reader *r, struct view *kind, float *factor)
 {
     char key[96];
-    struct view kind = view_text("");
+    float old = 0;
+    *kind = view_text("linear");
+    print_key(r, "rope.scaling.factor", key);
+    bool has_factor = weights_gguf_meta_find(r->gguf, key) != NULL;
+    enum status status = read_float(r, "rope.scale_linear", &old); /* the key of old files */
+    *factor = has_factor ? 0 : old;
+    if (status == STATUS_OK)
+        status = read_float(r, "rope.scaling.factor", factor);
+    r->attention_factor = 1.0f;
+    if (status == STATUS_OK)
+        status = read_float(r, "rope.scaling.attn_factor", &r->attention_factor);
+    if (status == STATUS_OK && !(r->attention_factor > 0))
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "%s: %s.rope.scaling.attn_factor is %g, expected more than 0",
+                         r->gguf->label, r->architecture, (double)r->attention_factor);
+    print_key(r, "rope.scaling.type", key);
+    return status != STATUS_OK ? status : weights_gguf_meta_text(r->gguf, key, kind, r->fault);
+}
+
+static enum status read_rope(struct reader *r, struct model_spec *spec,
+                             const struct weights_architecture *architecture)
+{
+    struct view kind;
     const struct weights_catalog *catalog = &r->gguf->catalog;
-    bool is_phi3 = strcmp(spec->architecture, "phi3") == 0;
-    float factor = 0;
+    float factor;
     spec->rope_base = 10000.0f;
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
     enum status status = read_float(r, "rope.freq_base", &spec->rope_base);
     if (status == STATUS_OK)
-        status = read_float(r, "rope.scale_linear", &factor); /* the key of old files */
-    if (factor != 0)
-        kind = view_text("linear");
-    if (status == STATUS_OK)
-        status = read_float(r, "rope.scaling.factor", &factor);
-    print_key(r, "rope.scaling.type", key);
-    if (status == STATUS_OK)
-        status = weights_gguf_meta_text(r->gguf, key, &kind, r->fault);
+        status = read_scaling(r, &kind, &factor);
     if (status != STATUS_OK)
         return status;
+    spec->rope_scaling.attention_factor = r->attention_factor;
+    bool is_linear = view_equal_text(kind, "linear"), is_long = view_equal_text(kind, "longrope");
+    bool is_phi3 = strcmp(spec->architecture, "phi3") == 0, is_none = view_equal_text(kind, "none");
     bool has_factors =
-        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS, catalog) != NULL ||
-        weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL;
-    if (is_phi3 && (has_factors || view_equal_text(kind, "longrope")))
-        return read_long(r, spec, architecture);
-    if (kind.n == 0 || view_equal_text(kind, "none"))
-        return STATUS_OK;
-    if (!view_equal_text(kind, "linear"))
-        return fault_set(r->fault, STATUS_UNSUPPORTED, "%s: %s %.*s is not supported",
-                         r->gguf->label, key, (int)(kind.n < 32 ? kind.n : 32), kind.at);
-    if (factor != 0 && factor != 1.0f)
-        spec->rope_scaling = (struct rope_scaling){ .kind = ROPE_SCALING_LINEAR, .factor = factor };
+        is_phi3 &&
+        (weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS, catalog) != NULL ||
+         weights_bind_entry(architecture, false, WEIGHTS_ROPE_FACTORS_LONG, catalog) != NULL);
+    if (is_phi3 && (is_long || (has_factors && (is_linear || is_none))))
+        return read_long(r, spec, architecture, is_none ? 0 : factor);
+    if (view_equal_text(kind, "yarn") && !has_factors)
+        return set_yarn(r, spec, factor != 0 ? factor : 1.0f);
+    if (!is_linear && !is_none)
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "%s: %s.rope.scaling.type %.*s is not supported", r->gguf->label,
+                         r->architecture, (int)(kind.n < 32 ? kind.n : 32), kind.at);
+    if (is_linear && factor != 0 && factor != 1.0f) {
+        spec->rope_scaling.kind = ROPE_SCALING_LINEAR;
+        spec->rope_scaling.factor = factor;
+    }
     return STATUS_OK;
 }
 
@@ -217,11 +321,19 @@ static enum status find_architecture(const struct weights_gguf *gguf,
                                      const struct weights_architecture **architecture,
                                      struct fault *fault)
 {
-    struct view name = view_text("");
+    struct view name = view_text(""), type = view_text("model");
     char text[64];
     enum status status = weights_gguf_meta_text(gguf, "general.architecture", &name, fault);
+    if (status == STATUS_OK)
+        status = weights_gguf_meta_text(gguf, "general.type", &type, fault);
     if (status != STATUS_OK)
         return status;
+    if (!view_equal_text(type, "model"))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%s: general.type is \"%.*s\", and only \"model\" is supported%s",
+                         gguf->label, (int)(type.n < 32 ? type.n : 32), type.at,
+                         view_equal_text(type, "adapter") ? ": merge the adapter into its model"
+                                                          : "");
     if (name.n == 0)
         return fault_set(fault, STATUS_BAD_INPUT, "%s: general.architecture is missing",
                          gguf->label);
@@ -240,7 +352,7 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
     if (status != STATUS_OK)
         return status;
     const struct weights_architecture *row = *architecture;
-    struct reader r = { gguf, row->name, fault };
+    struct reader r = { gguf, row->name, fault, 1.0f };
     *spec = (struct model_spec){
         .norm = row->norm,
         .act = row->act,
@@ -248,11 +360,12 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
         .has_qk_norm = row->has_qk_norm,
         .position = row->gguf_position,
         .has_post_norms = row->has_post_norms,
-        .norm_epsilon = 1e-5f,
         .embedding_scale = 1.0f,
     };
     snprintf(spec->architecture, sizeof(spec->architecture), "%s", row->name);
-    status = read_sizes(&r, spec);
+    status = weights_gguf_keys_check(gguf, row->name, fault);
+    if (status == STATUS_OK)
+        status = read_sizes(&r, spec);
     if (status == STATUS_OK)
         status = read_heads(&r, spec);
     if (status == STATUS_OK)
@@ -260,16 +373,12 @@ enum status weights_gguf_spec(const struct weights_gguf *gguf, struct model_spec
     if (status == STATUS_OK)
         status = read_turns(&r, spec);
     if (status == STATUS_OK)
-        status = read_scores(&r, spec);
-    if (status == STATUS_OK)
-        status = read_float(&r,
-                            row->norm == NORM_RMS ? "attention.layer_norm_rms_epsilon"
-                                                  : "attention.layer_norm_epsilon",
-                            &spec->norm_epsilon);
+        status = read_epsilon(&r, spec);
     if (status == STATUS_OK)
         status = read_tensors(&r, spec, row);
     if (status != STATUS_OK)
         return status;
+    set_scores(spec);
     if (row->scales_embedding)
         spec->embedding_scale = (float)num_sqrt((double)spec->width);
     model_spec_group(spec);

@@ -8,6 +8,7 @@
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "core/limits.h"
+#include "weights/foreign.h"
 #include "weights/sentencepiece.h"
 #include "weights/tokenizer_json.h"
 #include <stdio.h>
@@ -98,6 +99,11 @@ static enum status read_pieces(struct reader *r)
     if (status != STATUS_OK)
         return status;
     struct view file = view_of(bytes, n_bytes);
+    status = weights_foreign_pointer(file, "tokenizer.model", r->fault);
+    if (status != STATUS_OK) {
+        mem_give(bytes);
+        return status;
+    }
     int32_t n_pieces = weights_sentencepiece_count(file);
     int32_t n_glm = is_chatglm(r) ? (int32_t)COUNT_OF(chatglm_tokens) : 0;
     struct weights_vocabulary *vocabulary = &r->hf->vocabulary;
@@ -271,9 +277,10 @@ static enum status read_template(struct reader *r)
         file_read_regular(r->path, CARD_TEMPLATE_BYTES_MAX, &text, &n_bytes, r->fault);
     if (status != STATUS_OK)
         return status;
+    status = weights_foreign_pointer(view_of(text, n_bytes), "chat_template.jinja", r->fault);
     r->card->chat_template = pile_text(&r->hf->pile, text, n_bytes);
     mem_give(text);
-    return STATUS_OK;
+    return status;
 }
 
 static enum status read_settings(struct reader *r)

@@ -1,163 +1,308 @@
 /* From config.json to rotations: bases, what contexts are stretched by, and which part of a head is
  * rotated.
  *
- * A key that is absent has the value that the transformers library gives it. */
+ * The scaling stands in rope_scaling, or in rope_parameters as newer files have it. A key that is
+ * absent has the value that the transformers library gives it; where its versions differ, the
+ * newest one counts (docs/MODELS.md). */
 #include "weights/hf_rope.h"
 #include "base/num.h"
 #include <string.h>
 
-static enum status refuse(const struct weights_json_from *config, const char *key,
-                          const char *value)
+/* The object that describes one rotation. */
+struct source {
+    const struct weights_json_from *config;
+    struct weights_json_from from;
+    const struct model_spec *spec;
+    bool is_nested; /* it holds for one kind of layers (gemma3) */
+};
+
+static bool is_family(const struct model_spec *spec, const char *name)
 {
-    return fault_set(config->fault, STATUS_UNSUPPORTED,
-                     "config.json: %s \"%.60s\" is not supported", key, value);
+    return strcmp(spec->architecture, name) == 0;
 }
 
-/* phi3's factors for each frequency, or the name of older files for them. */
-static bool is_long(const struct model_spec *spec, const char *kind)
+static enum status refuse(const struct source *source, const char *key, const char *value)
 {
-    return strcmp(spec->architecture, "phi3") == 0 &&
-           (strcmp(kind, "longrope") == 0 || strcmp(kind, "su") == 0 || strcmp(kind, "yarn") == 0);
+    return fault_set(source->from.fault, STATUS_UNSUPPORTED,
+                     "%s: %s \"%.60s\" is not supported for %s", source->from.label, key, value,
+                     source->spec->architecture);
 }
 
-/* What follows from the contexts before and after stretching, unless the file says it. */
-static enum status read_long(const struct weights_json_from *config,
-                             const struct weights_json_from *from, const struct model_spec *spec,
-                             struct rope_scaling *scaling)
+static enum status read_needed(const struct source *source, const char *key, float *out)
 {
-    int64_t n_original = 4096; /* what transformers takes */
-    enum status status =
-        weights_json_i64(config, "original_max_position_embeddings", 2, LIMIT_CONTEXT, &n_original);
-    if (status == STATUS_OK)
-        status = weights_json_i64(from, "original_max_position_embeddings", 2, LIMIT_CONTEXT,
-                                  &n_original);
-    if (status != STATUS_OK)
-        return status;
-    double factor = (double)spec->n_positions_max / (double)n_original;
-    double usual = 1.0 + num_log(factor > 1.0 ? factor : 1.0) / num_log((double)n_original);
-    *scaling = (struct rope_scaling){ .kind = ROPE_SCALING_LONG,
-                                      .n_positions_original = (int32_t)n_original,
-                                      .attention_factor = (float)num_sqrt(usual),
-                                      .is_long = spec->n_positions_max > n_original };
-    return weights_json_f32(from, "attention_factor", &scaling->attention_factor);
+    if (weights_json_find(source->from.object, key) == NULL)
+        return fault_set(source->from.fault, STATUS_BAD_INPUT, "%s: %s is missing",
+                         source->from.label, key);
+    return weights_json_f32(&source->from, key, out);
 }
 
-/* rope: the object rope_scaling, or rope_parameters as newer files have it. */
-static enum status read_scaling(const struct weights_json_from *config,
-                                const struct weights_json_node *rope, const struct model_spec *spec,
-                                struct rope_scaling *out)
+/* The context before stretching. */
+static enum status read_original(const struct source *source, struct rope_scaling *scaling)
 {
-    struct weights_json_from from = { rope, "config.json: rope scaling", config->fault };
-    struct rope_scaling scaling = { .factor = 1.0f,
-                                    .low_freq_factor = 1.0f,
-                                    .high_freq_factor = 4.0f };
-    const char *kind = "default";
-    int64_t n_original = spec->n_positions_max;
-    enum status status = weights_json_text(&from, "type", &kind);
-    if (status == STATUS_OK)
-        status = weights_json_text(&from, "rope_type", &kind);
-    if (status != STATUS_OK || strcmp(kind, "default") == 0)
-        return status;
-    if (is_long(spec, kind))
-        return read_long(config, &from, spec, out);
-    if (strcmp(kind, "linear") == 0)
-        scaling.kind = ROPE_SCALING_LINEAR;
-    else if (strcmp(kind, "llama3") == 0)
-        scaling.kind = ROPE_SCALING_LLAMA3;
-    else
-        return refuse(config, "rope scaling", kind);
-    status = weights_json_f32(&from, "factor", &scaling.factor);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&from, "low_freq_factor", &scaling.low_freq_factor);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&from, "high_freq_factor", &scaling.high_freq_factor);
-    if (status == STATUS_OK)
-        status = weights_json_i64(&from, "original_max_position_embeddings", 1, LIMIT_CONTEXT,
-                                  &n_original);
-    if (scaling.kind == ROPE_SCALING_LLAMA3)
-        scaling.n_positions_original = (int32_t)n_original;
-    else
-        scaling.low_freq_factor = scaling.high_freq_factor = 0;
-    *out = scaling;
+    const char *key = "original_max_position_embeddings";
+    const struct weights_json_from *first = source->config, *second = &source->from;
+    int64_t n = source->spec->n_positions_max;
+    bool is_phi3 = is_family(source->spec, "phi3");
+    if (source->is_nested || (!is_phi3 && weights_json_find(first->object, key) == NULL))
+        first = second;
+    if (is_phi3)
+        n = 4096; /* phi3's usual value counts even before that of the scaling */
+    enum status status = weights_json_i64(first, key, 2, LIMIT_CONTEXT, &n);
+    scaling->n_positions_original = (int32_t)n;
     return status;
 }
 
-/* Where scaling is written: in rope_parameters, or in rope_scaling as older files have it. */
+/* Sines and cosines are multiplied by this unless the file says by what. */
+static enum status read_attention(const struct source *source, double usual,
+                                  struct rope_scaling *scaling)
+{
+    float factor = (float)usual;
+    enum status status = weights_json_f32(&source->from, "attention_factor", &factor);
+    if (status == STATUS_OK && !(factor > 0))
+        return fault_set(source->from.fault, STATUS_BAD_INPUT,
+                         "%s: attention_factor is %g, expected more than 0", source->from.label,
+                         (double)factor);
+    scaling->attention_factor = factor;
+    return status;
+}
+
+/* By what the context was stretched: as the file says, or the ratio of the two contexts. */
+static enum status read_stretch(const struct source *source, struct rope_scaling *scaling)
+{
+    enum status status = read_original(source, scaling);
+    scaling->factor =
+        (float)((double)source->spec->n_positions_max / (double)scaling->n_positions_original);
+    return status != STATUS_OK ? status
+                               : weights_json_f32(&source->from, "factor", &scaling->factor);
+}
+
+static enum status read_long(const struct source *source, struct rope_scaling *scaling)
+{
+    if (source->is_nested)
+        return refuse(source, "rope_type", "longrope");
+    enum status status = read_stretch(source, scaling);
+    if (status != STATUS_OK)
+        return status;
+    double factor = (double)scaling->factor, original = (double)scaling->n_positions_original;
+    double usual = factor > 1.0 ? num_sqrt(1.0 + num_log(factor) / num_log(original)) : 1.0;
+    scaling->factor = 0;
+    scaling->is_long = source->spec->n_positions_max > scaling->n_positions_original;
+    return read_attention(source, usual, scaling);
+}
+
+static double yarn_scale(double factor, double by)
+{
+    return factor > 1.0 ? 0.1 * by * num_log(factor) + 1.0 : 1.0;
+}
+
+static enum status read_yarn(const struct source *source, struct rope_scaling *scaling)
+{
+    float by = 0, by_all = 0;
+    bool is_truncated = true;
+    const struct {
+        const char *key;
+        float *out;
+    } rows[] = {
+        { "beta_fast", &scaling->beta_fast },
+        { "beta_slow", &scaling->beta_slow },
+        { "mscale", &by },
+        { "mscale_all_dim", &by_all },
+    };
+    enum status status = read_stretch(source, scaling);
+    for (size_t i = 0; i < COUNT_OF(rows) && status == STATUS_OK; i++)
+        status = weights_json_f32(&source->from, rows[i].key, rows[i].out);
+    if (status == STATUS_OK && !source->is_nested)
+        status = weights_json_bool(&source->from, "truncate", &is_truncated);
+    if (status != STATUS_OK)
+        return status;
+    scaling->is_untruncated = !is_truncated;
+    scaling->beta_fast = scaling->beta_fast != 0 ? scaling->beta_fast : 32.0f;
+    scaling->beta_slow = scaling->beta_slow != 0 ? scaling->beta_slow : 1.0f;
+    double factor = (double)scaling->factor;
+    bool has_both = by != 0 && by_all != 0;
+    return read_attention(source,
+                          has_both
+                              ? yarn_scale(factor, (double)by) / yarn_scale(factor, (double)by_all)
+                              : yarn_scale(factor, 1.0),
+                          scaling);
+}
+
+static enum status read_llama3(const struct source *source, struct rope_scaling *scaling)
+{
+    enum status status = read_original(source, scaling);
+    if (status == STATUS_OK)
+        status = read_needed(source, "factor", &scaling->factor);
+    if (status == STATUS_OK)
+        status = read_needed(source, "low_freq_factor", &scaling->low_freq_factor);
+    return status != STATUS_OK
+               ? status
+               : read_needed(source, "high_freq_factor", &scaling->high_freq_factor);
+}
+
+static enum status read_linear(const struct source *source, struct rope_scaling *scaling)
+{
+    return read_needed(source, "factor", &scaling->factor);
+}
+
+/* Rotates as without scaling up to the model's context, and nothing is computed beyond it. */
+static enum status read_dynamic(const struct source *source, struct rope_scaling *scaling)
+{
+    scaling->kind = ROPE_SCALING_NONE;
+    float factor = 0;
+    return read_needed(source, "factor", &factor);
+}
+
+static const struct kind {
+    const char *name;
+    enum rope_scaling_kind kind;
+    enum status (*read)(const struct source *source, struct rope_scaling *scaling);
+} kinds[] = {
+    { "linear", ROPE_SCALING_LINEAR, read_linear }, { "dynamic", ROPE_SCALING_NONE, read_dynamic },
+    { "llama3", ROPE_SCALING_LLAMA3, read_llama3 }, { "yarn", ROPE_SCALING_YARN, read_yarn },
+    { "longrope", ROPE_SCALING_LONG, read_long },
+};
+
+static enum status read_scaling(const struct source *source, struct rope_scaling *out)
+{
+    const char *name = NULL;
+    const struct weights_json_node *object = source->from.object;
+    if (object == NULL)
+        return STATUS_OK;
+    if (object->kind != WEIGHTS_JSON_OBJECT)
+        return fault_set(source->from.fault, STATUS_BAD_INPUT, "%s isn't an object",
+                         source->from.label);
+    enum status status = weights_json_text(&source->from, "type", &name);
+    if (status == STATUS_OK)
+        status = weights_json_text(&source->from, "rope_type", &name);
+    if (status != STATUS_OK)
+        return status;
+    if (name == NULL && weights_json_find(object, "factor") != NULL)
+        return fault_set(source->from.fault, STATUS_BAD_INPUT,
+                         "%s has a factor, but no rope_type that says what it does",
+                         source->from.label);
+    if (name == NULL || strcmp(name, "default") == 0)
+        return STATUS_OK;
+    if (is_family(source->spec, "phi3") && (strcmp(name, "su") == 0 || strcmp(name, "yarn") == 0))
+        name = "longrope"; /* as older files call it */
+    else if (is_family(source->spec, "phi3") && strcmp(name, "longrope") != 0)
+        return refuse(source, "rope_type", name);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (strcmp(kinds[i].name, name) == 0) {
+            *out = (struct rope_scaling){ .kind = kinds[i].kind };
+            return kinds[i].read(source, out);
+        }
+    return refuse(source, "rope_type", name);
+}
+
+/* Where the scaling stands: an older file's rope_scaling counts before rope_parameters. */
 static const struct weights_json_node *scaling_of(const struct weights_json_node *config)
 {
-    const struct weights_json_node *rope = weights_json_find(config, "rope_parameters");
-    return rope != NULL ? rope : weights_json_find(config, "rope_scaling");
+    const struct weights_json_node *scaling = weights_json_find(config, "rope_scaling");
+    bool is_empty = scaling != NULL && scaling->kind == WEIGHTS_JSON_OBJECT && scaling->n == 0;
+    return scaling != NULL && !is_empty ? scaling : weights_json_find(config, "rope_parameters");
 }
 
 /* gemma3: layers that see everything have a base and a scaling of their own. */
 static enum status read_two_ropes(const struct weights_json_from *config, struct model_spec *spec)
 {
     const struct weights_json_node *rope = weights_json_find(config->object, "rope_parameters");
-    const struct weights_json_node *full = weights_json_find(rope, "full_attention");
-    const struct weights_json_node *local = weights_json_find(rope, "sliding_attention");
-    struct weights_json_from from_full = { full, "config.json: full_attention", config->fault };
-    struct weights_json_from from_local = { local, "config.json: sliding_attention",
-                                            config->fault };
+    const struct weights_json_node *old = weights_json_find(config->object, "rope_scaling");
+    const struct weights_json_node *nested = weights_json_find(rope, "full_attention");
+    struct source full = {
+        config, { nested, "config.json: full_attention", config->fault }, spec, true
+    };
+    struct source local = { config,
+                            { weights_json_find(rope, "sliding_attention"),
+                              "config.json: sliding_attention", config->fault },
+                            spec,
+                            true };
     spec->rope_base = 1e4f;
     spec->rope_base_full = 1e6f;
+    if (nested != NULL && old != NULL)
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: rope_scaling and rope_parameters are both there, which is "
+                         "not supported for gemma3");
+    if (weights_json_find(old, "type") != NULL && weights_json_find(old, "rope_type") == NULL)
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: rope_scaling has a type, but no rope_type, which gemma3 "
+                         "heeds alone");
     enum status status = weights_json_f32(config, "rope_theta", &spec->rope_base_full);
     if (status == STATUS_OK)
         status = weights_json_f32(config, "rope_local_base_freq", &spec->rope_base);
     if (status == STATUS_OK)
-        status = weights_json_f32(&from_full, "rope_theta", &spec->rope_base_full);
+        status = weights_json_f32(&full.from, "rope_theta", &spec->rope_base_full);
     if (status == STATUS_OK)
-        status = weights_json_f32(&from_local, "rope_theta", &spec->rope_base);
-    if (full == NULL)
-        full = weights_json_find(config->object, "rope_scaling");
-    if (status == STATUS_OK && full != NULL)
-        status = read_scaling(config, full, spec, &spec->rope_scaling_full);
-    return status != STATUS_OK || local == NULL
-               ? status
-               : read_scaling(config, local, spec, &spec->rope_scaling);
+        status = weights_json_f32(&local.from, "rope_theta", &spec->rope_base);
+    if (nested == NULL)
+        full.from = (struct weights_json_from){ old, "config.json: rope_scaling", config->fault };
+    if (status == STATUS_OK)
+        status = read_scaling(&full, &spec->rope_scaling_full);
+    return status != STATUS_OK ? status : read_scaling(&local, &spec->rope_scaling);
 }
 
 /* The first part of each head is rotated. */
 static enum status read_partial(const struct weights_json_from *config, struct model_spec *spec)
 {
-    const struct weights_json_node *rope = weights_json_find(config->object, "rope_parameters");
-    struct weights_json_from nested = { rope, "config.json: rope_parameters", config->fault };
+    struct weights_json_from nested = { scaling_of(config->object), "config.json: rope scaling",
+                                        config->fault };
     float partial = 1.0f;
     enum status status = weights_json_f32(config, "partial_rotary_factor", &partial);
     if (status == STATUS_OK)
         status = weights_json_f32(&nested, "partial_rotary_factor", &partial);
     if (status != STATUS_OK || partial == 1.0f)
         return status;
-    if (strcmp(spec->architecture, "phi3") != 0)
-        return refuse(config, "partial_rotary_factor", "not 1");
+    if (!is_family(spec, "phi3"))
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: partial_rotary_factor is %g, and %s supports only 1",
+                         (double)partial, spec->architecture);
     if (!(partial > 0.0f && partial < 1.0f))
         return fault_set(config->fault, STATUS_BAD_INPUT,
-                         "config.json: partial_rotary_factor is %g, expected at most 1",
+                         "config.json: partial_rotary_factor is %g, expected more than 0 and at "
+                         "most 1",
                          (double)partial);
     spec->n_rope_dims = (int32_t)((double)spec->head_dim * (double)partial);
+    if (spec->n_rope_dims < 2 || spec->n_rope_dims % 2 != 0)
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: partial_rotary_factor is %g, which makes the rotated part "
+                         "of a head %d, expected an even number",
+                         (double)partial, spec->n_rope_dims);
     return STATUS_OK;
+}
+
+/* ChatGLM: its long variants say by what the base is multiplied. */
+static enum status read_ratio(const struct weights_json_from *config, struct model_spec *spec)
+{
+    float ratio = 1.0f;
+    enum status status = weights_json_f32(config, "rope_ratio", &ratio);
+    spec->rope_base = 10000.0f * ratio;
+    return status;
 }
 
 enum status weights_hf_rope(const struct weights_json_from *config, struct model_spec *spec)
 {
-    float ratio = 1.0f;
     spec->rope_base = 10000.0f;
     if (spec->position == POSITION_LEARNED)
         return STATUS_OK;
+    if (is_family(spec, "chatglm"))
+        return read_ratio(config, spec);
     enum status status = read_partial(config, spec);
-    if (status != STATUS_OK || strcmp(spec->architecture, "gemma3") == 0)
+    if (status != STATUS_OK || is_family(spec, "gemma3"))
         return status != STATUS_OK ? status : read_two_ropes(config, spec);
-    const struct weights_json_node *rope = weights_json_find(config->object, "rope_parameters");
-    struct weights_json_from nested = { rope, "config.json: rope_parameters", config->fault };
+    struct source source = { config,
+                             { scaling_of(config->object), "config.json: rope scaling",
+                               config->fault },
+                             spec,
+                             false };
+    if (weights_json_find(source.from.object, "full_attention") != NULL)
+        return refuse(&source, "a rotation of its own for", "full_attention");
     status = weights_json_f32(config, "rope_theta", &spec->rope_base);
     if (status == STATUS_OK)
-        status = weights_json_f32(&nested, "rope_theta", &spec->rope_base);
+        status = weights_json_f32(&source.from, "rope_theta", &spec->rope_base);
     if (status == STATUS_OK)
-        status = weights_json_f32(config, "rope_ratio", &ratio);
-    if (status != STATUS_OK)
-        return status;
-    spec->rope_base *= ratio; /* ChatGLM's long variants */
-    rope = scaling_of(config->object);
-    return rope != NULL ? read_scaling(config, rope, spec, &spec->rope_scaling) : STATUS_OK;
+        status = read_scaling(&source, &spec->rope_scaling);
+    spec->rope_base_full = spec->rope_base;
+    spec->rope_scaling_full = spec->rope_scaling;
+    return status;
 }
 
 enum status weights_hf_rope_factors(const struct weights_json_node *config,

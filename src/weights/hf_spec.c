@@ -1,98 +1,49 @@
-/* From config.json to a spec: one row of key names per family, and what a family must not ask for.
+/* From config.json to a spec: one row of key names per family.
  *
  * A key that is absent has the value that the transformers library gives it. */
 #include "weights/hf_spec.h"
+#include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
+#include "weights/hf_window.h"
 #include "base/num.h"
 #include <stdio.h>
 #include <string.h>
 
 #define SIZE_MAX_READ ((int64_t)1 << 30) /* model_spec_check narrows it */
 #define ABSENT        ((int64_t)-1)
+#define LLAMA_KEYS                                                                                 \
+    "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",              \
+        "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps"
 
 static const struct family {
-    const char *model_type; /* NULL: llama and its kin */
+    const char *model_type;
     const char *layers, *width, *heads, *kv_heads, *ffn, *positions, *vocabulary, *epsilon, *act;
     float epsilon_usual;
-    bool is_tied_usual;
+    int32_t kv_heads_usual; /* where the key is absent; 0: as many as heads */
+    int32_t head_dim_usual; /* 0: the width by the heads */
     int32_t position_offset;
+    bool is_tied_usual;
 } families[] = {
+    { "llama", LLAMA_KEYS, "hidden_act", 1e-6f, 0, 0, 0, false },
+    { "mistral", LLAMA_KEYS, "hidden_act", 1e-6f, 8, 0, 0, false },
+    { "qwen2", LLAMA_KEYS, "hidden_act", 1e-6f, 32, 0, 0, false },
+    { "qwen3", LLAMA_KEYS, "hidden_act", 1e-6f, 32, 128, 0, false },
+    { "phi3", LLAMA_KEYS, "hidden_act", 1e-5f, 0, 0, 0, false },
+    { "gemma", LLAMA_KEYS, "hidden_act", 1e-6f, 16, 256, 0, true },
+    { "gemma3_text", LLAMA_KEYS, "hidden_activation", 1e-6f, 4, 256, 0, true },
     { "gpt2", "n_layer", "n_embd", "n_head", NULL, "n_inner", "n_positions", "vocab_size",
-      "layer_norm_epsilon", "activation_function", 1e-5f, true, 0 },
+      "layer_norm_epsilon", "activation_function", 1e-5f, 0, 0, 0, true },
     { "opt", "num_hidden_layers", "hidden_size", "num_attention_heads", NULL, "ffn_dim",
-      "max_position_embeddings", "vocab_size", NULL, "activation_function", 1e-5f, true, 2 },
+      "max_position_embeddings", "vocab_size", NULL, "activation_function", 1e-5f, 0, 0, 2, true },
     { "chatglm", "num_layers", "hidden_size", "num_attention_heads", "multi_query_group_num",
-      "ffn_hidden_size", "seq_length", "padded_vocab_size", "layernorm_epsilon", NULL, 1e-5f, false,
-      0 },
-    { "phi3", "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
-      "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps", "hidden_act",
-      1e-5f, false, 0 },
-    { "gemma", "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
-      "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps", "hidden_act",
-      1e-6f, true, 0 },
-    { "gemma3_text", "num_hidden_layers", "hidden_size", "num_attention_heads",
-      "num_key_value_heads", "intermediate_size", "max_position_embeddings", "vocab_size",
-      "rms_norm_eps", "hidden_activation", 1e-6f, true, 0 },
-    { NULL, "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
-      "intermediate_size", "max_position_embeddings", "vocab_size", "rms_norm_eps", "hidden_act",
-      1e-6f, false, 0 },
-};
-
-/* Switches that change the arithmetic: any other value than this is refused. */
-static const struct {
-    const char *model_type, *key;
-    bool value;
-} demands[] = {
-    { "opt", "do_layer_norm_before", true },
-    { "opt", "_remove_final_layer_norm", false },
-    { "opt", "layer_norm_elementwise_affine", true },
-    { "gpt2", "scale_attn_weights", true },
-    { "gpt2", "scale_attn_by_inverse_layer_idx", false },
-    { "gpt2", "add_cross_attention", false },
-    { "gemma", "use_bidirectional_attention", false },
-    { "gemma3_text", "use_bidirectional_attention", false },
-    { "chatglm", "rmsnorm", true },
-    { "chatglm", "post_layer_norm", true },
-    { "chatglm", "apply_residual_connection_post_layernorm", false },
-    { "chatglm", "add_bias_linear", false },
+      "ffn_hidden_size", "seq_length", "padded_vocab_size", "layernorm_epsilon", NULL, 1e-5f, 1,
+      128, 0, false },
 };
 
 struct reader {
     struct weights_json_from from;
     const struct family *family;
 };
-
-static enum status refuse_text(const struct reader *r, const char *key, const char *value)
-{
-    return fault_set(r->from.fault, STATUS_UNSUPPORTED,
-                     "config.json: %s \"%.60s\" is not supported", key, value);
-}
-
-static bool is_gemma3(const struct model_spec *spec)
-{
-    return strcmp(spec->architecture, "gemma3") == 0;
-}
-
-static enum status check_demands(const struct reader *r, const char *model_type)
-{
-    for (size_t i = 0; i < COUNT_OF(demands); i++) {
-        bool value = demands[i].value;
-        if (strcmp(demands[i].model_type, model_type) != 0)
-            continue;
-        enum status status = weights_json_bool(&r->from, demands[i].key, &value);
-        if (status != STATUS_OK)
-            return status;
-        if (value != demands[i].value)
-            return fault_set(r->from.fault, STATUS_UNSUPPORTED,
-                             "config.json: %s is %s, which is not supported for %s", demands[i].key,
-                             value ? "true" : "false", model_type);
-    }
-    if (weights_json_find(r->from.object, "quantization_config") != NULL)
-        return fault_set(r->from.fault, STATUS_UNSUPPORTED,
-                         "config.json: quantization_config: quantized checkpoints are not "
-                         "supported");
-    return STATUS_OK;
-}
 
 /* *out keeps its value when the key is absent, unless it is ABSENT: then the key must be there. */
 static enum status read_size(const struct reader *r, const char *key, int32_t *out, int64_t usual)
@@ -106,6 +57,30 @@ static enum status read_size(const struct reader *r, const char *key, int32_t *o
     if (value == ABSENT)
         return fault_set(r->from.fault, STATUS_BAD_INPUT, "config.json: %s is missing", key);
     *out = (int32_t)value;
+    return STATUS_OK;
+}
+
+/* The library lets GPT-2's sizes be called as elsewhere, and that name counts. */
+static enum status check_aliases(const struct reader *r)
+{
+    static const char *const rows[][2] = {
+        { "n_layer", "num_hidden_layers" },
+        { "n_embd", "hidden_size" },
+        { "n_head", "num_attention_heads" },
+        { "n_positions", "max_position_embeddings" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        int32_t own = 0, other = 0;
+        enum status status = read_size(r, rows[i][0], &own, ABSENT);
+        if (status == STATUS_OK)
+            status = read_size(r, rows[i][1], &other, own);
+        if (status != STATUS_OK)
+            return status;
+        if (own != other)
+            return fault_set(r->from.fault, STATUS_BAD_INPUT,
+                             "config.json: %s is %d and %s is %d, which are two names of one size",
+                             rows[i][0], own, rows[i][1], other);
+    }
     return STATUS_OK;
 }
 
@@ -128,25 +103,31 @@ static enum status read_sizes(const struct reader *r, struct model_spec *spec)
     if (spec->n_heads < 1)
         return fault_set(r->from.fault, STATUS_BAD_INPUT, "config.json: %s is 0", family->heads);
     bool is_gpt2 = strcmp(spec->architecture, "gpt2") == 0;
-    return read_size(r, family->ffn, &spec->ffn_width, is_gpt2 ? 4 * (int64_t)spec->width : ABSENT);
+    enum status status = is_gpt2 ? check_aliases(r) : STATUS_OK;
+    return status != STATUS_OK ? status
+                               : read_size(r, family->ffn, &spec->ffn_width,
+                                           is_gpt2 ? 4 * (int64_t)spec->width : ABSENT);
 }
 
 static enum status read_heads(const struct reader *r, struct model_spec *spec)
 {
+    const struct family *family = r->family;
     bool is_chatglm = strcmp(spec->architecture, "chatglm") == 0;
-    bool shares_kv = !is_chatglm;
-    bool is_gemma = strncmp(spec->architecture, "gemma", 5) == 0;
-    int32_t head_dim_usual = is_gemma ? 256
-                             : strcmp(spec->architecture, "qwen3") == 0
-                                 ? 128
-                                 : spec->width / spec->n_heads;
-    enum status status = weights_json_bool(&r->from, "multi_query_attention", &shares_kv);
+    bool shares_kv = family->kv_heads != NULL && !is_chatglm;
+    int32_t head_dim = family->head_dim_usual;
+    enum status status =
+        is_chatglm ? weights_json_bool(&r->from, "multi_query_attention", &shares_kv) : STATUS_OK;
+    const char *key = shares_kv ? family->kv_heads : NULL;
+    bool is_absent = key != NULL && weights_json_member(r->from.object, key) == NULL;
+    int32_t n_kv_heads = is_absent ? family->kv_heads_usual : 0;
     if (status == STATUS_OK)
-        status = read_size(r, shares_kv ? r->family->kv_heads : NULL, &spec->n_kv_heads,
-                           is_gemma ? ABSENT : spec->n_heads);
+        status = read_size(r, key, &spec->n_kv_heads, n_kv_heads > 0 ? n_kv_heads : spec->n_heads);
     if (status == STATUS_OK)
-        status =
-            read_size(r, is_chatglm ? "kv_channels" : "head_dim", &spec->head_dim, head_dim_usual);
+        status = read_size(r,
+                           is_chatglm                 ? "kv_channels"
+                           : family->kv_heads != NULL ? "head_dim"
+                                                      : NULL,
+                           &spec->head_dim, head_dim > 0 ? head_dim : spec->width / spec->n_heads);
     if (spec->position != POSITION_LEARNED)
         spec->n_rope_dims = is_chatglm ? spec->head_dim / 2 : spec->head_dim;
     return status;
@@ -160,7 +141,8 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
     } acts[] = {
         { "silu", ACT_SILU },           { "swish", ACT_SILU },
         { "gelu_new", ACT_GELU_TANH },  { "gelu_pytorch_tanh", ACT_GELU_TANH },
-        { "gelu_fast", ACT_GELU_TANH }, { "gelu", ACT_GELU_ERF },
+        { "gelu_fast", ACT_GELU_TANH }, { "gelu_accurate", ACT_GELU_TANH },
+        { "gelu", ACT_GELU_ERF },       { "gelu_python", ACT_GELU_ERF },
         { "relu", ACT_RELU },
     };
     const char *name = NULL;
@@ -171,90 +153,18 @@ static enum status read_act(const struct reader *r, struct model_spec *spec)
         return status;
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (strcmp(acts[i].name, name) == 0) {
-            /* Gemma was trained with the tanh form, also where older files say "gelu". */
-            bool is_gemma = strncmp(spec->architecture, "gemma", 5) == 0;
-            bool is_exact = acts[i].act == ACT_GELU_ERF;
-            spec->act = is_gemma && is_exact ? ACT_GELU_TANH : acts[i].act;
+            /* Gemma's first files say "gelu" and mean the tanh form; the library knows that. */
+            bool is_first = strcmp(spec->architecture, "gemma") == 0 && strcmp(name, "gelu") == 0;
+            spec->act = is_first ? ACT_GELU_TANH : acts[i].act;
             return STATUS_OK;
         }
-    return refuse_text(r, r->family->act, name);
-}
-
-/* The layers of a list that see everything, and its length; 0: there is none. */
-static enum status read_layer_types(const struct reader *r, struct model_spec *spec,
-                                    uint32_t *n_listed)
-{
-    const struct weights_json_node *types = weights_json_find(r->from.object, "layer_types");
-    *n_listed = types != NULL && types->kind == WEIGHTS_JSON_ARRAY ? types->n : 0;
-    const struct weights_json_node *type = *n_listed > 0 ? types + 1 : NULL;
-    for (uint32_t i = 0; i < *n_listed; i++, type = weights_json_next(type)) {
-        bool is_full = weights_json_is_text(type, "full_attention");
-        if (!is_full && !weights_json_is_text(type, "sliding_attention"))
-            return refuse_text(r, "layer_types",
-                               type->kind == WEIGHTS_JSON_TEXT ? type->text : "?");
-        if (i < LIMIT_LAYERS)
-            spec->is_full_layer[i] = is_full;
-        spec->n_full_layers += is_full;
-    }
-    return STATUS_OK;
-}
-
-/* gemma3: every sixth layer sees everything, unless a list says which. */
-static enum status read_turns(const struct reader *r, struct model_spec *spec)
-{
-    uint32_t n_listed = 0;
-    int32_t every = 6;
-    spec->window = 4096;
-    enum status status = read_size(r, "sliding_window", &spec->window, spec->window);
-    if (status == STATUS_OK)
-        status = read_size(r, "_sliding_window_pattern", &every, every);
-    if (status == STATUS_OK)
-        status = read_size(r, "sliding_window_pattern", &every, every);
-    if (status == STATUS_OK)
-        status = read_layer_types(r, spec, &n_listed);
-    if (status == STATUS_OK && n_listed > 0 && n_listed != (uint32_t)spec->n_layers)
-        return fault_set(r->from.fault, STATUS_BAD_INPUT,
-                         "config.json: layer_types has %u elements for %d layers", n_listed,
-                         spec->n_layers);
-    if (status != STATUS_OK || n_listed > 0)
-        return status;
-    if (every < 1)
-        return fault_set(r->from.fault, STATUS_BAD_INPUT,
-                         "config.json: sliding_window_pattern is 0");
-    model_spec_set_full(spec, every);
-    return STATUS_OK;
+    return fault_set(r->from.fault, STATUS_UNSUPPORTED,
+                     "config.json: %s \"%.60s\" is not supported", r->family->act, name);
 }
 
 static enum status read_window(const struct reader *r, struct model_spec *spec)
 {
-    bool is_qwen = strncmp(spec->architecture, "qwen", 4) == 0, is_sliding = !is_qwen;
-    uint32_t n_listed = 0;
-    int32_t window = 0, n_full = spec->n_layers;
-    if (spec->position == POSITION_LEARNED)
-        return STATUS_OK;
-    if (is_gemma3(spec))
-        return read_turns(r, spec);
-    enum status status = weights_json_bool(&r->from, "use_sliding_window", &is_sliding);
-    if (status == STATUS_OK)
-        status = read_size(r, "sliding_window", &window, 0);
-    if (status == STATUS_OK)
-        status = read_size(r, "max_window_layers", &n_full, spec->n_layers);
-    if (status != STATUS_OK)
-        return status;
-    /* qwen: the first n_full layers see everything. */
-    if (is_qwen && is_sliding && n_full >= spec->n_layers)
-        is_sliding = false;
-    else if (is_qwen && is_sliding && n_full > 0)
-        return refuse_text(r, "max_window_layers", "full and sliding attention mixed");
-    status = read_layer_types(r, spec, &n_listed);
-    if (status != STATUS_OK)
-        return status;
-    if (spec->n_full_layers > 0 && spec->n_full_layers != (int32_t)n_listed)
-        return refuse_text(r, "layer_types", "full and sliding attention mixed");
-    is_sliding = n_listed > 0 ? spec->n_full_layers == 0 : is_sliding;
-    model_spec_set_full(spec, 0);
-    spec->window = is_sliding ? window : 0;
-    return STATUS_OK;
+    return weights_hf_window(&r->from, spec);
 }
 
 static enum status read_rope(const struct reader *r, struct model_spec *spec)
@@ -262,24 +172,17 @@ static enum status read_rope(const struct reader *r, struct model_spec *spec)
     return weights_hf_rope(&r->from, spec);
 }
 
-/* gemma3: what scores are divided by; caps, which Gemma 2 has, are none of ours. */
+/* gemma3: what scores are divided by. */
 static enum status read_scores(const struct reader *r, struct model_spec *spec)
 {
-    float attention_cap = 0, logit_cap = 0;
-    if (!is_gemma3(spec))
+    if (strcmp(spec->architecture, "gemma3") != 0)
         return STATUS_OK;
     spec->score_divisor = 256;
     enum status status = weights_json_f32(&r->from, "query_pre_attn_scalar", &spec->score_divisor);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&r->from, "attn_logit_softcapping", &attention_cap);
-    if (status == STATUS_OK)
-        status = weights_json_f32(&r->from, "final_logit_softcapping", &logit_cap);
     if (status == STATUS_OK && !(spec->score_divisor > 0))
         return fault_set(r->from.fault, STATUS_BAD_INPUT,
-                         "config.json: query_pre_attn_scalar is %g", (double)spec->score_divisor);
-    if (status == STATUS_OK && (attention_cap != 0 || logit_cap != 0))
-        return fault_set(r->from.fault, STATUS_UNSUPPORTED, "config.json: %s is not supported",
-                         attention_cap != 0 ? "attn_logit_softcapping" : "final_logit_softcapping");
+                         "config.json: query_pre_attn_scalar is %g, expected more than 0",
+                         (double)spec->score_divisor);
     return status;
 }
 
@@ -292,7 +195,7 @@ static enum status read_rest(const struct reader *r, struct model_spec *spec)
     if (status == STATUS_OK && r->family->epsilon != NULL)
         status = weights_json_f32(&r->from, r->family->epsilon, &spec->norm_epsilon);
     int32_t projected = spec->width;
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && strcmp(spec->architecture, "opt") == 0)
         status = read_size(r, "word_embed_proj_dim", &projected, spec->width);
     if (status == STATUS_OK && projected != spec->width)
         return fault_set(r->from.fault, STATUS_UNSUPPORTED,
@@ -316,10 +219,12 @@ static enum status find_architecture(struct reader *r,
         return fault_set(r->from.fault, STATUS_UNSUPPORTED,
                          "config.json: model_type \"%.60s\" is not supported%s", model_type,
                          weights_names_refusal(model_type, true));
-    r->family = families;
-    while (r->family->model_type != NULL && strcmp(r->family->model_type, model_type) != 0)
-        r->family++;
-    return check_demands(r, model_type);
+    size_t i = 0;
+    while (i < COUNT_OF(families) && strcmp(families[i].model_type, model_type) != 0)
+        i++;
+    CHECK(i < COUNT_OF(families)); /* each architecture of names.c has its row */
+    r->family = &families[i];
+    return weights_hf_keys_check(&r->from, model_type);
 }
 
 enum status weights_hf_spec(const struct weights_json_node *config, struct model_spec *spec,

@@ -1,11 +1,14 @@
-/* The JSON reader: RFC 8259, strict, one pass, decoded in place.
+/* The JSON reader: RFC 8259 and the three numbers that Python adds (NaN, Infinity, -Infinity),
+ * otherwise strict; one pass, decoded in place.
  *
  * A decoded text is never longer than its source (\uXXXX is 6 bytes for at most 3, a pair of
  * surrogates 12 for 4), so it lies where it stood, and its closing quote becomes the zero. */
 #include "weights/json.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "weights/foreign.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NODES_MIN 1024
@@ -83,8 +86,6 @@ static bool read_codepoint(struct parser *p, char **to)
             return fail(p, "half of a surrogate pair");
         high = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
     }
-    if (high == 0)
-        return fail(p, "a NUL in a text");
     char bytes[4];
     int n = utf8_encode(high, bytes);
     if (n == 0)
@@ -149,12 +150,30 @@ static bool skip_digits(struct parser *p)
     return p->at > start || fail(p, "a number without digits");
 }
 
+static bool read_word(struct parser *p, const char *word, uint8_t kind,
+                      struct weights_json_node *node)
+{
+    size_t n = strlen(word);
+    if ((size_t)(p->end - p->at) < n || memcmp(p->at, word, n) != 0)
+        return fail(p, "an unknown word");
+    p->at += n;
+    node->kind = kind;
+    return true;
+}
+
 static bool read_number(struct parser *p, struct weights_json_node *node)
 {
     char *start = p->at;
     node->kind = WEIGHTS_JSON_INTEGER;
     if (*p->at == '-')
         p->at++;
+    if (p->at < p->end && (*p->at == 'I' || (*p->at == 'N' && p->at == start))) {
+        if (!read_word(p, *p->at == 'I' ? "Infinity" : "NaN", WEIGHTS_JSON_REAL, node))
+            return false;
+        node->text = start;
+        node->n = (uint32_t)(p->at - start);
+        return true;
+    }
     if (p->at < p->end && *p->at == '0')
         p->at++;
     else if (!skip_digits(p))
@@ -178,17 +197,6 @@ static bool read_number(struct parser *p, struct weights_json_node *node)
     return true;
 }
 
-static bool read_word(struct parser *p, const char *word, uint8_t kind,
-                      struct weights_json_node *node)
-{
-    size_t n = strlen(word);
-    if ((size_t)(p->end - p->at) < n || memcmp(p->at, word, n) != 0)
-        return fail(p, "an unknown word");
-    p->at += n;
-    node->kind = kind;
-    return true;
-}
-
 /* One value; an array or object is only opened: its content follows as further values. */
 static bool read_value(struct parser *p, struct weights_json_node *node)
 {
@@ -197,8 +205,11 @@ static bool read_value(struct parser *p, struct weights_json_node *node)
     switch (*p->at) {
     case '"':
         p->at++;
-        node->kind = WEIGHTS_JSON_TEXT;
-        return read_text(p, &node->text, &node->n);
+        if (!read_text(p, &node->text, &node->n))
+            return false;
+        node->kind =
+            memchr(node->text, '\0', node->n) != NULL ? WEIGHTS_JSON_TEXT_NUL : WEIGHTS_JSON_TEXT;
+        return true;
     case '{':
     case '[':
         if (p->depth == WEIGHTS_JSON_DEPTH_MAX)
@@ -213,7 +224,7 @@ static bool read_value(struct parser *p, struct weights_json_node *node)
     case 'n':
         return read_word(p, "null", WEIGHTS_JSON_NULL, node);
     default:
-        if (*p->at == '-' || (*p->at >= '0' && *p->at <= '9'))
+        if (*p->at == '-' || *p->at == 'I' || *p->at == 'N' || (*p->at >= '0' && *p->at <= '9'))
             return read_number(p, node);
         return fail(p, "something that isn't a value");
     }
@@ -274,6 +285,11 @@ enum status weights_json_parse(struct weights_json *json, char *text, size_t n_b
 {
     *json = (struct weights_json){ .text = text };
     struct parser p = { .json = json, .at = text, .start = text, .end = text + n_bytes };
+    enum status status = weights_foreign_pointer(view_of(text, n_bytes), label, fault);
+    if (status != STATUS_OK) {
+        weights_json_close(json);
+        return status;
+    }
     if (n_bytes <= UINT32_MAX ? read_document(&p) : fail(&p, "over 4 GiB"))
         return STATUS_OK;
     int line = 1; /* decoding moves texts but keeps what lies between them, so near enough */
@@ -301,16 +317,24 @@ void weights_json_close(struct weights_json *json)
     *json = (struct weights_json){ 0 };
 }
 
-const struct weights_json_node *weights_json_find(const struct weights_json_node *object,
-                                                  const char *key)
+const struct weights_json_node *weights_json_member(const struct weights_json_node *object,
+                                                    const char *key)
 {
     if (object == NULL || object->kind != WEIGHTS_JSON_OBJECT)
         return NULL;
-    const struct weights_json_node *member = object + 1;
+    size_t n_key = strlen(key);
+    const struct weights_json_node *member = object + 1, *found = NULL;
     for (uint32_t i = 0; i < object->n; i++, member = weights_json_next(member))
-        if (strcmp(member->key, key) == 0)
-            return member->kind != WEIGHTS_JSON_NULL ? member : NULL;
-    return NULL;
+        if (member->key_bytes == n_key && memcmp(member->key, key, n_key) == 0)
+            found = member;
+    return found;
+}
+
+const struct weights_json_node *weights_json_find(const struct weights_json_node *object,
+                                                  const char *key)
+{
+    const struct weights_json_node *member = weights_json_member(object, key);
+    return member != NULL && member->kind != WEIGHTS_JSON_NULL ? member : NULL;
 }
 
 bool weights_json_is_text(const struct weights_json_node *value, const char *text)
@@ -347,9 +371,28 @@ bool weights_json_to_f64(const struct weights_json_node *value, double *out)
            copy_number(value, text) && parse_f64(text, out) && isfinite(*out);
 }
 
+void weights_json_print(const struct weights_json_node *value, char *text, size_t n_bytes)
+{
+    static const char *const names[] = {
+        [WEIGHTS_JSON_NULL] = "null",    [WEIGHTS_JSON_FALSE] = "false",
+        [WEIGHTS_JSON_TRUE] = "true",    [WEIGHTS_JSON_TEXT_NUL] = "a text with U+0000",
+        [WEIGHTS_JSON_ARRAY] = "a list", [WEIGHTS_JSON_OBJECT] = "an object",
+    };
+    int n = (int)(value->n < 60 ? value->n : 60);
+    if (value->kind == WEIGHTS_JSON_TEXT)
+        snprintf(text, n_bytes, "\"%.*s\"", n, value->text);
+    else if (value->kind == WEIGHTS_JSON_INTEGER || value->kind == WEIGHTS_JSON_REAL)
+        snprintf(text, n_bytes, "%.*s", n, value->text);
+    else
+        snprintf(text, n_bytes, "%s", names[value->kind]);
+}
+
 static enum status refuse(const struct weights_json_from *from, const char *key, const char *wanted)
 {
-    return fault_set(from->fault, STATUS_BAD_INPUT, "%s: %s isn't %s", from->label, key, wanted);
+    char found[96];
+    weights_json_print(weights_json_member(from->object, key), found, sizeof(found));
+    return fault_set(from->fault, STATUS_BAD_INPUT, "%s: %s isn't %s (it is %s)", from->label, key,
+                     wanted, found);
 }
 
 enum status weights_json_i64(const struct weights_json_from *from, const char *key, int64_t least,

@@ -2,8 +2,10 @@
  *
  * The text is decoded in place and owned by the document; nodes lie in one array in document order,
  * so a value's first child is the node behind it and its next sibling is `span` nodes further. All
- * texts and keys are valid UTF-8 without NUL, zero-terminated. Depth, nodes and bytes are bounded.
- * Of keys that are there twice the first counts. */
+ * texts and keys are valid UTF-8 and zero-terminated; a text that holds U+0000 has a kind of its
+ * own, so that no reader takes a part of it for the whole. Depth, nodes and bytes are bounded. If a
+ * key is there twice, the last one counts, as in Python. NaN, Infinity and -Infinity, which Python
+ * writes, are numbers that no typed access accepts. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -17,12 +19,13 @@ enum weights_json_kind {
     WEIGHTS_JSON_INTEGER,
     WEIGHTS_JSON_REAL,
     WEIGHTS_JSON_TEXT,
+    WEIGHTS_JSON_TEXT_NUL, /* a text that holds U+0000: only `n` says where it ends */
     WEIGHTS_JSON_ARRAY,
     WEIGHTS_JSON_OBJECT,
 };
 struct weights_json_node {
     const char *key;  /* NULL unless a member of an object */
-    const char *text; /* TEXT: decoded; numbers: as written, n bytes, not zero-terminated */
+    const char *text; /* texts: decoded; numbers: as written, n bytes, not zero-terminated */
     uint32_t key_bytes;
     uint32_t n;    /* bytes of text, members or elements */
     uint32_t span; /* nodes of this value, itself included */
@@ -42,7 +45,10 @@ enum status weights_json_open(struct weights_json *json, const char *path, size_
                               const char *label, struct fault *fault) MUST_USE;
 void weights_json_close(struct weights_json *json); /* fine on a zeroed one */
 
-/* The member of an object; NULL when it is absent, null, or object isn't one. */
+/* The member of an object, also one that is null; NULL when it is absent or object isn't one. */
+const struct weights_json_node *weights_json_member(const struct weights_json_node *object,
+                                                    const char *key);
+/* The same, but NULL also for a member that is null. */
 const struct weights_json_node *weights_json_find(const struct weights_json_node *object,
                                                   const char *key);
 static inline const struct weights_json_node *weights_json_next(
@@ -50,6 +56,9 @@ static inline const struct weights_json_node *weights_json_next(
 {
     return value + value->span;
 }
+/* The value as a sentence shows it: a text in quotes, a number as written, at most 60 bytes of it;
+ * otherwise what it is ("a list"). */
+void weights_json_print(const struct weights_json_node *value, char *text, size_t n_bytes);
 bool weights_json_is_text(const struct weights_json_node *value, const char *text);
 bool weights_json_to_i64(const struct weights_json_node *value, int64_t *out) MUST_USE;
 bool weights_json_to_f64(const struct weights_json_node *value, double *out) MUST_USE;

@@ -9,7 +9,7 @@ enum {
     LESS_1 = WEIGHTS_NAME_LESS_ONE,
 };
 
-/* llama, mistral, qwen2, gemma: the spec says which of the optional ones must be there. */
+/* llama, qwen2, gemma: the spec says which of the optional ones must be there. */
 static const struct weights_name gguf_llama[] = {
     { WEIGHTS_TOKEN_EMBEDDING, 0, "token_embd.weight" },
     { WEIGHTS_OUTPUT_NORM, 0, "output_norm.weight" },
@@ -190,7 +190,11 @@ static const struct weights_name hf_gemma[] = {
     { WEIGHTS_Q, 0, "*layers.%d.self_attn.q_proj.weight" },
     { WEIGHTS_K, 0, "*layers.%d.self_attn.k_proj.weight" },
     { WEIGHTS_V, 0, "*layers.%d.self_attn.v_proj.weight" },
+    { WEIGHTS_Q_BIAS, OPT, "*layers.%d.self_attn.q_proj.bias" },
+    { WEIGHTS_K_BIAS, OPT, "*layers.%d.self_attn.k_proj.bias" },
+    { WEIGHTS_V_BIAS, OPT, "*layers.%d.self_attn.v_proj.bias" },
     { WEIGHTS_O, 0, "*layers.%d.self_attn.o_proj.weight" },
+    { WEIGHTS_O_BIAS, OPT, "*layers.%d.self_attn.o_proj.bias" },
     { WEIGHTS_FFN_NORM, LESS_1, "*layers.%d.post_attention_layernorm.weight" },
     { WEIGHTS_GATE, 0, "*layers.%d.mlp.gate_proj.weight" },
     { WEIGHTS_UP, 0, "*layers.%d.mlp.up_proj.weight" },
@@ -208,7 +212,11 @@ static const struct weights_name hf_gemma3[] = {
     { WEIGHTS_V, 0, "*layers.%d.self_attn.v_proj.weight" },
     { WEIGHTS_Q_NORM, LESS_1, "*layers.%d.self_attn.q_norm.weight" },
     { WEIGHTS_K_NORM, LESS_1, "*layers.%d.self_attn.k_norm.weight" },
+    { WEIGHTS_Q_BIAS, OPT, "*layers.%d.self_attn.q_proj.bias" },
+    { WEIGHTS_K_BIAS, OPT, "*layers.%d.self_attn.k_proj.bias" },
+    { WEIGHTS_V_BIAS, OPT, "*layers.%d.self_attn.v_proj.bias" },
     { WEIGHTS_O, 0, "*layers.%d.self_attn.o_proj.weight" },
+    { WEIGHTS_O_BIAS, OPT, "*layers.%d.self_attn.o_proj.bias" },
     { WEIGHTS_ATTENTION_POST_NORM, LESS_1, "*layers.%d.post_attention_layernorm.weight" },
     { WEIGHTS_FFN_NORM, LESS_1, "*layers.%d.pre_feedforward_layernorm.weight" },
     { WEIGHTS_GATE, 0, "*layers.%d.mlp.gate_proj.weight" },
@@ -288,12 +296,12 @@ static const struct weights_name hf_chatglm[] = {
         .prefixes = { (prefix), (other) }, .rows = (table)                                         \
     }
 
-/* GGUF files of llama and mistral have q and k permuted for rotation in pairs. */
+/* GGUF files of llama, which are mistral's too, have q and k permuted for rotation in pairs. */
 static const struct weights_architecture architectures[] = {
     { "llama", "llama", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS, POSITION_ROPE_HALVES,
       GGUF(gguf_llama), HF("model.", "", hf_llama) },
     { "mistral", "mistral", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_PAIRS,
-      POSITION_ROPE_HALVES, GGUF(gguf_llama), HF("model.", "", hf_llama) },
+      POSITION_ROPE_HALVES, GGUF(NULL), HF("model.", "", hf_llama) },
     { "qwen2", "qwen2", NORM_RMS, ACT_SILU, true, false, POSITION_ROPE_HALVES, POSITION_ROPE_HALVES,
       GGUF(gguf_llama), HF("model.", "", hf_llama) },
     { "qwen3", "qwen3", NORM_RMS, ACT_SILU, true, true, POSITION_ROPE_HALVES, POSITION_ROPE_HALVES,
@@ -329,6 +337,8 @@ const char *weights_names_refusal(const char *name, bool is_hf)
 {
     if (strcmp(name, "gemma2") == 0)
         return ": it caps scores and logits";
+    if (!is_hf && strcmp(name, "mistral") == 0)
+        return ": GGUF files of such models call it llama";
     if (is_hf && strcmp(name, "gemma3") == 0)
         return ": it sees pictures; what is text alone is called gemma3_text";
     return "";

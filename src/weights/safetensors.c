@@ -10,6 +10,7 @@
  * data of such a part is copied once. */
 #include "weights/safetensors.h"
 #include "base/mem.h"
+#include "weights/foreign.h"
 #include "weights/json.h"
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +123,10 @@ static enum status read_part(struct weights_safetensors *set, const unsigned cha
 {
     uint64_t n_header = 0;
     struct weights_json header;
+    enum status status =
+        weights_foreign_pointer(view_of((const char *)bytes, n_bytes), set->label, fault);
+    if (status != STATUS_OK)
+        return status;
     if (n_bytes < sizeof(n_header))
         return fault_set(fault, STATUS_BAD_INPUT, "%s: too short for safetensors", set->label);
     memcpy(&n_header, bytes, sizeof(n_header));
@@ -131,7 +136,7 @@ static enum status read_part(struct weights_safetensors *set, const unsigned cha
                          set->label, (unsigned long long)n_header, SAFETENSORS_HEADER_BYTES_MAX);
     char *text = mem_take((size_t)n_header + 1);
     memcpy(text, bytes + sizeof(n_header), (size_t)n_header);
-    enum status status = weights_json_parse(&header, text, (size_t)n_header, set->label, fault);
+    status = weights_json_parse(&header, text, (size_t)n_header, set->label, fault);
     if (status != STATUS_OK)
         return status;
     size_t start = sizeof(n_header) + (size_t)n_header;
@@ -268,9 +273,7 @@ enum status weights_safetensors_open(struct weights_safetensors *set, const char
     }
     snprintf(path, sizeof(path), "%.4000s/model.safetensors", directory);
     if (!file_exists(path))
-        return fault_set(fault, STATUS_NOT_FOUND,
-                         "%.150s: holds no model.safetensors (other formats are not read)",
-                         directory);
+        return weights_foreign_weights(directory, fault);
     init(set, 1);
     enum status status = open_part(set, 0, directory, "model.safetensors", fault);
     if (status == STATUS_OK)

@@ -4,10 +4,14 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "weights/bind.h"
+#include "weights/foreign.h"
 #include "weights/gguf.h"
 #include "weights/gguf_card.h"
+#include "weights/gguf_keys.h"
 #include "weights/gguf_spec.h"
+#include "weights/hf_bias.h"
 #include "weights/hf_card.h"
+#include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
 #include "weights/safetensors.h"
@@ -26,6 +30,7 @@ struct weights {
     struct model_spec spec;
     struct model_weights model;
     struct weights_card card;
+    struct weights_unknown unknown;
 };
 
 static const struct weights_catalog *catalog_of(const struct weights *weights)
@@ -41,6 +46,9 @@ static enum status open_gguf(struct weights *weights, const char *path, struct f
         return status;
     snprintf(weights->format, sizeof(weights->format), "GGUF v%u", weights->gguf.version);
     status = weights_gguf_spec(&weights->gguf, &weights->spec, &architecture, fault);
+    if (status == STATUS_OK)
+        weights_gguf_keys_unknown(&weights->gguf, architecture->name, &weights->gguf.pile,
+                                  &weights->unknown);
     if (status == STATUS_OK)
         status = weights_bind(architecture, false, &weights->spec, &weights->gguf.catalog,
                               &weights->model, fault);
@@ -62,6 +70,12 @@ static enum status bind_hf(struct weights *weights, const char *path,
     if (status == STATUS_OK)
         status = weights_bind(architecture, true, &weights->spec, &weights->set.catalog,
                               &weights->model, fault);
+    struct weights_json_from from = { config, "config.json", fault };
+    if (status == STATUS_OK)
+        weights_hf_keys_unknown(config, architecture->hf_name, &weights->set.pile,
+                                &weights->unknown);
+    if (status == STATUS_OK)
+        status = weights_hf_bias_check(&from, architecture->hf_name, &weights->model);
     if (status == STATUS_OK)
         status = weights_hf_rope_factors(config, &weights->spec, weights->set.catalog.pile,
                                          &weights->model.rope_factors, fault);
@@ -77,8 +91,9 @@ static enum status open_hf(struct weights *weights, const char *path, struct fau
     if (n < 0 || n >= (int)sizeof(config_path))
         return fault_set(fault, STATUS_BAD_INPUT, "the path is too long");
     snprintf(weights->format, sizeof(weights->format), "safetensors");
-    enum status status =
-        weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
+    enum status status = weights_foreign_directory(path, fault);
+    if (status == STATUS_OK)
+        status = weights_json_open(&config, config_path, CONFIG_BYTES_MAX, "config.json", fault);
     if (status == STATUS_OK)
         status = weights_hf_spec(config.nodes, &weights->spec, &architecture, fault);
     if (status == STATUS_OK)
@@ -153,6 +168,11 @@ const struct weights_card *weights_card(const struct weights *weights)
     return &weights->card;
 }
 
+const struct weights_unknown *weights_unknown_keys(const struct weights *weights)
+{
+    return &weights->unknown;
+}
+
 const char *weights_format(const struct weights *weights)
 {
     return weights->format;
@@ -186,6 +206,12 @@ static uint64_t hash_rope(float base, const struct rope_scaling *scaling, uint64
                      (double)scaling->high_freq_factor, scaling->n_positions_original,
                      (double)scaling->attention_factor, scaling->is_long);
     CHECK(n > 0 && n < (int)sizeof(text));
+    hash = hash_fast(text, (size_t)n, hash).low;
+    if (scaling->kind != ROPE_SCALING_YARN)
+        return hash;
+    n = snprintf(text, sizeof(text), "%a %a %d", (double)scaling->beta_fast,
+                 (double)scaling->beta_slow, scaling->is_untruncated);
+    CHECK(n > 0 && n < (int)sizeof(text));
     return hash_fast(text, (size_t)n, hash).low;
 }
 
@@ -207,10 +233,11 @@ static uint64_t hash_spec(const struct weights *weights, uint64_t hash)
     hash = hash_fast(text, (size_t)n, hash).low;
     if (spec->score_divisor != 0)
         hash = hash_fast(&spec->score_divisor, sizeof(spec->score_divisor), hash).low;
-    if (scaling->kind == ROPE_SCALING_LONG) {
+    bool has_attention = scaling->attention_factor != 0 && scaling->attention_factor != 1.0f;
+    if (scaling->kind == ROPE_SCALING_LONG || scaling->kind == ROPE_SCALING_YARN || has_attention)
         hash = hash_rope(spec->rope_base, scaling, hash);
+    if (scaling->kind == ROPE_SCALING_LONG)
         hash = hash_fast(factors->data, (size_t)factors->row_bytes, hash).low;
-    }
     if (spec->n_full_layers == 0)
         return hash;
     hash = hash_fast(spec->is_full_layer, sizeof(spec->is_full_layer), hash).low;

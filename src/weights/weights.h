@@ -8,6 +8,7 @@
 #include "core/model_weights.h"
 
 struct weights;
+struct weights_unknown; /* weights/keys.h */
 
 enum weights_tokenizer_kind {
     WEIGHTS_TOKENIZER_NONE,
@@ -60,4 +61,6 @@ uint64_t weights_hash(const struct weights *weights);
 bool weights_are_whole(const struct weights *weights);
 /* The pages of this tensor are not needed any more (it was packed). */
 void weights_drop(const struct weights *weights, const struct tensor *tensor);
+/* Keys of the file that have no row in weights/keys.h's tables: they are ignored. */
+const struct weights_unknown *weights_unknown_keys(const struct weights *weights);
 const char *weights_format(const struct weights *weights); /* "GGUF v3", "safetensors" */

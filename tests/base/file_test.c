@@ -48,6 +48,24 @@ static void test_write_then_read(void **state)
     mem_give(content);
 }
 
+static void test_find(void **state)
+{
+    (void)state;
+    char name[FILE_NAME_BYTES] = "", other[160];
+    struct fault fault;
+    snprintf(other, sizeof(other), "%s/an.ending", folder);
+    assert_false(file_find(folder, "content", name));
+    assert_int_equal(file_write(path, "x", 1, &fault), STATUS_OK);
+    assert_int_equal(file_write(other, "x", 1, &fault), STATUS_OK);
+    assert_true(file_find(folder, "content", name));
+    assert_string_equal(name, "content");
+    assert_true(file_find(folder, "n", name) == false);
+    assert_true(file_find(folder, ".ending", name));
+    assert_string_equal(name, "an.ending");
+    assert_false(file_find("/nonexistent", "", name));
+    unlink(other);
+}
+
 /* A rename would put the pipe, or /dev/null, out of the world. */
 static void test_write_into_a_pipe(void **state)
 {
@@ -245,10 +263,15 @@ static void test_cut_while_it_is_mapped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_write_then_read),        IN_FOLDER(test_write_into_a_pipe),
-        IN_FOLDER(test_regular_only),           IN_FOLDER(test_read_large),
-        IN_FOLDER(test_refusals_name_the_file), IN_FOLDER(test_map_of_nothing),
-        IN_FOLDER(test_read_what_has_no_size),  IN_FOLDER(test_keep_what_comes_through_a_pipe),
+        IN_FOLDER(test_find),
+        IN_FOLDER(test_write_then_read),
+        IN_FOLDER(test_write_into_a_pipe),
+        IN_FOLDER(test_regular_only),
+        IN_FOLDER(test_read_large),
+        IN_FOLDER(test_refusals_name_the_file),
+        IN_FOLDER(test_map_of_nothing),
+        IN_FOLDER(test_read_what_has_no_size),
+        IN_FOLDER(test_keep_what_comes_through_a_pipe),
         IN_FOLDER(test_cut_while_it_is_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,25 @@ static void layers_may_differ(void **state)
         assert_non_null(strstr(fault.text, words));                                                \
     } while (0)
 
+#define YARN(by, n, fast, slow)                                                                    \
+    ((struct rope_scaling){ .kind = ROPE_SCALING_YARN,                                             \
+                            .factor = (by),                                                        \
+                            .n_positions_original = (n),                                           \
+                            .beta_fast = (fast),                                                   \
+                            .beta_slow = (slow) })
+
+static void passes_yarn(void **state)
+{
+    (void)state;
+    struct fault fault = { 0 };
+    struct model_spec spec = good_spec();
+    spec.rope_scaling = YARN(4, 128, 32, 1);
+    assert_int_equal(model_spec_check(&spec, &fault), STATUS_OK);
+    spec.rope_base = 1; /* its logarithm divides */
+    assert_int_equal(model_spec_check(&spec, &fault), STATUS_BAD_INPUT);
+    assert_non_null(strstr(fault.text, "the rope base is 1"));
+}
+
 static void refuses_by_name(void **state)
 {
     (void)state;
@@ -97,7 +116,8 @@ static void refuses_by_name(void **state)
     REFUSED(norm_epsilon, 0.0f / 0.0f * 1.0f, "epsilon");
     REFUSED(embedding_scale, 0.0f, "embedding scale");
     REFUSED(score_divisor, -1.0f, "divisor of scores");
-    REFUSED(rope_scaling.kind, ROPE_SCALING_LONG, "attention factor is 0");
+    REFUSED(rope_scaling, ((struct rope_scaling){ .attention_factor = -1 }),
+            "attention factor is -1");
     REFUSED(rope_base, 0.5f, "rope base");
     REFUSED(n_rope_dims, 18, "rotated part");
     REFUSED(n_rope_dims, 7, "rotated part");
@@ -110,6 +130,10 @@ static void refuses_by_name(void **state)
             "frequency factors");
     REFUSED(rope_scaling, ((struct rope_scaling){ ROPE_SCALING_LLAMA3, 8, 1, 4, 0 }),
             "original context");
+    REFUSED(rope_scaling, YARN(0, 128, 32, 1), "scaling factor is 0");
+    REFUSED(rope_scaling, YARN(4, 0, 32, 1), "original context");
+    REFUSED(rope_scaling, YARN(4, 128, 32, 64), "beta_fast and beta_slow are 32 and 64");
+    REFUSED(rope_scaling, YARN(4, 128, 32, 0), "beta_fast and beta_slow are 32 and 0");
 }
 
 static void sums_up(void **state)
@@ -137,9 +161,8 @@ static void sums_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_good_ones),
-        cmocka_unit_test(layers_may_differ),
-        cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(passes_good_ones), cmocka_unit_test(layers_may_differ),
+        cmocka_unit_test(passes_yarn),      cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(sums_up),
     };
     return cmocka_run_group_tests_name("core/model_spec", tests, NULL, NULL);

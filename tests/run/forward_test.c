@@ -46,6 +46,36 @@ static void test_llama3(void **state)
     assert_true(n_blended > 3);
 }
 
+/* The limits of 8 frequencies of base 10000 in a context of 1024: 2 of them turn more than 32
+ * times, and from the fifth on they turn less than once. */
+static void test_yarn(void **state)
+{
+    (void)state;
+    struct model_spec spec = { .n_rope_dims = 16,
+                               .rope_base = 10000.0F,
+                               .rope_scaling = { .kind = ROPE_SCALING_YARN,
+                                                 .factor = 4.0F,
+                                                 .n_positions_original = 1024,
+                                                 .attention_factor = 1.25F,
+                                                 .beta_fast = 32.0F,
+                                                 .beta_slow = 1.0F } };
+    const struct tensor none = { 0 };
+    float whole[8], exact[8];
+    assert_true(run_forward_frequencies(&spec, &none, 0, whole) == 1.25F);
+    spec.rope_scaling.is_untruncated = true;
+    run_forward_frequencies(&spec, &none, 0, exact);
+    double low = 16.0 * log(1024.0 / (32.0 * 2.0 * M_PI)) / (2.0 * log(10000.0));
+    double high = 16.0 * log(1024.0 / (2.0 * M_PI)) / (2.0 * log(10000.0));
+    for (int i = 0; i < 8; i++) {
+        double plain = pow(10000.0, -2.0 * i / 16.0);
+        double ramp = fmin(fmax((i - floor(low)) / (ceil(high) - floor(low)), 0.0), 1.0);
+        double ramp_exact = fmin(fmax((i - low) / (high - low), 0.0), 1.0);
+        assert_true(fabs((double)whole[i] / (plain * (1.0 - 0.75 * ramp)) - 1.0) < 1e-6);
+        assert_true(fabs((double)exact[i] / (plain * (1.0 - 0.75 * ramp_exact)) - 1.0) < 1e-6);
+    }
+    assert_true(whole[0] == 1.0F && fabs((double)whole[7] * 4.0 / pow(10, -3.5) - 1.0) < 1e-6);
+}
+
 static void test_factors_of_the_file_divide(void **state)
 {
     (void)state;
@@ -119,10 +149,12 @@ static void test_widths(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_and_linear),           cmocka_unit_test(test_llama3),
-        cmocka_unit_test(test_factors_of_the_file_divide), cmocka_unit_test(test_two_ropes),
-        cmocka_unit_test(test_factors_of_the_widest_head), cmocka_unit_test(test_widths)
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_plain_and_linear),
+                                        cmocka_unit_test(test_llama3),
+                                        cmocka_unit_test(test_yarn),
+                                        cmocka_unit_test(test_factors_of_the_file_divide),
+                                        cmocka_unit_test(test_two_ropes),
+                                        cmocka_unit_test(test_factors_of_the_widest_head),
+                                        cmocka_unit_test(test_widths) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ static const struct golden {
     { "llama3_bf16", "llama3_bf16", "llama3_bf16/expected.json", 1e-4, 64 },
     { "llama3", "llama3", "llama3/expected.json", 1e-4, 64 },
     { "llama_linear", "llama_linear", "llama_linear/expected.json", 1e-4, 64 },
+    { "llama_yarn", "llama_yarn", "llama_yarn/expected.json", 1e-4, 64 },
     { "mistral", "mistral", "mistral/expected.json", 1e-4, 64 },
     { "qwen2", "qwen2", "qwen2/expected.json", 1e-4, 64 },
     { "qwen3", "qwen3", "qwen3/expected.json", 1e-4, 64 },

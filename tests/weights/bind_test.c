@@ -72,6 +72,10 @@ static void build_fused(struct build *b, const char *architecture, bool is_gated
         snprintf(key, sizeof(key), "%s.%s", architecture, keys[i]);
         build_u32(b, key, values[i]);
     }
+    bool is_gpt2 = strcmp(architecture, "gpt2") == 0;
+    snprintf(key, sizeof(key), "%s.attention.layer_norm_%sepsilon", architecture,
+             is_gpt2 ? "" : "rms_");
+    build_f32(b, key, 1e-5f);
     uint64_t n_qkv = 8 + 2 * 4 * (uint64_t)n_kv;
     build_tensor(b, "token_embd.weight", 8, 6);
     build_tensor(b, "output_norm.weight", 8, 0);

@@ -31,7 +31,8 @@ static void assert_same_members(const struct weights_json_node *node, json_t *va
     const struct weights_json_node *inner = node + 1;
     if (json_is_object(value)) {
         json_object_foreach(value, key, member) {
-            assert_string_equal(inner->key, key);
+            assert_int_equal(inner->key_bytes, strlen(key));
+            assert_memory_equal(inner->key, key, inner->key_bytes);
             assert_same(inner, member);
             inner = weights_json_next(inner);
         }
@@ -52,9 +53,12 @@ static void assert_same(const struct weights_json_node *node, json_t *value)
     if (json_is_object(value) || json_is_array(value)) {
         assert_same_members(node, value);
     } else if (json_is_string(value)) {
-        assert_int_equal(node->kind, WEIGHTS_JSON_TEXT);
-        assert_string_equal(node->text, json_string_value(value));
-        assert_int_equal(node->n, json_string_length(value));
+        size_t n = json_string_length(value);
+        bool has_nul = memchr(json_string_value(value), '\0', n) != NULL;
+        assert_int_equal(node->kind, has_nul ? WEIGHTS_JSON_TEXT_NUL : WEIGHTS_JSON_TEXT);
+        assert_int_equal(node->n, n);
+        assert_memory_equal(node->text, json_string_value(value), n);
+        assert_int_equal(node->text[n], '\0');
     } else if (json_is_integer(value)) {
         assert_int_equal(node->kind, WEIGHTS_JSON_INTEGER);
         assert_true(weights_json_to_i64(node, &integer));
@@ -70,16 +74,17 @@ static void assert_same(const struct weights_json_node *node, json_t *value)
     }
 }
 
-/* Both accept with the same values, or both refuse; numbers beyond range are jansson's to refuse.
- */
+/* Both accept with the same values, or both refuse. Only jansson refuses numbers beyond its range
+ * and keys with U+0000. */
 static bool compare(const char *text, size_t n)
 {
     struct weights_json json;
     struct fault fault = { 0 };
     json_error_t error;
-    json_t *value = json_loadb(text, n, JSON_DECODE_ANY, &error);
+    json_t *value = json_loadb(text, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     enum status status = parse_bytes_of(&json, text, n, &fault);
-    bool is_range = value == NULL && json_error_code(&error) == json_error_numeric_overflow;
+    enum json_error_code code = value == NULL ? json_error_code(&error) : json_error_unknown;
+    bool is_range = code == json_error_numeric_overflow || code == json_error_null_byte_in_key;
     if ((value != NULL) != (status == STATUS_OK) && !is_range)
         print_error("%.*s: %s | %s\n", (int)n, text, fault.text, error.text);
     assert_true((value != NULL) == (status == STATUS_OK) || is_range);
@@ -130,7 +135,12 @@ static const char *const samples[] = {
     "{} {}",
     "",
     "'a'",
-    "[NaN]",
+    "[\"a\\u0000b\"]",
+    "[NaN1]",
+    "[Inf]",
+    "[-NaN]",
+    "[nan]",
+    "[--Infinity]",
 };
 
 static void agrees_with_jansson(void **state)
@@ -209,6 +219,37 @@ static void names_the_line(void **state)
                    STATUS_NOT_FOUND, &fault, "/nonexistent.json");
 }
 
+static void reads_what_python_writes(void **state)
+{
+    (void)state;
+    struct weights_json json;
+    struct fault fault = { 0 };
+    float f = 2;
+    int64_t i = 3;
+    const char *text = NULL;
+    assert_int_equal(parse(&json,
+                           "{\"a\":NaN,\"b\":Infinity,\"c\":-Infinity,\"k\":1,\"k\":2,"
+                           "\"gone\":4,\"gone\":null,\"x\\u0000y\":5,\"x\":6,\"t\":\"p\\u0000q\"}",
+                           &fault),
+                     STATUS_OK);
+    struct weights_json_from from = { json.nodes, "x.json", &fault };
+    assert_refused(weights_json_f32(&from, "a", &f), STATUS_BAD_INPUT, &fault,
+                   "a isn't a number that a float holds (it is NaN)");
+    assert_refused(weights_json_i64(&from, "b", 0, 9, &i), STATUS_BAD_INPUT, &fault,
+                   "b isn't an integer (it is Infinity)");
+    assert_refused(weights_json_f32(&from, "c", &f), STATUS_BAD_INPUT, &fault, "(it is -Infinity)");
+    assert_refused(weights_json_text(&from, "t", &text), STATUS_BAD_INPUT, &fault,
+                   "t isn't a text (it is a text with U+0000)");
+    assert_int_equal(weights_json_i64(&from, "k", 0, 9, &i), STATUS_OK);
+    assert_int_equal(i, 2);
+    assert_int_equal(weights_json_i64(&from, "x", 0, 9, &i), STATUS_OK);
+    assert_int_equal(i, 6);
+    assert_null(weights_json_find(json.nodes, "gone"));
+    assert_int_equal(weights_json_member(json.nodes, "gone")->kind, WEIGHTS_JSON_NULL);
+    assert_null(weights_json_member(json.nodes, "none"));
+    weights_json_close(&json);
+}
+
 static void gives_members_by_type(void **state)
 {
     (void)state;
@@ -229,7 +270,7 @@ static void gives_members_by_type(void **state)
     assert_int_equal(weights_json_i64(&from, "none", 0, 9, &i), STATUS_OK);
     assert_int_equal(i, 5);
     assert_int_equal(weights_json_i64(&from, "i", 0, 9, &i), STATUS_OK);
-    assert_int_equal(i, 7);
+    assert_int_equal(i, 8);
     assert_int_equal(weights_json_i64(&from, "r", 0, 9999, &i), STATUS_OK);
     assert_int_equal(i, 4096);
     assert_int_equal(weights_json_f32(&from, "f", &f), STATUS_OK);
@@ -245,7 +286,7 @@ static void gives_members_by_type(void **state)
     assert_refused(weights_json_i64(&from, "long", 0, 9, &i), STATUS_BAD_INPUT, &fault,
                    "long isn't an integer");
     assert_refused(weights_json_i64(&from, "i", 0, 6, &i), STATUS_BAD_INPUT, &fault,
-                   "i is 7, expected 0 to 6");
+                   "i is 8, expected 0 to 6");
     assert_refused(weights_json_f32(&from, "big", &f), STATUS_BAD_INPUT, &fault, "big isn't");
     assert_refused(weights_json_bool(&from, "i", &flag), STATUS_BAD_INPUT, &fault, "i isn't true");
     assert_refused(weights_json_text(&from, "i", &text), STATUS_BAD_INPUT, &fault,
@@ -258,9 +299,10 @@ static void gives_members_by_type(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_jansson), cmocka_unit_test(agrees_on_mutations),
-        cmocka_unit_test(bounds_depth),        cmocka_unit_test(bounds_values),
-        cmocka_unit_test(names_the_line),      cmocka_unit_test(gives_members_by_type),
+        cmocka_unit_test(agrees_with_jansson),   cmocka_unit_test(agrees_on_mutations),
+        cmocka_unit_test(bounds_depth),          cmocka_unit_test(bounds_values),
+        cmocka_unit_test(names_the_line),        cmocka_unit_test(reads_what_python_writes),
+        cmocka_unit_test(gives_members_by_type),
     };
     return cmocka_run_group_tests_name("weights/json", tests, NULL, NULL);
 }

@@ -1,0 +1,10 @@
+/* A model's file as serving it needs it: what `serve` refuses, `show` and `config check` refuse by
+ * the same code. */
+#pragma once
+#include "cmd/model_card.h"
+#include "core/dtype.h"
+
+/* Opens the file, checks that keys and values can be cached as kv_dtype, and reads the card. On
+ * failure nothing is left open. */
+enum status model_file_open(struct weights **weights, struct model_card *card, const char *name,
+                            const char *path, enum dtype kv_dtype, struct fault *fault) MUST_USE;

@@ -1,0 +1,69 @@
+/* Biases: their tensors are optional in the table of names, and a key of config.json, or the
+ * family, says whether they are there. */
+#include "weights/hf_bias.h"
+#include "weights/keys.h"
+
+#define LAYER(field)                                                                               \
+    {                                                                                              \
+        offsetof(struct layer_weights, field), #field                                              \
+    }
+
+static const struct matrix {
+    size_t bias_at; /* of the struct tensor in a layer */
+    const char *name;
+} matrices[] = {
+    LAYER(q_bias),    LAYER(k_bias),  LAYER(v_bias),    LAYER(o_bias),
+    LAYER(gate_bias), LAYER(up_bias), LAYER(down_bias),
+};
+enum { QKV = 7, O = 8, GATE = 16, UP = 32, DOWN = 64, ALL = 127 }; /* bits along matrices */
+
+static const struct rule {
+    const char *families;
+    const char *key; /* NULL: the family decides */
+    bool usual;
+    unsigned matrices;
+} rules[] = {
+    { "llama qwen3 gemma gemma3_text", "attention_bias", false, QKV | O },
+    { "llama", "mlp_bias", false, GATE | UP | DOWN },
+    { "mistral phi3", NULL, false, ALL },
+    { "qwen2", NULL, true, QKV },
+    { "qwen2", NULL, false, O | GATE | UP | DOWN },
+    { "qwen3 gemma gemma3_text", NULL, false, GATE | UP | DOWN },
+    { "gpt2", NULL, true, QKV | O | UP | DOWN },
+    { "opt", "enable_bias", true, QKV | O | UP | DOWN },
+    { "chatglm", "add_qkv_bias", false, QKV },
+    { "chatglm", NULL, false, O | GATE | UP | DOWN },
+};
+
+static enum status refuse(const struct weights_json_from *config, const struct rule *rule,
+                          const char *family, bool wants, const char *name)
+{
+    if (rule->key == NULL)
+        return fault_set(config->fault, STATUS_UNSUPPORTED, "safetensors: %s is %s, and %s has %s",
+                         name, wants ? "missing" : "there", family, wants ? "one" : "none");
+    return fault_set(config->fault, STATUS_UNSUPPORTED,
+                     "config.json: %s is %s, but %s is %s in the file", rule->key,
+                     wants ? "true" : "false", name, wants ? "missing" : "there");
+}
+
+enum status weights_hf_bias_check(const struct weights_json_from *config, const char *family,
+                                  const struct model_weights *model)
+{
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        const struct rule *rule = &rules[i];
+        bool wants = rule->usual;
+        if (!weights_keys_hold(rule->families, ' ', view_text(family)))
+            continue;
+        enum status status =
+            rule->key != NULL ? weights_json_bool(config, rule->key, &wants) : STATUS_OK;
+        if (status != STATUS_OK)
+            return status;
+        for (size_t m = 0; m < COUNT_OF(matrices); m++) {
+            const char *layer = (const char *)&model->layers[0]; /* all layers have the same */
+            const struct tensor *bias = (const void *)(layer + matrices[m].bias_at);
+            if ((rule->matrices >> m & 1) != 0 && (bias->data != NULL) != wants)
+                return refuse(config, rule, family, wants, matrices[m].name);
+        }
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,293 @@
+/* The keys of config.json: those of the configuration classes of transformers for the families
+ * that are loaded here, those of kindred families that change the mathematics, and what quantizers
+ * write. tools/model_keys.py compares the rows with the library. */
+#include "weights/hf_keys.h"
+#include <string.h>
+
+#define READ  WEIGHTS_READ
+#define FIXED WEIGHTS_FIXED
+#define INERT WEIGHTS_INERT
+
+#define GEMMAS "gemma gemma3_text"
+#define ROPED  "llama mistral qwen2 qwen3 phi3 gemma gemma3_text"
+
+static const struct weights_key rows[] = {
+    READ(NULL, "model_type"),
+    READ(NULL, "tie_word_embeddings"),
+    READ(NULL, "sliding_window"),
+    READ(NULL, "layer_types"),
+    READ(NULL, "quantization_config"),
+    READ(NULL, "compression_config"),
+    READ(NULL, "bos_token_id"),
+    READ(NULL, "eos_token_id"),
+    READ(NULL, "pad_token_id"),
+    /* Sizes and numbers. */
+    READ(ROPED " opt gpt2", "num_hidden_layers"),
+    READ(ROPED " opt gpt2 chatglm", "hidden_size"),
+    READ(ROPED " opt gpt2 chatglm", "num_attention_heads"),
+    READ(ROPED " opt gpt2", "max_position_embeddings"),
+    READ(ROPED " opt gpt2", "vocab_size"),
+    READ(ROPED, "num_key_value_heads"),
+    READ(ROPED, "intermediate_size"),
+    READ(ROPED, "rms_norm_eps"),
+    READ(ROPED, "head_dim"),
+    READ(ROPED, "rope_theta"),
+    READ(ROPED, "rope_scaling"),
+    READ(ROPED, "rope_parameters"),
+    READ(ROPED, "partial_rotary_factor"),
+    READ(ROPED, "original_max_position_embeddings"),
+    READ("llama mistral qwen2 qwen3 phi3 gemma", "hidden_act"),
+    READ("gemma3_text", "hidden_activation"),
+    READ("gemma3_text", "query_pre_attn_scalar"),
+    READ("gemma3_text", "rope_local_base_freq"),
+    READ("gemma3_text", "sliding_window_pattern"),
+    READ("llama qwen3 " GEMMAS, "attention_bias"),
+    READ("llama", "mlp_bias"),
+    READ("mistral phi3 qwen2 qwen3", "use_sliding_window"),
+    READ("qwen2 qwen3", "max_window_layers"),
+    READ("gpt2", "n_layer"),
+    READ("gpt2", "n_embd"),
+    READ("gpt2", "n_head"),
+    READ("gpt2", "n_inner"),
+    READ("gpt2", "n_positions"),
+    READ("gpt2", "layer_norm_epsilon"),
+    READ("gpt2 opt", "activation_function"),
+    READ("opt", "ffn_dim"),
+    READ("opt", "word_embed_proj_dim"),
+    READ("opt", "enable_bias"),
+    READ("chatglm", "num_layers"),
+    READ("chatglm", "multi_query_attention"),
+    READ("chatglm", "multi_query_group_num"),
+    READ("chatglm", "ffn_hidden_size"),
+    READ("chatglm", "kv_channels"),
+    READ("chatglm", "seq_length"),
+    READ("chatglm", "padded_vocab_size"),
+    READ("chatglm", "layernorm_epsilon"),
+    READ("chatglm", "rope_ratio"),
+    READ("chatglm", "add_qkv_bias"),
+    /* What changes the mathematics: of the families themselves. */
+    FIXED(NULL, "is_causal", "true"),
+    FIXED(NULL, "use_bidirectional_attention", "false|null"),
+    FIXED(NULL, "is_encoder_decoder", "false|null"),
+    FIXED(NULL, "add_cross_attention", "false|null"),
+    FIXED(NULL, "pruned_heads", "null|{}"),
+    FIXED(NULL, "per_layer_config", "null|{}"),
+    FIXED("gpt2", "scale_attn_weights", "true"),
+    FIXED("gpt2", "scale_attn_by_inverse_layer_idx", "false|null"),
+    FIXED("opt", "do_layer_norm_before", "true"),
+    FIXED("opt", "_remove_final_layer_norm", "false|null"),
+    FIXED("opt", "layer_norm_elementwise_affine", "true"),
+    FIXED("chatglm", "rmsnorm", "true"),
+    FIXED("chatglm", "post_layer_norm", "true"),
+    FIXED("chatglm", "apply_residual_connection_post_layernorm", "false|null"),
+    FIXED("chatglm", "add_bias_linear", "false|null"),
+    FIXED("chatglm", "pre_seq_len", "null"),
+    FIXED("chatglm", "quantization_bit", "0|null"),
+    FIXED("chatglm", "interleaved_qkv", "false|null"),
+    FIXED("chatglm", "rope_scaling", "null|{}"),
+    FIXED("chatglm", "rope_parameters", "null|{}"),
+    FIXED("phi3 qwen2 mistral", "attention_bias", "false|null"),
+    FIXED("phi3 qwen2 qwen3 mistral " GEMMAS, "mlp_bias", "false|null"),
+    FIXED("phi3", "lm_head_bias", "false|null"),
+    FIXED("phi3", "full_attn_mod", "1|null"),
+    FIXED("phi3", "interpolate_factor", "1|null"),
+    /* Of their kin (Gemma 2, Granite, Cohere, MiniCPM, OLMo, Falcon, Llama 4, mixtures of experts):
+     * the classes of these families would not heed it, so such a file is for another one. */
+    FIXED(NULL, "final_logit_softcapping", "null"),
+    FIXED(NULL, "attn_logit_softcapping", "null"),
+    FIXED("llama mistral qwen2 qwen3 phi3 gemma", "query_pre_attn_scalar", "null"),
+    FIXED(NULL, "logits_scaling", "1|null"),
+    FIXED(NULL, "logit_scale", "1|null"),
+    FIXED(NULL, "residual_multiplier", "1|null"),
+    FIXED(NULL, "embedding_multiplier", "1|null"),
+    FIXED(NULL, "attention_multiplier", "null"),
+    FIXED(NULL, "scale_emb", "1|null"),
+    FIXED(NULL, "scale_depth", "null"),
+    FIXED(NULL, "dim_model_base", "null"),
+    FIXED(NULL, "clip_qkv", "null"),
+    FIXED(NULL, "use_qk_norm", "false|null"),
+    FIXED(NULL, "qk_layernorm", "false|null"),
+    FIXED(NULL, "alibi", "false|null"),
+    FIXED(NULL, "parallel_attn", "false|null"),
+    FIXED(NULL, "use_parallel_residual", "false|null"),
+    FIXED(NULL, "rope_interleave", "false|null"),
+    FIXED(NULL, "no_rope_layers", "null|[]"),
+    FIXED(NULL, "no_rope_layer_interval", "0|null"),
+    FIXED(NULL, "attention_chunk_size", "null"),
+    FIXED(NULL, "kv_sharing_modes", "null"),
+    FIXED(NULL, "num_experts", "0|null"),
+    FIXED(NULL, "num_local_experts", "0|null"),
+    FIXED(NULL, "n_routed_experts", "0|null"),
+    FIXED(NULL, "quantization", "null"), /* MLX */
+    FIXED(NULL, "vision_config", "null"),
+    FIXED(NULL, "audio_config", "null"),
+    /* What is of no influence: training, classifiers, generation, and how the library computes. */
+    INERT(NULL, "_attn_implementation"),
+    INERT(NULL, "_attn_implementation_autoset"),
+    INERT(NULL, "_commit_hash"),
+    INERT(NULL, "_name_or_path"),
+    INERT(NULL, "architectures"),
+    INERT(NULL, "attention_dropout"),
+    INERT(NULL, "attn_implementation"),
+    INERT(NULL, "auto_map"),
+    INERT(NULL, "bad_words_ids"),
+    INERT(NULL, "begin_suppress_tokens"),
+    INERT(NULL, "chunk_size_feed_forward"),
+    INERT(NULL, "classifier_dropout"),
+    INERT(NULL, "cross_attention_hidden_size"),
+    INERT(NULL, "decoder_start_token_id"),
+    INERT(NULL, "diversity_penalty"),
+    INERT(NULL, "do_sample"),
+    INERT(NULL, "dtype"),
+    INERT(NULL, "early_stopping"),
+    INERT(NULL, "encoder_no_repeat_ngram_size"),
+    INERT(NULL, "exponential_decay_length_penalty"),
+    INERT(NULL, "finetuning_task"),
+    INERT(NULL, "forced_bos_token_id"),
+    INERT(NULL, "forced_eos_token_id"),
+    INERT(NULL, "gradient_checkpointing"),
+    INERT(NULL, "id2label"),
+    INERT(NULL, "initializer_range"),
+    INERT(NULL, "is_decoder"),
+    INERT(NULL, "label2id"),
+    INERT(NULL, "length_penalty"),
+    INERT(NULL, "max_length"),
+    INERT(NULL, "min_length"),
+    INERT(NULL, "name_or_path"),
+    INERT(NULL, "no_repeat_ngram_size"),
+    INERT(NULL, "num_beam_groups"),
+    INERT(NULL, "num_beams"),
+    INERT(NULL, "num_labels"),
+    INERT(NULL, "num_return_sequences"),
+    INERT(NULL, "output_attentions"),
+    INERT(NULL, "output_hidden_states"),
+    INERT(NULL, "output_scores"),
+    INERT(NULL, "prefix"),
+    INERT(NULL, "problem_type"),
+    INERT(NULL, "remove_invalid_values"),
+    INERT(NULL, "repetition_penalty"),
+    INERT(NULL, "return_dict"),
+    INERT(NULL, "return_dict_in_generate"),
+    INERT(NULL, "sep_token_id"),
+    INERT(NULL, "suppress_tokens"),
+    INERT(NULL, "task_specific_params"),
+    INERT(NULL, "temperature"),
+    INERT(NULL, "tf_legacy_loss"),
+    INERT(NULL, "tie_encoder_decoder"),
+    INERT(NULL, "tokenizer_class"),
+    INERT(NULL, "top_k"),
+    INERT(NULL, "top_p"),
+    INERT(NULL, "torch_dtype"),
+    INERT(NULL, "torchscript"),
+    INERT(NULL, "transformers_version"),
+    INERT(NULL, "typical_p"),
+    INERT(NULL, "unsloth_fixed"),
+    INERT(NULL, "unsloth_version"),
+    INERT(NULL, "use_bfloat16"),
+    INERT(NULL, "use_cache"),
+    INERT("llama mistral qwen2 qwen3", "pretraining_tp"),
+    INERT("phi3 gpt2", "embd_pdrop"),
+    INERT("phi3 gpt2", "resid_pdrop"),
+    INERT("gemma", "hidden_activation"),             /* the library takes hidden_act */
+    INERT("gemma3_text", "_sliding_window_pattern"), /* it writes layer_types beside it */
+    INERT("gemma3_text", "cache_implementation"),
+    INERT("gpt2", "attn_pdrop"),
+    INERT("gpt2", "n_ctx"),
+    INERT("gpt2", "reorder_and_upcast_attn"), /* the order of operations in half precision */
+    INERT("gpt2", "summary_activation"),
+    INERT("gpt2", "summary_first_dropout"),
+    INERT("gpt2", "summary_proj_to_labels"),
+    INERT("gpt2", "summary_type"),
+    INERT("gpt2", "summary_use_proj"),
+    INERT("opt", "activation_dropout"),
+    INERT("opt", "dropout"),
+    INERT("opt", "init_std"),
+    INERT("opt", "layerdrop"),
+    INERT("chatglm", "apply_query_key_layer_scaling"), /* divides, then multiplies by the same */
+    INERT("chatglm", "attention_softmax_in_fp32"),
+    INERT("chatglm", "bias_dropout_fusion"),
+    INERT("chatglm", "fp32_residual_connection"),
+    INERT("chatglm", "hidden_dropout"),
+    INERT("chatglm", "original_rope"),
+    INERT("chatglm", "prefix_projection"),
+    INERT("chatglm", "vocab_size"),
+    { NULL, NULL, NULL, 0 },
+};
+
+const struct weights_key *weights_hf_keys(void)
+{
+    return rows;
+}
+
+/* Whether the value is one of those that the row allows. */
+static bool is_allowed(const struct weights_json_node *value, const char *only)
+{
+    char text[96];
+    double number;
+    bool is_empty = value->n == 0;
+    switch ((enum weights_json_kind)value->kind) {
+    case WEIGHTS_JSON_INTEGER:
+    case WEIGHTS_JSON_REAL:
+        return weights_json_to_f64(value, &number) && weights_keys_allow(only, number);
+    case WEIGHTS_JSON_ARRAY:
+        return is_empty && weights_keys_hold(only, '|', view_text("[]"));
+    case WEIGHTS_JSON_OBJECT:
+        return is_empty && weights_keys_hold(only, '|', view_text("{}"));
+    case WEIGHTS_JSON_NULL:
+    case WEIGHTS_JSON_FALSE:
+    case WEIGHTS_JSON_TRUE:
+        weights_json_print(value, text, sizeof(text));
+        return weights_keys_hold(only, '|', view_text(text));
+    default:
+        return false;
+    }
+}
+
+/* A quantized checkpoint: named by its method, since each needs other tools. */
+static enum status check_quantized(const struct weights_json_from *config, const char *key)
+{
+    const struct weights_json_node *quantized = weights_json_find(config->object, key);
+    const struct weights_json_node *method = weights_json_find(quantized, "quant_method");
+    char text[96] = "no quant_method";
+    if (quantized == NULL)
+        return STATUS_OK;
+    if (method != NULL)
+        weights_json_print(method, text, sizeof(text));
+    return fault_set(config->fault, STATUS_UNSUPPORTED,
+                     "config.json: %s asks for quantized weights (%s), which are not supported: "
+                     "take the checkpoint in F16 or BF16, or a GGUF file",
+                     key, text);
+}
+
+enum status weights_hf_keys_check(const struct weights_json_from *config, const char *family)
+{
+    enum status status = check_quantized(config, "quantization_config");
+    if (status == STATUS_OK)
+        status = check_quantized(config, "compression_config");
+    if (status != STATUS_OK)
+        return status;
+    for (const struct weights_key *row = rows; row->name != NULL; row++) {
+        const struct weights_json_node *value = weights_json_member(config->object, row->name);
+        if (value == NULL || row->use != WEIGHTS_KEY_FIXED ||
+            !weights_keys_hold(row->families, ' ', view_text(family)) ||
+            is_allowed(value, row->only))
+            continue;
+        char found[96];
+        weights_json_print(value, found, sizeof(found));
+        return fault_set(config->fault, STATUS_UNSUPPORTED,
+                         "config.json: %s is %s, and %s supports only %.*s", row->name, found,
+                         family, (int)strcspn(row->only, "|"), row->only);
+    }
+    return STATUS_OK;
+}
+
+void weights_hf_keys_unknown(const struct weights_json_node *config, const char *family,
+                             struct pile *pile, struct weights_unknown *unknown)
+{
+    const struct weights_json_node *member = config + 1;
+    for (uint32_t i = 0; i < config->n; i++, member = weights_json_next(member)) {
+        struct view name = view_of(member->key, member->key_bytes);
+        if (weights_keys_find(rows, view_text(family), name) == NULL)
+            weights_keys_unknown(unknown, pile, name);
+    }
+}

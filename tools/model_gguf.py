@@ -1,0 +1,180 @@
+"""The models of tools/model_cases.py as GGUF files, where llama.cpp would compute the same.
+
+llama.cpp heeds fewer keys than transformers: no window but gemma3's, YaRN with its usual limits, one
+activation for each architecture, and scores of gemma3 that are divided by the head dimension. A case
+that needs more has no GGUF file. Keys that llama.cpp ignores are written at times, and must not
+change anything.
+"""
+import math
+
+import numpy as np
+
+import gguf_file
+import golden_gguf
+import golden_gguf_archs as archs
+
+NAMES = {"mistral": "llama", "gemma3_text": "gemma3"}
+A, H = archs.A, archs.H
+EXTRA = [("blk.{i}.attn_output.bias", [A + "o_proj.bias"])]
+EXTRA += [(f"blk.{{i}}.ffn_{x}.bias", [H + f"mlp.{x}_proj.bias"]) for x in ("gate", "up", "down")]
+PLAIN = archs.ENDS + archs.OUTPUT + archs.NORMS + archs.QKV + archs.QKV_BIAS + archs.QK_NORM + archs.GATED
+TABLES = {
+    "phi3": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.PHI3,
+    "gemma3_text": (archs.ENDS + archs.OUTPUT + archs.GEMMA3 + archs.QKV + archs.QKV_BIAS +
+                    archs.QK_NORM + archs.GATED + EXTRA),
+    "gpt2": archs.GPT2 + archs.OUTPUT,
+    "chatglm": archs.ENDS + archs.OUTPUT + archs.NORMS + archs.CHATGLM,
+}
+TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate")
+
+
+def get(config, *names):
+    return next((getattr(config, n) for n in names if getattr(config, n, None) is not None), None)
+
+
+def head_dim(config):
+    return get(config, "head_dim") or config.hidden_size // config.num_attention_heads
+
+
+def scaling_of(case):
+    """The object of scaling as config.json has it, and its type."""
+    scaling = case.config.get("rope_scaling") or case.config.get("rope_parameters") or {}
+    if case.family == "gemma3_text" and case.config.get("rope_parameters"):
+        scaling = scaling.get("full_attention") or {}
+    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    return scaling, "longrope" if case.family == "phi3" and kind != "default" else kind
+
+
+def rotation(case, config, name, dice):
+    """(pairs, tensors) of the rotation, or None where llama.cpp has no words for it."""
+    scaling, kind = scaling_of(case)
+    base = get(config, "rope_theta")
+    parameters = get(config, "rope_parameters") or {}  # where the newest library keeps them
+    base = parameters.get("full_attention", parameters).get("rope_theta", base)
+    pairs = {f"{name}.rope.freq_base": float(base)}
+    if kind in ("default", "dynamic"):
+        return pairs, []
+    if kind == "linear":
+        if dice.random() < 0.5:  # without a type it is linear
+            pairs[f"{name}.rope.scaling.type"] = "linear"
+        return pairs | {f"{name}.rope.scaling.factor": float(scaling["factor"])}, []
+    if kind == "yarn" and not {"beta_fast", "beta_slow", "attention_factor", "mscale",
+                               "truncate"} & set(scaling):
+        original = (case.config.get("original_max_position_embeddings") or
+                    scaling.get("original_max_position_embeddings"))
+        factor = scaling.get("factor") or config.max_position_embeddings / original
+        pairs |= {f"{name}.rope.scaling.type": "yarn", f"{name}.rope.scaling.factor": float(factor)}
+        if original:
+            pairs[f"{name}.rope.scaling.original_context_length"] = original
+        return pairs, []
+    if kind == "llama3" and name == "llama":
+        return pairs, [("rope_freqs.weight", llama3_factors(scaling, base, head_dim(config)))]
+    if kind == "longrope" and name == "phi3":
+        original = config.original_max_position_embeddings
+        factor = config.max_position_embeddings / original
+        attention = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+        pairs |= {f"{name}.rope.scaling.original_context_length": original,
+                  f"{name}.rope.scaling.attn_factor": attention}
+        return pairs, [(f"rope_factors_{x}.weight", np.float32(scaling[f"{x}_factor"]))
+                       for x in ("long", "short")]
+    return None
+
+
+def llama3_factors(s, base, dim):
+    factors = []
+    for rate in float(base) ** (-np.arange(0, dim, 2) / dim):
+        turns = s["original_max_position_embeddings"] * rate / (2 * math.pi)
+        low, high = s["low_freq_factor"], s["high_freq_factor"]
+        smooth = min(1.0, max(0.0, (turns - low) / (high - low)))
+        factors.append(1 / ((1 - smooth) / s["factor"] + smooth))
+    return np.float32(factors)
+
+
+def windows(case, config, name, dice):
+    """Pairs of the window; None where llama.cpp would give none to layers that have one."""
+    types = get(config, "layer_types")
+    if case.family == "gemma3_text":
+        if types is None:
+            every = case.config.get("sliding_window_pattern", 6)
+            types = ["full" if (i + 1) % every == 0 else "sliding_attention"
+                     for i in range(config.num_hidden_layers)]
+        has_window = np.int32([t == "sliding_attention" for t in types])
+        parameters = get(config, "rope_parameters")
+        local = (parameters["sliding_attention"]["rope_theta"] if parameters
+                 else config.rope_local_base_freq)
+        return {"gemma3.attention.sliding_window": config.sliding_window,
+                "gemma3.attention.sliding_window_pattern": has_window,
+                "gemma3.rope.freq_base_swa": float(local)}
+    is_used = get(config, "use_sliding_window") is not False and "sliding_window" in case.config
+    if is_used and config.sliding_window is not None and case.family in ("mistral", "phi3", "qwen2", "qwen3"):
+        return None
+    if case.family == "mistral" and "sliding_window" not in case.config:
+        return {}  # 4096: wider than these contexts
+    return {f"{name}.attention.sliding_window": 5} if dice.random() < 0.5 else {}
+
+
+def is_sayable(case, config):
+    act = get(config, "hidden_act", "hidden_activation", "activation_function")
+    acts = TANH if case.family in ("gemma", "gemma3_text", "gpt2") else ("silu", "swish")
+    scores = get(config, "query_pre_attn_scalar")
+    return (case.family != "opt" and act in acts and not case.keeps_output and
+            (scores is None or scores == head_dim(config)))
+
+
+def metadata(case, config, name):
+    heads = config.num_attention_heads
+    pairs = {
+        "general.architecture": name, "general.name": "case",
+        f"{name}.context_length": config.max_position_embeddings,
+        f"{name}.embedding_length": config.hidden_size,
+        f"{name}.block_count": config.num_hidden_layers,
+        f"{name}.feed_forward_length":
+            get(config, "n_inner", "intermediate_size") or 4 * config.hidden_size,
+        f"{name}.attention.head_count": heads,
+        f"{name}.attention.head_count_kv": get(config, "num_key_value_heads") or heads,
+        f"{name}.attention.key_length": head_dim(config),
+        f"{name}.attention.value_length": head_dim(config),
+    }
+    if name == "gpt2":
+        return pairs | {"gpt2.attention.layer_norm_epsilon": config.layer_norm_epsilon}
+    part = 0.5 if name == "chatglm" else case.config.get("partial_rotary_factor", 1.0)
+    return pairs | {f"{name}.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
+                    f"{name}.rope.dimension_count": int(head_dim(config) * part)}
+
+
+def turn(name, stored, values, config):
+    """HF's layout of one tensor as GGUF's."""
+    if name == "gpt2" and "blk" in stored and values.ndim == 2:
+        return values.T
+    if name == "llama" and (".attn_q." in stored or ".attn_k." in stored):
+        n = config.num_attention_heads if ".attn_q." in stored else config.num_key_value_heads
+        return golden_gguf.permute(values, n)
+    if name.startswith("gemma") and "norm" in stored:  # norms are whole here
+        return values + 1
+    return values
+
+
+def write(path, case, model, dice):
+    """Whether there is such a file; then it was written."""
+    config = model.config
+    name = NAMES.get(case.family, case.family)
+    if not is_sayable(case, config):
+        return False
+    window = windows(case, config, name, dice)
+    rope = ({}, []) if name == "gpt2" else rotation(case, config, name, dice)
+    if window is None or rope is None:
+        return False
+    weights = {k: v.float().numpy() for k, v in model.state_dict().items()}
+    if config.tie_word_embeddings:
+        weights.pop("lm_head.weight", None)
+    tensors = []
+    for stored, sources in archs.rows(name, TABLES.get(case.family, PLAIN + EXTRA),
+                                      config.num_hidden_layers):
+        if all(s in weights for s in sources):
+            values = np.concatenate([weights.pop(s) for s in sources])
+            tensors.append((stored, turn(name, stored, values, config)))
+    assert not weights, f"{case.family}: no GGUF name for {sorted(weights)[:3]}"
+    stored = [(n, "F32", v.shape, np.ascontiguousarray(v, np.float32).tobytes())
+              for n, v in tensors + rope[1]]
+    gguf_file.write(path, metadata(case, config, name) | window | rope[0], stored)
+    return True

@@ -72,7 +72,7 @@ static int ask_rows(struct bench_options *o, struct flags_row *rows)
           "which tells the server each length, for servers that know no min_tokens",
           NULL },
         { "max-tokens", "N", FLAGS_I64, &o->n_tokens_max, 1, LIMIT_CONTEXT,
-          "max_tokens of every request: the longest output of its service", NULL },
+          "max_tokens of every request: the longest output of its model", NULL },
         { "stops", NULL, FLAGS_SWITCH, &o->stops_early, 0, 0,
           "answers may end with an end token before their length, which is max_tokens then", NULL },
     };

@@ -16,7 +16,7 @@ struct bench_options {
     const char *prompt, *endpoint, *end, *models, *csv, *html, *slo_rule;
     struct flags_texts workload;
     int64_t seed, n_requests, n_at_once, n_solo, n_vocabulary, duration_ns, timeout_ns, core;
-    int64_t n_tokens_max; /* that every request is allowed; 0: the longest output of its service */
+    int64_t n_tokens_max;   /* that every request is allowed; 0: the longest output of its model */
     struct service_slo slo; /* of every model */
     double rate_scale;
     bool checks, stops_early, is_json;
@@ -33,7 +33,7 @@ struct bench {
     struct bench_call *calls;
     size_t n_calls, n_calls_wanted, n_now_max; /* fewer calls than wanted: the server was gone */
     const char *models[LIMIT_SERVICES];        /* by service */
-    int32_t n_tokens_max[LIMIT_SERVICES];      /* by service: what its requests are allowed */
+    int32_t n_tokens_max[LIMIT_SERVICES];      /* by record.service: what requests are allowed */
     int32_t n_context[LIMIT_SERVICES];         /* by service: its model's; 0: not known */
     struct record_set set, solo_set;
     struct bench_solo solos[LIMIT_SERVICES];

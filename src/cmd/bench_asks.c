@@ -76,13 +76,13 @@ enum status bench_asks_open(struct bench *bench, struct fault *fault)
     bench->texts = mem_take(bench->n_calls * sizeof(*bench->texts));
     for (size_t i = 0; i < bench->n_calls; i++) {
         const struct sim_ask *a = &bench->asks[i];
-        int32_t *n_most = &bench->n_tokens_max[a->service];
+        int32_t service = metrics_record_service(&bench->set, view_text(bench->models[a->service]));
+        int32_t *n_most = &bench->n_tokens_max[service];
         if (o->n_tokens_max > 0 && a->n_output > o->n_tokens_max)
             return fault_set(fault, STATUS_BAD_INPUT,
                              "request %zu is to have %d tokens: --max-tokens %d is too few", i,
                              a->n_output, (int)o->n_tokens_max);
         *n_most = max_i32(*n_most, o->n_tokens_max > 0 ? (int32_t)o->n_tokens_max : a->n_output);
-        int32_t service = metrics_record_service(&bench->set, view_text(bench->models[a->service]));
         bench->calls[i].record = (struct record){ .id = i,
                                                   .service = (uint16_t)service,
                                                   .arrived_ns = a->arrived_ns,
@@ -126,10 +126,12 @@ bool bench_asks_stop(const struct bench *bench)
     return strcmp(bench->options.end, "stop") == 0 && !bench->options.stops_early;
 }
 
-/* What a request may have: the same for all of its service, as long as the context has room. */
-static int32_t allowed_tokens(const struct bench *bench, const struct sim_ask *ask)
+/* What call i may have: the same for all of its model, as long as the context has room. */
+static int32_t allowed_tokens(const struct bench *bench, size_t i)
 {
-    int32_t n = bench->n_tokens_max[ask->service], n_context = bench->n_context[ask->service];
+    const struct sim_ask *ask = &bench->asks[i];
+    int32_t n = bench->n_tokens_max[bench->calls[i].record.service];
+    int32_t n_context = bench->n_context[ask->service];
     if (n_context > 0)
         n = min_i32(n, n_context - ask->n_prompt);
     return max_i32(n, ask->n_output);
@@ -151,7 +153,7 @@ void bench_asks_body(void *self, size_t at, struct str *out)
         .tokens = tokens,
         .n_prompt = a->n_prompt,
         .n_output = a->n_output,
-        .n_tokens_max = ends_by_stop ? allowed_tokens(bench, a) : a->n_output,
+        .n_tokens_max = ends_by_stop ? allowed_tokens(bench, i) : a->n_output,
         .ends_by_stop = ends_by_stop,
         .seed = bench->workload.seed + i,
         .ignores_eos = !bench->options.stops_early,

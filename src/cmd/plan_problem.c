@@ -303,8 +303,8 @@ static enum status open_windows(struct plan_problem *plan, struct plan_spans spa
     for (middle = 0; middle < n && plan->requests[middle].arrived_ns < span_ns; middle++) {}
     if (n == 0 || middle == 0)
         status = fault_set(fault, STATUS_BAD_INPUT,
-                           "the window of %.6g s holds no request: the first comes later, so a "
-                           "longer --window",
+                           "the window of %.6g s holds no request, since the first comes later: "
+                           "give a longer --window",
                            (double)span_ns * 1e-9);
     else if (n == n_max && window_ns > 0)
         status = fault_set(fault, STATUS_TOO_LARGE,

@@ -54,8 +54,8 @@ static enum status check_any(const struct sim_workload *w, struct fault *fault)
     if (has_any)
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
-                     "workload: no request comes before it ends: a longer --duration (seconds=), "
-                     "or a higher rate");
+                     "workload: no request comes before its end: give a longer --duration "
+                     "(seconds=), or a higher rate");
 }
 
 enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,

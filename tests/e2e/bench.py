@@ -142,7 +142,7 @@ def outputs_of(*lengths):
 
 @test
 def bench_tells_no_length(shoal, models):
-    """Requests of one service differ in nothing that a predictor of lengths reads: max_tokens is the same for all of them."""
+    """Requests of one model differ in nothing that a predictor of lengths reads: max_tokens is the same for all of them."""
     server, port = stub_server.start()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.csv")
@@ -162,7 +162,7 @@ def bench_tells_no_length(shoal, models):
         assert sorted(b["max_tokens"] for b in stub_server.Handler.bodies) == list(range(1, 31))
         assert not any("min_tokens" in b or "logit_bias" in b for b in stub_server.Handler.bodies)
         page = as_json(shoal, port, *trace, "--models", "plain", wants=1)  # it says so when a server does not know them
-        assert page["completed"] == 2 and [(x["times"], "--end max_tokens" in x["what"]) for x in page["wrong"]] == [(28, True)], page["wrong"]
+        assert page["completed"] == 1 and [(x["times"], "--end max_tokens" in x["what"]) for x in page["wrong"]] == [(29, True)], page["wrong"]
         for words, sentence in ((["--max-tokens", "29"], "request 29 is to have 30 tokens: --max-tokens 29 is too few"),
                                 (["--end", "somehow"], "--end is stop or max_tokens"),
                                 (["--max-tokens", "40", "--stops"], "--max-tokens is for --end stop without --stops"),

@@ -188,9 +188,9 @@ def a_window_without_requests_is_an_error(shoal, models):
         for args, sentence in (
                 (["sim", "--workload", f"file:{path},from=1h"], none), (["plan", "1x2xa100", f"file:{path},from=1h"], none),
                 (["bench", "127.0.0.1:1", "--workload", f"file:{path},from=1h"], none),
-                (["sim", "--workload", "poisson:rate=1,in=9,out=9", "--duration", "1us"], "no request comes before it ends"),
-                (["plan", "1x2xa100", "poisson:rate=1,in=9,out=9,seconds=1us"], "no request comes before it ends"),
-                (["bench", "127.0.0.1:1", "--workload", "poisson:rate=1,in=9,out=9", "--duration", "1us"], "no request comes before it ends"),
+                (["sim", "--workload", "poisson:rate=1,in=9,out=9", "--duration", "1us"], "no request comes before its end"),
+                (["plan", "1x2xa100", "poisson:rate=1,in=9,out=9,seconds=1us"], "no request comes before its end"),
+                (["bench", "127.0.0.1:1", "--workload", "poisson:rate=1,in=9,out=9", "--duration", "1us"], "no request comes before its end"),
                 (["plan", "1x2xa100", "poisson:rate=1,in=9,out=9", "--window", "1us", "--duration", "1h"], "the window of 1e-06 s holds no request"),
                 (["report", empty], "no request in it")):
             told = run(shoal, *args, wants=2)

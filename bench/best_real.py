@@ -108,8 +108,9 @@ def measure(args, setup, known, policy, seed, loads):
             trace = truth.write_trace(setup.path(f"load{load}-{seed}.csv"), rows)
             alone = setup.simulate(trace, "fcfs")
             scores[key_of(args, policy, load, seed)] = score(server.replay(trace), alone)
+        error = server.length_error()
     late = truth.late_part(setup, server.batches)
-    print(f"  seed {seed} {policy}: steps {100 * late:+.1f}%", "" if late <= LATE_MOST else "(disturbed)", flush=True)
+    print(f"  seed {seed} {policy}: lengths predicted {error:.1f} tokens off, steps {100 * late:+.1f}%", "" if late <= LATE_MOST else "(disturbed)", flush=True)
     if late <= LATE_MOST:
         known.update(scores)
         save_known(setup, known)

@@ -111,7 +111,8 @@ class Server:
 def ask(shoal, server, words):
     """Runs the client; its report, with the cores that others used and the memory afterwards."""
     mine, all_s, begin, before = cpu_s(family(server.process.pid)), machine_s(), time.monotonic(), os.times()
-    done = subprocess.run([shoal, "bench", f"127.0.0.1:{server.port}", "--prompt", "ids", "--vocabulary", "32000", "--solo", "0", "--json", *words],
+    # llama-server knows no min_tokens, so both are told each length
+    done = subprocess.run([shoal, "bench", f"127.0.0.1:{server.port}", "--prompt", "ids", "--vocabulary", "32000", "--solo", "0", "--json", "--end", "max_tokens", *words],
                           capture_output=True, text=True)
     after, took = os.times(), time.monotonic() - begin
     if done.returncode == 2:

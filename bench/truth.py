@@ -235,6 +235,16 @@ class Server:
             raise SystemExit("truth: bench found wrong answers:\n" + done.stdout + done.stderr)
         return records(out)
 
+    def length_error(self):
+        """How far the first predictions of all answers so far were off: the mean of the absolute error in tokens, over requests."""
+        found = {}
+        for line in get(self.port, "/metrics").splitlines():
+            for name in ("shoal_length_error_tokens{", "shoal_length_ratio_count{"):
+                if line.startswith(name):
+                    found.setdefault(line.split('model_name="')[1].split('"')[0], {})[name] = float(line.split()[-1])
+        counts = {model: row["shoal_length_ratio_count{"] for model, row in found.items()}
+        return sum(row["shoal_length_error_tokens{"] * counts[model] for model, row in found.items()) / max(sum(counts.values()), 1)
+
 
 # ---- Figures. ----
 
@@ -341,7 +351,7 @@ class Session:
     def replay(self, server, trace):
         with open(trace) as file:
             rows = [(float(r["arrived_s"]), r["model"], int(r["n_prompt"]), int(r["n_output"])) for r in csv.DictReader(file)]
-        self.parts.append((time.monotonic() - self.began, rows))
+        self.parts.append((time.monotonic() - self.began - rows[0][0], rows))  # bench begins with the first of them
         got = server.replay(trace)
         return got
 
@@ -366,6 +376,7 @@ def measure(setup, policy, loads, traces):
             before = server.core_times()
             runs = [session.replay(server, traces[load]) for _ in range(setup.options.repeats)]
             found[load] = runs, (server.core_times()[2] - before[2]) / sum(makespan(run) for run in runs)
+        print(f"{policy}: its predictions of lengths were off by {server.length_error():.1f} tokens in the mean", flush=True)
     late = late_part(setup, server.batches)
     simulated = session.simulate()[1:]
     for i, load in enumerate(loads):

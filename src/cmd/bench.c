@@ -29,12 +29,23 @@ static bool is_sense(const struct bench_options *o)
         fprintf(stderr, "shoal: a chat has no token ids: --prompt text\n");
         return false;
     }
+    bool ends_by_stop = strcmp(o->end, "stop") == 0;
+    if (!ends_by_stop && strcmp(o->end, "max_tokens") != 0) {
+        fprintf(stderr, "shoal: --end is stop or max_tokens\n");
+        return false;
+    }
+    if (o->n_tokens_max > 0 && (!ends_by_stop || o->stops_early)) {
+        fprintf(stderr, "shoal: --max-tokens is for --end stop without --stops: else max_tokens is "
+                        "each request's own output\n");
+        return false;
+    }
     return true;
 }
 
-static bool parse(struct bench_options *o, int argc, char **argv)
+/* What is asked, and how. */
+static int ask_rows(struct bench_options *o, struct flags_row *rows)
 {
-    const struct flags_row rows[] = {
+    const struct flags_row own[] = {
         { "workload", "TEXT", FLAGS_TEXTS, &o->workload, 0, 0,
           "what is asked (repeatable: all at once); see docs/SIMULATOR.md", NULL },
         { "models", "A,B", FLAGS_TEXT, &o->models, 0, 0,
@@ -56,10 +67,29 @@ static bool parse(struct bench_options *o, int argc, char **argv)
           "first measure so many requests of each model alone: 3; 0: no normalized latency", NULL },
         { "check", NULL, FLAGS_SWITCH, &o->checks, 0, 0,
           "ask those twice alone, and compare their answers with each other and under load", NULL },
+        { "end", "stop|max_tokens", FLAGS_TEXT, &o->end, 0, 0,
+          "how an answer gets its length: stop (a stop token that must come then), or max_tokens, "
+          "which tells the server each length, for servers that know no min_tokens",
+          NULL },
+        { "max-tokens", "N", FLAGS_I64, &o->n_tokens_max, 1, LIMIT_CONTEXT,
+          "max_tokens of every request: the longest output of its model", NULL },
         { "stops", NULL, FLAGS_SWITCH, &o->stops_early, 0, 0,
-          "answers may end with an end token before their length", NULL },
+          "answers may end with an end token before their length, which is max_tokens then", NULL },
+    };
+    memcpy(rows, own, sizeof(own));
+    return (int)COUNT_OF(own);
+}
+
+/* Whom, and what is told of it. */
+static int run_rows(struct bench_options *o, struct flags_row *rows)
+{
+    const struct flags_row own[] = {
         { "timeout", "T", FLAGS_DURATION, &o->timeout_ns, 1e6, 1e15, "of one request: 10m", NULL },
-        { "key", "KEY", FLAGS_TEXT, &o->key, 0, 0, "API key: $SHOAL_API_KEY", NULL },
+        { "key", "KEY", FLAGS_TEXT, &o->client.key, 0, 0, "API key: $SHOAL_API_KEY", NULL },
+        { "cacert", "FILE", FLAGS_TEXT, &o->client.cacert, 0, 0,
+          "trust the authorities of this PEM file, over https", NULL },
+        { "insecure", NULL, FLAGS_SWITCH, &o->client.is_insecure, 0, 0,
+          "trust any certificate, over https", NULL },
         { "core", "N", FLAGS_I64, &o->core, 0, 1023, "stay on this processor", NULL },
         { "ttft", "T", FLAGS_DURATION, &o->slo.ttft_ns, 0, 0, "target of every model", NULL },
         { "tpot", "T", FLAGS_DURATION, &o->slo.tpot_ns, 0, 0, "target of every model", NULL },
@@ -70,28 +100,42 @@ static bool parse(struct bench_options *o, int argc, char **argv)
         { "html", "FILE", FLAGS_FILE, &o->html, 0, 0, "write a page with plots", NULL },
         { "json", NULL, FLAGS_SWITCH, &o->is_json, 0, 0, "print JSON", NULL },
     };
+    memcpy(rows, own, sizeof(own));
+    return (int)COUNT_OF(own);
+}
+
+static bool parse(struct bench_options *o, int argc, char **argv)
+{
+    struct flags_row rows[FLAGS_ROWS_MAX];
+    int n = ask_rows(o, rows);
+    n += run_rows(o, rows + n);
     const struct flags flags = {
         "Replays a workload against an OpenAI-compatible server, streaming, and judges every "
         "answer. Exit code 0: all were right; 1: some were not; 2: it could not run.",
         "URL",
         rows,
-        COUNT_OF(rows),
+        n,
         1,
         1
     };
     int n_plain;
     *o = (struct bench_options){ .prompt = "text",
                                  .endpoint = "completions",
+                                 .end = "stop",
                                  .slo_rule = "seallm-solo:5",
-                                 .key = getenv("SHOAL_API_KEY"),
+                                 .client = { .key = getenv("SHOAL_API_KEY") },
                                  .seed = 1,
                                  .n_vocabulary = 256,
                                  .n_solo = 3,
                                  .core = -1,
                                  .timeout_ns = 600 * TIME_NS_PER_S };
-    if (!flags_parse(&flags, argc, argv, &o->url, &n_plain))
+    struct fault fault;
+    if (!flags_parse(&flags, argc, argv, &o->client.server, &n_plain) || !is_sense(o))
         return false;
-    return is_sense(o);
+    if (client_check(&o->client, &fault) == STATUS_OK)
+        return true;
+    fprintf(stderr, "shoal: %s\n", fault.text);
+    return false;
 }
 
 static void show_progress(void *self, size_t n_over, size_t n)
@@ -107,9 +151,10 @@ static struct bench_load load_of(struct bench *bench)
 {
     bool is_seen = isatty(STDERR_FILENO) != 0 && !bench->options.is_json;
     return (struct bench_load){ .url = bench->endpoint.at,
-                                .key = bench->options.key,
+                                .client = &bench->options.client,
                                 .timeout_ns = bench->options.timeout_ns,
                                 .may_stop_early = bench->options.stops_early,
+                                .ends_by_stop = bench_asks_stop(bench),
                                 .body = bench_asks_body,
                                 .self = bench,
                                 .progress = is_seen ? show_progress : NULL };
@@ -138,8 +183,8 @@ static void choose_solos(struct bench *bench)
     }
 }
 
-/* Measures each model alone; with --check the second answer must be the first. False: nobody is
- * there. */
+/* Measures each model alone; with --check the second answer must be the first. False: no connection
+ * can be made. */
 static bool run_solos(struct bench *bench)
 {
     struct bench_load load = load_of(bench);
@@ -153,6 +198,7 @@ static bool run_solos(struct bench *bench)
     if (bench->n_solo_calls > 0) {
         struct bench_ran ran = bench_load_run(&load, bench->solos_done, bench->n_solo_calls);
         bench->n_solo_calls = ran.n;
+        bench->why_not = ran.why_not;
         is_there = ran.was_reached;
     }
     bench->is_solo = false;
@@ -188,7 +234,7 @@ static void compare(struct bench *bench)
     }
 }
 
-/* False: nobody is there. */
+/* False: no connection can be made. */
 static bool run(struct bench *bench)
 {
     struct bench_load load = load_of(bench);
@@ -196,6 +242,7 @@ static bool run(struct bench *bench)
     load.gaps = &bench->gaps;
     struct bench_ran ran = bench_load_run(&load, bench->calls, bench->n_calls);
     bench->n_now_max = ran.n_now_max;
+    bench->why_not = ran.why_not;
     bench->n_calls_wanted = bench->n_calls;
     bench->n_calls = ran.n;
     compare(bench);
@@ -232,7 +279,7 @@ int verbs_bench(int argc, char **argv)
         goto end;
     }
     bool is_chat = strcmp(bench->options.endpoint, "chat") == 0;
-    client_url(bench->options.url, is_chat ? "/v1/chat/completions" : "/v1/completions",
+    client_url(&bench->options.client, is_chat ? "/v1/chat/completions" : "/v1/completions",
                &bench->endpoint);
     stay_on_core(bench->options.core >= 0 ? bench->options.core : -1);
     curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -240,11 +287,13 @@ int verbs_bench(int argc, char **argv)
     if (bench_asks_open(bench, &fault) != STATUS_OK) {
         fprintf(stderr, "shoal: %s\n", fault.text);
     } else {
+        bench_asks_contexts(bench);
         bench_asks_measure(bench);
         if (run_solos(bench) && run(bench))
             code = bench_report(bench) ? 0 : 1;
         else
-            fprintf(stderr, "shoal: no connection to %s can be made\n", bench->endpoint.at);
+            fprintf(stderr, "shoal: no connection to %s can be made: %s%s\n", bench->endpoint.at,
+                    curl_easy_strerror((CURLcode)bench->why_not), client_advice(bench->why_not));
     }
     for (size_t i = 0; i < bench->n_solo_calls; i++)
         mem_give(bench->solos_done[i].wrong);

@@ -6,14 +6,17 @@
 #include "cmd/bench_load.h"
 #include "cmd/bench_prompt.h"
 #include "cmd/bench_solo.h"
+#include "cmd/client.h"
 #include "cmd/flags.h"
 #include "metrics/score.h"
 #include "sim/workload.h"
 
 struct bench_options {
-    const char *url, *key, *prompt, *endpoint, *models, *csv, *html, *slo_rule;
+    struct client_options client;
+    const char *prompt, *endpoint, *end, *models, *csv, *html, *slo_rule;
     struct flags_texts workload;
     int64_t seed, n_requests, n_at_once, n_solo, n_vocabulary, duration_ns, timeout_ns, core;
+    int64_t n_tokens_max;   /* that every request is allowed; 0: the longest output of its model */
     struct service_slo slo; /* of every model */
     double rate_scale;
     bool checks, stops_early, is_json;
@@ -30,6 +33,8 @@ struct bench {
     struct bench_call *calls;
     size_t n_calls, n_calls_wanted, n_now_max; /* fewer calls than wanted: the server was gone */
     const char *models[LIMIT_SERVICES];        /* by service */
+    int32_t n_tokens_max[LIMIT_SERVICES];      /* by record.service: what requests are allowed */
+    int32_t n_context[LIMIT_SERVICES];         /* by service: its model's; 0: not known */
     struct record_set set, solo_set;
     struct bench_solo solos[LIMIT_SERVICES];
     struct hist gaps;
@@ -39,13 +44,18 @@ struct bench {
     struct bench_call *solos_done;
     size_t n_solo_calls, n_inexact, n_differing;
     bool is_solo;           /* the bodies asked for now are those of solo_calls */
+    int why_not;            /* no connection was made: libcurl's code */
     struct score_rule rule; /* what MET counts */
     struct str endpoint;    /* the address asked */
     char names[LIMIT_SERVICES][LIMIT_NAME_BYTES];
 };
+/* Do answers end by a stop token, and not by max_tokens? */
+bool bench_asks_stop(const struct bench *bench);
 /* All requests of the workload, with their models and lengths. */
 enum status bench_asks_open(struct bench *bench, struct fault *fault) MUST_USE;
 void bench_asks_close(struct bench *bench);
+/* Asks for the models' contexts, since no request may be allowed more. */
+void bench_asks_contexts(struct bench *bench);
 /* Makes text prompts as long as they should be, by the server's /tokenize where it has one. */
 void bench_asks_measure(struct bench *bench);
 /* The body of call i, as bench_load wants it. */

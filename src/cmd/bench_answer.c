@@ -158,6 +158,9 @@ static void judge_count(struct bench_answer *answer, const struct bench_end *end
 {
     char sentence[BENCH_SENTENCE_BYTES];
     bool is_short_rightly = end->may_stop_early && strcmp(answer->finish, "stop") == 0;
+    if (end->ends_by_stop && n_output > end->n_wanted && strcmp(answer->finish, "length") == 0)
+        wrong(answer, "the answer went on to max_tokens: a server without min_tokens, "
+                      "stop_token_ids and logit_bias needs --end max_tokens");
     if (n_output > end->n_wanted || (n_output < end->n_wanted && !is_short_rightly)) {
         snprintf(sentence, sizeof(sentence), "%d tokens instead of %d", n_output, end->n_wanted);
         wrong(answer, sentence);

@@ -34,6 +34,7 @@ struct bench_end {         /* how the transfer ended */
     const char *transport; /* NULL, or what the connection died of */
     int32_t n_wanted;      /* tokens that were asked for */
     bool may_stop_early;   /* the end token was not to be ignored */
+    bool ends_by_stop;     /* its last token was to be a stop token */
 };
 /* Fills what the record says of the answer: why, http_status, n_output, n_cached, first_ns,
  * gap_ns_max. answer->wrong has the sentence when it is not right. */

@@ -77,6 +77,12 @@ enum status bench_asks_open(struct bench *bench, struct fault *fault)
     for (size_t i = 0; i < bench->n_calls; i++) {
         const struct sim_ask *a = &bench->asks[i];
         int32_t service = metrics_record_service(&bench->set, view_text(bench->models[a->service]));
+        int32_t *n_most = &bench->n_tokens_max[service];
+        if (o->n_tokens_max > 0 && a->n_output > o->n_tokens_max)
+            return fault_set(fault, STATUS_BAD_INPUT,
+                             "request %zu is to have %d tokens: --max-tokens %d is too few", i,
+                             a->n_output, (int)o->n_tokens_max);
+        *n_most = max_i32(*n_most, o->n_tokens_max > 0 ? (int32_t)o->n_tokens_max : a->n_output);
         bench->calls[i].record = (struct record){ .id = i,
                                                   .service = (uint16_t)service,
                                                   .arrived_ns = a->arrived_ns,
@@ -115,6 +121,22 @@ static int32_t *tokens_of(const struct bench *bench, size_t i)
     return tokens;
 }
 
+bool bench_asks_stop(const struct bench *bench)
+{
+    return strcmp(bench->options.end, "stop") == 0 && !bench->options.stops_early;
+}
+
+/* What call i may have: the same for all of its model, as long as the context has room. */
+static int32_t allowed_tokens(const struct bench *bench, size_t i)
+{
+    const struct sim_ask *ask = &bench->asks[i];
+    int32_t n = bench->n_tokens_max[bench->calls[i].record.service];
+    int32_t n_context = bench->n_context[ask->service];
+    if (n_context > 0)
+        n = min_i32(n, n_context - ask->n_prompt);
+    return max_i32(n, ask->n_output);
+}
+
 void bench_asks_body(void *self, size_t at, struct str *out)
 {
     struct bench *bench = self;
@@ -122,6 +144,7 @@ void bench_asks_body(void *self, size_t at, struct str *out)
     const struct sim_ask *a = &bench->asks[i];
     int32_t *tokens = tokens_of(bench, i);
     struct str text;
+    bool ends_by_stop = bench_asks_stop(bench);
     const struct bench_ask ask = {
         .model = bench->models[a->service],
         .form = strcmp(bench->options.prompt, "ids") == 0      ? BENCH_IDS
@@ -130,6 +153,8 @@ void bench_asks_body(void *self, size_t at, struct str *out)
         .tokens = tokens,
         .n_prompt = a->n_prompt,
         .n_output = a->n_output,
+        .n_tokens_max = ends_by_stop ? allowed_tokens(bench, i) : a->n_output,
+        .ends_by_stop = ends_by_stop,
         .seed = bench->workload.seed + i,
         .ignores_eos = !bench->options.stops_early,
     };
@@ -142,12 +167,36 @@ void bench_asks_body(void *self, size_t at, struct str *out)
     mem_give(tokens);
 }
 
+/* ---- What the server says of its models. ---- */
+
+void bench_asks_contexts(struct bench *bench)
+{
+    struct str answer;
+    int http_status = 0;
+    size_t i;
+    json_t *model;
+    str_init(&answer);
+    if (client_call(&bench->options.client, "/v1/models", NULL, &http_status, &answer, NULL) ==
+            STATUS_OK &&
+        http_status == 200) {
+        json_t *root = json_loadb(answer.at, answer.n, JSON_ALLOW_NUL, NULL);
+        json_array_foreach(json_object_get(root, "data"), i, model) {
+            const char *id = json_string_value(json_object_get(model, "id"));
+            json_int_t n = json_integer_value(json_object_get(model, "max_model_len"));
+            for (int32_t s = 0; s < bench->workload.n_services && id != NULL; s++)
+                if (strcmp(id, bench->models[s]) == 0 && n > 0 && n <= LIMIT_CONTEXT)
+                    bench->n_context[s] = (int32_t)n;
+        }
+        json_decref(root);
+    }
+    str_free(&answer);
+}
+
 /* ---- Lengths of text prompts. ---- */
 
 /* How many tokens the server makes of the first n_words words; -1: it does not say. */
 static int64_t count_tokens(struct bench *bench, size_t i, const int32_t *tokens, int32_t n_words)
 {
-    const struct client_options client = { bench->options.url, bench->options.key };
     struct str text, body, answer;
     struct json_out json;
     int http_status = 0;
@@ -164,7 +213,8 @@ static int64_t count_tokens(struct bench *bench, size_t i, const int32_t *tokens
     json_out_key(&json, "content"); /* llama-server's */
     json_out_text(&json, text.n > 0 ? text.at : "");
     json_out_close(&json, '}');
-    enum status status = client_call(&client, "/tokenize", body.at, &http_status, &answer, NULL);
+    enum status status =
+        client_call(&bench->options.client, "/tokenize", body.at, &http_status, &answer, NULL);
     if (status == STATUS_OK && http_status == 200) {
         json_t *root = json_loadb(answer.at, answer.n, JSON_ALLOW_NUL, NULL);
         const json_t *count = json_object_get(root, "count");

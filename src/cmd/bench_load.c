@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cmd/bench_answer.h"
+#include "cmd/client.h"
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct loop {
     size_t n, n_started, n_over, n_now, n_now_max;
     size_t n_refused; /* connections that could not be made, in a row */
     bool was_reached;
+    CURLcode why_not;    /* of the last connection that could not be made */
     struct slot **slots; /* each taken alone: libcurl keeps their addresses */
     size_t n_slots;
     CURLM *multi;
@@ -121,6 +123,7 @@ static void start(struct loop *loop)
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, loop->headers);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    client_trust(loop->load->client, easy);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)slot->body.n);
@@ -141,6 +144,13 @@ static void start(struct loop *loop)
     curl_multi_add_handle(loop->multi, easy);
 }
 
+static bool is_refusal(CURLcode result)
+{
+    return result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST ||
+           result == CURLE_SSL_CONNECT_ERROR || result == CURLE_PEER_FAILED_VERIFICATION ||
+           result == CURLE_SSL_CACERT_BADFILE;
+}
+
 static void finish(struct loop *loop, struct slot *slot, CURLcode result)
 {
     struct bench_call *call = &loop->calls[slot->call];
@@ -148,6 +158,7 @@ static void finish(struct loop *loop, struct slot *slot, CURLcode result)
         .transport = result != CURLE_OK ? curl_easy_strerror(result) : NULL,
         .n_wanted = call->record.n_wanted,
         .may_stop_early = loop->load->may_stop_early,
+        .ends_by_stop = loop->load->ends_by_stop,
     };
     curl_easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &end.http_status);
     call->record.end_ns = now(loop);
@@ -163,7 +174,8 @@ static void finish(struct loop *loop, struct slot *slot, CURLcode result)
     slot->is_used = false;
     loop->n_now--;
     loop->n_over++;
-    bool is_refused = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
+    bool is_refused = is_refusal(result);
+    loop->why_not = is_refused ? result : loop->why_not;
     loop->was_reached = loop->was_reached || !is_refused;
     loop->n_refused = is_refused ? loop->n_refused + 1 : 0;
     if (loop->n_refused >= (loop->was_reached ? BENCH_REFUSED_MAX : 1))
@@ -239,8 +251,8 @@ static void open_loop(struct loop *loop)
     }
     loop->headers = curl_slist_append(NULL, "Content-Type: application/json");
     loop->headers = curl_slist_append(loop->headers, "Expect:");
-    if (loop->load->key != NULL) {
-        snprintf(key, sizeof(key), "Authorization: Bearer %.500s", loop->load->key);
+    if (loop->load->client->key != NULL) {
+        snprintf(key, sizeof(key), "Authorization: Bearer %.500s", loop->load->client->key);
         loop->headers = curl_slist_append(loop->headers, key);
     }
     loop->multi = curl_multi_init();
@@ -280,5 +292,6 @@ struct bench_ran bench_load_run(const struct bench_load *load, struct bench_call
         wait_and_work(&loop);
     }
     close_loop(&loop);
-    return (struct bench_ran){ loop.n_started, loop.n_now_max, loop.was_reached };
+    return (struct bench_ran){ loop.n_started, loop.n_now_max, loop.was_reached,
+                               (int)loop.why_not };
 }

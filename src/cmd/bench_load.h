@@ -12,11 +12,13 @@ struct bench_call {
     uint64_t text_hash;   /* out: of the answer's text */
     char *wrong;          /* out: what was wrong with the answer, for mem_give; NULL: nothing */
 };
+struct client_options;
 struct bench_load {
-    const char *url, *key; /* of the endpoint; the bearer's key or NULL */
-    int32_t n_at_once;     /* > 0: closed loop; 0: open loop by arrived_ns */
-    int64_t timeout_ns;    /* of one request */
-    bool may_stop_early;
+    const char *url;                     /* of the endpoint */
+    const struct client_options *client; /* the bearer's key, and whom to trust */
+    int32_t n_at_once;                   /* > 0: closed loop; 0: open loop by arrived_ns */
+    int64_t timeout_ns;                  /* of one request */
+    bool may_stop_early, ends_by_stop;   /* as in struct bench_end */
     /* The body of call i; asked before it is due. */
     void (*body)(void *self, size_t i, struct str *out);
     void *self;
@@ -27,6 +29,7 @@ struct bench_ran {
     size_t n;         /* calls that were sent: all of them, or those before the server was gone */
     size_t n_now_max; /* the most that were under way at once */
     bool was_reached; /* some connection was made */
+    int why_not;      /* else libcurl's code of the last that was not */
 };
 enum { BENCH_REFUSED_MAX = 16 };
 /* Runs all n calls to their ends; times are from the start of the run. Where the first connection

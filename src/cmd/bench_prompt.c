@@ -2,6 +2,7 @@
 #include "cmd/bench_prompt.h"
 
 #include "base/json_out.h"
+#include <stdio.h>
 
 static const char *const words[BENCH_WORDS] = {
     "the",       "of",      "and",     "a",       "to",        "in",       "is",     "was",
@@ -53,6 +54,26 @@ void bench_prompt_text(const int32_t *tokens, int32_t n_tokens, int32_t n_words,
     }
 }
 
+static void add_end(struct json_out *json, const struct bench_ask *ask)
+{
+    json_out_key_i64(json, "max_tokens", ask->n_tokens_max);
+    if (ask->ignores_eos)
+        json_out_key_bool(json, "ignore_eos", true);
+    if (!ask->ends_by_stop)
+        return;
+    char id[16];
+    snprintf(id, sizeof(id), "%d", BENCH_PROMPT_STOP);
+    json_out_key_i64(json, "min_tokens", ask->n_output - 1);
+    json_out_key(json, "stop_token_ids");
+    json_out_open(json, '[');
+    json_out_i64(json, BENCH_PROMPT_STOP);
+    json_out_close(json, ']');
+    json_out_key(json, "logit_bias");
+    json_out_open(json, '{');
+    json_out_key_i64(json, id, 100);
+    json_out_close(json, '}');
+}
+
 void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_vocabulary,
                        struct str *out)
 {
@@ -76,11 +97,9 @@ void bench_prompt_body(const struct bench_ask *ask, const char *text, int32_t n_
             json_out_i64(&json, bench_prompt_id(ask->tokens[i], n_vocabulary));
         json_out_close(&json, ']');
     }
-    json_out_key_i64(&json, "max_tokens", ask->n_output);
+    add_end(&json, ask);
     json_out_key_i64(&json, "temperature", 0);
     json_out_key_i64(&json, "seed", (int64_t)(ask->seed & INT32_MAX));
-    if (ask->ignores_eos)
-        json_out_key_bool(&json, "ignore_eos", true);
     json_out_key_bool(&json, "stream", true);
     json_out_key(&json, "stream_options");
     json_out_open(&json, '{');

@@ -117,7 +117,7 @@ static void print_json(const struct bench *bench, const struct score_sheet *shee
     struct json_out json;
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    json_out_key_text(&json, "url", bench->options.url);
+    json_out_key_text(&json, "url", bench->options.client.server);
     json_out_key_i64(&json, "max_concurrency", (int64_t)bench->n_now_max);
     json_out_key_bool(&json, "ended_early", bench->n_calls < bench->n_calls_wanted);
     metrics_score_print_json(sheet, &json);
@@ -135,7 +135,7 @@ static void print_json(const struct bench *bench, const struct score_sheet *shee
 
 static bool save(const struct bench *bench, const struct score *scores, const char *text)
 {
-    const struct plot_run run = { bench->options.url, &bench->set, scores };
+    const struct plot_run run = { bench->options.client.server, &bench->set, scores };
     struct fault fault;
     struct str page;
     enum status status = STATUS_OK;

@@ -1,7 +1,7 @@
 /* A small HTTP client over libcurl. */
 #include "cmd/client.h"
 
-#include "base/base.h"
+#include "base/file.h"
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,64 @@ static size_t append(char *bytes, size_t size, size_t n, void *self)
     return size * n;
 }
 
-void client_url(const char *server, const char *path, struct str *out)
+enum status client_check(const struct client_options *options, struct fault *fault)
 {
+    const char *option = options->cacert != NULL ? "--cacert" : "--insecure";
+    if (options->cacert == NULL && !options->is_insecure)
+        return STATUS_OK;
+    if (options->cacert != NULL && options->is_insecure)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "--cacert says which certificates to trust, --insecure trusts all: give "
+                         "one of them");
+    if (strncmp(options->server, "http://", 7) == 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is for https://, but the server is %.120s",
+                         option, options->server);
+    if (options->cacert != NULL && !file_exists(options->cacert))
+        return fault_set(fault, STATUS_NOT_FOUND, "--cacert: there is no file %.200s",
+                         options->cacert);
+    return STATUS_OK;
+}
+
+void client_url(const struct client_options *options, const char *path, struct str *out)
+{
+    const char *server = options->server;
+    bool has_scheme = strstr(server, "://") != NULL;
+    bool is_secure = options->cacert != NULL || options->is_insecure;
     size_t n = strlen(server);
     while (n > 0 && server[n - 1] == '/')
         n--;
     if (n > 3 && memcmp(server + n - 3, "/v1", 3) == 0)
         n -= 3;
-    str_printf(out, "%s%.*s%s", strstr(server, "://") ? "" : "http://", (int)n, server, path);
+    str_printf(out, "%s%.*s%s",
+               has_scheme  ? ""
+               : is_secure ? "https://"
+                           : "http://",
+               (int)n, server, path);
+}
+
+void client_trust(const struct client_options *options, void *call)
+{
+    if (options->cacert != NULL)
+        curl_easy_setopt(call, CURLOPT_CAINFO, options->cacert);
+    if (!options->is_insecure)
+        return;
+    curl_easy_setopt(call, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(call, CURLOPT_SSL_VERIFYHOST, 0L);
+}
+
+const char *client_advice(int curl_code)
+{
+    switch (curl_code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "; --cacert FILE says whom to trust, --insecure trusts any certificate";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "; if it speaks no TLS, write http://";
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+        return "; if it speaks TLS, write https://";
+    default:
+        return "";
+    }
 }
 
 static CURL *prepare(const struct client_options *options, const char *path, const char *body,
@@ -32,7 +82,7 @@ static CURL *prepare(const struct client_options *options, const char *path, con
     CURL *call = curl_easy_init();
     CHECK(call);
     str_init(&url);
-    client_url(options->server, path, &url);
+    client_url(options, path, &url);
     *headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (options->key) {
         snprintf(key, sizeof key, "Authorization: Bearer %s", options->key);
@@ -43,6 +93,7 @@ static CURL *prepare(const struct client_options *options, const char *path, con
     curl_easy_setopt(call, CURLOPT_HTTPHEADER, *headers);
     curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(call, CURLOPT_NOPROXY, "*");
+    client_trust(options, call);
     if (body)
         curl_easy_setopt(call, CURLOPT_POSTFIELDS, body);
     return call;
@@ -53,7 +104,9 @@ enum status client_call(const struct client_options *options, const char *path, 
 {
     struct curl_slist *headers;
     long code = 0;
+    char why[CURL_ERROR_SIZE] = "";
     CURL *call = prepare(options, path, body, &headers);
+    curl_easy_setopt(call, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(call, CURLOPT_WRITEFUNCTION, append);
     curl_easy_setopt(call, CURLOPT_WRITEDATA, answer);
     CURLcode result = curl_easy_perform(call);
@@ -61,9 +114,11 @@ enum status client_call(const struct client_options *options, const char *path, 
     curl_slist_free_all(headers);
     curl_easy_cleanup(call);
     *http_status = (int)code;
+    const char *advice = client_advice((int)result);
     if (result != CURLE_OK)
-        return fault_set(fault, STATUS_IO, "no answer from %s: %s (is shoal serve running?)",
-                         options->server, curl_easy_strerror(result));
+        return fault_set(fault, STATUS_IO, "no answer from %.80s: %.80s%s", options->server,
+                         why[0] != '\0' ? why : curl_easy_strerror(result),
+                         advice[0] != '\0' ? advice : " (is shoal serve running?)");
     return STATUS_OK;
 }
 

@@ -6,10 +6,20 @@
 struct client_options {
     const char *server; /* "127.0.0.1:7411", "https://models.example:7411" */
     const char *key;    /* admin or API key, NULL = none */
+    const char *cacert; /* PEM file of the authorities to trust, NULL = the system's */
+    bool is_insecure;   /* trust any certificate */
 };
-/* The address of a path there: `server` with or without scheme, slashes behind it, and the /v1 that
- * clients of OpenAI's API call the base. */
-void client_url(const char *server, const char *path, struct str *out);
+/* Do the options go together? cacert and is_insecure need https://, and the file has to be there.
+ */
+enum status client_check(const struct client_options *options, struct fault *fault) MUST_USE;
+/* The address of a path there: `server` with slashes behind it, and the /v1 that clients of
+ * OpenAI's API call the base. Without a scheme it is http, or https where cacert or is_insecure is
+ * given. */
+void client_url(const struct client_options *options, const char *path, struct str *out);
+/* Tells a handle of libcurl (a CURL) whom to trust. */
+void client_trust(const struct client_options *options, void *call);
+/* What to do about a transfer that failed for TLS, by its CURLcode: "; a sentence", or "". */
+const char *client_advice(int curl_code);
 
 /* One call; body NULL: GET. *http_status is 0 when the server could not be reached (the sentence
  * says so). */

@@ -40,7 +40,7 @@ static void print_help(FILE *to)
                 "of devices.\n\n");
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         fprintf(to, "  %-10s %-38s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
-    fprintf(to, "\n`shoal VERB --help` tells more.\n");
+    fprintf(to, "\n`shoal VERB --help` (or `shoal help VERB`) tells more.\n");
 }
 
 /* What was said may lie in a buffer whose pipe or disk takes no more. */
@@ -53,6 +53,57 @@ static int finish(int code)
     return 1;
 }
 
+static const struct verb *find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        if (strcmp(name, verbs[i].name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+/* argv[0] is the verb's name. */
+static int run(const struct verb *verb, int argc, char **argv)
+{
+    char name[32], help[] = "--help";
+    snprintf(name, sizeof name, "shoal %s", verb->name);
+    argv[0] = name;
+    if (argc > 1 && strcmp(argv[1], "-h") == 0)
+        argv[1] = help;
+    return finish(verb->run(argc, argv));
+}
+
+static int refuse(const char *written)
+{
+    char question[NEAR_BYTES];
+    struct near near = { .written = written };
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        near_try(&near, verbs[i].name);
+    fprintf(stderr, "shoal: there is no verb \"%s\"%s\n", written,
+            near.best ? near_question(&near, question) : "; see shoal --help");
+    return 2;
+}
+
+/* `shoal help`, and `shoal help VERB`, which is `shoal VERB --help`; further words are the verb's,
+ * as in `shoal help bench kernels`. */
+static int help(int argc, char **argv)
+{
+    enum { WORDS_MAX = 8 };
+    char option[] = "--help", *words[WORDS_MAX + 1];
+    if (argc < 3) {
+        print_help(stdout);
+        return finish(0);
+    }
+    const struct verb *verb = find(argv[2]);
+    if (verb == NULL)
+        return refuse(argv[2]);
+    int n = min_i32(argc - 2, WORDS_MAX - 1);
+    for (int i = 0; i < n; i++)
+        words[i] = argv[2 + i];
+    words[n] = option;
+    words[n + 1] = NULL;
+    return run(verb, n + 1, words);
+}
+
 int main(int argc, char **argv)
 {
     argp_err_exit_status = 2; /* as every verb says of a wrong command line */
@@ -60,28 +111,14 @@ int main(int argc, char **argv)
         print_help(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_help(stdout);
         return finish(0);
     }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc, argv);
     if (strcmp(argv[1], "--version") == 0)
         return finish(verbs_version(1, argv));
-    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
-        if (strcmp(argv[1], verbs[i].name) == 0) {
-            char name[32], help[] = "--help";
-            snprintf(name, sizeof name, "shoal %s", verbs[i].name);
-            argv[1] = name;
-            if (argc > 2 && strcmp(argv[2], "-h") == 0)
-                argv[2] = help;
-            return finish(verbs[i].run(argc - 1, argv + 1));
-        }
-    }
-    char question[NEAR_BYTES];
-    struct near near = { .written = argv[1] };
-    for (size_t i = 0; i < COUNT_OF(verbs); i++)
-        near_try(&near, verbs[i].name);
-    fprintf(stderr, "shoal: there is no verb \"%s\"%s\n", argv[1],
-            near.best ? near_question(&near, question) : "; see shoal --help");
-    return 2;
+    const struct verb *verb = find(argv[1]);
+    return verb != NULL ? run(verb, argc - 1, argv + 1) : refuse(argv[1]);
 }

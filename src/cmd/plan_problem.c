@@ -2,6 +2,7 @@
 #include "cmd/plan_problem.h"
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "predict/device.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,12 +253,20 @@ static int32_t play(struct plan_problem *plan, struct source *sources, int64_t u
     return n;
 }
 
+/* How long n requests last. What comes all at once is taken as if it came within a second, since
+ * its rate would have no bound. */
+static int64_t span_of(const struct plan_problem *plan, int32_t n)
+{
+    int64_t last_ns = n > 0 ? plan->requests[n - 1].arrived_ns : 0;
+    return last_ns > 0 ? last_ns + 1 : TIME_NS_PER_S;
+}
+
 /* Requests [0, middle) are the window, the others that after it: so long, or, of a workload that
  * ends or where this is 0, as long as they last. */
 static void cut_windows(struct plan_problem *plan, int32_t n, int32_t middle, int64_t span_ns,
                         int64_t after_ns)
 {
-    int64_t end_ns = n > 0 ? plan->requests[n - 1].arrived_ns + 1 : 1;
+    int64_t end_ns = span_of(plan, n);
     if (middle == n)
         span_ns = min_i64(span_ns, end_ns);
     plan->problem.window = (struct place_window){ plan->requests, middle, max_i64(span_ns, 1) };
@@ -289,11 +298,14 @@ static enum status open_windows(struct plan_problem *plan, struct plan_spans spa
         sim_workload_end(&sources[w].stream);
     mem_give(sources);
     int64_t span_ns = window_ns > 0 ? window_ns : n > 0 ? plan->requests[middle].arrived_ns : 0;
-    if (span_ns == 0 && n > 0) /* a list, all at once */
-        span_ns = plan->requests[n - 1].arrived_ns + 1;
+    if (span_ns == 0) /* a list, all at once, or half of it */
+        span_ns = span_of(plan, n);
     for (middle = 0; middle < n && plan->requests[middle].arrived_ns < span_ns; middle++) {}
     if (n == 0 || middle == 0)
-        status = fault_set(fault, STATUS_BAD_INPUT, "the window holds no request");
+        status = fault_set(fault, STATUS_BAD_INPUT,
+                           "the window of %.6g s holds no request, since the first comes later: "
+                           "give a longer --window",
+                           (double)span_ns * 1e-9);
     else if (n == n_max && window_ns > 0)
         status = fault_set(fault, STATUS_TOO_LARGE,
                            "the window and the one after it hold more than %d requests", n_max);

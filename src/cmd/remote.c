@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 #include "cmd/client.h"
 #include "cmd/options.h"
+#include "cmd/ps_table.h"
 #include "cmd/verbs.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -9,47 +10,62 @@
 #include <string.h>
 
 struct remote {
-    const char *server, *key;
+    struct client_options client;
     const char *name; /* the model, of verbs that take one */
-    bool is_json;
+    bool is_json, is_wide;
 };
+enum takes { TAKES_NOTHING, TAKES_NAME, TAKES_WIDE }; /* TAKES_WIDE: the option --wide */
 
-/* Parses a remote verb's command line into remote, with a NAME if the verb takes one; false when
- * it is wrong. */
-static bool parse(struct remote *remote, const char *doc, bool takes_name, int argc, char **argv)
+/* Parses a remote verb's command line into remote; false when it is wrong. */
+static bool parse(struct remote *remote, const char *doc, enum takes takes, int argc, char **argv)
 {
-    const int n_plain_wanted = takes_name ? 1 : 0;
+    const int n_plain_wanted = takes == TAKES_NAME ? 1 : 0;
+    const char *insecure = NULL, *wide = NULL;
     const struct options_extra extras[] = {
-        { "server", "address of the server: $SHOAL_LISTEN or 127.0.0.1:7411", &remote->server,
+        { "server",
+          "address of the server, https://... if it speaks TLS: $SHOAL_LISTEN or 127.0.0.1:7411",
+          &remote->client.server, true },
+        { "key", "the key to show: $SHOAL_ADMIN_KEY, or $SHOAL_API_KEY", &remote->client.key,
           true },
-        { "key", "the key to show: $SHOAL_ADMIN_KEY, or $SHOAL_API_KEY", &remote->key, true },
+        { "cacert", "trust the authorities of this PEM file, over https", &remote->client.cacert,
+          true },
+        { "insecure", "trust any certificate, over https", &insecure, false },
+        { "wide", "all that is counted, in one wide table", &wide, false },
     };
     const struct options_verb verb = {
         .doc = doc,
-        .arguments = takes_name ? "NAME" : "",
+        .arguments = takes == TAKES_NAME ? "NAME" : "",
         .is_json = &remote->is_json,
         .n_min = n_plain_wanted,
         .n_max = n_plain_wanted,
         .extras = extras,
-        .n_extras = COUNT_OF(extras),
+        .n_extras = (int)COUNT_OF(extras) - (takes == TAKES_WIDE ? 0 : 1),
     };
+    struct fault fault;
     int n_plain;
     const char *from_environment = getenv("SHOAL_LISTEN");
     const char *admin_key = getenv("SHOAL_ADMIN_KEY");
-    *remote = (struct remote){ .server = from_environment ? from_environment : "127.0.0.1:7411",
-                               .key = admin_key ? admin_key : getenv("SHOAL_API_KEY") };
-    return options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain);
+    *remote = (struct remote){ .client = {
+                                   .server = from_environment ? from_environment : "127.0.0.1:7411",
+                                   .key = admin_key ? admin_key : getenv("SHOAL_API_KEY") } };
+    if (!options_parse(&verb, argc, argv, NULL, &remote->name, &n_plain))
+        return false;
+    remote->client.is_insecure = insecure != NULL;
+    remote->is_wide = wide != NULL;
+    if (client_check(&remote->client, &fault) == STATUS_OK)
+        return true;
+    fprintf(stderr, "shoal: %s\n", fault.text);
+    return false;
 }
 
 /* One call whose answer is a JSON object; NULL when it failed, with the sentence printed. */
 static json_t *call(const struct remote *remote, const char *path, const char *body,
                     struct str *answer)
 {
-    const struct client_options client = { remote->server, remote->key };
     struct fault fault;
     int http_status;
     str_init(answer);
-    if (client_call(&client, path, body, &http_status, answer, &fault) != STATUS_OK) {
+    if (client_call(&remote->client, path, body, &http_status, answer, &fault) != STATUS_OK) {
         fprintf(stderr, "shoal: %s\n", fault.text);
         return NULL;
     }
@@ -64,78 +80,10 @@ static json_t *call(const struct remote *remote, const char *path, const char *b
     return NULL;
 }
 
-static double number_at(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
-static double mib(const json_t *object, const char *key)
-{
-    return number_at(object, key) / 1048576.0;
-}
-
 static const char *text_at(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? text : "";
-}
-
-/* What is counted of a model on an engine, and its column. */
-static const struct {
-    const char *key, *title;
-} counts[] = {
-    { "requests_running", "RUN" },   { "requests_waiting", "WAIT" }, { "preempted", "PREEMPT" },
-    { "swapped", "SWAP" },           { "exceeded", "EXCEED" },       { "pad_tokens", "PADS" },
-    { "invalid_tokens", "INVALID" },
-};
-
-/* A model's line for each engine that has it; one line when none has. */
-static void print_model(const json_t *model)
-{
-    size_t i;
-    json_t *part;
-    const json_t *parts = json_object_get(model, "engines");
-    if (json_array_size(parts) == 0) {
-        printf("%-24s %-10s", text_at(model, "id"),
-               text_at(json_object_get(model, "status"), "value"));
-        json_array_foreach(json_object_get(model, "devices"), i, part)
-            printf("%s%s", i > 0 ? "," : " ", json_is_string(part) ? json_string_value(part) : "?");
-        const char *why = text_at(json_object_get(model, "status"), "reason");
-        printf("%s%s\n", *why != '\0' ? "  " : "", why);
-    }
-    json_array_foreach(parts, i, part) {
-        const json_t *memory = json_object_get(part, "memory");
-        printf("%-24s %-10s %-8s %9.1f %9.1f %9.1f %9.1f", text_at(model, "id"),
-               text_at(json_object_get(part, "status"), "value"), text_at(part, "device"),
-               mib(memory, "weights_bytes"), mib(memory, "activation_bytes"),
-               mib(memory, "kv_used_bytes"), mib(memory, "kv_cached_bytes"));
-        printf(" %6.1f%% %6.2f", 100 * number_at(part, "kv_share"), number_at(part, "kv_r"));
-        for (size_t k = 0; k < COUNT_OF(counts); k++)
-            printf(" %7.0f", number_at(part, counts[k].key));
-        printf("\n");
-    }
-}
-
-static void print_table(const json_t *root)
-{
-    size_t i;
-    json_t *row;
-    printf("%-24s %-10s %-8s %9s %9s %9s %9s", "NAME", "STATUS", "DEVICE", "WEIGHTS", "ACTIV", "KV",
-           "KV CACHED");
-    printf(" %7s %6s", "KV PART", "R");
-    for (i = 0; i < COUNT_OF(counts); i++)
-        printf(" %7s", counts[i].title);
-    printf("\n");
-    json_array_foreach(json_object_get(root, "data"), i, row)
-        print_model(row);
-    printf("\n");
-    json_array_foreach(json_object_get(root, "engines"), i, row)
-        printf("%s (engine %d): of %.1f MiB, %.1f MiB are the KV pool, %.1f MiB of it free, block "
-               "tables of %.0f bytes%s\n",
-               text_at(row, "device"), (int)number_at(row, "engine"), mib(row, "memory_bytes"),
-               mib(row, "kv_pool_bytes"), mib(row, "kv_free_bytes"),
-               number_at(row, "kv_table_bytes"),
-               json_is_false(json_object_get(row, "healthy")) ? "; it is not healthy" : "");
 }
 
 int verbs_ps(int argc, char **argv)
@@ -143,16 +91,17 @@ int verbs_ps(int argc, char **argv)
     struct remote remote;
     struct str answer;
     if (!parse(&remote,
-               "Prints the models of a running server: memory in MiB, its part of the KV that all "
-               "models hold and R, that part over its due (1 is fair); requests, and what was "
-               "preempted, swapped, longer than predicted, padded and computed in vain.",
-               false, argc, argv))
+               "Prints the models of a running server: memory in MiB, the model's part of the KV "
+               "that all models hold and R, that part over its due (1 is fair); requests that run "
+               "and wait. With --wide also activations, cached KV, and what was preempted, "
+               "swapped, longer than predicted, padded and computed in vain.",
+               TAKES_WIDE, argc, argv))
         return 2;
     json_t *root = call(&remote, "/models", NULL, &answer);
     if (root && remote.is_json)
         printf("%s\n", answer.at);
     else if (root)
-        print_table(root);
+        ps_table_print(root, remote.is_wide);
     bool ok = root != NULL;
     json_decref(root);
     str_free(&answer);
@@ -165,7 +114,8 @@ int verbs_ls(int argc, char **argv)
     struct str answer;
     size_t i;
     json_t *model;
-    if (!parse(&remote, "Prints the models that a running server knows.", false, argc, argv))
+    if (!parse(&remote, "Prints the models that a running server knows.", TAKES_NOTHING, argc,
+               argv))
         return 2;
     json_t *root = call(&remote, "/models", NULL, &answer);
     if (root && remote.is_json) {
@@ -187,7 +137,7 @@ static int ask_model(const char *doc, const char *path, const char *done, int ar
     struct remote remote;
     struct str answer, body;
     struct json_out json;
-    if (!parse(&remote, doc, true, argc, argv))
+    if (!parse(&remote, doc, TAKES_NAME, argc, argv))
         return 2;
     str_init(&body);
     json_out_init(&json, &body);

@@ -40,6 +40,10 @@ static bool load(struct report *report)
         struct record_set *set = &report->sets[i];
         if (metrics_record_load(set, report->paths[i], &fault) != STATUS_OK)
             return complain(&fault);
+        if (set->n == 0) {
+            fault_set(&fault, STATUS_BAD_INPUT, "%s: no request in it", report->paths[i]);
+            return complain(&fault);
+        }
         metrics_record_sort(set);
         report->scores[i] = mem_take(((size_t)set->n_services + 1) * sizeof(struct score));
         metrics_score(set, &report->options, report->scores[i]);

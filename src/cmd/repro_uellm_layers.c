@@ -211,9 +211,9 @@ enum status repro_uellm_table1(struct repro *repro, struct fault *fault)
     fit_table1(unit_ms);
     for (size_t i = 0; i < COUNT_OF(table1); i++) {
         int n = table1[i].n_first;
-        const struct repro_uellm_chain chain = {
-            .decode_ms = n * unit_ms[0] + (REPRO_UELLM_UNITS - n) * unit_ms[1]
-        };
+        double step_ms = n * unit_ms[0] + (REPRO_UELLM_UNITS - n) * unit_ms[1];
+        /* A prompt passes all units once, as each token after it does. */
+        const struct repro_uellm_chain chain = { .prefill_ms = step_ms, .decode_ms = step_ms };
         enum status status = run(repro, table1[i].key, 20, 1, &chain, fault);
         if (status != STATUS_OK)
             return status;

@@ -15,8 +15,10 @@
 #include <string.h>
 
 static const char doc[] = "Answers one prompt from a model file, without a server. A model with a "
-                          "chat template is asked as a user "
-                          "would ask it, unless --raw.";
+                          "chat template is asked as a user would ask it, unless --raw. A PROMPT "
+                          "that is \"-\" is read from the standard input.";
+/* More bytes than any prompt has tokens for. */
+#define PROMPT_BYTES_MAX ((size_t)16 << 20)
 
 struct run_options {
     const char *n_tokens, *temperature, *seed, *raw, *top_p, *top_k;
@@ -95,6 +97,29 @@ static bool read_options(const struct run_options *options, struct sampling *sam
                                    .n_top_logprobs = -1 };
     *seed = options->seed ? (uint64_t)given_seed : rng_system();
     return true;
+}
+
+/* The standard input to its end, without the line end that closes it; false with the sentence
+ * printed. */
+static bool read_prompt(struct str *prompt)
+{
+    char bytes[4096];
+    size_t n;
+    while ((n = fread(bytes, 1, sizeof bytes, stdin)) > 0 && prompt->n <= PROMPT_BYTES_MAX)
+        str_add(prompt, bytes, n);
+    const char *wrong = ferror(stdin)                  ? "the standard input can't be read"
+                        : prompt->n > PROMPT_BYTES_MAX ? "the prompt is longer than 16 MiB"
+                        : prompt->n > 0 && memchr(prompt->at, '\0', prompt->n) != NULL
+                            ? "the prompt holds a zero byte, so it is no text"
+                            : NULL;
+    if (wrong != NULL)
+        fprintf(stderr, "shoal: %s\n", wrong);
+    if (prompt->n > 0 && prompt->at[prompt->n - 1] == '\n')
+        prompt->n--;
+    if (prompt->n > 0 && prompt->at[prompt->n - 1] == '\r')
+        prompt->n--;
+    str_add_text(prompt, ""); /* ends there */
+    return wrong == NULL;
 }
 
 static struct request_body *make_body(const struct api_model *model, const int32_t *ids,
@@ -278,23 +303,29 @@ int verbs_run(int argc, char **argv)
     const char *plain[2];
     struct fault fault;
     struct house *house;
+    struct str piped;
     int n_plain, code = 2;
 
+    str_init(&piped);
     log_set(LOG_WARN, false);
     config_init(&config);
     enum status status = config_read_environment(&config, &fault);
     if (status == STATUS_OK && options_parse(&verb, argc, argv, &config, plain, &n_plain)) {
-        status = config_add_model(&config, plain[0], &fault);
-        if (status == STATUS_OK)
+        bool is_piped = strcmp(plain[1], "-") == 0;
+        bool has_prompt = !is_piped || read_prompt(&piped);
+        if (has_prompt)
+            status = config_add_model(&config, plain[0], &fault);
+        if (has_prompt && status == STATUS_OK)
             status = wire_open(&house, &config, &fault);
-        if (status == STATUS_OK) {
-            code = run(house, plain[1], &options, is_json);
+        if (has_prompt && status == STATUS_OK) {
+            code = run(house, is_piped ? piped.at : plain[1], &options, is_json);
             if (!wire_close(house) && code == 0)
                 code = 1;
         }
     }
     if (status != STATUS_OK)
         fprintf(stderr, "shoal: %s\n", fault.text);
+    str_free(&piped);
     config_free(&config);
     return code;
 }

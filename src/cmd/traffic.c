@@ -29,7 +29,7 @@ static enum status check_time(const struct sim_workload *w, struct fault *fault)
     for (int64_t i = 0; i < w->n_services + (int64_t)w->n_more; i++) {
         const struct sim_traffic *t =
             i < w->n_services ? &w->services[i] : &w->more[i - w->n_services];
-        rate += t->rate_per_s;
+        rate += t->n_times > 0 ? 0 : t->rate_per_s;
         if (t->rate_per_s > 0 && t->n_requests > 0)
             s = fmax(s, (double)t->n_requests / t->rate_per_s);
     }
@@ -41,6 +41,21 @@ static enum status check_time(const struct sim_workload *w, struct fault *fault)
                      "workload: so many requests at such a rate take %.3g s, and time ends after "
                      "%.0e s (285 years): --duration, fewer --requests or a higher rate",
                      s, SIM_WORKLOAD_S_MAX);
+}
+
+/* A workload of which nothing comes would make figures of nothing. */
+static enum status check_any(const struct sim_workload *w, struct fault *fault)
+{
+    struct sim_stream stream;
+    struct sim_ask ask;
+    sim_workload_begin(&stream, w);
+    bool has_any = sim_workload_next(&stream, &ask);
+    sim_workload_end(&stream);
+    if (has_any)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "workload: no request comes before its end: give a longer --duration "
+                     "(seconds=), or a higher rate");
 }
 
 enum status traffic_parse(struct sim_workload *workload, const struct flags_texts *texts,
@@ -74,7 +89,8 @@ enum status traffic_parse(struct sim_workload *workload, const struct flags_text
         workload->n_requests = REQUESTS_USUAL;
     if (options->rate_scale > 0)
         sim_workload_scale(workload, options->rate_scale);
-    return check_time(workload, fault);
+    status = check_time(workload, fault);
+    return status == STATUS_OK ? check_any(workload, fault) : status;
 }
 
 enum status traffic_keep_pipes(const struct flags_texts *texts, struct fault *fault)

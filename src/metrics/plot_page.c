@@ -101,7 +101,8 @@ static void add_series(const struct plot_run *runs, int n, bool is_rate, const c
         lines[i] = (struct plot_line){ runs[i].name, x, y, series.n };
         mem_give(series.points);
     }
-    const struct plot_chart chart = { title, "seconds", label, false, lines, n };
+    const struct plot_chart chart = { title, "seconds since the first arrival", label, false, lines,
+                                      n };
     metrics_plot_chart(&chart, out);
     free_lines(lines, n);
 }

@@ -49,6 +49,14 @@ void metrics_record_sort(struct record_set *set)
         qsort(set->at, set->n, sizeof(*set->at), compare);
 }
 
+int64_t metrics_record_begin_ns(const struct record_set *set)
+{
+    int64_t begin_ns = set->n > 0 ? set->at[0].arrived_ns : 0;
+    for (size_t i = 1; i < set->n; i++)
+        begin_ns = min_i64(begin_ns, set->at[i].arrived_ns);
+    return begin_ns;
+}
+
 static const char *const names[RECORD_WHY_N] = {
     [RECORD_UNFINISHED] = "unfinished", [RECORD_STOPPED] = "stop",      [RECORD_LENGTH] = "length",
     [RECORD_CANCELLED] = "cancelled",   [RECORD_DEADLINE] = "deadline", [RECORD_FAILED] = "failed",

@@ -60,6 +60,8 @@ void metrics_record_add(struct record_set *set, const struct record *record);
 /* The index of a service's name, new or known; -1 when there are RECORD_SERVICES_MAX others. */
 int32_t metrics_record_service(struct record_set *set, struct view name) MUST_USE;
 void metrics_record_sort(struct record_set *set); /* by id: the order that files have */
+/* The first arrival: figures count from it, whatever clock the records are of. 0 of none. */
+int64_t metrics_record_begin_ns(const struct record_set *set);
 const char *metrics_record_why_name(enum record_why why);
 enum record_why metrics_record_why_of(enum service_why why);
 /* Did it end as it should: stopped or with all its tokens? */

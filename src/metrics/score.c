@@ -130,11 +130,13 @@ static bool within(double seconds, int64_t target_ns)
 }
 
 bool metrics_score_is_met(const struct record *record, const struct score_rule *rule,
-                          const struct score_service *service, double solo_s, int64_t end_ns)
+                          const struct score_service *service, double solo_s,
+                          const struct score_run *run)
 {
     struct service_slo slo = rule->slo;
-    double latency_s = metrics_score_latency_s(record, end_ns);
-    double ttft_s = metrics_score_ttft_s(record, end_ns), tpot_s = metrics_score_tpot_s(record);
+    double latency_s = metrics_score_latency_s(record, run->end_ns);
+    double ttft_s = metrics_score_ttft_s(record, run->end_ns);
+    double tpot_s = metrics_score_tpot_s(record);
     bool is_own = slo.ttft_ns == 0 && slo.tpot_ns == 0 && slo.e2e_ns == 0;
     if (service != NULL && (is_own || rule->kind == SCORE_SERVICE))
         slo = service->slo;
@@ -153,7 +155,7 @@ bool metrics_score_is_met(const struct record *record, const struct score_rule *
     case SCORE_ALADDIN:
         return within(ttft_s, slo.ttft_ns) && (record->n_output < 2 || within(tpot_s, slo.tpot_ns));
     case SCORE_UELLM:
-        return within((double)record->end_ns * 1e-9, slo.e2e_ns);
+        return within((double)(record->end_ns - run->begin_ns) * 1e-9, slo.e2e_ns);
     default:
         return within(ttft_s, slo.ttft_ns) && within(tpot_s, slo.tpot_ns) &&
                within(latency_s, slo.e2e_ns);
@@ -164,7 +166,8 @@ bool metrics_score_is_met(const struct record *record, const struct score_rule *
 struct frame {
     const struct record_set *set;
     const struct score_options *options;
-    int64_t begin_ns, last_arrival_ns, end_ns;
+    struct score_run run;
+    int64_t last_arrival_ns;
     double *solo_s; /* (n_services) */
 };
 
@@ -178,22 +181,21 @@ static void open_frame(struct frame *frame, const struct record_set *set,
 {
     size_t n_services = (size_t)set->n_services + 1;
     uint64_t *n_known = mem_take(n_services * sizeof(*n_known));
-    *frame = (struct frame){ .set = set, .options = options, .begin_ns = INT64_MAX };
+    *frame = (struct frame){ .set = set, .options = options };
+    frame->run.begin_ns = metrics_record_begin_ns(set);
+    frame->last_arrival_ns = frame->run.begin_ns;
     frame->solo_s = mem_take(n_services * sizeof(*frame->solo_s));
     for (size_t i = 0; i < set->n; i++) {
         const struct record *r = &set->at[i];
-        frame->begin_ns = min_i64(frame->begin_ns, r->arrived_ns);
         frame->last_arrival_ns = max_i64(frame->last_arrival_ns, r->arrived_ns);
-        frame->end_ns = max_i64(frame->end_ns, r->end_ns);
+        frame->run.end_ns = max_i64(frame->run.end_ns, r->end_ns);
         if (r->solo_ns > 0) {
             frame->solo_s[r->service] += (double)r->solo_ns * 1e-9;
             n_known[r->service]++;
         }
     }
     if (options->end_ns > 0)
-        frame->end_ns = options->end_ns;
-    if (set->n == 0)
-        frame->begin_ns = 0;
+        frame->run.end_ns = options->end_ns;
     for (int32_t s = 0; s < set->n_services; s++) {
         const struct score_service *service = service_of(frame, s);
         if (service != NULL && service->solo_s > 0)
@@ -208,7 +210,7 @@ static bool is_met(const struct frame *frame, const struct score_rule *rule,
                    const struct record *record)
 {
     return metrics_score_is_met(record, rule, service_of(frame, record->service),
-                                frame->solo_s[record->service], frame->end_ns);
+                                frame->solo_s[record->service], &frame->run);
 }
 
 double metrics_score_attainment(const struct record_set *set, const struct score_options *options,
@@ -244,7 +246,7 @@ static void push(struct rows *rows, int row, double value)
 static void count(const struct frame *frame, const struct record *r, struct score *out,
                   struct rows *rows)
 {
-    double latency_s = metrics_score_latency_s(r, frame->end_ns);
+    double latency_s = metrics_score_latency_s(r, frame->run.end_ns);
     double solo_s = frame->solo_s[r->service];
     out->n_preempted += (uint64_t)r->n_preempted;
     out->n_slices += (uint64_t)r->n_slices;
@@ -266,7 +268,7 @@ static void count(const struct frame *frame, const struct record *r, struct scor
     out->slices_mean += r->n_slices;
     out->solo_s += solo_s;
     push(rows, LATENCY, latency_s);
-    push(rows, TTFT, metrics_score_ttft_s(r, frame->end_ns));
+    push(rows, TTFT, metrics_score_ttft_s(r, frame->run.end_ns));
     push(rows, LATE, (double)r->late_ns * 1e-9);
     if (solo_s > 0)
         push(rows, NORMALIZED, latency_s / solo_s);
@@ -294,7 +296,7 @@ static void finish(const struct frame *frame, int64_t begin_ns, int64_t end_ns, 
     for (int row = 0; row < N_ROWS; row++)
         metrics_score_spread(rows->at[row], rows->n[row], spreads[row]);
     double span_s = (double)(end_ns - begin_ns) * 1e-9, n = (double)out->n_offered;
-    double arrivals_s = (double)(frame->last_arrival_ns - frame->begin_ns) * 1e-9;
+    double arrivals_s = (double)(frame->last_arrival_ns - frame->run.begin_ns) * 1e-9;
     uint64_t n_padded =
         out->n_prompt_tokens + out->n_tokens + out->n_pad_tokens + out->n_invalid_tokens;
     if (out->n_offered > 0) {
@@ -308,8 +310,8 @@ static void finish(const struct frame *frame, int64_t begin_ns, int64_t end_ns, 
         out->padded_tokens_per_s = (double)n_padded / span_s;
         out->goodput_per_s = out->met / span_s;
     }
-    if (end_ns > 0)
-        out->served_per_s = (double)out->n_done / ((double)end_ns * 1e-9);
+    if (end_ns > frame->run.begin_ns)
+        out->served_per_s = (double)out->n_done / ((double)(end_ns - frame->run.begin_ns) * 1e-9);
     if (out->offered_per_s <= 0 && arrivals_s > 0)
         out->offered_per_s = n / arrivals_s;
     double served = out->offered_per_s > 0 ? out->served_per_s / out->offered_per_s : 1;
@@ -381,10 +383,11 @@ double metrics_score_weighted_notebook(const struct score *scores, int32_t n)
 double metrics_score_completion_deviation_s(const struct record_set *set)
 {
     double *ends_s = mem_take((UINT16_MAX + 1) * sizeof(*ends_s));
+    int64_t begin_ns = metrics_record_begin_ns(set);
     size_t n = 0;
     for (size_t i = 0; i < set->n; i++) {
         const struct record *r = &set->at[i];
-        double end_s = (double)r->end_ns * 1e-9;
+        double end_s = (double)(r->end_ns - begin_ns) * 1e-9;
         if (record_is_done(r) && end_s > ends_s[r->engine])
             ends_s[r->engine] = end_s;
     }

@@ -43,7 +43,7 @@ enum score_kind {
     SCORE_SEALLM_MEAN, /* e - a <= scale L_s (SeaLLM, Fig. 10) */
     SCORE_MUXSERVE,    /* e - a <= scale base_r */
     SCORE_ALADDIN,     /* f - a <= ttft and (e - f) / (o - 1) <= tpot; o = 1: the first alone */
-    SCORE_UELLM,       /* e <= e2e, from t = 0 */
+    SCORE_UELLM,       /* e <= e2e, from the run's first arrival */
     SCORE_SERVICE,     /* every target that its service has; a service without: always met */
     SCORE_KIND_N
 };
@@ -69,9 +69,13 @@ struct score_options {
     int64_t end_ns;                       /* 0 = the latest end of a record */
     struct score_rule rule;               /* of met and goodput */
 };
+struct score_run {
+    int64_t begin_ns, end_ns; /* its first arrival, which is time zero, and its end */
+};
 /* Is the rule met? solo_s: L_s of its service. */
 bool metrics_score_is_met(const struct record *record, const struct score_rule *rule,
-                          const struct score_service *service, double solo_s, int64_t end_ns);
+                          const struct score_service *service, double solo_s,
+                          const struct score_run *run);
 /* Fraction of the requests of a service, or of all (-1), that meet the rule; 1 when none. */
 double metrics_score_attainment(const struct record_set *set, const struct score_options *options,
                                 const struct score_rule *rule, int32_t service);
@@ -90,7 +94,7 @@ struct score {                                         /* of one service or of a
     double solo_s;                  /* L_s; of all: the mean over requests */
     double makespan_s;              /* from the first arrival to the last end */
     double requests_per_s, tokens_per_s, padded_tokens_per_s; /* done ones over makespan */
-    double served_per_s;                                      /* X_m = done / latest end */
+    double served_per_s;    /* X_m = done / latest end, from the run's first arrival */
     double offered_per_s;   /* given, or its requests over the time of arrivals */
     double served_fraction; /* min(1, X_m / offered); of all: the least of its services */
     double met;             /* fraction that meets the rule */

@@ -45,9 +45,9 @@ static void add(const struct record *r, int64_t interval_ns, struct series_point
 
 void metrics_series_of(const struct record_set *set, int64_t interval_ns, struct series *out)
 {
-    int64_t end_ns = 1;
+    int64_t begin_ns = metrics_record_begin_ns(set), end_ns = 1;
     for (size_t i = 0; i < set->n; i++)
-        end_ns = max_i64(end_ns, set->at[i].end_ns);
+        end_ns = max_i64(end_ns, set->at[i].end_ns - begin_ns);
     if (interval_ns <= 0)
         interval_ns = max_i64(end_ns / 100, 1);
     interval_ns = max_i64(interval_ns, end_ns / SERIES_POINTS_MAX + 1);
@@ -55,8 +55,13 @@ void metrics_series_of(const struct record_set *set, int64_t interval_ns, struct
     struct step *steps = mem_take(n * sizeof(*steps)), now = { 0 };
     *out = (struct series){ .interval_ns = interval_ns, .n = n };
     out->points = mem_take(n * sizeof(*out->points));
-    for (size_t i = 0; i < set->n; i++)
-        add(&set->at[i], interval_ns, out->points, steps);
+    for (size_t i = 0; i < set->n; i++) {
+        struct record r = set->at[i];
+        r.arrived_ns -= begin_ns;
+        r.end_ns -= begin_ns;
+        r.first_ns -= r.first_ns > 0 ? begin_ns : 0;
+        add(&r, interval_ns, out->points, steps);
+    }
     double made_before = 0, interval_s = (double)interval_ns * 1e-9;
     for (size_t i = 0; i < n; i++) {
         struct series_point *point = &out->points[i];

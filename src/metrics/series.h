@@ -6,8 +6,8 @@
 #include "metrics/record.h"
 
 enum { SERIES_POINTS_MAX = 1 << 20 };
-struct series_point { /* at the end of an interval */
-    int64_t end_ns;
+struct series_point {           /* at the end of an interval */
+    int64_t end_ns;             /* since the first arrival */
     int64_t n_arrived, n_ended; /* during the interval */
     int64_t n_waiting;          /* arrived, without a first token */
     int64_t n_running;          /* between its first token and its end */

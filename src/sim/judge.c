@@ -144,7 +144,8 @@ static void take(void *self, const struct record *record)
     score->n++;
     score->n_done += is_done;
     score->n_met +=
-        metrics_score_is_met(&own, &judge->options.rule, of, solo_s, job->view->window->span_ns);
+        metrics_score_is_met(&own, &judge->options.rule, of, solo_s,
+                             &(struct score_run){ .end_ns = job->view->window->span_ns });
     score->normalized += solo_s > 0 ? latency_s / solo_s : 0;
     score->latency_s += is_done ? latency_s : 0;
     job->part->latencies[job->part->n_latencies++] = (float)latency_s;

@@ -262,9 +262,9 @@ void sim_replan_ended(struct sim_replanning *r, const struct sim *sim,
                       .solo_ns = (int64_t)(r->measured[s].solo_s * 1e9),
                       .n_output = n_output,
                       .is_done = why == SERVICE_LENGTH || why == SERVICE_STOPPED,
-                      .is_met = metrics_score_is_met(&record, &o->rule,
-                                                     o->services != NULL ? &o->services[s] : NULL,
-                                                     r->measured[s].solo_s, sim->clock_ns) });
+                      .is_met = metrics_score_is_met(
+                          &record, &o->rule, o->services != NULL ? &o->services[s] : NULL,
+                          r->measured[s].solo_s, &(struct score_run){ 0, sim->clock_ns }) });
 }
 
 /* How the interval went, over all services; false when nothing ended. */

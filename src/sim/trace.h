@@ -3,7 +3,7 @@
  * Two formats are ours. CSV: a line of column names, then a row a request; JSONL: an object a line
  * with the same names.
  *
- *     arrived_s   seconds since the beginning, up to 9 decimals
+ *     arrived_s   seconds on any clock, up to 9 decimals
  *     model       a name; without the column all rows are of one service
  *     n_prompt    tokens, 1 to LIMIT_CONTEXT
  *     n_output    tokens
@@ -16,7 +16,10 @@
  *
  * Others are known by their columns: Azure's LLM traces, Vidur's, splitwise-sim's, APEX+'s,
  * BurstGPT's, Helix's and Mooncake's JSONL; columns that nobody knows are passed over. Files are
- * hostile: every figure is checked, and a fault names the file and the line. */
+ * hostile: every figure is checked, and a fault names the file and the line.
+ *
+ * Times have any origin (the run's beginning, 1970, below 0): a trace's first arrival is its time
+ * zero, so that the same traffic gives the same rows whatever clock it was written by. */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -27,7 +30,7 @@ enum {
     SIM_TRACE_BLOCKS_MAX = 1 << 28, /* names of prefix blocks, of all rows */
 };
 struct sim_trace_row {
-    int64_t arrived_ns;             /* since the trace's beginning; 0 where it has no times */
+    int64_t arrived_ns;             /* since the first arrival, once read; 0: it has no times */
     int64_t deadline_ns, cancel_ns; /* after arrival; TIME_NEVER = none */
     uint64_t prefix_at;             /* of its first block in blocks */
     uint32_t n_prefix;

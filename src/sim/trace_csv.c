@@ -64,6 +64,7 @@ static const struct {
 struct reader {
     struct sim_trace *trace;
     struct sim_trace_place place;
+    struct sim_trace_origin origin;
     enum field fields[COLUMNS_MAX];
     struct view labels[COLUMNS_MAX];
     size_t n_columns;
@@ -232,19 +233,27 @@ static enum status read_model(struct reader *r, size_t column, struct view field
     return STATUS_OK;
 }
 
-static enum status read_time(struct reader *r, size_t column, struct view field, int64_t *ns)
+static enum status read_span(struct reader *r, size_t column, struct view field, int64_t *ns)
+{
+    if (!sim_trace_read_ns(field, TIME_NS_PER_S, ns))
+        return not_a(r, column, field, "a number of seconds >= 0");
+    return STATUS_OK;
+}
+
+static enum status read_arrival(struct reader *r, size_t column, struct view field, int64_t *ns)
 {
     enum field what = r->fields[column];
+    bool is_stamp = what == FIELD_ARRIVED_STAMP;
     int64_t unit_ns = what == FIELD_ARRIVED_NS   ? 1
                       : what == FIELD_ARRIVED_MS ? TIME_NS_PER_MS
                                                  : TIME_NS_PER_S;
-    if (what == FIELD_ARRIVED_STAMP) {
-        if (!sim_trace_read_stamp(field, ns))
-            return not_a(r, column, field, "a time like 2023-11-16 18:17:03.98");
-        return STATUS_OK;
-    }
-    if (!sim_trace_read_ns(field, unit_ns, ns))
-        return not_a(r, column, field, "a number >= 0");
+    struct sim_trace_time time;
+    if (!(is_stamp ? sim_trace_read_stamp(field, &time)
+                   : sim_trace_read_time(field, unit_ns, &time)))
+        return not_a(r, column, field,
+                     is_stamp ? "a time like 2023-11-16 18:17:03.98" : "a number");
+    if (!sim_trace_read_since(&r->origin, time, ns))
+        return not_a(r, column, field, "a time within a century of the first");
     return STATUS_OK;
 }
 
@@ -264,14 +273,14 @@ static enum status read_field(struct reader *r, size_t column, struct view field
     case FIELD_MODEL:
         return read_model(r, column, field, row);
     case FIELD_DEADLINE:
-        return field.n == 0 ? STATUS_OK : read_time(r, column, field, &row->deadline_ns);
+        return field.n == 0 ? STATUS_OK : read_span(r, column, field, &row->deadline_ns);
     case FIELD_CANCEL:
-        return field.n == 0 ? STATUS_OK : read_time(r, column, field, &row->cancel_ns);
+        return field.n == 0 ? STATUS_OK : read_span(r, column, field, &row->cancel_ns);
     case FIELD_ARRIVED_S:
     case FIELD_ARRIVED_MS:
     case FIELD_ARRIVED_NS:
     case FIELD_ARRIVED_STAMP:
-        return read_time(r, column, field, &row->arrived_ns);
+        return read_arrival(r, column, field, &row->arrived_ns);
     case FIELD_NONE:
     case FIELD_PREFIX:
     case FIELD_N:
@@ -304,21 +313,6 @@ static enum status read_row(struct reader *r, struct view line)
     return status == STATUS_OK ? sim_trace_read_row(r->trace, &row, &r->place) : status;
 }
 
-/* Stamps become times since the first. */
-static enum status begin_at_first(struct reader *r)
-{
-    int64_t first_ns = INT64_MAX;
-    struct sim_trace *trace = r->trace;
-    for (size_t i = 0; i < trace->n_rows; i++)
-        first_ns = min_i64(first_ns, trace->rows[i].arrived_ns);
-    for (size_t i = 0; i < trace->n_rows; i++) {
-        trace->rows[i].arrived_ns -= first_ns;
-        if (trace->rows[i].arrived_ns > SIM_TRACE_NS_MAX)
-            return sim_trace_read_bad(&r->place, "times that are over a century apart");
-    }
-    return STATUS_OK;
-}
-
 enum status sim_trace_csv(struct sim_trace *trace, const char *name, struct view text,
                           struct fault *fault)
 {
@@ -333,9 +327,6 @@ enum status sim_trace_csv(struct sim_trace *trace, const char *name, struct view
         if (line.n > 0)
             status = read_row(r, line);
     }
-    for (size_t i = 0; i < r->n_columns && i < COLUMNS_MAX && status == STATUS_OK; i++)
-        if (r->fields[i] == FIELD_ARRIVED_STAMP)
-            status = begin_at_first(r);
     str_free(&r->quoted);
     mem_give(r);
     return status;

@@ -11,6 +11,7 @@ enum { MOONCAKE_TOKENS = 512 };
 struct reader {
     struct sim_trace *trace;
     struct sim_trace_place place;
+    struct sim_trace_origin origin;
 };
 
 /* The value of the first key that is there; NULL: none, or null. */
@@ -36,33 +37,80 @@ static enum status whole(const struct reader *r, json_t *value, const char *key,
     return STATUS_OK;
 }
 
-static enum status seconds(const struct reader *r, json_t *value, const char *key, double unit_ns,
-                           int64_t *out)
+static enum status seconds(const struct reader *r, json_t *value, const char *key, int64_t *out)
 {
     if (value == NULL)
         return STATUS_OK;
-    double x = json_number_value(value);
-    if (!json_is_number(value) || !(x >= 0) || x * unit_ns > (double)SIM_TRACE_NS_MAX)
+    double x = json_number_value(value) * 1e9;
+    if (!json_is_number(value) || !(x >= 0) || x > (double)SIM_TRACE_NS_MAX)
         return sim_trace_read_bad(&r->place, "%s is not a number >= 0, or over a century", key);
-    *out = (int64_t)(x * unit_ns + 0.5);
+    *out = (int64_t)(x + 0.5);
     return STATUS_OK;
 }
 
-static enum status times(struct reader *r, json_t *object, struct sim_trace_row *row)
+/* The first '"' from `at` on that ends a string. */
+static size_t end_of_string(struct view line, size_t at)
 {
-    json_t *ours = find(object, "arrived_s", NULL), *mooncake = find(object, "timestamp", NULL);
-    enum status status = ours != NULL ? seconds(r, ours, "arrived_s", 1e9, &row->arrived_ns)
-                                      : seconds(r, mooncake, "timestamp", 1e6, &row->arrived_ns);
-    bool has_time = ours != NULL || mooncake != NULL;
-    if (status == STATUS_OK && r->trace->n_rows + r->trace->n_skipped > 0 &&
-        has_time != r->trace->has_times)
+    while (at < line.n && line.at[at] != '"')
+        at += line.at[at] == '\\' ? 2 : 1;
+    return at;
+}
+
+/* The digits of a member's number, as they stand in the line: jansson has but a double of them.
+ * The line is known to be an object; a key that is written with escapes is not found (empty). */
+static struct view digits_of(struct view line, const char *key)
+{
+    static const char spaces[] = " \t\r";
+    int depth = 0;
+    for (size_t i = 0; i < line.n; i++) {
+        char c = line.at[i];
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (c != '"')
+            continue;
+        struct view name = view_of(line.at + i + 1, 0);
+        i = end_of_string(line, i + 1);
+        name.n = (size_t)(line.at + i - name.at);
+        size_t at = i + 1;
+        while (at < line.n && strchr(spaces, line.at[at]) != NULL)
+            at++;
+        if (depth != 1 || at >= line.n || line.at[at] != ':' || !view_equal_text(name, key))
+            continue;
+        size_t end = ++at;
+        while (end < line.n && line.at[end] != ',' && line.at[end] != '}')
+            end++;
+        return view_of(line.at + at, end - at);
+    }
+    return view_of("", 0);
+}
+
+static enum status arrival(struct reader *r, struct view line, const char *key, int64_t unit_ns,
+                           int64_t *ns)
+{
+    struct sim_trace_time time;
+    if (!sim_trace_read_time(digits_of(line, key), unit_ns, &time))
+        return sim_trace_read_bad(&r->place, "%s is not a number", key);
+    if (!sim_trace_read_since(&r->origin, time, ns))
+        return sim_trace_read_bad(&r->place, "%s is over a century from the first", key);
+    return STATUS_OK;
+}
+
+static enum status times(struct reader *r, struct view line, json_t *object,
+                         struct sim_trace_row *row)
+{
+    bool is_ours = find(object, "arrived_s", NULL) != NULL;
+    bool has_time = is_ours || find(object, "timestamp", NULL) != NULL;
+    enum status status = STATUS_OK;
+    if (r->trace->n_rows + r->trace->n_skipped > 0 && has_time != r->trace->has_times)
         return sim_trace_read_bad(&r->place, "a request %s a time after others %s",
                                   has_time ? "with" : "without", has_time ? "without" : "with");
     r->trace->has_times = has_time;
+    if (has_time)
+        status = arrival(r, line, is_ours ? "arrived_s" : "timestamp",
+                         is_ours ? TIME_NS_PER_S : TIME_NS_PER_MS, &row->arrived_ns);
     if (status == STATUS_OK)
-        status = seconds(r, find(object, "deadline_s", NULL), "deadline_s", 1e9, &row->deadline_ns);
+        status = seconds(r, find(object, "deadline_s", NULL), "deadline_s", &row->deadline_ns);
     if (status == STATUS_OK)
-        status = seconds(r, find(object, "cancel_s", NULL), "cancel_s", 1e9, &row->cancel_ns);
+        status = seconds(r, find(object, "cancel_s", NULL), "cancel_s", &row->cancel_ns);
     return status;
 }
 
@@ -142,7 +190,7 @@ static enum status read_row(struct reader *r, struct view line)
         json_decref(object);
         return sim_trace_read_bad(&r->place, "not a JSON object");
     }
-    enum status status = times(r, object, &row);
+    enum status status = times(r, line, object, &row);
     if (status == STATUS_OK)
         status = figures(r, object, &row);
     if (status == STATUS_OK)
@@ -158,7 +206,7 @@ static enum status read_row(struct reader *r, struct view line)
 enum status sim_trace_jsonl(struct sim_trace *trace, const char *name, struct view text,
                             struct fault *fault)
 {
-    struct reader r = { trace, { name, 0, fault } };
+    struct reader r = { .trace = trace, .place = { name, 0, fault } };
     struct view line;
     enum status status = STATUS_OK;
     while (status == STATUS_OK && sim_trace_read_line(&text, &line)) {

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define FILE_BYTES_MAX ((size_t)4 << 30)
-#define FIGURE_BYTES   64 /* a longer number is none */
+#define SECONDS_MAX    INT64_C(1000000000000000000)
+enum { FIGURE_BYTES = 64, EXPONENT_MAX = 400 }; /* a longer number is none */
 
 enum status sim_trace_read_bad(const struct sim_trace_place *place, const char *fmt, ...)
 {
@@ -86,15 +87,6 @@ static bool take_whole(struct view *v, int64_t max, int64_t *out)
     return has_digits;
 }
 
-/* What stands behind the point, as parts of unit_ns, rounded down. */
-static int64_t take_fraction(struct view *v, int64_t unit_ns)
-{
-    int64_t digit, ns = 0;
-    for (int64_t part = unit_ns; take_digit(v, &digit); part /= 10)
-        ns += digit * part / 10;
-    return ns;
-}
-
 bool sim_trace_read_i64(struct view field, int64_t min, int64_t max, int64_t *out)
 {
     struct view v = trim(field);
@@ -131,21 +123,90 @@ bool sim_trace_read_f64(struct view field, double *out)
     return parse_f64(text, out);
 }
 
-bool sim_trace_read_ns(struct view field, int64_t unit_ns, int64_t *out)
+/* ---- Times. ---- */
+
+/* A decimal number, taken apart: its digits, and how many of them stand before the point. */
+struct decimal {
+    char digits[FIGURE_BYTES];
+    int n, n_before;
+    bool is_negative;
+};
+
+static bool take_decimal(struct view *v, struct decimal *out)
+{
+    int64_t digit, exponent = 0;
+    *out = (struct decimal){ .is_negative = take_char(v, '-') };
+    if (v->n > FIGURE_BYTES)
+        return false;
+    for (; take_digit(v, &digit); out->n_before++)
+        out->digits[out->n++] = (char)digit;
+    if (take_char(v, '.'))
+        while (take_digit(v, &digit))
+            out->digits[out->n++] = (char)digit;
+    if (out->n > 0 && (take_char(v, 'e') || take_char(v, 'E'))) {
+        bool is_small = take_char(v, '-');
+        if (!is_small)
+            take_char(v, '+');
+        if (!take_whole(v, EXPONENT_MAX, &exponent))
+            return false;
+        out->n_before += (int)(is_small ? -exponent : exponent);
+    }
+    return out->n > 0;
+}
+
+/* Digit `at` of the number, as if zeros stood on both sides. */
+static int64_t digit_at(const struct decimal *d, int at)
+{
+    return at >= 0 && at < d->n ? d->digits[at] : 0;
+}
+
+bool sim_trace_read_time(struct view field, int64_t unit_ns, struct sim_trace_time *out)
 {
     struct view v = trim(field);
-    double x;
-    if (v.n > 0 && v.n <= FIGURE_BYTES && take_whole(&v, SIM_TRACE_NS_MAX / unit_ns, out)) {
-        *out *= unit_ns;
-        if (take_char(&v, '.'))
-            *out += take_fraction(&v, unit_ns);
-        if (v.n == 0)
-            return true;
-    }
-    if (!sim_trace_read_f64(field, &x) || !(x >= 0) ||
-        x * (double)unit_ns > (double)SIM_TRACE_NS_MAX)
+    struct decimal d;
+    if (!take_decimal(&v, &d) || v.n > 0)
         return false;
-    *out = (int64_t)(x * (double)unit_ns + 0.5);
+    int point = d.n_before;
+    for (int64_t unit = unit_ns; unit < TIME_NS_PER_S; unit *= 10)
+        point--;
+    *out = (struct sim_trace_time){ 0, 0 };
+    for (int i = min_i32(point, 0); i < point; i++) {
+        if (out->s >= SECONDS_MAX / 10)
+            return false;
+        out->s = 10 * out->s + digit_at(&d, i);
+    }
+    for (int i = point; i < point + 9; i++)
+        out->ns = 10 * out->ns + digit_at(&d, i);
+    if (!d.is_negative)
+        return true;
+    for (int i = max_i32(point + 9, 0); i < d.n; i++)
+        if (d.digits[i] != 0) { /* what is cut off: down, as above 0 */
+            out->ns++;
+            break;
+        }
+    out->s = -out->s - (out->ns > 0);
+    out->ns = out->ns > 0 ? TIME_NS_PER_S - out->ns : 0;
+    return true;
+}
+
+bool sim_trace_read_ns(struct view field, int64_t unit_ns, int64_t *out)
+{
+    struct sim_trace_time time;
+    if (!sim_trace_read_time(field, unit_ns, &time) || time.s < 0 ||
+        time.s >= SIM_TRACE_NS_MAX / TIME_NS_PER_S)
+        return false;
+    *out = time.s * TIME_NS_PER_S + time.ns;
+    return true;
+}
+
+bool sim_trace_read_since(struct sim_trace_origin *origin, struct sim_trace_time time, int64_t *ns)
+{
+    if (!origin->is_known)
+        *origin = (struct sim_trace_origin){ time, true };
+    int64_t s = time.s - origin->first.s, most_s = SIM_TRACE_NS_MAX / TIME_NS_PER_S;
+    if (s <= -most_s || s >= most_s)
+        return false;
+    *ns = s * TIME_NS_PER_S + time.ns - origin->first.ns;
     return true;
 }
 
@@ -158,13 +219,13 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-bool sim_trace_read_stamp(struct view field, int64_t *ns)
+bool sim_trace_read_stamp(struct view field, struct sim_trace_time *out)
 {
     static const struct {
         char before;
         int64_t min, max;
-    } parts[6] = { { 0, 1970, 2200 }, { '-', 1, 12 }, { '-', 1, 31 },
-                   { ' ', 0, 23 },    { ':', 0, 59 }, { ':', 0, 60 } };
+    } parts[6] = { { 0, 1, 9999 }, { '-', 1, 12 }, { '-', 1, 31 },
+                   { ' ', 0, 23 }, { ':', 0, 59 }, { ':', 0, 60 } };
     int64_t x[6];
     struct view v = trim(field);
     for (int i = 0; i < 6; i++) {
@@ -174,10 +235,12 @@ bool sim_trace_read_stamp(struct view field, int64_t *ns)
         if (!take_whole(&v, parts[i].max, &x[i]) || x[i] < parts[i].min)
             return false;
     }
-    *ns = ((days_of(x[0], x[1], x[2]) * 24 + x[3]) * 60 + x[4]) * 60 + x[5];
-    *ns *= TIME_NS_PER_S;
+    int64_t digit;
+    out->s = ((days_of(x[0], x[1], x[2]) * 24 + x[3]) * 60 + x[4]) * 60 + x[5];
+    out->ns = 0;
     if (take_char(&v, '.'))
-        *ns += take_fraction(&v, TIME_NS_PER_S);
+        for (int64_t ns = TIME_NS_PER_S / 10; take_digit(&v, &digit); ns /= 10)
+            out->ns += digit * ns;
     return v.n == 0 || view_equal_text(v, "Z") || view_equal_text(v, "+00:00");
 }
 
@@ -218,6 +281,17 @@ enum status sim_trace_read_prefix(struct sim_trace *trace, struct sim_trace_row 
 
 /* ---- The whole. ---- */
 
+/* Rows in order: times become times since the first. */
+static enum status begin_at_first(struct sim_trace *trace, const char *name, struct fault *fault)
+{
+    int64_t first_ns = trace->rows[0].arrived_ns;
+    if (trace->rows[trace->n_rows - 1].arrived_ns - first_ns > SIM_TRACE_NS_MAX)
+        return fault_set(fault, STATUS_BAD_INPUT, "%s: its times are over a century apart", name);
+    for (size_t i = 0; i < trace->n_rows; i++)
+        trace->rows[i].arrived_ns -= first_ns;
+    return STATUS_OK;
+}
+
 enum status sim_trace_parse(struct sim_trace *trace, const char *name, struct view text,
                             struct fault *fault)
 {
@@ -235,7 +309,7 @@ enum status sim_trace_parse(struct sim_trace *trace, const char *name, struct vi
         return fault_set(fault, STATUS_BAD_INPUT,
                          "%s: no request with a prompt and an output in it", name);
     sim_trace_sort(trace);
-    return STATUS_OK;
+    return begin_at_first(trace, name, fault);
 }
 
 enum status sim_trace_read(struct sim_trace *trace, const char *path, struct fault *fault)

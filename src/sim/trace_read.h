@@ -21,11 +21,26 @@ bool sim_trace_read_line(struct view *text, struct view *line);
 /* A field's value. Each false: it is not one. */
 bool sim_trace_read_i64(struct view field, int64_t min, int64_t max, int64_t *out);
 bool sim_trace_read_u64(struct view field, uint64_t *out);
-/* A decimal number of units of unit_ns (>= 1) nanoseconds; >= 0, at most a century. */
+bool sim_trace_read_f64(struct view field, double *out);
+
+/* A time on the clock of whoever wrote the file: seconds of any size, and 0 <= ns < 1e9 beyond. */
+struct sim_trace_time {
+    int64_t s, ns;
+};
+/* A decimal number of units of 1, 1e6 or 1e9 nanoseconds, of either sign, rounded down to a
+ * nanosecond. It never passes through a double, which is 240 ns coarse for seconds since 1970. */
+bool sim_trace_read_time(struct view field, int64_t unit_ns, struct sim_trace_time *out);
+/* A span: the same, >= 0 and at most a century. */
 bool sim_trace_read_ns(struct view field, int64_t unit_ns, int64_t *out);
 /* "2023-11-16 18:17:03.9799600", also with T, and with Z or +00:00 behind it. */
-bool sim_trace_read_stamp(struct view field, int64_t *ns);
-bool sim_trace_read_f64(struct view field, double *out);
+bool sim_trace_read_stamp(struct view field, struct sim_trace_time *out);
+
+/* Nanoseconds since the first time that was asked for. False: over a century before or after it. */
+struct sim_trace_origin {
+    struct sim_trace_time first;
+    bool is_known;
+};
+bool sim_trace_read_since(struct sim_trace_origin *origin, struct sim_trace_time time, int64_t *ns);
 
 /* A field of a faulty file as a word for a fault: at most 40 printable characters. */
 struct sim_trace_word {

@@ -51,11 +51,12 @@ static void begin_replay(struct sim_source *source)
     size_t n = source->row_end - source->row_begin;
     if (n == 0)
         return;
-    /* Repeats follow each other as if the gap between them were a usual one. */
+    /* Repeats follow each other as if the gap between them were a usual one; a second where there
+     * is none. */
     int64_t last_ns = trace->rows[source->row_end - 1].arrived_ns - r->from_ns;
-    source->period_ns = to != TIME_NEVER ? to - r->from_ns
-                        : n > 1          ? last_ns + last_ns / (int64_t)(n - 1)
-                                         : last_ns + TIME_NS_PER_S;
+    source->period_ns = to != TIME_NEVER       ? to - r->from_ns
+                        : n > 1 && last_ns > 0 ? last_ns + last_ns / (int64_t)(n - 1)
+                                               : last_ns + TIME_NS_PER_S;
 }
 
 static int64_t replay_ns(const struct sim_source *source)

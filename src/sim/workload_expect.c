@@ -3,6 +3,7 @@
 #include "base/time.h"
 #include "sim/trace.h"
 #include "sim/workload_draw.h"
+#include "sim/workload_part.h"
 
 enum { N_DRAWS = 4096 };
 
@@ -17,16 +18,22 @@ static void add(struct sums *sums, double rate_per_s, double n_prompt, double n_
     sums->n_output += rate_per_s * n_output;
 }
 
+double sim_workload_expect_rate(double n, int64_t last_ns)
+{
+    return n / ((double)(last_ns > 0 ? last_ns : TIME_NS_PER_S) * 1e-9);
+}
+
 static double mean_rate(const struct sim_traffic *t)
 {
+    if (t->times_ns != NULL && t->rate_per_s > 0)
+        return t->rate_per_s;
     if (t->times_ns != NULL) {
         double speed = t->times_speed > 0 ? t->times_speed : 1;
-        return t->n_times > 1 ? speed * (double)(t->n_times - 1) * 1e9 /
-                                    (double)max_i64(t->times_ns[t->n_times - 1], 1)
-                              : 0;
+        int64_t last_ns = t->n_times > 0 ? t->times_ns[t->n_times - 1] : 0;
+        return sim_workload_expect_rate((double)t->n_times, (int64_t)((double)last_ns / speed));
     }
     if (t->arrivals == SIM_ONCE)
-        return (double)t->n_requests; /* as if they came within a second */
+        return sim_workload_expect_rate((double)t->n_requests, 0);
     double factor = 0;
     for (uint32_t i = 0; t->profile != NULL && i < t->profile->n; i++)
         factor += (double)t->profile->factors[i] / t->profile->n;
@@ -68,8 +75,9 @@ static void add_replay(struct sums *sums, const struct sim_replay *replay, int32
     if (n == 0)
         return;
     double speed = replay->speed > 0 ? replay->speed : 1;
-    double seconds = (double)max_i64(last_ns - replay->from_ns, 1) * 1e-9 / speed;
-    add(sums, (double)n / seconds, (double)n_prompt / (double)n, (double)n_output / (double)n);
+    double rate_per_s =
+        sim_workload_expect_rate((double)n, (int64_t)((double)(last_ns - replay->from_ns) / speed));
+    add(sums, rate_per_s, (double)n_prompt / (double)n, (double)n_output / (double)n);
 }
 
 void sim_workload_expect(const struct sim_workload *workload, int32_t service,

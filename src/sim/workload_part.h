@@ -98,6 +98,9 @@ bool sim_workload_lengths_has(const char *name);
  * key "rate" (0: the key must be there). */
 enum status sim_workload_arrivals_set(struct sim_workload_part *part, struct sim_traffic *traffic,
                                       double rate_per_s) MUST_USE;
+/* workload_expect.c: requests per second, where the last of n comes last_ns after the first. What
+ * comes all at once is taken as if it came within a second. */
+double sim_workload_expect_rate(double n, int64_t last_ns);
 /* workload_mixes.c: several services at once. */
 struct sim_workload_mix {
     const char *name;

@@ -17,34 +17,45 @@ enum { MINUTES_MAX = 14 * 1440, CALLS_MAX = 1 << 24, FUNCTIONS_MAX = 1 << 14 };
 
 /* ---- Traces. ---- */
 
-static double rate_of(const struct sim_trace *trace, int64_t from_ns, int64_t to_ns)
+/* How many requests the window has; *last_ns: the last of them, after its beginning. */
+static size_t count_window(const struct sim_replay *replay, int64_t *last_ns)
 {
+    int64_t to_ns = replay->to_ns > 0 ? replay->to_ns : TIME_NEVER;
     size_t n = 0;
-    int64_t last_ns = from_ns;
-    for (size_t i = 0; i < trace->n_rows; i++)
-        if (trace->rows[i].arrived_ns >= from_ns && trace->rows[i].arrived_ns < to_ns) {
-            last_ns = trace->rows[i].arrived_ns;
-            n++;
-        }
-    return n > 1 && last_ns > from_ns ? (double)n * 1e9 / (double)(last_ns - from_ns) : 0;
+    *last_ns = 0;
+    for (size_t i = 0; i < replay->trace->n_rows; i++) {
+        int64_t at_ns = replay->trace->rows[i].arrived_ns;
+        if (at_ns < replay->from_ns || at_ns >= to_ns)
+            continue;
+        *last_ns = at_ns - replay->from_ns;
+        n++;
+    }
+    return n;
 }
 
 static enum status set_window(struct sim_workload_part *part, struct sim_replay *replay)
 {
+    const struct sim_trace *trace = replay->trace;
+    int64_t last_ns;
     replay->from_ns = (int64_t)(sim_workload_part_number(part, SIM_KEY_FROM, 0) * 1e9 + 0.5);
     replay->to_ns = (int64_t)(sim_workload_part_number(part, SIM_KEY_TO, 0) * 1e9 + 0.5);
     replay->speed = sim_workload_part_number(part, SIM_KEY_SPEED, 1);
     replay->n_repeats = (uint32_t)sim_workload_part_number(part, SIM_KEY_REPEAT, 1);
     if (replay->to_ns > 0 && replay->to_ns <= replay->from_ns)
         return sim_workload_part_bad(part, "to lies before from");
+    size_t n = count_window(replay, &last_ns);
+    if (n == 0)
+        return sim_workload_part_bad(part,
+                                     "no request lies between from and to: the first of the trace "
+                                     "is at 0 s, the last at %.6g s",
+                                     (double)trace->rows[trace->n_rows - 1].arrived_ns * 1e-9);
     if (sim_workload_part_has(part, SIM_KEY_RATE)) {
-        double rate =
-            rate_of(replay->trace, replay->from_ns, replay->to_ns > 0 ? replay->to_ns : TIME_NEVER);
         if (sim_workload_part_has(part, SIM_KEY_SPEED))
             return sim_workload_part_bad(part, "rate and speed say the same");
-        if (!(rate > 0))
-            return sim_workload_part_bad(part, "the trace has no rate that could be scaled");
-        replay->speed = part->numbers[SIM_KEY_RATE] / rate;
+        if (n == 1 || last_ns == 0)
+            return sim_workload_part_bad(part, "its requests come at one time, so that they have "
+                                               "no rate that could be scaled");
+        replay->speed = part->numbers[SIM_KEY_RATE] * (double)last_ns * 1e-9 / (double)n;
     }
     return sim_workload_lengths_bound(part, &replay->filter);
 }
@@ -133,9 +144,11 @@ enum status sim_workload_replay_file(struct sim_workload_part *part)
 
 struct functions {
     struct sim_trace_place place;
-    uint32_t n_services, n_minutes;
-    double *counts; /* (n_services, MINUTES_MAX) */
-    int64_t *calls[LIMIT_SERVICES];
+    struct sim_trace_origin origin; /* of calls */
+    int64_t last_ns;                /* the last call */
+    uint32_t n_services, n_minutes, first_minute;
+    double *counts;                 /* (n_services, MINUTES_MAX) */
+    int64_t *calls[LIMIT_SERVICES]; /* ns since the origin, then since the first call */
     size_t n_calls[LIMIT_SERVICES], capacity[LIMIT_SERVICES];
     uint64_t *functions; /* (n_functions) of calls: hashes of their names, as they first appear */
     uint32_t n_functions;
@@ -195,19 +208,59 @@ static uint32_t number_of(struct functions *f, struct view name)
 
 static enum status read_call(struct functions *f, struct view line)
 {
-    double end_s, duration_s;
+    struct sim_trace_time time;
+    int64_t ns, duration_ns;
     cut_field(&line);
     struct view name = cut_field(&line), end = cut_field(&line), duration = cut_field(&line);
-    if (!sim_trace_read_f64(end, &end_s) || !sim_trace_read_f64(duration, &duration_s) ||
-        !(end_s >= 0 && end_s < 4e9) || !(duration_s >= 0 && duration_s < 4e9))
+    if (!sim_trace_read_time(end, TIME_NS_PER_S, &time) ||
+        !sim_trace_read_ns(duration, TIME_NS_PER_S, &duration_ns))
         return sim_trace_read_bad(&f->place, "no end_timestamp and duration in seconds");
+    time.s -= duration_ns / TIME_NS_PER_S + (time.ns < duration_ns % TIME_NS_PER_S);
+    time.ns = (time.ns + TIME_NS_PER_S - duration_ns % TIME_NS_PER_S) % TIME_NS_PER_S;
+    if (!sim_trace_read_since(&f->origin, time, &ns))
+        return sim_trace_read_bad(&f->place, "it begins over a century before or after the first");
     uint32_t function = number_of(f, name), service = function % f->n_services;
     if (function == FUNCTIONS_MAX)
         return sim_trace_read_bad(&f->place, "more than %d functions", FUNCTIONS_MAX);
     if (f->n_calls[service] == CALLS_MAX)
         return sim_trace_read_bad(&f->place, "more than %d calls of a service", CALLS_MAX);
-    add_call(f, service, max_i64((int64_t)((end_s - duration_s) * 1e9), 0));
+    add_call(f, service, ns);
     return STATUS_OK;
+}
+
+/* "HashOwner,HashApp,HashFunction,Trigger,1,2,3": a file may begin at any minute of its day. */
+static enum status read_labels(struct functions *f, struct view line)
+{
+    int64_t first = 0, label;
+    for (int i = 0; i < 4; i++)
+        cut_field(&line);
+    for (int64_t i = 0; line.n > 0; i++) {
+        struct view field = cut_field(&line);
+        if (!sim_trace_read_i64(field, 0, INT32_MAX, &label) || (i > 0 && label != first + i))
+            return sim_trace_read_bad(&f->place, "column \"%s\" is not the next minute's number",
+                                      sim_trace_read_word(field).text);
+        first = i == 0 ? label : first;
+    }
+    return STATUS_OK;
+}
+
+/* What came before the first call is left out: it is time zero. */
+static void begin_at_first(struct functions *f)
+{
+    int64_t first_ns = INT64_MAX;
+    for (uint32_t s = 0; s < f->n_services; s++)
+        for (size_t i = 0; i < f->n_calls[s]; i++)
+            first_ns = min_i64(first_ns, f->calls[s][i]);
+    for (uint32_t s = 0; s < f->n_services; s++)
+        for (size_t i = 0; i < f->n_calls[s]; i++) {
+            f->calls[s][i] -= first_ns;
+            f->last_ns = max_i64(f->last_ns, f->calls[s][i]);
+        }
+    f->first_minute = f->n_minutes;
+    for (uint32_t s = 0; s < f->n_services; s++)
+        for (uint32_t k = 0; k < f->first_minute; k++)
+            if (f->counts[(size_t)s * MINUTES_MAX + k] > 0)
+                f->first_minute = k;
 }
 
 static enum status read_functions(struct functions *f, struct view text, bool *has_minutes)
@@ -217,15 +270,18 @@ static enum status read_functions(struct functions *f, struct view text, bool *h
     enum status status = STATUS_OK;
     sim_trace_read_line(&text, &line);
     f->place.line = 1;
-    *has_minutes = view_starts(line, "HashOwner,HashApp,HashFunction,Trigger,1");
+    *has_minutes = view_starts(line, "HashOwner,HashApp,HashFunction,Trigger,");
     if (!*has_minutes && !view_equal_text(line, "app,func,end_timestamp,duration"))
         return sim_trace_read_bad(&f->place, "neither HashOwner,HashApp,HashFunction,Trigger,1,... "
                                              "nor app,func,end_timestamp,duration");
+    if (*has_minutes)
+        status = read_labels(f, line);
     while (status == STATUS_OK && sim_trace_read_line(&text, &line)) {
         f->place.line++;
         if (line.n > 0)
             status = *has_minutes ? read_minutes(f, line, n++) : read_call(f, line);
     }
+    begin_at_first(f);
     return status;
 }
 
@@ -235,46 +291,48 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Calls at the times that the file says. rate_per_s is what the service may expect. */
+static void make_calls(struct sim_workload_part *part, const struct functions *f, uint32_t i,
+                       struct sim_traffic *traffic)
+{
+    size_t n = f->n_calls[i];
+    int64_t *times = sim_workload_part_take(part, n * sizeof(*times));
+    memcpy(times, f->calls[i], n * sizeof(*times));
+    qsort(times, n, sizeof(*times), compare_times);
+    traffic->times_ns = times;
+    traffic->n_times = n;
+    traffic->rate_per_s = sim_workload_expect_rate((double)n, f->last_ns);
+}
+
 /* One service's source. False: its functions were never called. */
 static bool make_source(struct sim_workload_part *part, const struct functions *f, uint32_t i,
                         bool has_minutes, struct sim_traffic *traffic)
 {
-    if (!has_minutes) {
-        size_t n = f->n_calls[i];
-        if (n == 0)
-            return false;
-        int64_t *times = sim_workload_part_take(part, n * sizeof(*times));
-        memcpy(times, f->calls[i], n * sizeof(*times));
-        qsort(times, n, sizeof(*times), compare_times);
-        traffic->times_ns = times;
-        traffic->n_times = n;
-        return true;
-    }
     double sum = 0;
-    for (uint32_t k = 0; k < f->n_minutes; k++)
-        sum += f->counts[(size_t)i * MINUTES_MAX + k];
+    const double *counts = &f->counts[(size_t)i * MINUTES_MAX + f->first_minute];
+    uint32_t n_minutes = f->n_minutes - f->first_minute;
+    if (!has_minutes) {
+        if (f->n_calls[i] > 0)
+            make_calls(part, f, i, traffic);
+        return f->n_calls[i] > 0;
+    }
+    for (uint32_t k = 0; k < n_minutes; k++)
+        sum += counts[k];
     if (!(sum > 0))
         return false;
-    float *factors = sim_workload_part_take(part, f->n_minutes * sizeof(*factors));
+    float *factors = sim_workload_part_take(part, n_minutes * sizeof(*factors));
     struct sim_profile *profile = sim_workload_part_take(part, sizeof(*profile));
-    for (uint32_t k = 0; k < f->n_minutes; k++)
-        factors[k] = (float)(f->counts[(size_t)i * MINUTES_MAX + k] * f->n_minutes / sum);
-    *profile = (struct sim_profile){ sim_workload_part_number(part, SIM_KEY_STEP, 60), f->n_minutes,
+    for (uint32_t k = 0; k < n_minutes; k++)
+        factors[k] = (float)(counts[k] * n_minutes / sum);
+    *profile = (struct sim_profile){ sim_workload_part_number(part, SIM_KEY_STEP, 60), n_minutes,
                                      factors };
     traffic->profile = profile;
-    traffic->rate_per_s = sum / (60.0 * f->n_minutes);
+    traffic->rate_per_s = sum / (60.0 * n_minutes);
     if (sim_workload_part_has(part, SIM_KEY_CV)) {
         traffic->arrivals = SIM_GAMMA;
         traffic->cv = part->numbers[SIM_KEY_CV];
     }
     return true;
-}
-
-static double rate_of_source(const struct sim_traffic *t)
-{
-    if (t->times_ns == NULL)
-        return t->rate_per_s;
-    return (double)t->n_times * 1e9 / (double)max_i64(t->times_ns[t->n_times - 1], 1);
 }
 
 static enum status deal_out(struct sim_workload_part *part, const struct functions *f,
@@ -291,12 +349,16 @@ static enum status deal_out(struct sim_workload_part *part, const struct functio
     for (uint32_t i = 0; i < f->n_services; i++) {
         sources[i] = usual;
         is_there[i] = make_source(part, f, i, has_minutes, &sources[i]);
-        total += is_there[i] ? rate_of_source(&sources[i]) : 0;
+        total += is_there[i] ? sources[i].rate_per_s : 0;
     }
     if (!(total > 0))
         return sim_workload_part_bad(part, "no function was called");
-    if (sim_workload_part_has(part, SIM_KEY_RATE))
+    if (sim_workload_part_has(part, SIM_KEY_RATE)) {
+        if (!has_minutes && f->last_ns == 0)
+            return sim_workload_part_bad(part, "its calls come at one time, so that they have no "
+                                               "rate that could be scaled");
         factor = part->numbers[SIM_KEY_RATE] / total;
+    }
     for (uint32_t i = 0; i < f->n_services; i++) {
         int32_t service =
             sim_workload_part_service(part, sim_workload_part_format(part, "functions-%u", i),

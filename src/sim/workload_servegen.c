@@ -3,9 +3,10 @@
  *
  * A folder holds clients.csv (model,client,t0_s,rate_rps,cv,dist,p1,p2: a line a client and active
  * window of 600 s) and lengths.tsv (model, client, t0_s, field, n, then value:count ...: histograms
- * of windows of 6 h). A client's gaps keep one shape, the mean over its windows by rate; its
- * prompts and outputs are drawn apart, as ServeGen does; a client without lengths has those of all
- * others, each weighing as much as it asks: how many of its lengths were published says nothing. */
+ * of windows of 6 h). The first window of clients.csv is time zero. A client's gaps keep one shape,
+ * the mean over its windows by rate; its prompts and outputs are drawn apart, as ServeGen does; a
+ * client without lengths has those of all others, each weighing as much as it asks: how many of its
+ * lengths were published says nothing. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "sim/trace_read.h"
@@ -21,6 +22,7 @@ enum {
     PAIRS = 2048,
     LENGTHS_WINDOW_S = 6 * 3600,
 };
+#define CLOCK_S_MAX (INT64_C(1) << 53)
 
 struct bin {
     int32_t value;
@@ -40,6 +42,7 @@ struct servegen {
     struct sim_workload_part *part;
     struct sim_trace_place place;
     const char *model;
+    int64_t first_s; /* of all windows, on the files' clock */
     int64_t from_s, to_s;
     uint32_t n_windows, n_clients;
     struct client clients[CLIENTS_MAX];
@@ -69,7 +72,27 @@ static uint32_t find_client(struct servegen *s, int64_t id, bool adds)
     return i;
 }
 
+/* A window's beginning, since the first. */
+static bool read_t0(const struct servegen *s, struct view field, int64_t *t0_s)
+{
+    if (!sim_trace_read_i64(field, -CLOCK_S_MAX, CLOCK_S_MAX, t0_s))
+        return false;
+    *t0_s -= s->first_s;
+    return true;
+}
+
 /* ---- clients.csv ---- */
+
+/* Lines that are wrong are read_client's to name. */
+static enum status find_first(struct servegen *s, struct view line)
+{
+    int64_t t0_s;
+    cut(&line, ',');
+    cut(&line, ',');
+    if (sim_trace_read_i64(cut(&line, ','), -CLOCK_S_MAX, CLOCK_S_MAX, &t0_s))
+        s->first_s = min_i64(s->first_s, t0_s);
+    return STATUS_OK;
+}
 
 static enum status read_client(struct servegen *s, struct view line)
 {
@@ -79,11 +102,10 @@ static enum status read_client(struct servegen *s, struct view line)
                 rps = cut(&line, ','), variation = cut(&line, ','), dist = cut(&line, ','),
                 shape = cut(&line, ',');
     bool is_gamma = view_equal_text(dist, "Gamma");
-    if (!sim_trace_read_i64(client, 0, INT32_MAX, &id) ||
-        !sim_trace_read_i64(t0, 0, INT32_MAX, &t0_s) || !sim_trace_read_f64(rps, &rate) ||
-        !sim_trace_read_f64(variation, &cv) || !sim_trace_read_f64(shape, &p1) ||
-        !(rate >= 0 && rate < 1e7) || !(cv >= 0 && cv < 1e6) || !(p1 > 0 && p1 < 1e6) ||
-        (!is_gamma && !view_equal_text(dist, "Weibull")))
+    if (!sim_trace_read_i64(client, 0, INT32_MAX, &id) || !read_t0(s, t0, &t0_s) ||
+        !sim_trace_read_f64(rps, &rate) || !sim_trace_read_f64(variation, &cv) ||
+        !sim_trace_read_f64(shape, &p1) || !(rate >= 0 && rate < 1e7) || !(cv >= 0 && cv < 1e6) ||
+        !(p1 > 0 && p1 < 1e6) || (!is_gamma && !view_equal_text(dist, "Weibull")))
         return sim_trace_read_bad(&s->place,
                                   "not model,client,t0_s,rate_rps,cv,Gamma|Weibull,shape,scale");
     if (!view_equal_text(model, s->model) || t0_s < s->from_s || t0_s >= s->to_s)
@@ -122,8 +144,7 @@ static enum status read_lengths(struct servegen *s, struct view line)
                 : view_equal_text(field, "output_tokens") ? 1
                                                           : 2;
     cut(&line, '\t');
-    if (!sim_trace_read_i64(client, 0, INT32_MAX, &id) ||
-        !sim_trace_read_i64(t0, 0, INT32_MAX, &t0_s))
+    if (!sim_trace_read_i64(client, 0, INT32_MAX, &id) || !read_t0(s, t0, &t0_s))
         return sim_trace_read_bad(&s->place, "not model, client, t0_s, field, n, value:count ...");
     if (which == 2 || !view_equal_text(model, s->model) || t0_s + LENGTHS_WINDOW_S <= s->from_s ||
         t0_s >= s->to_s)
@@ -294,6 +315,11 @@ enum status sim_workload_servegen(struct sim_workload_part *part)
                              ? STATUS_OK
                              : sim_workload_part_bad(part, "from and to are 10 minutes to 60 days "
                                                            "apart, a step takes at least 1ms");
+    s->first_s = INT64_MAX;
+    if (status == STATUS_OK)
+        status = read_file(s, "clients.csv", true, find_first);
+    if (s->first_s == INT64_MAX)
+        s->first_s = 0;
     if (status == STATUS_OK)
         status = read_file(s, "clients.csv", true, read_client);
     if (status == STATUS_OK)

@@ -30,6 +30,10 @@ static void right_ones(void **state)
     (void)state;
     assert_int_equal(judge(RIGHT, &exact, NULL), RECORD_LENGTH);
     assert_int_equal(judge(TEXT("a") FINISH("stop") USAGE(2) DONE, &loose, NULL), RECORD_STOPPED);
+    /* The stop token counts, and has no text. */
+    const struct bench_end stop = { .http_status = 200, .n_wanted = 3, .ends_by_stop = true };
+    assert_int_equal(judge(TEXT("a") TEXT("b") FINISH("stop") USAGE(3) DONE, &stop, NULL),
+                     RECORD_STOPPED);
     /* A model may say any character, the one of code 0 too. */
     assert_int_equal(
         judge(TEXT("a") TEXT("\\u0000b") TEXT("c") FINISH("length") USAGE(3) DONE, &exact, NULL),
@@ -49,7 +53,14 @@ static void wrong_ones(void **state)
 {
     const struct bench_end end = { .http_status = 200, .n_wanted = 3 };
     const struct bench_end died = { .http_status = 200, .n_wanted = 3, .transport = "it died" };
+    const struct bench_end stop = { .http_status = 200, .n_wanted = 3, .ends_by_stop = true };
     (void)state;
+    assert_int_equal(judge(TEXT("a") FINISH("stop") USAGE(2) DONE, &stop, "2 tokens instead of 3"),
+                     RECORD_WRONG);
+    assert_int_equal(judge(TEXT("a") FINISH("stop") USAGE(4) DONE, &stop, "4 tokens instead of 3"),
+                     RECORD_WRONG);
+    assert_int_equal(judge(TEXT("a") FINISH("length") USAGE(9) DONE, &stop, "--end max_tokens"),
+                     RECORD_WRONG);
     assert_int_equal(judge(RIGHT "data: {}\n\n", &end, "an event after [DONE]"), RECORD_WRONG);
     assert_int_equal(judge(TEXT("a") FINISH("length") USAGE(1) DONE, &end, "1 tokens instead of 3"),
                      RECORD_WRONG);

@@ -30,7 +30,14 @@ static void a_body_is_json(void **state)
     struct str body;
     (void)state;
     for (int form = BENCH_TEXT; form <= BENCH_CHAT; form++) {
-        const struct bench_ask ask = { "a\"b", (enum bench_form)form, tokens, 2, 9, 77, form == 1 };
+        const struct bench_ask ask = { .model = "a\"b",
+                                       .form = (enum bench_form)form,
+                                       .tokens = tokens,
+                                       .n_prompt = 2,
+                                       .n_output = 9,
+                                       .n_tokens_max = 9,
+                                       .seed = 77,
+                                       .ignores_eos = form == 1 };
         str_init(&body);
         bench_prompt_body(&ask, "x\ny", 256, &body);
         json_t *root = json_loadb(body.at, body.n, JSON_REJECT_DUPLICATES, NULL);
@@ -48,6 +55,39 @@ static void a_body_is_json(void **state)
         assert_int_equal(json_integer_value(json_object_get(root, "max_tokens")), 9);
         assert_int_equal(json_is_true(json_object_get(root, "ignore_eos")), form == 1);
         assert_true(json_is_true(json_object_get(root, "stream")));
+        assert_null(json_object_get(root, "min_tokens"));
+        json_decref(root);
+        str_free(&body);
+    }
+}
+
+/* The bound is one of many requests; where the answer ends, a predictor of lengths does not read.
+ */
+static void an_answer_ends_by_a_token_that_must_come(void **state)
+{
+    const int32_t token = 0;
+    struct str body;
+    (void)state;
+    for (int32_t n_output = 1; n_output < 4; n_output++) {
+        const struct bench_ask ask = { .model = "m",
+                                       .form = BENCH_IDS,
+                                       .tokens = &token,
+                                       .n_prompt = 1,
+                                       .n_output = n_output,
+                                       .n_tokens_max = 500,
+                                       .ends_by_stop = true,
+                                       .ignores_eos = true };
+        str_init(&body);
+        bench_prompt_body(&ask, "", 256, &body);
+        json_t *root = json_loadb(body.at, body.n, JSON_REJECT_DUPLICATES, NULL);
+        const json_t *bias = json_object_get(root, "logit_bias");
+        const json_t *ids = json_object_get(root, "stop_token_ids");
+        assert_int_equal(json_integer_value(json_object_get(root, "max_tokens")), 500);
+        assert_int_equal(json_integer_value(json_object_get(root, "min_tokens")), n_output - 1);
+        assert_true(json_array_size(ids) == 1 && json_object_size(bias) == 1);
+        assert_int_equal(json_integer_value(json_array_get(ids, 0)), BENCH_PROMPT_STOP);
+        assert_int_equal(json_integer_value(json_object_get(bias, "3")), 100);
+        assert_true(json_is_true(json_object_get(root, "ignore_eos")));
         json_decref(root);
         str_free(&body);
     }
@@ -59,6 +99,7 @@ int main(void)
         cmocka_unit_test(ids_stay_in_the_vocabulary),
         cmocka_unit_test(words_are_as_many_and_seeded),
         cmocka_unit_test(a_body_is_json),
+        cmocka_unit_test(an_answer_ends_by_a_token_that_must_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

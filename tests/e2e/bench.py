@@ -40,7 +40,7 @@ def bench_real_server(shoal, models):
                 assert service["total_output_tokens"] == wanted * service["completed"], service
                 assert service["mean_ttft_ms"] > 0 and service["normalized_latency"] > 0 and service["solo_s"] > 0
             rows = list(csv.DictReader(open(path, newline="", encoding="utf-8")))
-            assert len(rows) == 60 and all(r["why"] == "length" and r["http_status"] == "200" for r in rows)
+            assert len(rows) == 60 and all(r["why"] == "stop" and r["http_status"] == "200" for r in rows)
             assert all(int(r["arrived_ns"]) < int(r["first_ns"]) <= int(r["end_ns"]) for r in rows)
             if form == "ids":
                 assert all(int(r["n_prompt"]) == (30 if r["service"] == "tale" else 20) for r in rows)
@@ -62,7 +62,8 @@ def bench_and_sim_are_of_one_form(shoal, models):
         assert "profile " in told
         rows = [list(csv.DictReader(open(path, newline="", encoding="utf-8"))) for path in (real, sim)]
         for a, b in zip(*rows):
-            assert all(a[k] == b[k] for k in ("id", "service", "arrived_ns", "n_prompt", "n_output", "why")), (a, b)
+            assert all(a[k] == b[k] for k in ("id", "service", "arrived_ns", "n_prompt", "n_output", "n_wanted")), (a, b)
+            assert (a["why"], b["why"]) == ("stop", "length"), (a, b)
         assert len(rows[0]) == len(rows[1]) == 40
         both = subprocess.run([shoal, "report", real, sim, "--json"], capture_output=True, text=True, check=True, timeout=SECONDS)
         assert [x["completed"] for x in json.loads(both.stdout)] == [40, 40]
@@ -133,6 +134,65 @@ def bench_judges_by_each_papers_rule(shoal, models):
     server.shutdown()
 
 
+def outputs_of(*lengths):
+    """A trace of two services, ten seconds between requests."""
+    rows = "".join(f"{10 * i},{'good' if i % 3 else 'mute'},7,{n}\n" for i, n in enumerate(lengths))
+    return "arrived_s,model,n_prompt,n_output\n" + rows
+
+
+@test
+def bench_tells_no_length(shoal, models):
+    """Requests of one model differ in nothing that a predictor of lengths reads: max_tokens is the same for all of them."""
+    server, port = stub_server.start()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.csv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(outputs_of(*range(1, 31)))
+        trace = ["--workload", f"file:{path}", "--concurrency", "4", "--solo", "0"]
+        for chat in ([], ["--endpoint", "chat"]):
+            for more, wanted in (([], {"good": 30, "mute": 28}), (["--max-tokens", "77"], {"good": 77, "mute": 77})):
+                stub_server.Handler.bodies.clear()
+                page = as_json(shoal, port, *trace, *more, *chat)
+                assert page["completed"] == 30 and page["total_output_tokens"] == sum(range(1, 31)), page
+                assert {(b["model"], b["max_tokens"]) for b in stub_server.Handler.bodies} == set(wanted.items())
+                assert sorted(b["min_tokens"] for b in stub_server.Handler.bodies) == list(range(30))
+        stub_server.Handler.bodies.clear()
+        page = as_json(shoal, port, *trace, "--models", "plain", "--end", "max_tokens")  # what older servers know
+        assert page["completed"] == 30 and page["total_output_tokens"] == sum(range(1, 31)), page
+        assert sorted(b["max_tokens"] for b in stub_server.Handler.bodies) == list(range(1, 31))
+        assert not any("min_tokens" in b or "logit_bias" in b for b in stub_server.Handler.bodies)
+        page = as_json(shoal, port, *trace, "--models", "plain", wants=1)  # it says so when a server does not know them
+        assert page["completed"] == 1 and [(x["times"], "--end max_tokens" in x["what"]) for x in page["wrong"]] == [(29, True)], page["wrong"]
+        for words, sentence in ((["--max-tokens", "29"], "request 29 is to have 30 tokens: --max-tokens 29 is too few"),
+                                (["--end", "somehow"], "--end is stop or max_tokens"),
+                                (["--max-tokens", "40", "--stops"], "--max-tokens is for --end stop without --stops"),
+                                (["--max-tokens", "40", "--end", "max_tokens"], "--max-tokens is for --end stop without --stops")):
+            done = subprocess.run([shoal, "bench", f"127.0.0.1:{port}", *trace, *words], capture_output=True, text=True, timeout=SECONDS)
+            assert done.returncode == 2 and sentence in done.stderr, (words, done.stderr)
+    server.shutdown()
+
+
+@test
+def bench_predictions_err_as_in_the_simulator(shoal, models):
+    """The same requests one by one: the server's predictor is as far off as the simulator's, not nearer for having been told."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.csv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("arrived_s,model,n_prompt,n_output\n" + "".join(f"{10 * i},tale,9,{140 if i % 3 == 0 else 4}\n" for i in range(30)))
+        done = subprocess.run([shoal, "sim", "--workload", f"file:{path}", "--engines", "1", "--predictor", "mean", "--json"], capture_output=True,
+                              text=True, check=True, timeout=SECONDS)
+        told, = json.loads(done.stdout)["predicted_lengths"]
+        off = {}
+        for end in ("stop", "max_tokens"):
+            with Shoal(shoal, "--predictor", "mean", models={"tale": paths(models)["tale"]}) as s:
+                bench(shoal, s.port, "--workload", f"file:{path}", "--concurrency", "1", "--solo", "0", "--prompt", "ids", "--end", end)
+                text = s.get("/metrics")[2]
+            line, = [x for x in text.splitlines() if x.startswith("shoal_length_error_tokens{")]
+            off[end] = float(line.split()[-1])
+    assert abs(off["stop"] - told["error_tokens"]) < 1e-4 * told["error_tokens"], (off, told)
+    assert off["max_tokens"] < 0.8 * off["stop"], off  # what telling the length would hide
+
+
 @test
 def bench_good_answers_of_the_stub(shoal, models):
     server, port = stub_server.start()
@@ -166,7 +226,7 @@ def bench_nobody_there(shoal, models):
         done = subprocess.run([shoal, "bench", "127.0.0.1:1", *poisson("a", 1, 7, 10), "--requests", "300", "--solo", solo], capture_output=True,
                               text=True, timeout=SECONDS)
         assert done.returncode == 2 and done.stdout == "", done
-        assert done.stderr == "shoal: no connection to http://127.0.0.1:1/v1/completions can be made\n", done
+        assert done.stderr == "shoal: no connection to http://127.0.0.1:1/v1/completions can be made: Couldn't connect to server\n", done
 
 
 @test
@@ -183,7 +243,7 @@ def bench_server_dies(shoal, models):
 
 @test
 def bench_wrong_options(shoal, models):
-    for args in (["--prompt", "song"], ["--endpoint", "door"], ["--endpoint", "chat", "--prompt", "ids"], ["--slo", "hope"], ["--workload", "nonsense=3"], [], ["--requests", "0"]):
+    for args in (["--prompt", "song"], ["--cacert", "/nowhere"], ["--cacert", "/dev/null", "--insecure"], ["--endpoint", "door"], ["--endpoint", "chat", "--prompt", "ids"], ["--slo", "hope"], ["--workload", "nonsense=3"], [], ["--requests", "0"]):
         done = subprocess.run([shoal, "bench", "127.0.0.1:1", *args], capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 2 and done.stderr.startswith("shoal: "), (args, done)
     done = subprocess.run([shoal, "bench", "127.0.0.1:1", *poisson("tale", 9, 9, 9), "--slo", "uellm", "--ttft", "1s"], capture_output=True, text=True,

@@ -2,12 +2,14 @@
 
 usage: cli.py SHOAL SOURCE_ROOT; TEST_FILTER=part of a name runs only some.
 """
+import http.server
 import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SHOAL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -102,7 +104,9 @@ def cli_help_lists_every_verb():
     assert shoal().returncode == 2
     for verb in VERBS:
         text = succeed(verb, "--help")
-        assert text.startswith(f"Usage: shoal {verb}") and succeed(verb, "-h") == text, text
+        assert text.startswith(f"Usage: shoal {verb}") and succeed(verb, "-h") == succeed("help", verb) == text, text
+    assert succeed("help", "bench", "kernels") == succeed("bench", "kernels", "--help") != succeed("help", "bench")
+    refuse('there is no verb "serv", did you mean serve?', "help", "serv")
     for option in ("--listen", "--model", "--preset", "--policy", "--kv-bytes", "--devices"):
         assert option + "=" in succeed("serve", "--help"), option
 
@@ -200,6 +204,26 @@ def cli_run_repeats_itself():
     first, second = succeed(*words), succeed(*words)
     assert first and first == second, (first, second)
     assert succeed("run", CEE, "static int ", "--max-tokens", "8", "--raw")
+
+
+@test
+def cli_run_reads_its_prompt():
+    words, prompt = ("run", CEE, "--max-tokens", "6", "--raw"), "static int find(void)\n{\n"
+    expected = succeed(*words, prompt)
+
+    def piped(text, code=0):
+        done = subprocess.run([SHOAL, *words, "-"], input=text, capture_output=True, timeout=SECONDS, check=False)
+        assert done.returncode == code, done
+        return done.stdout.decode() if code == 0 else done.stderr.decode()
+
+    assert piped(prompt.encode() + b"\n") == piped(prompt.encode() + b"\r\n") == expected  # the line end that closes it is none of it
+    assert piped(prompt.encode()) == succeed(*words, prompt.removesuffix("\n"))
+    with open(os.path.join(ROOT, "dev"), "rb") as file:  # behind "<"
+        done = subprocess.run([SHOAL, *words, "-"], stdin=file, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.returncode == 1 and "the prompt is longer than the model's context of 512 tokens" in done.stderr, done
+    assert piped(b"a\0b", 2) == "shoal: the prompt holds a zero byte, so it is no text\n"
+    assert piped(b"a" * (17 << 20), 2) == "shoal: the prompt is longer than 16 MiB\n"
+    assert piped(b"\n") == piped(b"") == succeed(*words, "")
 
 
 @test
@@ -305,6 +329,96 @@ def cli_asks_a_running_server():
         server.terminate()
         assert server.wait(SECONDS) == 0
     refuse("is shoal serve running?", "ps", SHOAL_LISTEN=address)
+
+
+@test
+def cli_reaches_a_server_over_tls():
+    port, workload = free_port(), ("--workload", "poisson:service=tale,rate=50,in=9,out=4", "--requests", "5", "--solo", "1", "--json")
+    with tempfile.TemporaryDirectory() as folder:
+        cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=IP:127.0.0.1", "-days", "2", "-keyout", key, "-out", cert], check=True, capture_output=True)
+        server = subprocess.Popen([SHOAL, "serve", "--listen", f"127.0.0.1:{port}", "--model", "tale=" + TALE, "--log-level", "error", "--tls-cert", cert,
+                                   "--tls-key", key, "--profile", "20ms"])
+        try:
+            plain, secure = f"127.0.0.1:{port}", f"https://127.0.0.1:{port}"
+            end = time.monotonic() + SECONDS
+            while '"loaded"' not in shoal("ps", "--json", "--server", secure, "--insecure").stdout:
+                assert time.monotonic() < end and server.poll() is None, "the server does not get ready"
+                time.sleep(0.1)
+            for trust in (["--cacert", cert], ["--insecure"]):
+                for address in (plain, secure):  # an address without a scheme is https with these
+                    assert succeed("ls", "--server", address, *trust).splitlines()[1].split()[:2] == ["tale", "loaded"]
+                    assert succeed("ps", "--server", address, *trust).splitlines()[1].split()[:2] == ["tale", "loaded"]
+                    assert succeed("unload", "tale", "--server", address, *trust) == "tale: is unloaded\n"
+                    assert succeed("load", "tale", "--server", address, *trust) == "tale: is loaded\n"
+                    page = json.loads(succeed("bench", address, *trust, *workload))
+                    assert page["completed"] == 5 and page["wrong"] == [] and page["inexact_prompts"] < 5, page  # /tokenize answers, too
+                assert succeed("ls", *trust, SHOAL_LISTEN=plain).splitlines()[1].split()[0] == "tale"
+            for words in (("ls", "--server", secure), ("load", "tale", "--server", secure), ("bench", secure, *workload)):
+                refuse("--cacert FILE says whom to trust, --insecure trusts any certificate", *words)
+            for words in (("ps", "--server"), ("bench", *workload)):
+                refuse("--insecure is for https://, but the server is http://", *words, "http://" + plain, "--insecure")
+                refuse("--cacert: there is no file /nowhere", *words, plain, "--cacert", "/nowhere")
+            refuse("if it speaks TLS, write https://", "ls", "--server", plain)
+        finally:
+            server.terminate()
+            assert server.wait(SECONDS) == 0
+    with socket.socket() as listening:  # whoever speaks no TLS is told apart
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        def answer():
+            while True:
+                with listening.accept()[0] as connection:
+                    connection.recv(100)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        threading.Thread(target=answer, daemon=True).start()
+        for words in (("ls", "--server"), ("bench", *workload, "--prompt", "ids")):
+            refuse("if it speaks no TLS, write http://", *words, f"https://127.0.0.1:{listening.getsockname()[1]}", "--insecure")
+
+
+class Models(http.server.BaseHTTPRequestHandler):
+    """A server whose GET /models is whatever `page` says."""
+    page = {}
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        body = json.dumps(self.page).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@test
+def cli_ps_fits_a_terminal():
+    def part(**fields):
+        return {"status": {"value": "loaded"}, "device": "cpu:0", "memory": {"weights_bytes": 7 << 30, "kv_used_bytes": 3 << 20}, **fields}
+
+    huge = {"weights_bytes": 1e18, "kv_used_bytes": 1e18, "activation_bytes": 1e18, "kv_cached_bytes": 1e18}
+    names = ["tale", "a-model-with-a-long-name-of-more-than-twenty-bytes", "\u00e9" * 40, ""]
+    models = [{"id": name, "status": {"value": "loaded"}, "engines": [part(), part(device="cpu:0-15,32-47", kv_share=1, kv_r=12345.678, memory=huge,
+               requests_running=1234567, requests_waiting=7654321)]} for name in names]
+    models += [{"id": name, "status": {"value": "failed", "reason": "m.gguf: tensor blk.3 has 3 dimensions, " * 5 + "x" * 200},
+                "devices": [f"cpu:{i}" for i in range(90)], "engines": []} for name in names]
+    engines = [{"device": "cpu:0-15", "engine": 3, "memory_bytes": 1e15, "kv_pool_bytes": 1e15, "kv_free_bytes": 1e15, "kv_table_bytes": 1e12, "healthy": False}]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Models)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"127.0.0.1:{server.server_address[1]}"
+    for page in ({"data": models, "engines": engines}, {"data": []}, {}, {"data": [{}, 3, {"engines": [None]}], "engines": [{}]}):
+        Models.page = page
+        text = succeed("ps", "--server", address)
+        assert all(len(line) <= 80 for line in text.splitlines()), text
+        assert text.splitlines()[0].split() == ["NAME", "STATUS", "DEVICE", "WEIGHTS", "KV", "PART", "R", "RUN", "WAIT"]
+        wide = succeed("ps", "--wide", "--server", address).splitlines()
+        assert wide[0].split()[-3:] == ["EXCEED", "PADS", "INVALID"]
+    Models.page = {"data": models, "engines": engines}
+    text = succeed("ps", "--server", address)
+    assert "".join(text.split()).count("m.gguf:tensorblk.3has3dimensions," * 5 + "x" * 200) == 4, text  # reasons are told whole
+    assert "it is not healthy" in " ".join(text.split()) and text.splitlines()[1].split()[3:5] == ["7168.0", "3.0"], text
+    server.shutdown()
 
 
 @test

@@ -256,7 +256,7 @@ def lifecycle_bad_files(shoal, models):
             assert page["error"]["message"].startswith("gone: ") and "gone.gguf" in page["error"]["message"], page
             assert second.text("cee", "if (x", 4)
             assert second.status("gone") == "failed" and "gone.gguf" in second.model("gone")["status"]["reason"], second.state()
-            line, = [line for line in second.verb("ps")[1].splitlines() if line.startswith("gone ")]
+            line, = [line for line in second.verb("ps", "--wide")[1].splitlines() if line.startswith("gone ")]
             assert line.split()[1] == "failed" and "gone.gguf: No such file" in line, line
             with open(gone, "wb") as f:
                 f.write(content[:len(content) // 2])

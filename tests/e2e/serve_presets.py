@@ -47,7 +47,7 @@ COLUMNS = {"PREEMPT": "vllm:num_preemptions_total", "SWAP": "shoal_swapped_total
 
 def columns_of_ps(server):
     """{title: sum over models and engines} of what `shoal ps` prints."""
-    code, out, err = server.verb("ps")
+    code, out, err = server.verb("ps", "--wide")
     assert code == 0, err
     lines = out.splitlines()
     titles = lines[0].replace("KV CACHED", "KV-CACHED").replace("KV PART", "KV-PART").split()

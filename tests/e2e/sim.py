@@ -478,7 +478,7 @@ def sim_figures_follow_from_records(shoal, models):
         "pad_tokens": total["n_pad"], "invalid_tokens": total["n_invalid"], "slices_mean": total["n_slices"] / len(rows),
         "early_returns": total["n_early"] / total["n_slices"], "batch_size_seen": total["n_batch_rows"] / total["n_batches"],
         "completion_std_s": (sum((e - mean) ** 2 for e in ends) / 3) ** 0.5, "preemptions_by_swap": 0,
-        "served_fraction": min(1, len(rows) / max(r["end_ns"] for r in rows) * 1e9 / page["offered_per_s"]),
+        "served_fraction": min(1, len(rows) / makespan / page["offered_per_s"]),
     }
     for key, value in figures.items():
         assert abs(page[key] - value) <= 1e-6 * max(1, abs(value)), (key, page[key], value)

@@ -1,8 +1,9 @@
 """A tiny OpenAI server whose answers are wrong in a way that the model's name says.
 
-Models: good, mute, cut, short, long, empty, unfinished, undone, error, html, status500, busy, refused, shouting, fickle, mortal.
-Every answer is "w w w ..." with one event a token; there is no usage unless the model is "good", or "mute": then there are tokens
-and no text. A server that was asked for "mortal" 20 times takes no more connections.
+Models: good, mute, cut, short, long, empty, unfinished, undone, error, html, status500, busy, refused, shouting, fickle, mortal, plain.
+Every answer is "w w w ..." with one event a token, of as many tokens as min_tokens and a stop token (which has no text) make, else as
+max_tokens says; usage is told at its end. "mute" has tokens without text; "plain" knows no min_tokens and tells no usage, as older servers.
+A server that was asked for "mortal" 20 times takes no more connections. What was asked is kept in Handler.bodies.
 """
 import http.server
 import json
@@ -13,6 +14,7 @@ import time
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     asked = {}
+    bodies = []
     lock = threading.Lock()
 
     def log_message(self, *args):
@@ -42,7 +44,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             assert ask["messages"][0]["role"] == "user" and self.path == "/v1/chat/completions"
             ask["prompt"] = "<user> " + ask["messages"][0]["content"]
         model, n = ask["model"], ask["max_tokens"]
+        if "stop_token_ids" in ask and model != "plain":
+            assert ask["logit_bias"] == {str(ask["stop_token_ids"][0]): 100} and ask["ignore_eos"], ask
+            n = min(n, ask["min_tokens"] + 1)
         with self.lock:
+            self.bodies.append(ask)
             count = self.asked[model] = self.asked.get(model, 0) + 1
         if model == "mortal" and count >= 20:
             if count == 20:
@@ -64,8 +70,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def stream(self, model, n, count, ask):
         if self.path == "/v1/chat/completions":  # as vLLM and llama-server begin
             self.piece('data: {"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}], "usage": null}\n\n')
-        n_sent = {"short": n - 1, "long": n + 1, "cut": n // 2, "error": n // 2, "empty": 0, "mute": 0}.get(model, n)
-        for i in range(n_sent):
+        n_sent = {"short": n - 1, "long": n + 1, "cut": n // 2, "error": n // 2, "empty": 0}.get(model, n)
+        stops = "stop_token_ids" in ask and model != "plain"
+        for i in range(0 if model == "mute" else max(n_sent - 1, 0) if stops else n_sent):
             time.sleep(0.0005)
             self.event(text=f"w{count if model == 'fickle' else ''} ", finish_reason=None)
         if model == "cut":
@@ -76,9 +83,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.piece("")
             return None
         if model != "unfinished":
-            self.event(text="", finish_reason="length")
-        if model in ("good", "mute") and ask.get("stream_options", {}).get("include_usage"):
-            usage = {"prompt_tokens": len(ask["prompt"].split()), "completion_tokens": n}
+            self.event(text="", finish_reason="stop" if stops else "length")
+        if model != "plain" and ask.get("stream_options", {}).get("include_usage"):
+            n_prompt = len(ask["prompt"].split() if isinstance(ask["prompt"], str) else ask["prompt"])
+            usage = {"prompt_tokens": n_prompt, "completion_tokens": n_sent}
             self.piece("data: " + json.dumps({"choices": [], "usage": usage}) + "\n\n")
         if model == "shouting":
             self.piece("WELL!\n\n")

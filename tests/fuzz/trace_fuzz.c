@@ -8,6 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 static void check(const struct sim_trace *trace)
 {
     CHECK(trace->n_rows > 0 && trace->n_models >= 1 && trace->n_models <= LIMIT_SERVICES);
+    CHECK(trace->rows[0].arrived_ns == 0);
     for (size_t i = 0; i < trace->n_rows; i++) {
         const struct sim_trace_row *row = &trace->rows[i];
         CHECK(row->n_prompt >= 1 && row->n_prompt <= LIMIT_CONTEXT);

@@ -227,6 +227,35 @@ static void rules_say_what_they_read(void **state)
     assert_string_equal(metrics_score_kind_targets(SCORE_UELLM), "e2e");
 }
 
+/* Records of another clock (as of 1970) are the same run. */
+static void the_origin_of_time_changes_nothing(void **state)
+{
+    static const int64_t origins_ns[] = { 1, 100 * SECOND, 1700000000 * SECOND + 123456789 };
+    struct record_set set = { 0 };
+    struct score scores[2][3];
+    double deviations_s[2];
+    struct score_service services[2] = { { .slo = { .e2e_ns = 8 * SECOND } },
+                                         { .slo = { .e2e_ns = 3 * SECOND } } };
+    struct score_options options = { .services = services, .rule = { .kind = SCORE_UELLM } };
+    (void)state;
+    for (size_t o = 0; o <= COUNT_OF(origins_ns); o++) {
+        build(&set);
+        for (size_t i = 0; i < set.n && o > 0; i++) {
+            struct record *r = &set.at[i];
+            r->arrived_ns += origins_ns[o - 1];
+            r->first_ns += r->first_ns > 0 ? origins_ns[o - 1] : 0;
+            r->end_ns += origins_ns[o - 1];
+        }
+        memset(scores[o > 0], 0, sizeof(scores[0]));
+        metrics_score(&set, &options, scores[o > 0]);
+        deviations_s[o > 0] = metrics_score_completion_deviation_s(&set);
+        assert_true(o == 0 || (memcmp(scores[0], scores[1], sizeof(scores[0])) == 0 &&
+                               deviations_s[0] == deviations_s[1]));
+        metrics_record_set_free(&set);
+    }
+    near(scores[0][2].met, 0.25); /* 5 s of 8; not 9 of 8, 4 of 3 and never */
+}
+
 static void an_empty_run_has_figures_too(void **state)
 {
     struct record_set set = { 0 };
@@ -263,6 +292,7 @@ int main(void)
         cmocka_unit_test(all_figures),
         cmocka_unit_test(attainment_each_papers_way),
         cmocka_unit_test(rules_say_what_they_read),
+        cmocka_unit_test(the_origin_of_time_changes_nothing),
         cmocka_unit_test(an_empty_run_has_figures_too),
         cmocka_unit_test(fewest_devices),
     };

@@ -9,9 +9,9 @@ static void by_hand(void **state)
     struct record_set set = { 0 };
     struct series series;
     const struct record records[] = {
-        /* waits in (0, 10), runs in [10, 30) with 20 tokens */
-        { .arrived_ns = 1, .first_ns = 10, .end_ns = 30, .n_prompt = 5, .n_output = 20 },
-        { .arrived_ns = 15, .end_ns = 25 }, /* never starts */
+        /* waits in (0, 10), runs in [10, 30) with 20 tokens, from the first arrival on */
+        { .arrived_ns = 1000, .first_ns = 1010, .end_ns = 1030, .n_prompt = 5, .n_output = 20 },
+        { .arrived_ns = 1015, .end_ns = 1025 }, /* never starts */
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(records); i++)
@@ -47,7 +47,7 @@ static void as_a_naive_count(void **state)
     (void)state;
     rng_init(&rng, test_seed(1), 0);
     for (int i = 0; i < 300; i++) {
-        struct record r = { .arrived_ns = rng_below(&rng, 1000) };
+        struct record r = { .arrived_ns = i > 0 ? rng_below(&rng, 1000) : 0 };
         r.first_ns = rng_below(&rng, 4) == 0 ? 0 : r.arrived_ns + 1 + rng_below(&rng, 300);
         r.end_ns = (r.first_ns > 0 ? r.first_ns : r.arrived_ns) + rng_below(&rng, 300);
         metrics_record_add(&set, &r);

@@ -1,6 +1,7 @@
 /* ServeGen's files: a small pair written here, bad lines, and the published ones where they are. */
 #include "../test.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/time.h"
 #include "sim/workload.h"
 #include <sys/stat.h>
@@ -71,6 +72,47 @@ static void each_client_is_a_source(void **state)
     assert_true((double)n_output / (double)n > 14.8 && (double)n_output / (double)n < 15.2);
     assert_int_equal(parse(",clients=m,to=20m,rate=12,step=60s"), STATUS_OK);
     assert_true(w.services[0].rate_per_s == 6 && w.services[0].profile->step_s == 60);
+}
+
+/* The files on another clock, and both windows moved along with it, are the same clients. */
+static void the_first_window_is_time_zero(void **state)
+{
+    static const int64_t origins_s[] = { 0, 600, 1700000000, -86400 };
+    uint64_t hashes[2] = { 0 };
+    (void)state;
+    for (size_t o = 0; o < COUNT_OF(origins_s); o++) {
+        struct str text[2];
+        for (int i = 0; i < 2; i++)
+            str_init(&text[i]);
+        str_add_text(&text[0], "model,client,t0_s,rate_rps,cv,dist,p1,p2\n");
+        for (int64_t t0 = 0; t0 < 7; t0++) {
+            str_printf(&text[0], "m,%d,%lld,%d,1.5,Gamma,0.44,1\n", (int)t0 % 2,
+                       (long long)(origins_s[o] + 600 * t0), (int)t0 + 1);
+            str_printf(&text[1], "m\t%d\t%lld\tinput_tokens\t4\t100:1 %d:3\n", (int)t0 % 2,
+                       (long long)(origins_s[o] + 21600 * (t0 / 2)), 100 + (int)t0);
+            str_printf(&text[1], "m\t%d\t%lld\toutput_tokens\t4\t10:2 20:2\n", (int)t0 % 2,
+                       (long long)(origins_s[o] + 21600 * (t0 / 2)));
+        }
+        write_file("clients.csv", text[0].at);
+        write_file("lengths.tsv", text[1].at);
+        static const char *const keys[] = { ",clients=m,to=1h,seconds=20m",
+                                            ",clients=m,from=20m,to=40m,seconds=20m" };
+        for (int k = 0; k < 2; k++) {
+            struct sim_stream stream;
+            uint64_t hash = 0;
+            assert_int_equal(parse(keys[k]), STATUS_OK);
+            sim_workload_begin(&stream, &w);
+            for (struct sim_ask ask; sim_workload_next(&stream, &ask);) {
+                int64_t all[3] = { ask.arrived_ns, ask.n_prompt, ask.n_output };
+                hash = hash_fast(all, sizeof(all), hash).low;
+            }
+            sim_workload_end(&stream);
+            assert_true(hash != 0 && (o == 0 || hash == hashes[k]));
+            hashes[k] = hash;
+        }
+        str_free(&text[0]);
+        str_free(&text[1]);
+    }
 }
 
 /* Of one client a thousand lengths are published, of the other, who asks nine times as much, one.
@@ -212,6 +254,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_client_is_a_source),
+        cmocka_unit_test(the_first_window_is_time_zero),
         cmocka_unit_test(who_has_no_lengths_asks_as_the_others_do),
         cmocka_unit_test(bad_lines_are_named),
         cmocka_unit_test(the_tables_are_of_the_first_week),

@@ -2,6 +2,7 @@
  * wrong is named in a sentence. */
 #include "../test.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/time.h"
 #include "predict/device.h"
 #include "sim/tables.h"
@@ -315,7 +316,7 @@ static void functions_are_dealt_out(void **state)
     write_file(calls, "app,func,end_timestamp,duration\nx,f,5,1\nx,g,9,2.5\ny,h,3,9\nx,f,20,0.5\n");
     parse_file("functions:%s,services=2,in=5,out=6,in-max=4", calls);
     sim_workload_begin(&stream, &w);
-    static const int64_t at_ms[4] = { 0, 4000, 6500, 19500 };
+    static const int64_t at_ms[4] = { 0, 10000, 12500, 25500 }; /* since -6 s */
     static const int services[4] = { 0, 0, 1, 0 };
     for (int i = 0; i < 4; i++) {
         assert_true(sim_workload_next(&stream, &ask));
@@ -331,6 +332,122 @@ static void functions_are_dealt_out(void **state)
     is_bad(text, sentence);
     unlink(minutes);
     unlink(calls);
+}
+
+/* ---- Time zero, and spans of zero. ---- */
+
+static void next_is(struct sim_stream *stream, int64_t arrived_ns, int32_t n_prompt)
+{
+    struct sim_ask ask;
+    assert_true(sim_workload_next(stream, &ask));
+    assert_int_equal(ask.arrived_ns, arrived_ns);
+    assert_int_equal(ask.n_prompt, n_prompt);
+}
+
+/* The stream of a text, hashed; *rate_per_s: what service 0 expects. */
+static uint64_t hash_of_text(const char *fmt, const char *path, double *rate_per_s)
+{
+    struct sim_stream stream;
+    struct sim_expected expected;
+    uint64_t hash = 0;
+    parse_file(fmt, path);
+    sim_workload_expect(&w, 0, &expected);
+    *rate_per_s = expected.rate_per_s;
+    sim_workload_begin(&stream, &w);
+    for (struct sim_ask ask; sim_workload_next(&stream, &ask);) {
+        int64_t all[4] = { ask.arrived_ns, ask.service, ask.n_prompt, ask.n_output };
+        hash = hash_fast(all, sizeof(all), hash).low;
+    }
+    sim_workload_end(&stream);
+    return hash;
+}
+
+/* Calls and minutes on another clock are the same traffic. */
+static void functions_begin_at_their_first_call(void **state)
+{
+    static const char *const calls[] = {
+        "app,func,end_timestamp,duration\nx,f,5,1\nx,g,9.000000001,2.5\ny,h,3,0.25\nx,f,20,0.5\n",
+        "app,func,end_timestamp,duration\nx,f,1700000005,1\nx,g,1700000009.000000001,2.5\n"
+        "y,h,1700000003,0.25\nx,f,1700000020,0.5\n",
+        "app,func,end_timestamp,duration\nx,f,-95,1\nx,g,-90.999999999,2.5\ny,h,-97,0.25\n"
+        "x,f,-80,0.5\n",
+    };
+    static const char *const minutes[] = {
+        "HashOwner,HashApp,HashFunction,Trigger,1,2,3\na,b,f,h,60,0,0\na,b,g,q,0,0,30\n",
+        "HashOwner,HashApp,HashFunction,Trigger,61,62,63\na,b,f,h,60,0,0\na,b,g,q,0,0,30\n",
+        "HashOwner,HashApp,HashFunction,Trigger,1,2,3,4,5\na,b,f,h,0,0,60,0,0\na,b,g,q,0,0,0,0,"
+        "30\n",
+    };
+    char path[] = "/tmp/shoal_text_XXXXXX";
+    double rate, rates[2];
+    uint64_t hashes[2];
+    (void)state;
+    write_file(path, "");
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        assert_int_equal(file_write(path, calls[i], strlen(calls[i]), &fault), STATUS_OK);
+        uint64_t hash = hash_of_text("functions:%s,services=2,in=5,out=6", path, &rate);
+        rates[0] = i == 0 ? rate : rates[0];
+        hashes[0] = i == 0 ? hash : hashes[0];
+        assert_true(hash == hashes[0] && is_near(rate, rates[0], 1e-12));
+        assert_int_equal(file_write(path, minutes[i], strlen(minutes[i]), &fault), STATUS_OK);
+        hash = hash_of_text("functions:%s,services=2,in=5,out=6,seconds=3m", path, &rate);
+        rates[1] = i == 0 ? rate : rates[1];
+        hashes[1] = i == 0 ? hash : hashes[1];
+        assert_true(hash == hashes[1] && is_near(rate, rates[1], 1e-12));
+    }
+    static const char wrong[] = "HashOwner,HashApp,HashFunction,Trigger,1,3\na,b,f,h,60,0\n";
+    char text[256], sentence[300];
+    assert_int_equal(file_write(path, wrong, strlen(wrong), &fault), STATUS_OK);
+    snprintf(text, sizeof(text), "functions:%s", path);
+    snprintf(sentence, sizeof(sentence), "%s:1: column \"3\" is not the next minute's number",
+             path);
+    is_bad(text, sentence);
+    unlink(path);
+}
+
+/* A list that comes at once, and a lone request: rates stay bounded, repeats are a second apart. */
+static void a_span_of_zero_is_a_second(void **state)
+{
+    static const char list[] = "arrived_s,n_prompt,n_output\n9,10,1\n9,20,2\n9,30,3\n";
+    static const char lone[] = "app,func,end_timestamp,duration\nx,f,9,1\nx,f,9,1\n";
+    char path[] = "/tmp/shoal_text_XXXXXX", text[256];
+    struct sim_stream stream;
+    struct sim_expected expected;
+    (void)state;
+    write_file(path, list);
+    parse_file("file:%s,repeat=2", path);
+    sim_workload_expect(&w, 0, &expected);
+    assert_true(is_near(expected.rate_per_s, 3, 1e-9) && is_near(expected.n_prompt, 20, 1e-9));
+    sim_workload_begin(&stream, &w);
+    for (int64_t i = 0; i < 6; i++)
+        next_is(&stream, i / 3 * TIME_NS_PER_S, (int32_t)(10 + i % 3 * 10));
+    sim_workload_end(&stream);
+    snprintf(text, sizeof(text), "file:%s,rate=5", path);
+    is_bad(text, "workload: file: its requests come at one time, so that they have no rate that "
+                 "could be scaled");
+    assert_int_equal(file_write(path, lone, strlen(lone), &fault), STATUS_OK);
+    parse_file("functions:%s,in=5,out=6", path);
+    sim_workload_expect(&w, 0, &expected);
+    assert_true(is_near(expected.rate_per_s, 2, 1e-9));
+    snprintf(text, sizeof(text), "functions:%s,in=5,out=6,rate=5", path);
+    is_bad(text, "workload: functions: its calls come at one time, so that they have no rate that "
+                 "could be scaled");
+    unlink(path);
+}
+
+static void a_window_without_requests_is_an_error(void **state)
+{
+    static const char list[] = "arrived_s,n_prompt,n_output\n100,10,1\n101,20,2\n109,30,3\n";
+    char path[] = "/tmp/shoal_text_XXXXXX", text[256];
+    (void)state;
+    write_file(path, list);
+    static const char *const keys[] = { "from=10s", "from=2s,to=9s", "from=10s,rate=3" };
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        snprintf(text, sizeof(text), "file:%s,%s", path, keys[i]);
+        is_bad(text, "workload: file: no request lies between from and to: the first of the trace "
+                     "is at 0 s, the last at 9 s");
+    }
+    unlink(path);
 }
 
 /* Every model of every mix is one that the performance models know, and every mix has an end. */
@@ -366,11 +483,18 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_service_of_each_kind), cmocka_unit_test(the_whole_has_its_keys),
-        cmocka_unit_test(parts_are_mixed),          cmocka_unit_test(mixes_are_as_in_their_papers),
-        cmocka_unit_test(sea16_has_its_clusters),   cmocka_unit_test(what_is_wrong_is_said),
-        cmocka_unit_test(files_are_played),         cmocka_unit_test(functions_are_dealt_out),
+        cmocka_unit_test(one_service_of_each_kind),
+        cmocka_unit_test(the_whole_has_its_keys),
+        cmocka_unit_test(parts_are_mixed),
+        cmocka_unit_test(mixes_are_as_in_their_papers),
+        cmocka_unit_test(sea16_has_its_clusters),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(files_are_played),
+        cmocka_unit_test(functions_are_dealt_out),
         cmocka_unit_test(mixes_name_known_models),
+        cmocka_unit_test(functions_begin_at_their_first_call),
+        cmocka_unit_test(a_span_of_zero_is_a_second),
+        cmocka_unit_test(a_window_without_requests_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }

@@ -1,14 +1,13 @@
 /* Cutting text into words by regular expressions, as tokenizers ask for it. */
 #pragma once
-#include "base/status.h"
-#include "base/str.h"
+#include "text/regex.h"
 
 enum { SPLIT_STAGES_MAX = 8 };
 
 /* Every stage cuts each piece of the stage before: what matches is a piece, and so is what lies
  * between two matches. */
 struct split {
-    struct pcre2_real_code_8 *stages[SPLIT_STAGES_MAX];
+    struct regex stages[SPLIT_STAGES_MAX];
     int n_stages;
 };
 /* patterns: n regular expressions, one per stage. */
@@ -19,8 +18,7 @@ void split_close(struct split *split);
 /* The state of one thread's splitting. */
 struct split_work {
     const struct split *split;
-    struct pcre2_real_match_data_8 *matches[SPLIT_STAGES_MAX];
-    struct pcre2_real_match_context_8 *context;
+    struct regex_work regex;
     void (*word)(void *of, struct view word);
     void *of;
 };

@@ -65,7 +65,9 @@ static void encode(struct text_job *job, const struct api_model *model,
     int32_t *ids = n_max < INT32_MAX ? mem_try(sizeof(*ids) * n_max) : NULL;
     int32_t n =
         ids != NULL ? tokenizer_encode(model->tokenizer, text, flags, ids, (int32_t)n_max) : -1;
-    if (n < 0)
+    if (n == TOKENIZER_TOO_COSTLY)
+        api_prompts_refuse_costly(model, field, &job->error);
+    else if (n < 0)
         api_error_set(&job->error, ERROR_INVALID, field, "the text is too long");
     else
         print_ids(job, model, ids, n, with_texts);
@@ -169,6 +171,8 @@ static void done(struct api_job *base)
 {
     struct text_job *job = (struct text_job *)base;
     job->api->n_seats--;
+    if (base->is_dropped)
+        api_error_set(&job->error, ERROR_STOPPED, NULL, "the server is stopping");
     if (job->x != NULL && job->error.is_set)
         api_refuse(job->x, &job->error);
     else if (job->x != NULL)

@@ -10,6 +10,7 @@
 #include "text/regex.h"
 #include "text/regex_code.h"
 #include "base/mem.h"
+#include <string.h>
 
 enum {
     STEPS_BASE = 4000000,
@@ -42,6 +43,21 @@ enum status regex_open(struct regex *regex, struct view pattern, struct fault *f
     regex->program = program;
     if (status != STATUS_OK)
         regex_close(regex);
+    return status;
+}
+
+enum status regex_open_text(struct regex *regex, struct view text, struct fault *fault)
+{
+    static const char signs[] = "\\^$.|?*+()[]{}";
+    struct str pattern;
+    str_init(&pattern);
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.at[i] != '\0' && strchr(signs, text.at[i]) != NULL)
+            str_add_char(&pattern, '\\');
+        str_add_char(&pattern, text.at[i]);
+    }
+    enum status status = regex_open(regex, view_of(pattern.at, pattern.n), fault);
+    str_free(&pattern);
     return status;
 }
 

@@ -12,6 +12,8 @@ struct regex {
     struct regex_program *program;
 };
 enum status regex_open(struct regex *regex, struct view pattern, struct fault *fault) MUST_USE;
+/* One that matches exactly this text. */
+enum status regex_open_text(struct regex *regex, struct view text, struct fault *fault) MUST_USE;
 void regex_close(struct regex *regex); /* fine on a zeroed one */
 
 /* One thread's memory for matching with any regex, and the steps that a text may still take. */

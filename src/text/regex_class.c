@@ -12,7 +12,7 @@
 
 enum { CLASS_DEPTH_MAX = 8 };
 
-enum status regex_reader_refuse(const struct regex_reader *r, size_t at, const char *what)
+enum status regex_class_refuse(const struct regex_reader *r, size_t at, const char *what)
 {
     return fault_set(r->fault, STATUS_UNSUPPORTED,
                      "tokenizer: the regular expression has %s at byte %zu, which is not supported",
@@ -66,10 +66,10 @@ static enum status read_hex(struct regex_reader *r, size_t start, uint32_t *code
     r->at += is_braced;
     size_t n = take_digits(r, 16, is_braced ? 8 : 2, code);
     if (n == 0 || (is_braced && !is_next(r, "}")))
-        return regex_reader_refuse(r, start, "a malformed \\x");
+        return regex_class_refuse(r, start, "a malformed \\x");
     r->at += is_braced;
     if (!is_braced && *code >= 0x80)
-        return regex_reader_refuse(r, start, "a byte that is no letter (\\x80 to \\xFF)");
+        return regex_class_refuse(r, start, "a byte that is no letter (\\x80 to \\xFF)");
     return STATUS_OK;
 }
 
@@ -81,7 +81,7 @@ static enum status read_property(struct regex_reader *r, size_t start, bool is_i
     const char *from = r->pattern.at + r->at;
     const char *end = is_next(r, "{") ? memchr(from, '}', r->pattern.n - r->at) : NULL;
     if (end == NULL)
-        return regex_reader_refuse(r, start, "a \\p without {Name}");
+        return regex_class_refuse(r, start, "a \\p without {Name}");
     bool is_inverted = from[-1] == 'P';
     struct view name = view_of(from + 1, (size_t)(end - from) - 1);
     if (name.n > 0 && name.at[0] == '^') {
@@ -100,7 +100,7 @@ static enum status read_property(struct regex_reader *r, size_t start, bool is_i
     snprintf(what, sizeof(what), "the property \\p{%.*s}", (int)(name.n < 40 ? name.n : 40),
              name.at);
     r->at += (size_t)(end - from) + 1;
-    return is_known ? STATUS_OK : regex_reader_refuse(r, start, what);
+    return is_known ? STATUS_OK : regex_class_refuse(r, start, what);
 }
 
 /* \d, \w, \s, \h and their opposites; false: it is none of them. */
@@ -126,19 +126,20 @@ static bool add_kind(char letter, bool is_in_class, struct letters *set)
 
 static bool is_letter_or_digit(uint32_t code)
 {
-    return code < 0x80 && ((code >= '0' && code <= '9') || ((code | 32) >= 'a' && (code | 32) <= 'z'));
+    return code < 0x80 &&
+           ((code >= '0' && code <= '9') || ((code | 32) >= 'a' && (code | 32) <= 'z'));
 }
 
 enum status regex_class_escape(struct regex_reader *r, bool is_in_class, struct letters *set,
                                uint32_t *code, bool *is_set)
 {
-    static const char controls[][2] = { { 't', '\t' }, { 'n', '\n' }, { 'r', '\r' }, { 'f', '\f' },
+    static const char controls[][2] = { { 't', '\t' }, { 'n', '\n' }, { 'r', '\r' },  { 'f', '\f' },
                                         { 'v', '\v' }, { 'a', '\a' }, { 'e', '\033' } };
     char what[32];
     size_t start = r->at - 1;
     *is_set = false;
     if (!take_code(r, code))
-        return regex_reader_refuse(r, start, "a backslash at its end");
+        return regex_class_refuse(r, start, "a backslash at its end");
     char letter = *code < 0x80 ? (char)*code : '\0';
     for (size_t i = 0; i < COUNT_OF(controls) && letter != '\0'; i++) {
         if (controls[i][0] == letter) {
@@ -151,7 +152,7 @@ enum status regex_class_escape(struct regex_reader *r, bool is_in_class, struct 
     if (letter == 'u')
         return take_digits(r, 16, 4, code) == 4
                    ? STATUS_OK
-                   : regex_reader_refuse(r, start, "a \\u without four digits");
+                   : regex_class_refuse(r, start, "a \\u without four digits");
     if (letter == '0') {
         take_digits(r, 8, 2, code);
         return STATUS_OK;
@@ -163,7 +164,7 @@ enum status regex_class_escape(struct regex_reader *r, bool is_in_class, struct 
         return STATUS_OK;
     *is_set = false;
     snprintf(what, sizeof(what), "\\%c", letter);
-    return is_letter_or_digit(*code) ? regex_reader_refuse(r, start, what) : STATUS_OK;
+    return is_letter_or_digit(*code) ? regex_class_refuse(r, start, what) : STATUS_OK;
 }
 
 /* '[:' ['^'] name ':]' with r->at behind the '['; false when it is no such thing. */
@@ -181,7 +182,7 @@ static bool read_bracket(struct regex_reader *r, struct letters *set, enum statu
     struct letters *own = mem_take(sizeof(*own));
     *status = letters_add_bracket(own, name)
                   ? STATUS_OK
-                  : regex_reader_refuse(r, start, "a class in [: :] that is not known");
+                  : regex_class_refuse(r, start, "a class in [: :] that is not known");
     if (is_inverted)
         letters_invert(own);
     letters_join(set, own);
@@ -196,7 +197,7 @@ static enum status read_nested(struct regex_reader *r, struct letters *set, int 
     if (read_bracket(r, set, &status))
         return status;
     if (depth == CLASS_DEPTH_MAX)
-        return regex_reader_refuse(r, r->at, "classes in classes too deep");
+        return regex_class_refuse(r, r->at, "classes in classes too deep");
     struct letters *inner = mem_take(sizeof(*inner));
     status = regex_class_read(r, inner, depth + 1);
     letters_join(set, inner);
@@ -210,16 +211,16 @@ static enum status read_end(struct regex_reader *r, uint32_t *code)
     size_t start = r->at;
     bool is_set = false;
     if (is_next(r, "[") || is_next(r, "&&"))
-        return regex_reader_refuse(r, start, "a range of a class that ends in a class");
+        return regex_class_refuse(r, start, "a range of a class that ends in a class");
     if (!take_code(r, code))
-        return regex_reader_refuse(r, start, "a class without an end");
+        return regex_class_refuse(r, start, "a class without an end");
     if (*code != '\\')
         return STATUS_OK;
     struct letters *set = mem_take(sizeof(*set));
     enum status status = regex_class_escape(r, true, set, code, &is_set);
     mem_give(set);
     if (status == STATUS_OK && is_set)
-        return regex_reader_refuse(r, start, "a range of a class that ends in a set");
+        return regex_class_refuse(r, start, "a range of a class that ends in a set");
     return status;
 }
 
@@ -230,17 +231,17 @@ static enum status read_item(struct regex_reader *r, struct letters *set, bool i
     uint32_t from = 0, to = 0;
     bool is_set = false;
     if (!take_code(r, &from))
-        return regex_reader_refuse(r, start, "a class without an end");
+        return regex_class_refuse(r, start, "a class without an end");
     enum status status = STATUS_OK;
     if (from == '\\')
         status = regex_class_escape(r, true, set, &from, &is_set);
     else if (from == '-' && !is_first && !is_next(r, "]"))
-        return regex_reader_refuse(r, start, "a '-' inside a class that makes no range");
+        return regex_class_refuse(r, start, "a '-' inside a class that makes no range");
     if (status != STATUS_OK)
         return status;
     bool is_range = is_next(r, "-") && !is_next(r, "-]");
     if (is_range && is_set)
-        return regex_reader_refuse(r, start, "a range of a class that begins with a set");
+        return regex_class_refuse(r, start, "a range of a class that begins with a set");
     if (is_set)
         return STATUS_OK;
     to = from;
@@ -249,7 +250,7 @@ static enum status read_item(struct regex_reader *r, struct letters *set, bool i
         status = read_end(r, &to);
     }
     if (status == STATUS_OK && (from > to || to >= LETTERS_CODES))
-        return regex_reader_refuse(r, start, "a range of a class that is empty");
+        return regex_class_refuse(r, start, "a range of a class that is empty");
     if (status == STATUS_OK)
         letters_add(set, from, to);
     return status;
@@ -263,7 +264,7 @@ static enum status add_cases(struct regex_reader *r, size_t start, struct letter
         if (set->at[c / 32] == 0)
             c |= 31;
         else if (letters_has(set, c) && letters_has_case(c))
-            return regex_reader_refuse(r, start, "a class of letters beyond ASCII under (?i)");
+            return regex_class_refuse(r, start, "a class of letters beyond ASCII under (?i)");
     }
     for (uint32_t c = 'a'; c <= 'z'; c++) {
         if (!letters_has(set, c) && !letters_has(set, c - 32))
@@ -290,7 +291,7 @@ enum status regex_class_read(struct regex_reader *r, struct letters *set, int de
     while (status == STATUS_OK && !is_next(r, "]")) {
         if (is_next(r, "&&")) {
             if (is_empty)
-                status = regex_reader_refuse(r, r->at, "an && without one of its sides");
+                status = regex_class_refuse(r, r->at, "an && without one of its sides");
             if (before == NULL)
                 before = mem_take(sizeof(*before)), letters_invert(before);
             letters_keep(before, set);
@@ -302,14 +303,14 @@ enum status regex_class_read(struct regex_reader *r, struct letters *set, int de
             status = read_nested(r, set, depth);
             is_empty = false;
             if (status == STATUS_OK && is_next(r, "-") && !is_next(r, "-]"))
-                status = regex_reader_refuse(r, r->at, "a range of a class that begins with a set");
+                status = regex_class_refuse(r, r->at, "a range of a class that begins with a set");
         } else {
             status = read_item(r, set, is_empty);
             is_empty = false;
         }
     }
     if (status == STATUS_OK && is_empty)
-        status = regex_reader_refuse(r, start, "an empty class");
+        status = regex_class_refuse(r, start, "an empty class");
     r->at++;
     if (before != NULL)
         letters_keep(set, before);

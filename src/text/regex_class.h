@@ -13,7 +13,7 @@ struct regex_reader {
 };
 
 /* Says what is not supported, with the byte where it stands; always STATUS_UNSUPPORTED. */
-enum status regex_reader_refuse(const struct regex_reader *r, size_t at, const char *what) MUST_USE;
+enum status regex_class_refuse(const struct regex_reader *r, size_t at, const char *what) MUST_USE;
 
 /* Reads a class behind its '[' into set, which comes zeroed. */
 enum status regex_class_read(struct regex_reader *r, struct letters *set, int depth) MUST_USE;

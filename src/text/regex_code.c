@@ -282,8 +282,8 @@ static void find_firsts(struct regex_program *program)
         op->first = program->n_firsts;
         for (int k = 0; k < 2; k++) {
             memset(seen, 0, OPS_MAX);
-            find_first(program, k == 0 ? op->a : op->b, &program->firsts[program->n_firsts++],
-                       seen, of_sets);
+            find_first(program, k == 0 ? op->a : op->b, &program->firsts[program->n_firsts++], seen,
+                       of_sets);
         }
     }
     mem_give(of_sets);

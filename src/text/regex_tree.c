@@ -87,7 +87,7 @@ static enum status add_set(struct regex_reader *r, size_t start, const struct le
 {
     int32_t set = regex_tree_keep_set(r->tree, letters);
     if (set == REGEX_NONE)
-        return regex_reader_refuse(r, start, "more classes than 256");
+        return regex_class_refuse(r, start, "more classes than 256");
     *out = add_node(r, REGEX_SET, (uint32_t)set);
     return STATUS_OK;
 }
@@ -108,15 +108,15 @@ static enum status add_literal(struct regex_reader *r, size_t start, uint32_t co
     uint32_t before = r->last_code;
     r->last_code = r->ignores_case ? code : 0;
     if (code >= LETTERS_CODES)
-        return regex_reader_refuse(r, start, "a code point beyond U+10FFFF");
+        return regex_class_refuse(r, start, "a code point beyond U+10FFFF");
     if (!r->ignores_case || !letters_has_case(code)) {
         *out = add_node(r, REGEX_CODE, code);
         return STATUS_OK;
     }
     if (code >= 0x80)
-        return regex_reader_refuse(r, start, "a letter beyond ASCII under (?i)");
+        return regex_class_refuse(r, start, "a letter beyond ASCII under (?i)");
     if (may_fold_together(before, code))
-        return regex_reader_refuse(r, start, "letters that fold to one letter under (?i)");
+        return regex_class_refuse(r, start, "letters that fold to one letter under (?i)");
     struct letters *letters = mem_take(sizeof(*letters));
     uint32_t small = code | 32;
     letters_add(letters, small, small);
@@ -152,7 +152,7 @@ static enum status read_class(struct regex_reader *r, int32_t *out)
     enum status status = regex_class_read(r, letters, 0);
     r->last_code = status == STATUS_OK && r->ignores_case ? only_letter(letters) : 0;
     if (status == STATUS_OK && may_fold_together(before, r->last_code))
-        status = regex_reader_refuse(r, start, "letters that fold to one letter under (?i)");
+        status = regex_class_refuse(r, start, "letters that fold to one letter under (?i)");
     if (status == STATUS_OK)
         status = add_set(r, start, letters, out);
     mem_give(letters);
@@ -176,14 +176,13 @@ static enum status add_assert(struct regex_reader *r, enum regex_assert what, in
     enum status status = STATUS_OK;
     r->last_code = 0;
     *out = add_node(r, REGEX_ASSERT, what);
-    if ((what != REGEX_WORD_EDGE && what != REGEX_NO_WORD_EDGE) ||
-        r->tree->word_set != REGEX_NONE)
+    if ((what != REGEX_WORD_EDGE && what != REGEX_NO_WORD_EDGE) || r->tree->word_set != REGEX_NONE)
         return STATUS_OK;
     struct letters *letters = mem_take(sizeof(*letters));
     letters_add_word(letters, false);
     r->tree->word_set = regex_tree_keep_set(r->tree, letters);
     if (r->tree->word_set == REGEX_NONE)
-        status = regex_reader_refuse(r, r->at, "more classes than 256");
+        status = regex_class_refuse(r, r->at, "more classes than 256");
     mem_give(letters);
     return status;
 }
@@ -194,8 +193,10 @@ static enum status read_escape(struct regex_reader *r, int32_t *out)
     static const struct {
         char letter;
         uint8_t what;
-    } asserts[] = { { 'A', REGEX_TEXT_BEGIN },    { 'z', REGEX_TEXT_END },
-                    { 'Z', REGEX_LAST_LINE_END }, { 'b', REGEX_WORD_EDGE },
+    } asserts[] = { { 'A', REGEX_TEXT_BEGIN },
+                    { 'z', REGEX_TEXT_END },
+                    { 'Z', REGEX_LAST_LINE_END },
+                    { 'b', REGEX_WORD_EDGE },
                     { 'B', REGEX_NO_WORD_EDGE } };
     size_t start = r->at - 1;
     uint32_t code = 0;
@@ -207,11 +208,11 @@ static enum status read_escape(struct regex_reader *r, int32_t *out)
         return add_assert(r, (enum regex_assert)asserts[i].what, out);
     }
     if (r->at < r->pattern.n && r->pattern.at[r->at] >= '1' && r->pattern.at[r->at] <= '9')
-        return regex_reader_refuse(r, start, "a backreference");
+        return regex_class_refuse(r, start, "a backreference");
     struct letters *letters = mem_take(sizeof(*letters));
     enum status status = regex_class_escape(r, false, letters, &code, &is_set);
     if (status == STATUS_OK && is_set && r->ignores_case)
-        status = regex_reader_refuse(r, start, "a set of letters under (?i)");
+        status = regex_class_refuse(r, start, "a set of letters under (?i)");
     if (status == STATUS_OK && is_set) {
         r->last_code = 0;
         status = add_set(r, start, letters, out);
@@ -258,7 +259,7 @@ static enum status check_behind(struct regex_reader *r, size_t start, int32_t ch
     for (; branch != REGEX_NONE; branch = tree->nodes[branch].next)
         is_known = is_known && regex_tree_width(tree, branch) >= 0;
     return is_known ? STATUS_OK
-                    : regex_reader_refuse(r, start, "a look-behind of more than one length");
+                    : regex_class_refuse(r, start, "a look-behind of more than one length");
 }
 
 /* The letters of "(?im-x" up to their ':' or ')'. */
@@ -274,9 +275,9 @@ static enum status read_options(struct regex_reader *r, size_t start)
         else if (letter == 'm')
             r->dot_is_all = is_on;
         else
-            return regex_reader_refuse(r, start, "a group option other than i and m");
+            return regex_class_refuse(r, start, "a group option other than i and m");
     }
-    return r->at < r->pattern.n ? STATUS_OK : regex_reader_refuse(r, start, "a '(' without a ')'");
+    return r->at < r->pattern.n ? STATUS_OK : regex_class_refuse(r, start, "a '(' without a ')'");
 }
 
 /* What stands behind "(?", up to where the alternatives begin. */
@@ -300,11 +301,11 @@ static enum status read_group_kind(struct regex_reader *r, size_t start, struct 
         return STATUS_OK;
     }
     if (take(r, "~"))
-        return regex_reader_refuse(r, start, "an absent operator (?~");
+        return regex_class_refuse(r, start, "an absent operator (?~");
     if (is_next(r, "<") || is_next(r, "'") || is_next(r, "P"))
-        return regex_reader_refuse(r, start, "a named group");
+        return regex_class_refuse(r, start, "a named group");
     if (is_next(r, "#") || is_next(r, "(") || is_next(r, "{"))
-        return regex_reader_refuse(r, start, "a comment, condition or callout (?#, (?(, (?{");
+        return regex_class_refuse(r, start, "a comment, condition or callout (?#, (?(, (?{");
     enum status status = read_options(r, start);
     if (status == STATUS_OK && take(r, ":"))
         return STATUS_OK;
@@ -321,9 +322,9 @@ static enum status read_group(struct regex_reader *r, int32_t *out)
     struct regex_node kind = { .kind = REGEX_CAT };
     enum status status = STATUS_OK;
     if (is_next(r, "*"))
-        return regex_reader_refuse(r, start, "a callout (*");
+        return regex_class_refuse(r, start, "a callout (*");
     if (r->depth == DEPTH_MAX)
-        return regex_reader_refuse(r, start, "groups in groups too deep");
+        return regex_class_refuse(r, start, "groups in groups too deep");
     r->depth++;
     if (take(r, "?"))
         status = read_group_kind(r, start, &kind);
@@ -342,7 +343,7 @@ static enum status read_group(struct regex_reader *r, int32_t *out)
         return STATUS_OK;
     }
     if (!take(r, ")"))
-        return regex_reader_refuse(r, start, "a '(' without a ')'");
+        return regex_class_refuse(r, start, "a '(' without a ')'");
     r->ignores_case = ignores_case;
     r->dot_is_all = dot_is_all;
     *out = add_node(r, kind.kind, 0);
@@ -360,9 +361,9 @@ static enum status read_atom(struct regex_reader *r, int32_t *out)
     uint32_t code = 0;
     int n = utf8_decode(view_of(r->pattern.at + start, r->pattern.n - start), &code);
     if (n <= 0)
-        return regex_reader_refuse(r, start, "broken UTF-8");
+        return regex_class_refuse(r, start, "broken UTF-8");
     if (is_repeat(r))
-        return regex_reader_refuse(r, start, "a repeat of nothing");
+        return regex_class_refuse(r, start, "a repeat of nothing");
     r->at += (size_t)n;
     switch (code) {
     case '(':
@@ -461,13 +462,13 @@ static enum status add_repeat(struct regex_reader *r, size_t start, const int64_
 {
     enum regex_kind kind = r->tree->nodes[*atom].kind;
     if (bounds[0] > REPEATS_MAX || bounds[1] > REPEATS_MAX)
-        return regex_reader_refuse(r, start, "a repeat of more than 100000");
+        return regex_class_refuse(r, start, "a repeat of more than 100000");
     if (bounds[1] != REGEX_ENDLESS && bounds[0] > bounds[1])
-        return regex_reader_refuse(r, start, "a repeat whose bounds are the wrong way round");
+        return regex_class_refuse(r, start, "a repeat whose bounds are the wrong way round");
     if (kind == REGEX_LOOK || kind == REGEX_ASSERT)
-        return regex_reader_refuse(r, start, "a repeat of an assertion");
+        return regex_class_refuse(r, start, "a repeat of an assertion");
     if (bounds[1] == REGEX_ENDLESS && may_be_empty(r->tree, *atom))
-        return regex_reader_refuse(r, start, "an endless repeat of what may be empty");
+        return regex_class_refuse(r, start, "an endless repeat of what may be empty");
     *atom = wrap(r, REGEX_REPEAT, *atom);
     r->tree->nodes[*atom].min = (int32_t)bounds[0];
     r->tree->nodes[*atom].max = (int32_t)bounds[1];
@@ -504,7 +505,7 @@ static enum status read_repeat(struct regex_reader *r, int32_t *atom)
     else if (take(r, "+"))
         *atom = wrap(r, REGEX_ATOMIC, *atom);
     if (status == STATUS_OK && is_repeat(r))
-        status = regex_reader_refuse(r, r->at, "a repeat of a repeat");
+        status = regex_class_refuse(r, r->at, "a repeat of a repeat");
     return status;
 }
 
@@ -558,7 +559,7 @@ enum status regex_tree_parse(struct regex_tree *tree, struct view pattern, struc
                          PATTERN_BYTES_MAX);
     enum status status = read_alternatives(&r, &tree->root);
     if (status == STATUS_OK && r.at < pattern.n)
-        status = regex_reader_refuse(&r, r.at, "a ')' without a '('");
+        status = regex_class_refuse(&r, r.at, "a ')' without a '('");
     return status;
 }
 

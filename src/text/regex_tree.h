@@ -1,4 +1,5 @@
-/* A regular expression as a tree, what regex_parse.c makes and regex_code.c turns into a program. */
+/* A regular expression as a tree, what regex_parse.c makes and regex_code.c turns into a program.
+ */
 #pragma once
 #include "base/status.h"
 #include "base/str.h"
@@ -28,8 +29,8 @@ enum { REGEX_NONE = -1, REGEX_ENDLESS = -1 };
 struct regex_node {
     enum regex_kind kind;
     uint32_t value;
-    int32_t min, max; /* of REGEX_REPEAT; max: REGEX_ENDLESS */
-    bool is_lazy;     /* of REGEX_REPEAT */
+    int32_t min, max;            /* of REGEX_REPEAT; max: REGEX_ENDLESS */
+    bool is_lazy;                /* of REGEX_REPEAT */
     bool is_behind, is_negative; /* of REGEX_LOOK */
     int32_t child, next;         /* the first child, the next of the parent's; REGEX_NONE */
 };

@@ -1,4 +1,5 @@
-/* Cutting by stages. Where a match's effort runs out the rest of the piece stays one word. */
+/* Cutting by stages. When the steps of the text are spent nothing more is cut, and whoever asked
+ * must not use the pieces. */
 #include "text/split.h"
 
 enum status split_open(struct split *split, const char *const *patterns, int n_patterns,
@@ -52,7 +53,8 @@ static void cut(struct split_work *work, int stage, struct view text)
         cut(work, stage + 1, view_of(text.at + bounds[0], bounds[1] - bounds[0]));
         at = bounds[1];
     }
-    cut(work, stage + 1, view_of(text.at + at, text.n - at));
+    if (!work->regex.is_spent)
+        cut(work, stage + 1, view_of(text.at + at, text.n - at));
 }
 
 void split_work_run(struct split_work *work, struct view text)

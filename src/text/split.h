@@ -24,5 +24,6 @@ struct split_work {
 };
 void split_work_init(struct split_work *work, const struct split *split);
 void split_work_free(struct split_work *work);
-/* Calls word for each piece of text, which must be valid UTF-8. */
+/* Calls word for each piece of text, which must be valid UTF-8. work->regex.is_spent afterwards:
+ * the patterns took too many steps, and the pieces are not all. */
 void split_work_run(struct split_work *work, struct view text);

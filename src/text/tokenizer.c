@@ -305,12 +305,13 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
                          int32_t n_max)
 {
     if (text.n > INT32_MAX / 4)
-        return -1;
+        return TOKENIZER_TOO_MANY;
     struct encoding e = { .tokenizer = t, .ids = { .at = ids, .n_max = max_i32(n_max, 0) } };
     text_merge_init(&e.merge);
     str_init(&e.text);
     if (t->kind == TOKENIZER_BPE) {
         split_work_init(&e.work, &t->split);
+        regex_work_grant(&e.work.regex, text.n);
         e.work.word = add_word;
         e.work.of = &e;
     }
@@ -319,12 +320,15 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
     encode_text(&e, text, (flags & TOKENIZER_PARSE_SPECIAL) != 0 ? &t->written : &t->always);
     if ((flags & TOKENIZER_ADD_SPECIAL) != 0 && t->add_eos && t->eos_id >= 0)
         text_ids_add(&e.ids, t->eos_id);
+    bool is_spent = t->kind == TOKENIZER_BPE && e.work.regex.is_spent;
     if (t->kind == TOKENIZER_BPE)
         split_work_free(&e.work);
     text_merge_free(&e.merge);
     str_free(&e.text);
     mem_give(e.letters);
-    return e.ids.n > e.ids.n_max ? -1 : (int32_t)e.ids.n;
+    if (is_spent)
+        return TOKENIZER_TOO_COSTLY;
+    return e.ids.n > e.ids.n_max ? TOKENIZER_TOO_MANY : (int32_t)e.ids.n;
 }
 
 struct view tokenizer_piece(const struct tokenizer *t, int32_t id, bool show_special)

@@ -42,7 +42,11 @@ enum tokenizer_flag {
 };
 /* Encodes text into ids[0..n_max-1]. Any bytes go: of broken UTF-8 byte-level BPE encodes the bytes
  * themselves, SentencePiece makes each broken byte U+FFFD, as the library does. Returns the number
- * of ids (at most 3 for a byte of text, and 3 more), or -1 when more than n_max would be needed. */
+ * of ids (at most 3 for a byte of text, and 3 more), or one of these. */
+enum {
+    TOKENIZER_TOO_MANY = -1,   /* more than n_max would be needed */
+    TOKENIZER_TOO_COSTLY = -2, /* the model's regular expressions take too many steps for it */
+};
 int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
                          int32_t *ids, int32_t n_max);
 /* The bytes of one token as they appear in running text; empty for control tokens unless

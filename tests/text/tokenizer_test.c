@@ -296,7 +296,7 @@ static void bad_descriptions_are_refused(void **state)
     bad = good;
     bad.pattern = "(";
     assert_int_equal(open_with(&bad, &fault), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(fault.text, "split pattern"));
+    assert_non_null(strstr(fault.text, "regular expression"));
     bad = good;
     bad.n_tokens = 4;
     bad.types = types;

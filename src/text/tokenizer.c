@@ -33,6 +33,7 @@ struct encoding {
     const struct tokenizer *tokenizer;
     struct text_merge merge;
     struct split_work work;
+    struct text_spm_work spm;
     struct str text;
     int32_t *letters; /* NFC's */
     size_t letters_capacity;
@@ -88,9 +89,12 @@ static enum status open_parts(struct tokenizer *t, const struct tokenizer_option
                          "tokenizer: bos %d, eos %d or unknown %d is not one of the %d tokens",
                          options->bos_id, options->eos_id, options->unknown_id, n);
     unsigned control = 1u << TEXT_CONTROL, user = 1u << TEXT_USER_DEFINED;
-    bool is_spm = t->kind == TOKENIZER_SPM; /* its encoder finds user-defined pieces itself */
-    text_special_open(&t->always, &t->vocab, is_spm ? 0 : user);
-    text_special_open(&t->written, &t->vocab, is_spm ? control : control | user);
+    bool is_spm = t->kind == TOKENIZER_SPM;
+    if (is_spm && options->sentence != NULL && !options->sentence->cuts_at_user)
+        user = 0; /* the encoder finds them itself */
+    text_special_open(&t->always, &t->vocab, user);
+    text_special_open(&t->written, &t->vocab, control | user);
+    user = 1u << TEXT_USER_DEFINED;
     text_special_open(&t->all, &t->vocab, control | user | 1u << TEXT_UNKNOWN);
     if (is_spm)
         return text_spm_open(&t->spm, &t->vocab, options, fault);
@@ -234,16 +238,13 @@ static void encode_bpe(struct encoding *e, struct view text)
     }
 }
 
-static void encode_spm(struct encoding *e, struct view text)
+static void encode_spm(struct encoding *e, struct view text, bool is_first)
 {
-    str_clear(&e->text);
-    if (e->tokenizer->add_space_prefix)
-        str_add_char(&e->text, ' ');
-    text_spm_normalize(text, &e->text);
-    struct view seen = view_of(e->text.at, e->text.n);
-    if (e->tokenizer->normalizes_nfc)
-        seen = compose(e, seen);
-    text_spm_encode(&e->tokenizer->spm, &e->merge, seen, &e->ids);
+    const struct tokenizer *t = e->tokenizer;
+    if (t->normalizes_nfc && utf8_is_valid(text))
+        text = compose(e, text);
+    bool is_prefixed = is_first || !t->spm.sentence.prefixes_once;
+    text_spm_encode(&t->spm, &e->spm, text, is_prefixed, &e->ids);
 }
 
 /* Bytes of white space at the start of text. */
@@ -288,7 +289,7 @@ static void encode_text(struct encoding *e, struct view text, const struct text_
         if (strips & TOKENIZER_STRIP_LEFT)
             plain.n -= spaces_last(plain);
         if (plain.n > 0 && t->kind == TOKENIZER_SPM)
-            encode_spm(e, plain);
+            encode_spm(e, plain, at == 0);
         else if (plain.n > 0)
             encode_bpe(e, plain);
         if (id >= 0) {
@@ -314,6 +315,8 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
         regex_work_grant(&e.work.regex, text.n);
         e.work.word = add_word;
         e.work.of = &e;
+    } else {
+        text_spm_work_init(&e.spm);
     }
     if ((flags & TOKENIZER_ADD_SPECIAL) != 0 && t->add_bos && t->bos_id >= 0)
         text_ids_add(&e.ids, t->bos_id);
@@ -323,6 +326,8 @@ int32_t tokenizer_encode(const struct tokenizer *t, struct view text, unsigned f
     bool is_spent = t->kind == TOKENIZER_BPE && e.work.regex.is_spent;
     if (t->kind == TOKENIZER_BPE)
         split_work_free(&e.work);
+    else
+        text_spm_work_free(&e.spm);
     text_merge_free(&e.merge);
     str_free(&e.text);
     mem_give(e.letters);

@@ -5,6 +5,7 @@
 #pragma once
 #include "base/str.h"
 #include "base/status.h"
+#include "core/tokenizer_sentence.h"
 #include "core/tokenizer_steps.h"
 
 struct tokenizer;
@@ -27,7 +28,9 @@ struct tokenizer_options {
     const char *pattern;       /* BPE: the split pattern, NULL: by name. Several that cut one after
                                   another are separated by U+001F */
     bool add_bos, add_eos, add_space_prefix, ignore_merges, normalizes_nfc;
-    int32_t bos_id, eos_id, unknown_id;  /* -1 = none */
+    int32_t bos_id, eos_id, unknown_id;        /* -1 = none */
+    const struct tokenizer_sentence *sentence; /* SPM: the model's settings; NULL: those of a file
+                                                  without any (llama.cpp's) */
     const struct tokenizer_steps *steps; /* tokenizer.json's; NULL: those that the kind implies */
 };
 enum status tokenizer_open(struct tokenizer **out, const struct tokenizer_options *options,

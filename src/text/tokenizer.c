@@ -6,11 +6,11 @@
  * Byte-level BPE takes a run of bytes that is not UTF-8 as a word of its own, so encoding and
  * decoding give the same bytes; SentencePiece makes each such byte U+FFFD, as the library does. */
 #include "text/tokenizer.h"
+#include "core/tokenizer_pre.h"
 #include "text/bpe.h"
-#include "text/patterns.h"
 #include "text/special.h"
+#include "text/split.h"
 #include "text/spm.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include <string.h>
 #include <utf8proc.h>
@@ -63,13 +63,15 @@ static enum status open_split(struct tokenizer *t, const struct tokenizer_option
 {
     if (options->pattern != NULL)
         return open_pattern(t, options->pattern, fault);
-    int n_stages = 0;
-    bool is_known = false;
-    const char *const *stages = text_patterns_find(options->pre, &n_stages, &is_known);
-    if (!is_known)
-        log_line(LOG_WARN, "tokenizer", "unknown split pattern \"%.40s\": GPT-2's is used",
-                 options->pre != NULL ? options->pre : "");
-    return split_open(&t->split, stages, n_stages, fault);
+    const struct tokenizer_pre *pre = tokenizer_pre_find(options->pre);
+    int n = 0;
+    if (pre == NULL)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "tokenizer: the split pattern \"%.40s\" is not known",
+                         options->pre != NULL ? options->pre : "");
+    while (pre->stages[n] != NULL)
+        n++;
+    return split_open(&t->split, pre->stages, n, fault);
 }
 
 static bool is_id(int32_t id, int32_t n_tokens)

@@ -1,6 +1,8 @@
 /* The split patterns of known tokenizers by name. */
 #pragma once
-#include "text/split.h"
+#include "base/base.h"
+
+enum { SPLIT_STAGES_MAX = 8 };
 
 /* The stages for a name as GGUF's tokenizer.ggml.pre gives it. An unknown name (NULL too) gets
  * GPT-2's and *is_known = false. */

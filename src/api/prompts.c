@@ -138,9 +138,9 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
         flags |= TOKENIZER_ADD_SPECIAL;
     if (!api_prompts_may_fit(model, text, prompt_field(prompts), &prompts->error))
         return false;
-    size_t n_likely = 3 * text.n + 16; /* a byte each at worst, three where NFC lengthens it */
-    if ((size_t)n_max > n_likely)
-        n_max = (int32_t)n_likely;
+    size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
+    if ((size_t)n_max > n_most)
+        n_max = (int32_t)n_most;
     int32_t *ids = pile_take(&prompts->ask.pile, sizeof(*ids) * (size_t)n_max);
     int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
     if (n == TOKENIZER_TOO_COSTLY) {

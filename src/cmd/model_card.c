@@ -14,8 +14,14 @@ enum status model_card_open_tokenizer(struct tokenizer **out, const struct weigh
     if (w->tokenizer == WEIGHTS_TOKENIZER_NONE)
         return fault_set(fault, STATUS_UNSUPPORTED, "%.100s has no tokenizer that we can read",
                          w->name);
+    static const enum tokenizer_kind kinds[] = {
+        [WEIGHTS_TOKENIZER_SPM] = TOKENIZER_SPM,
+        [WEIGHTS_TOKENIZER_BPE] = TOKENIZER_BPE,
+        [WEIGHTS_TOKENIZER_UNIGRAM] = TOKENIZER_UNIGRAM,
+        [WEIGHTS_TOKENIZER_WORDPIECE] = TOKENIZER_WORDPIECE,
+    };
     const struct tokenizer_options options = {
-        .kind = w->tokenizer == WEIGHTS_TOKENIZER_SPM ? TOKENIZER_SPM : TOKENIZER_BPE,
+        .kind = kinds[w->tokenizer],
         .n_tokens = w->n_tokens,
         .tokens = w->tokens,
         .token_bytes = w->token_bytes,
@@ -25,7 +31,6 @@ enum status model_card_open_tokenizer(struct tokenizer **out, const struct weigh
         .n_merges = w->n_merges,
         .merges = w->merges,
         .pre = w->pre,
-        .pattern = w->pattern,
         .add_bos = w->add_bos,
         .add_eos = w->add_eos,
         .add_space_prefix = w->add_space_prefix,
@@ -35,6 +40,7 @@ enum status model_card_open_tokenizer(struct tokenizer **out, const struct weigh
         .eos_id = w->eos_id,
         .unknown_id = w->unknown_id,
         .sentence = w->has_sentence ? &w->sentence : NULL,
+        .steps = w->steps,
     };
     return tokenizer_open(out, &options, fault);
 }

@@ -20,10 +20,10 @@ enum step_kind {
     STEP_LOWERCASE,
     STEP_STRIP_SPACES, /* strips_left, strips_right */
     STEP_STRIP_ACCENTS,
-    STEP_REPLACE, /* pattern, content; a decoder too */
-    STEP_PREPEND, /* content */
-    STEP_BERT,    /* cleans_text, spaces_chinese, strips_accents, lowercases */
-    STEP_CHARSMAP /* content: SentencePiece's precompiled character map, decoded from base64 */,
+    STEP_REPLACE,  /* pattern, content; a decoder too */
+    STEP_PREPEND,  /* content */
+    STEP_BERT,     /* cleans_text, spaces_chinese, strips_accents, lowercases */
+    STEP_CHARSMAP, /* content: SentencePiece's precompiled character map, decoded from base64 */
     STEP_NMT,
     /* splitters (pre-tokenizers) */
     STEP_SPLIT,       /* pattern, behavior, is_inverted */
@@ -85,8 +85,12 @@ struct tokenizer_steps {
     /* Ids put before and behind every text, where special ones are asked for. */
     int32_t n_before, n_behind;
     const int32_t *before, *behind;
-    /* The model's own settings. */
+    /* The model: its own tokens (added ones may be none of them), and how it takes words apart. */
+    const uint8_t *is_model; /* (n_tokens) */
+    int32_t n_merges;
+    const int32_t (*merges)[3]; /* BPE: ids of left, right and what they form, the best first */
     bool falls_back_to_bytes, fuses_unknown;
+    bool ignores_merges;                  /* whole words that are tokens need no merges */
     struct view word_prefix, word_suffix; /* of pieces inside a word, of those that end one */
     int32_t word_letters_max;             /* WordPiece: longer words are unknown */
     const double *scores;                 /* Unigram: (n_tokens) */

@@ -162,3 +162,13 @@ size_t charsmap_shortest(const struct charsmap *map, struct view text, struct vi
 {
     return find(map, text, 1, replacement);
 }
+
+size_t charsmap_growth(const struct charsmap *map)
+{
+    size_t longest = 1;
+    for (size_t i = 0, n; i < map->n_texts; i += n + 1) {
+        n = strlen(map->texts + i);
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}

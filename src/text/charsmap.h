@@ -22,3 +22,5 @@ void charsmap_close(struct charsmap *map); /* fine on a zeroed one */
 size_t charsmap_longest(const struct charsmap *map, struct view text, struct view *replacement);
 /* The same of the shortest, as HF's normalizer takes it. */
 size_t charsmap_shortest(const struct charsmap *map, struct view text, struct view *replacement);
+/* Each byte of a text becomes so many bytes at most, at least 1. */
+size_t charsmap_growth(const struct charsmap *map);

@@ -13,8 +13,10 @@ struct weights;
 
 enum weights_tokenizer_kind {
     WEIGHTS_TOKENIZER_NONE,
-    WEIGHTS_TOKENIZER_SPM,
-    WEIGHTS_TOKENIZER_BPE
+    WEIGHTS_TOKENIZER_SPM, /* SentencePiece BPE, from its own files */
+    WEIGHTS_TOKENIZER_BPE,
+    WEIGHTS_TOKENIZER_UNIGRAM,
+    WEIGHTS_TOKENIZER_WORDPIECE,
 };
 
 /* What the text room needs of a model, in one neutral form whatever the file: the model's card. */
@@ -34,8 +36,6 @@ struct weights_card {
     const char *const *merges; /* BPE, and SPM from a tokenizer.json: "left right" in rank order */
     char pre[32];        /* BPE: name of the split pattern (GGUF's tokenizer.ggml.pre: "llama-bpe",
                             "qwen2", "gpt-2", ...) */
-    const char *pattern; /* BPE: the split pattern itself when the file gives it (tokenizer.json),
-                            else NULL */
     bool add_bos, add_eos, add_space_prefix;
     bool ignore_merges; /* whole words that are tokens need no merges (llama-3) */
     bool normalizes_nfc;

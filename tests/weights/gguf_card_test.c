@@ -80,7 +80,6 @@ static void reads_bpe(void **state)
     assert_int_equal(card_of(&b, 0, &gguf, &card, &fault), STATUS_OK);
     assert_int_equal(card.tokenizer, WEIGHTS_TOKENIZER_BPE);
     assert_string_equal(card.pre, "qwen2");
-    assert_null(card.pattern);
     assert_null(card.scores);
     assert_int_equal(card.n_merges, 1);
     assert_string_equal(card.merges[0], "a b");

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum status open_tokenizer(struct model_card *card, const struct weights_card *w,
-                                  struct fault *fault)
+enum status model_card_open_tokenizer(struct tokenizer **out, const struct weights_card *w,
+                                      struct fault *fault)
 {
+    *out = NULL;
     if (w->tokenizer == WEIGHTS_TOKENIZER_NONE)
         return fault_set(fault, STATUS_UNSUPPORTED, "%.100s has no tokenizer that we can read",
                          w->name);
@@ -39,8 +40,9 @@ static enum status open_tokenizer(struct model_card *card, const struct weights_
         .eos_id = w->eos_id,
         .unknown_id = w->unknown_id,
         .steps = w->steps,
+        .sentence = w->has_sentence ? &w->sentence : NULL,
     };
-    return tokenizer_open(&card->tokenizer, &options, fault);
+    return tokenizer_open(out, &options, fault);
 }
 
 static char *text_of(const struct model_card *card, int32_t id)
@@ -62,7 +64,7 @@ enum status model_card_open(struct model_card *card, const char *name,
                                  .bos_id = w->bos_id,
                                  .eos_id = w->eos_id,
                                  .n_eog = w->n_eog };
-    enum status status = open_tokenizer(card, w, fault);
+    enum status status = model_card_open_tokenizer(&card->tokenizer, w, fault);
     if (status != STATUS_OK)
         return status;
     struct fault why;

@@ -6,6 +6,7 @@
  * which lives until weights_close. */
 #pragma once
 #include "core/model_weights.h"
+#include "core/tokenizer_sentence.h"
 #include "core/tokenizer_steps.h"
 
 struct weights;
@@ -39,6 +40,8 @@ struct weights_card {
     bool ignore_merges; /* whole words that are tokens need no merges (llama-3) */
     bool normalizes_nfc;
     int32_t bos_id, eos_id, unknown_id, pad_id; /* -1 = none */
+    bool has_sentence;
+    struct tokenizer_sentence sentence;  /* of SentencePiece models, where has_sentence */
     const struct tokenizer_steps *steps; /* tokenizer.json's; NULL: those that the kind implies */
     int32_t n_eog; /* ids that end a generation: eos, <|eot_id|>, <|im_end|>, ... */
     int32_t eog_ids[16];

@@ -70,6 +70,7 @@ enum added_flag {
     ADDED_STRIPS_LEFT = 4,
     ADDED_STRIPS_RIGHT = 8, /* it swallows the white space on that side */
     ADDED_SINGLE_WORD = 16, /* not inside a word */
+    ADDED_NAMED = 32, /* the settings name it as bos, eos, ... or an additional special token */
 };
 struct tokenizer_added {
     int32_t id; /* its text is the vocabulary's */

@@ -48,6 +48,14 @@ void text_added_close(struct text_added *added)
     *added = (struct text_added){ 0 };
 }
 
+unsigned text_added_flags(const struct text_added *added, int32_t id)
+{
+    for (int32_t i = 0; i < added->n; i++)
+        if (added->tokens[i].id == id)
+            return added->tokens[i].flags;
+    return 0;
+}
+
 void text_added_begin(struct text_added_walk *walk, const struct text_added *added,
                       struct view text, bool is_normalized, bool skips_special)
 {

@@ -110,7 +110,8 @@ static enum status open_model(struct tokenizer *t, const struct tokenizer_option
 static struct view added_text(struct tokenizer *t, const struct tokenizer_added *added,
                               struct normalizer_work *work)
 {
-    struct view text = t->vocab.tokens[added->id];
+    struct view text =
+        t->kind == TOKENIZER_SPM ? t->spm.pieces[added->id] : t->vocab.tokens[added->id];
     if ((added->flags & ADDED_NORMALIZED) == 0 || text.n == 0 || !utf8_is_valid(text))
         return text;
     normalizer_run(&t->normalizer, work, text);
@@ -129,7 +130,8 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
     normalizer_work_init(&work, &regex);
     for (int32_t i = 0; i < n; i++) {
         texts[i] = added_text(t, &steps->added[i], &work);
-        t->texts[steps->added[i].id] = texts[i];
+        if (t->kind != TOKENIZER_SPM)
+            t->texts[steps->added[i].id] = texts[i];
     }
     normalizer_work_free(&work);
     regex_work_free(&regex);
@@ -366,14 +368,6 @@ static void encode_runs(struct encoding *e, struct view text, bool is_start)
     }
 }
 
-static void encode_spm(struct encoding *e, struct view text, bool is_first)
-{
-    const struct text_spm *spm = &e->tokenizer->spm;
-    bool is_prefixed = is_first || !spm->sentence.prefixes_once;
-    if (text.n > 0)
-        text_spm_encode(spm, &e->spm, text, is_prefixed, &e->ids);
-}
-
 /* A copy of text in which each byte that is not UTF-8 is U+FFFD. */
 static struct view mend(struct encoding *e, struct view text)
 {
@@ -398,12 +392,15 @@ static void encode_text(struct encoding *e, struct view text)
     int32_t id;
     if (t->kind != TOKENIZER_SPM && !t->is_byte_level && !utf8_is_valid(text))
         text = mend(e, text);
+    if (t->kind == TOKENIZER_SPM)
+        text = text_spm_prepare(&t->spm, &e->spm, text);
     text_added_begin(&walk, added, text, false, e->skips_special);
     while (text_added_next(&walk, &before, &id)) {
-        if (t->kind == TOKENIZER_SPM)
-            encode_spm(e, before, before.at == text.at);
-        else
-            encode_runs(e, before, before.at == text.at);
+        bool is_start = before.at == text.at;
+        if (t->kind != TOKENIZER_SPM)
+            encode_runs(e, before, is_start);
+        else if (before.n > 0 && text_spm_encode(&t->spm, &e->spm, before, &e->ids) && is_start)
+            e->ids.n -= (text_added_flags(added, id) & ADDED_NAMED) != 0;
         if (id >= 0)
             text_ids_add(&e->ids, id);
     }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compares tokenizer.model files with sentencepiece: trains small models with options in random combination.
+"""Compares tokenizer.model and GGUF files with sentencepiece: trains small models with options in random combination.
 
 sentencepiece_agreement.py VOCABULARY_IDS_PROGRAM [--models N] [--texts N] [--seed S] [--keep FOLDER]
 
-Every model must give the ids and the decoded text that sentencepiece gives for each of hard texts, or be refused.
+Every model must give the ids and the decoded text that sentencepiece gives for each of hard texts, or be refused. The same
+model as a GGUF file (tokenizer.ggml.model "llama" or "t5") must do so too, where GGUF has keys for all that it says.
 Ends with 0 when there is no silent difference; prints equal and refused models by kind.
 """
 import argparse
@@ -148,6 +149,51 @@ def compare(program, model, texts, folder):
     return "equal", None
 
 
+def has_gguf_form(model):
+    """GGUF has no keys for these, and cuts texts at user-defined tokens first."""
+    kinds = {p.type for p in model.pieces}
+    return 4 not in kinds and not model.trainer_spec.treat_whitespace_as_suffix and model.normalizer_spec.escape_whitespaces
+
+
+def write_gguf(model, path):
+    import gguf
+    is_unigram = model.trainer_spec.model_type == 1
+    writer = gguf.GGUFWriter(path, "llama")
+    pieces = list(model.pieces)
+    ids = {name: next((i for i, p in enumerate(pieces) if p.type == kind and p.piece == text), -1)
+           for name, kind, text in (("bos", 3, model.trainer_spec.bos_piece), ("eos", 3, model.trainer_spec.eos_piece))}
+    writer.add_tokenizer_model("t5" if is_unigram else "llama")
+    writer.add_token_list([p.piece for p in pieces])
+    writer.add_token_scores([p.score for p in pieces])
+    writer.add_token_types([p.type for p in pieces])
+    writer.add_add_space_prefix(model.normalizer_spec.add_dummy_prefix)
+    writer.add_remove_extra_whitespaces(model.normalizer_spec.remove_extra_whitespaces)
+    if model.normalizer_spec.precompiled_charsmap:
+        writer.add_precompiled_charsmap(model.normalizer_spec.precompiled_charsmap)
+    writer.add_unk_token_id(next((i for i, p in enumerate(pieces) if p.type == 2), 0))
+    writer.add_add_bos_token(False)
+    writer.add_add_eos_token(False)
+    for name, add in (("bos", writer.add_bos_token_id), ("eos", writer.add_eos_token_id)):
+        if ids[name] >= 0:
+            add(ids[name])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
+def compare_gguf(program, model, texts, folder):
+    path = os.path.join(folder, "model.gguf")
+    write_gguf(model, path)
+    mine = ours(program, path, texts)
+    if isinstance(mine, str):
+        return "GGUF refused: " + mine.split(": ", 1)[1], None
+    theirs = reference(spm.SentencePieceProcessor(model_proto=model.SerializeToString()), texts)
+    for text, a, b in zip(texts, mine, theirs):
+        if a != b:
+            return "DIFFERENT", ("GGUF", text, a, b)
+    return "GGUF equal", None
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("program")
@@ -166,8 +212,12 @@ def main():
             if model is None:
                 counts["options that sentencepiece does not train"] += 1
                 continue
-            verdict, why = compare(args.program, damage(rng, model), make_texts(rng, args.texts), folder)
+            model, texts = damage(rng, model), make_texts(rng, args.texts)
+            verdict, why = compare(args.program, model, texts, folder)
             counts[options["model_type"] + ": " + verdict] += 1
+            if verdict == "equal" and has_gguf_form(model):
+                verdict, why = compare_gguf(args.program, model, texts, folder)
+                counts[options["model_type"] + ": " + verdict] += 1
             if verdict in ("DIFFERENT", "READ, WHICH SENTENCEPIECE CANNOT"):
                 n_bad += 1
                 print("  model", i, options, "\n    ", why if n_bad < 8 else "")

@@ -284,7 +284,7 @@ bool text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first,
         }
         str_free(&bytes);
     }
-    return byte >= 0;
+    return byte >= 0 || (!d->falls_back_to_bytes && d->kinds[id] == DECODER_BYTE);
 }
 
 /* The kind of a token before bytes are read; out: its text behind the token steps. */

@@ -153,14 +153,21 @@ static const struct tokenizer_added *find(struct text_added_walk *walk, size_t *
 bool text_added_next(struct text_added_walk *walk, struct view *before, int32_t *id)
 {
     struct view text = walk->text;
-    size_t start = text.n, end = text.n;
-    const struct tokenizer_added *token = find(walk, &start, &end);
-    if (token != NULL && (token->flags & ADDED_STRIPS_LEFT)) {
-        start = strip_left(text, start);
-        start = start > walk->taken ? start : walk->taken;
+    const struct tokenizer_added *token;
+    size_t start, end;
+    for (;;) {
+        start = end = text.n;
+        token = find(walk, &start, &end);
+        if (token != NULL && (token->flags & ADDED_STRIPS_LEFT)) {
+            start = strip_left(text, start);
+            start = start > walk->taken ? start : walk->taken;
+        }
+        if (token != NULL && (token->flags & ADDED_STRIPS_RIGHT))
+            end = strip_right(text, end);
+        if (token == NULL || start < end)
+            break;
+        walk->taken = end; /* white space that the token before has swallowed */
     }
-    if (token != NULL && (token->flags & ADDED_STRIPS_RIGHT))
-        end = strip_right(text, end);
     *before = view_of(text.at + walk->taken, start > walk->taken ? start - walk->taken : 0);
     *id = token != NULL ? token->id : -1;
     bool has_more = token != NULL || walk->taken < text.n;

@@ -8,9 +8,32 @@
 
 enum { STRIPPED_MAX = 64 }; /* characters, of one Strip */
 
-static enum status refuse(struct fault *fault, const char *what)
+static const char *name_of(const struct tokenizer_step *step)
 {
-    return fault_set(fault, STATUS_UNSUPPORTED, "tokenizer: the decoder %s is not supported", what);
+    switch (step->kind) {
+    case STEP_REPLACE:
+        return "Replace";
+    case STEP_BYTE_LEVEL:
+        return "ByteLevel";
+    case STEP_METASPACE:
+        return "Metaspace";
+    case STEP_BYTE_FALLBACK:
+        return "ByteFallback";
+    case STEP_STRIP_CHARACTER:
+        return "Strip";
+    case STEP_WORD_PIECE:
+        return "WordPiece";
+    case STEP_BPE_SUFFIX:
+        return "BPEDecoder";
+    default:
+        return "Fuse";
+    }
+}
+
+static enum status refuse(struct fault *fault, const struct tokenizer_step *step, const char *where)
+{
+    return fault_set(fault, STATUS_UNSUPPORTED, "tokenizer: the decoder %s %s is not supported",
+                     name_of(step), where);
 }
 
 /* It changes each character for itself. */
@@ -39,10 +62,10 @@ static enum status put_token_step(struct text_decoder *d, const struct tokenizer
                                   struct pile *pile, struct fault *fault)
 {
     if (d->suffix.n > 0)
-        return refuse(fault, "BPEDecoder before others");
+        return refuse(fault, step, "behind BPEDecoder");
     if (step->kind == STEP_BPE_SUFFIX) {
         if (step->content.n == 0)
-            return refuse(fault, "BPEDecoder with an empty suffix");
+            return refuse(fault, step, "with an empty suffix");
         d->suffix = view_of(pile_text(pile, step->content.at, step->content.n), step->content.n);
         return STATUS_OK;
     }
@@ -56,13 +79,13 @@ static enum status put_joined_step(struct text_decoder *d, const struct tokenize
         return STATUS_OK;
     if (step->kind == STEP_STRIP_CHARACTER &&
         (step->start > STRIPPED_MAX || step->stop > STRIPPED_MAX))
-        return refuse(fault, "Strip of more than 64 characters");
+        return refuse(fault, step, "of more than 64 characters");
+    if (step->kind == STEP_REPLACE && !is_per_letter(step))
+        return refuse(fault, step, "of other than one character behind Fuse or ByteLevel");
     if (step->kind != STEP_STRIP_CHARACTER && !is_per_letter(step))
-        return refuse(fault, step->kind == STEP_REPLACE
-                                 ? "Replace behind Fuse, of more than one character,"
-                                 : "behind Fuse or ByteLevel");
+        return refuse(fault, step, "behind Fuse or ByteLevel");
     if (d->n_joined_steps == DECODER_JOINED_MAX)
-        return refuse(fault, "Sequence with more than 4 behind Fuse");
+        return refuse(fault, step, "as the fifth behind Fuse or ByteLevel");
     return put_step(&d->joined_steps[d->n_joined_steps++], step, pile, fault);
 }
 
@@ -90,7 +113,7 @@ static enum status open_steps(struct text_decoder *d, const struct tokenizer_ste
         } else if (is_per_letter(step)) {
             status = put_step(&d->byte_steps[d->n_byte_steps++], step, pile, fault);
         } else {
-            status = refuse(fault, "between ByteFallback and Fuse, or twice,");
+            status = refuse(fault, step, "between ByteFallback and Fuse, or behind BPEDecoder,");
         }
     }
     return status;
@@ -233,7 +256,7 @@ static int byte_of(const struct str *text)
     return text_bytes_named(view_of(name, sizeof(name)));
 }
 
-void text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first, struct str *out)
+bool text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first, struct str *out)
 {
     str_clear(out);
     str_add(out, d->texts[id].at, d->texts[id].n);
@@ -261,6 +284,7 @@ void text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first,
         }
         str_free(&bytes);
     }
+    return byte >= 0 || (!d->falls_back_to_bytes && d->kinds[id] == DECODER_BYTE);
 }
 
 /* The kind of a token before bytes are read; out: its text behind the token steps. */
@@ -302,7 +326,7 @@ enum status text_decoder_open(struct text_decoder *d, const struct tokenizer_ste
         enum decoder_kind kind;
         status = find_kind(d, id, &piece, &kind, fault);
         d->kinds[id] = (uint8_t)kind;
-        text_decoder_piece(d, id, false, &piece);
+        (void)text_decoder_piece(d, id, false, &piece);
         d->pieces[id] = view_of(pile_text(pile, piece.at, piece.n), piece.n);
     }
     str_free(&piece);

@@ -154,7 +154,7 @@ static void add_byte(struct detokenizer *d, unsigned char byte, struct str *out)
             str_add(&text, (const char *)d->held, (size_t)n);
         else
             str_add_text(&text, BROKEN);
-        text_decoder_bytes(tokenizer_decoder(d->tokenizer), d->is_first, &text);
+        text_decoder_bytes(tokenizer_decoder(d->tokenizer), d->is_first_run, &text);
         emit(d, &text, out);
         str_free(&text);
         n = n > 0 ? n : 1;
@@ -163,30 +163,26 @@ static void add_byte(struct detokenizer *d, unsigned char byte, struct str *out)
     }
 }
 
-static void add_text(struct detokenizer *d, int32_t id, struct str *out)
+static void add_text(struct detokenizer *d, struct view piece, bool ends_word, struct str *out)
 {
-    const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
-    bool is_first = d->is_first && !d->in_run;
-    struct str first;
-    str_init(&first);
     drop_held(d, out);
     if (d->owes_space)
         emit_view(d, view_text(" "), out);
-    d->is_first = d->in_run = false;
-    d->owes_space = decoder->kinds[id] == DECODER_ENDS_WORD;
-    struct view piece = decoder->pieces[id];
-    if (is_first) {
-        text_decoder_piece(decoder, id, true, &first);
-        piece = view_of(first.at, first.n);
-    }
-    if (decoder->first_space != DECODER_KEEPS_SPACE && !d->has_text) {
-        bool skips = decoder->begins_with_space[id];
-        piece = view_of(piece.at + skips, piece.n - skips);
-        d->has_text = piece.n > 0 || (skips && decoder->first_space == DECODER_SKIPS_SPACE);
-    }
+    d->owes_space = ends_word;
+    d->in_run = d->is_first_run = false;
     if (piece.n > 0)
         emit_view(d, piece, out);
-    str_free(&first);
+}
+
+/* SentencePiece's first space. */
+static struct view skip_space(struct detokenizer *d, int32_t id, struct view piece)
+{
+    const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
+    if (decoder->first_space == DECODER_KEEPS_SPACE || d->has_text)
+        return piece;
+    bool skips = decoder->begins_with_space[id];
+    d->has_text = piece.n > skips || (skips && decoder->first_space == DECODER_SKIPS_SPACE);
+    return view_of(piece.at + skips, piece.n - skips);
 }
 
 void detokenizer_add(struct detokenizer *d, int32_t id, struct str *out)
@@ -196,13 +192,24 @@ void detokenizer_add(struct detokenizer *d, int32_t id, struct str *out)
         return;
     for (int32_t i = 0; i < decoder->n_joined_steps && !d->has_begun && d->is_first; i++)
         d->n_left[i] = decoder->joined_steps[i].step.start;
+    bool is_first = d->is_first, is_byte = decoder->kinds[id] == DECODER_BYTE;
+    struct view piece = decoder->pieces[id];
+    struct str first;
+    str_init(&first);
+    if (is_first) {
+        is_byte = text_decoder_piece(decoder, id, true, &first);
+        piece = view_of(first.at, first.n);
+    }
     d->has_begun = true;
+    d->is_first = false;
+    d->is_first_run = d->is_first_run || (is_first && is_byte);
     if (decoder->joint == DECODER_BYTES)
-        add_bytes(d, decoder->pieces[id], out);
-    else if (decoder->kinds[id] == DECODER_BYTE)
-        add_byte(d, (unsigned char)*decoder->pieces[id].at, out);
+        add_bytes(d, piece, out);
+    else if (is_byte)
+        add_byte(d, (unsigned char)*piece.at, out);
     else
-        add_text(d, id, out);
+        add_text(d, skip_space(d, id, piece), decoder->kinds[id] == DECODER_ENDS_WORD, out);
+    str_free(&first);
 }
 
 void detokenizer_end(struct detokenizer *d, struct str *out)
@@ -212,21 +219,37 @@ void detokenizer_end(struct detokenizer *d, struct str *out)
     drop_held(d, out);
 }
 
-/* Whether the run of byte tokens from ids[0] on is whole characters. */
+static bool is_byte_token(const struct detokenizer *d, int32_t id)
+{
+    const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
+    if (!d->is_first)
+        return decoder->kinds[id] == DECODER_BYTE;
+    struct str first;
+    str_init(&first);
+    bool is_byte = text_decoder_piece(decoder, id, true, &first);
+    str_free(&first);
+    return is_byte;
+}
+
+/* Whether the run of byte tokens from ids[0] on, which is one, is whole characters. */
 static bool is_whole_run(const struct detokenizer *d, const int32_t *ids, int32_t n)
 {
     const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
-    struct str bytes;
+    struct str bytes, first;
     str_init(&bytes);
-    for (int32_t i = 0; i < n; i++) {
+    str_init(&first);
+    (void)text_decoder_piece(decoder, ids[0], d->is_first, &first);
+    str_add(&bytes, first.at, first.n);
+    for (int32_t i = 1; i < n; i++) {
         if (!tokenizer_shows(d->tokenizer, ids[i], d->show_special))
             continue;
         if (decoder->kinds[ids[i]] != DECODER_BYTE)
             break;
         str_add(&bytes, decoder->pieces[ids[i]].at, 1);
     }
-    bool is_whole = utf8_is_valid(view_of(bytes.at != NULL ? bytes.at : "", bytes.n));
+    bool is_whole = utf8_is_valid(view_of(bytes.at, bytes.n));
     str_free(&bytes);
+    str_free(&first);
     return is_whole;
 }
 
@@ -235,11 +258,9 @@ void tokenizer_decode(const struct tokenizer *tokenizer, const int32_t *ids, int
 {
     struct detokenizer d;
     detokenizer_init(&d, tokenizer, show_special);
-    const struct text_decoder *decoder = tokenizer_decoder(tokenizer);
     for (int32_t i = 0; i < n; i++) {
-        bool is_byte = tokenizer_shows(tokenizer, ids[i], show_special) &&
-                       decoder->kinds[ids[i]] == DECODER_BYTE;
-        if (is_byte && !d.in_run)
+        if (!d.in_run && tokenizer_shows(tokenizer, ids[i], show_special) &&
+            is_byte_token(&d, ids[i]))
             d.is_broken = !is_whole_run(&d, ids + i, n - i);
         detokenizer_add(&d, ids[i], out);
     }

@@ -51,8 +51,15 @@ static enum status open_step(struct normalizer_step *to, const struct tokenizer_
         return charsmap_open(&to->charsmap, step->content, fault);
     if (step->kind != STEP_REPLACE)
         return STATUS_OK;
-    return step->is_regex ? regex_open(&to->regex, to->step.pattern, fault)
-                          : regex_open_text(&to->regex, to->step.pattern, fault);
+    enum status status = step->is_regex ? regex_open(&to->regex, to->step.pattern, fault)
+                                        : regex_open_text(&to->regex, to->step.pattern, fault);
+    /* The library then loses count of what it has put before a text. */
+    if (status == STATUS_OK && regex_may_be_empty(&to->regex))
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "tokenizer: the normalizer Replace with the pattern \"%.60s\", which may "
+                         "match nothing, is not supported",
+                         to->step.pattern.at);
+    return status;
 }
 
 enum status normalizer_open(struct normalizer *normalizer, const struct tokenizer_step *steps,
@@ -155,7 +162,7 @@ static void apply_changes(struct normalizer_work *work)
     for (size_t i = 0; i < work->changes.n; i++) {
         struct unicode_change change = work->changes.at[i];
         size_t source = change.change > 0 && at > 0 ? at - 1 : at;
-        bool is_first = source < work->n_first || (change.change > 0 && at == 0);
+        bool is_first = source < work->n_first;
         for (int32_t k = change.change; k <= 0 && at < from.n; k++)
             at += letter_bytes(from, at);
         put_letter(work, change.c, is_first);
@@ -307,7 +314,7 @@ static void keep(struct normalizer_work *work, size_t start, size_t end)
 static void put_content(struct normalizer_work *work, struct view content, size_t match_end)
 {
     if (content.n > 0)
-        put(work, content, match_end == 0 || match_end - 1 < work->n_first);
+        put(work, content, match_end - 1 < work->n_first);
 }
 
 static void replace(struct normalizer_work *work, const struct normalizer_step *step)

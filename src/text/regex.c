@@ -69,6 +69,11 @@ void regex_close(struct regex *regex)
     regex->program = NULL;
 }
 
+bool regex_may_be_empty(const struct regex *regex)
+{
+    return regex->program->firsts[0].takes_nothing;
+}
+
 void regex_work_init(struct regex_work *work)
 {
     *work = (struct regex_work){ 0 };

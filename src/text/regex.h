@@ -15,6 +15,8 @@ enum status regex_open(struct regex *regex, struct view pattern, struct fault *f
 /* One that matches exactly this text. */
 enum status regex_open_text(struct regex *regex, struct view text, struct fault *fault) MUST_USE;
 void regex_close(struct regex *regex); /* fine on a zeroed one */
+/* A match may be empty; also true where that is not known. */
+bool regex_may_be_empty(const struct regex *regex);
 
 /* One thread's memory for matching with any regex, and the steps that a text may still take. */
 struct regex_work {

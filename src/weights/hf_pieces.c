@@ -61,7 +61,8 @@ static enum status add_token(struct reader *r, const struct weights_added *extra
         return fault_set(r->fault, STATUS_UNSUPPORTED,
                          "tokenizer.model: the added token %lld %s, which is not supported",
                          (long long)id,
-                         is_same ? "is a single word only" : "reads otherwise than its piece");
+                         (extra->flags & ADDED_SINGLE_WORD) ? "is a single word only"
+                                                            : "reads otherwise than its piece");
     if (!is_same || id >= r->n_pieces)
         weights_vocabulary_set(vocabulary, (int32_t)id, extra->text,
                                is_special ? TOKEN_CONTROL : TOKEN_USER);

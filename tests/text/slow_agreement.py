@@ -80,7 +80,7 @@ def main():
         if options["model_type"] in ("char", "word"):
             options["model_type"] = "bpe"
         options["treat_whitespace_as_suffix"] = False
-        model = spa.train(rng, options, corpus)
+        model = spa.train(options, corpus)
         if model is None:
             continue
         with tempfile.TemporaryDirectory() as folder:

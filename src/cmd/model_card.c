@@ -39,8 +39,8 @@ enum status model_card_open_tokenizer(struct tokenizer **out, const struct weigh
         .bos_id = w->bos_id,
         .eos_id = w->eos_id,
         .unknown_id = w->unknown_id,
-        .steps = w->steps,
         .sentence = w->has_sentence ? &w->sentence : NULL,
+        .steps = w->steps,
     };
     return tokenizer_open(out, &options, fault);
 }

@@ -345,18 +345,22 @@ void text_decoder_close(struct text_decoder *d)
 }
 
 void text_decoder_open_plain(struct text_decoder *d, const struct view *texts, const uint8_t *types,
-                             int32_t n_tokens, bool strips_space, struct pile *pile)
+                             int32_t n_tokens, struct pile *pile)
 {
-    static const struct tokenizer_step space = { .kind = STEP_STRIP_CHARACTER,
-                                                 .content = { " ", 1 },
-                                                 .start = 1 };
     *d = (struct text_decoder){ .texts = texts, .n_tokens = n_tokens };
-    if (strips_space)
-        d->joined_steps[d->n_joined_steps++].step = space;
     d->pieces = pile_take(pile, (size_t)n_tokens * sizeof(*d->pieces));
     d->kinds = pile_take(pile, (size_t)n_tokens);
+    struct str mended;
+    str_init(&mended);
     for (int32_t id = 0; id < n_tokens; id++) {
         d->pieces[id] = texts[id];
         d->kinds[id] = types[id] == TEXT_BYTE ? DECODER_BYTE : DECODER_TEXT;
+        if (d->kinds[id] == DECODER_BYTE || utf8_is_valid(texts[id]))
+            continue;
+        str_clear(&mended);
+        text_bytes_mend(texts[id], &mended);
+        d->pieces[id] = view_of(pile_text(pile, mended.at, mended.n), mended.n);
     }
+    d->texts = d->pieces;
+    str_free(&mended);
 }

@@ -20,6 +20,12 @@ enum decoder_joint {
     DECODER_SPACED, /* with a space between them */
     DECODER_BYTES,  /* letters are bytes, a character may go across tokens */
 };
+enum decoder_first_space { /* of SentencePiece's texts, at the start of a token's */
+                           DECODER_KEEPS_SPACE,
+                           DECODER_SKIPS_SPACE,      /* of the first token */
+                           DECODER_SKIPS_EACH_SPACE, /* of each token before which there is no text
+                                                        yet */
+};
 struct text_decoder {
     int32_t n_token_steps, n_byte_steps, n_joined_steps;
     struct decoder_step token_steps[TOKENIZER_STEPS_MAX], byte_steps[TOKENIZER_STEPS_MAX];
@@ -27,11 +33,13 @@ struct text_decoder {
     enum decoder_joint joint;
     bool falls_back_to_bytes;
     struct view suffix; /* at a token's end it becomes a space before the next token; or empty */
+    enum decoder_first_space first_space;
     /* Of each token. */
     int32_t n_tokens;
     const struct view *texts; /* before any step; the caller's */
     struct view *pieces;      /* behind another token, in front of another */
     uint8_t *kinds;           /* enum decoder_kind */
+    bool *begins_with_space;  /* where first_space skips any */
 };
 enum decoder_kind {
     DECODER_TEXT,
@@ -51,10 +59,9 @@ bool text_decoder_piece(const struct text_decoder *decoder, int32_t id, bool is_
 /* Changes characters that came of byte tokens as the byte steps do; is_first: the run of byte tokens
  * is before all others. */
 void text_decoder_bytes(const struct text_decoder *decoder, bool is_first, struct str *text);
-/* SentencePiece's: texts are read as they stand, those of type TEXT_BYTE as bytes, and the first
- * space of a text is left off if strips_space. */
+/* SentencePiece's: texts are read as they stand, those of type TEXT_BYTE as bytes. first_space is
+ * DECODER_KEEPS_SPACE until it is set. */
 void text_decoder_open_plain(struct text_decoder *decoder, const struct view *texts,
-                             const uint8_t *types, int32_t n_tokens, bool strips_space,
-                             struct pile *pile);
+                             const uint8_t *types, int32_t n_tokens, struct pile *pile);
 /* One step on one text. */
 void text_decoder_step(const struct decoder_step *step, bool is_first, struct str *text);

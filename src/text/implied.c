@@ -1,9 +1,8 @@
 /* GGUF files name a split pattern, give types to tokens and say whether bos and eos are added; the
  * rest is what that kind of tokenizer always does. */
 #include "text/implied.h"
-#include "text/patterns.h"
+#include "core/tokenizer_pre.h"
 #include "text/vocab.h"
-#include "base/log.h"
 #include <string.h>
 
 static uint8_t type_of(const struct tokenizer_options *options, int32_t id)
@@ -26,7 +25,7 @@ static void add_tokens(struct tokenizer_steps *steps, const struct tokenizer_opt
             if (type > 31 || (type_bits >> type & 1) == 0 || options->tokens[id][0] == '\0')
                 continue;
             unsigned strips = options->strips != NULL ? options->strips[id] : 0;
-            unsigned flags = (type == TEXT_CONTROL ? ADDED_SPECIAL : 0u) |
+            unsigned flags = (type != TEXT_USER_DEFINED ? ADDED_SPECIAL : 0u) |
                              (strips & TOKENIZER_STRIP_LEFT ? ADDED_STRIPS_LEFT : 0u) |
                              (strips & TOKENIZER_STRIP_RIGHT ? ADDED_STRIPS_RIGHT : 0u);
             if (added != NULL)
@@ -46,22 +45,20 @@ static void add_step(struct tokenizer_step *steps, int32_t *n, enum step_kind ki
     };
 }
 
-void text_implied_bpe(struct tokenizer_steps *steps, const struct tokenizer_options *options,
-                      struct pile *pile)
+enum status text_implied_bpe(struct tokenizer_steps *steps, const struct tokenizer_options *options,
+                             struct pile *pile, struct fault *fault)
 {
-    int n_patterns = 0;
-    bool is_known = false;
-    const char *const *patterns = text_patterns_find(options->pre, &n_patterns, &is_known);
-    if (!is_known)
-        log_line(LOG_WARN, "tokenizer", "unknown split pattern \"%.40s\": GPT-2's is used",
-                 options->pre != NULL ? options->pre : "");
-
+    const struct tokenizer_pre *pre = tokenizer_pre_find(options->pre);
+    if (pre == NULL)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "tokenizer: the split pattern \"%.40s\" is not known",
+                         options->pre != NULL ? options->pre : "");
     struct tokenizer_step *of = pile_take(pile, TOKENIZER_STEPS_MAX * sizeof(*of));
     steps->splitters = of;
     if (options->add_space_prefix)
         add_step(of, &steps->n_splitters, STEP_PREPEND, " ");
-    for (int i = 0; i < n_patterns; i++)
-        add_step(of, &steps->n_splitters, STEP_SPLIT, patterns[i]);
+    for (int i = 0; pre->stages[i] != NULL; i++)
+        add_step(of, &steps->n_splitters, STEP_SPLIT, pre->stages[i]);
     add_step(of, &steps->n_splitters, STEP_BYTE_LEVEL, "");
     steps->decoders = of + steps->n_splitters - 1;
     steps->n_decoders = 1;
@@ -74,14 +71,22 @@ void text_implied_bpe(struct tokenizer_steps *steps, const struct tokenizer_opti
     }
     steps->ignores_merges = options->ignore_merges;
     add_tokens(steps, options, 1u << TEXT_CONTROL | 1u << TEXT_USER_DEFINED, pile);
+    return STATUS_OK;
 }
 
 void text_implied_spm(struct tokenizer_steps *steps, const struct tokenizer_options *options,
                       struct pile *pile)
 {
-    bool cuts_at_user = options->sentence == NULL || options->sentence->cuts_at_user;
-    unsigned user = cuts_at_user ? 1u << TEXT_USER_DEFINED : 0;
-    add_tokens(steps, options, 1u << TEXT_CONTROL | user, pile);
+    const struct tokenizer_sentence *sentence = options->sentence;
+    unsigned types = 1u << TEXT_CONTROL;
+    if (sentence != NULL && sentence->added != NULL) {
+        steps->n_added = sentence->n_added;
+        steps->added = sentence->added;
+        return;
+    }
+    if (sentence == NULL || sentence->cuts_at_user) /* as llama.cpp does it */
+        types |= 1u << TEXT_USER_DEFINED | 1u << TEXT_UNKNOWN;
+    add_tokens(steps, options, types, pile);
 }
 
 void text_implied_ends(struct tokenizer_steps *steps, const struct tokenizer_options *options,

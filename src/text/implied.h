@@ -5,8 +5,8 @@
 
 /* Fills steps for byte-level BPE, from the name of its split pattern and the tokens' types. What it
  * points to lies in the pile. */
-void text_implied_bpe(struct tokenizer_steps *steps, const struct tokenizer_options *options,
-                      struct pile *pile);
+enum status text_implied_bpe(struct tokenizer_steps *steps, const struct tokenizer_options *options,
+                             struct pile *pile, struct fault *fault) MUST_USE;
 /* The tokens of a SentencePiece vocabulary that are found in the raw text. */
 void text_implied_spm(struct tokenizer_steps *steps, const struct tokenizer_options *options,
                       struct pile *pile);

@@ -368,10 +368,19 @@ static void rank_scores(struct text_spm *spm, const float *scores)
     mem_give(order);
 }
 
+void text_spm_find_spaces(const struct text_spm *spm, bool *begins_with_space)
+{
+    for (int32_t id = 0; id < spm->vocab->n_tokens; id++)
+        begins_with_space[id] = is_space_at(spm->pieces[id], 0);
+}
+
 static bool may_form(const struct text_spm *spm, int32_t id)
 {
     uint8_t type = spm->vocab->types[id];
     bool is_user = type == TEXT_USER_DEFINED && !spm->sentence.cuts_at_user;
+    int32_t n = spm->sentence.n_pieces;
+    if (n > 0 && id >= n)
+        return false; /* it was added */
     return spm->pieces[id].n > 0 && (type == TEXT_NORMAL || type == TEXT_UNUSED || is_user);
 }
 
@@ -486,6 +495,7 @@ enum status text_spm_open(struct text_spm *spm, const struct text_vocab *vocab,
         return fault_set(fault, STATUS_BAD_INPUT, "tokenizer: a SentencePiece model needs scores");
     enum status status = charsmap_open(&spm->charsmap, spm->sentence.charsmap, fault);
     spm->sentence.charsmap = view_of("", 0);
+    spm->sentence.added = NULL;
     if (status != STATUS_OK)
         return status;
     keep_pieces(spm, options);

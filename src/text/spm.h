@@ -37,6 +37,8 @@ void text_spm_work_free(struct text_spm_work *work);
 /* Appends what the pieces see of a raw text; is_prefixed: it gets the model's added space. */
 void text_spm_normalize(const struct text_spm *spm, struct view raw, bool is_prefixed,
                         struct str *out);
+/* Says of each token whether its piece begins with U+2581. */
+void text_spm_find_spaces(const struct text_spm *spm, bool *begins_with_space);
 /* Appends the ids of a raw text. */
 void text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
                      bool is_prefixed, struct text_ids *ids);

@@ -35,7 +35,7 @@ struct tokenizer {
     uint8_t *is_hidden; /* (n_tokens) not shown unless special tokens are */
     const int32_t *before, *behind;
     int32_t n_before, n_behind;
-    bool is_byte_level, strips_space;
+    bool is_byte_level;
 };
 
 /* What one call works with. */
@@ -221,8 +221,14 @@ static enum status open_parts(struct tokenizer *t, const struct tokenizer_option
                        has_byte_level(steps->splitters, steps->n_splitters);
     if (!is_spm)
         return text_decoder_open(&t->decoder, steps, t->texts, (int32_t)n, &t->pile, fault);
-    text_decoder_open_plain(&t->decoder, t->texts, t->vocab.types, (int32_t)n, t->strips_space,
-                            &t->pile);
+    text_decoder_open_plain(&t->decoder, t->texts, t->vocab.types, (int32_t)n, &t->pile);
+    const struct tokenizer_sentence *sentence = &t->spm.sentence;
+    if (sentence->removes_spaces)
+        t->decoder.first_space = DECODER_SKIPS_EACH_SPACE;
+    else if (sentence->adds_prefix)
+        t->decoder.first_space = DECODER_SKIPS_SPACE;
+    t->decoder.begins_with_space = pile_take(&t->pile, n);
+    text_spm_find_spaces(&t->spm, t->decoder.begins_with_space);
     return STATUS_OK;
 }
 
@@ -234,14 +240,13 @@ enum status tokenizer_open(struct tokenizer **out, const struct tokenizer_option
     struct tokenizer_steps implied = { 0 };
     const struct tokenizer_steps *steps = options->steps != NULL ? options->steps : &implied;
     t->kind = options->kind;
-    t->strips_space = t->kind == TOKENIZER_SPM && options->add_space_prefix;
     pile_init(&t->pile);
     enum status status = text_vocab_open(&t->vocab, options, fault);
     if (status == STATUS_OK && options->steps == NULL) {
         if (t->kind == TOKENIZER_SPM)
             text_implied_spm(&implied, options, &t->pile);
         else
-            text_implied_bpe(&implied, options, &t->pile);
+            status = text_implied_bpe(&implied, options, &t->pile, fault);
         text_implied_ends(&implied, options, &t->pile);
     }
     if (status == STATUS_OK)
@@ -369,21 +374,6 @@ static void encode_spm(struct encoding *e, struct view text, bool is_first)
         text_spm_encode(spm, &e->spm, text, is_prefixed, &e->ids);
 }
 
-/* A copy of text in which each byte that is not UTF-8 is U+FFFD. */
-static struct view mend(struct encoding *e, struct view text)
-{
-    str_clear(&e->text);
-    while (text.n > 0) {
-        size_t n = run_bytes(text, true);
-        str_add(&e->text, text.at, n);
-        size_t n_broken = run_bytes(view_of(text.at + n, text.n - n), false);
-        for (size_t i = 0; i < n_broken; i++)
-            str_add_text(&e->text, "\xEF\xBF\xBD");
-        text = view_of(text.at + n + n_broken, text.n - n - n_broken);
-    }
-    return view_of(e->text.at, e->text.n);
-}
-
 static void encode_text(struct encoding *e, struct view text)
 {
     const struct tokenizer *t = e->tokenizer;
@@ -391,8 +381,10 @@ static void encode_text(struct encoding *e, struct view text)
     struct text_added_walk walk;
     struct view before;
     int32_t id;
-    if (t->kind != TOKENIZER_SPM && !t->is_byte_level && !utf8_is_valid(text))
-        text = mend(e, text);
+    if (t->kind != TOKENIZER_SPM && !t->is_byte_level && !utf8_is_valid(text)) {
+        text_bytes_mend(text, &e->text);
+        text = view_of(e->text.at, e->text.n);
+    }
     text_added_begin(&walk, added, text, false, e->skips_special);
     while (text_added_next(&walk, &before, &id)) {
         if (t->kind == TOKENIZER_SPM)

@@ -73,7 +73,7 @@ void tokenizer_decode(const struct tokenizer *tokenizer, const int32_t *ids, int
 struct detokenizer {
     const struct tokenizer *tokenizer;
     bool show_special, is_first; /* is_first: nothing comes before. private below */
-    bool has_begun, in_run, is_first_run, is_broken, owes_space;
+    bool has_begun, has_text, in_run, is_first_run, is_broken, owes_space;
     unsigned char held[8];
     int n_held;
     int32_t n_left[4], n_kept[4]; /* characters that Strip may take still, and has taken back */

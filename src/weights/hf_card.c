@@ -6,11 +6,11 @@
  * special_tokens_map.json and added_tokens.json. */
 #include "weights/hf_card.h"
 #include "weights/hf_added.h"
+#include "weights/hf_pieces.h"
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "core/limits.h"
-#include "weights/sentencepiece.h"
 #include "weights/tokenizer_json.h"
 #include <stdio.h>
 #include <string.h>
@@ -41,88 +41,6 @@ static struct weights_hf_added_files files_of(const struct reader *r)
                                             .added = r->hf->added.nodes };
 }
 
-/* A token as settings give it: a text, or an object with its content. */
-static const struct weights_json_node *token_text(const struct weights_json_node *value)
-{
-    const struct weights_json_node *content = weights_json_find(value, "content");
-    value = content != NULL ? content : value;
-    return value != NULL && value->kind == WEIGHTS_JSON_TEXT ? value : NULL;
-}
-
-/* Token of id `key` in added_tokens_decoder; -1 when key isn't an id. */
-static int64_t decoder_id(const struct weights_json_node *entry)
-{
-    int64_t id;
-    return parse_i64(entry->key, &id) && id >= 0 && id < LIMIT_VOCABULARY ? id : -1;
-}
-
-/* ChatGLM's tokenizer appends these to its pieces in code. */
-static const char *const chatglm_tokens[] = { "[MASK]", "[gMASK]", "[sMASK]", "sop", "eop" };
-
-static bool is_chatglm(const struct reader *r)
-{
-    return weights_json_is_text(weights_json_find(r->config, "model_type"), "chatglm");
-}
-
-/* Ids that the vocabulary needs besides its own pieces. */
-static int32_t count_added(const struct reader *r)
-{
-    const struct weights_json_node *decoder =
-        weights_json_find(r->settings, "added_tokens_decoder");
-    if (decoder == NULL || decoder->kind != WEIGHTS_JSON_OBJECT)
-        return 0;
-    int64_t n = 0;
-    const struct weights_json_node *entry = decoder + 1;
-    for (uint32_t i = 0; i < decoder->n; i++, entry = weights_json_next(entry))
-        n = max_i64(n, decoder_id(entry) + 1);
-    return (int32_t)n;
-}
-
-static void set_added(struct reader *r)
-{
-    const struct weights_json_node *decoder =
-        weights_json_find(r->settings, "added_tokens_decoder");
-    if (decoder == NULL || decoder->kind != WEIGHTS_JSON_OBJECT)
-        return;
-    const struct weights_json_node *entry = decoder + 1;
-    for (uint32_t i = 0; i < decoder->n; i++, entry = weights_json_next(entry)) {
-        int64_t id = decoder_id(entry);
-        const struct weights_json_node *text = token_text(entry);
-        const struct weights_json_node *special = weights_json_find(entry, "special");
-        if (text == NULL || id < 0 || id >= r->hf->vocabulary.n ||
-            r->hf->vocabulary.types[id] == TOKEN_UNKNOWN)
-            continue;
-        bool is_special = special != NULL && special->kind == WEIGHTS_JSON_TRUE;
-        weights_vocabulary_set(&r->hf->vocabulary, (int32_t)id, view_of(text->text, text->n),
-                               is_special ? TOKEN_CONTROL : TOKEN_USER);
-    }
-}
-
-static enum status read_pieces(struct reader *r)
-{
-    char *bytes;
-    size_t n_bytes;
-    enum status status =
-        file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX, &bytes, &n_bytes, r->fault);
-    if (status != STATUS_OK)
-        return status;
-    struct view file = view_of(bytes, n_bytes);
-    int32_t n_pieces = weights_sentencepiece_count(file);
-    int32_t n_glm = is_chatglm(r) ? (int32_t)COUNT_OF(chatglm_tokens) : 0;
-    struct weights_vocabulary *vocabulary = &r->hf->vocabulary;
-    status = weights_sentencepiece(file, max_i32(count_added(r), n_pieces + n_glm), &r->hf->pile,
-                                   vocabulary, r->card, r->fault);
-    mem_give(bytes);
-    if (status != STATUS_OK)
-        return status;
-    for (int32_t i = 0; i < n_glm && n_pieces + i < vocabulary->n; i++)
-        weights_vocabulary_set(vocabulary, n_pieces + i, view_text(chatglm_tokens[i]),
-                               TOKEN_CONTROL);
-    set_added(r);
-    r->card->add_bos = n_glm == 0;
-    return STATUS_OK;
-}
-
 /* Opens a file of settings that may be absent. */
 static enum status open_settings(struct reader *r, const char *name, struct weights_json *json)
 {
@@ -131,14 +49,19 @@ static enum status open_settings(struct reader *r, const char *name, struct weig
     return weights_json_open(json, r->path, HF_SETTINGS_BYTES_MAX, name, r->fault);
 }
 
+/* special_tokens_map.json and added_tokens.json. */
+static enum status open_older_settings(struct reader *r)
+{
+    enum status status = open_settings(r, "special_tokens_map.json", &r->hf->specials);
+    return status != STATUS_OK ? status : open_settings(r, "added_tokens.json", &r->hf->added);
+}
+
 static enum status parse_tokenizer(struct reader *r, char *text, size_t n_bytes, const char *label)
 {
     struct weights_hf_card *hf = r->hf;
     enum status status = weights_json_parse(&hf->tokenizer, text, n_bytes, label, r->fault);
     if (status == STATUS_OK)
-        status = open_settings(r, "special_tokens_map.json", &hf->specials);
-    if (status == STATUS_OK)
-        status = open_settings(r, "added_tokens.json", &hf->added);
+        status = open_older_settings(r);
     struct weights_tokenizer_source source = { .root = hf->tokenizer.nodes };
     const struct weights_hf_added_files files = files_of(r);
     if (status == STATUS_OK)
@@ -202,6 +125,18 @@ static enum status read_vocab_and_merges(struct reader *r)
     return parse_tokenizer(r, copy, n_bytes, "vocab.json");
 }
 
+static enum status read_pieces(struct reader *r)
+{
+    char path[PATH_BYTES_MAX];
+    snprintf(path, sizeof(path), "%s", r->path);
+    enum status status = open_older_settings(r);
+    const struct weights_hf_added_files files = files_of(r);
+    bool is_chatglm = weights_json_is_text(weights_json_find(r->config, "model_type"), "chatglm");
+    return status != STATUS_OK
+               ? status
+               : weights_hf_pieces(path, &files, is_chatglm, r->hf, r->card, r->fault);
+}
+
 static enum status read_tokenizer(struct reader *r)
 {
     char *text;
@@ -238,7 +173,7 @@ static void read_special(struct reader *r, const char *text_key, const char *id_
     if (id < 0)
         return;
     *out = id;
-    if (vocabulary->types[id] == TOKEN_NORMAL)
+    if (vocabulary->types[id] == TOKEN_NORMAL && !r->card->has_sentence)
         vocabulary->types[id] = TOKEN_CONTROL;
 }
 
@@ -345,12 +280,34 @@ static enum status trim_steps(struct reader *r, int32_t n_vocabulary)
     return STATUS_OK;
 }
 
+static enum status trim_sentence(struct reader *r, int32_t n_vocabulary)
+{
+    struct tokenizer_sentence *sentence = &r->card->sentence;
+    struct tokenizer_added *added =
+        pile_take(&r->hf->pile, ((size_t)sentence->n_added + 1) * sizeof(*added));
+    int32_t n = 0;
+    if (sentence->n_pieces > n_vocabulary)
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "tokenizer.model has %d pieces, but the embedding has only %d rows",
+                         sentence->n_pieces, n_vocabulary);
+    for (int32_t i = 0; i < sentence->n_added; i++)
+        if (sentence->added[i].id < n_vocabulary)
+            added[n++] = sentence->added[i];
+    sentence->added = added;
+    sentence->n_added = n;
+    return STATUS_OK;
+}
+
 static enum status trim(struct reader *r, int32_t n_vocabulary)
 {
     struct weights_card *card = r->card;
     if (n_vocabulary == 0 || card->n_tokens <= n_vocabulary)
         return STATUS_OK;
-    enum status status = card->steps != NULL ? trim_steps(r, n_vocabulary) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (card->steps != NULL)
+        status = trim_steps(r, n_vocabulary);
+    else if (card->has_sentence)
+        status = trim_sentence(r, n_vocabulary);
     card->n_tokens = n_vocabulary;
     forget_id(&card->bos_id, n_vocabulary);
     forget_id(&card->eos_id, n_vocabulary);

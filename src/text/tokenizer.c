@@ -106,12 +106,12 @@ static enum status open_model(struct tokenizer *t, const struct tokenizer_option
     return text_bpe_open(&t->bpe, &t->vocab, &bpe, fault);
 }
 
-/* What an added token is found by: its text, or the normal form of it. */
-static struct view added_text(struct tokenizer *t, const struct tokenizer_added *added,
+/* The text of an added token, or its normal form. */
+static struct view added_text(struct tokenizer *t, int32_t id, bool is_normalized,
                               struct normalizer_work *work)
 {
-    struct view text = t->vocab.tokens[added->id];
-    if ((added->flags & ADDED_NORMALIZED) == 0 || text.n == 0 || !utf8_is_valid(text))
+    struct view text = t->vocab.tokens[id];
+    if (!is_normalized || text.n == 0 || !utf8_is_valid(text))
         return text;
     normalizer_run(&t->normalizer, work, text);
     return view_of(pile_text(&t->pile, work->text.at, work->text.n), work->text.n);
@@ -128,8 +128,10 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
     regex_work_init(&regex);
     normalizer_work_init(&work, &regex);
     for (int32_t i = 0; i < n; i++) {
-        texts[i] = added_text(t, &steps->added[i], &work);
-        t->texts[steps->added[i].id] = texts[i];
+        int32_t id = steps->added[i].id;
+        unsigned flags = steps->added[i].flags;
+        texts[i] = added_text(t, id, (flags & ADDED_NORMALIZED) != 0, &work);
+        t->texts[id] = added_text(t, id, (flags & ADDED_WAS_NORMALIZED) != 0, &work);
     }
     normalizer_work_free(&work);
     regex_work_free(&regex);

@@ -68,8 +68,9 @@ static void reads_bpe(void **state)
     assert_int_equal(o.card.unknown_id, 1);
     assert_int_equal(steps->n_added, 2);
     assert_true(steps->added[0].id == 3 && steps->added[0].flags == ADDED_SPECIAL);
-    assert_int_equal(steps->added[1].flags,
-                     ADDED_NORMALIZED | ADDED_STRIPS_LEFT | ADDED_STRIPS_RIGHT | ADDED_SINGLE_WORD);
+    assert_int_equal(steps->added[1].flags, ADDED_NORMALIZED | ADDED_WAS_NORMALIZED |
+                                                ADDED_STRIPS_LEFT | ADDED_STRIPS_RIGHT |
+                                                ADDED_SINGLE_WORD);
     assert_true(o.card.types[3] == TOKEN_CONTROL && o.card.types[5] == TOKEN_USER);
     assert_false(steps->has_decoder);
     close_text(&o);

@@ -78,3 +78,18 @@ int text_bytes_named(struct view token)
     int high = hex_digit(token.at[3]), low = hex_digit(token.at[4]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
+
+void text_bytes_mend(struct view text, struct str *out)
+{
+    size_t start = 0;
+    for (size_t i = 0; i < text.n;) {
+        int n = utf8_decode(view_of(text.at + i, text.n - i), NULL);
+        if (n <= 0) {
+            str_add(out, text.at + start, i - start);
+            str_add_text(out, "\xEF\xBF\xBD");
+            start = i + 1;
+        }
+        i += n > 0 ? (size_t)n : 1;
+    }
+    str_add(out, text.at + start, text.n - start);
+}

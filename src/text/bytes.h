@@ -13,3 +13,5 @@ void text_bytes_spell(struct view bytes, struct str *out);
 bool text_bytes_read(struct view letters, struct str *out);
 /* "<0x0A>" -> 10, -1 when a token is not of that form. */
 int text_bytes_named(struct view token);
+/* Appends text with U+FFFD for each byte that is not UTF-8. */
+void text_bytes_mend(struct view text, struct str *out);

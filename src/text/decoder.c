@@ -350,8 +350,17 @@ void text_decoder_open_plain(struct text_decoder *d, const struct view *texts, c
     *d = (struct text_decoder){ .texts = texts, .n_tokens = n_tokens };
     d->pieces = pile_take(pile, (size_t)n_tokens * sizeof(*d->pieces));
     d->kinds = pile_take(pile, (size_t)n_tokens);
+    struct str mended;
+    str_init(&mended);
     for (int32_t id = 0; id < n_tokens; id++) {
         d->pieces[id] = texts[id];
         d->kinds[id] = types[id] == TEXT_BYTE ? DECODER_BYTE : DECODER_TEXT;
+        if (d->kinds[id] == DECODER_BYTE || utf8_is_valid(texts[id]))
+            continue;
+        str_clear(&mended);
+        text_bytes_mend(texts[id], &mended);
+        d->pieces[id] = view_of(pile_text(pile, mended.at, mended.n), mended.n);
     }
+    d->texts = d->pieces;
+    str_free(&mended);
 }

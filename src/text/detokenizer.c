@@ -163,26 +163,30 @@ static void add_byte(struct detokenizer *d, unsigned char byte, struct str *out)
     }
 }
 
-static void add_text(struct detokenizer *d, struct view piece, bool ends_word, struct str *out)
+static void add_text(struct detokenizer *d, int32_t id, struct view piece, struct str *out)
 {
+    const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
     drop_held(d, out);
     if (d->owes_space)
         emit_view(d, view_text(" "), out);
-    d->owes_space = ends_word;
+    d->owes_space = decoder->kinds[id] == DECODER_ENDS_WORD;
     d->in_run = d->is_first_run = false;
+    if (decoder->first_space != DECODER_KEEPS_SPACE && !d->has_text) {
+        bool skips = decoder->begins_with_space[id];
+        piece = view_of(piece.at + skips, piece.n - skips);
+        d->has_text = piece.n > 0 || (skips && decoder->first_space == DECODER_SKIPS_SPACE);
+    }
     if (piece.n > 0)
         emit_view(d, piece, out);
 }
 
-/* SentencePiece's first space. */
-static struct view skip_space(struct detokenizer *d, int32_t id, struct view piece)
+/* A text that goes on behind another one keeps what is taken off a text's start. */
+static void begin(struct detokenizer *d, const struct text_decoder *decoder)
 {
-    const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
-    if (decoder->first_space == DECODER_KEEPS_SPACE || d->has_text)
-        return piece;
-    bool skips = decoder->begins_with_space[id];
-    d->has_text = piece.n > skips || (skips && decoder->first_space == DECODER_SKIPS_SPACE);
-    return view_of(piece.at + skips, piece.n - skips);
+    d->has_begun = true;
+    d->has_text = !d->is_first;
+    for (int32_t i = 0; i < decoder->n_joined_steps && d->is_first; i++)
+        d->n_left[i] = decoder->joined_steps[i].step.start;
 }
 
 void detokenizer_add(struct detokenizer *d, int32_t id, struct str *out)
@@ -190,8 +194,8 @@ void detokenizer_add(struct detokenizer *d, int32_t id, struct str *out)
     const struct text_decoder *decoder = tokenizer_decoder(d->tokenizer);
     if (!tokenizer_shows(d->tokenizer, id, d->show_special))
         return;
-    for (int32_t i = 0; i < decoder->n_joined_steps && !d->has_begun && d->is_first; i++)
-        d->n_left[i] = decoder->joined_steps[i].step.start;
+    if (!d->has_begun)
+        begin(d, decoder);
     bool is_first = d->is_first, is_byte = decoder->kinds[id] == DECODER_BYTE;
     struct view piece = decoder->pieces[id];
     struct str first;
@@ -200,7 +204,6 @@ void detokenizer_add(struct detokenizer *d, int32_t id, struct str *out)
         is_byte = text_decoder_piece(decoder, id, true, &first);
         piece = view_of(first.at, first.n);
     }
-    d->has_begun = true;
     d->is_first = false;
     d->is_first_run = d->is_first_run || (is_first && is_byte);
     if (decoder->joint == DECODER_BYTES)
@@ -208,7 +211,7 @@ void detokenizer_add(struct detokenizer *d, int32_t id, struct str *out)
     else if (is_byte)
         add_byte(d, (unsigned char)*piece.at, out);
     else
-        add_text(d, skip_space(d, id, piece), decoder->kinds[id] == DECODER_ENDS_WORD, out);
+        add_text(d, id, piece, out);
     str_free(&first);
 }
 

@@ -106,13 +106,12 @@ static enum status open_model(struct tokenizer *t, const struct tokenizer_option
     return text_bpe_open(&t->bpe, &t->vocab, &bpe, fault);
 }
 
-/* What an added token is found by: its text, or the normal form of it. */
-static struct view added_text(struct tokenizer *t, const struct tokenizer_added *added,
+/* The text of an added token, or its normal form. */
+static struct view added_text(struct tokenizer *t, int32_t id, bool is_normalized,
                               struct normalizer_work *work)
 {
-    struct view text =
-        t->kind == TOKENIZER_SPM ? t->spm.pieces[added->id] : t->vocab.tokens[added->id];
-    if ((added->flags & ADDED_NORMALIZED) == 0 || text.n == 0 || !utf8_is_valid(text))
+    struct view text = t->kind == TOKENIZER_SPM ? t->spm.pieces[id] : t->vocab.tokens[id];
+    if (!is_normalized || text.n == 0 || !utf8_is_valid(text))
         return text;
     normalizer_run(&t->normalizer, work, text);
     return view_of(pile_text(&t->pile, work->text.at, work->text.n), work->text.n);
@@ -129,9 +128,11 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
     regex_work_init(&regex);
     normalizer_work_init(&work, &regex);
     for (int32_t i = 0; i < n; i++) {
-        texts[i] = added_text(t, &steps->added[i], &work);
+        int32_t id = steps->added[i].id;
+        unsigned flags = steps->added[i].flags;
+        texts[i] = added_text(t, id, (flags & ADDED_NORMALIZED) != 0, &work);
         if (t->kind != TOKENIZER_SPM)
-            t->texts[steps->added[i].id] = texts[i];
+            t->texts[id] = added_text(t, id, (flags & ADDED_WAS_NORMALIZED) != 0, &work);
     }
     normalizer_work_free(&work);
     regex_work_free(&regex);
@@ -368,21 +369,6 @@ static void encode_runs(struct encoding *e, struct view text, bool is_start)
     }
 }
 
-/* A copy of text in which each byte that is not UTF-8 is U+FFFD. */
-static struct view mend(struct encoding *e, struct view text)
-{
-    str_clear(&e->text);
-    while (text.n > 0) {
-        size_t n = run_bytes(text, true);
-        str_add(&e->text, text.at, n);
-        size_t n_broken = run_bytes(view_of(text.at + n, text.n - n), false);
-        for (size_t i = 0; i < n_broken; i++)
-            str_add_text(&e->text, "\xEF\xBF\xBD");
-        text = view_of(text.at + n + n_broken, text.n - n - n_broken);
-    }
-    return view_of(e->text.at, e->text.n);
-}
-
 static void encode_text(struct encoding *e, struct view text)
 {
     const struct tokenizer *t = e->tokenizer;
@@ -390,8 +376,10 @@ static void encode_text(struct encoding *e, struct view text)
     struct text_added_walk walk;
     struct view before;
     int32_t id;
-    if (t->kind != TOKENIZER_SPM && !t->is_byte_level && !utf8_is_valid(text))
-        text = mend(e, text);
+    if (t->kind != TOKENIZER_SPM && !t->is_byte_level && !utf8_is_valid(text)) {
+        text_bytes_mend(text, &e->text);
+        text = view_of(e->text.at, e->text.n);
+    }
     if (t->kind == TOKENIZER_SPM)
         text = text_spm_prepare(&t->spm, &e->spm, text);
     text_added_begin(&walk, added, text, false, e->skips_special);

@@ -3,7 +3,9 @@
  * not there yet. Where that list is missing, special_tokens_map.json and added_tokens.json stand
  * for it. */
 #include "weights/hf_added.h"
+#include "base/hash.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "core/limits.h"
 #include <stdlib.h>
 
@@ -14,6 +16,8 @@ struct list {
 
 static const char *const roles[] = { "bos_token", "eos_token", "unk_token", "sep_token",
                                      "pad_token", "cls_token", "mask_token" };
+
+static const char *const unnamed[] = { "additional_special_tokens", "extra_special_tokens" };
 
 static bool has_decoder(const struct weights_hf_added_files *files)
 {
@@ -52,7 +56,8 @@ static void add(struct list *list, const struct weights_added *token)
     list->n++;
 }
 
-static void add_special(struct list *list, const struct weights_json_node *value)
+/* is_named: it has a role, by which transformers makes a token of an older directory special. */
+static void add_special(struct list *list, const struct weights_json_node *value, bool is_named)
 {
     const struct weights_json_node *text = text_of(value);
     if (text == NULL)
@@ -60,7 +65,8 @@ static void add_special(struct list *list, const struct weights_json_node *value
     const struct weights_added token = { .text = view_of(text->text, text->n),
                                          .flags = weights_added_flags(value) | ADDED_SPECIAL,
                                          .id = -1,
-                                         .is_weak = true };
+                                         .is_weak = true,
+                                         .is_named = is_named };
     add(list, &token);
 }
 
@@ -72,7 +78,17 @@ static void add_specials(struct list *list, const struct weights_json_node *valu
         return;
     const struct weights_json_node *value = values + 1;
     for (uint32_t i = 0; i < values->n; i++, value = weights_json_next(value))
-        add_special(list, value);
+        add_special(list, value, false);
+}
+
+static bool has_role(const struct weights_hf_added_files *files, struct view text)
+{
+    for (size_t i = 0; i < COUNT_OF(roles); i++) {
+        const struct weights_json_node *named = weights_hf_special(files, roles[i]);
+        if (named != NULL && view_equal(view_of(named->text, named->n), text))
+            return true;
+    }
+    return false;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -98,6 +114,8 @@ static enum status add_decoder(const struct weights_hf_added_files *files, struc
                              "which isn't an id with a token's content",
                              entry->key);
         token.text = view_of(text->text, text->n);
+        if (has_role(files, token.text))
+            token.flags |= ADDED_SPECIAL;
         add(list, &token);
     }
     if (list->at != NULL && list->n > 1)
@@ -105,34 +123,51 @@ static enum status add_decoder(const struct weights_hf_added_files *files, struc
     return STATUS_OK;
 }
 
-static bool is_named(const struct weights_hf_added_files *files, const struct weights_json_node *at)
+static uint64_t key_of(struct view text)
 {
-    for (size_t i = 0; i < COUNT_OF(roles); i++) {
-        const struct weights_json_node *text = weights_hf_special(files, roles[i]);
-        if (text != NULL &&
-            view_equal(view_of(text->text, text->n), view_of(at->key, at->key_bytes)))
-            return true;
+    return hash_fast(text.at, text.n, 0).low;
+}
+
+/* Ids that tokenizer.json describes. */
+static void find_described(const struct weights_hf_added_files *files, struct map *ids)
+{
+    const struct weights_json_node *list = weights_json_find(files->tokenizer, "added_tokens");
+    uint32_t n = list != NULL && list->kind == WEIGHTS_JSON_ARRAY ? list->n : 0;
+    const struct weights_json_node *value = n > 0 ? list + 1 : NULL;
+    int64_t id;
+    map_init(ids, n);
+    for (uint32_t i = 0; i < n; i++, value = weights_json_next(value)) {
+        const struct weights_json_node *number = weights_json_find(value, "id");
+        if (number != NULL && weights_json_to_i64(number, &id))
+            (void)map_put(ids, (uint64_t)id, 1);
     }
-    return false;
+}
+
+/* Texts of special tokens without a role. */
+static void find_unnamed(const struct weights_hf_added_files *files, struct map *texts)
+{
+    struct list list = { 0 };
+    for (size_t i = 0; i < COUNT_OF(unnamed); i++)
+        add_specials(&list, value_of(files, unnamed[i]));
+    list.at = mem_take(((size_t)list.n + 1) * sizeof(*list.at));
+    map_init(texts, (uint32_t)list.n + 1);
+    list.n = 0;
+    for (size_t i = 0; i < COUNT_OF(unnamed); i++)
+        add_specials(&list, value_of(files, unnamed[i]));
+    for (int32_t i = 0; i < list.n; i++)
+        (void)map_put(texts, key_of(list.at[i].text), 1);
+    mem_give(list.at);
 }
 
 /* {"<tag>": 32000, ...}; an id that tokenizer.json describes is described there. */
 static enum status add_older(const struct weights_hf_added_files *files, struct list *list,
                              struct fault *fault)
 {
-    const struct weights_json_node *described = weights_json_find(files->tokenizer, "added_tokens");
-    uint32_t n = described != NULL && described->kind == WEIGHTS_JSON_ARRAY ? described->n : 0;
-    const struct weights_json_node *value = n > 0 ? described + 1 : NULL;
-    struct map ids;
-    int64_t id;
+    const struct weights_json_node *value = files->added + 1;
+    struct map described, specials;
     enum status status = STATUS_OK;
-    map_init(&ids, n);
-    for (uint32_t i = 0; i < n; i++, value = weights_json_next(value)) {
-        const struct weights_json_node *number = weights_json_find(value, "id");
-        if (number != NULL && weights_json_to_i64(number, &id))
-            (void)map_put(&ids, (uint64_t)id, 1);
-    }
-    value = files->added + 1;
+    find_described(files, &described);
+    find_unnamed(files, &specials);
     for (uint32_t i = 0; i < files->added->n && status == STATUS_OK;
          i++, value = weights_json_next(value)) {
         struct weights_added token = { .text = view_of(value->key, value->key_bytes) };
@@ -141,11 +176,14 @@ static enum status add_older(const struct weights_hf_added_files *files, struct 
             status =
                 fault_set(fault, STATUS_BAD_INPUT,
                           "added_tokens.json: the token \"%.40s\" has no id from 0", value->key);
-        token.flags = is_named(files, value) ? ADDED_SPECIAL : ADDED_NORMALIZED;
-        if (map_find(&ids, (uint64_t)token.id) == MAP_NONE)
+        bool is_special =
+            has_role(files, token.text) || map_find(&specials, key_of(token.text)) != MAP_NONE;
+        token.flags = is_special ? ADDED_SPECIAL : ADDED_NORMALIZED;
+        if (map_find(&described, (uint64_t)token.id) == MAP_NONE)
             add(list, &token);
     }
-    map_free(&ids);
+    map_free(&described);
+    map_free(&specials);
     return status;
 }
 
@@ -158,9 +196,9 @@ static enum status fill(const struct weights_hf_added_files *files, struct list 
     else if (files->added != NULL && files->added->kind == WEIGHTS_JSON_OBJECT)
         status = add_older(files, list, fault);
     for (size_t i = 0; i < COUNT_OF(roles); i++)
-        add_special(list, value_of(files, roles[i]));
-    add_specials(list, value_of(files, "additional_special_tokens"));
-    add_specials(list, value_of(files, "extra_special_tokens"));
+        add_special(list, value_of(files, roles[i]), !has_decoder(files));
+    for (size_t i = 0; i < COUNT_OF(unnamed); i++)
+        add_specials(list, value_of(files, unnamed[i]));
     return status;
 }
 

@@ -29,6 +29,7 @@ struct reader {
     struct tokenizer_added *added; /* (as many as there may be) */
     int32_t *added_places;         /* (n_tokens) place in added, plus 1 */
     int32_t id_next;               /* the library gives the next new token this id */
+    int32_t n_strong;              /* of added, those that no weak token changes */
     struct fault *fault;
 };
 
@@ -183,6 +184,12 @@ static enum status refuse_place(const struct reader *r, const struct weights_add
                      token->text.at, (long long)token->id, id);
 }
 
+static void make_special(struct reader *r, int32_t id)
+{
+    r->added[r->added_places[id] - 1].flags |= ADDED_SPECIAL;
+    r->vocabulary->types[id] = TOKEN_CONTROL;
+}
+
 static enum status add_token(struct reader *r, const struct weights_added *token)
 {
     struct weights_vocabulary *vocabulary = r->vocabulary;
@@ -190,8 +197,12 @@ static enum status add_token(struct reader *r, const struct weights_added *token
     bool is_new = id < 0;
     if (token->text.n == 0)
         return STATUS_OK; /* the library passes it over */
-    if (!is_new && token->is_weak && r->added_places[id] != 0)
+    if (token->is_weak && !is_new && r->added_places[id] != 0 &&
+        r->added_places[id] <= r->n_strong) {
+        if (token->is_named)
+            make_special(r, id);
         return STATUS_OK;
+    }
     if (is_new)
         id = r->id_next;
     if (id >= vocabulary->n || (is_new && vocabulary->types[id] != TOKEN_UNUSED) ||
@@ -201,11 +212,15 @@ static enum status add_token(struct reader *r, const struct weights_added *token
     if (r->added_places[id] == 0)
         r->added_places[id] = ++r->steps->n_added;
     struct tokenizer_added *added = &r->added[r->added_places[id] - 1];
-    flags |= added->flags & ADDED_SPECIAL; /* once special, it stays so */
+    flags |= added->flags & (ADDED_SPECIAL | ADDED_WAS_NORMALIZED); /* once so, it stays so */
+    if (flags & ADDED_NORMALIZED)
+        flags |= ADDED_WAS_NORMALIZED;
     *added = (struct tokenizer_added){ id, flags };
     weights_vocabulary_set(vocabulary, id, token->text,
                            flags & ADDED_SPECIAL ? TOKEN_CONTROL : TOKEN_USER);
     r->id_next = max_i32(r->id_next, id + 1);
+    if (!token->is_weak)
+        r->n_strong = r->steps->n_added;
     return STATUS_OK;
 }
 

@@ -9,7 +9,8 @@ struct weights_added {
     struct view text;
     unsigned flags; /* enum added_flag */
     int64_t id;     /* as the file says, -1: it does not */
-    bool is_weak;   /* it is passed over if its text is an added token already */
+    bool is_weak;   /* a token that is not weak and has the same text stays as it is */
+    bool is_named;  /* and is_weak: but it becomes special */
 };
 struct weights_tokenizer_source {
     const struct weights_json_node *root;

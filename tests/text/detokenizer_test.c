@@ -92,6 +92,22 @@ static void the_first_space_is_dropped_once(void **state)
     tokenizer_close(tokenizer);
 }
 
+/* An answer goes on where its prompt ends. */
+static void a_text_that_goes_on_keeps_its_space(void **state)
+{
+    (void)state;
+    struct tokenizer *tokenizer = open_tokenizer();
+    struct detokenizer d;
+    struct str out;
+    str_init(&out);
+    detokenizer_init(&d, tokenizer, false);
+    d.is_first = false;
+    detokenizer_add(&d, HI, &out);
+    assert_string_equal(out.at, " hi");
+    str_free(&out);
+    tokenizer_close(tokenizer);
+}
+
 static void special_tokens_show_when_asked(void **state)
 {
     (void)state;
@@ -108,6 +124,7 @@ int main(void)
         cmocka_unit_test(letters_wait_until_whole),
         cmocka_unit_test(broken_bytes_become_a_replacement_each),
         cmocka_unit_test(the_first_space_is_dropped_once),
+        cmocka_unit_test(a_text_that_goes_on_keeps_its_space),
         cmocka_unit_test(special_tokens_show_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

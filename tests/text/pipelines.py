@@ -471,6 +471,81 @@ def compare(spec, tok, ours, rng, texts, counts):
     return None
 
 
+# --- the files beside tokenizer.json ---
+
+ROLES = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
+
+
+def flags(rng):
+    return {name: rng.random() < .3 for name in ("lstrip", "rstrip", "normalized", "single_word")}
+
+
+def special(rng, names):
+    content = rng.choice(names)
+    return content if rng.random() < .6 else {"content": content, **flags(rng)}
+
+
+def other_files(rng, spec):
+    """tokenizer_config.json, special_tokens_map.json and added_tokens.json, each perhaps None."""
+    ids = ids_of(spec["model"])
+    names = [t for t in ADDED + SPECIALS if t.strip()] + rng.sample([t for t in ids if t.strip()], 3)
+    known = {t["content"] for t in spec["added_tokens"]}
+    settings, specials, added = {}, None, None
+    for role in rng.sample(ROLES, rng.randrange(4)):
+        settings[role] = special(rng, names)
+    if rng.random() < .3:
+        settings["additional_special_tokens"] = [special(rng, names) for _ in range(rng.randrange(3))]
+    if rng.random() < .5:
+        rows = {}
+        for t in spec["added_tokens"]:
+            if rng.random() < .7:
+                rows[str(t["id"])] = {k: v for k, v in t.items() if k != "id"}
+        if rng.random() < .5 and rows:
+            rng.choice(list(rows.values())).update(flags(rng))
+        settings["added_tokens_decoder"] = rows
+    else:
+        if rng.random() < .6:
+            specials = {role: special(rng, names) for role in rng.sample(ROLES, rng.randrange(4))}
+        if rng.random() < .6:
+            free = max([len(ids) - 1] + [t["id"] for t in spec["added_tokens"]]) + 1
+            new = [t for t in rng.sample(ADDED, 3) if t not in known and t not in ids]
+            added = {t["content"]: t["id"] for t in spec["added_tokens"] if rng.random() < .4}
+            added.update({t: free + i for i, t in enumerate(new)})
+    return settings if settings or rng.random() < .5 else None, specials, added
+
+
+def compare_directories(args, pool, maps, ours):
+    """Directories with other files, against transformers; returns how many differ."""
+    from transformers import PreTrainedTokenizerFast
+    from transformers.utils import logging
+    logging.set_verbosity_error()
+    tally, counts = collections.Counter(), collections.Counter()
+    for k in range(args.directories):
+        rng = random.Random(args.seed * 7000003 + k)
+        spec = build(rng, pool, maps)
+        spec.update(decoder={"type": "Fuse"}, padding=None)  # transformers takes its pad_token for a named one
+        files = dict(zip(("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"), other_files(rng, spec)))
+        with tempfile.TemporaryDirectory() as directory:
+            for name, content in [("tokenizer.json", spec)] + list(files.items()):
+                if content is not None:
+                    (pathlib.Path(directory) / name).write_text(json.dumps(content))
+            theirs = attempt(lambda: PreTrainedTokenizerFast.from_pretrained(directory))
+            said = ours.ask("D", directory)
+            if theirs is None or said != "open":
+                tally["not loaded by transformers" if theirs is None else "refused: " + said[:60]] += 1
+                continue
+            tok = theirs._tokenizer
+            tok.no_truncation()
+            tok.no_padding()
+            names = [t.content for t in tok.get_added_tokens_decoder().values()]
+            difference = compare(spec, tok, ours, rng, make_texts(rng, names, args.texts), counts)
+        tally["equal" if difference is None else "different"] += 1
+        if difference is not None and tally["different"] <= 3:
+            print(f"directory {k} differs: {difference}\n  {json.dumps(files, ensure_ascii=False)}\n  {shrink(spec)}", flush=True)
+    print("directories with other files, against transformers: " + ", ".join(f"{n} {what}" for what, n in tally.most_common()))
+    return tally["different"]
+
+
 def shrink(spec):
     small = copy.deepcopy(spec)
     small["model"]["vocab"] = f"({len(small['model']['vocab'])})"
@@ -492,6 +567,7 @@ def main():
     args.add_argument("--texts", type=int, default=200)
     args.add_argument("--seed", type=int, default=1)
     args.add_argument("--first", type=int, default=0)
+    args.add_argument("--directories", type=int, default=0)
     args = args.parse_args()
     maps = charsmaps()
     pool = make_pool(random.Random(args.seed), maps, 36)
@@ -533,6 +609,8 @@ def main():
         print(f"{n:5}  {why.removeprefix('refused ')[:150]}")
     print(f"\n{n_equal} tokenizers equal, {n_failed} different, {sum(reasons.values())} refused, {n_unread} that the library does not load; "
           + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    if args.directories:
+        n_failed += compare_directories(args, pool, maps, ours)
     return 1 if n_failed else 0
 
 

@@ -148,6 +148,12 @@ static void write_done(struct api_job *job)
 {
     struct api_call *call = (struct api_call *)job;
     call->is_away = false;
+    if (job->is_dropped && call->x != NULL) {
+        struct api_error error = { 0 };
+        api_error_set(&error, ERROR_STOPPED, NULL, "the server is stopping");
+        fail_call(call, &error, SERVICE_FAILED);
+        return;
+    }
     log_end(call, call->x != NULL ? "answered" : "the client has left");
     if (call->x != NULL)
         api_reply_text(call->x, &call->answer);
@@ -460,6 +466,8 @@ static void read_done(struct api_job *job)
         free_call(call);
         return;
     }
+    if (job->is_dropped)
+        api_error_set(&call->prompts.error, ERROR_STOPPED, NULL, "the server is stopping");
     if (!call->prompts.error.is_set) {
         if (call->slo.ttft_ns == 0)
             call->slo.ttft_ns = call->prompts.model->slo.ttft_ns;

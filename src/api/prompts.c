@@ -106,6 +106,15 @@ static void refuse_longer(const struct api_model *model, const char *field, stru
                   model->n_context_max, field);
 }
 
+void api_prompts_refuse_costly(const struct api_model *model, const char *field,
+                               struct api_error *error)
+{
+    api_error_set(error, ERROR_TOO_LARGE, field,
+                  "the regular expressions in the tokenizer of model \"%.100s\" take too many "
+                  "steps for this text: send a shorter one",
+                  model->name);
+}
+
 bool api_prompts_may_fit(const struct api_model *model, struct view text, const char *field,
                          struct api_error *error)
 {
@@ -129,11 +138,15 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
         flags |= TOKENIZER_ADD_SPECIAL;
     if (!api_prompts_may_fit(model, text, prompt_field(prompts), &prompts->error))
         return false;
-    size_t n_likely = 3 * text.n + 16; /* a byte each at worst, three where NFC lengthens it */
-    if ((size_t)n_max > n_likely)
-        n_max = (int32_t)n_likely;
+    size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
+    if ((size_t)n_max > n_most)
+        n_max = (int32_t)n_most;
     int32_t *ids = pile_take(&prompts->ask.pile, sizeof(*ids) * (size_t)n_max);
     int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
+    if (n == TOKENIZER_TOO_COSTLY) {
+        api_prompts_refuse_costly(model, prompt_field(prompts), &prompts->error);
+        return false;
+    }
     if (n < 0 || n > model->n_context_max) {
         refuse_longer(model, prompt_field(prompts), &prompts->error);
         return false;

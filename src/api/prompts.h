@@ -24,6 +24,9 @@ void api_prompts_free(struct api_prompts *prompts);
 /* By id or alias; NULL name: the only model there is. NULL with the error set. */
 const struct api_model *api_prompts_find_model(const struct api_options *options, const char *name,
                                                struct api_error *error);
+/* Says that the model's regular expressions take too many steps for the text of a field. */
+void api_prompts_refuse_costly(const struct api_model *model, const char *field,
+                               struct api_error *error);
 /* False, with the error set, for so long a text (of this field) that its tokens, however few, can't
  * fit the model's context. */
 bool api_prompts_may_fit(const struct api_model *model, struct view text, const char *field,

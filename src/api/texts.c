@@ -60,12 +60,23 @@ static void encode(struct text_job *job, const struct api_model *model,
     api_fields_bool(fields, "return_token_strs", &with_texts);
     if (job->error.is_set || !api_prompts_may_fit(model, text, field, &job->error))
         return;
-    size_t n_max = 3 * text.n + 16;
     unsigned flags = TOKENIZER_PARSE_SPECIAL | (adds_special ? TOKENIZER_ADD_SPECIAL : 0u);
-    int32_t *ids = n_max < INT32_MAX ? mem_try(sizeof(*ids) * n_max) : NULL;
-    int32_t n =
-        ids != NULL ? tokenizer_encode(model->tokenizer, text, flags, ids, (int32_t)n_max) : -1;
-    if (n < 0)
+    size_t n_most = tokenizer_ids_max(model->tokenizer, text.n), n_likely = 3 * text.n + 16;
+    int32_t *ids = NULL, n = TOKENIZER_TOO_MANY;
+    /* Few texts become longer than they are: room for the most is taken only where it is needed. */
+    for (size_t n_max = n_likely < n_most ? n_likely : n_most;
+         n == TOKENIZER_TOO_MANY && n_max < INT32_MAX; n_max = n_most) {
+        mem_give(ids);
+        ids = mem_try(sizeof(*ids) * n_max);
+        if (ids == NULL)
+            break;
+        n = tokenizer_encode(model->tokenizer, text, flags, ids, (int32_t)n_max);
+        if (n_max == n_most)
+            break;
+    }
+    if (n == TOKENIZER_TOO_COSTLY)
+        api_prompts_refuse_costly(model, field, &job->error);
+    else if (n < 0)
         api_error_set(&job->error, ERROR_INVALID, field, "the text is too long");
     else
         print_ids(job, model, ids, n, with_texts);
@@ -135,32 +146,31 @@ static void detokenize(struct api_job *base)
     struct api_fields fields = { object, &job->error };
     const json_t *tokens = api_fields_find(&fields, "tokens");
     const struct api_model *model = find_model(job, &fields);
-    struct detokenizer detokenizer;
     struct str text;
     str_init(&text);
     if (!json_is_array(tokens))
         api_error_set(&job->error, ERROR_INVALID, "tokens", "tokens must be an array of token ids");
-    if (model != NULL)
-        detokenizer_init(&detokenizer, model->tokenizer, true);
     size_t n = model != NULL ? json_array_size(tokens) : 0;
     if (model != NULL && n > (size_t)model->n_context_max)
         api_error_set(&job->error, ERROR_CONTEXT, "tokens",
                       "this model's maximum context length is %d tokens, but %zu were given",
                       model->n_context_max, n);
+    int32_t *ids = job->error.is_set ? NULL : mem_take(n * sizeof(*ids));
     for (size_t i = 0; !job->error.is_set && i < n; i++) {
         int64_t id = -1;
         if (api_fields_is_whole(json_array_get(tokens, i), &id) && id >= 0 &&
             id < model->n_vocabulary)
-            detokenizer_add(&detokenizer, (int32_t)id, &text);
+            ids[i] = (int32_t)id;
         else
             api_error_set(&job->error, ERROR_INVALID, "tokens",
                           "tokens: item %zu is not a token id (0 to %d)", i,
                           model->n_vocabulary - 1);
     }
     if (model != NULL && !job->error.is_set) {
-        detokenizer_end(&detokenizer, &text);
+        tokenizer_decode(model->tokenizer, ids, (int32_t)n, true, &text);
         print_text(job, &text);
     }
+    mem_give(ids);
     str_free(&text);
     json_decref(object);
 }
@@ -169,6 +179,8 @@ static void done(struct api_job *base)
 {
     struct text_job *job = (struct text_job *)base;
     job->api->n_seats--;
+    if (base->is_dropped)
+        api_error_set(&job->error, ERROR_STOPPED, NULL, "the server is stopping");
     if (job->x != NULL && job->error.is_set)
         api_refuse(job->x, &job->error);
     else if (job->x != NULL)

@@ -43,7 +43,9 @@ static void run(void *arg)
     for (;;) {
         bool is_closing = atomic_load(&workers->is_closing); /* then nothing more comes */
         for (struct api_job *job; (job = take_job(worker->in)) != NULL;) {
-            job->work(job);
+            job->is_dropped = atomic_load(&workers->is_closing);
+            if (!job->is_dropped)
+                job->work(job);
             CHECK(ring_put(worker->out, &job, sizeof(job), NULL, 0));
             wake_up(&workers->wake);
         }

@@ -19,10 +19,12 @@ struct api_job {
     void (*work)(struct api_job *job); /* on a worker */
     void (*done)(struct api_job *job); /* on the I/O thread, by api_workers_collect */
     enum api_job_rank rank;
+    bool is_dropped; /* set for done: the workers closed first, so work was not called */
 };
 struct api_workers;
 struct api_workers *api_workers_open(int32_t n_jobs_max); /* so many of each worker */
-void api_workers_close(struct api_workers *workers);      /* after all that was put is done */
+/* Waits for the jobs at work; those that wait are dropped. Calls done of both. */
+void api_workers_close(struct api_workers *workers);
 bool api_workers_put(struct api_workers *workers, struct api_job *job); /* false = full */
 int api_workers_fd(const struct api_workers *workers); /* readable when a job is done */
 void api_workers_collect(struct api_workers *workers); /* calls done of each finished job */

@@ -7,14 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum status open_tokenizer(struct model_card *card, const struct weights_card *w,
-                                  struct fault *fault)
+enum status model_card_open_tokenizer(struct tokenizer **out, const struct weights_card *w,
+                                      struct fault *fault)
 {
+    *out = NULL;
     if (w->tokenizer == WEIGHTS_TOKENIZER_NONE)
         return fault_set(fault, STATUS_UNSUPPORTED, "%.100s has no tokenizer that we can read",
                          w->name);
+    static const enum tokenizer_kind kinds[] = {
+        [WEIGHTS_TOKENIZER_SPM] = TOKENIZER_SPM,
+        [WEIGHTS_TOKENIZER_BPE] = TOKENIZER_BPE,
+        [WEIGHTS_TOKENIZER_UNIGRAM] = TOKENIZER_UNIGRAM,
+        [WEIGHTS_TOKENIZER_WORDPIECE] = TOKENIZER_WORDPIECE,
+    };
     const struct tokenizer_options options = {
-        .kind = w->tokenizer == WEIGHTS_TOKENIZER_SPM ? TOKENIZER_SPM : TOKENIZER_BPE,
+        .kind = kinds[w->tokenizer],
         .n_tokens = w->n_tokens,
         .tokens = w->tokens,
         .token_bytes = w->token_bytes,
@@ -24,7 +31,6 @@ static enum status open_tokenizer(struct model_card *card, const struct weights_
         .n_merges = w->n_merges,
         .merges = w->merges,
         .pre = w->pre,
-        .pattern = w->pattern,
         .add_bos = w->add_bos,
         .add_eos = w->add_eos,
         .add_space_prefix = w->add_space_prefix,
@@ -33,8 +39,10 @@ static enum status open_tokenizer(struct model_card *card, const struct weights_
         .bos_id = w->bos_id,
         .eos_id = w->eos_id,
         .unknown_id = w->unknown_id,
+        .sentence = w->has_sentence ? &w->sentence : NULL,
+        .steps = w->steps,
     };
-    return tokenizer_open(&card->tokenizer, &options, fault);
+    return tokenizer_open(out, &options, fault);
 }
 
 static char *text_of(const struct model_card *card, int32_t id)
@@ -56,7 +64,7 @@ enum status model_card_open(struct model_card *card, const char *name,
                                  .bos_id = w->bos_id,
                                  .eos_id = w->eos_id,
                                  .n_eog = w->n_eog };
-    enum status status = open_tokenizer(card, w, fault);
+    enum status status = model_card_open_tokenizer(&card->tokenizer, w, fault);
     if (status != STATUS_OK)
         return status;
     struct fault why;

@@ -7,6 +7,7 @@
 #include "text/tokenizer.h"
 
 struct weights;
+struct weights_card;
 
 struct model_card {
     struct tokenizer *tokenizer;
@@ -22,3 +23,6 @@ struct model_card {
 enum status model_card_open(struct model_card *card, const char *name,
                             const struct weights *weights, struct fault *fault) MUST_USE;
 void model_card_close(struct model_card *card);
+/* The tokenizer of a file's card, closed by tokenizer_close; NULL on failure. */
+enum status model_card_open_tokenizer(struct tokenizer **out, const struct weights_card *w,
+                                      struct fault *fault) MUST_USE;

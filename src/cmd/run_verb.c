@@ -56,10 +56,14 @@ static int32_t *make_prompt(const struct api_model *model, const char *prompt, b
                          is_chat ? TOKENIZER_PARSE_SPECIAL : TOKENIZER_ADD_SPECIAL, ids, n_max);
     str_free(&text);
     if (*n_ids < 1 || *n_ids >= n_max) {
-        fprintf(stderr,
-                *n_ids == 0 ? "shoal: the prompt is empty\n"
-                            : "shoal: the prompt is longer than the model's context of %d tokens\n",
-                n_max);
+        if (*n_ids == TOKENIZER_TOO_COSTLY)
+            fprintf(stderr, "shoal: the regular expressions in the model's tokenizer take too many "
+                            "steps for this prompt\n");
+        else if (*n_ids == 0)
+            fprintf(stderr, "shoal: the prompt is empty\n");
+        else
+            fprintf(stderr, "shoal: the prompt is longer than the model's context of %d tokens\n",
+                    n_max);
         mem_give(ids);
         return NULL;
     }

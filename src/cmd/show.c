@@ -74,6 +74,14 @@ static void print_unknown(const struct weights_unknown *unknown)
            unknown->n_found - unknown->n);
 }
 
+static const char *const tokenizer_names[] = {
+    [WEIGHTS_TOKENIZER_NONE] = "no tokenizer",
+    [WEIGHTS_TOKENIZER_SPM] = "SentencePiece",
+    [WEIGHTS_TOKENIZER_BPE] = "BPE",
+    [WEIGHTS_TOKENIZER_UNIGRAM] = "Unigram",
+    [WEIGHTS_TOKENIZER_WORDPIECE] = "WordPiece",
+};
+
 static void print_text(const struct weights *w, const struct need *need)
 {
     const struct model_spec *s = weights_spec(w);
@@ -96,10 +104,7 @@ static void print_text(const struct weights *w, const struct need *need)
     if (s->rope_scaling.kind == ROPE_SCALING_YARN)
         printf(", stretched %g times by YaRN", (double)s->rope_scaling.factor);
     printf("\n");
-    printf("vocabulary       %d tokens, %s\n", s->n_vocabulary,
-           card->tokenizer == WEIGHTS_TOKENIZER_SPM   ? "SentencePiece BPE"
-           : card->tokenizer == WEIGHTS_TOKENIZER_BPE ? "byte-level BPE"
-                                                      : "no tokenizer");
+    printf("vocabulary       %d tokens, %s\n", s->n_vocabulary, tokenizer_names[card->tokenizer]);
     printf("chat template    %s\n", card->chat_template ? "yes" : "no");
     printf("weights          %.1f MiB in the file, %.1f MiB in memory\n",
            (double)weights_file_bytes(w) * mib, (double)need->packed_bytes * mib);

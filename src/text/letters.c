@@ -1,47 +1,265 @@
-/* Widening \p{L} and \p{N} of a split pattern: a class gets the newer ranges as members, outside of
- * a class the property becomes one. Other properties (\p{Lu}, \p{M}, \p{P}, \p{S}) stay as PCRE2
- * knows them. The ranges are those of the Unicode Character Database 15.0 to 16.0. */
+/* Sets of code points by property.
+ *
+ * General categories come from utf8proc (Unicode 15.0 in Debian 12), corrected to 16.0; the other
+ * properties are unions of categories and a few ranges. The ranges are those of the Unicode
+ * Character Database 16.0. */
 #include "text/letters.h"
+#include "text/letters_data.h"
+#include "base/mem.h"
 #include <string.h>
+#include <utf8proc.h>
 
-#define RANGE(from, to) "\\x{" #from "}-\\x{" #to "}"
-
-static const char newer_letters[] = RANGE(1C89, 1C8A) RANGE(A7CB, A7CD) RANGE(A7DA, A7DC)
-    RANGE(105C0, 105F3) RANGE(10D4A, 10D65) RANGE(10D6F, 10D85) RANGE(10EC2, 10EC4)
-        RANGE(1123F, 11240) RANGE(11380, 11389) RANGE(1138B, 1138B) RANGE(1138E, 1138E)
-            RANGE(11390, 113B5) RANGE(113B7, 113B7) RANGE(113D1, 113D1) RANGE(113D3, 113D3)
-                RANGE(11BC0, 11BE0) RANGE(11F02, 11F02) RANGE(11F04, 11F10) RANGE(11F12, 11F33)
-                    RANGE(1342F, 1342F) RANGE(13441, 13446) RANGE(13460, 143FA) RANGE(16100, 1611D)
-                        RANGE(16D40, 16D6C) RANGE(18CFF, 18CFF) RANGE(1B132, 1B132)
-                            RANGE(1B155, 1B155) RANGE(1DF25, 1DF2A) RANGE(1E030, 1E06D)
-                                RANGE(1E4D0, 1E4EB) RANGE(1E5D0, 1E5ED) RANGE(1E5F0, 1E5F0)
-                                    RANGE(2B739, 2B739) RANGE(2EBF0, 2EE5D) RANGE(31350, 323AF);
-static const char newer_numbers[] = RANGE(10D40, 10D49) RANGE(116D0, 116E3) RANGE(11BF0, 11BF9)
-    RANGE(11F50, 11F59) RANGE(16130, 16139) RANGE(16D70, 16D79) RANGE(1CCF0, 1CCF9)
-        RANGE(1D2C0, 1D2D3) RANGE(1E4F0, 1E4F9) RANGE(1E5F1, 1E5FA);
-
-void text_letters_widen(const char *pattern, struct str *out)
+void letters_add(struct letters *set, uint32_t from, uint32_t to)
 {
-    bool in_class = false;
-    for (const char *at = pattern; *at != '\0';) {
-        bool is_letters = strncmp(at, "\\p{L}", 5) == 0;
-        if (is_letters || strncmp(at, "\\p{N}", 5) == 0) {
-            str_add_text(out, in_class ? "" : "[");
-            str_add(out, at, 5);
-            str_add_text(out, is_letters ? newer_letters : newer_numbers);
-            str_add_text(out, in_class ? "" : "]");
-            at += 5;
-            continue;
+    for (uint32_t c = from; c <= to && c < LETTERS_CODES; c++) {
+        if (c % 32 == 0 && to - c >= 31) {
+            set->at[c / 32] = UINT32_MAX;
+            c += 31;
+        } else {
+            set->at[c / 32] |= 1u << c % 32;
         }
-        size_t n = *at == '\\' && at[1] != '\0' ? 2 : 1;
-        if (n == 1 && !in_class && *at == '[') {
-            in_class = true;
-            n += at[1] == '^';
-            n += at[n] == ']'; /* a member when it comes first */
-        } else if (n == 1 && *at == ']') {
-            in_class = false;
-        }
-        str_add(out, at, n);
-        at += n;
     }
+}
+
+void letters_join(struct letters *set, const struct letters *other)
+{
+    for (size_t i = 0; i < LETTERS_WORDS; i++)
+        set->at[i] |= other->at[i];
+}
+
+void letters_keep(struct letters *set, const struct letters *other)
+{
+    for (size_t i = 0; i < LETTERS_WORDS; i++)
+        set->at[i] &= other->at[i];
+}
+
+void letters_invert(struct letters *set)
+{
+    for (size_t i = 0; i < LETTERS_WORDS; i++)
+        set->at[i] = ~set->at[i];
+}
+
+#define BIT(name) (1u << UTF8PROC_CATEGORY_##name)
+#define LETTER    (BIT(LU) | BIT(LL) | BIT(LT) | BIT(LM) | BIT(LO))
+#define MARK      (BIT(MN) | BIT(MC) | BIT(ME))
+#define NUMBER    (BIT(ND) | BIT(NL) | BIT(NO))
+#define PUNCT     (BIT(PC) | BIT(PD) | BIT(PS) | BIT(PE) | BIT(PI) | BIT(PF) | BIT(PO))
+#define SYMBOL    (BIT(SM) | BIT(SC) | BIT(SK) | BIT(SO))
+#define SEPARATOR (BIT(ZS) | BIT(ZL) | BIT(ZP))
+#define OTHER     (BIT(CC) | BIT(CF) | BIT(CN) | BIT(CO) | BIT(CS))
+#define VISIBLE   (LETTER | MARK | NUMBER | PUNCT | SYMBOL | BIT(CF) | BIT(CO))
+
+/* Names without the signs that do not count, in small letters. */
+static const struct category_row {
+    const char *name, *long_name;
+    uint32_t bits;
+} category_rows[] = {
+    { "l", "letter", LETTER },
+    { "lu", "uppercaseletter", BIT(LU) },
+    { "ll", "lowercaseletter", BIT(LL) },
+    { "lt", "titlecaseletter", BIT(LT) },
+    { "lm", "modifierletter", BIT(LM) },
+    { "lo", "otherletter", BIT(LO) },
+    { "lc", "casedletter", BIT(LU) | BIT(LL) | BIT(LT) },
+    { "m", "mark", MARK },
+    { "mn", "nonspacingmark", BIT(MN) },
+    { "mc", "spacingmark", BIT(MC) },
+    { "me", "enclosingmark", BIT(ME) },
+    { "n", "number", NUMBER },
+    { "nd", "decimalnumber", BIT(ND) },
+    { "nl", "letternumber", BIT(NL) },
+    { "no", "othernumber", BIT(NO) },
+    { "p", "punctuation", PUNCT },
+    { "pc", "connectorpunctuation", BIT(PC) },
+    { "pd", "dashpunctuation", BIT(PD) },
+    { "ps", "openpunctuation", BIT(PS) },
+    { "pe", "closepunctuation", BIT(PE) },
+    { "pi", "initialpunctuation", BIT(PI) },
+    { "pf", "finalpunctuation", BIT(PF) },
+    { "po", "otherpunctuation", BIT(PO) },
+    { "s", "symbol", SYMBOL },
+    { "sm", "mathsymbol", BIT(SM) },
+    { "sc", "currencysymbol", BIT(SC) },
+    { "sk", "modifiersymbol", BIT(SK) },
+    { "so", "othersymbol", BIT(SO) },
+    { "z", "separator", SEPARATOR },
+    { "zs", "spaceseparator", BIT(ZS) },
+    { "zl", "lineseparator", BIT(ZL) },
+    { "zp", "paragraphseparator", BIT(ZP) },
+    { "c", "other", OTHER },
+    { "cc", "control", BIT(CC) },
+    { "cf", "format", BIT(CF) },
+    { "cn", "unassigned", BIT(CN) },
+    { "co", "privateuse", BIT(CO) },
+    { "any", "any", LETTER | MARK | NUMBER | PUNCT | SYMBOL | SEPARATOR | OTHER },
+    { "punct", "punct", PUNCT },
+    { "digit", "digit", BIT(ND) },
+    { "cntrl", "cntrl", BIT(CC) },
+    { "graph", "graph", VISIBLE },
+    { "print", "print", VISIBLE | BIT(ZS) },
+};
+
+#define RANGES(of) of, sizeof(of) / sizeof((of)[0])
+static const struct range space_ranges[] = { { 0x9, 0xD },       { 0x20, 0x20 },
+                                             { 0x85, 0x85 },     { 0xA0, 0xA0 },
+                                             { 0x1680, 0x1680 }, { 0x2000, 0x200A },
+                                             { 0x2028, 0x2029 }, { 0x202F, 0x202F },
+                                             { 0x205F, 0x205F }, { 0x3000, 0x3000 } };
+static const struct range hex_ranges[] = { { '0', '9' }, { 'A', 'F' }, { 'a', 'f' } };
+static const struct range ascii_ranges[] = { { 0, 0x7F } };
+static const struct range tab_ranges[] = { { '\t', '\t' } };
+/* Latin-1's superscripts and fractions. */
+static const struct range latin_numbers[] = { { 0xB2, 0xB3 }, { 0xB9, 0xB9 }, { 0xBC, 0xBE } };
+
+/* Categories and further ranges. */
+static const struct range_row {
+    const char *name;
+    uint32_t bits;
+    const struct range *ranges;
+    size_t n;
+} range_rows[] = {
+    { "space", 0, RANGES(space_ranges) },
+    { "whitespace", 0, RANGES(space_ranges) },
+    { "blank", BIT(ZS), RANGES(tab_ranges) },
+    { "xdigit", 0, RANGES(hex_ranges) },
+    { "ascii", 0, RANGES(ascii_ranges) },
+    { "upper", BIT(LU), RANGES(upper_ranges) },
+    { "uppercase", BIT(LU), RANGES(upper_ranges) },
+    { "lower", BIT(LL), RANGES(lower_ranges) },
+    { "lowercase", BIT(LL), RANGES(lower_ranges) },
+    { "han", 0, RANGES(han_ranges) },
+    { "hiragana", 0, RANGES(hiragana_ranges) },
+    { "katakana", 0, RANGES(katakana_ranges) },
+    { "hangul", 0, RANGES(hangul_ranges) },
+    { "latin", 0, RANGES(latin_ranges) },
+    { "greek", 0, RANGES(greek_ranges) },
+    { "cyrillic", 0, RANGES(cyrillic_ranges) },
+    { "arabic", 0, RANGES(arabic_ranges) },
+    { "hebrew", 0, RANGES(hebrew_ranges) },
+    { "thai", 0, RANGES(thai_ranges) },
+    { "devanagari", 0, RANGES(devanagari_ranges) },
+};
+
+/* Planes 4 to 13 are unassigned as one, 15 and 16 are private but for the last two of each. */
+static void add_planes(struct letters *set, uint32_t bits)
+{
+    if ((bits & BIT(CN)) != 0) {
+        letters_add(set, 0x40000, 0xDFFFF);
+        letters_add(set, 0xFFFFE, 0xFFFFF);
+        letters_add(set, 0x10FFFE, 0x10FFFF);
+    }
+    if ((bits & BIT(CO)) != 0) {
+        letters_add(set, 0xF0000, 0xFFFFD);
+        letters_add(set, 0x100000, 0x10FFFD);
+    }
+}
+
+static void add_categories(struct letters *set, uint32_t bits)
+{
+    for (uint32_t c = 0; bits != 0 && c < 0xF0000; c++) {
+        if (c == 0x40000)
+            c = 0xE0000;
+        if ((bits >> utf8proc_category((utf8proc_int32_t)c) & 1) != 0)
+            set->at[c / 32] |= 1u << c % 32;
+    }
+    add_planes(set, bits);
+    for (size_t i = 0; bits != 0 && i < COUNT_OF(newer_ranges); i++) {
+        const struct newer_range *range = &newer_ranges[i];
+        for (uint32_t c = range->from; c <= range->to; c++) {
+            uint32_t was = (uint32_t)utf8proc_category((utf8proc_int32_t)c);
+            if ((bits >> range->category & 1) != 0)
+                set->at[c / 32] |= 1u << c % 32;
+            else if ((bits >> was & 1) != 0)
+                set->at[c / 32] &= ~(1u << c % 32);
+        }
+    }
+}
+
+/* The name as the tables have it; false when it is too long. */
+static bool plain_name(struct view name, char out[32])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.at[i];
+        if (c == ' ' || c == '-' || c == '_')
+            continue;
+        if (n == 31)
+            return false;
+        out[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    }
+    out[n] = '\0';
+    return true;
+}
+
+bool letters_add_property(struct letters *set, struct view name)
+{
+    char plain[32];
+    if (!plain_name(name, plain))
+        return false;
+    struct letters *own = mem_take(sizeof(*own)); /* removals below must not touch the set */
+    bool is_known = false;
+    for (size_t i = 0; i < COUNT_OF(category_rows) && !is_known; i++) {
+        const struct category_row *row = &category_rows[i];
+        is_known = strcmp(row->name, plain) == 0 || strcmp(row->long_name, plain) == 0;
+        if (is_known)
+            add_categories(own, row->bits);
+    }
+    for (size_t i = 0; i < COUNT_OF(range_rows) && !is_known; i++) {
+        const struct range_row *row = &range_rows[i];
+        is_known = strcmp(row->name, plain) == 0;
+        if (!is_known)
+            continue;
+        add_categories(own, row->bits);
+        for (size_t k = 0; k < row->n; k++)
+            letters_add(own, row->ranges[k].from, row->ranges[k].to);
+    }
+    letters_join(set, own);
+    mem_give(own);
+    return is_known;
+}
+
+bool letters_add_bracket(struct letters *set, struct view name)
+{
+    static const char *const known[] = { "ascii", "blank", "cntrl", "digit", "graph", "lower",
+                                         "print", "punct", "space", "upper", "xdigit" };
+    if (view_equal_text(name, "word")) {
+        letters_add_word(set, true);
+        return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (!view_equal_text(name, known[i]))
+            continue;
+        if (view_equal_text(name, "punct"))
+            letters_add_property(set, view_text("s")); /* the bracket alone has the symbols too */
+        return letters_add_property(set, name);
+    }
+    return false;
+}
+
+void letters_add_word(struct letters *set, bool is_in_class)
+{
+    struct letters *own = mem_take(sizeof(*own));
+    add_categories(own, LETTER | MARK | BIT(ND) | BIT(NL) | BIT(PC));
+    for (size_t i = 0; i < COUNT_OF(circled_ranges); i++)
+        letters_add(own, circled_ranges[i].from, circled_ranges[i].to);
+    for (size_t i = 0; i < COUNT_OF(latin_numbers) && !is_in_class; i++)
+        letters_add(own, latin_numbers[i].from, latin_numbers[i].to);
+    letters_join(set, own);
+    mem_give(own);
+}
+
+bool letters_has_case(uint32_t code)
+{
+    utf8proc_int32_t c = (utf8proc_int32_t)code, folded[8];
+    if (code < 0x80)
+        return (code | 32) >= 'a' && (code | 32) <= 'z';
+    if (code == 0x2BC || code == 0x2BE || (MARK >> utf8proc_category(c) & 1) != 0)
+        return true; /* in the foldings of U+0149 and U+1E9A, and of those with accents */
+    for (size_t i = 0; i < COUNT_OF(newer_ranges); i++)
+        if (code >= newer_ranges[i].from && code <= newer_ranges[i].to)
+            return true; /* perhaps */
+    int last = 0;
+    utf8proc_ssize_t n = utf8proc_decompose_char(c, folded, 8, UTF8PROC_CASEFOLD, &last);
+    return n != 1 || folded[0] != c || utf8proc_toupper(c) != c || utf8proc_tolower(c) != c ||
+           utf8proc_totitle(c) != c;
 }

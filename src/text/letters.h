@@ -1,7 +1,28 @@
-/* Letters and digits that Unicode got after the version that our PCRE2 knows (14.0). */
+/* Sets of code points by the names of Unicode properties, as Oniguruma 6.9.10 knows them (Unicode
+ * 16.0). */
 #pragma once
 #include "base/str.h"
 
-/* Appends the pattern with \p{L} and \p{N} widened to those of Unicode 16.0, which HF tokenizers
- * know. */
-void text_letters_widen(const char *pattern, struct str *out);
+enum { LETTERS_CODES = 0x110000, LETTERS_WORDS = LETTERS_CODES / 32 };
+struct letters { /* a set: bit c of at[c / 32] */
+    uint32_t at[LETTERS_WORDS];
+};
+static inline bool letters_has(const struct letters *set, uint32_t code)
+{
+    return code < LETTERS_CODES && (set->at[code / 32] >> code % 32 & 1) != 0;
+}
+void letters_add(struct letters *set, uint32_t from, uint32_t to); /* both ends are in */
+void letters_join(struct letters *set, const struct letters *other);
+void letters_keep(struct letters *set, const struct letters *other); /* what is in both */
+void letters_invert(struct letters *set);
+
+/* Adds the property of this name: a general category ("Lu", "Uppercase_Letter", "L"), a script, or
+ * one of POSIX ("Space"); case, spaces, '-' and '_' do not count. False: it is not known. */
+bool letters_add_property(struct letters *set, struct view name);
+/* Adds the class that brackets name: "space" of [[:space:]]. */
+bool letters_add_bracket(struct letters *set, struct view name);
+/* Adds what \w stands for; outside of a class Oniguruma also counts six of Latin-1's numbers. */
+void letters_add_word(struct letters *set, bool is_in_class);
+/* The code point is one of several that differ in case only, or takes part in a folding that
+ * changes the number of letters. */
+bool letters_has_case(uint32_t code);

@@ -59,9 +59,9 @@ static void join(struct text_merge *merge, const char *text, int32_t left)
     symbol->next = right->next;
     if (symbol->next >= 0)
         merge->symbols[symbol->next].prev = left;
-    rank_pair(merge, text, left);
     if (symbol->prev >= 0)
         rank_pair(merge, text, symbol->prev);
+    rank_pair(merge, text, left);
 }
 
 static void run_by_scan(struct text_merge *merge, const char *text)

@@ -1,24 +1,52 @@
-/* SentencePiece BPE: letters merged by the score of the piece they form. */
+/* SentencePiece: normalizing a text, and dividing it into pieces by BPE or unigram. */
 #pragma once
+#include "core/tokenizer_sentence.h"
+#include "text/charsmap.h"
 #include "text/merge.h"
-#include "text/special.h"
+#include "text/prefixes.h"
+#include "text/unigram.h"
 
 struct text_spm {
     const struct text_vocab *vocab;
-    uint32_t *ranks;          /* (n_tokens) place of the score, best first; equals share one */
-    uint8_t *is_whole;        /* (n_tokens) the piece encodes to itself */
-    struct text_special user; /* user-defined pieces: found first, never merged */
-    size_t piece_bytes_max;
+    struct tokenizer_sentence sentence; /* without its texts */
+    struct view *pieces;                /* (n_tokens) as they are in normalized text */
+    struct pile pile;                   /* of those */
+    struct map index;                   /* hash of a piece that text may become to its id */
+    struct charsmap charsmap;
+    struct text_prefixes user; /* user-defined pieces: never changed nor merged */
+    struct unigram unigram;
+    uint32_t *ranks;   /* BPE: (n_tokens) place of the score, best first; equals share one */
+    uint8_t *is_whole; /* BPE: (n_tokens) the piece encodes to itself */
     int32_t ascii_ids[128];
-    bool splits_words; /* no piece has a space behind another letter */
+    size_t piece_bytes_max;
+    struct view unknown;           /* is_modern: the text put before one that begins with a space */
+    int64_t n_unknown;             /* the ids of it */
+    bool has_unused, splits_words; /* splits_words: no piece has a space behind another letter */
     int32_t unknown_id;
 };
 enum status text_spm_open(struct text_spm *spm, const struct text_vocab *vocab,
                           const struct tokenizer_options *options, struct fault *fault) MUST_USE;
 void text_spm_close(struct text_spm *spm);
-/* Appends what the pieces see of raw text: U+2581 becomes a space, a byte that is not UTF-8
- * U+FFFD (as sentencepiece does). */
-void text_spm_normalize(struct view raw, struct str *out);
-/* Appends the ids of normalized text. */
-void text_spm_encode(const struct text_spm *spm, struct text_merge *merge, struct view text,
+
+struct text_spm_work { /* one thread's memory */
+    struct text_merge merge;
+    struct unigram_work unigram;
+    struct str text, raw, prepared;
+    int32_t *ids; /* is_modern: of one part */
+    size_t ids_capacity;
+    uint32_t *unused; /* (n_tokens) bytes of the left half that an unused piece was joined from */
+};
+void text_spm_work_init(struct text_spm_work *work);
+void text_spm_work_free(struct text_spm_work *work);
+/* Appends what the pieces see of a raw text. */
+void text_spm_normalize(const struct text_spm *spm, struct view raw, struct str *out);
+/* Says of each token whether its piece begins with U+2581. */
+void text_spm_find_spaces(const struct text_spm *spm, bool *begins_with_space);
+/* Appends the ids of a part of a raw text that holds no added token. True: is_modern, and they are
+ * one id that reads U+2581, which counts for nothing where a text begins with it and a named token
+ * follows. */
+bool text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
                      struct text_ids *ids);
+/* is_modern: a text as its added tokens are looked for. It lies in the work. */
+struct view text_spm_prepare(const struct text_spm *spm, struct text_spm_work *work,
+                             struct view text);

@@ -5,10 +5,13 @@
 #pragma once
 #include "base/str.h"
 #include "base/status.h"
+#include "core/tokenizer_sentence.h"
+#include "core/tokenizer_steps.h"
 
 struct tokenizer;
+struct text_decoder;
 
-enum tokenizer_kind { TOKENIZER_SPM, TOKENIZER_BPE };
+enum tokenizer_kind { TOKENIZER_SPM, TOKENIZER_BPE, TOKENIZER_UNIGRAM, TOKENIZER_WORDPIECE };
 /* A special token written in a text swallows the white space on these sides. */
 enum tokenizer_strip { TOKENIZER_STRIP_LEFT = 1, TOKENIZER_STRIP_RIGHT = 2 };
 struct tokenizer_options {
@@ -19,14 +22,17 @@ struct tokenizer_options {
     const float *scores;         /* SPM */
     const uint8_t *types; /* 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte; NULL:
                              all normal */
+    int32_t unknown_id;   /* -1 = none */
+    /* tokenizer.json's steps, which say all that follows; NULL: those that the kind implies. */
+    const struct tokenizer_steps *steps;
+    const struct tokenizer_sentence *sentence; /* SPM: the model's settings; NULL: those of a file
+                                                  without any (llama.cpp's) */
     const uint8_t *strips; /* enum tokenizer_strip of special tokens; NULL: none strips */
     int32_t n_merges;
     const char *const *merges; /* BPE: "left right" */
     const char *pre;           /* BPE: name of the split pattern */
-    const char *pattern;       /* BPE: the split pattern, NULL: by name. Several that cut one after
-                                  another are separated by U+001F */
     bool add_bos, add_eos, add_space_prefix, ignore_merges, normalizes_nfc;
-    int32_t bos_id, eos_id, unknown_id; /* -1 = none */
+    int32_t bos_id, eos_id; /* -1 = none */
 };
 enum status tokenizer_open(struct tokenizer **out, const struct tokenizer_options *options,
                            struct fault *fault) MUST_USE;
@@ -34,29 +40,43 @@ void tokenizer_close(struct tokenizer *tokenizer);
 int32_t tokenizer_n_tokens(const struct tokenizer *tokenizer);
 
 enum tokenizer_flag {
-    TOKENIZER_ADD_SPECIAL = 1,   /* put bos (and eos) where the model wants them */
+    TOKENIZER_ADD_SPECIAL = 1,   /* put special tokens where the model wants them */
     TOKENIZER_PARSE_SPECIAL = 2, /* special tokens written out in the text become their ids
                                     (templates); else they are text */
 };
 /* Encodes text into ids[0..n_max-1]. Any bytes go: of broken UTF-8 byte-level BPE encodes the bytes
- * themselves, SentencePiece makes each broken byte U+FFFD, as the library does. Returns the number
- * of ids (at most 3 for a byte of text, and 3 more), or -1 when more than n_max would be needed. */
+ * themselves, for others each broken byte becomes U+FFFD. Returns the number of ids, or one of
+ * these. */
+enum {
+    TOKENIZER_TOO_MANY = -1,   /* more than n_max would be needed */
+    TOKENIZER_TOO_COSTLY = -2, /* the model's regular expressions take too many steps for it */
+};
 int32_t tokenizer_encode(const struct tokenizer *tokenizer, struct view text, unsigned flags,
                          int32_t *ids, int32_t n_max);
-/* The bytes of one token as they appear in running text; empty for control tokens unless
- * show_special. */
+/* So many ids a text of n_bytes may become at most. */
+size_t tokenizer_ids_max(const struct tokenizer *tokenizer, size_t n_bytes);
+/* The bytes of one token as they appear in running text; empty for tokens that are not shown
+ * unless show_special. */
 struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool show_special);
-/* The token with exactly these bytes of running text, -1 when there is none. */
-int32_t tokenizer_find(const struct tokenizer *tokenizer, struct view token);
-/* The first token of a text carries a space that was never written. */
-bool tokenizer_strips_first_space(const struct tokenizer *tokenizer);
+/* The id is a token, and one that text shows. */
+bool tokenizer_shows(const struct tokenizer *tokenizer, int32_t id, bool show_special);
+const struct text_decoder *tokenizer_decoder(const struct tokenizer *tokenizer);
 
-/* Detokenizes a stream: bytes of an unfinished UTF-8 sequence wait until they are whole. */
+/* Appends the text of ids, always valid UTF-8. Where a run of byte tokens is broken, each of its
+ * bytes becomes U+FFFD, as in the library. */
+void tokenizer_decode(const struct tokenizer *tokenizer, const int32_t *ids, int32_t n,
+                      bool show_special, struct str *out);
+
+/* Detokenizes a stream: bytes of an unfinished UTF-8 sequence wait until they are whole. The pieces
+ * add up to what tokenizer_decode says, but for runs of byte tokens that turn out to be broken:
+ * what was whole before that has been shown, and stays. */
 struct detokenizer {
     const struct tokenizer *tokenizer;
-    bool show_special, is_first; /* private below */
-    unsigned char held[16];
+    bool show_special, is_first; /* is_first: nothing comes before. private below */
+    bool has_begun, has_text, in_run, is_first_run, is_broken, owes_space;
+    unsigned char held[8];
     int n_held;
+    int32_t n_left[4], n_kept[4]; /* characters that Strip may take still, and has taken back */
 };
 void detokenizer_init(struct detokenizer *d, const struct tokenizer *tokenizer, bool show_special);
 void detokenizer_add(struct detokenizer *d, int32_t id,

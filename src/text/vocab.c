@@ -4,56 +4,10 @@
  * confirm it: of two tokens with equal hashes (made on purpose, they do not happen) the second is
  * never found, which harms only the file that has them. */
 #include "text/vocab.h"
+#include "text/bytes.h"
 #include "base/hash.h"
 #include "core/limits.h"
 #include <string.h>
-
-/* GPT-2 prints the bytes 33..126, 161..172 and 174..255 as themselves and the 68 others, in order,
- * as U+0100 and following. */
-static int byte_of_letter(uint32_t letter)
-{
-    if ((letter >= 33 && letter <= 126) || (letter >= 161 && letter <= 255 && letter != 173))
-        return (int)letter;
-    if (letter < 256 || letter >= 256 + 68)
-        return -1;
-    uint32_t nth = letter - 256;
-    if (nth <= 32)
-        return (int)nth;
-    return nth < 67 ? (int)(127 + nth - 33) : 173;
-}
-
-bool text_vocab_unprint(struct view letters, unsigned char *out, uint32_t *n_out)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < letters.n;) {
-        uint32_t letter = 0;
-        int step = utf8_decode(view_of(letters.at + i, letters.n - i), &letter);
-        int byte = step > 0 ? byte_of_letter(letter) : -1;
-        if (byte < 0)
-            return false;
-        out[n++] = (unsigned char)byte;
-        i += (size_t)step;
-    }
-    *n_out = n;
-    return true;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* "<0x0A>" -> 10, -1 when it is not of that form. */
-static int byte_of_name(struct view name)
-{
-    if (name.n != 6 || memcmp(name.at, "<0x", 3) != 0 || name.at[5] != '>')
-        return -1;
-    int high = hex_digit(name.at[3]), low = hex_digit(name.at[4]);
-    return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
 
 /* Replaces U+2581 by the space that it stands for. */
 static uint32_t unescape(struct view token, char *out)
@@ -78,39 +32,35 @@ static enum status add_token(struct text_vocab *vocab, enum tokenizer_kind kind,
                          id, raw.n, TEXT_TOKEN_BYTES_MAX);
     char *copy = pile_text(&vocab->pile, raw.at, raw.n);
     uint32_t n = (uint32_t)raw.n;
-    uint8_t type = vocab->types[id];
-    if (type == TEXT_BYTE) {
-        int byte = byte_of_name(raw);
-        if (byte < 0)
-            return fault_set(fault, STATUS_BAD_INPUT,
-                             "tokenizer: byte token %d is not written as <0xNN>", id);
-        copy[0] = (char)byte;
+    if (vocab->types[id] == TEXT_BYTE && text_bytes_named(raw) < 0)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "tokenizer: byte token %d is not written as <0xNN>", id);
+    if (kind == TOKENIZER_SPM && vocab->types[id] == TEXT_BYTE) {
+        copy[0] = (char)text_bytes_named(raw);
         n = 1;
     } else if (kind == TOKENIZER_SPM) {
         n = unescape(raw, copy);
-    } else if (type == TEXT_NORMAL) {
-        if (!text_vocab_unprint(raw, (unsigned char *)copy, &n)) {
-            n = (uint32_t)raw.n;
-            memcpy(copy, raw.at, n);
-        }
     }
     vocab->tokens[id] = view_of(copy, n);
     return STATUS_OK;
 }
 
-static void index_token(struct text_vocab *vocab, enum tokenizer_kind kind, int32_t id)
+static void index_token(struct text_vocab *vocab, const struct tokenizer_options *options,
+                        int32_t id)
 {
     struct view token = vocab->tokens[id];
     uint8_t type = vocab->types[id];
-    bool forms = type == TEXT_NORMAL ||
-                 (kind == TOKENIZER_SPM && (type == TEXT_USER_DEFINED || type == TEXT_UNUSED));
+    bool is_spm = options->kind == TOKENIZER_SPM;
+    bool forms =
+        type == TEXT_NORMAL || (is_spm && (type == TEXT_USER_DEFINED || type == TEXT_UNUSED));
+    if (options->steps != NULL)
+        forms = options->steps->is_model[id] != 0;
     if (forms && token.n > 0) {
         uint64_t key = hash_fast(token.at, token.n, 0).low;
         if (map_find(&vocab->index, key) == MAP_NONE)
             CHECK(map_put(&vocab->index, key, (uint32_t)id));
     }
-    bool is_byte = kind == TOKENIZER_SPM ? type == TEXT_BYTE : forms && token.n == 1;
-    if (is_byte && vocab->byte_ids[(unsigned char)token.at[0]] < 0)
+    if (is_spm && type == TEXT_BYTE && vocab->byte_ids[(unsigned char)token.at[0]] < 0)
         vocab->byte_ids[(unsigned char)token.at[0]] = id;
 }
 
@@ -137,7 +87,7 @@ enum status text_vocab_open(struct text_vocab *vocab, const struct tokenizer_opt
         enum status status = add_token(vocab, options->kind, id, raw, fault);
         if (status != STATUS_OK)
             return status;
-        index_token(vocab, options->kind, id);
+        index_token(vocab, options, id);
     }
     return STATUS_OK;
 }

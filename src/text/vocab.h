@@ -1,7 +1,7 @@
-/* The vocabulary as both encoders see it: tokens as bytes of running text, found by their bytes.
+/* The vocabulary as encoders see it: the model's tokens, found by their bytes.
  *
- * Byte-level BPE's alphabet is translated to the bytes it stands for, SentencePiece's U+2581 to the
- * space it stands for, <0xNN> to its byte. */
+ * Of SentencePiece's own files U+2581 is translated to the space it stands for, and <0xNN> to its
+ * byte; other vocabularies stay as their files write them. */
 #pragma once
 #include "base/pile.h"
 #include "base/map.h"
@@ -23,13 +23,10 @@ struct text_vocab {
     struct view *tokens;   /* (n_tokens) */
     uint8_t *types;        /* (n_tokens) enum text_type */
     struct map index;      /* hash of a token's bytes to its id: tokens that merges may form */
-    int32_t byte_ids[256]; /* the token of one byte: BPE's letters, SPM's byte tokens; -1 */
+    int32_t byte_ids[256]; /* SentencePiece's byte tokens; -1 */
 };
 
 enum status text_vocab_open(struct text_vocab *vocab, const struct tokenizer_options *options,
                             struct fault *fault) MUST_USE;
 void text_vocab_close(struct text_vocab *vocab);
 int32_t text_vocab_find(const struct text_vocab *vocab, struct view bytes); /* -1 when absent */
-
-/* From GPT-2's printable alphabet (in UTF-8) to bytes; false when a letter is not of it. */
-bool text_vocab_unprint(struct view letters, unsigned char *out, uint32_t *n_out);

@@ -1,5 +1,9 @@
 /* From GGUF metadata to a card: the keys under "tokenizer.". */
 #include "weights/gguf_card.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "core/limits.h"
+#include "core/tokenizer_pre.h"
 #include "weights/card.h"
 #include "weights/gguf_meta.h"
 #include <stdio.h>
@@ -136,9 +140,10 @@ static enum status read_ids(struct weights_gguf *gguf, struct weights_card *card
 {
     int32_t eot = -1, eom = -1;
     if (card->tokenizer == WEIGHTS_TOKENIZER_SPM && card->n_tokens > 2) { /* SentencePiece's own */
-        card->unknown_id = 0;
-        card->bos_id = 1;
-        card->eos_id = 2;
+        bool is_t5 = card->sentence.is_unigram;
+        card->unknown_id = is_t5 ? 2 : 0;
+        card->bos_id = is_t5 ? -1 : 1;
+        card->eos_id = is_t5 ? 1 : 2;
     }
     const struct {
         const char *name;
@@ -159,31 +164,129 @@ static enum status read_ids(struct weights_gguf *gguf, struct weights_card *card
     return STATUS_OK;
 }
 
+/* The name of the split pattern. Files of GPT-2's architecture were written before it had a name.
+ */
+static enum status read_pre(const struct weights_gguf *gguf, struct weights_card *card,
+                            struct fault *fault)
+{
+    struct view pre = view_text(""), architecture = view_text("");
+    enum status status = weights_gguf_meta_text(gguf, "tokenizer.ggml.pre", &pre, fault);
+    if (status == STATUS_OK)
+        status = weights_gguf_meta_text(gguf, "general.architecture", &architecture, fault);
+    if (status != STATUS_OK || card->tokenizer != WEIGHTS_TOKENIZER_BPE)
+        return status;
+    bool is_unsaid = pre.n == 0 || view_equal_text(pre, "default");
+    if (is_unsaid &&
+        (view_equal_text(architecture, "gpt2") || view_equal_text(architecture, "opt")))
+        pre = view_text("gpt-2");
+    else if (is_unsaid)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%s: tokenizer.ggml.pre does not say how the vocabulary cuts texts into "
+                         "words: convert the model again",
+                         gguf->label);
+    size_t n_shown = pre.n < sizeof(card->pre) ? pre.n : sizeof(card->pre) - 1;
+    snprintf(card->pre, sizeof(card->pre), "%.*s", (int)n_shown, pre.at);
+    const struct tokenizer_pre *row = tokenizer_pre_find(card->pre);
+    if (row == NULL || strlen(card->pre) != pre.n)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%s: tokenizer.ggml.pre \"%s\" is not supported", gguf->label, card->pre);
+    card->add_bos = row->adds_bos;
+    card->ignore_merges = row->ignores_merges;
+    card->normalizes_nfc = row->normalizes_nfc;
+    return STATUS_OK;
+}
+
+/* The character map of SentencePiece's normalizer. */
+static enum status read_charsmap(struct weights_gguf *gguf, struct weights_card *card,
+                                 struct fault *fault)
+{
+    const struct weights_gguf_value *array;
+    const char *key = "tokenizer.ggml.precompiled_charsmap";
+    enum status status = weights_gguf_meta_array(gguf, key, GGUF_U8, &array, fault);
+    if (status != STATUS_OK)
+        status = weights_gguf_meta_array(gguf, key, GGUF_I8, &array, fault);
+    if (status == STATUS_OK && array != NULL && array->n > 0)
+        card->sentence.charsmap = view_of(
+            pile_text(&gguf->pile, (const char *)array->at, (size_t)array->n), (size_t)array->n);
+    return status;
+}
+
 /* Flags: first what the kind of tokenizer implies, then what the file says. */
 static enum status read_flags(struct weights_gguf *gguf, struct weights_card *card,
                               struct fault *fault)
 {
-    struct view pre = view_text("");
-    enum status status = weights_gguf_meta_text(gguf, "tokenizer.ggml.pre", &pre, fault);
-    if (status != STATUS_OK)
-        return status;
-    snprintf(card->pre, sizeof(card->pre), "%.*s",
-             (int)(pre.n < sizeof(card->pre) ? pre.n : sizeof(card->pre) - 1), pre.at);
-    bool is_llama3 = strcmp(card->pre, "llama-bpe") == 0 || strcmp(card->pre, "llama3") == 0 ||
-                     strcmp(card->pre, "llama-v3") == 0;
-    card->add_bos = card->tokenizer == WEIGHTS_TOKENIZER_SPM || is_llama3;
-    card->add_space_prefix = card->tokenizer == WEIGHTS_TOKENIZER_SPM;
-    card->ignore_merges = is_llama3 || strcmp(card->pre, "tekken") == 0;
-    card->normalizes_nfc = strcmp(card->pre, "qwen2") == 0;
+    bool is_spm = card->tokenizer == WEIGHTS_TOKENIZER_SPM, adds_sep = false;
+    struct tokenizer_sentence *sentence = &card->sentence;
+    enum status status = read_pre(gguf, card, fault);
+    if (status == STATUS_OK && is_spm)
+        status = read_charsmap(gguf, card, fault);
+    if (is_spm) {
+        card->add_bos = !sentence->is_unigram;
+        card->add_eos = sentence->is_unigram;
+        card->add_space_prefix = true;
+        card->has_sentence = sentence->cuts_at_user = true;
+    }
     const struct {
         const char *key;
         bool *out;
     } rows[] = { { "tokenizer.ggml.add_bos_token", &card->add_bos },
                  { "tokenizer.ggml.add_eos_token", &card->add_eos },
-                 { "tokenizer.ggml.add_space_prefix", &card->add_space_prefix } };
+                 { "tokenizer.ggml.add_sep_token", &adds_sep },
+                 { "tokenizer.ggml.add_space_prefix", &card->add_space_prefix },
+                 { "tokenizer.ggml.remove_extra_whitespaces", &sentence->removes_spaces } };
     for (size_t i = 0; i < COUNT_OF(rows) && status == STATUS_OK; i++)
         status = weights_gguf_meta_bool(gguf, rows[i].key, rows[i].out, fault);
+    if (status == STATUS_OK && adds_sep)
+        return fault_set(fault, STATUS_UNSUPPORTED,
+                         "%s: tokenizer.ggml.add_sep_token is true: separators are not supported",
+                         gguf->label);
+    sentence->adds_prefix = card->add_space_prefix;
     return status;
+}
+
+/* Two tokens of one text: which of them is meant is not known. */
+static enum status check_twins(const struct weights_gguf *gguf, const struct weights_card *card,
+                               struct fault *fault)
+{
+    struct map seen;
+    enum status status = STATUS_OK;
+    map_init(&seen, (uint32_t)card->n_tokens);
+    for (int32_t id = 0; id < card->n_tokens && status == STATUS_OK; id++) {
+        struct view text = view_of(card->tokens[id], card->token_bytes[id]);
+        uint64_t key = hash_fast(text.at, text.n, 0).low;
+        uint32_t twin = map_find(&seen, key);
+        if (text.n == 0)
+            continue;
+        if (twin != MAP_NONE)
+            status = fault_set(fault, STATUS_BAD_INPUT,
+                               "%s: tokens %u and %d of tokenizer.ggml.tokens are the same text",
+                               gguf->label, twin, id);
+        else
+            CHECK(map_put(&seen, key, (uint32_t)id));
+    }
+    map_free(&seen);
+    return status;
+}
+
+/* A letter without a piece becomes its bytes, as long as there are byte tokens. */
+static void settle_fallback(struct weights_card *card)
+{
+    for (int32_t id = 0; id < card->n_tokens; id++)
+        if (card->types[id] == TOKEN_BYTE)
+            card->sentence.falls_back = true;
+}
+
+static enum status check_ends(const struct weights_gguf *gguf, const struct weights_card *card,
+                              struct fault *fault)
+{
+    const char *missing = card->add_bos && card->bos_id < 0   ? "bos"
+                          : card->add_eos && card->eos_id < 0 ? "eos"
+                                                              : NULL;
+    if (missing == NULL)
+        return STATUS_OK;
+    return fault_set(fault, STATUS_BAD_INPUT,
+                     "%s: every text gets a %s token, but tokenizer.ggml.%s_token_id is missing",
+                     gguf->label, missing, missing);
 }
 
 static enum status read_texts(struct weights_gguf *gguf, struct weights_card *card,
@@ -234,13 +337,14 @@ static enum status read_kind(const struct weights_gguf *gguf, struct weights_car
     enum status status = weights_gguf_meta_text(gguf, "tokenizer.ggml.model", &model, fault);
     if (status != STATUS_OK)
         return status;
-    if (view_equal_text(model, "llama"))
+    if (view_equal_text(model, "llama") || view_equal_text(model, "t5"))
         card->tokenizer = WEIGHTS_TOKENIZER_SPM;
     else if (view_equal_text(model, "gpt2"))
         card->tokenizer = WEIGHTS_TOKENIZER_BPE;
     else if (!view_equal_text(model, "none") && !view_equal_text(model, "no_vocab"))
         return fault_set(fault, STATUS_UNSUPPORTED, "%s: the tokenizer \"%.*s\" is not supported",
                          gguf->label, (int)(model.n < 32 ? model.n : 32), model.at);
+    card->sentence.is_unigram = view_equal_text(model, "t5");
     return STATUS_OK;
 }
 
@@ -259,5 +363,11 @@ enum status weights_gguf_card(struct weights_gguf *gguf, int32_t n_vocabulary,
         status = read_tokens(gguf, n_vocabulary, card, fault);
     for (size_t i = 0; i < COUNT_OF(steps) && status == STATUS_OK && has_tokenizer; i++)
         status = steps[i](gguf, card, fault);
-    return status != STATUS_OK ? status : weights_card_check(card, gguf->label, fault);
+    if (status == STATUS_OK)
+        status = weights_card_check(card, gguf->label, fault);
+    if (status != STATUS_OK || !has_tokenizer)
+        return status;
+    settle_fallback(card);
+    status = check_ends(gguf, card, fault);
+    return status != STATUS_OK ? status : check_twins(gguf, card, fault);
 }

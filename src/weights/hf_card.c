@@ -2,14 +2,16 @@
  *
  * Tokens come from tokenizer.json, else from tokenizer.model, else from vocab.json and merges.txt;
  * their roles and the chat template from tokenizer_config.json, config.json,
- * generation_config.json and chat_template.jinja. */
+ * generation_config.json and chat_template.jinja; what else is found in a text from these and from
+ * special_tokens_map.json and added_tokens.json. */
 #include "weights/hf_card.h"
+#include "weights/hf_added.h"
+#include "weights/hf_pieces.h"
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "core/limits.h"
 #include "weights/foreign.h"
-#include "weights/sentencepiece.h"
 #include "weights/tokenizer_json.h"
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,6 @@ struct reader {
     const struct weights_json_node *config, *settings; /* NULL: none */
     struct weights_card *card;
     struct fault *fault;
-    bool says_specials; /* the tokenizer itself says whether bos and eos are added */
     char path[PATH_BYTES_MAX];
 };
 
@@ -33,101 +34,42 @@ static bool has_file(struct reader *r, const char *name)
     return n > 0 && n < (int)sizeof(r->path) && file_exists(r->path);
 }
 
-/* A token as settings give it: a text, or an object with its content. */
-static const struct weights_json_node *token_text(const struct weights_json_node *value)
+static struct weights_hf_added_files files_of(const struct reader *r)
 {
-    const struct weights_json_node *content = weights_json_find(value, "content");
-    value = content != NULL ? content : value;
-    return value != NULL && value->kind == WEIGHTS_JSON_TEXT ? value : NULL;
+    return (struct weights_hf_added_files){ .tokenizer = r->hf->tokenizer.nodes,
+                                            .settings = r->settings,
+                                            .specials = r->hf->specials.nodes,
+                                            .added = r->hf->added.nodes };
 }
 
-/* Token of id `key` in added_tokens_decoder; -1 when key isn't an id. */
-static int64_t decoder_id(const struct weights_json_node *entry)
+/* Opens a file of settings that may be absent. */
+static enum status open_settings(struct reader *r, const char *name, struct weights_json *json)
 {
-    int64_t id;
-    return parse_i64(entry->key, &id) && id >= 0 && id < LIMIT_VOCABULARY ? id : -1;
+    if (!has_file(r, name))
+        return STATUS_OK;
+    return weights_json_open(json, r->path, HF_SETTINGS_BYTES_MAX, name, r->fault);
 }
 
-/* ChatGLM's tokenizer appends these to its pieces in code. */
-static const char *const chatglm_tokens[] = { "[MASK]", "[gMASK]", "[sMASK]", "sop", "eop" };
-
-static bool is_chatglm(const struct reader *r)
+/* special_tokens_map.json and added_tokens.json. */
+static enum status open_older_settings(struct reader *r)
 {
-    return weights_json_is_text(weights_json_find(r->config, "model_type"), "chatglm");
-}
-
-/* Ids that the vocabulary needs besides its own pieces. */
-static int32_t count_added(const struct reader *r)
-{
-    const struct weights_json_node *decoder =
-        weights_json_find(r->settings, "added_tokens_decoder");
-    if (decoder == NULL || decoder->kind != WEIGHTS_JSON_OBJECT)
-        return 0;
-    int64_t n = 0;
-    const struct weights_json_node *entry = decoder + 1;
-    for (uint32_t i = 0; i < decoder->n; i++, entry = weights_json_next(entry))
-        n = max_i64(n, decoder_id(entry) + 1);
-    return (int32_t)n;
-}
-
-static void set_added(struct reader *r)
-{
-    const struct weights_json_node *decoder =
-        weights_json_find(r->settings, "added_tokens_decoder");
-    if (decoder == NULL || decoder->kind != WEIGHTS_JSON_OBJECT)
-        return;
-    const struct weights_json_node *entry = decoder + 1;
-    for (uint32_t i = 0; i < decoder->n; i++, entry = weights_json_next(entry)) {
-        int64_t id = decoder_id(entry);
-        const struct weights_json_node *text = token_text(entry);
-        const struct weights_json_node *special = weights_json_find(entry, "special");
-        if (text == NULL || id < 0 || id >= r->hf->vocabulary.n ||
-            r->hf->vocabulary.types[id] == TOKEN_UNKNOWN)
-            continue;
-        bool is_special = special != NULL && special->kind == WEIGHTS_JSON_TRUE;
-        weights_vocabulary_set(&r->hf->vocabulary, (int32_t)id, view_of(text->text, text->n),
-                               is_special ? TOKEN_CONTROL : TOKEN_USER);
-    }
-}
-
-static enum status read_pieces(struct reader *r)
-{
-    char *bytes;
-    size_t n_bytes;
-    enum status status =
-        file_read_regular(r->path, HF_TOKENIZER_BYTES_MAX, &bytes, &n_bytes, r->fault);
-    if (status != STATUS_OK)
-        return status;
-    struct view file = view_of(bytes, n_bytes);
-    status = weights_foreign_pointer(file, "tokenizer.model", r->fault);
-    if (status != STATUS_OK) {
-        mem_give(bytes);
-        return status;
-    }
-    int32_t n_pieces = weights_sentencepiece_count(file);
-    int32_t n_glm = is_chatglm(r) ? (int32_t)COUNT_OF(chatglm_tokens) : 0;
-    struct weights_vocabulary *vocabulary = &r->hf->vocabulary;
-    status = weights_sentencepiece(file, max_i32(count_added(r), n_pieces + n_glm), &r->hf->pile,
-                                   vocabulary, r->card, r->fault);
-    mem_give(bytes);
-    if (status != STATUS_OK)
-        return status;
-    for (int32_t i = 0; i < n_glm && n_pieces + i < vocabulary->n; i++)
-        weights_vocabulary_set(vocabulary, n_pieces + i, view_text(chatglm_tokens[i]),
-                               TOKEN_CONTROL);
-    set_added(r);
-    r->card->add_bos = n_glm == 0;
-    return STATUS_OK;
+    enum status status = open_settings(r, "special_tokens_map.json", &r->hf->specials);
+    return status != STATUS_OK ? status : open_settings(r, "added_tokens.json", &r->hf->added);
 }
 
 static enum status parse_tokenizer(struct reader *r, char *text, size_t n_bytes, const char *label)
 {
-    struct weights_json *json = &r->hf->tokenizer;
-    enum status status = weights_json_parse(json, text, n_bytes, label, r->fault);
+    struct weights_hf_card *hf = r->hf;
+    enum status status = weights_json_parse(&hf->tokenizer, text, n_bytes, label, r->fault);
+    if (status == STATUS_OK)
+        status = open_older_settings(r);
+    struct weights_tokenizer_source source = { .root = hf->tokenizer.nodes };
+    const struct weights_hf_added_files files = files_of(r);
+    if (status == STATUS_OK)
+        status = weights_hf_added(&files, &hf->pile, &source, r->fault);
     return status != STATUS_OK
                ? status
-               : weights_tokenizer_json(json->nodes, &r->hf->pile, &r->hf->vocabulary, r->card,
-                                        &r->says_specials, r->fault);
+               : weights_tokenizer_json(&source, &hf->pile, &hf->vocabulary, r->card, r->fault);
 }
 
 /* merges.txt: a first line "#version: ...", then "left right" per line. */
@@ -162,7 +104,12 @@ static enum status read_vocab_and_merges(struct reader *r)
         return status;
     }
     str_init(&text);
-    str_add_text(&text, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"model\":{\"vocab\":");
+    const struct weights_json_node *adds = weights_json_find(r->settings, "add_prefix_space");
+    bool adds_space = adds != NULL && adds->kind == WEIGHTS_JSON_TRUE;
+    str_printf(&text,
+               "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":%s},"
+               "\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"vocab\":",
+               adds_space ? "true" : "false");
     str_add(&text, vocab, n_vocab);
     str_add_text(&text, ",\"merges\":");
     json_out_init(&json, &text);
@@ -177,6 +124,18 @@ static enum status read_vocab_and_merges(struct reader *r)
     size_t n_bytes = text.n;
     str_free(&text);
     return parse_tokenizer(r, copy, n_bytes, "vocab.json");
+}
+
+static enum status read_pieces(struct reader *r)
+{
+    char path[PATH_BYTES_MAX];
+    snprintf(path, sizeof(path), "%s", r->path);
+    enum status status = open_older_settings(r);
+    const struct weights_hf_added_files files = files_of(r);
+    bool is_chatglm = weights_json_is_text(weights_json_find(r->config, "model_type"), "chatglm");
+    return status != STATUS_OK
+               ? status
+               : weights_hf_pieces(path, &files, is_chatglm, r->hf, r->card, r->fault);
 }
 
 static enum status read_tokenizer(struct reader *r)
@@ -199,7 +158,8 @@ static enum status read_tokenizer(struct reader *r)
  * doesn't have are passed over: models name tokens that they never use. */
 static void read_special(struct reader *r, const char *text_key, const char *id_key, int32_t *out)
 {
-    const struct weights_json_node *text = token_text(weights_json_find(r->settings, text_key));
+    const struct weights_hf_added_files files = files_of(r);
+    const struct weights_json_node *text = weights_hf_special(&files, text_key);
     struct weights_vocabulary *vocabulary = &r->hf->vocabulary;
     int32_t id =
         text != NULL ? weights_vocabulary_find(vocabulary, view_of(text->text, text->n)) : -1;
@@ -214,7 +174,7 @@ static void read_special(struct reader *r, const char *text_key, const char *id_
     if (id < 0)
         return;
     *out = id;
-    if (vocabulary->types[id] == TOKEN_NORMAL)
+    if (vocabulary->types[id] == TOKEN_NORMAL && !r->card->has_sentence)
         vocabulary->types[id] = TOKEN_CONTROL;
 }
 
@@ -287,8 +247,8 @@ static enum status read_settings(struct reader *r)
 {
     struct weights_card *card = r->card;
     struct weights_json_from from = { r->settings, "tokenizer_config.json", r->fault };
-    if (r->says_specials)
-        return STATUS_OK;
+    if (card->add_bos || card->add_eos)
+        return STATUS_OK; /* tokenizer.json says what goes around a text */
     enum status status = weights_json_bool(&from, "add_bos_token", &card->add_bos);
     return status != STATUS_OK ? status : weights_json_bool(&from, "add_eos_token", &card->add_eos);
 }
@@ -299,16 +259,83 @@ static void forget_id(int32_t *id, int32_t n)
         *id = -1;
 }
 
-/* Tokens that the embedding has no row for can't be used. */
-static void trim(struct weights_card *card, int32_t n_vocabulary)
+/* Added tokens that the embedding has no row for can't be used, so they are text. */
+static enum status trim_steps(struct reader *r, int32_t n_vocabulary)
 {
+    const struct tokenizer_steps *steps = r->card->steps;
+    struct tokenizer_steps *kept = pile_take(&r->hf->pile, sizeof(*kept));
+    struct tokenizer_added *added =
+        pile_take(&r->hf->pile, ((size_t)steps->n_added + 1) * sizeof(*added));
+    for (int32_t id = n_vocabulary; id < r->card->n_tokens; id++)
+        if (steps->is_model[id])
+            return fault_set(r->fault, STATUS_BAD_INPUT,
+                             "tokenizer.json: model.vocab has the id %d, but the embedding has "
+                             "only %d rows",
+                             id, n_vocabulary);
+    *kept = *steps;
+    kept->n_added = 0;
+    for (int32_t i = 0; i < steps->n_added; i++)
+        if (steps->added[i].id < n_vocabulary)
+            added[kept->n_added++] = steps->added[i];
+    kept->added = added;
+    r->card->steps = kept;
+    return STATUS_OK;
+}
+
+static enum status trim_sentence(struct reader *r, int32_t n_vocabulary)
+{
+    struct tokenizer_sentence *sentence = &r->card->sentence;
+    struct tokenizer_added *added =
+        pile_take(&r->hf->pile, ((size_t)sentence->n_added + 1) * sizeof(*added));
+    int32_t n = 0;
+    if (sentence->n_pieces > n_vocabulary)
+        return fault_set(r->fault, STATUS_BAD_INPUT,
+                         "tokenizer.model has %d pieces, but the embedding has only %d rows",
+                         sentence->n_pieces, n_vocabulary);
+    for (int32_t i = 0; i < sentence->n_added; i++)
+        if (sentence->added[i].id < n_vocabulary)
+            added[n++] = sentence->added[i];
+    sentence->added = added;
+    sentence->n_added = n;
+    return STATUS_OK;
+}
+
+static enum status trim(struct reader *r, int32_t n_vocabulary)
+{
+    struct weights_card *card = r->card;
     if (n_vocabulary == 0 || card->n_tokens <= n_vocabulary)
-        return;
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (card->steps != NULL)
+        status = trim_steps(r, n_vocabulary);
+    else if (card->has_sentence)
+        status = trim_sentence(r, n_vocabulary);
     card->n_tokens = n_vocabulary;
     forget_id(&card->bos_id, n_vocabulary);
     forget_id(&card->eos_id, n_vocabulary);
     forget_id(&card->unknown_id, n_vocabulary);
     forget_id(&card->pad_id, n_vocabulary);
+    return status;
+}
+
+/* Where tokenizer.json puts nothing around a text, bos and eos are put there as the settings say.
+ */
+static void settle_ends(struct reader *r)
+{
+    struct weights_card *card = r->card;
+    bool is_said = card->steps != NULL && card->steps->n_before + card->steps->n_behind > 0;
+    if (card->steps == NULL || is_said)
+        return;
+    struct tokenizer_steps *steps = pile_take(&r->hf->pile, sizeof(*steps));
+    int32_t *ids = pile_take(&r->hf->pile, 2 * sizeof(*ids));
+    *steps = *card->steps;
+    ids[0] = card->bos_id;
+    ids[1] = card->eos_id;
+    steps->before = ids;
+    steps->behind = ids + 1;
+    steps->n_before = card->add_bos;
+    steps->n_behind = card->add_eos;
+    card->steps = steps;
 }
 
 static enum status read_roles(struct reader *r, int32_t n_vocabulary)
@@ -320,9 +347,12 @@ static enum status read_roles(struct reader *r, int32_t n_vocabulary)
     read_special(r, "bos_token", "bos_token_id", &card->bos_id);
     read_special(r, "eos_token", "eos_token_id", &card->eos_id);
     read_special(r, "pad_token", "pad_token_id", &card->pad_id);
-    trim(card, n_vocabulary);
+    status = trim(r, n_vocabulary);
+    if (status != STATUS_OK)
+        return status;
     card->add_bos = card->add_bos && card->bos_id >= 0;
     card->add_eos = card->add_eos && card->eos_id >= 0;
+    settle_ends(r);
     return read_generation(r);
 }
 
@@ -336,9 +366,7 @@ enum status weights_hf_card_open(struct weights_hf_card *hf, const char *directo
     enum status status = STATUS_OK;
     *hf = (struct weights_hf_card){ 0 };
     weights_card_init(card);
-    if (has_file(&r, "tokenizer_config.json"))
-        status = weights_json_open(&hf->settings, r.path, HF_SETTINGS_BYTES_MAX,
-                                   "tokenizer_config.json", fault);
+    status = open_settings(&r, "tokenizer_config.json", &hf->settings);
     r.settings = hf->settings.nodes;
     if (status == STATUS_OK)
         status = read_tokenizer(&r);
@@ -357,6 +385,8 @@ void weights_hf_card_close(struct weights_hf_card *hf)
 {
     weights_json_close(&hf->tokenizer);
     weights_json_close(&hf->settings);
+    weights_json_close(&hf->specials);
+    weights_json_close(&hf->added);
     weights_vocabulary_free(&hf->vocabulary);
     pile_free(&hf->pile);
 }

@@ -1,4 +1,4 @@
-/* SentencePiece's tokenizer.model, as far as BPE needs it. */
+/* SentencePiece's tokenizer.model: unigram and BPE models. */
 #pragma once
 #include "weights/card.h"
 #include "weights/vocabulary.h"

@@ -4,9 +4,25 @@
 #include "weights/json.h"
 #include "weights/vocabulary.h"
 
+/* A token that the library finds in the text itself. */
+struct weights_added {
+    struct view text;
+    unsigned flags; /* enum added_flag */
+    int64_t id;     /* as the file says, -1: it does not */
+    bool is_weak;   /* a token that is not weak and has the same text stays as it is */
+    bool is_named;  /* and is_weak: but it becomes special */
+};
+struct weights_tokenizer_source {
+    const struct weights_json_node *root;
+    /* Tokens of other files that are added behind those of tokenizer.json (weights/hf_added.h). */
+    int32_t n_extra;
+    const struct weights_added *extra;
+};
 /* Fills what the file says of the card; texts stay in the document and in the pile. vocabulary is
- * initialized here, also on failure. *says_specials: the file says itself whether bos and eos are
- * added. */
-enum status weights_tokenizer_json(const struct weights_json_node *root, struct pile *pile,
+ * initialized here, also on failure. card->add_bos and add_eos: the file puts tokens before and
+ * behind texts by itself. */
+enum status weights_tokenizer_json(const struct weights_tokenizer_source *source, struct pile *pile,
                                    struct weights_vocabulary *vocabulary, struct weights_card *card,
-                                   bool *says_specials, struct fault *fault) MUST_USE;
+                                   struct fault *fault) MUST_USE;
+/* Reads an added token's flags from an object that describes it. */
+unsigned weights_added_flags(const struct weights_json_node *token);

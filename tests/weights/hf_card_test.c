@@ -13,7 +13,9 @@ static const char *const names[] = { "tokenizer.json",
                                      "chat_template.jinja",
                                      "vocab.json",
                                      "merges.txt",
-                                     "tokenizer.model" };
+                                     "tokenizer.model",
+                                     "special_tokens_map.json",
+                                     "added_tokens.json" };
 
 static void put(const char *name, const char *text)
 {
@@ -76,10 +78,12 @@ static void joins_the_files(void **state)
                                  "\"chat_template\":\"{{ a }}\"}");
     put("generation_config.json", "{\"eos_token_id\":[1,0,77]}");
     assert_int_equal(open_with("{\"eos_token_id\":2}", 0, &hf, &card, &fault), STATUS_OK);
-    assert_int_equal(card.n_tokens, 5);
+    assert_int_equal(card.n_tokens, 6); /* <none> gets the next id, as in transformers */
     assert_true(card.bos_id == 4 && card.add_bos);
+    assert_true(card.steps->n_before == 1 && card.steps->before[0] == 4);
+    assert_int_equal(card.steps->n_added, 4); /* b is found in texts since it is named */
     assert_int_equal(card.eos_id, 1);
-    assert_int_equal(card.pad_id, -1);
+    assert_int_equal(card.pad_id, 5);
     assert_int_equal(card.n_eog, 4); /* 1, then 2 of the config, 0, and <|im_end|> */
     assert_int_equal(card.eog_ids[0], 1);
     assert_int_equal(card.eog_ids[3], 3);
@@ -114,6 +118,28 @@ static void refuses_what_is_no_file(void **state)
     }
 }
 
+/* The files of older directories, which name what tokenizer.json does not. */
+static void reads_older_files(void **state)
+{
+    (void)state;
+    struct weights_hf_card hf;
+    struct weights_card card;
+    struct fault fault = { 0 };
+    put("tokenizer.json", TOKENIZER);
+    put("special_tokens_map.json", "{\"eos_token\":\"ab\",\"pad_token\":{\"content\":\"<p>\"}}");
+    put("added_tokens.json", "{\"<p>\":5,\"<s>\":4}");
+    assert_int_equal(open_with(NULL, 0, &hf, &card, &fault), STATUS_OK);
+    assert_int_equal(card.n_tokens, 6);
+    assert_true(card.eos_id == 2 && card.pad_id == 5);
+    assert_int_equal(card.steps->n_added, 4);
+    assert_true(card.steps->added[2].id == 5 && card.steps->added[2].flags == ADDED_SPECIAL);
+    assert_true(card.steps->added[3].id == 2 && card.steps->added[3].flags == ADDED_SPECIAL);
+    weights_hf_card_close(&hf);
+    put("added_tokens.json", "{\"<p>\":9}");
+    assert_refused(open_with(NULL, 0, &hf, &card, &fault), STATUS_UNSUPPORTED, &fault,
+                   "\"<p>\" has id 9, but its place in the vocabulary is 5");
+}
+
 static void takes_ids_from_config(void **state)
 {
     (void)state;
@@ -145,7 +171,11 @@ static void leaves_off_what_has_no_row(void **state)
     assert_int_equal(open_with(NULL, 4, &hf, &card, &fault), STATUS_OK);
     assert_int_equal(card.n_tokens, 4);
     assert_true(card.bos_id == -1 && !card.add_bos);
+    assert_true(card.steps->n_added == 1 && card.steps->added[0].id == 3);
     weights_hf_card_close(&hf);
+    /* A token of the model can't be left off, since texts become it. */
+    assert_refused(open_with(NULL, 2, &hf, &card, &fault), STATUS_BAD_INPUT, &fault,
+                   "model.vocab has the id 2, but the embedding has only 2 rows");
 }
 
 static void reads_vocab_and_merges(void **state)
@@ -159,9 +189,9 @@ static void reads_vocab_and_merges(void **state)
     put("tokenizer_config.json", "{\"add_bos_token\":true,\"bos_token\":{\"content\":\"</s>\"}}");
     assert_int_equal(open_with(NULL, 0, &hf, &card, &fault), STATUS_OK);
     assert_int_equal(card.tokenizer, WEIGHTS_TOKENIZER_BPE);
-    assert_int_equal(card.n_merges, 1);
-    assert_string_equal(card.merges[0], "a \"");
-    assert_string_equal(card.pre, "gpt-2");
+    assert_int_equal(card.steps->n_merges, 1);
+    assert_int_equal(card.steps->merges[0][2], 2);
+    assert_true(card.steps->splitters[0].kind == STEP_BYTE_LEVEL && card.steps->has_decoder);
     assert_true(card.bos_id == 3 && card.add_bos && card.types[3] == 3);
     weights_hf_card_close(&hf);
 }
@@ -214,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(joins_the_files, empty_directory),
         cmocka_unit_test_teardown(refuses_what_is_no_file, empty_directory),
+        cmocka_unit_test_teardown(reads_older_files, empty_directory),
         cmocka_unit_test_teardown(takes_ids_from_config, empty_directory),
         cmocka_unit_test_teardown(leaves_off_what_has_no_row, empty_directory),
         cmocka_unit_test_teardown(reads_vocab_and_merges, empty_directory),

@@ -44,7 +44,7 @@ static void put_all(struct str *out, int model_type, bool adds_space)
     put_piece(out, "<unk>", 0, 2);
     put_piece(out, "<s>", 0, 3);
     put_piece(out, "</s>", 0, 3);
-    put_piece(out, "<0x0A>", 0, 6);
+    put_piece(out, "User", 0, 4);
     put_piece(out, "\xe2\x96\x81", -1.5f, 1);
     str_init(&part);
     put_bytes(&part, 1, "x", 1);
@@ -94,7 +94,9 @@ static void reads_pieces(void **state)
     assert_int_equal(o.card.n_tokens, 7);
     assert_string_equal(o.card.tokens[4], "\xe2\x96\x81");
     assert_true(o.card.scores[4] == -1.5f);
-    assert_int_equal(o.card.types[3], TOKEN_BYTE);
+    assert_int_equal(o.card.types[3], TOKEN_USER);
+    assert_true(o.card.has_sentence && !o.card.sentence.is_unigram);
+    assert_true(o.card.sentence.removes_spaces && !o.card.sentence.keeps_spaces);
     assert_int_equal(o.card.types[6], TOKEN_UNUSED);
     assert_int_equal(o.card.unknown_id, 0);
     assert_int_equal(o.card.bos_id, 1);
@@ -114,9 +116,9 @@ static void refuses_by_name(void **state)
     struct str file;
     struct opened o;
     struct fault fault = { 0 };
-    put_all(&file, 1, true);
+    put_all(&file, 3, true);
     assert_refused(open_file(&o, view_of(file.at, file.n), 0, &fault), STATUS_UNSUPPORTED, &fault,
-                   "model type 1 (unigram)");
+                   "model type 3 (word)");
     close_file(&o);
     str_clear(&file);
     put_piece(&file, "a", 0, 9);
@@ -131,6 +133,67 @@ static void refuses_by_name(void **state)
     assert_refused(open_file(&o, view_text(""), 0, &fault), STATUS_BAD_INPUT, &fault,
                    "not a SentencePiece model");
     close_file(&o);
+    str_free(&file);
+}
+
+/* What sentencepiece does not load. */
+static void checks_what_the_library_checks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *said;
+        int type;
+    } cases[] = {
+        { "User", "the same text", 1 },
+        { "<s>", "the same text", 1 }, /* BPE keeps all in one table */
+        { "", "malformed", 1 },
+        { "<unk2>", "one unknown piece", 2 },
+        { "<0x41>", "byte_fallback is off", 6 },
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct str file;
+        struct opened o;
+        struct fault fault = { 0 };
+        put_all(&file, 2, true);
+        put_piece(&file, cases[i].text, 0, cases[i].type);
+        assert_refused(open_file(&o, view_of(file.at, file.n), 0, &fault), STATUS_BAD_INPUT, &fault,
+                       cases[i].said);
+        close_file(&o);
+        str_free(&file);
+    }
+}
+
+/* An unigram model keeps its control pieces apart; a denormalizer is not supported. */
+static void reads_other_settings(void **state)
+{
+    (void)state;
+    struct str file, part;
+    struct opened o;
+    struct fault fault = { 0 };
+    str_init(&part);
+    put_all(&file, 1, true);
+    put_piece(&file, "<s>", 0, 1);
+    put_number(&part, 24, 1);
+    put_bytes(&part, 47, "User", 4); /* no control piece */
+    put_bytes(&file, 2, part.at, part.n);
+    str_clear(&part);
+    put_number(&part, 4, 0);
+    put_number(&part, 5, 0);
+    put_bytes(&part, 2, "map", 3);
+    put_bytes(&file, 3, part.at, part.n);
+    assert_int_equal(open_file(&o, view_of(file.at, file.n), 0, &fault), STATUS_OK);
+    const struct tokenizer_sentence *sentence = &o.card.sentence;
+    assert_true(sentence->is_unigram && sentence->is_suffix && sentence->adds_prefix);
+    assert_true(!sentence->removes_spaces && sentence->keeps_spaces && !sentence->falls_back);
+    assert_true(view_equal_text(sentence->charsmap, "map"));
+    assert_int_equal(o.card.bos_id, 1);
+    assert_int_equal(o.card.eos_id, -1);
+    close_file(&o);
+    put_bytes(&file, 5, part.at, part.n);
+    assert_refused(open_file(&o, view_of(file.at, file.n), 0, &fault), STATUS_UNSUPPORTED, &fault,
+                   "denormalizer");
+    close_file(&o);
+    str_free(&part);
     str_free(&file);
 }
 
@@ -163,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_pieces),
         cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(checks_what_the_library_checks),
+        cmocka_unit_test(reads_other_settings),
         cmocka_unit_test(survives_cuts_and_flips),
     };
     return cmocka_run_group_tests_name("weights/sentencepiece", tests, NULL, NULL);

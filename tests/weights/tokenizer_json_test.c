@@ -1,5 +1,6 @@
-/* tokenizer.json: both kinds of model, and every step that is refused by name. */
+/* tokenizer.json: the three kinds of model, added tokens, and what is refused by name. */
 #include "weights/refused.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "weights/tokenizer_json.h"
 
@@ -8,18 +9,25 @@ struct opened {
     struct pile pile;
     struct weights_vocabulary vocabulary;
     struct weights_card card;
-    bool says_specials;
 };
 
-static enum status open_text(struct opened *o, const char *text, struct fault *fault)
+static enum status open_with(struct opened *o, const char *text, const struct weights_added *extra,
+                             int32_t n_extra, struct fault *fault)
 {
     *o = (struct opened){ 0 };
     weights_card_init(&o->card);
     assert_int_equal(
         weights_json_parse(&o->json, mem_copy_text(text), strlen(text), "tokenizer.json", fault),
         STATUS_OK);
-    return weights_tokenizer_json(o->json.nodes, &o->pile, &o->vocabulary, &o->card,
-                                  &o->says_specials, fault);
+    const struct weights_tokenizer_source source = { .root = o->json.nodes,
+                                                     .n_extra = n_extra,
+                                                     .extra = extra };
+    return weights_tokenizer_json(&source, &o->pile, &o->vocabulary, &o->card, fault);
+}
+
+static enum status open_text(struct opened *o, const char *text, struct fault *fault)
+{
+    return open_with(o, text, NULL, 0, fault);
 }
 
 static void close_text(struct opened *o)
@@ -29,104 +37,148 @@ static void close_text(struct opened *o)
     pile_free(&o->pile);
 }
 
-#define BYTE_LEVEL "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+#define VOCAB "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"<s>\":3,\"abb\":4},"
 #define BPE(more)                                                                                  \
-    "{" more "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"abb\":4},"         \
-    "\"merges\":[\"a b\",[\"ab\",\"b\"]]}}"
-#define SPM(more)                                                                                  \
-    "{" more "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"unk_token\":\"<unk>\","         \
-    "\"vocab\":{\"<unk>\":0,\"<0x0A>\":1,\"a\":2,\"b\":3,\"ab\":4,\"abb\":5,\"zz\":6},"            \
-    "\"merges\":[\"a b\",\"ab b\"]}}"
+    "{" more "\"model\":{\"type\":\"BPE\"," VOCAB "\"merges\":[\"a b\",[\"ab\",\"b\"]]}}"
+#define MODEL(more) "{\"model\":{" more "}}"
 
 static void reads_bpe(void **state)
 {
     (void)state;
     struct opened o;
-    struct fault fault = { 0 };
-    const char *text =
-        BPE(BYTE_LEVEL
-            "\"normalizer\":{\"type\":\"NFC\"},"
-            "\"added_tokens\":[{\"id\":5,\"content\":\"<x>\","
-            "\"special\":true,\"rstrip\":true},{\"lstrip\":true,\"id\":6,\"content\":\"<y>\"}],");
-    assert_int_equal(open_text(&o, text, &fault), STATUS_OK);
+    struct fault fault = { "" };
+    assert_int_equal(
+        open_text(&o,
+                  "{\"added_tokens\":[{\"id\":3,\"content\":\"<s>\",\"special\":true},{\"id\":5,"
+                  "\"content\":\"new\",\"lstrip\":true,\"rstrip\":true,\"single_word\":true,"
+                  "\"normalized\":true}],\"model\":{\"byte_fallback\":true,\"fuse_unk\":true,"
+                  "\"ignore_merges\":true,\"unk_token\":\"b\"," VOCAB
+                  "\"merges\":[\"a b\",[\"ab\",\"b\"]]}}",
+                  &fault),
+        STATUS_OK);
+    const struct tokenizer_steps *steps = o.card.steps;
     assert_int_equal(o.card.tokenizer, WEIGHTS_TOKENIZER_BPE);
-    assert_int_equal(o.card.n_tokens, 7);
-    assert_string_equal(o.card.tokens[4], "abb");
-    assert_int_equal(o.card.types[3], TOKEN_UNUSED); /* a hole */
-    assert_int_equal(o.card.types[5], TOKEN_CONTROL);
-    assert_int_equal(o.card.types[6], TOKEN_USER);
-    assert_true(o.card.strips[5] == STRIP_RIGHT && o.card.strips[6] == STRIP_LEFT);
-    assert_int_equal(o.card.strips[0], 0);
-    assert_int_equal(o.card.n_merges, 2);
-    assert_string_equal(o.card.merges[0], "a b");
-    assert_string_equal(o.card.merges[1], "ab b");
-    assert_string_equal(o.card.pre, "gpt-2");
-    assert_null(o.card.pattern);
-    assert_true(o.card.normalizes_nfc && !o.says_specials);
+    assert_int_equal(o.card.n_tokens, 6);
+    assert_string_equal(o.card.tokens[5], "new");
+    assert_true(steps->is_model[3] && !steps->is_model[5]);
+    assert_int_equal(steps->n_merges, 2);
+    assert_true(steps->merges[0][0] == 0 && steps->merges[0][1] == 1 && steps->merges[0][2] == 2);
+    assert_true(steps->merges[1][0] == 2 && steps->merges[1][1] == 1 && steps->merges[1][2] == 4);
+    assert_true(steps->falls_back_to_bytes && steps->fuses_unknown && steps->ignores_merges);
+    assert_int_equal(o.card.unknown_id, 1);
+    assert_int_equal(steps->n_added, 2);
+    assert_true(steps->added[0].id == 3 && steps->added[0].flags == ADDED_SPECIAL);
+    assert_int_equal(steps->added[1].flags, ADDED_NORMALIZED | ADDED_WAS_NORMALIZED |
+                                                ADDED_STRIPS_LEFT | ADDED_STRIPS_RIGHT |
+                                                ADDED_SINGLE_WORD);
+    assert_true(o.card.types[3] == TOKEN_CONTROL && o.card.types[5] == TOKEN_USER);
+    assert_false(steps->has_decoder);
     close_text(&o);
 }
 
-static void reads_patterns_and_specials(void **state)
+/* The prefix of inner pieces stands once in what a merge forms. */
+static void reads_affixes(void **state)
 {
     (void)state;
     struct opened o;
-    struct fault fault = { 0 };
-    const char *text =
-        BPE("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-            "\"pattern\":{\"Regex\":\"\\\\p{L}+\"},\"behavior\":\"Removed\",\"invert\":true},"
-            "{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":true}]},"
-            "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
-            "{\"SpecialToken\":{\"id\":\"a\"}},{\"Sequence\":{\"id\":\"A\"}},"
-            "{\"SpecialToken\":{\"id\":\"b\"}}]},");
-    assert_int_equal(open_text(&o, text, &fault), STATUS_OK);
-    assert_string_equal(o.card.pattern, "\\p{L}+");
-    assert_string_equal(o.card.pre, "");
-    assert_true(o.card.add_space_prefix && o.says_specials);
-    assert_true(o.card.add_bos && o.card.bos_id == 0);
-    assert_true(o.card.add_eos && o.card.eos_id == 1);
-    close_text(&o);
-}
-
-/* Scores from ranks: what merges first scores best; what nothing makes can't come from text. */
-static void scores_spm_by_rank(void **state)
-{
-    (void)state;
-    struct opened o;
-    struct fault fault = { 0 };
+    struct fault fault = { "" };
     assert_int_equal(open_text(&o,
-                               SPM("\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":["
-                                   "{\"type\":\"Prepend\",\"prepend\":\"\xe2\x96\x81\"},"
-                                   "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
-                                   "\"content\":\"\xe2\x96\x81\"}]},"),
+                               MODEL("\"continuing_subword_prefix\":\"##\",\"end_of_word_suffix\":"
+                                     "\"</w>\",\"vocab\":{\"a\":0,\"##b\":1,\"ab\":2},"
+                                     "\"merges\":[\"a ##b\"]"),
                                &fault),
                      STATUS_OK);
-    assert_int_equal(o.card.tokenizer, WEIGHTS_TOKENIZER_SPM);
-    assert_true(o.card.add_space_prefix);
+    assert_int_equal(o.card.steps->merges[0][2], 2);
+    assert_true(view_equal_text(o.card.steps->word_prefix, "##"));
+    assert_true(view_equal_text(o.card.steps->word_suffix, "</w>"));
+    close_text(&o);
+}
+
+static void reads_unigram(void **state)
+{
+    (void)state;
+    struct opened o;
+    struct fault fault = { "" };
+    assert_int_equal(open_text(&o,
+                               MODEL("\"type\":\"Unigram\",\"unk_id\":1,\"byte_fallback\":true,"
+                                     "\"vocab\":[[\"a\",-1.5],[\"<unk>\",0],[\"a\",-2e-1]]"),
+                               &fault),
+                     STATUS_OK);
+    assert_int_equal(o.card.tokenizer, WEIGHTS_TOKENIZER_UNIGRAM);
+    assert_true(o.card.n_tokens == 3 && o.card.unknown_id == 1);
+    assert_true(o.card.steps->scores[0] == -1.5 && o.card.steps->scores[1] == 0);
+    assert_true(o.card.steps->scores[2] == -0.2 && o.card.steps->falls_back_to_bytes);
+    assert_int_equal(weights_vocabulary_find(&o.vocabulary, view_text("a")), 2); /* the last one */
+    close_text(&o);
+}
+
+/* serde_json rounds the digits first and then the quotient: one bit off the nearest number here. */
+static void scores_are_rounded_as_in_the_library(void **state)
+{
+    (void)state;
+    struct opened o;
+    struct fault fault = { "" };
+    assert_int_equal(
+        open_text(&o,
+                  MODEL("\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"a\",-13.275178909301758],"
+                        "[\"b\",1E+2],[\"c\",123456789012345678901234.5],[\"d\",-0.0],"
+                        "[\"e\",9.5367431640625e-7]]"),
+                  &fault),
+        STATUS_OK);
+    const double *scores = o.card.steps->scores;
+    assert_true(scores[0] == -(13275178909301758.0 / 1e15) && scores[1] == 100);
+    assert_true(scores[2] == 12345678901234567890.0 * 1e4 && scores[3] == 0);
+    assert_true(scores[4] == 95367431640625.0 / 1e20);
+    close_text(&o);
+    assert_refused(
+        open_text(&o, MODEL("\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"a\",1e999]]"), &fault),
+        STATUS_BAD_INPUT, &fault, "too large");
+    close_text(&o);
+}
+
+static void reads_word_piece(void **state)
+{
+    (void)state;
+    struct opened o;
+    struct fault fault = { "" };
+    assert_int_equal(open_text(&o,
+                               MODEL("\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\","
+                                     "\"continuing_subword_prefix\":\"##\","
+                                     "\"max_input_chars_per_word\":7,"
+                                     "\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2}"),
+                               &fault),
+                     STATUS_OK);
+    assert_int_equal(o.card.tokenizer, WEIGHTS_TOKENIZER_WORDPIECE);
     assert_int_equal(o.card.unknown_id, 0);
-    assert_int_equal(o.card.types[0], TOKEN_UNKNOWN);
-    assert_int_equal(o.card.types[1], TOKEN_BYTE);
-    assert_true(o.card.scores[4] == 0.0f && o.card.scores[5] == -1.0f);
-    assert_int_equal(o.card.types[2], TOKEN_NORMAL);
-    assert_int_equal(o.card.types[6], TOKEN_UNUSED);
-    close_text(&o);
-    assert_int_equal(open_text(&o,
-                               SPM("\"pre_tokenizer\":{\"type\":\"Metaspace\","
-                                   "\"prepend_scheme\":\"first\"},"),
-                               &fault),
-                     STATUS_OK);
-    assert_true(o.card.add_space_prefix);
-    close_text(&o);
-    assert_int_equal(open_text(&o,
-                               SPM("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":"
-                                   "\" \"},\"behavior\":\"MergedWithPrevious\"},"),
-                               &fault),
-                     STATUS_OK);
-    assert_false(o.card.add_space_prefix);
+    assert_int_equal(o.card.steps->word_letters_max, 7);
     close_text(&o);
 }
 
-#define MODEL(text) "{" BYTE_LEVEL "\"model\":{" text "}}"
-#define VOCAB       "\"vocab\":{\"a\":0},"
+/* Tokens of other files come behind; one that is there is changed, or a weak one passed over. */
+static void adds_the_tokens_of_other_files(void **state)
+{
+    (void)state;
+    static const struct weights_added extra[] = {
+        { { "<s>", 3 }, ADDED_STRIPS_LEFT, -1, false },
+        { { "ab", 2 }, ADDED_SPECIAL, -1, true },
+        { { "ab", 2 }, ADDED_STRIPS_RIGHT | ADDED_SPECIAL, -1, true },
+        { { "far", 3 }, 0, -1, false },
+        { { "", 0 }, 0, -1, false },
+    };
+    struct opened o;
+    struct fault fault = { "" };
+    assert_int_equal(open_with(&o,
+                               BPE("\"added_tokens\":[{\"id\":3,\"content\":\"<s>\","
+                                   "\"special\":true}],"),
+                               extra, COUNT_OF(extra), &fault),
+                     STATUS_OK);
+    const struct tokenizer_steps *steps = o.card.steps;
+    assert_int_equal(steps->n_added, 3);
+    assert_int_equal(steps->added[0].flags, ADDED_STRIPS_LEFT | ADDED_SPECIAL); /* stays special */
+    assert_true(steps->added[1].id == 2 && steps->added[1].flags == ADDED_SPECIAL);
+    assert_true(steps->added[2].id == 5 && o.card.n_tokens == 6);
+    close_text(&o);
+}
 
 static void refuses_by_name(void **state)
 {
@@ -137,50 +189,39 @@ static void refuses_by_name(void **state)
         const char *words;
     } rows[] = {
         { "{}", STATUS_BAD_INPUT, "model is missing" },
-        { "[]", STATUS_BAD_INPUT, "model is missing" },
-        { MODEL("\"type\":\"Unigram\""), STATUS_UNSUPPORTED, "the model \"Unigram\"" },
-        { MODEL("\"type\":3"), STATUS_BAD_INPUT, "type isn't a text" },
-        { MODEL("\"end_of_word_suffix\":\"</w>\""), STATUS_UNSUPPORTED, "\"</w>\"" },
-        { MODEL("\"merges\":[]"), STATUS_BAD_INPUT, "model.vocab isn't an object" },
-        { MODEL("\"vocab\":{\"a\":-1},\"merges\":[]"), STATUS_BAD_INPUT, "an id in model.vocab" },
-        { MODEL("\"vocab\":{\"a\":\"0\"},\"merges\":[]"), STATUS_BAD_INPUT, "an id in model" },
-        { MODEL("\"vocab\":{\"a\":900000},\"merges\":[]"), STATUS_BAD_INPUT, "ids up to 900000" },
+        { "{\"version\":\"2.0\",\"model\":{}}", STATUS_UNSUPPORTED, "the version \"2.0\"" },
+        { MODEL("\"type\":\"WordLevel\",\"vocab\":{}"), STATUS_UNSUPPORTED, "model \"WordLevel\"" },
+        { MODEL("\"vocab\":[],\"merges\":[]"), STATUS_BAD_INPUT, "model.vocab isn't an object" },
+        { MODEL("\"type\":\"Unigram\",\"vocab\":{}"), STATUS_BAD_INPUT,
+          "model.vocab isn't an array" },
+        { MODEL("\"type\":\"Unigram\",\"vocab\":[[\"a\"]]"), STATUS_BAD_INPUT,
+          "isn't a text and a score" },
+        { MODEL("\"type\":\"Unigram\",\"vocab\":[[\"a\",1]]"), STATUS_UNSUPPORTED, "\"unk_id\"" },
+        { MODEL("\"type\":\"Unigram\",\"unk_id\":1,\"vocab\":[[\"a\",1]]"), STATUS_BAD_INPUT,
+          "unk_id" },
+        { MODEL("\"type\":\"WordPiece\",\"vocab\":{\"a\":0}"), STATUS_UNSUPPORTED,
+          "\"unk_token\"" },
+        { MODEL("\"vocab\":{\"a\":-1},\"merges\":[]"), STATUS_BAD_INPUT, "integer from 0" },
+        { MODEL("\"vocab\":{\"a\":\"0\"},\"merges\":[]"), STATUS_BAD_INPUT, "integer from 0" },
+        { MODEL("\"vocab\":{\"a\":5000},\"merges\":[]"), STATUS_BAD_INPUT, "ids up to 5000" },
         { MODEL("\"vocab\":{},\"merges\":[]"), STATUS_BAD_INPUT, "ids up to -1" },
+        { MODEL("\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]"), STATUS_BAD_INPUT, "0 twice" },
+        { MODEL("\"vocab\":{\"a\":0,\"a\":1},\"merges\":[]"), STATUS_BAD_INPUT, "\"a\" or its id" },
         { MODEL(VOCAB "\"merges\":{}"), STATUS_BAD_INPUT, "model.merges isn't an array" },
         { MODEL(VOCAB "\"merges\":[1]"), STATUS_BAD_INPUT, "isn't two texts" },
+        { MODEL(VOCAB "\"merges\":[\"ab\"]"), STATUS_BAD_INPUT, "isn't two texts" },
         { MODEL(VOCAB "\"merges\":[[\"a\"]]"), STATUS_BAD_INPUT, "isn't two texts" },
-        { MODEL(VOCAB "\"merges\":[[\"a b\",\"c\"]]"), STATUS_UNSUPPORTED, "space inside" },
-        { "{\"model\":{" VOCAB "\"merges\":[]}}", STATUS_UNSUPPORTED, "ByteLevel or Split" },
+        { MODEL(VOCAB "\"merges\":[\"b a\"]"), STATUS_BAD_INPUT, "forms \"ba\"" },
+        { MODEL(VOCAB "\"dropout\":0.1,\"merges\":[]"), STATUS_UNSUPPORTED, "\"dropout\"" },
+        { MODEL(VOCAB "\"unk_token\":\"?\",\"merges\":[]"), STATUS_BAD_INPUT, "unk_token \"?\"" },
         { BPE("\"added_tokens\":[{\"id\":5}],"), STATUS_BAD_INPUT, "added_tokens" },
         { BPE("\"added_tokens\":{},"), STATUS_BAD_INPUT, "added_tokens" },
-        { BPE("\"normalizer\":{\"type\":\"Lowercase\"},"), STATUS_UNSUPPORTED,
-          "normalizer \"Lowercase\"" },
-        { BPE("\"normalizer\":[],"), STATUS_BAD_INPUT, "normalizer isn't an object" },
-        { BPE("\"normalizer\":{\"type\":\"Sequence\"},"), STATUS_BAD_INPUT,
-          "normalizer.normalizers isn't an array" },
-        { BPE("\"pre_tokenizer\":{\"type\":\"Digits\"},"), STATUS_UNSUPPORTED, "\"Digits\"" },
-        { BPE("\"pre_tokenizer\":{\"type\":\"Metaspace\"},"), STATUS_UNSUPPORTED, "\"Metaspace\"" },
-        { BPE("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"x\"},\"behavior\":"
-              "\"MergedWithNext\"},"),
-          STATUS_UNSUPPORTED, "\"MergedWithNext\"" },
-        { BPE("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"}},"),
-          STATUS_UNSUPPORTED, "\"Split\"" },
-        { BPE("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-              "\"pattern\":{\"Regex\":\"x\"},\"behavior\":\"Isolated\"},{\"type\":\"Split\","
-              "\"pattern\":{\"Regex\":\"y\"},\"behavior\":\"Isolated\"}]},"),
-          STATUS_UNSUPPORTED, "a second Split" },
-        { BPE("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-              "\"pattern\":{\"Regex\":\"x\"},\"behavior\":\"Isolated\"},"
-              "{\"type\":\"ByteLevel\"}]},"),
-          STATUS_UNSUPPORTED, "use_regex after Split" },
-        { BPE(BYTE_LEVEL "\"post_processor\":{\"type\":\"TemplateProcessing\"},"), STATUS_BAD_INPUT,
-          "post_processor.single" },
-        { BPE(BYTE_LEVEL "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
-                         "{\"SpecialToken\":{\"id\":\"none\"}}]},"),
-          STATUS_BAD_INPUT, "tokens that we can't add" },
-        { BPE(BYTE_LEVEL "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
-                         "{\"SpecialToken\":{\"id\":\"a\"}},{\"SpecialToken\":{\"id\":\"b\"}}]},"),
-          STATUS_BAD_INPUT, "tokens that we can't add" },
+        { BPE("\"added_tokens\":[{\"id\":7,\"content\":\"x\"}],"), STATUS_UNSUPPORTED,
+          "\"x\" has id 7, but its place in the vocabulary is 5" },
+        { BPE("\"added_tokens\":[{\"id\":2,\"content\":\"a\"}],"), STATUS_UNSUPPORTED,
+          "\"a\" has id 2, but its place in the vocabulary is 0" },
+        { BPE("\"normalizer\":{\"type\":\"Shout\"},"), STATUS_UNSUPPORTED, "normalizer \"Shout\"" },
+        { BPE("\"post_processor\":{\"type\":\"Stamp\"},"), STATUS_UNSUPPORTED, "\"Stamp\"" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct opened o;
@@ -190,13 +231,31 @@ static void refuses_by_name(void **state)
     }
 }
 
+/* They are named in the log and change nothing. */
+static void truncation_and_padding_are_not_applied(void **state)
+{
+    (void)state;
+    struct opened o;
+    struct fault fault = { "" };
+    log_set(LOG_ERROR, false);
+    assert_int_equal(
+        open_text(&o, BPE("\"truncation\":{\"max_length\":2},\"padding\":{\"pad_id\":0},"), &fault),
+        STATUS_OK);
+    assert_int_equal(o.card.n_tokens, 5);
+    close_text(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_bpe),
-        cmocka_unit_test(reads_patterns_and_specials),
-        cmocka_unit_test(scores_spm_by_rank),
+        cmocka_unit_test(reads_affixes),
+        cmocka_unit_test(reads_unigram),
+        cmocka_unit_test(scores_are_rounded_as_in_the_library),
+        cmocka_unit_test(reads_word_piece),
+        cmocka_unit_test(adds_the_tokens_of_other_files),
         cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(truncation_and_padding_are_not_applied),
     };
     return cmocka_run_group_tests_name("weights/tokenizer_json", tests, NULL, NULL);
 }

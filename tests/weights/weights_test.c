@@ -250,6 +250,7 @@ static void opens_large_vocabularies(void **state)
     }
     build_init(&b);
     build_text(&b, "tokenizer.ggml.model", "gpt2");
+    build_text(&b, "tokenizer.ggml.pre", "gpt-2");
     build_texts(&b, "tokenizer.ggml.tokens", texts, N);
     build_texts(&b, "tokenizer.ggml.merges", texts + N, N);
     unsigned char *file = build_end(&b, &n);
@@ -302,8 +303,8 @@ static void opens_known_vocabularies(void **state)
         int n_tokens, n_merges, eos_id;
         const char *pre;
     } rows[] = {
-        { "ggml-vocab-llama-spm", WEIGHTS_TOKENIZER_SPM, 32000, 0, 2, "default" },
-        { "ggml-vocab-phi-3", WEIGHTS_TOKENIZER_SPM, 32064, 0, 32000, "default" },
+        { "ggml-vocab-llama-spm", WEIGHTS_TOKENIZER_SPM, 32000, 0, 2, "" },
+        { "ggml-vocab-phi-3", WEIGHTS_TOKENIZER_SPM, 32064, 0, 32000, "" },
         { "ggml-vocab-gpt-2", WEIGHTS_TOKENIZER_BPE, 50257, 50000, 50256, "gpt-2" },
         { "ggml-vocab-deepseek-llm", WEIGHTS_TOKENIZER_BPE, 102400, 99757, 100001, "deepseek-llm" },
     };

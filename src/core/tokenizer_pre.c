@@ -1,9 +1,10 @@
 /* Split patterns by name.
  *
- * Each is the pattern of the model's own tokenizer.json; a model that comes with one brings it
- * along, this table is for GGUF files, which only name it. Letters beyond ASCII are written as
- * escapes. */
-#include "text/patterns.h"
+ * Each is the pattern of the models' own tokenizer.json; a model that comes with one brings it
+ * along, this table is for GGUF files, which only name it. The names are those of llama.cpp, as far
+ * as they belong to architectures that can be loaded. Letters beyond ASCII are written as escapes.
+ */
+#include "core/tokenizer_pre.h"
 #include <string.h>
 
 #define GPT2                                                                                       \
@@ -11,7 +12,8 @@
     "|\\s+(?!\\S)|\\s+"
 #define SHORT_FORMS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define WORDS       "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-#define SIGNS       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define SPACES      "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define SIGNS       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" SPACES
 #define LLAMA3      SHORT_FORMS WORDS "\\p{N}{1,3}" SIGNS
 #define QWEN2       SHORT_FORMS WORDS "\\p{N}" SIGNS
 #define UPPER       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -47,33 +49,35 @@
 #define DEEPSEEK3                                                                                  \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?"           \
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+"
 
 /* One row per tokenizer; its other names follow after spaces. */
-static const struct row {
-    const char *names;
-    const char *stages[SPLIT_STAGES_MAX];
-} rows[] = {
-    { "gpt-2 gpt2 phi-2 mpt olmo jais opt roberta-bpe trillion", { GPT2 } },
-    { "llama-bpe llama3 llama-v3 llama3.2 dbrx smaug-bpe chatglm-bpe glm4 falcon3 pixtral",
-      { LLAMA3 } },
-    { "qwen2 qwen3 deepseek-r1-qwen stablelm2 hunyuan megrez", { QWEN2 } },
-    { "qwen35",
-      { SHORT_FORMS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+"
-                    "[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" } },
-    { "deepseek-llm",
-      { "[\r\n]", "\\s?[" DEEPSEEK_LETTERS "]+", DEEPSEEK_SIGNS, "\\s+$", CJK, "\\p{N}" } },
-    { "deepseek-coder", { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK, "\\p{N}" } },
-    { "deepseek-v3", { "\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{30FF}]+", DEEPSEEK3 } },
-    { "starcoder refact command-r smollm codeshell exaone minerva-7b", { "\\p{N}", GPT2 } },
-    { "falcon", { "[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2, "[0-9][0-9][0-9]" } },
-    { "tekken", { CASED("") "\\p{N}" CASED_SIGNS } },
-    { "gpt-4o llama4 o200k", { CASED("(?i:'s|'t|'re|'ve|'m|'ll|'d)?") "\\p{N}{1,3}" CASED_SIGNS } },
-    { "bailingmoe",
-      { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| "
-        "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*"
-        "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" } },
-    { "bloom poro-chat gpt3-finnish",
-      { " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+" } },
+static const struct tokenizer_pre rows[] = {
+    { .names = "gpt-2 phi-2 trillion mellum a.x-4.0 opt", .stages = { GPT2 } },
+    { .names = "llama-bpe llama3 llama-v3 falcon3 pixtral midm-2.0",
+      .stages = { LLAMA3 },
+      .ignores_merges = true,
+      .adds_bos = true },
+    { .names = "dbrx smaug-bpe chatglm-bpe glm4", .stages = { LLAMA3 } },
+    { .names = "qwen2", .stages = { QWEN2 }, .normalizes_nfc = true },
+    { .names = "deepseek-r1-qwen megrez", .stages = { QWEN2 } },
+    { .names = "deepseek-llm",
+      .stages = { "[\r\n]", "\\s?[" DEEPSEEK_LETTERS "]+", DEEPSEEK_SIGNS, "\\s+$", CJK,
+                  "\\p{N}" } },
+    { .names = "deepseek-coder",
+      .stages = { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK, "\\p{N}" } },
+    { .names = "deepseek-v3",
+      .stages = { "\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{30FF}]+", DEEPSEEK3 } },
+    { .names = "starcoder refact smollm minerva-7b", .stages = { "\\p{N}", GPT2 } },
+    { .names = "tekken",
+      .stages = { CASED("") "\\p{N}" CASED_SIGNS },
+      .ignores_merges = true,
+      .adds_bos = true },
+    { .names = "gpt-4o",
+      .stages = { CASED("(?i:'s|'t|'re|'ve|'m|'ll|'d)?") "\\p{N}{1,3}" CASED_SIGNS } },
+    { .names = "seed-coder",
+      .stages = { SHORT_FORMS WORDS "\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+" SPACES } },
+    { .names = "viking", .stages = { BLOOM, "\\p{N}" } },
 };
 
 static bool has_name(const char *names, const char *name)
@@ -86,18 +90,10 @@ static bool has_name(const char *names, const char *name)
     return false;
 }
 
-const char *const *text_patterns_find(const char *name, int *n_stages, bool *is_known)
+const struct tokenizer_pre *tokenizer_pre_find(const char *name)
 {
-    const struct row *found = &rows[0];
-    *is_known = false;
-    for (size_t i = 0; name != NULL && i < COUNT_OF(rows) && !*is_known; i++) {
-        if (has_name(rows[i].names, name)) {
-            found = &rows[i];
-            *is_known = true;
-        }
-    }
-    *n_stages = 0;
-    while (*n_stages < SPLIT_STAGES_MAX && found->stages[*n_stages] != NULL)
-        ++*n_stages;
-    return found->stages;
+    for (size_t i = 0; name != NULL && i < COUNT_OF(rows); i++)
+        if (has_name(rows[i].names, name))
+            return &rows[i];
+    return NULL;
 }

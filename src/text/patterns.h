@@ -1,7 +1,0 @@
-/* The split patterns of known tokenizers by name. */
-#pragma once
-#include "text/split.h"
-
-/* The stages for a name as GGUF's tokenizer.ggml.pre gives it. An unknown name (NULL too) gets
- * GPT-2's and *is_known = false. */
-const char *const *text_patterns_find(const char *name, int *n_stages, bool *is_known);

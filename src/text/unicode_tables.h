@@ -1,0 +1,28 @@
+/* Tables of characters as the tokenizers library knows them; text/unicode.h is their face. */
+#pragma once
+#include "base/base.h"
+
+enum unicode_class {
+    UNICODE_NUMERIC,     /* Nd, Nl, No */
+    UNICODE_PUNCTUATION, /* P, and ASCII's signs */
+    UNICODE_WORD,        /* \w of regular expressions */
+    UNICODE_CONTROL,     /* what BERT's cleaning removes */
+    UNICODE_COMBINING,   /* M, as StripAccents sees it */
+    UNICODE_NONSPACING,  /* Mn, as BERT's accent stripping sees it */
+    UNICODE_FROZEN,      /* too new for the library's normal forms: stays as it is */
+    UNICODE_EXTENDING,   /* joins the letter before it in a grapheme cluster */
+};
+struct unicode_table {
+    const uint32_t *edges; /* (n): first, behind the last, first, ... rising */
+    size_t n;
+};
+extern const struct unicode_table unicode_tables[];
+
+/* Every step-th character of first..last has a lower case at this distance. */
+struct unicode_lower {
+    uint32_t first, last;
+    int32_t distance;
+    uint32_t step;
+};
+extern const struct unicode_lower unicode_lowers[]; /* rising */
+extern const int unicode_n_lowers;

@@ -576,7 +576,8 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
     http->connections = c;
     http->n_connections++;
     expect_head(c);
-    CHECK(evbuffer_add_cb(bufferevent_get_output(events), on_output, c) != NULL);
+    if (evbuffer_add_cb(bufferevent_get_output(events), on_output, c) == NULL)
+        mem_refuse(0);
     bufferevent_setcb(events, on_readable, on_written, on_event, c);
     bufferevent_enable(events, EV_READ | EV_WRITE);
 }
@@ -642,7 +643,8 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
     http->listener = evconnlistener_new(http->base, on_accepted, http,
                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
     http->sweep = event_new(http->base, -1, EV_PERSIST, on_sweep, http);
-    CHECK(http->listener != NULL && http->sweep != NULL);
+    if (http->listener == NULL || http->sweep == NULL)
+        mem_refuse(0);
     api_http_watches_open(&http->watches, http->base, options->on_wake, options->self);
     evconnlistener_set_error_cb(http->listener, on_accept_error);
     event_add(http->sweep, &(struct timeval){ .tv_sec = 1 });

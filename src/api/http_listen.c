@@ -189,7 +189,8 @@ enum status api_http_listen_tls(const char *cert, const char *key, SSL_CTX **out
     if (cert == NULL || key == NULL)
         return fault_set(fault, STATUS_BAD_INPUT, "tls: a certificate needs a key, and a key one");
     SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
-    CHECK(tls != NULL && SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1);
+    if (tls == NULL || SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) != 1)
+        mem_refuse(0);
     enum status status = use_files(tls, cert, key, fault);
     if (status == STATUS_OK)
         *out = tls;

@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Replaces what is not UTF-8 (a file name can be anything) and drops a character that was cut at
- * the end. */
+/* Replaces what is not UTF-8 (a file name can be anything) and what controls a terminal or breaks
+ * the line, and drops a character that was cut at the end. */
 static void repair(char *text)
 {
     size_t n = strlen(text);
     for (size_t i = 0; i < n;) {
-        int length = utf8_decode(view_of(text + i, n - i), NULL);
+        uint32_t c = 0;
+        int length = utf8_decode(view_of(text + i, n - i), &c);
+        if (length > 0 && (c < 0x20 || (c >= 0x7F && c < 0xA0)))
+            memset(text + i, ' ', (size_t)length);
         if (length > 0) {
             i += (size_t)length;
         } else if (length < 0 && n == sizeof(((struct fault *)0)->text) - 1) {

@@ -1,7 +1,7 @@
 /* A small HTTP client over libcurl. */
 #include "cmd/client.h"
 
-#include "base/base.h"
+#include "base/mem.h"
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static CURL *prepare(const struct client_options *options, const char *path, con
     char key[512];
     struct str url;
     CURL *call = curl_easy_init();
-    CHECK(call);
+    if (call == NULL)
+        mem_refuse(0);
     str_init(&url);
     client_url(options->server, path, &url);
     *headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -81,7 +82,9 @@ enum status client_stream_all(const struct client_options *options, struct clien
     struct curl_slist *headers[STREAMS_MAX];
     CURLM *multi = curl_multi_init();
     int n_running = n;
-    CHECK(multi && n <= STREAMS_MAX);
+    CHECK(n <= STREAMS_MAX);
+    if (multi == NULL)
+        mem_refuse(0);
     for (int i = 0; i < n; i++) {
         calls[i] = prepare(options, streams[i].path, streams[i].body, &headers[i]);
         curl_easy_setopt(calls[i], CURLOPT_WRITEFUNCTION, pass_on);

@@ -94,15 +94,18 @@ static enum status assign_value(struct walk *walk, void *base, const struct conf
         *(int *)(void *)((unsigned char *)base + key->n_offset) = 0;
         for (const yaml_node_item_t *i = value->data.sequence.items.start;
              i < value->data.sequence.items.top; i++) {
-            const char *text = yaml_doc_scalar(node_at(walk, *i));
+            const yaml_node_t *item = node_at(walk, *i);
+            const char *text = yaml_doc_scalar(item);
             if (!text)
-                return complain_of(walk, value, "expected a list of texts at", key->name);
+                return complain_of(walk, item, "expected a list of texts at", key->name);
             if (config_table_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
-                return complain(walk, value, inner.text);
+                return complain(walk, item, inner.text);
         }
         return STATUS_OK;
     }
     const char *text = yaml_doc_scalar(value);
+    if (!text && value->type == YAML_SCALAR_NODE)
+        return complain_of(walk, value, "a zero byte in the value of", key->name);
     if (!text)
         return complain_of(
             walk, value, key->type == CONFIG_TEXTS ? "expected a list at" : "expected one value at",
@@ -183,8 +186,12 @@ static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
         const yaml_node_t *key_node = node_at(walk, p->key);
         const char *name = yaml_doc_scalar(key_node);
         struct config *config = walk->config;
-        if (!name || !*name || strlen(name) >= LIMIT_NAME_BYTES)
-            return complain(walk, key_node, "expected a model's name of 1 to 127 bytes");
+        struct fault inner;
+        if (!name)
+            return complain(walk, key_node, "expected a text as a model's name");
+        if (config_text_check(CONFIG_TEXT_NAME, "a model's name", view_text(name), &inner) !=
+            STATUS_OK)
+            return complain(walk, key_node, inner.text);
         if (yaml_doc_is_repeated(&walk->document, mapping, p, name))
             return complain_of(walk, key_node, "repeated model", name);
         if (config->n_models == LIMIT_MODELS)
@@ -267,6 +274,8 @@ static enum status set_list(struct config *config, const struct config_key *key,
                             struct fault *fault)
 {
     enum status status = STATUS_OK;
+    if (value[strspn(value, " ")] == '\0')
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is empty", key->name);
     *(int *)(void *)((unsigned char *)config + key->n_offset) = 0;
     for (value += strspn(value, " "); *value && status == STATUS_OK; value += strspn(value, " ")) {
         size_t n = strcspn(value, " ");
@@ -293,29 +302,32 @@ enum status config_set(struct config *config, const char *key, const char *value
     return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
 }
 
+/* Of "NAME=PATH" the name; of a path alone the file's own, without folder and .gguf. */
+static struct view name_of(const char *name_and_path)
+{
+    const char *equals = strchr(name_and_path, '='), *slash = strrchr(name_and_path, '/');
+    if (equals != NULL)
+        return view_of(name_and_path, (size_t)(equals - name_and_path));
+    struct view name = view_text(slash != NULL && slash[1] ? slash + 1 : name_and_path);
+    if (name.n > 5 && memcmp(name.at + name.n - 5, ".gguf", 5) == 0)
+        name.n -= 5;
+    return name;
+}
+
 enum status config_add_model(struct config *config, const char *name_and_path, struct fault *fault)
 {
     const char *equals = strchr(name_and_path, '='), *path = equals ? equals + 1 : name_and_path;
-    char name[LIMIT_NAME_BYTES] = { 0 };
-    if (equals) {
-        size_t n = (size_t)(equals - name_and_path);
-        if (n == 0 || n >= sizeof name)
-            return fault_set(fault, STATUS_BAD_INPUT,
-                             "--model %.80s: expected NAME=PATH with a name of 1 to 127 bytes",
-                             name_and_path);
-        memcpy(name, name_and_path, n);
-    } else { /* the file's own name, without folder and .gguf */
-        const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
-        size_t n = strnlen(base, sizeof name - 1);
-        n -= n > 5 && strncmp(base + n - 5, ".gguf", 5) == 0 ? 5 : 0;
-        memcpy(name, base, n);
-    }
-    if (!*path)
-        return fault_set(fault, STATUS_BAD_INPUT, "--model %.80s: no path", name_and_path);
+    struct view name = name_of(name_and_path);
+    struct fault inner;
+    if (config_text_check(CONFIG_TEXT_NAME, "the model's name", name, &inner) != STATUS_OK ||
+        config_text_check(CONFIG_TEXT_PATH, "the model's path", view_text(path), &inner) !=
+            STATUS_OK)
+        return fault_set(fault, STATUS_BAD_INPUT, "--model %.80s: %.120s (NAME=PATH)",
+                         name_and_path, inner.text);
     if (config->n_models == LIMIT_MODELS)
         return fault_set(fault, STATUS_TOO_LARGE, "more than %d models", LIMIT_MODELS);
     struct config_model *model = &config->models[config->n_models++];
-    init_model(model, name);
+    init_model(model, pile_text(&config->pile, name.at, name.n));
     model->path = pile_text(&config->pile, path, strlen(path));
     model->is_preloaded = true;
     return STATUS_OK;

@@ -2,6 +2,7 @@
 #include "cmd/verbs.h"
 
 #include "base/near.h"
+#include "cmd/inherited.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static int finish(int code)
 
 int main(int argc, char **argv)
 {
+    cmd_inherited_guard();
     argp_err_exit_status = 2; /* as every verb says of a wrong command line */
     if (argc < 2) {
         print_help(stderr);

@@ -152,8 +152,9 @@ bool options_parse(const struct options_verb *verb, int argc, char **argv, struc
                                NULL,
                                NULL,
                                NULL };
-    if (argp_parse(&argp, argc, argv, 0, NULL, &parse) != 0)
-        return false;
+    int error = argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    if (error != 0)
+        complain(&parse, NULL, strerror(error)); /* no memory */
     *n_plain = parse.n_plain;
     return !parse.is_failed;
 }

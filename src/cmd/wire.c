@@ -21,6 +21,7 @@
 #include "predict/profile.h"
 #include "run/unit.h"
 #include "weights/weights.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -476,7 +477,8 @@ static void open_cluster(struct house *house)
 static void watch(struct house *house, int fd)
 {
     struct epoll_event event = { .events = EPOLLIN };
-    CHECK(epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+    if (epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
 /* What the trace's viewer calls the rows. */
@@ -520,7 +522,9 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         return status;
     }
     house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    CHECK(house->epoll_fd >= 0);
+    if (house->epoll_fd < 0)
+        base_refuse("the system gives no descriptor to wait for engines with: %s (ulimit -n)",
+                    strerror(errno));
     wake_open(&house->kick);
     watch(house, house->kick.fd);
     for (int e = 0; e < house->n_engines; e++) {

@@ -5,6 +5,7 @@
  * runs out the rest of the piece stays one word. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/split.h"
+#include "base/mem.h"
 #include "text/letters.h"
 #include <pcre2.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static enum status compile(pcre2_code **out, const char *pattern, struct fault *
                          "tokenizer: the split pattern has %zu bytes, at most %d", n,
                          PATTERN_BYTES_MAX);
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
-    CHECK(context != NULL);
+    if (context == NULL)
+        mem_refuse(0);
     pcre2_set_parens_nest_limit(context, PATTERN_NESTING_MAX);
     int error = 0;
     size_t at = 0;
@@ -76,10 +78,12 @@ void split_work_init(struct split_work *work, const struct split *split)
     *work = (struct split_work){ .split = split };
     for (int i = 0; i < split->n_stages; i++) {
         work->matches[i] = pcre2_match_data_create(1, NULL);
-        CHECK(work->matches[i] != NULL);
+        if (work->matches[i] == NULL)
+            mem_refuse(0);
     }
     work->context = pcre2_match_context_create(NULL);
-    CHECK(work->context != NULL);
+    if (work->context == NULL)
+        mem_refuse(0);
     pcre2_set_match_limit(work->context, MATCH_STEPS_MAX);
     pcre2_set_heap_limit(work->context, MATCH_MEMORY_KIB_MAX);
 }

@@ -254,7 +254,7 @@ def cli_serve_refuses_bad_settings():
     for listen in ("nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:-1", "127.0.0.1:http"):
         refuse("is not ADDRESS:PORT, with a port from 0 to 65535", "serve", "--model", TALE, "--listen", listen)
     refuse("memory: 1073741824 MiB are wanted for 1 engine, and this machine has ", "serve", "--model", TALE, "--memory", "1024TiB")
-    refuse("model =x: expected NAME=PATH", "serve", "--model", "=x")
+    refuse("model =x: the model's name is empty (NAME=PATH)", "serve", "--model", "=x")
     refuse("kv_bytes is 1, and model a needs ", "serve", "--model", "a=" + TALE, "--kv-bytes", "1")
 
 

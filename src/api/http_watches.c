@@ -8,8 +8,7 @@
 struct event_base *api_http_watches_base(void)
 {
     struct event_config *config = event_config_new();
-    if (config == NULL)
-        mem_refuse(0);
+    mem_need(config != NULL);
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
     struct event_base *base = event_base_new_with_config(config);
@@ -50,8 +49,7 @@ void api_http_watches_open(struct api_http_watches *watches, struct event_base *
 {
     watches->timer = (struct api_http_watch){ .f = f, .arg = arg };
     watches->timer.event = event_new(base, -1, 0, on_watch, &watches->timer);
-    if (watches->timer.event == NULL)
-        mem_refuse(0);
+    mem_need(watches->timer.event != NULL);
 }
 
 void api_http_watches_wake_at(struct api_http_watches *watches, int64_t at_ns)

@@ -14,6 +14,12 @@ char *mem_copy_text(const char *text); /* a zero-terminated copy, given back by 
 /* Ends the process with the sentence of mem_take (base_refuse); 0 bytes: how many is not known, as
  * when a library has got none. */
 _Noreturn void mem_refuse(size_t n_bytes);
+/* For what a library takes: false is its word for having got no memory. */
+static inline void mem_need(bool is_there)
+{
+    if (!is_there)
+        mem_refuse(0);
+}
 
 /* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none.
  */

@@ -2,6 +2,7 @@
 #include "cmd/client.h"
 
 #include "base/mem.h"
+#include "cmd/config_text.h"
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,20 +28,20 @@ void client_url(const char *server, const char *path, struct str *out)
 static CURL *prepare(const struct client_options *options, const char *path, const char *body,
                      struct curl_slist **headers)
 {
-    char key[512];
-    struct str url;
+    struct str url, key;
     CURL *call = curl_easy_init();
-    if (call == NULL)
-        mem_refuse(0);
+    mem_need(call != NULL);
     str_init(&url);
+    str_init(&key);
     client_url(options->server, path, &url);
     *headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (options->key) {
-        snprintf(key, sizeof key, "Authorization: Bearer %s", options->key);
-        *headers = curl_slist_append(*headers, key);
+        str_printf(&key, "Authorization: Bearer %s", options->key);
+        *headers = curl_slist_append(*headers, key.at);
     }
     curl_easy_setopt(call, CURLOPT_URL, url.at); /* copied */
     str_free(&url);
+    str_free(&key);
     curl_easy_setopt(call, CURLOPT_HTTPHEADER, *headers);
     curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(call, CURLOPT_NOPROXY, "*");
@@ -54,6 +55,10 @@ enum status client_call(const struct client_options *options, const char *path, 
 {
     struct curl_slist *headers;
     long code = 0;
+    *http_status = 0;
+    if (options->key != NULL &&
+        config_text_check(CONFIG_TEXT_KEY, "the key", view_text(options->key), fault) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     CURL *call = prepare(options, path, body, &headers);
     curl_easy_setopt(call, CURLOPT_WRITEFUNCTION, append);
     curl_easy_setopt(call, CURLOPT_WRITEDATA, answer);
@@ -83,8 +88,7 @@ enum status client_stream_all(const struct client_options *options, struct clien
     CURLM *multi = curl_multi_init();
     int n_running = n;
     CHECK(n <= STREAMS_MAX);
-    if (multi == NULL)
-        mem_refuse(0);
+    mem_need(multi != NULL);
     for (int i = 0; i < n; i++) {
         calls[i] = prepare(options, streams[i].path, streams[i].body, &headers[i]);
         curl_easy_setopt(calls[i], CURLOPT_WRITEFUNCTION, pass_on);

@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void config_init(struct config *config)
 {
@@ -333,20 +334,79 @@ enum status config_add_model(struct config *config, const char *name_and_path, s
     return STATUS_OK;
 }
 
+enum { VARIABLE_BYTES = 96, PREFIX_BYTES = 6 };
+
+/* "slo.ttft_ms" is SHOAL_SLO_TTFT_MS. */
+static const char *variable_of(const struct config_key *key, char out[VARIABLE_BYTES])
+{
+    size_t n = (size_t)snprintf(out, VARIABLE_BYTES, "SHOAL_");
+    for (const char *at = key->name; *at && n < VARIABLE_BYTES - 1; at++)
+        out[n++] = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
+    out[n] = '\0';
+    return out;
+}
+
 enum status config_read_environment(struct config *config, struct fault *fault)
 {
     int n_keys;
     const struct config_key *keys = config_table_globals(&n_keys);
     for (int i = 0; i < n_keys; i++) {
-        char name[96] = "SHOAL_";
-        size_t n = strlen(name);
-        for (const char *at = keys[i].name; *at && n < sizeof name - 1; at++)
-            name[n++] = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
-        name[n] = '\0';
-        const char *value = getenv(name);
+        char name[VARIABLE_BYTES];
+        const char *value = getenv(variable_of(&keys[i], name));
         struct fault inner;
         if (value && config_set(config, keys[i].name, value, &inner) != STATUS_OK)
             return fault_set(fault, STATUS_BAD_INPUT, "environment %s: %.160s", name, inner.text);
+    }
+    return STATUS_OK;
+}
+
+/* Container managers tell of each service of a network by such variables: one named shoal yields
+ * SHOAL_SERVICE_HOST, SHOAL_PORT=tcp://10.0.0.1:7411, SHOAL_PORT_7411_TCP_ADDR and more. */
+static bool tells_of_a_service(const char *name, const char *value)
+{
+    const char *port = strstr(name, "_PORT_");
+    return strstr(name, "_SERVICE_HOST") || strstr(name, "_SERVICE_PORT") ||
+           (port && isdigit((unsigned char)port[6])) || strncmp(value, "tcp://", 6) == 0 ||
+           strncmp(value, "udp://", 6) == 0;
+}
+
+/* Of all variables the one that name is, or that is near it without the SHOAL_ that all share.
+ * names (CONFIG_KEYS_MAX) holds them. */
+static const char *find_variable(const char *name, char names[][VARIABLE_BYTES], bool *is_it)
+{
+    int n_keys, n = 0;
+    const struct config_key *keys = config_table_globals(&n_keys);
+    struct near near = { .written = name + PREFIX_BYTES };
+    CHECK(n_keys < CONFIG_KEYS_MAX);
+    for (; n < n_keys; n++)
+        variable_of(&keys[n], names[n]);
+    snprintf(names[n++], VARIABLE_BYTES, "SHOAL_CPU_ISA"); /* cpu/isa.c */
+    for (int i = 0; i < n; i++) {
+        *is_it = strcmp(names[i], name) == 0;
+        if (*is_it)
+            return names[i];
+        near_try(&near, names[i] + PREFIX_BYTES);
+    }
+    return near.best ? near.best - PREFIX_BYTES : NULL;
+}
+
+enum status config_check_environment(struct fault *fault)
+{
+    char names[CONFIG_KEYS_MAX][VARIABLE_BYTES], name[VARIABLE_BYTES];
+    for (char *const *at = environ; *at; at++) {
+        const char *value = strchr(*at, '=');
+        bool is_it;
+        if (strncmp(*at, "SHOAL_", PREFIX_BYTES) != 0 || !value)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)min_i64(value - *at, VARIABLE_BYTES), *at);
+        const char *near = find_variable(name, names, &is_it);
+        if (is_it || tells_of_a_service(name, value + 1))
+            continue;
+        return near ? fault_set(fault, STATUS_BAD_INPUT,
+                                "environment: %s is no setting, did you mean %s?", name, near)
+                    : fault_set(fault, STATUS_BAD_INPUT,
+                                "environment: %s is no setting; `shoal config keys` lists them",
+                                name);
     }
     return STATUS_OK;
 }

@@ -171,6 +171,8 @@ enum status config_check(const struct config *config, struct fault *fault)
                          config->kv_type);
     if (!config->tls_cert != !config->tls_key)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
+    if (config->log_engine && config->trace && strcmp(config->log_engine, config->trace) == 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "log_engine and trace name the same file");
     enum status status = check_policies(config, fault);
     if (status == STATUS_OK)
         status = check_planner(config, fault);

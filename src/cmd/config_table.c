@@ -24,6 +24,8 @@ static const struct config_key global_keys[] = {
     { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
       0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names",
       CONFIG_TEXT_TENANT },
+    { "keyless", CONFIG_BOOL, GLOBAL(is_keyless), 0, 0,
+      "a reload may take the last API key, or the admin key, away; false: it is refused" },
     { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
       "origin of web pages that may call, * for all; absent: the server's own",
       CONFIG_TEXT_ORIGIN },

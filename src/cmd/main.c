@@ -2,6 +2,7 @@
 #include "cmd/verbs.h"
 
 #include "base/near.h"
+#include "cmd/config.h"
 #include "cmd/inherited.h"
 #include <argp.h>
 #include <stdio.h>
@@ -72,10 +73,15 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {
             char name[32], help[] = "--help";
+            struct fault fault;
             snprintf(name, sizeof name, "shoal %s", verbs[i].name);
             argv[1] = name;
             if (argc > 2 && strcmp(argv[2], "-h") == 0)
                 argv[2] = help;
+            if (config_check_environment(&fault) != STATUS_OK) {
+                fprintf(stderr, "shoal: %s\n", fault.text);
+                return 2;
+            }
             return finish(verbs[i].run(argc - 1, argv + 1));
         }
     }

@@ -7,7 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MODEL = 0x1000, KEY_JSON, KEY_FIRST = 0x2000, KEYS_MAX = 96, KEY_EXTRA = 0x3000 };
+enum {
+    KEY_MODEL = 0x1000,
+    KEY_JSON,
+    KEY_FIRST = 0x2000,
+    KEYS_MAX = CONFIG_KEYS_MAX,
+    KEY_EXTRA = 0x3000
+};
 
 struct parse {
     const struct options_verb *verb;

@@ -25,8 +25,7 @@ static enum status compile(pcre2_code **out, const char *pattern, struct fault *
                          "tokenizer: the split pattern has %zu bytes, at most %d", n,
                          PATTERN_BYTES_MAX);
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
-    if (context == NULL)
-        mem_refuse(0);
+    mem_need(context != NULL);
     pcre2_set_parens_nest_limit(context, PATTERN_NESTING_MAX);
     int error = 0;
     size_t at = 0;
@@ -78,12 +77,10 @@ void split_work_init(struct split_work *work, const struct split *split)
     *work = (struct split_work){ .split = split };
     for (int i = 0; i < split->n_stages; i++) {
         work->matches[i] = pcre2_match_data_create(1, NULL);
-        if (work->matches[i] == NULL)
-            mem_refuse(0);
+        mem_need(work->matches[i] != NULL);
     }
     work->context = pcre2_match_context_create(NULL);
-    if (work->context == NULL)
-        mem_refuse(0);
+    mem_need(work->context != NULL);
     pcre2_set_match_limit(work->context, MATCH_STEPS_MAX);
     pcre2_set_heap_limit(work->context, MATCH_MEMORY_KIB_MAX);
 }

@@ -10,8 +10,8 @@ static struct config config;
 static int set_up(void **state)
 {
     (void)state;
-    setenv("SHOAL_TEST_KEY", "sesame", 1);
-    unsetenv("SHOAL_TEST_NONE");
+    setenv("CONFIG_TEST_KEY", "sesame", 1);
+    unsetenv("CONFIG_TEST_NONE");
     config_init(&config);
     return 0;
 }
@@ -62,7 +62,7 @@ static void config_reads_a_whole_file(void **state)
 {
     (void)state;
     read_well("listen: 0.0.0.0:80\n"
-              "api_key: \"open ${env.SHOAL_TEST_KEY}!\"\n"
+              "api_key: \"open ${env.CONFIG_TEST_KEY}!\"\n"
               "devices: [\"cpu:0\", \"cpu:1\"]\n"
               "memory: 1.5GiB\n"
               "chunk_tokens: 0\n"
@@ -161,8 +161,8 @@ static void config_says_what_was_expected(void **state)
     refuse("models:\n  a: {pth: x}\n", "c.yaml:2:7: unknown key \"pth\", did you mean path?");
     refuse("strict: yes\n", "c.yaml:1:9: strict is \"yes\", expected true or false");
     refuse("listen: ''\n", "c.yaml:1:9: listen is empty");
-    refuse("api_key: ${env.SHOAL_TEST_NONE}\n",
-           "c.yaml:1:10: the environment has no SHOAL_TEST_NONE");
+    refuse("api_key: ${env.CONFIG_TEST_NONE}\n",
+           "c.yaml:1:10: the environment has no CONFIG_TEST_NONE");
     refuse("api_key: ${env.HOME\n", "c.yaml:1:10: ${env.HOME has no closing }");
     refuse("api_key: ${env.}\n", "c.yaml:1:10: the name in ${env.} is empty or too long");
     refuse("models:\n  a: {path: x, aliases: [1,2,3,4,5,6,7,8,9]}\n",
@@ -260,6 +260,57 @@ static void config_outside_goes_before_the_file(void **state)
     unsetenv("SHOAL_MAX_BATCH");
 }
 
+static void check_variable(const char *name, const char *value, const char *sentence)
+{
+    struct fault fault = { { 0 } };
+    setenv(name, value, 1);
+    assert_int_equal(config_check_environment(&fault) == STATUS_OK, sentence == NULL);
+    assert_string_equal(fault.text, sentence ? sentence : "");
+    unsetenv(name);
+}
+
+static void config_knows_its_variables(void **state)
+{
+    (void)state;
+    check_variable("SHOAL_MAX_BATCH", "7", NULL);
+    check_variable("SHOAL_SLO_TTFT_MS", "7", NULL);
+    check_variable("SHOAL_CPU_ISA", "generic", NULL);
+    check_variable("SHOALS", "7", NULL);
+    check_variable("MY_SHOAL_X", "7", NULL);
+    check_variable("SHOAL_MAX_BTACH", "7",
+                   "environment: SHOAL_MAX_BTACH is no setting, did you mean SHOAL_MAX_BATCH?");
+    check_variable("SHOAL_CPU_ISO", "7",
+                   "environment: SHOAL_CPU_ISO is no setting, did you mean SHOAL_CPU_ISA?");
+    check_variable("SHOAL_SLO.TTFT_MS", "7",
+                   "environment: SHOAL_SLO.TTFT_MS is no setting, did you mean SHOAL_SLO_TTFT_MS?");
+    check_variable("SHOAL_", "",
+                   "environment: SHOAL_ is no setting; `shoal config keys` lists them");
+    check_variable("SHOAL_listen", "a",
+                   "environment: SHOAL_listen is no setting; `shoal config keys` lists them");
+}
+
+static void config_lets_variables_of_services_be(void **state)
+{
+    (void)state;
+    check_variable("SHOAL_SERVICE_HOST", "10.0.0.1", NULL);
+    check_variable("SHOAL_SERVICE_PORT_HTTP", "7411", NULL);
+    check_variable("SHOAL_PORT", "tcp://10.0.0.1:7411", NULL);
+    check_variable("SHOAL_PORT_7411_TCP_ADDR", "10.0.0.1", NULL);
+    check_variable("SHOAL_API_PORT_7411_TCP_PROTO", "tcp", NULL);
+    check_variable("SHOAL_PORT", "7411",
+                   "environment: SHOAL_PORT is no setting; `shoal config keys` lists them");
+}
+
+static void config_lists_from_outside_are_not_empty(void **state)
+{
+    struct fault fault;
+    (void)state;
+    read_well("tenants: [a=b]\n");
+    assert_int_equal(config_set(&config, "tenants", " ", &fault), STATUS_BAD_INPUT);
+    assert_string_equal(fault.text, "tenants is empty");
+    assert_int_equal(config.n_tenants, 1);
+}
+
 static void config_set_refuses_unknown_keys(void **state)
 {
     struct fault fault;
@@ -284,6 +335,9 @@ int main(void)
         CONFIG_TEST(config_read_names_the_file),
         CONFIG_TEST(config_takes_models_by_name_or_path),
         CONFIG_TEST(config_outside_goes_before_the_file),
+        CONFIG_TEST(config_knows_its_variables),
+        CONFIG_TEST(config_lets_variables_of_services_be),
+        CONFIG_TEST(config_lists_from_outside_are_not_empty),
         CONFIG_TEST(config_set_refuses_unknown_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

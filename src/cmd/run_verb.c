@@ -299,8 +299,10 @@ int verbs_run(int argc, char **argv)
             status = wire_open(&house, &config, &fault);
         if (status == STATUS_OK) {
             code = run(house, plain[1], &options, is_json);
-            if (!wire_close(house) && code == 0)
+            if (!wire_close(house) && code == 0) {
+                fprintf(stderr, "shoal: not all of log_engine or trace could be written\n");
                 code = 1;
+            }
         }
     }
     if (status != STATUS_OK)

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import tempfile
 
-from serve_shared import SECONDS, Shoal, body_of, free_port, main, test, until
+from serve_shared import SECONDS, Shoal, body_of, free_port, main, make_certificate, test, until
 
 DONE = "are as the configuration says"
 FAILED = "nothing changed: "
@@ -169,13 +169,6 @@ class TlsShoal(Shoal):
         der = connection.sock.getpeercert(binary_form=True)
         connection.close()
         return der
-
-
-def make_certificate(folder, name, *more):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", f"/CN={name}", "-days", "2",
-                    *(more or ["-nodes"]), "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"], check=True, capture_output=True)
-    with open(f"{folder}/{name}.pem", encoding="ascii") as cert, open(f"{folder}/{name}.key", encoding="ascii") as key:
-        return cert.read(), key.read()
 
 
 @test

@@ -42,6 +42,32 @@ static inline void test_dies(void (*f)(void *arg), void *arg)
     assert_true(WIFSIGNALED(state) && WTERMSIG(state) == SIGABRT);
 }
 
+/* Asserts that f(arg) ends in base_refuse with a sentence that contains part. */
+static inline void test_refuses(void (*f)(void *arg), void *arg, const char *part)
+{
+    int ends[2], state = 0;
+    char text[512];
+    fflush(NULL);
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (dup2(ends[1], STDERR_FILENO) >= 0)
+            f(arg);
+        _exit(0);
+    }
+    close(ends[1]);
+    ssize_t n = read(ends[0], text, sizeof(text) - 1);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &state, 0), child);
+    assert_true(WIFEXITED(state) && WEXITSTATUS(state) == 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_int_equal(strncmp(text, "shoal: ", 7), 0);
+    assert_non_null(strstr(text, part));
+    assert_ptr_equal(strchr(text, '\n'), text + n - 1); /* one line */
+}
+
 /* The seed of a random test, printed; TEST_SEED=n repeats a run. */
 static inline uint64_t test_seed(uint64_t usual)
 {

@@ -7,6 +7,7 @@
 #include "api/call.h"
 #include "api/headers.h"
 #include "api/health.h"
+#include "api/http_listen.h"
 #include "api/mirror.h"
 #include "api/models.h"
 #include "api/origin.h"
@@ -481,8 +482,7 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     api->options = *options;
     struct api_http_options http = {
         .listen = options->listen,
-        .tls_cert = options->tls_cert,
-        .tls_key = options->tls_key,
+        .tls = &api->tls,
         .n_connections_max = options->n_connections_max,
         .body_bytes_max = options->body_bytes_max,
         .unsent_bytes_max = UNSENT_BYTES_MAX,
@@ -493,8 +493,11 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         .on_bad = on_bad,
         .on_wake = on_wake,
     };
-    enum status status = api_http_open(&api->http, &http, fault);
+    enum status status = api_http_listen_tls(options->tls_cert, options->tls_key, &api->tls, fault);
+    if (status == STATUS_OK)
+        status = api_http_open(&api->http, &http, fault);
     if (status != STATUS_OK) {
+        api_http_listen_tls_free(api->tls);
         mem_give(api);
         return status;
     }
@@ -506,7 +509,10 @@ enum status api_open(struct api **out, const struct api_options *options, struct
     map_init(&api->ids, n);
     slots_init(&api->slots, n);
     api_mirror_open(api);
-    api_set_keys(api, options->api_key, options->admin_key, options->tenants, options->n_tenants);
+    int n_tenants = api_tenants_set(&api->tenants, options->tenants, options->n_tenants);
+    if (n_tenants < options->n_tenants)
+        log_line(LOG_ERROR, "api", "%d of %d tenants' keys are malformed or too many",
+                 options->n_tenants - n_tenants, options->n_tenants);
     watch_all(api);
     *out = api;
     return STATUS_OK;
@@ -536,15 +542,25 @@ int api_run(struct api *api)
     return has_failed ? 1 : 0;
 }
 
-void api_set_keys(struct api *api, const char *api_key, const char *admin_key,
-                  const char *const *tenants, int n_tenants)
+enum status api_reload(struct api *api, const struct api_keys *keys, struct fault *fault)
 {
-    int n = api_tenants_set(&api->tenants, tenants, n_tenants);
-    if (n < n_tenants)
-        log_line(LOG_ERROR, "api", "%d of %d tenants' keys are malformed or too many",
-                 n_tenants - n, n_tenants);
-    api->options.api_key = api_key;
-    api->options.admin_key = admin_key;
+    struct api_tenants *tenants = mem_take(sizeof(*tenants));
+    enum status status = STATUS_OK;
+    *tenants = api->tenants;
+    if (api_tenants_set(tenants, keys->tenants, keys->n_tenants) < keys->n_tenants)
+        status = fault_set(fault, STATUS_TOO_LARGE,
+                           "tenants: more than %d names since the server started, which a restart "
+                           "forgets",
+                           API_TENANTS_MAX);
+    if (status == STATUS_OK && api->tls != NULL)
+        status = api_http_listen_tls(keys->tls_cert, keys->tls_key, &api->tls, fault);
+    if (status == STATUS_OK) {
+        api->tenants = *tenants;
+        api->options.api_key = keys->api_key;
+        api->options.admin_key = keys->admin_key;
+    }
+    mem_give(tenants);
+    return status;
 }
 
 void api_close(struct api *api)
@@ -553,6 +569,7 @@ void api_close(struct api *api)
         return;
     api_workers_close(api->workers);
     api_http_close(api->http);
+    api_http_listen_tls_free(api->tls);
     CHECK(api->calls == NULL);
     map_free(&api->ids);
     slots_free(&api->slots);

@@ -72,8 +72,13 @@ int api_port(const struct api *api);
 /* Runs until drained after SIGTERM/SIGINT (a second signal ends the drain, which whoever waits is
  * told; a third stops at once). Returns 0, or 1 after an engine failed. */
 int api_run(struct api *api);
-/* Other keys from now on (NULL = none asked, tenants as in the options); the first two must outlive
- * the api or the next call. */
-void api_set_keys(struct api *api, const char *api_key, const char *admin_key,
-                  const char *const *tenants, int n_tenants);
+struct api_keys { /* as in the options; the two keys must outlive the api or the next reload */
+    const char *api_key, *admin_key;
+    const char *const *tenants;
+    int n_tenants;
+    const char *tls_cert, *tls_key;
+};
+/* Other keys from now on, and for new connections the certificate that its files hold now. A fault
+ * changes nothing. Whether TLS is spoken at all does not change. */
+enum status api_reload(struct api *api, const struct api_keys *keys, struct fault *fault) MUST_USE;
 void api_close(struct api *api);

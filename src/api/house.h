@@ -50,6 +50,7 @@ struct api_mirror {                /* what the house last said of itself */
 struct api {
     struct api_options options;
     struct api_http *http;
+    struct ssl_ctx_st *tls; /* for connections to come; NULL: plain HTTP */
     struct api_workers *workers;
     struct metrics *metrics;
     uint64_t counter;                   /* low bits of request ids */

@@ -63,7 +63,6 @@ struct api_http {
     struct event_base *base;
     struct evconnlistener *listener;
     struct event *sweep;
-    SSL_CTX *tls;
     struct connection *connections;
     int32_t n_connections;
     int port;
@@ -556,12 +555,13 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
         close(fd);
         return;
     }
-    struct bufferevent *events;
-    if (http->tls != NULL)
-        events = bufferevent_openssl_socket_new(http->base, fd, SSL_new(http->tls),
-                                                BUFFEREVENT_SSL_ACCEPTING, options);
-    else
-        events = bufferevent_socket_new(http->base, fd, options);
+    SSL_CTX *tls = http->options.tls != NULL ? *http->options.tls : NULL;
+    SSL *ssl = tls != NULL ? SSL_new(tls) : NULL;
+    mem_need(ssl != NULL || tls == NULL);
+    struct bufferevent *events =
+        ssl != NULL ? bufferevent_openssl_socket_new(http->base, fd, ssl, BUFFEREVENT_SSL_ACCEPTING,
+                                                     options)
+                    : bufferevent_socket_new(http->base, fd, options);
     if (events == NULL) {
         close(fd);
         return;
@@ -569,14 +569,14 @@ static void on_accepted(struct evconnlistener *listener, evutil_socket_t fd,
     struct connection *c = mem_take(sizeof(*c));
     c->http = http;
     c->events = events;
-    c->is_tls = http->tls != NULL;
+    c->is_tls = ssl != NULL;
     c->next = http->connections;
     if (c->next != NULL)
         c->next->prev = c;
     http->connections = c;
     http->n_connections++;
     expect_head(c);
-    CHECK(evbuffer_add_cb(bufferevent_get_output(events), on_output, c) != NULL);
+    mem_need(evbuffer_add_cb(bufferevent_get_output(events), on_output, c) != NULL);
     bufferevent_setcb(events, on_readable, on_written, on_event, c);
     bufferevent_enable(events, EV_READ | EV_WRITE);
 }
@@ -626,13 +626,10 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
 {
     struct api_http *http = mem_take(sizeof(*http));
     http->options = *options;
-    enum status status =
-        api_http_listen_tls(options->tls_cert, options->tls_key, &http->tls, fault);
-    int fd = status == STATUS_OK ? api_http_listen_open(options->listen, fault) : -1;
+    int fd = api_http_listen_open(options->listen, fault);
     if (fd < 0) {
-        SSL_CTX_free(http->tls);
         mem_give(http);
-        return status != STATUS_OK ? status : STATUS_IO;
+        return STATUS_IO;
     }
     signal(SIGPIPE, SIG_IGN);
     api_http_listen_raise(options->n_connections_max + N_CONNECTIONS_OVER + 256);
@@ -642,7 +639,7 @@ enum status api_http_open(struct api_http **out, const struct api_http_options *
     http->listener = evconnlistener_new(http->base, on_accepted, http,
                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
     http->sweep = event_new(http->base, -1, EV_PERSIST, on_sweep, http);
-    CHECK(http->listener != NULL && http->sweep != NULL);
+    mem_need(http->listener != NULL && http->sweep != NULL);
     api_http_watches_open(&http->watches, http->base, options->on_wake, options->self);
     evconnlistener_set_error_cb(http->listener, on_accept_error);
     event_add(http->sweep, &(struct timeval){ .tv_sec = 1 });
@@ -661,7 +658,6 @@ void api_http_close(struct api_http *http)
     evconnlistener_free(http->listener);
     event_base_loop(http->base, EVLOOP_NONBLOCK); /* buffers are freed from the loop */
     event_base_free(http->base);
-    SSL_CTX_free(http->tls);
     str_free(&http->chunk);
     mem_give(http);
 }

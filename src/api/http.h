@@ -15,6 +15,7 @@ enum {
 };
 
 struct api_http;
+struct ssl_ctx_st;
 struct api_http_exchange {
     struct api_http_head head; /* its views live as long as the exchange */
     struct str body;           /* api_http_take_body takes it over */
@@ -26,7 +27,10 @@ struct api_http_exchange {
 };
 
 struct api_http_options {
-    const char *listen, *tls_cert, *tls_key;
+    const char *listen;
+    /* For connections to come: another one may take its place at any time. NULL there or here:
+     * plain HTTP. */
+    struct ssl_ctx_st *const *tls;
     int32_t n_connections_max;
     int64_t body_bytes_max;
     int64_t unsent_bytes_max; /* of answers that wait for their readers: then no large one more */

@@ -16,6 +16,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -174,28 +175,54 @@ static enum status use_files(SSL_CTX *tls, const char *cert, const char *key, st
                          cert);
     if (SSL_CTX_use_PrivateKey_file(tls, key, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(tls) != 1)
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "tls_key: %.100s holds no private key in PEM that belongs to %.100s", key,
-                         cert);
+        return fault_set(
+            fault, STATUS_BAD_INPUT,
+            "tls_key: %.90s holds no private key, in PEM and not encrypted, that belongs to "
+            "%.90s",
+            key, cert);
     return STATUS_OK;
+}
+
+/* An encrypted key would be asked about at the terminal, which a server that reloads may not have.
+ */
+static int no_password(char *out, int n_max, int is_for_writing, void *self)
+{
+    (void)out, (void)n_max, (void)is_for_writing, (void)self;
+    return -1;
 }
 
 enum status api_http_listen_tls(const char *cert, const char *key, SSL_CTX **out,
                                 struct fault *fault)
 {
-    *out = NULL;
     if (cert == NULL && key == NULL)
         return STATUS_OK;
     if (cert == NULL || key == NULL)
         return fault_set(fault, STATUS_BAD_INPUT, "tls: a certificate needs a key, and a key one");
     SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
-    CHECK(tls != NULL && SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1);
+    mem_need(tls != NULL && SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1);
+    SSL_CTX_set_default_passwd_cb(tls, no_password);
     enum status status = use_files(tls, cert, key, fault);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        SSL_CTX_free(*out); /* connections that use it hold it */
         *out = tls;
-    else
+    } else {
         SSL_CTX_free(tls);
+        ERR_clear_error(); /* else the next connection of this thread is told of it */
+    }
     return status;
+}
+
+enum status api_http_listen_tls_check(const char *cert, const char *key, struct fault *fault)
+{
+    SSL_CTX *tls = NULL;
+    enum status status = api_http_listen_tls(cert, key, &tls, fault);
+    api_http_listen_tls_free(tls);
+    return status;
+}
+
+void api_http_listen_tls_free(SSL_CTX *tls)
+{
+    SSL_CTX_free(tls);
 }
 
 void api_http_listen_raise(int32_t n_wanted)

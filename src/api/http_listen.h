@@ -10,8 +10,13 @@ int api_http_listen_open(const char *text, struct fault *fault);
 enum status api_http_listen_check(const char *text, struct fault *fault) MUST_USE;
 int api_http_listen_port(int fd);
 bool api_http_listen_is_local(int fd); /* nobody but this machine reaches it */
-/* NULL in *out when neither file is named: plain HTTP. */
+/* Replaces *out (NULL at first) by what the files hold; a fault leaves it. It stays as it is when
+ * neither file is named: plain HTTP. */
 enum status api_http_listen_tls(const char *cert, const char *key, struct ssl_ctx_st **out,
                                 struct fault *fault) MUST_USE;
+void api_http_listen_tls_free(struct ssl_ctx_st *tls);
+/* Would api_http_listen_tls take the files? */
+enum status api_http_listen_tls_check(const char *cert, const char *key,
+                                      struct fault *fault) MUST_USE;
 void api_http_listen_raise(int32_t n_wanted); /* file descriptors, as far as the system allows */
 const char *api_http_listen_reason(int status);

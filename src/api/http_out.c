@@ -20,7 +20,8 @@ void api_http_out_add(struct evbuffer *out, struct str *text)
         bool is_last = text->n - at <= SLICE_BYTES;
         size_t n = is_last ? text->n - at : SLICE_BYTES;
         evbuffer_ref_cleanup_cb done = is_last ? on_last : NULL;
-        CHECK(evbuffer_add_reference(out, text->at + at, n, done, text->at) == 0);
+        if (evbuffer_add_reference(out, text->at + at, n, done, text->at) != 0)
+            mem_refuse(n);
     }
     if (text->n == 0)
         mem_give(text->at);

@@ -1,5 +1,6 @@
 /* Watches of descriptors, signals and the time, as events of libevent. */
 #include "api/http_watches.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include <event2/event.h>
 #include <signal.h>
@@ -7,12 +8,14 @@
 struct event_base *api_http_watches_base(void)
 {
     struct event_config *config = event_config_new();
-    CHECK(config != NULL);
+    mem_need(config != NULL);
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
     struct event_base *base = event_base_new_with_config(config);
     event_config_free(config);
-    CHECK(base != NULL);
+    if (base == NULL)
+        base_refuse(
+            "the system gives no descriptor to wait for events with (ulimit -n), or no memory");
     return base;
 }
 
@@ -36,7 +39,9 @@ static struct api_http_watch *take(struct api_http_watches *watches, void (*f)(v
 static void start(struct api_http_watch *watch, struct event_base *base, int number, short what)
 {
     watch->event = event_new(base, number, what | EV_PERSIST, on_watch, watch);
-    CHECK(watch->event != NULL && event_add(watch->event, NULL) == 0);
+    if (watch->event == NULL || event_add(watch->event, NULL) != 0)
+        base_refuse(
+            "the system watches no more descriptors or signals (ulimit -n), or has no memory");
 }
 
 void api_http_watches_open(struct api_http_watches *watches, struct event_base *base,
@@ -44,7 +49,7 @@ void api_http_watches_open(struct api_http_watches *watches, struct event_base *
 {
     watches->timer = (struct api_http_watch){ .f = f, .arg = arg };
     watches->timer.event = event_new(base, -1, 0, on_watch, &watches->timer);
-    CHECK(watches->timer.event != NULL);
+    mem_need(watches->timer.event != NULL);
 }
 
 void api_http_watches_wake_at(struct api_http_watches *watches, int64_t at_ns)

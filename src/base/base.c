@@ -1,7 +1,10 @@
-/* Checks that stop the program where it is wrong. */
+/* Checks that stop the program where it is wrong, and the end of one that the system lacks the
+ * means for. */
 #include "base/base.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 bool base_verify = false;
 
@@ -9,4 +12,16 @@ _Noreturn void base_check_failed(const char *file, int line, const char *cond)
 {
     fprintf(stderr, "%s:%d: check failed: %s\n", file, line, cond);
     abort();
+}
+
+/* No memory is asked for, and nothing at exit runs: other threads may be anywhere. */
+_Noreturn void base_refuse(const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    fprintf(stderr, "shoal: %s\n", text);
+    _exit(1);
 }

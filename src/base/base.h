@@ -22,6 +22,10 @@ _Noreturn void base_check_failed(const char *file, int line, const char *cond);
 #define RARE                    __attribute__((noinline))
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 
+/* For what the system must give and does not: memory, threads, descriptors. Says "shoal: SENTENCE"
+ * on stderr and ends the process with code 1, without the abort that a bug gets. */
+_Noreturn void base_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
 /* Tells the processor that this is a loop that waits for another core. */
 static inline void base_relax(void)
 {

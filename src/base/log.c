@@ -89,9 +89,7 @@ void log_line(enum log_level level, const char *part, const char *fmt, ...)
         put_json(level, part, text);
         return;
     }
-    for (char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = ' '; /* one line, and no escape sequences from a stranger's name */
+    utf8_tame(text); /* one line, and no escape sequences from a stranger's name */
     if (getenv("JOURNAL_STREAM") != NULL) {
         n = snprintf(line, sizeof(line), "<%d>%.64s: %s\n", levels[level].journal, part, text);
     } else {

@@ -39,8 +39,10 @@ void *mem_try(size_t n_bytes)
 
 void mem_refuse(size_t n_bytes)
 {
-    fprintf(stderr, "out of memory: %zu bytes asked for\n", n_bytes);
-    abort();
+    char size[32] = "more";
+    if (n_bytes > 0)
+        snprintf(size, sizeof(size), "%zu more bytes", n_bytes);
+    base_refuse("out of memory: the system does not give %s (ulimit -v may be too small)", size);
 }
 
 void *mem_take(size_t n_bytes)

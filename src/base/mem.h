@@ -1,5 +1,5 @@
-/* The only door to malloc: memory taken at start or for a load; dies with a message when the system
- * has none.
+/* The only door to malloc: memory taken at start or for a load; the process ends with a sentence
+ * when the system has none.
  *
  * Steady state allocates nothing: engines work from what they took at start. */
 #pragma once
@@ -11,8 +11,15 @@ void *mem_grow(void *p, size_t old_bytes,
 void mem_give(void *p);           /* NULL is fine */
 char *mem_copy_text(const char *text); /* a zero-terminated copy, given back by mem_give */
 
-/* Dies with the sentence of mem_take. */
+/* Ends the process with the sentence of mem_take (base_refuse); 0 bytes: how many is not known, as
+ * when a library has got none. */
 _Noreturn void mem_refuse(size_t n_bytes);
+/* For what a library takes: false is its word for having got no memory. */
+static inline void mem_need(bool is_there)
+{
+    if (!is_there)
+        mem_refuse(0);
+}
 
 /* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none.
  */

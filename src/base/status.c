@@ -5,20 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Replaces what is not UTF-8 (a file name can be anything) and drops a character that was cut at
- * the end. */
-static void repair(char *text)
+/* Drops a character that was cut at the end. */
+static void drop_cut(char *text, size_t n)
 {
-    size_t n = strlen(text);
-    for (size_t i = 0; i < n;) {
-        int length = utf8_decode(view_of(text + i, n - i), NULL);
-        if (length > 0) {
-            i += (size_t)length;
-        } else if (length < 0 && n == sizeof(((struct fault *)0)->text) - 1) {
+    for (size_t i = n - 3; i < n; i++) {
+        if (utf8_decode(view_of(text + i, n - i), NULL) < 0) {
             text[i] = '\0';
             return;
-        } else {
-            text[i++] = '?';
         }
     }
 }
@@ -33,7 +26,9 @@ enum status fault_set(struct fault *fault, enum status status, const char *fmt, 
     va_end(args);
     if (n < 0)
         fault->text[0] = '\0';
-    repair(fault->text);
+    if (n >= (int)sizeof(fault->text))
+        drop_cut(fault->text, sizeof(fault->text) - 1);
+    utf8_tame(fault->text);
     return status;
 }
 

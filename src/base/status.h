@@ -17,7 +17,7 @@ enum status {
 };
 
 struct fault {
-    char text[256]; /* UTF-8, zero-terminated, empty when all is well */
+    char text[256]; /* UTF-8, one line, zero-terminated, empty when all is well */
 };
 
 /* Writes the sentence (cut to fit) and returns status, so that a caller can `return

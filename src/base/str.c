@@ -168,6 +168,20 @@ bool utf8_is_space(uint32_t c)
            c == 0x205F || c == 0x3000;
 }
 
+void utf8_tame(char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < n;) {
+        uint32_t c = 0;
+        int length = utf8_decode(view_of(text + i, n - i), &c);
+        if (length <= 0)
+            text[i] = '?';
+        else if (c < 0x20 || (c >= 0x7F && c < 0xA0))
+            memset(text + i, ' ', (size_t)length);
+        i += length > 0 ? (size_t)length : 1;
+    }
+}
+
 bool utf8_is_valid(struct view v)
 {
     for (size_t i = 0; i < v.n;) {

@@ -34,6 +34,10 @@ int utf8_decode(struct view v, uint32_t *codepoint);
 int utf8_encode(uint32_t codepoint,
                 char out[4]); /* bytes written; 0 for what is not a scalar value */
 bool utf8_is_valid(struct view v);
+/* Makes of any text one line that is valid UTF-8 and controls no terminal: what is not UTF-8
+ * becomes
+ * "?", a control character a space for each of its bytes. */
+void utf8_tame(char *text);
 bool utf8_is_space(uint32_t codepoint); /* Unicode's White_Space */
 
 /* Parses a whole text as a number; false when it is not one, is out of range or has a tail. */

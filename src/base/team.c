@@ -120,7 +120,9 @@ static pthread_t start(void *(*main)(void *), void *arg, const char *name)
     pthread_sigmask(SIG_SETMASK, &blocked, &old);
     int rc = pthread_create(&thread, NULL, main, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    CHECK(rc == 0);
+    if (rc != 0)
+        base_refuse("the system starts no thread \"%s\": %s (ulimit -u or -v may be too small)",
+                    name, strerror(rc));
     char cut[16];
     snprintf(cut, sizeof(cut), "%s", name);
     (void)pthread_setname_np(thread, cut);

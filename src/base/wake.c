@@ -3,6 +3,7 @@
 #include "base/time.h"
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 void wake_open(struct wake *wake)
 {
     wake->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    CHECK(wake->fd >= 0);
+    if (wake->fd < 0)
+        base_refuse("the system gives no descriptor to wake a thread by: %s (ulimit -n)",
+                    strerror(errno));
 }
 
 void wake_close(struct wake *wake)

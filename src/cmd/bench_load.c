@@ -6,6 +6,7 @@
 #include "cmd/bench_answer.h"
 #include "cmd/client.h"
 #include <curl/curl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -93,7 +94,7 @@ static struct slot *free_slot(struct loop *loop)
     struct slot *slot = mem_take(sizeof(*slot));
     slot->loop = loop;
     slot->easy = curl_easy_init();
-    CHECK(slot->easy != NULL);
+    mem_need(slot->easy != NULL);
     loop->slots[loop->n_slots++] = slot;
     return slot;
 }
@@ -257,7 +258,10 @@ static void open_loop(struct loop *loop)
     }
     loop->multi = curl_multi_init();
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-    CHECK(loop->multi != NULL && loop->epoll >= 0);
+    mem_need(loop->multi != NULL);
+    if (loop->epoll < 0)
+        base_refuse("the system gives no descriptor to wait for answers with: %s (ulimit -n)",
+                    strerror(errno));
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETDATA, loop);
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERFUNCTION, set_timer);

@@ -2,6 +2,7 @@
 #include "cmd/child.h"
 
 #include "base/time.h"
+#include "cmd/inherited.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +16,7 @@ enum { OUT, ERRORS, PIPES };
 /* In the child: never returns. */
 static void become(const char *const *argv, int out, int errors)
 {
+    cmd_inherited_unguard();
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(out, 1) < 0 || dup2(errors, 2) < 0)
         _exit(126);

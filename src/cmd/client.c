@@ -2,6 +2,8 @@
 #include "cmd/client.h"
 
 #include "base/file.h"
+#include "base/mem.h"
+#include "cmd/config_text.h"
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,19 +79,20 @@ const char *client_advice(int curl_code)
 static CURL *prepare(const struct client_options *options, const char *path, const char *body,
                      struct curl_slist **headers)
 {
-    char key[512];
-    struct str url;
+    struct str url, key;
     CURL *call = curl_easy_init();
-    CHECK(call);
+    mem_need(call != NULL);
     str_init(&url);
+    str_init(&key);
     client_url(options, path, &url);
     *headers = curl_slist_append(NULL, "Content-Type: application/json");
     if (options->key) {
-        snprintf(key, sizeof key, "Authorization: Bearer %s", options->key);
-        *headers = curl_slist_append(*headers, key);
+        str_printf(&key, "Authorization: Bearer %s", options->key);
+        *headers = curl_slist_append(*headers, key.at);
     }
     curl_easy_setopt(call, CURLOPT_URL, url.at); /* copied */
     str_free(&url);
+    str_free(&key);
     curl_easy_setopt(call, CURLOPT_HTTPHEADER, *headers);
     curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(call, CURLOPT_NOPROXY, "*");
@@ -105,6 +108,10 @@ enum status client_call(const struct client_options *options, const char *path, 
     struct curl_slist *headers;
     long code = 0;
     char why[CURL_ERROR_SIZE] = "";
+    *http_status = 0;
+    if (options->key != NULL &&
+        config_text_check(CONFIG_TEXT_KEY, "the key", view_text(options->key), fault) != STATUS_OK)
+        return STATUS_BAD_INPUT;
     CURL *call = prepare(options, path, body, &headers);
     curl_easy_setopt(call, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(call, CURLOPT_WRITEFUNCTION, append);
@@ -136,7 +143,8 @@ enum status client_stream_all(const struct client_options *options, struct clien
     struct curl_slist *headers[STREAMS_MAX];
     CURLM *multi = curl_multi_init();
     int n_running = n;
-    CHECK(multi && n <= STREAMS_MAX);
+    CHECK(n <= STREAMS_MAX);
+    mem_need(multi != NULL);
     for (int i = 0; i < n; i++) {
         calls[i] = prepare(options, streams[i].path, streams[i].body, &headers[i]);
         curl_easy_setopt(calls[i], CURLOPT_WRITEFUNCTION, pass_on);

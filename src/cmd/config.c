@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void config_init(struct config *config)
 {
@@ -94,15 +95,18 @@ static enum status assign_value(struct walk *walk, void *base, const struct conf
         *(int *)(void *)((unsigned char *)base + key->n_offset) = 0;
         for (const yaml_node_item_t *i = value->data.sequence.items.start;
              i < value->data.sequence.items.top; i++) {
-            const char *text = yaml_doc_scalar(node_at(walk, *i));
+            const yaml_node_t *item = node_at(walk, *i);
+            const char *text = yaml_doc_scalar(item);
             if (!text)
-                return complain_of(walk, value, "expected a list of texts at", key->name);
+                return complain_of(walk, item, "expected a list of texts at", key->name);
             if (config_table_assign(&walk->config->pile, base, key, text, &inner) != STATUS_OK)
-                return complain(walk, value, inner.text);
+                return complain(walk, item, inner.text);
         }
         return STATUS_OK;
     }
     const char *text = yaml_doc_scalar(value);
+    if (!text && value->type == YAML_SCALAR_NODE)
+        return complain_of(walk, value, "a zero byte in the value of", key->name);
     if (!text)
         return complain_of(
             walk, value, key->type == CONFIG_TEXTS ? "expected a list at" : "expected one value at",
@@ -183,8 +187,12 @@ static enum status walk_models(struct walk *walk, const yaml_node_t *mapping)
         const yaml_node_t *key_node = node_at(walk, p->key);
         const char *name = yaml_doc_scalar(key_node);
         struct config *config = walk->config;
-        if (!name || !*name || strlen(name) >= LIMIT_NAME_BYTES)
-            return complain(walk, key_node, "expected a model's name of 1 to 127 bytes");
+        struct fault inner;
+        if (!name)
+            return complain(walk, key_node, "expected a text as a model's name");
+        if (config_text_check(CONFIG_TEXT_NAME, "a model's name", view_text(name), &inner) !=
+            STATUS_OK)
+            return complain(walk, key_node, inner.text);
         if (yaml_doc_is_repeated(&walk->document, mapping, p, name))
             return complain_of(walk, key_node, "repeated model", name);
         if (config->n_models == LIMIT_MODELS)
@@ -267,6 +275,8 @@ static enum status set_list(struct config *config, const struct config_key *key,
                             struct fault *fault)
 {
     enum status status = STATUS_OK;
+    if (value[strspn(value, " ")] == '\0')
+        return fault_set(fault, STATUS_BAD_INPUT, "%s is empty", key->name);
     *(int *)(void *)((unsigned char *)config + key->n_offset) = 0;
     for (value += strspn(value, " "); *value && status == STATUS_OK; value += strspn(value, " ")) {
         size_t n = strcspn(value, " ");
@@ -293,32 +303,47 @@ enum status config_set(struct config *config, const char *key, const char *value
     return fault_set(fault, STATUS_NOT_FOUND, "there is no setting \"%.60s\"", key);
 }
 
+/* Of "NAME=PATH" the name; of a path alone the file's own, without folder and .gguf. */
+static struct view name_of(const char *name_and_path)
+{
+    const char *equals = strchr(name_and_path, '='), *slash = strrchr(name_and_path, '/');
+    if (equals != NULL)
+        return view_of(name_and_path, (size_t)(equals - name_and_path));
+    struct view name = view_text(slash != NULL && slash[1] ? slash + 1 : name_and_path);
+    if (name.n > 5 && memcmp(name.at + name.n - 5, ".gguf", 5) == 0)
+        name.n -= 5;
+    return name;
+}
+
 enum status config_add_model(struct config *config, const char *name_and_path, struct fault *fault)
 {
     const char *equals = strchr(name_and_path, '='), *path = equals ? equals + 1 : name_and_path;
-    char name[LIMIT_NAME_BYTES] = { 0 };
-    if (equals) {
-        size_t n = (size_t)(equals - name_and_path);
-        if (n == 0 || n >= sizeof name)
-            return fault_set(fault, STATUS_BAD_INPUT,
-                             "--model %.80s: expected NAME=PATH with a name of 1 to 127 bytes",
-                             name_and_path);
-        memcpy(name, name_and_path, n);
-    } else { /* the file's own name, without folder and .gguf */
-        const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
-        size_t n = strnlen(base, sizeof name - 1);
-        n -= n > 5 && strncmp(base + n - 5, ".gguf", 5) == 0 ? 5 : 0;
-        memcpy(name, base, n);
-    }
-    if (!*path)
-        return fault_set(fault, STATUS_BAD_INPUT, "--model %.80s: no path", name_and_path);
+    struct view name = name_of(name_and_path);
+    struct fault inner;
+    if (config_text_check(CONFIG_TEXT_NAME, "the model's name", name, &inner) != STATUS_OK ||
+        config_text_check(CONFIG_TEXT_PATH, "the model's path", view_text(path), &inner) !=
+            STATUS_OK)
+        return fault_set(fault, STATUS_BAD_INPUT, "--model %.80s: %.120s (NAME=PATH)",
+                         name_and_path, inner.text);
     if (config->n_models == LIMIT_MODELS)
         return fault_set(fault, STATUS_TOO_LARGE, "more than %d models", LIMIT_MODELS);
     struct config_model *model = &config->models[config->n_models++];
-    init_model(model, name);
+    init_model(model, pile_text(&config->pile, name.at, name.n));
     model->path = pile_text(&config->pile, path, strlen(path));
     model->is_preloaded = true;
     return STATUS_OK;
+}
+
+enum { VARIABLE_BYTES = 96, PREFIX_BYTES = 6 };
+
+/* "slo.ttft_ms" is SHOAL_SLO_TTFT_MS. */
+static const char *variable_of(const struct config_key *key, char out[VARIABLE_BYTES])
+{
+    size_t n = (size_t)snprintf(out, VARIABLE_BYTES, "SHOAL_");
+    for (const char *at = key->name; *at && n < VARIABLE_BYTES - 1; at++)
+        out[n++] = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
+    out[n] = '\0';
+    return out;
 }
 
 enum status config_read_environment(struct config *config, struct fault *fault)
@@ -326,15 +351,62 @@ enum status config_read_environment(struct config *config, struct fault *fault)
     int n_keys;
     const struct config_key *keys = config_table_globals(&n_keys);
     for (int i = 0; i < n_keys; i++) {
-        char name[96] = "SHOAL_";
-        size_t n = strlen(name);
-        for (const char *at = keys[i].name; *at && n < sizeof name - 1; at++)
-            name[n++] = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
-        name[n] = '\0';
-        const char *value = getenv(name);
+        char name[VARIABLE_BYTES];
+        const char *value = getenv(variable_of(&keys[i], name));
         struct fault inner;
         if (value && config_set(config, keys[i].name, value, &inner) != STATUS_OK)
             return fault_set(fault, STATUS_BAD_INPUT, "environment %s: %.160s", name, inner.text);
+    }
+    return STATUS_OK;
+}
+
+/* Container managers tell of each service of a network by such variables: one named shoal yields
+ * SHOAL_SERVICE_HOST, SHOAL_PORT=tcp://10.0.0.1:7411, SHOAL_PORT_7411_TCP_ADDR and more. */
+static bool tells_of_a_service(const char *name, const char *value)
+{
+    const char *port = strstr(name, "_PORT_");
+    return strstr(name, "_SERVICE_HOST") || strstr(name, "_SERVICE_PORT") ||
+           (port && isdigit((unsigned char)port[6])) || strncmp(value, "tcp://", 6) == 0 ||
+           strncmp(value, "udp://", 6) == 0;
+}
+
+/* Of all variables the one that name is, or that is near it without the SHOAL_ that all share.
+ * names (CONFIG_KEYS_MAX) holds them. */
+static const char *find_variable(const char *name, char names[][VARIABLE_BYTES], bool *is_it)
+{
+    int n_keys, n = 0;
+    const struct config_key *keys = config_table_globals(&n_keys);
+    struct near near = { .written = name + PREFIX_BYTES };
+    CHECK(n_keys < CONFIG_KEYS_MAX);
+    for (; n < n_keys; n++)
+        variable_of(&keys[n], names[n]);
+    snprintf(names[n++], VARIABLE_BYTES, "SHOAL_CPU_ISA"); /* cpu/isa.c */
+    for (int i = 0; i < n; i++) {
+        *is_it = strcmp(names[i], name) == 0;
+        if (*is_it)
+            return names[i];
+        near_try(&near, names[i] + PREFIX_BYTES);
+    }
+    return near.best ? near.best - PREFIX_BYTES : NULL;
+}
+
+enum status config_check_environment(struct fault *fault)
+{
+    char names[CONFIG_KEYS_MAX][VARIABLE_BYTES], name[VARIABLE_BYTES];
+    for (char *const *at = environ; *at; at++) {
+        const char *value = strchr(*at, '=');
+        bool is_it;
+        if (strncmp(*at, "SHOAL_", PREFIX_BYTES) != 0 || !value)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)min_i64(value - *at, VARIABLE_BYTES), *at);
+        const char *near = find_variable(name, names, &is_it);
+        if (is_it || tells_of_a_service(name, value + 1))
+            continue;
+        return near ? fault_set(fault, STATUS_BAD_INPUT,
+                                "environment: %s is no setting, did you mean %s?", name, near)
+                    : fault_set(fault, STATUS_BAD_INPUT,
+                                "environment: %s is no setting; `shoal config keys` lists them",
+                                name);
     }
     return STATUS_OK;
 }

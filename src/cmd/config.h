@@ -14,7 +14,7 @@
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
 enum { CONFIG_THRESHOLDS = 40 };
-enum { CONFIG_ROUTER_THRESHOLDS = 40 };
+enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 
 struct config_model {
     char name[LIMIT_NAME_BYTES];
@@ -63,7 +63,7 @@ struct config {
         report_ns, steady;
     int64_t log_engine_bytes, swap_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
-    bool has_prefix_cache, is_strict, log_json, is_partial;
+    bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;
     int n_models;
     struct config_model models[LIMIT_MODELS];
     struct config_engine engines[LIMIT_DEVICES];
@@ -85,5 +85,8 @@ enum status config_add_model(struct config *config, const char *name_and_path,
                              struct fault *fault) MUST_USE;
 /* SHOAL_LISTEN=... and so on. */
 enum status config_read_environment(struct config *config, struct fault *fault) MUST_USE;
+/* Refuses a variable SHOAL_... that is no setting's, since it is probably mistyped. Variables by
+ * which container managers tell of services are let be. */
+enum status config_check_environment(struct fault *fault) MUST_USE;
 /* Checks what one key alone can't show: names unique, devices parse, policies known. */
 enum status config_check(const struct config *config, struct fault *fault) MUST_USE;

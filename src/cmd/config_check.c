@@ -95,12 +95,9 @@ static enum status check_lanes(const struct config *config, struct fault *fault)
 static enum status check_tenants(const struct config *config, struct fault *fault)
 {
     for (int i = 0; i < config->n_tenants; i++) {
-        const char *text = config->tenants[i], *sign = strchr(text, '=');
-        if (!sign || sign == text || sign - text >= LIMIT_NAME_BYTES || sign[1] == '\0')
-            return fault_set(fault, STATUS_BAD_INPUT, "tenant %d of the list is not NAME=KEY",
-                             i + 1); /* which may be a key: it is not shown */
+        const char *key = strchr(config->tenants[i], '=');
         for (int j = 0; j < i; j++) {
-            if (strcmp(strchr(config->tenants[j], '=') + 1, sign + 1) == 0)
+            if (strcmp(strchr(config->tenants[j], '='), key) == 0)
                 return fault_set(fault, STATUS_BAD_INPUT, "tenants %d and %d have the same key",
                                  j + 1, i + 1);
         }
@@ -174,6 +171,8 @@ enum status config_check(const struct config *config, struct fault *fault)
                          config->kv_type);
     if (!config->tls_cert != !config->tls_key)
         return fault_set(fault, STATUS_BAD_INPUT, "tls_cert and tls_key come together");
+    if (config->log_engine && config->trace && strcmp(config->log_engine, config->trace) == 0)
+        return fault_set(fault, STATUS_BAD_INPUT, "log_engine and trace name the same file");
     enum status status = check_policies(config, fault);
     if (status == STATUS_OK)
         status = check_planner(config, fault);

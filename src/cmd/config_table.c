@@ -12,63 +12,79 @@
 #define TIB (INT64_C(1) << 40)
 
 static const struct config_key global_keys[] = {
-    { "listen", CONFIG_TEXT, GLOBAL(listen), 0, 0, "address and port, 127.0.0.1:7411" },
-    { "api_key", CONFIG_TEXT, GLOBAL(api_key), 0, 0, "clients must send it" },
-    { "api_key_file", CONFIG_TEXT, GLOBAL(api_key_file), 0, 0, "a file that holds it" },
-    { "admin_key", CONFIG_TEXT, GLOBAL(admin_key), 0, 0, "needed to load and unload models" },
-    { "admin_key_file", CONFIG_TEXT, GLOBAL(admin_key_file), 0, 0, "a file that holds it" },
+    { "listen", CONFIG_TEXT, GLOBAL(listen), 0, 0, "address and port, 127.0.0.1:7411",
+      CONFIG_TEXT_ADDRESS },
+    { "api_key", CONFIG_TEXT, GLOBAL(api_key), 0, 0, "clients must send it", CONFIG_TEXT_KEY },
+    { "api_key_file", CONFIG_TEXT, GLOBAL(api_key_file), 0, 0, "a file that holds it",
+      CONFIG_TEXT_PATH },
+    { "admin_key", CONFIG_TEXT, GLOBAL(admin_key), 0, 0, "needed to load and unload models",
+      CONFIG_TEXT_KEY },
+    { "admin_key_file", CONFIG_TEXT, GLOBAL(admin_key_file), 0, 0, "a file that holds it",
+      CONFIG_TEXT_PATH },
     { "tenants", CONFIG_TEXTS, offsetof(struct config, tenants), offsetof(struct config, n_tenants),
-      0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names" },
+      0, CONFIG_TENANTS, "more API keys, NAME=KEY each: no KV block is shared between names",
+      CONFIG_TEXT_TENANT },
+    { "keyless", CONFIG_BOOL, GLOBAL(is_keyless), 0, 0,
+      "a reload may take the last API key, or the admin key, away; false: it is refused" },
     { "cors_origin", CONFIG_TEXT, GLOBAL(cors_origin), 0, 0,
-      "origin of web pages that may call, * for all; absent: the server's own" },
+      "origin of web pages that may call, * for all; absent: the server's own",
+      CONFIG_TEXT_ORIGIN },
     { "tls_cert", CONFIG_TEXT, GLOBAL(tls_cert), 0, 0,
-      "certificate file, PEM: clients then call https" },
-    { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM" },
+      "certificate file, PEM: clients then call https", CONFIG_TEXT_PATH },
+    { "tls_key", CONFIG_TEXT, GLOBAL(tls_key), 0, 0, "private key file, PEM", CONFIG_TEXT_PATH },
     { "preset", CONFIG_TEXT, GLOBAL(preset), 0, 0,
       "a row of policies: default, seallm, muxserve, aladdin, scls, uellm, fcfs, rr, temporal, "
-      "mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, s3, jsq, p2c" },
+      "mlfq, sls, ils-reserve, ils-fastgen, so, pm, ab, lb, fifo, slo-dbs, odbs, s3, jsq, p2c",
+      CONFIG_TEXT_WORD },
     { "policy", CONFIG_TEXT, GLOBAL(policy), 0, 0,
       "engine scheduler: value, db-share, db-turn, db-literal, db-exact, adbs, mux-rr, mux-fcfs, "
       "mlfq, "
       "rr, "
-      "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort" },
+      "fcfs, temporal, scls-cb, ils-reserve, ils-fastgen, sls, cohort",
+      CONFIG_TEXT_WORD },
     { "thresholds", CONFIG_TEXTS, offsetof(struct config, thresholds),
       offsetof(struct config, n_thresholds), 0, CONFIG_THRESHOLDS,
-      "of the scheduler, name=value, as docs/POLICIES.md lists them" },
+      "of the scheduler, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
     { "router", CONFIG_TEXT, GLOBAL(router), 0, 0,
       "request to engine: least, jsq, rr, random, p2c, token-jsq, static, least-finish, best-fit; "
-      "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3" },
+      "batches: so, pm, ab, lb, scls, fifo, slo-odbs, slo-dbs, odbs, slo-dp, s3",
+      CONFIG_TEXT_WORD },
     { "router_thresholds", CONFIG_TEXTS, offsetof(struct config, router_thresholds),
       offsetof(struct config, n_router_thresholds), 0, CONFIG_ROUTER_THRESHOLDS,
-      "of the router, name=value, as docs/POLICIES.md lists them" },
+      "of the router, name=value, as docs/POLICIES.md lists them", CONFIG_TEXT_WORD },
     { "predictor", CONFIG_TEXT, GLOBAL(predictor), 0, 0,
-      "output lengths: conditional, mean, quantile:0.9, bucket:2048, none" },
+      "output lengths: conditional, mean, quantile:0.9, bucket:2048, none", CONFIG_TEXT_WORD },
     { "kv", CONFIG_TEXT, GLOBAL(kv), 0, 0,
       "KV pool: merged (blocks of all layers), head-wise (a unit for each head of each layer), "
-      "private (a part for each model); absent: the preset's" },
+      "private (a part for each model); absent: the preset's",
+      CONFIG_TEXT_WORD },
     { "kv_type", CONFIG_TEXT, GLOBAL(kv_type), 0, 0,
-      "type of cached keys and values: f16, f32, q8_0 (half of f16)" },
-    { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error" },
+      "type of cached keys and values: f16, f32, q8_0 (half of f16)", CONFIG_TEXT_WORD },
+    { "log_level", CONFIG_TEXT, GLOBAL(log_level), 0, 0, "debug, info, warn, error",
+      CONFIG_TEXT_WORD },
     { "log_json", CONFIG_BOOL, GLOBAL(log_json), 0, 0, "log lines as JSON" },
     { "log_engine", CONFIG_TEXT, GLOBAL(log_engine), 0, 0,
-      "file for each engine's log, for shoal replay: holds prompts and answers" },
+      "file for each engine's log, for shoal replay: holds prompts and answers", CONFIG_TEXT_PATH },
     { "log_engine_bytes", CONFIG_BYTES, GLOBAL(log_engine_bytes), 1 << 16, TIB,
       "that log and the trace end at this size" },
     { "trace", CONFIG_TEXT, GLOBAL(trace), 0, 0,
-      "file for a Chrome trace of what each lane computed when" },
+      "file for a Chrome trace of what each lane computed when", CONFIG_TEXT_PATH },
     { "devices", CONFIG_TEXTS, offsetof(struct config, devices), offsetof(struct config, n_devices),
-      0, LIMIT_DEVICES,
-      "one engine per device: cpu (all cores that the process may use), cpu:0-1" },
+      0, LIMIT_DEVICES, "one engine per device: cpu (all cores that the process may use), cpu:0-1",
+      CONFIG_TEXT_WORD },
     { "planner", CONFIG_TEXT, GLOBAL(planner), 0, 0,
       "who says which cores a model gets where devices does not: default, seallm, muxserve, "
-      "alpaserve, morphling, even, machine, greedy; none: one engine for all" },
+      "alpaserve, morphling, even, machine, greedy; none: one engine for all",
+      CONFIG_TEXT_WORD },
     { "placement", CONFIG_TEXT, GLOBAL(placement), 0, 0,
-      "a file of shoal plan --out: engines as it says, in the place of devices and planner" },
+      "a file of shoal plan --out: engines as it says, in the place of devices and planner",
+      CONFIG_TEXT_PATH },
     { "partial", CONFIG_BOOL, GLOBAL(is_partial), 0, 0,
       "start also when a model to be loaded at start has more bytes than an engine" },
     { "lanes", CONFIG_TEXTS, offsetof(struct config, lanes), offsetof(struct config, n_lanes), 0,
       LIMIT_LANES - 1,
-      "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's" },
+      "shares of an engine's cores that compute side by side, such as 1 1; absent: the policy's",
+      CONFIG_TEXT_WORD },
     { "memory", CONFIG_BYTES, GLOBAL(memory_bytes), 0, 1024 * TIB,
       "bytes of each engine for weights, activations and KV (of all, where a planner places); 0: a "
       "fair part of 70% of the machine's or its container's" },
@@ -113,12 +129,13 @@ static const struct config_key global_keys[] = {
 };
 
 static const struct config_key model_keys[] = {
-    { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory" },
+    { "path", CONFIG_TEXT, MODEL(path), 0, 0, "a GGUF file or a Hugging Face directory",
+      CONFIG_TEXT_PATH },
     { "profile", CONFIG_TEXT, MODEL(profile), 0, 0,
-      "a file of shoal profile; absent: measured when it is loaded" },
+      "a file of shoal profile; absent: measured when it is loaded", CONFIG_TEXT_PATH },
     { "aliases", CONFIG_TEXTS, offsetof(struct config_model, aliases),
       offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
-      "other names that clients may use" },
+      "other names that clients may use", CONFIG_TEXT_NAME },
     { "ctx", CONFIG_COUNT, MODEL(n_context), 0, LIMIT_CONTEXT,
       "tokens of prompt and answer; 0: the model's own" },
     { "priority", CONFIG_COUNT, MODEL(priority), -32768, 32767,
@@ -129,7 +146,7 @@ static const struct config_key model_keys[] = {
       "target: time per further token" },
     { "slo.e2e_ms", CONFIG_COUNT, MODEL(e2e_ms), 0, INT32_MAX, "target: whole answer" },
     { "kv_type", CONFIG_TEXT, MODEL(kv_type), 0, 0,
-      "type of its cached keys and values; absent: the global one" },
+      "type of its cached keys and values; absent: the global one", CONFIG_TEXT_WORD },
     { "kv.min", CONFIG_BYTES, MODEL(kv_bytes_min), 0, 1024 * TIB,
       "bytes of the pool that are always its own" },
     { "kv.max", CONFIG_BYTES, MODEL(kv_bytes_max), 0, 1024 * TIB,
@@ -149,7 +166,7 @@ static const struct config_key model_keys[] = {
       "loaded at start, not by the first request" },
     { "devices", CONFIG_TEXTS, offsetof(struct config_model, devices),
       offsetof(struct config_model, n_devices), 0, LIMIT_DEVICES,
-      "engines that may serve it; absent: all" },
+      "engines that may serve it; absent: all", CONFIG_TEXT_WORD },
 };
 
 const struct config_key *config_table_globals(int *n)
@@ -246,9 +263,9 @@ enum status config_table_assign(struct pile *pile, void *base, const struct conf
     enum status status = expand(value, &text, fault);
     const char *v = text.at ? text.at : "";
     bool is_text = key->type == CONFIG_TEXT || key->type == CONFIG_TEXTS;
-    if (status == STATUS_OK && is_text && text.n == 0) {
-        status = fault_set(fault, STATUS_BAD_INPUT, "%s is empty", key->name);
-    } else if (status == STATUS_OK && key->type == CONFIG_TEXT) {
+    if (status == STATUS_OK && is_text)
+        status = config_text_check(key->text, key->name, view_of(v, text.n), fault);
+    if (status == STATUS_OK && key->type == CONFIG_TEXT) {
         *(const char **)(void *)at = pile_text(pile, v, text.n);
     } else if (status == STATUS_OK && key->type == CONFIG_TEXTS) {
         int *n = (int *)(void *)((unsigned char *)base + key->n_offset);

@@ -1,6 +1,7 @@
 /* The keys of the configuration as data: what they are, where they lie, what they may be. */
 #pragma once
 #include "cmd/config.h"
+#include "cmd/config_text.h"
 
 enum config_type {
     CONFIG_TEXT,
@@ -18,6 +19,7 @@ struct config_key {
     size_t n_offset;  /* TEXTS: where the count lies */
     int64_t min, max; /* numbers; TEXTS: max is the most entries */
     const char *help;
+    enum config_text text; /* TEXT and TEXTS: what it may hold */
 };
 const struct config_key *config_table_globals(int *n);
 const struct config_key *config_table_models(int *n);

@@ -146,8 +146,11 @@ bool flags_parse(const struct flags *flags, int argc, char **argv, const char **
     const struct argp argp = {
         options, parse_option, flags->arguments, flags->doc, NULL, NULL, NULL
     };
-    if (argp_parse(&argp, argc, argv, 0, NULL, &parse) != 0)
+    int error = argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    if (error != 0) {
+        fprintf(stderr, "shoal: the command line can't be read: %s\n", strerror(error));
         return false;
+    }
     *n_plain = parse.n_plain;
     return !parse.is_failed;
 }

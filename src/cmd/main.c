@@ -2,6 +2,8 @@
 #include "cmd/verbs.h"
 
 #include "base/near.h"
+#include "cmd/config.h"
+#include "cmd/inherited.h"
 #include <argp.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +67,11 @@ static const struct verb *find(const char *name)
 static int run(const struct verb *verb, int argc, char **argv)
 {
     char name[32], help[] = "--help";
+    struct fault fault;
+    if (config_check_environment(&fault) != STATUS_OK) {
+        fprintf(stderr, "shoal: %s\n", fault.text);
+        return 2;
+    }
     snprintf(name, sizeof name, "shoal %s", verb->name);
     argv[0] = name;
     if (argc > 1 && strcmp(argv[1], "-h") == 0)
@@ -106,6 +113,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cmd_inherited_guard();
     argp_err_exit_status = 2; /* as every verb says of a wrong command line */
     if (argc < 2) {
         print_help(stderr);

@@ -7,7 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MODEL = 0x1000, KEY_JSON, KEY_FIRST = 0x2000, KEYS_MAX = 96, KEY_EXTRA = 0x3000 };
+enum {
+    KEY_MODEL = 0x1000,
+    KEY_JSON,
+    KEY_FIRST = 0x2000,
+    KEYS_MAX = CONFIG_KEYS_MAX,
+    KEY_EXTRA = 0x3000
+};
 
 struct parse {
     const struct options_verb *verb;
@@ -152,8 +158,9 @@ bool options_parse(const struct options_verb *verb, int argc, char **argv, struc
                                NULL,
                                NULL,
                                NULL };
-    if (argp_parse(&argp, argc, argv, 0, NULL, &parse) != 0)
-        return false;
+    int error = argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    if (error != 0)
+        complain(&parse, NULL, strerror(error)); /* no memory */
     *n_plain = parse.n_plain;
     return !parse.is_failed;
 }

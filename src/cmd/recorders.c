@@ -1,14 +1,34 @@
 /* Logs and traces of a server's engines. */
 #include "cmd/recorders.h"
 
+#include "base/file.h"
 #include "engine/log.h"
 #include "metrics/trace.h"
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* They are opened as they are; a new file needs its folder. */
+static enum status check(const char *path, struct fault *fault)
+{
+    if (path == NULL || (file_exists(path) && !file_is_directory(path) && access(path, W_OK) == 0))
+        return STATUS_OK;
+    if (file_exists(path) && !file_is_directory(path))
+        return fault_set(fault, STATUS_IO, "%.150s: %s", path, strerror(errno));
+    return file_may_write(path, fault);
+}
+
+enum status recorders_check(const struct config *config, struct fault *fault)
+{
+    enum status status = check(config->log_engine, fault);
+    return status == STATUS_OK ? check(config->trace, fault) : status;
+}
 
 enum status recorders_log_open(struct engine_log **log, const char *file, int engine,
                                int64_t n_bytes_max, struct fault *fault)
 {
-    char path[1024];
+    char path[4096];
     int n = engine == 0 ? snprintf(path, sizeof path, "%s", file)
                         : snprintf(path, sizeof path, "%s.%d", file, engine);
     if (n >= (int)sizeof path)

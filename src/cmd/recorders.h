@@ -7,6 +7,8 @@ struct recorders {
     struct engine_log *logs[LIMIT_DEVICES]; /* per engine */
     struct metrics_trace *trace;
 };
+/* Could the files be written? */
+enum status recorders_check(const struct config *config, struct fault *fault) MUST_USE;
 enum status recorders_open(struct recorders *recorders, const struct config *config, int n_engines,
                            struct fault *fault) MUST_USE;
 /* Engine e's log is FILE, FILE.1, FILE.2 and so on. */

@@ -159,6 +159,14 @@ struct answer {
     int32_t n_tokens;
 };
 
+/* A token may end no character, so that there is no text yet. */
+static void print_text(const struct answer *answer)
+{
+    if (answer->text.n > 0)
+        fwrite(answer->text.at, 1, answer->text.n, stdout);
+    fflush(stdout);
+}
+
 static void print_tokens(struct answer *answer, const int32_t *ids, int32_t n)
 {
     answer->last_ns = time_now_ns();
@@ -171,10 +179,8 @@ static void print_tokens(struct answer *answer, const int32_t *ids, int32_t n)
         if (!is_end_token(answer->model, ids[i]))
             detokenizer_add(&answer->detokenizer, ids[i], &answer->text);
     }
-    if (!answer->is_json) {
-        fwrite(answer->text.at, 1, answer->text.n, stdout);
-        fflush(stdout);
-    }
+    if (!answer->is_json)
+        print_text(answer);
 }
 
 /* Drives the house until the request ended; the exit code. */
@@ -188,6 +194,10 @@ static int drive(struct house *house, struct answer *answer)
         while (service.next(service.self, &event, &payload)) {
             if (event.what == SERVICE_TOKENS)
                 print_tokens(answer, payload, event.n_tokens);
+            if (ferror(stdout)) {
+                fprintf(stderr, "shoal: not all of the output could be written\n");
+                return 1;
+            }
             if (event.what != SERVICE_ENDED)
                 continue;
             if (event.why == SERVICE_STOPPED || event.why == SERVICE_LENGTH)
@@ -236,7 +246,7 @@ static void print_end(struct answer *answer)
         print_json(answer, ttft_ms, tokens_per_s);
         return;
     }
-    fwrite(answer->text.at, 1, answer->text.n, stdout);
+    print_text(answer);
     fprintf(stderr, "\n[%d tokens, first after %.1f ms with loading, then %.1f tokens/s]\n",
             answer->n_tokens, ttft_ms, tokens_per_s);
 }
@@ -323,8 +333,10 @@ int verbs_run(int argc, char **argv)
             status = wire_open(&house, &config, &fault);
         if (has_prompt && status == STATUS_OK) {
             code = run(house, is_piped ? piped.at : plain[1], &options, is_json);
-            if (!wire_close(house) && code == 0)
+            if (!wire_close(house) && code == 0) {
+                fprintf(stderr, "shoal: not all of log_engine or trace could be written\n");
                 code = 1;
+            }
         }
     }
     if (status != STATUS_OK)

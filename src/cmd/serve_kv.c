@@ -1,6 +1,10 @@
 /* Reckons what a pool has to have before it has a block of every model. */
 #include "cmd/serve_kv.h"
 
+#include "base/log.h"
+
+static const int64_t UNIT_BYTES_MAX = INT64_C(16) << 20; /* of a merged block */
+
 /* Units of one block. */
 static int64_t block_units(const struct kv_layout *layout)
 {
@@ -50,4 +54,21 @@ enum status serve_kv_check(const struct config *config, enum kv_kind kind,
     return fault_set(fault, STATUS_TOO_LARGE,
                      "kv_bytes is %lld, and model %.80s needs %lld at least to answer anything",
                      (long long)config->kv_bytes, config->models[largest].name, (long long)most);
+}
+
+struct kv_shape serve_kv_shape(const struct model_spec *spec, enum dtype dtype)
+{
+    return (struct kv_shape){ model_spec_kv_bytes_per_token(spec, dtype),
+                              spec->n_layers * spec->n_kv_heads };
+}
+
+enum status serve_kv_choose(const struct config *config, enum kv_kind kind,
+                            const struct kv_shape *shapes, struct kv_layout *layouts,
+                            int64_t *unit_bytes, struct fault *fault)
+{
+    double waste;
+    *unit_bytes = kv_choose(kind, config->n_models, shapes, UNIT_BYTES_MAX, layouts, &waste);
+    log_line(LOG_DEBUG, "serve", "KV pool: %s, units of %lld bytes waste at most %.1f%%",
+             kv_kind_name(kind), (long long)*unit_bytes, waste * 100.0);
+    return serve_kv_check(config, kind, layouts, *unit_bytes, fault);
 }

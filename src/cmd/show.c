@@ -1,19 +1,14 @@
-/* shoal show, version, config: what can be told without a server. */
-#include "base/file.h"
+/* shoal show, version: what can be told without a server. */
 #include "base/json_out.h"
 #include "base/mem.h"
-#include "cmd/chosen.h"
-#include "cmd/config_print.h"
 #include "cmd/model_file.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "cpu/cpu.h"
-#include "predict/profile.h"
 #include "run/model.h"
 #include "weights/keys.h"
 #include "weights/weights.h"
 #include <stdio.h>
-#include <string.h>
 
 static const char *position_name(enum position_kind kind)
 {
@@ -203,111 +198,4 @@ int verbs_version(int argc, char **argv)
     printf(is_json ? "{\"version\":\"%s\",\"isa\":\"%s\"}\n" : "shoal %s (%s)\n", SHOAL_VERSION,
            cpu_isa_name(cpu_isa_best()));
     return 0;
-}
-
-/* Of a model's file only the header is read, and samples for its hash. */
-static enum status check_model_files(const struct config *config, const struct config_model *model,
-                                     struct fault *fault)
-{
-    struct weights *weights;
-    struct model_card card;
-    struct predict_profile profile = { 0 };
-    enum status status = model_file_open(&weights, &card, model->name, model->path,
-                                         chosen_kv_dtype(config, model), fault);
-    if (status != STATUS_OK)
-        return status;
-    if (model->profile != NULL)
-        status = predict_profile_read(&profile, model->profile, fault);
-    if (status == STATUS_OK && model->profile != NULL &&
-        profile.weights_hash != weights_hash(weights))
-        status = fault_set(fault, STATUS_BAD_INPUT, "%.100s is the profile of another file",
-                           model->profile);
-    predict_profile_free(&profile);
-    model_card_close(&card);
-    weights_close(weights);
-    return status;
-}
-
-/* Names each file that can't be used. Returns how many. */
-static int check_files(const struct config *config)
-{
-    const struct {
-        const char *path;
-        enum status (*read)(const char *path, size_t n_bytes_max, char **content, size_t *n_bytes,
-                            struct fault *fault);
-    } files[] = { { config->api_key_file, file_read },
-                  { config->admin_key_file, file_read },
-                  { config->tls_cert, file_read_regular },
-                  { config->tls_key, file_read_regular },
-                  { config->placement, file_read } };
-    struct fault fault;
-    int n_broken = 0;
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        char *content = NULL;
-        size_t n_bytes;
-        if (files[i].path == NULL ||
-            files[i].read(files[i].path, 1 << 20, &content, &n_bytes, &fault) == STATUS_OK) {
-            mem_give(content);
-            continue;
-        }
-        fprintf(stderr, "shoal: %s\n", fault.text);
-        n_broken++;
-    }
-    for (int i = 0; i < config->n_models; i++) {
-        if (check_model_files(config, &config->models[i], &fault) == STATUS_OK)
-            continue;
-        fprintf(stderr, "shoal: model %s: %s\n", config->models[i].name, fault.text);
-        n_broken++;
-    }
-    return n_broken;
-}
-
-static int check_config(const char *path)
-{
-    struct config config;
-    struct fault fault;
-    config_init(&config);
-    enum status status = config_read(&config, path, &fault);
-    if (status == STATUS_OK)
-        status = config_check(&config, &fault);
-    bool is_fine = status == STATUS_OK && check_files(&config) == 0;
-    if (is_fine)
-        printf("%s: fine, %d model%s\n", path, config.n_models, config.n_models == 1 ? "" : "s");
-    else if (status != STATUS_OK)
-        fprintf(stderr, "shoal: %s\n", fault.text);
-    config_free(&config);
-    return is_fine ? 0 : 1;
-}
-
-static int print(void (*what)(struct str *out))
-{
-    struct str out;
-    str_init(&out);
-    what(&out);
-    printf("%s%s", out.at, out.n > 0 && out.at[out.n - 1] == '\n' ? "" : "\n");
-    str_free(&out);
-    return 0;
-}
-
-int verbs_config(int argc, char **argv)
-{
-    const char *plain[2];
-    int n_plain;
-    const struct options_verb verb = {
-        .doc = "Checks a configuration and the files that it names, prints the JSON Schema of one, "
-               "or a table of its keys.",
-        .arguments = "check FILE\nschema\nkeys",
-        .n_min = 1,
-        .n_max = 2,
-    };
-    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
-        return 2;
-    if (strcmp(plain[0], "check") == 0 && n_plain == 2)
-        return check_config(plain[1]);
-    if (n_plain == 1 && strcmp(plain[0], "schema") == 0)
-        return print(config_print_schema);
-    if (n_plain == 1 && strcmp(plain[0], "keys") == 0)
-        return print(config_print_keys);
-    fprintf(stderr, "shoal config: expected check FILE, schema or keys\n");
-    return 2;
 }

@@ -12,16 +12,16 @@
 #include "cmd/chosen.h"
 #include "cmd/lanes.h"
 #include "cmd/lengths.h"
-#include "cmd/model_file.h"
 #include "cmd/recorders.h"
 #include "cmd/serve_kv.h"
+#include "cmd/serve_model.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
 #include "metrics/trace.h"
 #include "place/residency.h"
-#include "predict/profile.h"
 #include "run/unit.h"
 #include "weights/weights.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,7 +29,6 @@
 
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
 enum { BUS_BYTES = 32 << 20, ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
-static const int64_t UNIT_BYTES_MAX = INT64_C(16) << 20; /* of a merged block, ALGORITHMS D-10 */
 static const int64_t BODY_BYTES = INT64_C(256) << 20;
 
 struct engine_place { /* one engine of the house */
@@ -142,65 +141,44 @@ static int32_t n_rows_max(const struct config *config)
     return (int32_t)(n_prompt + config->n_batch_max);
 }
 
-/* A profile speaks of one model file: another's times would mislead every scheduler. */
-static enum status open_profile(struct house *house, int s, const struct weights *weights,
-                                struct fault *fault)
+/* Opens a model's header, and reads from it what engines and clients need. */
+static enum status open_model(struct house *house, int s, struct kv_shape *shape,
+                              struct fault *fault)
 {
-    const char *path = house->config.models[s].profile;
-    struct predict_profile *profile = &house->profiles[s];
-    if (!path)
-        return STATUS_OK;
-    enum status status = predict_profile_read(profile, path, fault);
-    if (status == STATUS_OK && profile->weights_hash != weights_hash(weights))
-        return fault_set(fault, STATUS_BAD_INPUT,
-                         "%.100s is the profile of another file than %.100s", path,
-                         house->config.models[s].path);
-    enum dtype kv_dtype = chosen_kv_dtype(&house->config, &house->config.models[s]);
-    if (status == STATUS_OK && profile->kv_bytes_per_token !=
-                                   model_spec_kv_bytes_per_token(weights_spec(weights), kv_dtype))
-        log_line(LOG_WARN, "serve", "%s: its profile was measured with another kv_type than %s",
-                 house->config.models[s].name, dtype_info(kv_dtype)->name);
-    if (status == STATUS_OK)
-        log_line(LOG_INFO, "serve", "%s: profile %016llx", house->config.models[s].name,
-                 (unsigned long long)predict_profile_hash(profile));
-    return status;
+    const struct config *config = &house->config;
+    const struct config_model *model = &config->models[s];
+    enum dtype kv_dtype = chosen_kv_dtype(config, model);
+    struct weights *weights;
+    enum status status =
+        serve_model_open(model, kv_dtype, &weights, &house->cards[s], &house->profiles[s], fault);
+    if (status != STATUS_OK)
+        return status;
+    house->n_services = s + 1;
+    describe_service(house, s);
+    describe_api_model(house, s);
+    *shape = serve_kv_shape(&house->cards[s].spec, kv_dtype);
+    log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
+             (long long)shape->bytes_per_token, dtype_info(kv_dtype)->name);
+    if (model->profile != NULL)
+        log_line(LOG_INFO, "serve", "%s: profile %016llx", model->name,
+                 (unsigned long long)predict_profile_hash(&house->profiles[s]));
+    house->need_bytes[s] = run_model_packed_bytes(weights, &house->engines[0].device) +
+                           run_model_peak_bytes(weights, &house->engines[0].device,
+                                                n_rows_max(config), (int32_t)config->n_batch_max);
+    weights_close(weights);
+    return STATUS_OK;
 }
 
 static enum status open_models(struct house *house, struct fault *fault)
 {
-    const struct config *config = &house->config;
     struct kv_shape shapes[LIMIT_MODELS];
-    for (int s = 0; s < house->config.n_models; s++) {
-        const struct config_model *model = &house->config.models[s];
-        struct weights *weights;
-        enum dtype kv_dtype = chosen_kv_dtype(config, model);
-        enum status status =
-            model_file_open(&weights, &house->cards[s], model->name, model->path, kv_dtype, fault);
-        if (status != STATUS_OK)
-            return status;
-        house->n_services = s + 1;
-        describe_service(house, s);
-        describe_api_model(house, s);
-        const struct model_spec *spec = &house->cards[s].spec;
-        shapes[s] = (struct kv_shape){ model_spec_kv_bytes_per_token(spec, kv_dtype),
-                                       spec->n_layers * spec->n_kv_heads };
-        log_line(LOG_DEBUG, "serve", "%s: %lld bytes of KV a token, %s", model->name,
-                 (long long)shapes[s].bytes_per_token, dtype_info(kv_dtype)->name);
-        house->need_bytes[s] =
-            run_model_packed_bytes(weights, &house->engines[0].device) +
-            run_model_peak_bytes(weights, &house->engines[0].device, n_rows_max(config),
-                                 (int32_t)config->n_batch_max);
-        status = open_profile(house, s, weights, fault);
-        weights_close(weights);
-        if (status != STATUS_OK)
-            return status;
-    }
-    double waste;
-    house->unit_bytes = kv_choose(house->chosen.kv_kind, house->n_services, shapes, UNIT_BYTES_MAX,
-                                  house->layouts, &waste);
-    log_line(LOG_DEBUG, "serve", "KV pool: %s, units of %lld bytes waste at most %.1f%%",
-             kv_kind_name(house->chosen.kv_kind), (long long)house->unit_bytes, waste * 100.0);
-    return serve_kv_check(config, house->chosen.kv_kind, house->layouts, house->unit_bytes, fault);
+    enum status status = STATUS_OK;
+    for (int s = 0; s < house->config.n_models && status == STATUS_OK; s++)
+        status = open_model(house, s, &shapes[s], fault);
+    if (status != STATUS_OK)
+        return status;
+    return serve_kv_choose(&house->config, house->chosen.kv_kind, shapes, house->layouts,
+                           &house->unit_bytes, fault);
 }
 
 /* A model that is to be there at start and has more bytes than any engine that may serve it. */
@@ -473,7 +451,8 @@ static void open_cluster(struct house *house)
 static void watch(struct house *house, int fd)
 {
     struct epoll_event event = { .events = EPOLLIN };
-    CHECK(epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+    if (epoll_ctl(house->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        base_refuse("the system watches no more descriptors: %s", strerror(errno));
 }
 
 /* What the trace's viewer calls the rows. */
@@ -517,7 +496,9 @@ enum status wire_open(struct house **out, const struct config *config, struct fa
         return status;
     }
     house->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    CHECK(house->epoll_fd >= 0);
+    if (house->epoll_fd < 0)
+        base_refuse("the system gives no descriptor to wait for engines with: %s (ulimit -n)",
+                    strerror(errno));
     wake_open(&house->kick);
     watch(house, house->kick.fd);
     for (int e = 0; e < house->n_engines; e++) {

@@ -1,6 +1,7 @@
 /* Reads one YAML document by libyaml. */
 #include "cmd/yaml_doc.h"
 
+#include "base/mem.h"
 #include <string.h>
 
 static enum status fault_at(struct fault *fault, enum status status, const char *name,
@@ -24,7 +25,7 @@ static enum status refuse_aliases(const char *name, const char *text, size_t n_b
     yaml_event_t event;
     enum status status = STATUS_OK;
     bool is_over = false;
-    CHECK(yaml_parser_initialize(&parser));
+    mem_need(yaml_parser_initialize(&parser));
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
     while (!is_over && yaml_parser_parse(&parser, &event)) {
         is_over = event.type == YAML_STREAM_END_EVENT || event.type == YAML_ALIAS_EVENT;
@@ -99,7 +100,7 @@ enum status yaml_doc_open(yaml_document_t *document, const char *name, const cha
     enum status status = refuse_aliases(name, text, n_bytes, fault);
     if (status != STATUS_OK)
         return status;
-    CHECK(yaml_parser_initialize(&parser));
+    mem_need(yaml_parser_initialize(&parser));
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
     if (!yaml_parser_load(&parser, document)) {
         status = fault_of(&parser, name, text, n_bytes, fault);

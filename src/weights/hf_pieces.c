@@ -1,10 +1,10 @@
 /* Pieces and what is added to them, as transformers' tokenizers for tokenizer.model do it: added
  * tokens are cut out of the raw text, and SentencePiece sees what lies between them. */
-#include "weights/foreign.h"
 #include "weights/hf_pieces.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "core/limits.h"
+#include "weights/foreign.h"
 #include "weights/sentencepiece.h"
 #include <string.h>
 

@@ -39,6 +39,8 @@ static void test_fault_repairs_foreign_bytes(void **state)
     assert_string_equal(fault.text, "??.bin: missing");
     fault_set(&fault, STATUS_NOT_FOUND, "%s", "end\xE6\xBC");
     assert_string_equal(fault.text, "end??");
+    fault_set(&fault, STATUS_BAD_INPUT, "\x1b[2Jtwo\r\nlines\x7f and \xC2\x9Bmore");
+    assert_string_equal(fault.text, " [2Jtwo  lines  and   more");
 }
 
 static void test_every_status_has_a_name(void **state)

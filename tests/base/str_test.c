@@ -162,13 +162,38 @@ static void test_parse_duration(void **state)
         assert_false(parse_duration_ns(bad[i], &out));
 }
 
+static void test_utf8_tame(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } cases[] = { { "", "" },
+                  { "plain \xC3\xA4 \xF0\x9F\x90\x9F", "plain \xC3\xA4 \xF0\x9F\x90\x9F" },
+                  { "a\r\nb\tc\x1b[2J\x7f", "a  b c [2J " },
+                  { "a\xC2\x9B"
+                    "2Jb",
+                    "a  2Jb" },
+                  { "\xFF"
+                    "a\xC0\x8A\xE2\x80",
+                    "?a????" } };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%s", cases[i].from);
+        utf8_tame(text);
+        assert_string_equal(text, cases[i].to);
+        utf8_tame(text); /* nothing more to do */
+        assert_string_equal(text, cases[i].to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_str_grows),   cmocka_unit_test(test_views),
-        cmocka_unit_test(test_utf8_decode), cmocka_unit_test(test_utf8_round_trip),
-        cmocka_unit_test(test_parse_i64),   cmocka_unit_test(test_parse_f64),
-        cmocka_unit_test(test_parse_bytes), cmocka_unit_test(test_parse_duration),
+        cmocka_unit_test(test_str_grows),       cmocka_unit_test(test_views),
+        cmocka_unit_test(test_utf8_tame),       cmocka_unit_test(test_utf8_decode),
+        cmocka_unit_test(test_utf8_round_trip), cmocka_unit_test(test_parse_i64),
+        cmocka_unit_test(test_parse_f64),       cmocka_unit_test(test_parse_bytes),
+        cmocka_unit_test(test_parse_duration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

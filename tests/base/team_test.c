@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct work {
@@ -282,6 +283,47 @@ static void test_threads_and_locks(void **state)
     lock_close(NULL);
 }
 
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void nothing_in_a_team(void *arg, int rank, int n)
+{
+    (void)arg, (void)rank, (void)n;
+}
+
+/* The limit of processes does not hold for root. */
+static void allow_no_thread(void)
+{
+    const struct rlimit none = { 0, 0 };
+    if ((geteuid() == 0 && setuid(65534) != 0) || setrlimit(RLIMIT_NPROC, &none) != 0)
+        _exit(3);
+}
+
+static void start_a_thread(void *arg)
+{
+    (void)arg;
+    allow_no_thread();
+    thread_join(thread_start("late", nothing, NULL));
+}
+
+static void open_a_team(void *arg)
+{
+    (void)arg;
+    allow_no_thread();
+    struct team *team = team_open(2, NULL, false);
+    team_run(team, nothing_in_a_team, NULL);
+    team_close(team);
+}
+
+static void test_no_thread_is_a_sentence(void **state)
+{
+    (void)state;
+    test_refuses(start_a_thread, NULL, "the system starts no thread \"late\": ");
+    test_refuses(open_a_team, NULL, "the system starts no thread \"team-1\": ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_a_late_member_is_named),
         cmocka_unit_test(test_a_starved_team_shrinks),
         cmocka_unit_test(test_a_lock_is_fair),
+        cmocka_unit_test(test_no_thread_is_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

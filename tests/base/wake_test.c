@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "base/wake.h"
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 static void test_wait_ends_by_time(void **state)
 {
@@ -112,6 +113,21 @@ static void test_no_wake_is_lost(void **state)
     wake_close(&wakes[1]);
 }
 
+static void open_without_descriptors(void *arg)
+{
+    (void)arg;
+    struct wake wake;
+    const struct rlimit none = { 0, 0 };
+    if (setrlimit(RLIMIT_NOFILE, &none) == 0)
+        wake_open(&wake);
+}
+
+static void test_no_descriptor_is_a_sentence(void **state)
+{
+    (void)state;
+    test_refuses(open_without_descriptors, NULL, "Too many open files (ulimit -n)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_wakes_add_up_to_one),
         cmocka_unit_test(test_another_thread_wakes),
         cmocka_unit_test(test_no_wake_is_lost),
+        cmocka_unit_test(test_no_descriptor_is_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

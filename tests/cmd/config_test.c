@@ -10,8 +10,8 @@ static struct config config;
 static int set_up(void **state)
 {
     (void)state;
-    setenv("SHOAL_TEST_KEY", "sesame", 1);
-    unsetenv("SHOAL_TEST_NONE");
+    setenv("CONFIG_TEST_KEY", "sesame", 1);
+    unsetenv("CONFIG_TEST_NONE");
     config_init(&config);
     return 0;
 }
@@ -62,7 +62,7 @@ static void config_reads_a_whole_file(void **state)
 {
     (void)state;
     read_well("listen: 0.0.0.0:80\n"
-              "api_key: \"open ${env.SHOAL_TEST_KEY}!\"\n"
+              "api_key: \"open ${env.CONFIG_TEST_KEY}!\"\n"
               "devices: [\"cpu:0\", \"cpu:1\"]\n"
               "memory: 1.5GiB\n"
               "chunk_tokens: 0\n"
@@ -132,7 +132,7 @@ static void config_names_line_and_column(void **state)
     refuse("- a\n", "c.yaml:1:1: expected a mapping (key: value)");
     refuse("listen: [a]\n", "c.yaml:1:9: expected one value at \"listen\"");
     refuse("devices: {a: b}\n", "c.yaml:1:10: expected a list at \"devices\"");
-    refuse("devices: [a, [b]]\n", "c.yaml:1:10: expected a list of texts at \"devices\"");
+    refuse("devices: [a, [b]]\n", "c.yaml:1:14: expected a list of texts at \"devices\"");
     refuse("[a]: b\n", "c.yaml:1:1: expected a short text as key");
     refuse("\"a\\0b\": b\n", "c.yaml:1:1: expected a short text as key");
     refuse("models:\n  a: {path: x, size: 7}\n", "c.yaml:2:16: unknown key \"size\"");
@@ -141,7 +141,7 @@ static void config_names_line_and_column(void **state)
     refuse("models:\n  a: x.gguf\n", "c.yaml:2:6: expected a mapping (key: value)");
     refuse("models: [a]\n",
            "c.yaml:1:9: models: expected a mapping from a model's name to its settings");
-    refuse("models:\n  '': {path: x}\n", "c.yaml:2:3: expected a model's name of 1 to 127 bytes");
+    refuse("models:\n  '': {path: x}\n", "c.yaml:2:3: a model's name is empty");
     refuse("models:\n  a: {path: x, models: {}}\n", "c.yaml:2:16: unknown key \"models\"");
 }
 
@@ -161,12 +161,12 @@ static void config_says_what_was_expected(void **state)
     refuse("models:\n  a: {pth: x}\n", "c.yaml:2:7: unknown key \"pth\", did you mean path?");
     refuse("strict: yes\n", "c.yaml:1:9: strict is \"yes\", expected true or false");
     refuse("listen: ''\n", "c.yaml:1:9: listen is empty");
-    refuse("api_key: ${env.SHOAL_TEST_NONE}\n",
-           "c.yaml:1:10: the environment has no SHOAL_TEST_NONE");
+    refuse("api_key: ${env.CONFIG_TEST_NONE}\n",
+           "c.yaml:1:10: the environment has no CONFIG_TEST_NONE");
     refuse("api_key: ${env.HOME\n", "c.yaml:1:10: ${env.HOME has no closing }");
     refuse("api_key: ${env.}\n", "c.yaml:1:10: the name in ${env.} is empty or too long");
     refuse("models:\n  a: {path: x, aliases: [1,2,3,4,5,6,7,8,9]}\n",
-           "c.yaml:2:25: aliases has more than 8 entries");
+           "c.yaml:2:42: aliases has more than 8 entries");
 }
 
 static void config_refuses_what_is_not_one_plain_document(void **state)
@@ -193,7 +193,7 @@ static void config_bounds_size_and_models(void **state)
         n += snprintf(text + n, sizeof text - (size_t)n, "  m%02d: {path: x}\n", i);
     refuse(text, "c.yaml:66:3: more than 64 models");
     n = snprintf(text, sizeof text, "models:\n  %0*d: {path: x}\n", LIMIT_NAME_BYTES, 1);
-    refuse(text, "c.yaml:2:3: expected a model's name of 1 to 127 bytes");
+    refuse(text, "c.yaml:2:3: a model's name has 128 bytes, expected at most 127");
 }
 
 static void config_read_names_the_file(void **state)
@@ -217,9 +217,9 @@ static void config_takes_models_by_name_or_path(void **state)
     assert_string_equal(config.models[1].name, "y");
     assert_string_equal(config.models[2].name, "dir");
     assert_int_equal(config_add_model(&config, "=x", &fault), STATUS_BAD_INPUT);
-    assert_string_equal(fault.text, "--model =x: expected NAME=PATH with a name of 1 to 127 bytes");
+    assert_string_equal(fault.text, "--model =x: the model's name is empty (NAME=PATH)");
     assert_int_equal(config_add_model(&config, "a=", &fault), STATUS_BAD_INPUT);
-    assert_string_equal(fault.text, "--model a=: no path");
+    assert_string_equal(fault.text, "--model a=: the model's path is empty (NAME=PATH)");
     config.n_models = LIMIT_MODELS;
     assert_int_equal(config_add_model(&config, "b=x", &fault), STATUS_TOO_LARGE);
     assert_string_equal(fault.text, "more than 64 models");
@@ -260,6 +260,57 @@ static void config_outside_goes_before_the_file(void **state)
     unsetenv("SHOAL_MAX_BATCH");
 }
 
+static void check_variable(const char *name, const char *value, const char *sentence)
+{
+    struct fault fault = { { 0 } };
+    setenv(name, value, 1);
+    assert_int_equal(config_check_environment(&fault) == STATUS_OK, sentence == NULL);
+    assert_string_equal(fault.text, sentence ? sentence : "");
+    unsetenv(name);
+}
+
+static void config_knows_its_variables(void **state)
+{
+    (void)state;
+    check_variable("SHOAL_MAX_BATCH", "7", NULL);
+    check_variable("SHOAL_SLO_TTFT_MS", "7", NULL);
+    check_variable("SHOAL_CPU_ISA", "generic", NULL);
+    check_variable("SHOALS", "7", NULL);
+    check_variable("MY_SHOAL_X", "7", NULL);
+    check_variable("SHOAL_MAX_BTACH", "7",
+                   "environment: SHOAL_MAX_BTACH is no setting, did you mean SHOAL_MAX_BATCH?");
+    check_variable("SHOAL_CPU_ISO", "7",
+                   "environment: SHOAL_CPU_ISO is no setting, did you mean SHOAL_CPU_ISA?");
+    check_variable("SHOAL_SLO.TTFT_MS", "7",
+                   "environment: SHOAL_SLO.TTFT_MS is no setting, did you mean SHOAL_SLO_TTFT_MS?");
+    check_variable("SHOAL_", "",
+                   "environment: SHOAL_ is no setting; `shoal config keys` lists them");
+    check_variable("SHOAL_listen", "a",
+                   "environment: SHOAL_listen is no setting; `shoal config keys` lists them");
+}
+
+static void config_lets_variables_of_services_be(void **state)
+{
+    (void)state;
+    check_variable("SHOAL_SERVICE_HOST", "10.0.0.1", NULL);
+    check_variable("SHOAL_SERVICE_PORT_HTTP", "7411", NULL);
+    check_variable("SHOAL_PORT", "tcp://10.0.0.1:7411", NULL);
+    check_variable("SHOAL_PORT_7411_TCP_ADDR", "10.0.0.1", NULL);
+    check_variable("SHOAL_API_PORT_7411_TCP_PROTO", "tcp", NULL);
+    check_variable("SHOAL_PORT", "7411",
+                   "environment: SHOAL_PORT is no setting; `shoal config keys` lists them");
+}
+
+static void config_lists_from_outside_are_not_empty(void **state)
+{
+    struct fault fault;
+    (void)state;
+    read_well("tenants: [a=b]\n");
+    assert_int_equal(config_set(&config, "tenants", " ", &fault), STATUS_BAD_INPUT);
+    assert_string_equal(fault.text, "tenants is empty");
+    assert_int_equal(config.n_tenants, 1);
+}
+
 static void config_set_refuses_unknown_keys(void **state)
 {
     struct fault fault;
@@ -284,6 +335,9 @@ int main(void)
         CONFIG_TEST(config_read_names_the_file),
         CONFIG_TEST(config_takes_models_by_name_or_path),
         CONFIG_TEST(config_outside_goes_before_the_file),
+        CONFIG_TEST(config_knows_its_variables),
+        CONFIG_TEST(config_lets_variables_of_services_be),
+        CONFIG_TEST(config_lists_from_outside_are_not_empty),
         CONFIG_TEST(config_set_refuses_unknown_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

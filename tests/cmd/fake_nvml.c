@@ -1,4 +1,4 @@
-/* A library with NVML's functions for machines that the environment names: SHOAL_FAKE_NVML is
+/* A library with NVML's functions for machines that the environment names: FAKE_NVML is
  * "pairs" (four GPUs, each two joined by four NVLinks), "switch" (three, all on a switch by 18
  * each), "bare" (four without NVLinks, each level another) or "none". */
 #include <stdio.h>
@@ -17,7 +17,7 @@ static struct gpu gpus[4] = { { 0 }, { 1 }, { 2 }, { 3 } };
 
 static int is(const char *name)
 {
-    const char *machine = getenv("SHOAL_FAKE_NVML");
+    const char *machine = getenv("FAKE_NVML");
     return machine != NULL && strcmp(machine, name) == 0;
 }
 

@@ -8,7 +8,7 @@ static char library[1024];
 static void ask_nvml(const char *machine, int32_t n, struct links *links)
 {
     struct fault fault;
-    setenv("SHOAL_FAKE_NVML", machine, 1);
+    setenv("FAKE_NVML", machine, 1);
     assert_int_equal(links_nvml(library, links, &fault), STATUS_OK);
     assert_int_equal(links->n, n);
 }
@@ -48,7 +48,7 @@ static void test_no_library_and_no_driver(void **state)
     (void)state;
     assert_int_equal(links_nvml("libof-nobody.so", &links, &fault), STATUS_NOT_FOUND);
     assert_true(strstr(fault.text, "libof-nobody.so") != NULL);
-    setenv("SHOAL_FAKE_NVML", "none", 1);
+    setenv("FAKE_NVML", "none", 1);
     assert_int_equal(links_nvml(library, &links, &fault), STATUS_NOT_FOUND);
     assert_null(links.at);
 }

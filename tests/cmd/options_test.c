@@ -118,8 +118,7 @@ static void options_say_what_is_wrong(void **state)
     one.n_max = 1;
     refuse(&verb, "--max-batch none",
            "shoal: --max-batch: max_batch is \"none\", expected a whole number");
-    refuse(&verb, "--model =x",
-           "shoal: --model =x: expected NAME=PATH with a name of 1 to 127 bytes");
+    refuse(&verb, "--model =x", "shoal: --model =x: the model's name is empty (NAME=PATH)");
     refuse(&verb, "--policy=", "shoal: --policy: policy is empty");
     refuse(&verb, "a b c", "shoal test: \"c\" is one argument too many");
     refuse(&one, "", "shoal test: expected A, or B C");
@@ -134,7 +133,7 @@ static void options_hand_the_first_sentence_over(void **state)
     assert_false(parse(&told, "--max-batch none --policy="));
     assert_string_equal(fault.text, "--max-batch: max_batch is \"none\", expected a whole number");
     assert_false(parse(&told, "--model =x"));
-    assert_string_equal(fault.text, "--model =x: expected NAME=PATH with a name of 1 to 127 bytes");
+    assert_string_equal(fault.text, "--model =x: the model's name is empty (NAME=PATH)");
 }
 
 static void options_without_settings_have_none(void **state)

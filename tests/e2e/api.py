@@ -895,7 +895,7 @@ def tls(s):
             failed = subprocess.run(words, capture_output=True, text=True, timeout=30)
             assert failed.returncode == 2 and failed.stderr.endswith("pipe.pem is not a regular file\n"), failed.stderr
         failed = subprocess.run([EXE, "cert", folder + "/cert.pem", "key", folder + "/cert.pem"], capture_output=True, text=True)
-        assert failed.returncode == 2 and "cert.pem holds no private key in PEM that belongs to" in failed.stderr, failed.stderr
+        assert failed.returncode == 2 and "cert.pem holds no private key, in PEM and not encrypted, that belongs to" in failed.stderr, failed.stderr
 
 
 @test

@@ -269,6 +269,14 @@ class Later(threading.Thread):
         return self.value
 
 
+def make_certificate(folder, name, *more):
+    """Writes NAME.pem and NAME.key into the folder; both texts."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", f"/CN={name}", "-days", "2",
+                    *(more or ["-nodes"]), "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"], check=True, capture_output=True)
+    with open(f"{folder}/{name}.pem", encoding="ascii") as cert, open(f"{folder}/{name}.key", encoding="ascii") as key:
+        return cert.read(), key.read()
+
+
 def paths(models):
     return {"tale": f"{models}/tale.gguf", "cee": f"{models}/cee.gguf"}
 

@@ -22,6 +22,10 @@ def test(function):
     return function
 
 
+class Skip(Exception):
+    """Raised by a test that can't run here, with the reason, which tests/skips.txt must know."""
+
+
 def run(*args):
     """Runs all tests, printing the lines that tests/summary.py counts."""
     only = os.environ.get("TEST_FILTER", "")
@@ -33,6 +37,8 @@ def run(*args):
         try:
             function(*args)
             print(f"[       OK ] {function.__name__}", flush=True)
+        except Skip as why:
+            print(f"[  REASON  ] {function.__name__}: {why}\n[  SKIPPED ] {function.__name__}", flush=True)
         except Exception:
             traceback.print_exc(file=sys.stdout)
             print(f"[  FAILED  ] {function.__name__}", flush=True)

@@ -131,7 +131,7 @@ static struct sample *add_sample(const struct toy_options *options, enum dtype d
                                  int n_sequences, int32_t n_rows, int n_threads_max)
 {
     struct sample *sample = &samples[n_samples++];
-    bool is_quick = getenv("SHOAL_TEST_QUICK") != NULL; /* for emulators */
+    bool is_quick = getenv("TEST_QUICK") != NULL; /* for emulators */
     sample->options = *options;
     sample->options.dtype = dtype;
     sample->n_sequences = is_quick ? 1 : n_sequences;

@@ -1,0 +1,152 @@
+/* shoal config: checks a configuration as `serve` would, and describes all keys. */
+#include "base/mem.h"
+#include "cmd/chosen.h"
+#include "cmd/config_print.h"
+#include "cmd/options.h"
+#include "cmd/recorders.h"
+#include "cmd/serve_kv.h"
+#include "cmd/serve_model.h"
+#include "cmd/serve_place.h"
+#include "cmd/serve_settings.h"
+#include "cmd/verbs.h"
+#include "weights/weights.h"
+#include <stdio.h>
+#include <string.h>
+
+struct check {
+    struct config config;
+    int n_wrong;
+};
+
+/* Says what is wrong, if anything is. */
+static bool is_fine(struct check *check, enum status status, const struct fault *fault)
+{
+    if (status == STATUS_OK)
+        return true;
+    fprintf(stderr, "shoal: %s\n", fault->text);
+    check->n_wrong++;
+    return false;
+}
+
+/* A machine of as many cores, and as many bytes, as there can be: which ones there are depends on
+ * the machine that serves. */
+static void check_placement(struct check *check)
+{
+    const struct config *config = &check->config;
+    struct serve_machine *machine = mem_take(sizeof *machine);
+    struct serve_placement *placement = mem_take(sizeof *placement);
+    struct fault fault;
+    *machine =
+        (struct serve_machine){ .n_units = 1,
+                                .n_nodes = 1,
+                                .n_cores = DEVICE_CORES_MAX,
+                                .node_first = { 0, 1 },
+                                .first = { 0, DEVICE_CORES_MAX },
+                                .memory_bytes = config->memory_bytes > 0 ? config->memory_bytes
+                                                                         : INT64_MAX / 2 };
+    for (int32_t i = 0; i < DEVICE_CORES_MAX; i++)
+        machine->cores[i] = i;
+    (void)is_fine(check, serve_place_given(config, machine, placement, &fault), &fault);
+    mem_give(placement);
+    mem_give(machine);
+}
+
+/* Each model in a sentence of its own; then whether the KV of all fits. */
+static void check_models(struct check *check)
+{
+    const struct config *config = &check->config;
+    struct kv_shape shapes[LIMIT_MODELS];
+    struct kv_layout layouts[LIMIT_MODELS];
+    int64_t unit_bytes;
+    struct fault fault;
+    int n_wrong = check->n_wrong;
+    for (int i = 0; i < config->n_models; i++) {
+        const struct config_model *model = &config->models[i];
+        enum dtype kv_dtype = chosen_kv_dtype(config, model);
+        struct weights *weights;
+        struct model_card card;
+        struct predict_profile profile;
+        struct fault inner;
+        if (serve_model_open(model, kv_dtype, &weights, &card, &profile, &inner) != STATUS_OK) {
+            fprintf(stderr, "shoal: model %s: %s\n", model->name, inner.text);
+            check->n_wrong++;
+            continue;
+        }
+        shapes[i] = serve_kv_shape(&card.spec, kv_dtype);
+        model_card_close(&card);
+        predict_profile_free(&profile);
+        weights_close(weights);
+    }
+    if (check->n_wrong > n_wrong)
+        return;
+    struct chosen chosen;
+    chosen_of(config, &chosen);
+    (void)is_fine(check,
+                  serve_kv_choose(config, chosen.kv_kind, shapes, layouts, &unit_bytes, &fault),
+                  &fault);
+}
+
+static int check_all(int argc, char **argv)
+{
+    const struct serve_words words = {
+        .doc = "Checks what `shoal serve` would be given in these words, and the files that are "
+               "named there, without starting anything.",
+        .argc = argc,
+        .argv = argv,
+    };
+    struct check *check = mem_take(sizeof *check);
+    struct config *config = &check->config;
+    struct fault fault;
+    if (is_fine(check, serve_settings_read(config, &words, false, &fault), &fault)) {
+        (void)is_fine(check, serve_settings_read_keys(config, false, &fault), &fault);
+        if (is_fine(check, serve_settings_check(config, &fault), &fault)) {
+            (void)is_fine(check, recorders_check(config, &fault), &fault);
+            if (config->placement != NULL)
+                check_placement(check);
+            check_models(check);
+        }
+    }
+    if (check->n_wrong == 0)
+        printf("%s: fine, %d model%s\n", argv[1][0] != '-' ? argv[1] : "these settings",
+               config->n_models, config->n_models == 1 ? "" : "s");
+    int code = check->n_wrong == 0 ? 0 : 1;
+    config_free(config);
+    mem_give(check);
+    return code;
+}
+
+static int print(void (*what)(struct str *out))
+{
+    struct str out;
+    str_init(&out);
+    what(&out);
+    printf("%s%s", out.at, out.n > 0 && out.at[out.n - 1] == '\n' ? "" : "\n");
+    str_free(&out);
+    return 0;
+}
+
+int verbs_config(int argc, char **argv)
+{
+    const char *plain[1];
+    int n_plain;
+    const struct options_verb verb = {
+        .doc = "Checks a configuration and the files that it names, prints the JSON Schema of one, "
+               "or a table of its keys. `check` takes all that `shoal serve` takes.",
+        .arguments = "check FILE\nschema\nkeys",
+        .n_min = 1,
+        .n_max = 1,
+    };
+    if (argc > 2 && strcmp(argv[1], "check") == 0) {
+        char name[] = "shoal config check";
+        argv[1] = name;
+        return check_all(argc - 1, argv + 1);
+    }
+    if (!options_parse(&verb, argc, argv, NULL, plain, &n_plain))
+        return 2;
+    if (strcmp(plain[0], "schema") == 0)
+        return print(config_print_schema);
+    if (strcmp(plain[0], "keys") == 0)
+        return print(config_print_keys);
+    fprintf(stderr, "shoal config: expected check FILE, schema or keys\n");
+    return 2;
+}

@@ -163,7 +163,7 @@ static void test_what_waits_for_long_goes_first(void **state)
         assert_int_equal(w.gateway->requests[held->first_held].id, s < 21 ? 2 : 1);
     }
     assert_int_equal(entry_of(&w, 1)->asked.priority, INT16_MAX); /* engines see no other */
-    w.door.cancel(w.door.self, 2);
+    w.door.cancel(w.door.self, 2, 0);
     submit_at(&w, 3, 31 * TIME_NS_PER_S, INT16_MIN);
     assert_int_equal(w.gateway->requests[held->first_held].id, 1);
     close_world(&w);

@@ -12,6 +12,7 @@
 
 enum {
     WHOLE_BYTES_MAX = 48,
+    USER_BYTES_MAX = 256,   /* of user-defined pieces: bounds the time for a letter */
     UNUSED_DEPTH_MAX = 100, /* halves of halves of an unused piece, the library's limit */
 };
 #define SPACE "\xE2\x96\x81"
@@ -479,9 +480,10 @@ static bool crosses_words(struct view piece)
 }
 
 /* Of equal pieces sentencepiece knows none (weights refuses them) and llama.cpp the last. */
-static void index_pieces(struct text_spm *spm)
+static enum status index_pieces(struct text_spm *spm, struct fault *fault)
 {
     int32_t n = spm->vocab->n_tokens, n_user = 0;
+    enum status status = STATUS_OK;
     int32_t *user_ids = mem_take((size_t)n * sizeof(*user_ids));
     struct view *users = mem_take((size_t)n * sizeof(*users));
     spm->splits_words = true;
@@ -496,6 +498,11 @@ static void index_pieces(struct text_spm *spm)
         spm->has_unused = spm->has_unused || spm->vocab->types[id] == TEXT_UNUSED;
         if (spm->vocab->types[id] != TEXT_USER_DEFINED)
             continue;
+        if (piece.n > USER_BYTES_MAX)
+            status = fault_set(fault, STATUS_UNSUPPORTED,
+                               "tokenizer: the user-defined piece %d has %zu bytes, at most %d are "
+                               "supported",
+                               id, piece.n, USER_BYTES_MAX);
         users[n_user] = piece;
         user_ids[n_user++] = id;
     }
@@ -506,6 +513,7 @@ static void index_pieces(struct text_spm *spm)
         char letter = (char)c;
         spm->ascii_ids[c] = find_piece(spm, view_of(&letter, 1));
     }
+    return status;
 }
 
 static void find_whole(struct text_spm *spm)
@@ -584,7 +592,9 @@ enum status text_spm_open(struct text_spm *spm, const struct text_vocab *vocab,
     if (status != STATUS_OK)
         return status;
     keep_pieces(spm, options);
-    index_pieces(spm);
+    status = index_pieces(spm, fault);
+    if (status != STATUS_OK)
+        return status;
     if (spm->sentence.is_unigram) {
         status = open_unigram(spm, options->scores, fault);
         open_modern(spm);

@@ -56,8 +56,8 @@ void text_decoder_close(struct text_decoder *decoder);
  * one byte of a character. */
 bool text_decoder_piece(const struct text_decoder *decoder, int32_t id, bool is_first,
                         struct str *out);
-/* Changes characters that came of byte tokens as the byte steps do; is_first: the run of byte tokens
- * is before all others. */
+/* Changes characters that came of byte tokens as the byte steps do; is_first: the run of byte
+ * tokens is before all others. */
 void text_decoder_bytes(const struct text_decoder *decoder, bool is_first, struct str *text);
 /* SentencePiece's: texts are read as they stand, those of type TEXT_BYTE as bytes. first_space is
  * DECODER_KEEPS_SPACE until it is set. */

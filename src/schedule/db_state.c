@@ -369,7 +369,17 @@ static struct db_first first_of(const struct db *db, const struct tree *tree,
     return (struct db_first){ nodes[slot].key, db->slots[slot].seq, slot };
 }
 
-/* Who of the service starves next. */
+/* A request that can hardly end by its deadline starves since it had to begin, or since it was last
+ * served when that is later: so it does not stay before those that starve for long. */
+static void is_urgent_since(const struct schedule_view *view, struct db_first *due,
+                            struct db_first *first)
+{
+    if (first->slot != SCHEDULE_NONE)
+        first->key = max_i64(first->key, view->requests[first->slot].served_ns - 1);
+    starves_since(due, first, 0);
+}
+
+/* The request of the service that starves next. */
 static void note_due(struct db *db, const struct schedule_view *view, int service)
 {
     struct db_service *own = &db->services[service];
@@ -383,9 +393,9 @@ static void note_due(struct db *db, const struct schedule_view *view, int servic
     struct db_first oldest = schedule_db_first(own, DB_OLDEST);
     struct db_first most_urgent = schedule_db_first(own, DB_URGENT);
     starves_since(&due->running, &oldest, theta);
-    starves_since(&due->running, &most_urgent, 0);
+    is_urgent_since(view, &due->running, &most_urgent);
     starves_since(&due->waiting, &unserved, theta);
-    starves_since(&due->waiting, &urgent, 0);
+    is_urgent_since(view, &due->waiting, &urgent);
 }
 
 /* Who waits and has become late goes behind those who have not. */

@@ -393,6 +393,35 @@ static void hopeless_deadlines_starve_nobody(void **state)
     }
 }
 
+/* Requests with deadlines that none can keep, and that end late all the same, do not keep another
+ * model's request from its tokens: it gets the rate of those that starve. */
+static void hopeless_deadlines_leave_tokens_for_others(void **state)
+{
+    (void)state;
+    static const char *const policies[] = { "value", "db-share" };
+    for (int k = 0; k < 2; k++) {
+        struct loop loop;
+        struct loop_options options = options_of(policies[k], 8, 5000);
+        options.config.starve_ns_min = 100 * unit_ns;
+        options.config.starve_factor = 0;
+        options.config.starve_tokens = 20;
+        options.config.promotes_slack = true;
+        options.services[0].solo_ns = 5000 * unit_ns; /* the others are preferred in any case */
+        options.services[1].solo_ns = 8 * unit_ns;
+        loop_open(&loop, &options);
+        uint64_t waiting = loop_add(&loop, 0, 0, 10, 60);
+        for (int i = 0; i < 8; i++) {
+            uint64_t b = loop_add(&loop, 1, 0, 10, 5000);
+            loop.coming[b].n_predicted = 100000;
+            loop.coming[b].deadline_ns = 50 * unit_ns;
+        }
+        loop_run(&loop);
+        assert_in_range(loop.results[waiting].first_ns / unit_ns, 1, 110);
+        assert_in_range(loop.results[waiting].end_ns / unit_ns, 1, 3 * 240);
+        loop_close(&loop);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +432,7 @@ int main(void)
         cmocka_unit_test(blocks_for_the_starved_come_in_time),
         cmocka_unit_test(priority_goes_before_budgets),
         cmocka_unit_test(hopeless_deadlines_starve_nobody),
+        cmocka_unit_test(hopeless_deadlines_leave_tokens_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,10 +109,10 @@ def main():
     out += ["const struct unicode_table unicode_tables[] = {"]
     names = ["numeric", "punctuation", "word", "control", "combining", "nonspacing", "frozen", "extending"]
     out += [f"    [UNICODE_{name.upper()}] = {{ {name}, COUNT_OF({name}) }}," for name in names] + ["};"]
-    out += ["const struct unicode_lower unicode_lowers[] = {"]
+    out += ["const struct unicode_lower unicode_tables_lower[] = {"]
     rows = lower_ranges()
     out += lines(f"{{ {a:#x}, {b:#x}, {d}, {max(step, 1)} }}" for a, b, d, step in rows)
-    out += ["};", "const int unicode_n_lowers = COUNT_OF(unicode_lowers);", "/* clang-format on */", ""]
+    out += ["};", "const int unicode_tables_n_lower = COUNT_OF(unicode_tables_lower);", "/* clang-format on */", ""]
     (ROOT / "src/text/unicode_tables.c").write_text("\n".join(out))
     print(f"{len(out)} lines")
 

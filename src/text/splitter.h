@@ -32,7 +32,7 @@ void splitter_work_init(struct splitter_work *work, const struct splitter *split
                         struct regex_work *regex);
 void splitter_work_free(struct splitter_work *work);
 /* Calls word for each piece of text, which must be valid UTF-8; no piece is empty. The first
- * n_first bytes of text stand for the start of the source (text/normalize.h). */
+ * n_first bytes of text stand for the start of the source (text/normalizer.h). */
 void splitter_run(struct splitter_work *work, struct view text, size_t n_first);
 /* Calls word for bytes that are not UTF-8, as byte-level vocabularies spell them. */
 void splitter_add_bytes(struct splitter_work *work, struct view bytes);

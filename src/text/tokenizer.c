@@ -10,7 +10,7 @@
 #include "text/bpe.h"
 #include "text/decoder.h"
 #include "text/implied.h"
-#include "text/normalize.h"
+#include "text/normalizer.h"
 #include "text/splitter.h"
 #include "text/spm.h"
 #include "text/unigram_words.h"
@@ -27,7 +27,7 @@ struct tokenizer {
     struct normalizer normalizer;
     struct splitter splitter;
     struct text_bpe bpe;
-    struct text_unigram unigram;
+    struct text_unigram_words unigram;
     struct text_wordpiece wordpiece;
     struct text_spm spm;
     struct text_decoder decoder;
@@ -88,7 +88,7 @@ static enum status open_model(struct tokenizer *t, const struct tokenizer_option
     if (t->kind == TOKENIZER_SPM)
         return text_spm_open(&t->spm, &t->vocab, options, fault);
     if (t->kind == TOKENIZER_UNIGRAM)
-        return text_unigram_open(&t->unigram, &t->vocab, steps, unknown_id, fault);
+        return text_unigram_words_open(&t->unigram, &t->vocab, steps, unknown_id, fault);
     if (t->kind == TOKENIZER_WORDPIECE)
         return text_wordpiece_open(&t->wordpiece, &t->vocab, steps, unknown_id, fault);
     struct view prefix = steps->word_prefix, suffix = steps->word_suffix;
@@ -271,7 +271,7 @@ void tokenizer_close(struct tokenizer *t)
     if (t == NULL)
         return;
     text_bpe_close(&t->bpe);
-    text_unigram_close(&t->unigram);
+    text_unigram_words_close(&t->unigram);
     text_wordpiece_close(&t->wordpiece);
     text_spm_close(&t->spm);
     normalizer_close(&t->normalizer);
@@ -294,7 +294,7 @@ static void add_word(void *of, struct view word)
     struct encoding *e = of;
     const struct tokenizer *t = e->tokenizer;
     if (t->kind == TOKENIZER_UNIGRAM)
-        text_unigram_encode(&t->unigram, &e->division, word, &e->ids);
+        text_unigram_words_encode(&t->unigram, &e->division, word, &e->ids);
     else if (t->kind == TOKENIZER_WORDPIECE)
         text_wordpiece_encode(&t->wordpiece, word, &e->ids);
     else

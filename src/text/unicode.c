@@ -34,16 +34,16 @@ int unicode_lower(uint32_t c, uint32_t out[2])
         out[1] = 0x307;
         return 2;
     }
-    int low = 0, high = unicode_n_lowers;
+    int low = 0, high = unicode_tables_n_lower;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (unicode_lowers[middle].last < c)
+        if (unicode_tables_lower[middle].last < c)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct unicode_lower *row = &unicode_lowers[low];
-    if (low < unicode_n_lowers && row->first <= c && (c - row->first) % row->step == 0)
+    const struct unicode_lower *row = &unicode_tables_lower[low];
+    if (low < unicode_tables_n_lower && row->first <= c && (c - row->first) % row->step == 0)
         out[0] = (uint32_t)((int32_t)c + row->distance);
     return 1;
 }

@@ -395,7 +395,7 @@ const struct unicode_table unicode_tables[] = {
     [UNICODE_FROZEN] = { frozen, COUNT_OF(frozen) },
     [UNICODE_EXTENDING] = { extending, COUNT_OF(extending) },
 };
-const struct unicode_lower unicode_lowers[] = {
+const struct unicode_lower unicode_tables_lower[] = {
     { 0x41, 0x5a, 32, 1 }, { 0xc0, 0xd6, 32, 1 }, { 0xd8, 0xde, 32, 1 }, { 0x100, 0x12e, 1, 2 },
     { 0x132, 0x136, 1, 2 }, { 0x139, 0x147, 1, 2 }, { 0x14a, 0x176, 1, 2 },
     { 0x178, 0x178, -121, 1 }, { 0x179, 0x17d, 1, 2 }, { 0x181, 0x181, 210, 1 },
@@ -458,5 +458,5 @@ const struct unicode_lower unicode_lowers[] = {
     { 0x118a0, 0x118bf, 32, 1 }, { 0x16e40, 0x16e5f, 32, 1 }, { 0x16ea0, 0x16eb8, 27, 1 },
     { 0x1e900, 0x1e921, 34, 1 },
 };
-const int unicode_n_lowers = COUNT_OF(unicode_lowers);
+const int unicode_tables_n_lower = COUNT_OF(unicode_tables_lower);
 /* clang-format on */

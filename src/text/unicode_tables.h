@@ -24,5 +24,5 @@ struct unicode_lower {
     int32_t distance;
     uint32_t step;
 };
-extern const struct unicode_lower unicode_lowers[]; /* rising */
-extern const int unicode_n_lowers;
+extern const struct unicode_lower unicode_tables_lower[]; /* rising */
+extern const int unicode_tables_n_lower;

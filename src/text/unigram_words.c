@@ -22,11 +22,11 @@ static void drop_repeated(const struct text_vocab *vocab, uint8_t *roles, int32_
     map_free(&last);
 }
 
-enum status text_unigram_open(struct text_unigram *u, const struct text_vocab *vocab,
-                              const struct tokenizer_steps *steps, int32_t unknown_id,
-                              struct fault *fault)
+enum status text_unigram_words_open(struct text_unigram_words *u, const struct text_vocab *vocab,
+                                    const struct tokenizer_steps *steps, int32_t unknown_id,
+                                    struct fault *fault)
 {
-    *u = (struct text_unigram){ .unknown_id = unknown_id };
+    *u = (struct text_unigram_words){ .unknown_id = unknown_id };
     if (steps->scores == NULL || unknown_id < 0)
         return fault_set(fault, STATUS_BAD_INPUT,
                          "tokenizer: a Unigram model needs scores and an unknown token");
@@ -58,12 +58,12 @@ enum status text_unigram_open(struct text_unigram *u, const struct text_vocab *v
     return status;
 }
 
-void text_unigram_close(struct text_unigram *u)
+void text_unigram_words_close(struct text_unigram_words *u)
 {
     unigram_close(&u->unigram);
 }
 
-static void add_unknown(const struct text_unigram *u, struct view text, struct text_ids *ids)
+static void add_unknown(const struct text_unigram_words *u, struct view text, struct text_ids *ids)
 {
     const struct text_prefixes *pieces = &u->unigram.pieces;
     int32_t i = text_prefixes_longest(pieces, text);
@@ -80,8 +80,8 @@ static void add_unknown(const struct text_unigram *u, struct view text, struct t
         text_ids_add(ids, u->unknown_id);
 }
 
-void text_unigram_encode(const struct text_unigram *u, struct unigram_work *work, struct view word,
-                         struct text_ids *ids)
+void text_unigram_words_encode(const struct text_unigram_words *u, struct unigram_work *work,
+                               struct view word, struct text_ids *ids)
 {
     unigram_divide(&u->unigram, work, word);
     for (size_t i = 0; i < work->n;) {

@@ -43,8 +43,8 @@ static const struct weights_json_node *text_of(const struct weights_json_node *v
     return value != NULL && value->kind == WEIGHTS_JSON_TEXT ? value : NULL;
 }
 
-const struct weights_json_node *weights_hf_special(const struct weights_hf_added_files *files,
-                                                   const char *role)
+const struct weights_json_node *weights_hf_added_special(const struct weights_hf_added_files *files,
+                                                         const char *role)
 {
     return text_of(value_of(files, role));
 }
@@ -63,7 +63,8 @@ static void add_special(struct list *list, const struct weights_json_node *value
     if (text == NULL)
         return;
     const struct weights_added token = { .text = view_of(text->text, text->n),
-                                         .flags = weights_added_flags(value) | ADDED_SPECIAL,
+                                         .flags =
+                                             weights_tokenizer_json_flags(value) | ADDED_SPECIAL,
                                          .id = -1,
                                          .is_weak = true,
                                          .is_named = is_named };
@@ -84,7 +85,7 @@ static void add_specials(struct list *list, const struct weights_json_node *valu
 static bool has_role(const struct weights_hf_added_files *files, struct view text)
 {
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
-        const struct weights_json_node *named = weights_hf_special(files, roles[i]);
+        const struct weights_json_node *named = weights_hf_added_special(files, roles[i]);
         if (named != NULL && view_equal(view_of(named->text, named->n), text))
             return true;
     }
@@ -106,7 +107,7 @@ static enum status add_decoder(const struct weights_hf_added_files *files, struc
     const struct weights_json_node *entry = decoder + 1;
     for (uint32_t i = 0; i < decoder->n; i++, entry = weights_json_next(entry)) {
         const struct weights_json_node *text = text_of(entry);
-        struct weights_added token = { .flags = weights_added_flags(entry) };
+        struct weights_added token = { .flags = weights_tokenizer_json_flags(entry) };
         if (text == NULL || !parse_i64(entry->key, &token.id) || token.id < 0 ||
             token.id >= LIMIT_VOCABULARY)
             return fault_set(fault, STATUS_BAD_INPUT,

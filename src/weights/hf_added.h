@@ -9,8 +9,8 @@ struct weights_hf_added_files {
     const struct weights_json_node *tokenizer, *settings, *specials, *added;
 };
 /* A special token's text by its role ("bos_token"); NULL: none has it. */
-const struct weights_json_node *weights_hf_special(const struct weights_hf_added_files *files,
-                                                   const char *role);
+const struct weights_json_node *weights_hf_added_special(const struct weights_hf_added_files *files,
+                                                         const char *role);
 /* Sets source's extra tokens; they lie in the pile. */
 enum status weights_hf_added(const struct weights_hf_added_files *files, struct pile *pile,
                              struct weights_tokenizer_source *source, struct fault *fault) MUST_USE;

@@ -158,7 +158,7 @@ static enum status read_tokenizer(struct reader *r)
 static void read_special(struct reader *r, const char *text_key, const char *id_key, int32_t *out)
 {
     const struct weights_hf_added_files files = files_of(r);
-    const struct weights_json_node *text = weights_hf_special(&files, text_key);
+    const struct weights_json_node *text = weights_hf_added_special(&files, text_key);
     struct weights_vocabulary *vocabulary = &r->hf->vocabulary;
     int32_t id =
         text != NULL ? weights_vocabulary_find(vocabulary, view_of(text->text, text->n)) : -1;

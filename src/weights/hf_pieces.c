@@ -133,7 +133,7 @@ static enum status read_legacy(const struct weights_hf_added_files *files,
                                struct tokenizer_sentence *sentence, struct fault *fault)
 {
     struct weights_json_from from = { files->settings, "tokenizer_config.json", fault };
-    const struct weights_json_node *unknown = weights_hf_special(files, "unk_token");
+    const struct weights_json_node *unknown = weights_hf_added_special(files, "unk_token");
     const struct weights_json_node *legacy = weights_json_find(files->settings, "legacy");
     bool adds_space = true;
     if (legacy == NULL || legacy->kind != WEIGHTS_JSON_FALSE)

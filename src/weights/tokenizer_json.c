@@ -60,7 +60,7 @@ static bool is_true(const struct weights_json_node *object, const char *key)
     return value != NULL && value->kind == WEIGHTS_JSON_TRUE;
 }
 
-unsigned weights_added_flags(const struct weights_json_node *token)
+unsigned weights_tokenizer_json_flags(const struct weights_json_node *token)
 {
     return (is_true(token, "special") ? ADDED_SPECIAL : 0u) |
            (is_true(token, "normalized") ? ADDED_NORMALIZED : 0u) |
@@ -232,7 +232,7 @@ static enum status add_tokens(struct reader *r, const struct weights_json_node *
          i++, value = weights_json_next(value)) {
         const struct weights_json_node *id = weights_json_find(value, "id");
         const struct weights_json_node *content = weights_json_find(value, "content");
-        struct weights_added token = { .flags = weights_added_flags(value) };
+        struct weights_added token = { .flags = weights_tokenizer_json_flags(value) };
         if (id == NULL || content == NULL || content->kind != WEIGHTS_JSON_TEXT ||
             !weights_json_to_i64(id, &token.id) || token.id < 0)
             return refuse(r, "an element of added_tokens has no id from 0 or no content");

@@ -25,4 +25,4 @@ enum status weights_tokenizer_json(const struct weights_tokenizer_source *source
                                    struct weights_vocabulary *vocabulary, struct weights_card *card,
                                    struct fault *fault) MUST_USE;
 /* Reads an added token's flags from an object that describes it. */
-unsigned weights_added_flags(const struct weights_json_node *token);
+unsigned weights_tokenizer_json_flags(const struct weights_json_node *token);

@@ -88,9 +88,9 @@ static void older_files_stand_for_the_list(void **state)
     expect(2, "<e>", ADDED_SPECIAL | ADDED_NORMALIZED, -1, true);
     expect(3, "<unk>", ADDED_SPECIAL, -1, true);
     expect(4, "<m>", ADDED_SPECIAL, -1, true);
-    const struct weights_json_node *eos = weights_hf_special(&now.files, "eos_token");
+    const struct weights_json_node *eos = weights_hf_added_special(&now.files, "eos_token");
     assert_string_equal(eos->text, "<e>");
-    assert_null(weights_hf_special(&now.files, "bos_token"));
+    assert_null(weights_hf_added_special(&now.files, "bos_token"));
     forget();
 }
 

@@ -27,8 +27,11 @@ static void forget(void)
     pile_free(&now.pile);
 }
 
-#define PAIRS            "\"cls\":[\"<s>\",5],\"sep\":[\"</s>\",7]"
-#define SPECIALS         "\"special_tokens\":{\"X\":{\"id\":\"X\",\"ids\":[1,2]},\"Y\":{\"ids\":[3]}}"
+#define PAIRS "\"cls\":[\"<s>\",5],\"sep\":[\"</s>\",7]"
+/* clang-format off */
+#define SPECIALS \
+    "\"special_tokens\":{\"X\":{\"id\":\"X\",\"ids\":[1,2]},\"Y\":{\"ids\":[3]}}"
+/* clang-format on */
 #define TEMPLATE(single) "{\"type\":\"TemplateProcessing\",\"single\":[" single "]," SPECIALS "}"
 #define TOKEN(name)      "{\"SpecialToken\":{\"id\":\"" name "\",\"type_id\":0}}"
 #define TEXT             "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}"

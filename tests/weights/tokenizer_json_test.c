@@ -154,16 +154,19 @@ static void reads_word_piece(void **state)
     close_text(&o);
 }
 
-/* Tokens of other files come behind; one that is there is changed, or a weak one passed over. */
+/* Tokens of other files come behind; a strong one changes what is there, a weak one only other weak
+ * ones. */
 static void adds_the_tokens_of_other_files(void **state)
 {
     (void)state;
     static const struct weights_added extra[] = {
-        { { "<s>", 3 }, ADDED_STRIPS_LEFT, -1, false },
-        { { "ab", 2 }, ADDED_SPECIAL, -1, true },
-        { { "ab", 2 }, ADDED_STRIPS_RIGHT | ADDED_SPECIAL, -1, true },
-        { { "far", 3 }, 0, -1, false },
-        { { "", 0 }, 0, -1, false },
+        { { "<s>", 3 }, ADDED_STRIPS_LEFT, -1, false, false },
+        { { "far", 3 }, 0, 5, false, false },
+        { { "", 0 }, 0, -1, false, false },
+        { { "far", 3 }, ADDED_SPECIAL | ADDED_STRIPS_LEFT, -1, true, true },
+        { { "<s>", 3 }, ADDED_SPECIAL | ADDED_STRIPS_RIGHT, -1, true, false },
+        { { "ab", 2 }, ADDED_SPECIAL | ADDED_STRIPS_LEFT, -1, true, false },
+        { { "ab", 2 }, ADDED_SPECIAL | ADDED_STRIPS_RIGHT, -1, true, false },
     };
     struct opened o;
     struct fault fault = { "" };
@@ -175,8 +178,10 @@ static void adds_the_tokens_of_other_files(void **state)
     const struct tokenizer_steps *steps = o.card.steps;
     assert_int_equal(steps->n_added, 3);
     assert_int_equal(steps->added[0].flags, ADDED_STRIPS_LEFT | ADDED_SPECIAL); /* stays special */
-    assert_true(steps->added[1].id == 2 && steps->added[1].flags == ADDED_SPECIAL);
-    assert_true(steps->added[2].id == 5 && o.card.n_tokens == 6);
+    assert_true(steps->added[1].id == 5 && steps->added[1].flags == ADDED_SPECIAL); /* named */
+    assert_true(steps->added[2].id == 2 &&
+                steps->added[2].flags == (ADDED_SPECIAL | ADDED_STRIPS_RIGHT));
+    assert_int_equal(o.card.n_tokens, 6);
     close_text(&o);
 }
 

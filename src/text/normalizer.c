@@ -3,7 +3,7 @@
  * The library maps every byte of a normalized text to the characters of the source that it stands
  * for. Ids depend on one question about that map only: does a piece stand for the source's start?
  * Since the map is monotone, a count of bytes (n_first) answers it. */
-#include "text/normalize.h"
+#include "text/normalizer.h"
 #include "text/bytes.h"
 #include "base/mem.h"
 #include "base/pile.h"

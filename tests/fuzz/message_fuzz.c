@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < sizeof(struct message_head) || size > MESSAGE_MAX)
         return 0;
-    struct message_head *head = mem_take(size); /* of its own size, so that no byte behind is read */
+    struct message_head *head = mem_take(size); /* no more, so that a read behind it is seen */
     memcpy(head, data, size);
     head->version = MESSAGE_VERSION;
     head->kind %= MESSAGE_N;

@@ -71,6 +71,7 @@ enum added_flag {
     ADDED_STRIPS_RIGHT = 8,    /* it swallows the white space on that side */
     ADDED_SINGLE_WORD = 16,    /* not inside a word */
     ADDED_WAS_NORMALIZED = 32, /* it reads as its normalized form, whatever it is found by now */
+    ADDED_NAMED = 64, /* the settings name it as bos, eos, ... or an additional special token */
 };
 struct tokenizer_added {
     int32_t id; /* its text is the vocabulary's */

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include <string.h>
 
+enum { TOKEN_BYTES_MAX = 512 }; /* bounds the time for a letter of a text */
+
 enum status text_added_open(struct text_added *added, const struct tokenizer_added *tokens,
                             const struct view *texts, int32_t n, bool is_lenient,
                             struct fault *fault)
@@ -19,6 +21,11 @@ enum status text_added_open(struct text_added *added, const struct tokenizer_add
     for (int32_t i = 0; i < n; i++) {
         added->tokens[i] = tokens[i];
         indexes[i] = i;
+        if (texts[i].n > TOKEN_BYTES_MAX && status == STATUS_OK)
+            status = fault_set(fault, STATUS_UNSUPPORTED,
+                               "tokenizer: the added token %d has %zu bytes, at most %d are "
+                               "supported",
+                               tokens[i].id, texts[i].n, TOKEN_BYTES_MAX);
         if (texts[i].n == 0 && status == STATUS_OK && !is_lenient)
             status = fault_set(fault, STATUS_UNSUPPORTED,
                                "tokenizer: the added token %d is empty once it is normalized",
@@ -46,6 +53,14 @@ void text_added_close(struct text_added *added)
     text_prefixes_close(&added->sets[0]);
     text_prefixes_close(&added->sets[1]);
     *added = (struct text_added){ 0 };
+}
+
+unsigned text_added_flags(const struct text_added *added, int32_t id)
+{
+    for (int32_t i = 0; i < added->n; i++)
+        if (added->tokens[i].id == id)
+            return added->tokens[i].flags;
+    return 0;
 }
 
 void text_added_begin(struct text_added_walk *walk, const struct text_added *added,

@@ -17,6 +17,9 @@ enum status text_added_open(struct text_added *added, const struct tokenizer_add
                             struct fault *fault) MUST_USE;
 void text_added_close(struct text_added *added);
 
+/* The flags of a token, 0 for an id that is none. */
+unsigned text_added_flags(const struct text_added *added, int32_t id);
+
 /* A walk through a text: what lies before a token, then the token. */
 struct text_added_walk {
     const struct text_added *added;

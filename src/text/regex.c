@@ -15,6 +15,8 @@
 enum {
     STEPS_BASE = 4000000,
     STEPS_PER_BYTE = 500, /* real patterns take about 10, and 100 on white space without an end */
+    STEPS_PER_LATER_BYTE = 100,
+    EARLY_BYTES = 256 << 10,
     FRAMES_MAX = 1 << 20,
     RUNS_DEPTH_MAX = 64,
 };
@@ -88,7 +90,9 @@ void regex_work_free(struct regex_work *work)
 
 void regex_work_grant(struct regex_work *work, size_t n_bytes)
 {
-    work->n_steps_left = STEPS_BASE + STEPS_PER_BYTE * (int64_t)n_bytes;
+    int64_t n = (int64_t)n_bytes, n_early = min_i64(n, EARLY_BYTES);
+    work->n_steps_left =
+        STEPS_BASE + STEPS_PER_BYTE * n_early + STEPS_PER_LATER_BYTE * (n - n_early);
     work->is_spent = false;
 }
 

@@ -12,6 +12,7 @@
 
 enum {
     WHOLE_BYTES_MAX = 48,
+    USER_BYTES_MAX = 256,   /* of user-defined pieces: bounds the time for a letter */
     UNUSED_DEPTH_MAX = 100, /* halves of halves of an unused piece, the library's limit */
 };
 #define SPACE "\xE2\x96\x81"
@@ -225,7 +226,6 @@ void text_spm_work_init(struct text_spm_work *work)
 {
     *work = (struct text_spm_work){ 0 };
     text_merge_init(&work->merge);
-    str_init(&work->text);
 }
 
 void text_spm_work_free(struct text_spm_work *work)
@@ -233,20 +233,107 @@ void text_spm_work_free(struct text_spm_work *work)
     text_merge_free(&work->merge);
     unigram_work_free(&work->unigram);
     str_free(&work->text);
+    str_free(&work->raw);
+    str_free(&work->prepared);
+    mem_give(work->ids);
     mem_give(work->unused);
 }
 
-void text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
-                     bool is_prefixed, struct text_ids *ids)
+static void encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
+                   struct text_ids *ids)
 {
     struct call call = { .spm = spm, .work = work, .ids = ids };
     str_clear(&work->text);
-    text_spm_normalize(spm, raw, is_prefixed, &work->text);
+    text_spm_normalize(spm, raw, &work->text);
     struct view text = view_of(work->text.at, work->text.n);
     if (text.n > 0 && spm->sentence.is_unigram)
         encode_unigram(&call, text);
     else if (text.n > 0)
         encode_bpe(&call, text);
+}
+
+/* --- transformers' "legacy": false ---
+ *
+ * The model adds no space by itself. A U+2581 is put before the whole text, and those that it has
+ * become spaces; then the added tokens are cut out. A part that begins with a space is encoded with
+ * the unknown token's text before it, so that the model keeps the space, and the ids of that text
+ * are taken off again. */
+
+static bool begins_with_space(struct view text)
+{
+    return view_starts(text, " ") || view_starts(text, SPACE);
+}
+
+/* Encodes the unknown token's text and a part behind it into work->ids; how many they are. */
+static int64_t encode_behind_unknown(const struct text_spm *spm, struct text_spm_work *work,
+                                     struct view part)
+{
+    str_clear(&work->raw);
+    str_add(&work->raw, spm->unknown.at, spm->unknown.n);
+    str_add(&work->raw, part.at, part.n);
+    struct view raw = view_of(work->raw.at, work->raw.n);
+    struct text_ids counted = { 0 };
+    encode(spm, work, raw, &counted);
+    if ((size_t)counted.n > work->ids_capacity) {
+        mem_give(work->ids);
+        work->ids_capacity = (size_t)counted.n;
+        work->ids = mem_take(work->ids_capacity * sizeof(*work->ids));
+    }
+    struct text_ids ids = { .at = work->ids, .n_max = counted.n };
+    encode(spm, work, raw, &ids);
+    return ids.n;
+}
+
+/* One id, whose piece reads U+2581. */
+static bool is_lone_space(const struct text_spm *spm, const struct text_spm_work *work,
+                          const int32_t *ids, int64_t n)
+{
+    struct view text = view_of(work->text.at, work->text.n);
+    if (n != 1 || text.n < 3 || !is_space_at(text, text.n - 3))
+        return false;
+    return ids[0] == spm->unknown_id || view_equal_text(spm->pieces[ids[0]], SPACE);
+}
+
+bool text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
+                     struct text_ids *ids)
+{
+    if (!spm->sentence.is_modern || !begins_with_space(raw)) {
+        encode(spm, work, raw, ids);
+        return false;
+    }
+    int64_t n = encode_behind_unknown(spm, work, raw);
+    int64_t n_unknown = n >= spm->n_unknown ? spm->n_unknown : 0;
+    for (int64_t i = n_unknown; i < n; i++)
+        text_ids_add(ids, work->ids[i]);
+    return is_lone_space(spm, work, work->ids + n_unknown, n - n_unknown);
+}
+
+struct view text_spm_prepare(const struct text_spm *spm, struct text_spm_work *work,
+                             struct view text)
+{
+    if (!spm->sentence.is_modern || text.n == 0)
+        return text;
+    str_clear(&work->prepared);
+    if (spm->sentence.adds_prefix)
+        str_add_text(&work->prepared, SPACE);
+    for (size_t i = 0; i < text.n;) {
+        bool is_space = is_space_at(text, i);
+        str_add(&work->prepared, is_space ? " " : text.at + i, 1);
+        i += is_space ? 3 : 1;
+    }
+    return view_of(work->prepared.at, work->prepared.n);
+}
+
+static void open_modern(struct text_spm *spm)
+{
+    struct text_spm_work work;
+    struct view unknown = spm->sentence.unknown;
+    if (!spm->sentence.is_modern)
+        return;
+    spm->unknown = view_of(pile_text(&spm->pile, unknown.at, unknown.n), unknown.n);
+    text_spm_work_init(&work);
+    spm->n_unknown = encode_behind_unknown(spm, &work, view_of("", 0));
+    text_spm_work_free(&work);
 }
 
 /* --- normalizing --- */
@@ -293,8 +380,7 @@ static size_t first_spaces(const struct text_spm *spm, struct view text)
     return at;
 }
 
-void text_spm_normalize(const struct text_spm *spm, struct view raw, bool is_prefixed,
-                        struct str *out)
+void text_spm_normalize(const struct text_spm *spm, struct view raw, struct str *out)
 {
     const struct tokenizer_sentence *sentence = &spm->sentence;
     const char *space = sentence->keeps_spaces ? " " : SPACE;
@@ -303,7 +389,7 @@ void text_spm_normalize(const struct text_spm *spm, struct view raw, bool is_pre
     size_t at = removes ? first_spaces(spm, raw) : 0;
     if (at == raw.n)
         return;
-    is_prefixed = is_prefixed && sentence->adds_prefix;
+    bool is_prefixed = sentence->adds_prefix && !sentence->is_modern;
     if (is_prefixed && !sentence->is_suffix)
         str_add_text(out, space);
     while (at < raw.n) {
@@ -394,9 +480,10 @@ static bool crosses_words(struct view piece)
 }
 
 /* Of equal pieces sentencepiece knows none (weights refuses them) and llama.cpp the last. */
-static void index_pieces(struct text_spm *spm)
+static enum status index_pieces(struct text_spm *spm, struct fault *fault)
 {
     int32_t n = spm->vocab->n_tokens, n_user = 0;
+    enum status status = STATUS_OK;
     int32_t *user_ids = mem_take((size_t)n * sizeof(*user_ids));
     struct view *users = mem_take((size_t)n * sizeof(*users));
     spm->splits_words = true;
@@ -411,6 +498,11 @@ static void index_pieces(struct text_spm *spm)
         spm->has_unused = spm->has_unused || spm->vocab->types[id] == TEXT_UNUSED;
         if (spm->vocab->types[id] != TEXT_USER_DEFINED)
             continue;
+        if (piece.n > USER_BYTES_MAX)
+            status = fault_set(fault, STATUS_UNSUPPORTED,
+                               "tokenizer: the user-defined piece %d has %zu bytes, at most %d are "
+                               "supported",
+                               id, piece.n, USER_BYTES_MAX);
         users[n_user] = piece;
         user_ids[n_user++] = id;
     }
@@ -421,6 +513,7 @@ static void index_pieces(struct text_spm *spm)
         char letter = (char)c;
         spm->ascii_ids[c] = find_piece(spm, view_of(&letter, 1));
     }
+    return status;
 }
 
 static void find_whole(struct text_spm *spm)
@@ -499,14 +592,20 @@ enum status text_spm_open(struct text_spm *spm, const struct text_vocab *vocab,
     if (status != STATUS_OK)
         return status;
     keep_pieces(spm, options);
-    index_pieces(spm);
-    if (spm->sentence.is_unigram)
-        return open_unigram(spm, options->scores, fault);
+    status = index_pieces(spm, fault);
+    if (status != STATUS_OK)
+        return status;
+    if (spm->sentence.is_unigram) {
+        status = open_unigram(spm, options->scores, fault);
+        open_modern(spm);
+        return status;
+    }
     spm->ranks = mem_take((size_t)vocab->n_tokens * sizeof(*spm->ranks));
     spm->is_whole = mem_take((size_t)vocab->n_tokens);
     rank_scores(spm, options->scores);
     if (!spm->has_unused)
         find_whole(spm);
+    open_modern(spm);
     return STATUS_OK;
 }
 

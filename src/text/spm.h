@@ -19,6 +19,8 @@ struct text_spm {
     uint8_t *is_whole; /* BPE: (n_tokens) the piece encodes to itself */
     int32_t ascii_ids[128];
     size_t piece_bytes_max;
+    struct view unknown;           /* is_modern: the text put before one that begins with a space */
+    int64_t n_unknown;             /* the ids of it */
     bool has_unused, splits_words; /* splits_words: no piece has a space behind another letter */
     int32_t unknown_id;
 };
@@ -29,16 +31,22 @@ void text_spm_close(struct text_spm *spm);
 struct text_spm_work { /* one thread's memory */
     struct text_merge merge;
     struct unigram_work unigram;
-    struct str text;
+    struct str text, raw, prepared;
+    int32_t *ids; /* is_modern: of one part */
+    size_t ids_capacity;
     uint32_t *unused; /* (n_tokens) bytes of the left half that an unused piece was joined from */
 };
 void text_spm_work_init(struct text_spm_work *work);
 void text_spm_work_free(struct text_spm_work *work);
-/* Appends what the pieces see of a raw text; is_prefixed: it gets the model's added space. */
-void text_spm_normalize(const struct text_spm *spm, struct view raw, bool is_prefixed,
-                        struct str *out);
+/* Appends what the pieces see of a raw text. */
+void text_spm_normalize(const struct text_spm *spm, struct view raw, struct str *out);
 /* Says of each token whether its piece begins with U+2581. */
 void text_spm_find_spaces(const struct text_spm *spm, bool *begins_with_space);
-/* Appends the ids of a raw text. */
-void text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
-                     bool is_prefixed, struct text_ids *ids);
+/* Appends the ids of a part of a raw text that holds no added token. True: is_modern, and they are
+ * one id that reads U+2581, which counts for nothing where a text begins with it and a named token
+ * follows. */
+bool text_spm_encode(const struct text_spm *spm, struct text_spm_work *work, struct view raw,
+                     struct text_ids *ids);
+/* is_modern: a text as its added tokens are looked for. It lies in the work. */
+struct view text_spm_prepare(const struct text_spm *spm, struct text_spm_work *work,
+                             struct view text);

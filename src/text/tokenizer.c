@@ -110,7 +110,7 @@ static enum status open_model(struct tokenizer *t, const struct tokenizer_option
 static struct view added_text(struct tokenizer *t, int32_t id, bool is_normalized,
                               struct normalizer_work *work)
 {
-    struct view text = t->vocab.tokens[id];
+    struct view text = t->kind == TOKENIZER_SPM ? t->spm.pieces[id] : t->vocab.tokens[id];
     if (!is_normalized || text.n == 0 || !utf8_is_valid(text))
         return text;
     normalizer_run(&t->normalizer, work, text);
@@ -131,7 +131,8 @@ static enum status open_added(struct tokenizer *t, const struct tokenizer_steps 
         int32_t id = steps->added[i].id;
         unsigned flags = steps->added[i].flags;
         texts[i] = added_text(t, id, (flags & ADDED_NORMALIZED) != 0, &work);
-        t->texts[id] = added_text(t, id, (flags & ADDED_WAS_NORMALIZED) != 0, &work);
+        if (t->kind != TOKENIZER_SPM)
+            t->texts[id] = added_text(t, id, (flags & ADDED_WAS_NORMALIZED) != 0, &work);
     }
     normalizer_work_free(&work);
     regex_work_free(&regex);
@@ -368,14 +369,6 @@ static void encode_runs(struct encoding *e, struct view text, bool is_start)
     }
 }
 
-static void encode_spm(struct encoding *e, struct view text, bool is_first)
-{
-    const struct text_spm *spm = &e->tokenizer->spm;
-    bool is_prefixed = is_first || !spm->sentence.prefixes_once;
-    if (text.n > 0)
-        text_spm_encode(spm, &e->spm, text, is_prefixed, &e->ids);
-}
-
 static void encode_text(struct encoding *e, struct view text)
 {
     const struct tokenizer *t = e->tokenizer;
@@ -387,12 +380,15 @@ static void encode_text(struct encoding *e, struct view text)
         text_bytes_mend(text, &e->text);
         text = view_of(e->text.at, e->text.n);
     }
+    if (t->kind == TOKENIZER_SPM)
+        text = text_spm_prepare(&t->spm, &e->spm, text);
     text_added_begin(&walk, added, text, false, e->skips_special);
     while (text_added_next(&walk, &before, &id)) {
-        if (t->kind == TOKENIZER_SPM)
-            encode_spm(e, before, before.at == text.at);
-        else
-            encode_runs(e, before, before.at == text.at);
+        bool is_start = before.at == text.at;
+        if (t->kind != TOKENIZER_SPM)
+            encode_runs(e, before, is_start);
+        else if (before.n > 0 && text_spm_encode(&t->spm, &e->spm, before, &e->ids) && is_start)
+            e->ids.n -= (text_added_flags(added, id) & ADDED_NAMED) != 0;
         if (id >= 0)
             text_ids_add(&e->ids, id);
     }

@@ -5,7 +5,7 @@
 #include "text/unigram.h"
 #include "base/mem.h"
 
-enum { PIECE_BYTES_MAX = 1024 }; /* bounds the time for a letter */
+enum { PIECE_BYTES_MAX = 256 }; /* bounds the time for a letter; real pieces have up to 64 */
 #define UNKNOWN_PENALTY   10.0
 #define USER_BONUS        0.1 /* of each byte of a user-defined piece but the first */
 #define SINGLE_SCORES_MAX 100000.0f

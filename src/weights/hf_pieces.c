@@ -46,19 +46,55 @@ static enum status add_token(struct reader *r, const struct weights_added *extra
                          "tokenizer.model: the added token %lld is far behind the %d pieces",
                          (long long)id, r->n_pieces);
     bool is_special = (extra->flags & ADDED_SPECIAL) != 0;
-    if (extra->is_weak && (r->flags[id] & IS_ADDED) && (r->flags[id] & ADDED_SPECIAL))
+    unsigned named = extra->is_weak ? ADDED_NAMED : 0;
+    if (extra->is_weak && (r->flags[id] & IS_ADDED)) {
+        r->flags[id] |= ADDED_NAMED;
         return STATUS_OK;
+    }
+    if (known >= 0 && known != id)
+        return fault_set(r->fault, STATUS_UNSUPPORTED,
+                         "tokenizer.model: the added token %lld reads like piece %d, which is not "
+                         "supported",
+                         (long long)id, known);
     bool is_same = view_equal(text_of(vocabulary, (int32_t)id), extra->text);
     if ((extra->flags & ADDED_SINGLE_WORD) || (!is_same && vocabulary->types[id] == TOKEN_NORMAL))
         return fault_set(r->fault, STATUS_UNSUPPORTED,
                          "tokenizer.model: the added token %lld %s, which is not supported",
                          (long long)id,
-                         is_same ? "is a single word only" : "reads otherwise than its piece");
+                         (extra->flags & ADDED_SINGLE_WORD) ? "is a single word only"
+                                                            : "reads otherwise than its piece");
     if (!is_same || id >= r->n_pieces)
         weights_vocabulary_set(vocabulary, (int32_t)id, extra->text,
                                is_special ? TOKEN_CONTROL : TOKEN_USER);
-    r->flags[id] = (uint8_t)((extra->flags & ~(unsigned)ADDED_NORMALIZED) | IS_ADDED);
+    r->flags[id] = (uint8_t)((extra->flags & ~(unsigned)ADDED_NORMALIZED) | named | IS_ADDED);
     return STATUS_OK;
+}
+
+static bool has_outer_space(struct view text)
+{
+    static const char spaces[] = " \t\n\r\v\f";
+    return text.n > 0 && (memchr(spaces, text.at[0], sizeof(spaces) - 1) != NULL ||
+                          memchr(spaces, text.at[text.n - 1], sizeof(spaces) - 1) != NULL);
+}
+
+/* Where a token swallows the spaces of another it is found no more. */
+static enum status check_spaces(const struct reader *r)
+{
+    int32_t spaced = -1, stripping = -1;
+    for (int32_t id = 0; id < r->vocabulary->n; id++) {
+        if (!(r->flags[id] & IS_ADDED))
+            continue;
+        if (has_outer_space(text_of(r->vocabulary, id)))
+            spaced = id;
+        if (r->flags[id] & (ADDED_STRIPS_LEFT | ADDED_STRIPS_RIGHT))
+            stripping = id;
+    }
+    if (spaced < 0 || stripping < 0)
+        return STATUS_OK;
+    return fault_set(r->fault, STATUS_UNSUPPORTED,
+                     "tokenizer.model: the added token %d begins or ends with a space, and token "
+                     "%d strips spaces, which is not supported",
+                     spaced, stripping);
 }
 
 static void list_added(struct reader *r)
@@ -79,9 +115,6 @@ static enum status add_all(struct reader *r, const struct weights_tokenizer_sour
                            int32_t n_glm)
 {
     enum status status = STATUS_OK;
-    for (int32_t id = 0; id < r->n_pieces; id++)
-        if (r->vocabulary->types[id] == TOKEN_CONTROL)
-            r->flags[id] = IS_ADDED | ADDED_SPECIAL;
     for (int32_t i = 0; i < n_glm && r->n_pieces + i < r->vocabulary->n; i++) {
         weights_vocabulary_set(r->vocabulary, r->n_pieces + i, view_text(chatglm_tokens[i]),
                                TOKEN_CONTROL);
@@ -89,22 +122,26 @@ static enum status add_all(struct reader *r, const struct weights_tokenizer_sour
     }
     for (int32_t i = 0; i < source->n_extra && status == STATUS_OK; i++)
         status = add_token(r, &source->extra[i]);
+    for (int32_t id = 0; id < r->n_pieces; id++)
+        if (r->vocabulary->types[id] == TOKEN_CONTROL && r->flags[id] == 0)
+            r->flags[id] = IS_ADDED | ADDED_SPECIAL;
     return status;
 }
 
-/* "legacy": false puts the space before the first word of a text only, and before none where
- * add_prefix_space is false. */
-static enum status read_prefix(const struct weights_hf_added_files *files,
+/* "legacy": false has ways of its own, see text/spm.c. */
+static enum status read_legacy(const struct weights_hf_added_files *files,
                                struct tokenizer_sentence *sentence, struct fault *fault)
 {
     struct weights_json_from from = { files->settings, "tokenizer_config.json", fault };
+    const struct weights_json_node *unknown = weights_hf_added_special(files, "unk_token");
     const struct weights_json_node *legacy = weights_json_find(files->settings, "legacy");
     bool adds_space = true;
     if (legacy == NULL || legacy->kind != WEIGHTS_JSON_FALSE)
         return STATUS_OK;
     enum status status = weights_json_bool(&from, "add_prefix_space", &adds_space);
-    sentence->prefixes_once = true;
+    sentence->is_modern = true;
     sentence->adds_prefix = adds_space;
+    sentence->unknown = unknown != NULL ? view_of(unknown->text, unknown->n) : view_text("<unk>");
     return status;
 }
 
@@ -134,7 +171,9 @@ enum status weights_hf_pieces(const char *path, const struct weights_hf_added_fi
         return status;
     r.flags = pile_take(&hf->pile, (size_t)hf->vocabulary.n);
     status = add_all(&r, &source, n_glm);
+    if (status == STATUS_OK)
+        status = check_spaces(&r);
     list_added(&r);
     card->add_bos = n_glm == 0;
-    return status != STATUS_OK ? status : read_prefix(files, &card->sentence, fault);
+    return status != STATUS_OK ? status : read_legacy(files, &card->sentence, fault);
 }

@@ -260,6 +260,8 @@ bool text_decoder_piece(const struct text_decoder *d, int32_t id, bool is_first,
 {
     str_clear(out);
     str_add(out, d->texts[id].at, d->texts[id].n);
+    if (d->is_kept != NULL && d->is_kept[id])
+        return false;
     if (d->joint == DECODER_SPACED && !is_first)
         put_before(out, " ");
     for (int32_t i = 0; i < d->n_token_steps; i++)
@@ -310,6 +312,12 @@ static enum status find_kind(const struct text_decoder *d, int32_t id, struct st
     return STATUS_OK;
 }
 
+void text_decoder_keep(struct text_decoder *d, int32_t id)
+{
+    d->is_kept[id] = true;
+    d->pieces[id] = d->texts[id];
+}
+
 enum status text_decoder_open(struct text_decoder *d, const struct tokenizer_steps *steps,
                               const struct view *texts, int32_t n_tokens, struct pile *pile,
                               struct fault *fault)
@@ -320,6 +328,7 @@ enum status text_decoder_open(struct text_decoder *d, const struct tokenizer_ste
     enum status status = open_steps(d, steps, pile, fault);
     d->pieces = pile_take(pile, (size_t)n_tokens * sizeof(*d->pieces));
     d->kinds = pile_take(pile, (size_t)n_tokens);
+    d->is_kept = pile_take(pile, (size_t)n_tokens);
     struct str piece;
     str_init(&piece);
     for (int32_t id = 0; id < n_tokens && status == STATUS_OK; id++) {

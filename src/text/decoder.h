@@ -39,6 +39,7 @@ struct text_decoder {
     const struct view *texts; /* before any step; the caller's */
     struct view *pieces;      /* behind another token, in front of another */
     uint8_t *kinds;           /* enum decoder_kind */
+    bool *is_kept;            /* it reads as its text stands; NULL: none */
     bool *begins_with_space;  /* where first_space skips any */
 };
 enum decoder_kind {
@@ -52,6 +53,8 @@ enum status text_decoder_open(struct text_decoder *decoder, const struct tokeniz
                               const struct view *texts, int32_t n_tokens, struct pile *pile,
                               struct fault *fault) MUST_USE;
 void text_decoder_close(struct text_decoder *decoder);
+/* The token reads as its text stands, whatever the steps do to others. */
+void text_decoder_keep(struct text_decoder *decoder, int32_t id);
 /* Sets out to what the token reads; is_first: before all others. The suffix is cut off. True: it is
  * one byte of a character. */
 bool text_decoder_piece(const struct text_decoder *decoder, int32_t id, bool is_first,

@@ -222,8 +222,13 @@ static enum status open_parts(struct tokenizer *t, const struct tokenizer_option
     copy_ends(t, steps);
     t->is_byte_level = has_byte_level(steps->normalizers, steps->n_normalizers) ||
                        has_byte_level(steps->splitters, steps->n_splitters);
-    if (!is_spm)
-        return text_decoder_open(&t->decoder, steps, t->texts, (int32_t)n, &t->pile, fault);
+    if (!is_spm) {
+        status = text_decoder_open(&t->decoder, steps, t->texts, (int32_t)n, &t->pile, fault);
+        for (size_t id = 0; id < n && status == STATUS_OK && is_implied; id++)
+            if (t->vocab.types[id] != TEXT_NORMAL) /* llama.cpp writes them as they stand */
+                text_decoder_keep(&t->decoder, (int32_t)id);
+        return status;
+    }
     text_decoder_open_plain(&t->decoder, t->texts, t->vocab.types, (int32_t)n, &t->pile);
     const struct tokenizer_sentence *sentence = &t->spm.sentence;
     if (sentence->removes_spaces)

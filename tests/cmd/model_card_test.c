@@ -1,4 +1,5 @@
-/* Tokenizers of whole directories: the stored sample of tests/text/sentencepiece_agreement.py. */
+/* Tokenizers of whole directories: the stored sample of tests/text/sentencepiece_agreement.py, and
+ * the cases beside the repository. */
 #include "test.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -102,10 +103,63 @@ static void models_are_as_in_sentencepiece(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* The text is given the expected ids by the tokenizer of its directory, or that is refused. */
+static void check_case(const struct tokenizer *tokenizer, const json_t *row)
+{
+    const json_t *expected = json_object_get(row, "ids"), *text = json_object_get(row, "text");
+    unsigned flags = TOKENIZER_PARSE_SPECIAL;
+    if (json_is_true(json_object_get(row, "add_special_tokens")))
+        flags |= TOKENIZER_ADD_SPECIAL;
+    int32_t ids[4096];
+    int32_t n =
+        tokenizer_encode(tokenizer, view_of(json_string_value(text), json_string_length(text)),
+                         flags, ids, (int32_t)COUNT_OF(ids));
+    assert_int_equal(n, json_array_size(expected));
+    for (int32_t i = 0; i < n; i++)
+        assert_int_equal(ids[i], json_integer_value(json_array_get(expected, (size_t)i)));
+}
+
+static void cases_are_met(void **state)
+{
+    (void)state;
+    char folder[1024], path[1200], last[256] = "";
+    struct weights_hf_card hf = { 0 };
+    struct weights_card card;
+    struct tokenizer *tokenizer = NULL;
+    struct fault fault = { "" };
+    snprintf(folder, sizeof(folder), "%s/../shared/cases/tokenizers", source_root);
+    if (!file_is_directory(folder))
+        TEST_SKIP("no ../shared beside the repository");
+    snprintf(path, sizeof(path), "%s/expected.jsonl", folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    json_t *row;
+    while ((row = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
+        const char *name = json_string_value(json_object_get(row, "dir"));
+        if (strcmp(name, last) != 0) {
+            tokenizer_close(tokenizer);
+            weights_hf_card_close(&hf);
+            tokenizer = NULL;
+            snprintf(last, sizeof(last), "%s", name);
+            snprintf(path, sizeof(path), "%s/%s", folder, name);
+            if (weights_hf_card_open(&hf, path, NULL, 0, &card, &fault) != STATUS_OK ||
+                model_card_open_tokenizer(&tokenizer, &card, &fault) != STATUS_OK)
+                print_message("%s is refused: %s\n", name, fault.text);
+        }
+        if (tokenizer != NULL)
+            check_case(tokenizer, row);
+        json_decref(row);
+    }
+    (void)fclose(file);
+    tokenizer_close(tokenizer);
+    weights_hf_card_close(&hf);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_as_in_sentencepiece),
+        cmocka_unit_test(cases_are_met),
     };
     source_root = argc > 1 ? argv[1] : ".";
     return cmocka_run_group_tests(tests, NULL, NULL);

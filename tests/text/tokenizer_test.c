@@ -334,10 +334,42 @@ static void bos_and_eos_go_where_asked(void **state)
     tokenizer_close(tokenizer);
 }
 
+/* A GGUF file's added tokens are texts, not bytes in GPT-2's letters: U+00F6 is not byte F6. */
+static void added_tokens_read_as_they_stand(void **state)
+{
+    (void)state;
+    static const char *const tokens[] = { "a", "\xC3\xB6", "b\xC3\xB6" };
+    static const uint8_t types[] = { 1, 4, 4 };
+    static const int32_t ids[] = { 1, 0, 2 };
+    const struct tokenizer_options options = { .kind = TOKENIZER_BPE,
+                                               .n_tokens = 3,
+                                               .tokens = tokens,
+                                               .types = types,
+                                               .pre = "gpt-2",
+                                               .bos_id = -1,
+                                               .eos_id = -1,
+                                               .unknown_id = -1 };
+    struct fault fault;
+    struct tokenizer *tokenizer;
+    struct detokenizer detokenizer;
+    struct str out;
+    str_init(&out);
+    assert_int_equal(tokenizer_open(&tokenizer, &options, &fault), STATUS_OK);
+    detokenizer_init(&detokenizer, tokenizer, false);
+    for (size_t i = 0; i < COUNT_OF(ids); i++)
+        detokenizer_add(&detokenizer, ids[i], &out);
+    detokenizer_end(&detokenizer, &out);
+    assert_string_equal(out.at, "\xC3\xB6"
+                                "ab\xC3\xB6");
+    str_free(&out);
+    tokenizer_close(tokenizer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_spm),
+        cmocka_unit_test(added_tokens_read_as_they_stand),
         cmocka_unit_test(agrees_gemma),
         cmocka_unit_test(agrees_phi3),
         cmocka_unit_test(swallows_white_space),

@@ -137,7 +137,7 @@ static const struct config_key model_keys[] = {
       offsetof(struct config_model, n_aliases), 0, CONFIG_ALIASES,
       "other names that clients may use", CONFIG_TEXT_NAME },
     { "ctx", CONFIG_COUNT, MODEL(n_context), 0, LIMIT_CONTEXT,
-      "tokens of prompt and answer; 0: the model's own" },
+      "tokens of prompt and answer, at most what the model was trained for; 0: that many" },
     { "priority", CONFIG_COUNT, MODEL(priority), -32768, 32767,
       "of its requests; lower runs first" },
     { "slo.ttft_ms", CONFIG_COUNT, MODEL(ttft_ms), 0, INT32_MAX,

@@ -72,12 +72,19 @@ static void reload(void *self)
 
 /* ---- Life. ---- */
 
-/* What engines, model files and the first clients need: without it they would end in the middle. */
+/* Sees to what engines, model files and the first clients need; the API asks for more when it knows
+ * how many clients there may be. */
 static enum status check_files(struct fault *fault)
 {
-    enum { FILES_MIN = 64 };
+    enum { FILES_MIN = 64, FILES_USUAL = 1024 };
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= FILES_MIN)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return STATUS_OK;
+    if (limit.rlim_cur < FILES_USUAL && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max < FILES_USUAL ? limit.rlim_max : FILES_USUAL;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_max >= FILES_MIN)
         return STATUS_OK;
     return fault_set(fault, STATUS_BAD_INPUT,
                      "at most %llu open files are allowed (ulimit -n), and %d are needed at least",

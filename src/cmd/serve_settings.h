@@ -17,6 +17,6 @@ enum status serve_settings_read_keys(struct config *config, bool is_reload,
                                      struct fault *fault) MUST_USE;
 /* Everything but the models' files. */
 enum status serve_settings_check(const struct config *config, struct fault *fault) MUST_USE;
-/* The three of them; the caller frees the config, also after a fault. */
+/* All three in this order. The caller frees the config, also after a fault. */
 enum status serve_settings_open(struct config *config, const struct serve_words *words,
                                 bool is_reload, struct fault *fault) MUST_USE;

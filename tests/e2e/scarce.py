@@ -1,4 +1,4 @@
-"""Every verb where the system gives little: address space, threads, descriptors, room for files, nobody who reads. No verb
+"""Every verb where the system gives little: address space, threads, descriptors, room for files, no reader. No verb
 ends by a signal, and each says why it ends: one sentence and an exit code. A server goes on where it can.
 
 usage: scarce.py SHOAL SOURCE_ROOT; SCARCE_STEPS=n tries n sizes of the address space for each verb (3).
@@ -50,7 +50,7 @@ class Verbs:
                 os.setgid(STRANGER)
                 os.setuid(STRANGER)
             if limit is not None:
-                resource.setrlimit(limit, (value, value))
+                resource.setrlimit(limit, value if isinstance(value, tuple) else (value, value))
             for fd in close:
                 os.close(fd)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_")}
@@ -121,6 +121,8 @@ def scarce_descriptors(verbs):
         for n in (3, 4, 5, 7, 9, 12, 64) if name in ("run", "serve") else (4, 6):
             code, said = verbs.run(words, resource.RLIMIT_NOFILE, n)
             check((name, n), code, said)
+    code, said = verbs.run(verbs.words["serve"] + ["--devices", "cpu:0", "--devices", "cpu"], resource.RLIMIT_NOFILE, (12, 1024))
+    assert code == 0, said  # what it may raise it raises
 
 
 @with_verbs
@@ -142,7 +144,7 @@ def scarce_room_for_files(verbs):
 
 @with_verbs
 def scarce_readers(verbs):
-    """Nobody reads what is printed: a full device, closed pipes, closed descriptors."""
+    """What is printed has no reader: a full device, closed pipes, closed descriptors."""
     printing = ["version", "show", "keys", "run", "sim", "plan", "report", "replay", "completion", "repro"]
     for name in printing:
         words = verbs.words[name]

@@ -48,7 +48,7 @@ def write(path, content):
 
 @test
 def reload_of_a_cut_file_opens_nothing(shoal, models):
-    """The file cut after each of its bytes: some of them are configurations, and none of them lets a stranger in."""
+    """The file cut after each of its bytes: some of the parts are configurations, and none lets a stranger in."""
     text = (f"# keys first, as people write them\napi_key: client\nadmin_key: boss\ntenants: [one=first, two=second]\n"
             f"models:\n  tale:\n    path: {models}/tale.gguf\n")
     with Shoal(shoal, config=text, wait=None) as server:

@@ -119,7 +119,8 @@ def measure(args, setup, known, policy, seed, loads):
 
 def points(args, rivals, loads):
     """After every seed that was measured, and last of all: {policy: {load: [(nl, met) of each seed so far]}}."""
-    setup = open_setup(args)
+    with truth.Preferred():
+        setup = open_setup(args)
     known = load_known(setup)
     policies, asked = ["default", *rivals], range(args.first_seed, args.first_seed + args.seeds)
     is_known = lambda policy, seed: all(key_of(args, policy, load, seed) in known for load in loads)

@@ -38,6 +38,9 @@ def head_dim(config):
 
 def scaling_of(case):
     """The object of scaling as config.json has it, and its type."""
+    if case.family == "chatglm":
+        scaling = case.reference.get("rope_scaling", {})
+        return scaling, scaling.get("rope_type", "default")
     scaling = case.config.get("rope_scaling") or case.config.get("rope_parameters") or {}
     if case.family == "gemma3_text" and case.config.get("rope_parameters"):
         scaling = scaling.get("full_attention") or {}

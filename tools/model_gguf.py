@@ -33,7 +33,8 @@ def get(config, *names):
 
 
 def head_dim(config):
-    return get(config, "head_dim") or config.hidden_size // config.num_attention_heads
+    own = None if config.model_type == "gpt2" else get(config, "head_dim")
+    return own or config.hidden_size // config.num_attention_heads
 
 
 def scaling_of(case):

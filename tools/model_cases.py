@@ -111,15 +111,17 @@ class Case:
 def glm(config):
     """The configuration of Glm that computes what this ChatGLM's would."""
     get = config.get
-    heads = config["num_attention_heads"]
-    return {
+    heads, ratio = config["num_attention_heads"], get("rope_ratio", 1)
+    is_first = "chatglm2" in get("_name_or_path", "")
+    scaling = {"rope_scaling": {"rope_type": "linear", "factor": float(ratio)}} if is_first else {}
+    return scaling | {
         "model_type": "glm", "num_hidden_layers": config["num_layers"],
         "hidden_size": config["hidden_size"], "num_attention_heads": heads,
         "num_key_value_heads":
             get("multi_query_group_num", 1) if get("multi_query_attention") else heads,
         "intermediate_size": config["ffn_hidden_size"], "head_dim": get("kv_channels", 128),
         "max_position_embeddings": config["seq_length"], "vocab_size": config["padded_vocab_size"],
-        "rms_norm_eps": get("layernorm_epsilon", 1e-5), "rope_theta": 10000.0 * get("rope_ratio", 1),
+        "rms_norm_eps": get("layernorm_epsilon", 1e-5), "rope_theta": 10000.0 * (1 if is_first else ratio),
         "partial_rotary_factor": 0.5, "attention_bias": get("add_qkv_bias", False),
         "tie_word_embeddings": False, "pad_token_id": None, "eos_token_id": 0,
     }
@@ -378,6 +380,8 @@ def chatglm(case):
         case.set("layernorm_epsilon", case.pick(1e-6, 1e-3))
     if case.sometimes(0.4):
         case.set("rope_ratio", case.pick(1, 50))
+        if case.sometimes(0.8):
+            case.set("_name_or_path", case.pick("THUDM/chatglm2-6b-32k", "x/chatglm3-6b-32k", "glm-4-9b"))
 
 
 MAKERS = {"gpt2": gpt2, "opt": opt, "chatglm": chatglm}

@@ -33,11 +33,15 @@ def get(config, *names):
 
 
 def head_dim(config):
-    return get(config, "head_dim") or config.hidden_size // config.num_attention_heads
+    own = None if config.model_type == "gpt2" else get(config, "head_dim")
+    return own or config.hidden_size // config.num_attention_heads
 
 
 def scaling_of(case):
     """The object of scaling as config.json has it, and its type."""
+    if case.family == "chatglm":
+        scaling = case.reference.get("rope_scaling", {})
+        return scaling, scaling.get("rope_type", "default")
     scaling = case.config.get("rope_scaling") or case.config.get("rope_parameters") or {}
     if case.family == "gemma3_text" and case.config.get("rope_parameters"):
         scaling = scaling.get("full_attention") or {}

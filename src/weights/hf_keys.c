@@ -13,6 +13,7 @@
 
 static const struct weights_key rows[] = {
     READ(NULL, "model_type"),
+    READ(NULL, "_name_or_path"),
     READ(NULL, "tie_word_embeddings"),
     READ(NULL, "sliding_window"),
     READ(NULL, "layer_types"),
@@ -125,7 +126,6 @@ static const struct weights_key rows[] = {
     INERT(NULL, "_attn_implementation"),
     INERT(NULL, "_attn_implementation_autoset"),
     INERT(NULL, "_commit_hash"),
-    INERT(NULL, "_name_or_path"),
     INERT(NULL, "architectures"),
     INERT(NULL, "attention_dropout"),
     INERT(NULL, "attn_implementation"),

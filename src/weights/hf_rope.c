@@ -269,13 +269,33 @@ static enum status read_partial(const struct weights_json_from *config, struct m
     return STATUS_OK;
 }
 
-/* ChatGLM: its long variants say by what the base is multiplied. */
+/* ChatGLM's long variants: in ChatGLM2 positions are divided by rope_ratio, from ChatGLM3 on the
+ * base is multiplied by it, and only the name of the model tells the two apart. */
 static enum status read_ratio(const struct weights_json_from *config, struct model_spec *spec)
 {
+    static const char *const later[] = { "chatglm3", "glm-4", "glm4" };
     float ratio = 1.0f;
+    const char *name = "";
     enum status status = weights_json_f32(config, "rope_ratio", &ratio);
-    spec->rope_base = 10000.0f * ratio;
-    return status;
+    if (status == STATUS_OK)
+        status = weights_json_text(config, "_name_or_path", &name);
+    if (status != STATUS_OK || ratio == 1.0f)
+        return status;
+    if (strcasestr(name, "chatglm2") != NULL) {
+        spec->rope_scaling.kind = ROPE_SCALING_LINEAR;
+        spec->rope_scaling.factor = ratio;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < COUNT_OF(later); i++)
+        if (strcasestr(name, later[i]) != NULL) {
+            spec->rope_base *= ratio;
+            return STATUS_OK;
+        }
+    return fault_set(
+        config->fault, STATUS_UNSUPPORTED,
+        "config.json: rope_ratio is %g, which means one thing for ChatGLM2 and another "
+        "from ChatGLM3 on: _name_or_path has to name one of them (it is \"%.60s\")",
+        (double)ratio, name);
 }
 
 enum status weights_hf_rope(const struct weights_json_from *config, struct model_spec *spec)

@@ -1,8 +1,10 @@
 /* Fuzzes config.json: whatever is accepted passes model_spec_check, and factors of frequencies are
  * as many as are needed. */
 #include "base/mem.h"
+#include "weights/hf_keys.h"
 #include "weights/hf_rope.h"
 #include "weights/hf_spec.h"
+#include "weights/names.h"
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -24,6 +26,18 @@ static void check(const struct weights_json *json, const struct model_spec *spec
     pile_free(&pile);
 }
 
+static void list_unknown(const struct weights_json *json, const char *family)
+{
+    struct weights_unknown unknown = { 0 };
+    struct pile pile;
+    pile_init(&pile);
+    weights_hf_keys_unknown(json->nodes, family, &pile, &unknown);
+    CHECK(unknown.n <= unknown.n_found && (uint32_t)unknown.n_found <= json->nodes[0].n);
+    for (int32_t i = 0; i < unknown.n; i++)
+        CHECK(strlen(unknown.names[i]) <= 80);
+    pile_free(&pile);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     struct weights_json json;
@@ -33,10 +47,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     char *text = mem_take(n + 1);
     memcpy(text, bytes, n);
     if (weights_json_parse(&json, text, n, "config.json", &fault) == STATUS_OK) {
-        if (weights_hf_spec(json.nodes, &spec, &architecture, &fault) == STATUS_OK)
+        if (weights_hf_spec(json.nodes, &spec, &architecture, &fault) == STATUS_OK) {
             check(&json, &spec);
-        else
+            list_unknown(&json, architecture->hf_name);
+        } else {
             CHECK(fault.text[0] != '\0');
+        }
         weights_json_close(&json);
     }
     return 0;

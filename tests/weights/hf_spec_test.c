@@ -92,14 +92,22 @@ static void reads_the_others(void **state)
     assert_int_equal(spec.ffn_width, 100);
     assert_int_equal(spec.act, ACT_GELU_ERF);
     assert_int_equal(spec_of(CHATGLM(",\"multi_query_attention\":true,"
-                                     "\"multi_query_group_num\":2,\"rope_ratio\":4"),
+                                     "\"multi_query_group_num\":2,\"rope_ratio\":4,"
+                                     "\"_name_or_path\":\"THUDM/chatglm3-6b-32k\""),
                              &spec, &fault),
                      STATUS_OK);
     assert_int_equal(spec.n_kv_heads, 2);
     assert_int_equal(spec_of(CHATGLM(",\"multi_query_attention\":true"), &spec, &fault), STATUS_OK);
     assert_int_equal(spec.n_kv_heads, 1);
-    assert_int_equal(spec_of(CHATGLM(",\"rope_theta\":7,\"rope_ratio\":4"), &spec, &fault),
+    assert_int_equal(spec_of(CHATGLM(",\"rope_theta\":7,\"rope_ratio\":4,"
+                                     "\"_name_or_path\":\"/models/ChatGLM2-6b-32k\""),
+                             &spec, &fault),
                      STATUS_OK);
+    assert_true(spec.rope_scaling.kind == ROPE_SCALING_LINEAR && spec.rope_scaling.factor == 4);
+    assert_true(spec.rope_base == 10000);
+    assert_int_equal(
+        spec_of(CHATGLM(",\"rope_ratio\":4,\"_name_or_path\":\"zai/glm-4-9b\""), &spec, &fault),
+        STATUS_OK);
     assert_int_equal(spec.n_rope_dims, 8);
     assert_int_equal(spec.position, POSITION_ROPE_PAIRS);
     assert_true(spec.rope_base == 40000.0f);
@@ -222,6 +230,7 @@ static void refuses_by_name(void **state)
         { OPT(",\"_remove_final_layer_norm\":true"), STATUS_UNSUPPORTED, "final_layer_norm" },
         { GPT2(",\"scale_attn_by_inverse_layer_idx\":true"), STATUS_UNSUPPORTED,
           "scale_attn_by_inverse_layer_idx is true" },
+        { CHATGLM(",\"rope_ratio\":4"), STATUS_UNSUPPORTED, "rope_ratio is 4, which means one" },
         { CHATGLM(",\"rmsnorm\":false"), STATUS_UNSUPPORTED, "rmsnorm is false" },
         { CHATGLM(",\"post_layer_norm\":3"), STATUS_UNSUPPORTED, "post_layer_norm is 3" },
     };

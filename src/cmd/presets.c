@@ -10,7 +10,7 @@ static const struct preset presets[] = {
       .policy = "value",
       .router = "least",
       .thresholds = { "promotes_slack=1", "guards_tpot=1", "chunk_tokens=2048", "starve_factor=60",
-                      "starve_ns_min=20000", "starve_tokens=64" } },
+                      "starve_ns_min=20000", "starve_tokens=256" } },
     { .name = "seallm",
       .summary = "doubling budgets in turn (SeaLLM), least requests",
       .policy = "db-turn",

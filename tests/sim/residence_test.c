@@ -1,6 +1,6 @@
 /* The rate of tokens that a request gets at least (docs/POLICIES.md), on simulated engines: beside
  * a flood of another model that keeps the KV pool full, at equal priority or a higher one, with
- * lanes and swapping; and where requests come home after every slice.
+ * lanes, swapping and head-wise pools; and where requests come home after every slice.
  *
  * The test stands between engine and policy and notes when tokens come. */
 #include "../progress.h"
@@ -142,7 +142,7 @@ static int64_t run(struct world *w, const struct row *row)
 }
 
 /* Three requests of the large model beside a flood of the small one, which can be served (8 or 12 a
- * second) or not (16). */
+ * second) or not (16); of twice as many where lanes serve them side by side. */
 static void tokens_come_beside_a_flood(void **state)
 {
     (void)state;
@@ -155,13 +155,15 @@ static void tokens_come_beside_a_flood(void **state)
             bool has_priorities = (k & 1) != 0;
             w.watched[1].priority = has_priorities ? INT16_MAX : 0;
             w.workload.services[0] =
-                (struct sim_traffic){ .rate_per_s = 8 + 4 * (k / 4),
+                (struct sim_traffic){ .rate_per_s =
+                                          (8 + 4 * (k / 4)) * (rows[i].n_lanes > 1 ? 2 : 1),
                                       .prompt = { 3, 0.5, 1, 60 },
                                       .output = { 4.5, 0.4, 40, 200 },
                                       .priority = has_priorities ? INT16_MIN : 0 };
             w.config.chunk_tokens = 64;
             w.config.has_leases = k == 0 || k == 3;
             w.options.swap_bytes = (k & 2) != 0 ? 3000000 : 0;
+            w.options.kv = k % 4 == 3 ? KV_HEADS : KV_MERGED;
             int64_t ns = run(&w, &rows[i]);
             printf(" %.1f", (double)ns * 1e-9);
             n_preempted += watch.n_preempted;

@@ -21,11 +21,12 @@ struct api_choice {
     struct api_call *call;
     uint64_t id; /* of the request */
     uint32_t epoch, slot;
-    int32_t index, prompt;                /* index in the answer; which prompt */
-    bool is_open, is_submitted, has_role; /* has_role: its first chunk of a stream is out */
-    const char *finish_reason;            /* NULL while open */
-    const char *stop_text;                /* the stop string that ended it, NULL */
-    int32_t stop_id;                      /* the client's stop token that ended it, -1 */
+    int32_t index, prompt;                  /* index in the answer; which prompt */
+    bool is_open, is_submitted, is_counted; /* is_counted: as a request that is over */
+    bool has_role;                          /* its first chunk of a stream is out */
+    const char *finish_reason;              /* NULL while open */
+    const char *stop_text;                  /* the stop string that ended it, NULL */
+    int32_t stop_id;                        /* the client's stop token that ended it, -1 */
     int32_t n_prompt, n_generated, n_cached, n_preempted, n_returns;
     int64_t queue_ns; /* until its first batch */
     uint64_t seed;

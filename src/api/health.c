@@ -37,15 +37,20 @@ void api_health_version(struct api *api, struct api_http_exchange *x)
 static void print_own(struct api *api, struct str *out)
 {
     char why[160];
+    const struct mem_account *account = api->options.account;
     bool is_well = api_mirror_is_well(api, time_now_ns(), why, sizeof(why));
     str_printf(out,
                "# HELP shoal_http_connections Open client connections.\n"
                "# TYPE shoal_http_connections gauge\nshoal_http_connections %d\n"
-               "# HELP shoal_http_body_bytes Bytes of request bodies held.\n"
-               "# TYPE shoal_http_body_bytes gauge\nshoal_http_body_bytes %lld\n"
+               "# HELP shoal_http_memory_bytes Bytes held for clients, and their bound.\n"
+               "# TYPE shoal_http_memory_bytes gauge\n"
+               "shoal_http_memory_bytes{kind=\"held\"} %lld\n"
+               "shoal_http_memory_bytes{kind=\"max\"} %lld\n"
                "# HELP shoal_http_unsent_bytes Bytes of answers that wait for their readers.\n"
                "# TYPE shoal_http_unsent_bytes gauge\nshoal_http_unsent_bytes %lld\n",
-               api_http_n_connections(api->http), (long long)api_http_body_bytes(api->http),
+               api_http_n_connections(api->http),
+               account != NULL ? (long long)mem_account_bytes(account) : 0,
+               account != NULL ? (long long)account->n_bytes_max : 0,
                (long long)api_http_unsent_bytes(api->http));
     str_printf(out,
                "# HELP shoal_api_requests Requests held by the API, and its bound.\n"

@@ -1,11 +1,13 @@
 /* Watches of descriptors, signals and the time, as events of libevent. */
 #include "api/http_watches.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include <event2/event.h>
 #include <signal.h>
 
 struct event_base *api_http_watches_base(void)
 {
+    event_set_mem_functions(mem_library_take, mem_library_grow, mem_library_give);
     struct event_config *config = event_config_new();
     CHECK(config != NULL);
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);

@@ -45,7 +45,9 @@ bool api_submit_again(struct api_choice *choice)
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
                  (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u),
     };
+    struct mem_account *before = mem_account_use(api->options.account); /* the service's own */
     bool is_taken = api->options.service.submit(api->options.service.self, &request, body);
+    (void)mem_account_use(before);
     mem_give(body);
     api_nudge(api);
     return is_taken;

@@ -145,7 +145,7 @@ static void *take_surely(size_t n_bytes, uint32_t n_head)
     void *p = take(n_bytes, n_head, true);
     struct guard *guard = guard_now;
     if (p == NULL && guard != NULL) {
-        guard->n_wanted = guard->n_bytes + (int64_t)n_bytes;
+        guard->n_wanted = guard->n_bytes + n_head + (int64_t)n_bytes;
         longjmp(guard->out, 1);
     }
     while (p == NULL && n_bytes <= RESERVE_PARTS * RESERVE_PART_BYTES && spend_reserve())

@@ -612,7 +612,6 @@ void api_close(struct api *api)
     if (api == NULL)
         return;
     api_workers_close(api->workers);
-    str_free(&api->chunk);
     api_http_close(api->http); /* and the parties: nothing is charged to them from here on */
     CHECK(api->calls == NULL);
     map_free(&api->ids);

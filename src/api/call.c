@@ -200,30 +200,50 @@ static void begin_stream(struct api_call *call)
     api_http_begin(call->x, 200, "text/event-stream; charset=utf-8");
 }
 
-/* Writes what the choice can show now. */
-static void show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
+static void starve(struct api_call *call)
 {
-    struct str *out = &call->api->chunk;
+    struct api_error error = { 0 };
+    api_error_set(&error, ERROR_STARVED, NULL, "there is no memory for the rest of the answer");
+    fail_call(call, &error, SERVICE_FULL);
+}
+
+struct chunk {
+    struct api_call *call;
+    struct api_choice *choice;
+    struct str out;
+};
+
+static void print_chunk(void *arg)
+{
+    struct chunk *chunk = arg;
+    api_reply_chunk(chunk->call, chunk->choice, &chunk->out);
+}
+
+/* Writes what the choice can show now. False: the call is over, since there is no memory. */
+static bool show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
+{
+    struct chunk chunk = { .call = call, .choice = choice };
     if (!call->prompts.ask.streams)
-        return;
-    str_clear(out);
-    struct mem_account *before = mem_account_use(call->api->options.account); /* of all calls */
-    api_reply_chunk(call, choice, out);
-    (void)mem_account_use(before);
-    if (out->n == 0)
-        return;
-    if (!call->x->has_begun)
-        begin_stream(call);
-    api_http_chunk(call->x, view_of(out->at, out->n));
-    call->wrote_ns = now_ns;
+        return true;
+    if (mem_guard(INT64_MAX, print_chunk, &chunk) != 0) {
+        starve(call);
+        return false;
+    }
+    if (chunk.out.n > 0) {
+        if (!call->x->has_begun)
+            begin_stream(call);
+        api_http_chunk(call->x, view_of(chunk.out.at, chunk.out.n));
+        call->wrote_ns = now_ns;
+    }
+    str_free(&chunk.out);
+    return true;
 }
 
 static void close_choice(struct api_call *call, struct api_choice *choice, uint8_t why)
 {
     drop_choice(choice, why);
     call->n_open--;
-    show(call, choice, time_now_ns());
-    if (call->n_open == 0)
+    if (show(call, choice, time_now_ns()) && call->n_open == 0)
         finish_call(call);
 }
 
@@ -244,10 +264,8 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     bool has_logprobs = choice->call->prompts.ask.wants_logprobs;
     size_t n = (size_t)event->n_tokens, n_bytes = n * sizeof(int32_t);
     int32_t expected = choice->n_prompt + choice->n_generated;
-    if (mem_is_short() || api_parties_is_full(api_http_parties(call->api->http))) {
-        struct api_error error = { 0 };
-        api_error_set(&error, ERROR_STARVED, NULL, "there is no memory for the rest of the answer");
-        fail_call(call, &error, SERVICE_FULL);
+    if (!mem_reserve_fill() || api_parties_is_full(api_http_parties(call->api->http))) {
+        starve(call);
         return false;
     }
     if (has_logprobs)
@@ -277,6 +295,10 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
         }
         if (has_logprobs)
             memcpy(&logprobs, payload + n * sizeof(id) + i * sizeof(logprobs), sizeof(logprobs));
+        if (!api_choice_make_room(choice, &call->rules, id)) {
+            starve(call);
+            return false;
+        }
         api_tally_tokens(choice, 1);
         if (api_choice_add(choice, &call->rules, id, has_logprobs ? &logprobs : NULL)) {
             if (choice->stop_text != NULL)
@@ -285,8 +307,7 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
             return false;
         }
     }
-    show(call, choice, now_ns);
-    return true;
+    return show(call, choice, now_ns);
 }
 
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
@@ -380,7 +401,8 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
 static void refuse_full(struct api_call *call)
 {
     struct api_error error = { 0 };
-    api_error_set(&error, ERROR_QUEUE_FULL, NULL, "the server is full, try again later");
+    api_error_set(&error, ERROR_CROWDED, NULL,
+                  "there is no place or no memory for the request now, try again later");
     fail_call(call, &error, SERVICE_FULL);
 }
 
@@ -417,7 +439,8 @@ static void answer_at_once(struct api_call *call)
         api_choice_end(&call->choices[i], "length");
         drop_choice(&call->choices[i], SERVICE_LENGTH);
         call->n_open--;
-        show(call, &call->choices[i], time_now_ns());
+        if (!show(call, &call->choices[i], time_now_ns()))
+            return;
     }
     finish_call(call);
 }

@@ -1,6 +1,7 @@
 /* Health: alive while the loop turns, ready while the engines get on and no drain has begun. */
 #include "api/health.h"
 #include "api/mirror.h"
+#include "api/work.h"
 #include "base/time.h"
 #include "metrics/self.h"
 #include <stdio.h>
@@ -65,15 +66,21 @@ static void print_own(struct api *api, struct str *out)
                is_well, api->is_draining);
 }
 
+static void print_metrics(struct api *api, const void *of, struct str *out)
+{
+    const struct str *self = of;
+    metrics_print(api->metrics, api->mirror.engines, api->mirror.n_engines, out);
+    print_own(api, out);
+    str_add(out, self->at, self->n);
+    if (api->options.metrics != NULL)
+        api->options.metrics(api->options.metrics_self, out);
+}
+
 void api_health_metrics(struct api *api, struct api_http_exchange *x)
 {
-    struct str out;
-    str_init(&out);
-    metrics_print(api->metrics, api->mirror.engines, api->mirror.n_engines, &out);
-    print_own(api, &out);
-    metrics_self_print(&out);
-    if (api->options.metrics != NULL)
-        api->options.metrics(api->options.metrics_self, &out);
-    api_http_reply(x, 200, "text/plain; version=0.0.4; charset=utf-8", view_of(out.at, out.n));
-    str_free(&out);
+    struct str self; /* first, since files are open while it is made */
+    str_init(&self);
+    metrics_self_print(&self);
+    api_work_reply(api, x, "text/plain; version=0.0.4; charset=utf-8", print_metrics, &self);
+    str_free(&self);
 }

@@ -67,7 +67,6 @@ struct api {
     struct api_choice **choices; /* by slot */
     struct api_call *calls;
     int32_t n_seats, n_unsent; /* n_unsent: choices that are still to be submitted */
-    struct str chunk;          /* of a stream, while it is written */
 
     struct api_tenants tenants;
     struct api_mirror mirror;

@@ -84,7 +84,7 @@ static bool has_place(const struct connection *c)
 static bool is_admitted(struct connection *c)
 {
     const struct api_http_options *options = &c->http->options;
-    bool is_short = mem_is_short() || api_parties_is_full(c->http->parties);
+    bool is_short = !mem_reserve_fill() || api_parties_is_full(c->http->parties);
     c->is_spare = c->is_spare && c->http->n_connections > options->n_connections_max;
     bool has_connection = !c->is_spare && has_place(c);
     if (has_connection && !is_short)

@@ -3,21 +3,20 @@
 #include "api/fields.h"
 #include "api/mirror.h"
 #include "api/prompts.h"
+#include "api/work.h"
 #include "base/json_out.h"
 #include "base/time.h"
 #include <string.h>
 
-static void finish(struct api_http_exchange *x, struct str *out)
-{
-    api_reply_json(x, 200, view_of(out->at, out->n));
-    str_free(out);
-}
+static const char type_of_json[] = "application/json";
 
-static void begin(struct json_out *json, struct str *out)
+/* An object begins; it is closed by the caller. */
+static struct json_out begin(struct str *out)
 {
-    str_init(out);
-    json_out_init(json, out);
-    json_out_open(json, '{');
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    return json;
 }
 
 /* --- OpenAI --- */
@@ -59,11 +58,10 @@ static void print_card(const struct api *api, struct json_out *json, const struc
     json_out_close(json, '}');
 }
 
-void api_models_list(struct api *api, struct api_http_exchange *x)
+static void print_list(struct api *api, const void *of, struct str *out)
 {
-    struct str out;
-    struct json_out json;
-    begin(&json, &out);
+    (void)of;
+    struct json_out json = begin(out);
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
@@ -71,7 +69,18 @@ void api_models_list(struct api *api, struct api_http_exchange *x)
         print_card(api, &json, &api->options.models[i]);
     json_out_close(&json, ']');
     json_out_close(&json, '}');
-    finish(x, &out);
+}
+
+void api_models_list(struct api *api, struct api_http_exchange *x)
+{
+    api_work_reply(api, x, type_of_json, print_list, NULL);
+}
+
+static void print_one(struct api *api, const void *of, struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    print_card(api, &json, of);
 }
 
 void api_models_show(struct api *api, struct api_http_exchange *x)
@@ -90,12 +99,7 @@ void api_models_show(struct api *api, struct api_http_exchange *x)
         api_refuse(x, &error);
         return;
     }
-    struct str out;
-    struct json_out json;
-    str_init(&out);
-    json_out_init(&json, &out);
-    print_card(api, &json, model);
-    finish(x, &out);
+    api_work_reply(api, x, type_of_json, print_one, model);
 }
 
 /* --- llama-server --- */
@@ -236,11 +240,10 @@ void api_models_states(struct api *api, struct api_http_exchange *x)
         api_models_print_states(api, x); /* too many ask: as it was a moment ago */
 }
 
-void api_models_print_states(struct api *api, struct api_http_exchange *x)
+static void print_states(struct api *api, const void *of, struct str *out)
 {
-    struct str out;
-    struct json_out json;
-    begin(&json, &out);
+    (void)of;
+    struct json_out json = begin(out);
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
@@ -249,7 +252,11 @@ void api_models_print_states(struct api *api, struct api_http_exchange *x)
     json_out_close(&json, ']');
     print_engines(api, &json);
     json_out_close(&json, '}');
-    finish(x, &out);
+}
+
+void api_models_print_states(struct api *api, struct api_http_exchange *x)
+{
+    api_work_reply(api, x, type_of_json, print_states, NULL);
 }
 
 /* The model that the body names; NULL: refused already. */
@@ -413,11 +420,11 @@ static void print_ollama(const struct api *api, struct json_out *json,
     json_out_close(json, '}');
 }
 
-static void print_ollama_list(struct api *api, struct api_http_exchange *x, bool only_loaded)
+/* of: the path's last word. */
+static void print_ollama_list(struct api *api, const void *of, struct str *out)
 {
-    struct str out;
-    struct json_out json;
-    begin(&json, &out);
+    bool only_loaded = strcmp(of, "ps") == 0;
+    struct json_out json = begin(out);
     json_out_key(&json, "models");
     json_out_open(&json, '[');
     for (int i = 0; i < api->options.n_models; i++) {
@@ -428,17 +435,16 @@ static void print_ollama_list(struct api *api, struct api_http_exchange *x, bool
     }
     json_out_close(&json, ']');
     json_out_close(&json, '}');
-    finish(x, &out);
 }
 
 void api_models_tags(struct api *api, struct api_http_exchange *x)
 {
-    print_ollama_list(api, x, false);
+    api_work_reply(api, x, type_of_json, print_ollama_list, "tags");
 }
 
 void api_models_ps(struct api *api, struct api_http_exchange *x)
 {
-    print_ollama_list(api, x, true);
+    api_work_reply(api, x, type_of_json, print_ollama_list, "ps");
 }
 
 /* --- vLLM: sleeping is being unloaded --- */

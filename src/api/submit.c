@@ -12,7 +12,9 @@ bool api_submit_again(struct api_choice *choice)
     uint32_t n_prompt = (uint32_t)choice->n_prompt, n = n_prompt + (uint32_t)choice->n_generated;
     size_t n_bytes =
         request_body_bytes(n, (uint32_t)call->rules.n_stop_ids, (uint32_t)ask->n_biases);
-    struct request_body *body = mem_take(n_bytes);
+    struct request_body *body = mem_try(n_bytes);
+    if (body == NULL)
+        return false;
     *body = (struct request_body){
         .n_bytes = (uint32_t)n_bytes,
         .n_tokens = n,

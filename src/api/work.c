@@ -13,6 +13,33 @@ struct api_work api_work_for(const struct api *api, struct api_party *party, siz
                               .n_bytes_most = n_most };
 }
 
+struct page {
+    struct api *api;
+    void (*print)(struct api *api, const void *of, struct str *out);
+    const void *of;
+    struct str out;
+};
+
+static void print_page(void *arg)
+{
+    struct page *page = arg;
+    page->print(page->api, page->of, &page->out);
+}
+
+void api_work_reply(struct api *api, struct api_http_exchange *x, const char *type,
+                    void (*print)(struct api *api, const void *of, struct str *out), const void *of)
+{
+    struct page page = { .api = api, .print = print, .of = of };
+    struct api_error error = { 0 };
+    if (mem_guard(INT64_MAX, print_page, &page) == 0) {
+        api_http_reply_text(x, 200, type, &page.out);
+        return;
+    }
+    api_error_set(&error, ERROR_CROWDED, NULL,
+                  "there is no memory for the answer now, try again later");
+    api_refuse(x, &error);
+}
+
 bool api_work_run(const struct api_work *work, void (*f)(void *arg), void *arg,
                   struct api_error *error)
 {

@@ -15,3 +15,7 @@ struct api_work api_work_for(const struct api *api, struct api_party *party, siz
  * enough memory: the caller resets what f has written to. */
 bool api_work_run(const struct api_work *work, void (*f)(void *arg), void *arg,
                   struct api_error *error);
+/* Prints a page under a guard, and replies with it: 503 where there is no memory. */
+void api_work_reply(struct api *api, struct api_http_exchange *x, const char *type,
+                    void (*print)(struct api *api, const void *of, struct str *out),
+                    const void *of);

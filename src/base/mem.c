@@ -18,7 +18,7 @@
 #define MEM_PAGE_BYTES  4096
 #define MEM_LARGE_BYTES ((size_t)1 << 17) /* from here on madvise is cheaper than memset */
 
-enum { RESERVE_PARTS = 16, RESERVE_PART_BYTES = 1 << 20 };
+enum { RESERVE_PARTS = 16, RESERVE_PART_BYTES = 1 << 20, RESERVE_TRIES = 8 };
 
 struct guard;
 struct block { /* right before the caller's bytes */
@@ -148,8 +148,8 @@ static void *take_surely(size_t n_bytes, uint32_t n_head)
         guard->n_wanted = guard->n_bytes + n_head + (int64_t)n_bytes;
         longjmp(guard->out, 1);
     }
-    while (p == NULL && n_bytes <= RESERVE_PARTS * RESERVE_PART_BYTES && spend_reserve())
-        p = take(n_bytes, n_head, true);
+    for (int i = 0; p == NULL && n_bytes < RESERVE_PART_BYTES && i < RESERVE_TRIES; i++)
+        p = spend_reserve() ? take(n_bytes, n_head, true) : NULL;
     return p;
 }
 
@@ -197,6 +197,18 @@ void *mem_grow(void *p, size_t old_bytes, size_t new_bytes)
 {
     CHECK(p != NULL || old_bytes == 0);
     unsigned char *grown = mem_take(new_bytes);
+    size_t kept = old_bytes < new_bytes ? old_bytes : new_bytes;
+    if (kept > 0)
+        memcpy(grown, p, kept);
+    mem_give(p);
+    return grown;
+}
+
+void *mem_try_grow(void *p, size_t old_bytes, size_t new_bytes)
+{
+    unsigned char *grown = mem_try(new_bytes);
+    if (grown == NULL)
+        return NULL;
     size_t kept = old_bytes < new_bytes ? old_bytes : new_bytes;
     if (kept > 0)
         memcpy(grown, p, kept);

@@ -21,6 +21,9 @@ _Noreturn void mem_refuse(size_t n_bytes);
  * the thread's account has none. */
 void *mem_try(size_t n_bytes) MUST_USE;
 
+/* mem_grow in the same way: NULL leaves p as it is. */
+void *mem_try_grow(void *p, size_t old_bytes, size_t new_bytes) MUST_USE;
+
 /* --- accounts --- */
 
 /* Bytes that were taken on an account and are not given back yet, by whichever thread. An account

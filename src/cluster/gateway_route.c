@@ -14,6 +14,8 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     struct gateway_entry *entry = &g->entries[at];
     struct message_submit message;
     struct request_body *body = gateway_state_whole_body(entry);
+    if (!body)
+        return false; /* it is tried again, as when the bus is full */
     message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
                                         sizeof message + body->n_bytes);
     message.head.engine = choice->engine;
@@ -262,6 +264,17 @@ int64_t gateway_route_send(struct cluster_gateway *g)
         }
     }
     return g->now_ns + TIME_NS_PER_MS;
+}
+
+void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry)
+{
+    if (entry->is_cancelled)
+        return;
+    entry->is_cancelled = true;
+    if (gateway_route_cancel(g, entry))
+        return;
+    entry->wants_cancel = true;
+    g->n_cancels_pending++;
 }
 
 void gateway_route_repeat_cancels(struct cluster_gateway *g)

@@ -6,6 +6,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/split.h"
 #include "text/letters.h"
+#include "base/mem.h"
 #include <pcre2.h>
 #include <string.h>
 
@@ -71,15 +72,30 @@ void split_close(struct split *split)
     *split = (struct split){ 0 };
 }
 
+static void *take(size_t n_bytes, void *of)
+{
+    (void)of;
+    return mem_library_take(n_bytes);
+}
+
+static void give(void *p, void *of)
+{
+    (void)of;
+    mem_library_give(p);
+}
+
 void split_work_init(struct split_work *work, const struct split *split)
 {
     *work = (struct split_work){ .split = split };
+    pcre2_general_context *memory = pcre2_general_context_create(take, give, NULL);
+    CHECK(memory != NULL);
     for (int i = 0; i < split->n_stages; i++) {
-        work->matches[i] = pcre2_match_data_create(1, NULL);
+        work->matches[i] = pcre2_match_data_create(1, memory);
         CHECK(work->matches[i] != NULL);
     }
-    work->context = pcre2_match_context_create(NULL);
+    work->context = pcre2_match_context_create(memory);
     CHECK(work->context != NULL);
+    pcre2_general_context_free(memory);
     pcre2_set_match_limit(work->context, MATCH_STEPS_MAX);
     pcre2_set_heap_limit(work->context, MATCH_MEMORY_KIB_MAX);
 }

@@ -116,8 +116,8 @@ static void test_what_is_sent_is_whole(void **state)
     open_world(&w);
     submit(&w, 1);
     submit(&w, 2);
-    gateway_state_add_tokens(entry_of(&w, 1), more, 1);
-    gateway_state_add_tokens(entry_of(&w, 1), more + 1, COUNT_OF(more) - 1);
+    assert_true(gateway_state_add_tokens(entry_of(&w, 1), more, 1));
+    assert_true(gateway_state_add_tokens(entry_of(&w, 1), more + 1, COUNT_OF(more) - 1));
     assert_whole(&w, 1, all, COUNT_OF(all));
     assert_whole(&w, 2, all, 2);
     close_world(&w);

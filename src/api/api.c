@@ -412,8 +412,10 @@ static void pump(struct api *api)
     int64_t next_ns = TIME_NEVER;
     api->is_nudged = true; /* no timer meanwhile: it is set below */
     api_call_submit(api);
+    struct mem_account *before = mem_account_use(NULL); /* models load: no client pays for it */
     if (api->options.tick != NULL)
         next_ns = api->options.tick(api->options.tick_self, now_ns);
+    (void)mem_account_use(before);
     int64_t at_ns = pace_took(&api->pace, now_ns, "routing took");
     api->is_nudged = false;
     int n = take_events(api);

@@ -7,6 +7,7 @@
  *
  * The head before each block says which account it is charged to and which guard took it. */
 #include "base/mem.h"
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,6 +223,11 @@ void mem_wish_huge(void *p, size_t n_bytes)
     uintptr_t end = ((uintptr_t)p + n_bytes) & ~(uintptr_t)(MEM_PAGE_BYTES - 1);
     if (start < end)
         (void)madvise((unsigned char *)p + (start - (uintptr_t)p), end - start, MADV_HUGEPAGE);
+}
+
+void mem_share_arena(void)
+{
+    (void)mallopt(M_ARENA_MAX, 1);
 }
 
 void mem_give(void *p)

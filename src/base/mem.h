@@ -70,6 +70,10 @@ void *mem_library_take(size_t n_bytes);
 void *mem_library_grow(void *p, size_t n_bytes); /* as realloc */
 void mem_library_give(void *p);
 
+/* Has all threads share one arena of malloc, where addresses are scarce: each takes 64 MiB of them.
+ * Before there are threads. */
+void mem_share_arena(void);
+
 /* Asks for huge pages inside memory that was taken and not touched yet: to find its first pages,
  * and to translate their addresses, costs hundreds of times less. A wish: where the system has
  * none, small ones do. */

@@ -48,9 +48,10 @@ static void close_world(struct world *w)
     mem_give(w->body);
 }
 
-static void submit(struct world *w, uint64_t id)
+static void submit_of(struct world *w, uint64_t id, uint16_t tenant)
 {
     const struct request request = { .id = id,
+                                     .tenant = tenant,
                                      .n_prompt = N_PROMPT,
                                      .n_tokens = N_PROMPT + 2,
                                      .n_tokens_max = N_PROMPT + 9,
@@ -58,6 +59,11 @@ static void submit(struct world *w, uint64_t id)
                                      .deadline_ns = TIME_NEVER };
     w->body->seed = id;
     assert_true(w->door.submit(w->door.self, &request, w->body));
+}
+
+static void submit(struct world *w, uint64_t id)
+{
+    submit_of(w, id, 0);
 }
 
 static struct gateway_entry *entry_of(struct world *w, uint64_t id)
@@ -141,12 +147,33 @@ static void test_who_was_let_in_is_not_one_too_many(void **state)
     close_world(&w);
 }
 
+/* Of too many the last ones end of the tenants that have the most: one that comes later and has few
+ * is not shut out by one that came first with many. */
+static void test_tenants_have_equal_parts_of_what_may_wait(void **state)
+{
+    (void)state;
+    static const uint16_t tenants[] = { 1, 1, 1, 1, 1, 2, 3, 2 };
+    static const bool stays[] = { true, true, false, false, false, true, true, false };
+    struct world w;
+    open_world(&w);
+    w.gateway->services[0].n_held_max = 4;
+    for (uint64_t id = 1; id <= COUNT_OF(tenants); id++) {
+        submit_of(&w, id, tenants[id - 1]);
+        entry_of(&w, id)->request->n_tokens = N_PROMPT; /* none has begun */
+    }
+    (void)gateway_route_watch_held(w.gateway);
+    for (uint64_t id = 1; id <= COUNT_OF(tenants); id++)
+        assert_int_equal(entry_of(&w, id)->state, stays[id - 1] ? GATEWAY_HELD : GATEWAY_OVER);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_siblings_share_a_prompt),
         cmocka_unit_test(test_what_is_sent_is_whole),
         cmocka_unit_test(test_who_was_let_in_is_not_one_too_many),
+        cmocka_unit_test(test_tenants_have_equal_parts_of_what_may_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

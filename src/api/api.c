@@ -29,7 +29,7 @@ enum {
 static const int64_t SWEEP_NS = TIME_NS_PER_S;
 static const int64_t SWEEP_DRAINING_NS = 20 * TIME_NS_PER_MS;
 static const int64_t LINGER_NS = 500 * TIME_NS_PER_MS; /* last words on their way, after a drain */
-static const int64_t UNSENT_BYTES_MAX = INT64_C(1) << 29;
+static const int64_t UNSENT_BYTES_MAX = INT64_C(1) << 29; /* and at most a quarter of the memory */
 static const int64_t UNSENT_NS_MAX = 30 * TIME_NS_PER_S;
 
 /* --- replies --- */
@@ -73,6 +73,7 @@ static const struct route {
     const char *path; /* ending in '*': everything that begins so */
     enum access access;
     void (*answer)(struct api *api, struct api_http_exchange *x);
+    bool is_vital; /* answered where connections or memory are short */
 } routes[] = {
     { HTTP_POST, "/v1/chat/completions", KEY, api_call_chat },
     { HTTP_POST, "/v1/completions", KEY, api_call_completion },
@@ -80,14 +81,15 @@ static const struct route {
     { HTTP_GET, "/v1/models/*", KEY, api_models_show },
     { HTTP_POST, "/tokenize", KEY, api_texts_tokenize },
     { HTTP_POST, "/detokenize", KEY, api_texts_detokenize },
-    { HTTP_GET, "/health", FREE, api_health_ready },
-    { HTTP_GET, "/livez", FREE, api_health_live },
-    { HTTP_GET, "/readyz", FREE, api_health_ready },
-    { HTTP_GET, "/ping", FREE, api_health_live },
-    { HTTP_POST, "/ping", FREE, api_health_live },
-    { HTTP_GET, "/version", KEY, api_health_version },
-    { HTTP_GET, "/metrics", KEY, api_health_metrics },
-    { HTTP_GET, "/models", ADMIN, api_models_states },
+    { HTTP_GET, "/health", FREE, api_health_ready, true },
+    { HTTP_GET, "/v1/health", FREE, api_health_ready, true },
+    { HTTP_GET, "/livez", FREE, api_health_live, true },
+    { HTTP_GET, "/readyz", FREE, api_health_ready, true },
+    { HTTP_GET, "/ping", FREE, api_health_live, true },
+    { HTTP_POST, "/ping", FREE, api_health_live, true },
+    { HTTP_GET, "/version", KEY, api_health_version, true },
+    { HTTP_GET, "/metrics", KEY, api_health_metrics, true },
+    { HTTP_GET, "/models", KEY, api_models_states },
     { HTTP_GET, "/models/sse", ADMIN, api_models_watch },
     { HTTP_POST, "/models/load", ADMIN, api_models_load },
     { HTTP_POST, "/models/unload", ADMIN, api_models_unload },
@@ -96,7 +98,19 @@ static const struct route {
     { HTTP_POST, "/sleep", ADMIN, api_models_sleep },
     { HTTP_POST, "/wake_up", ADMIN, api_models_wake },
     { HTTP_GET, "/is_sleeping", ADMIN, api_models_is_asleep },
+    /* Of a base URL without /v1, as llama-server has them. */
+    { HTTP_POST, "/chat/completions", KEY, api_call_chat },
+    { HTTP_POST, "/completions", KEY, api_call_completion },
+    { HTTP_GET, "/models/*", KEY, api_models_show },
 };
+
+struct view api_path_of(const struct api_http_head *head)
+{
+    struct view path = head->path;
+    while (path.n > 1 && path.at[path.n - 1] == '/')
+        path.n--;
+    return path;
+}
 
 static bool is_path(const struct route *route, struct view path)
 {
@@ -121,18 +135,28 @@ static bool is_no_stray_page(const struct api *api, const struct api_http_head *
     return !error->is_set;
 }
 
+static bool wants_key(const struct api *api)
+{
+    return api->options.api_key != NULL || api->tenants.n_keys > 0;
+}
+
+bool api_is_operator(const struct api *api, const struct api_http_head *head)
+{
+    const char *admin = api->options.admin_key;
+    return admin != NULL ? api_headers_has_key(head, admin) : !wants_key(api);
+}
+
 /* May this exchange use the route? */
 static bool is_allowed(const struct api *api, const struct route *route,
-                       const struct api_http_head *head, struct api_error *error)
+                       const struct api_http_exchange *x, struct api_error *error)
 {
+    const struct api_http_head *head = &x->head;
     const char *key = api->options.api_key, *admin = api->options.admin_key;
     bool has_admin = admin != NULL && api_headers_has_key(head, admin);
-    bool wants_key = key != NULL || api->tenants.n_keys > 0;
-    bool has_key =
-        (key != NULL && api_headers_has_key(head, key)) || api_tenants_of(&api->tenants, head) != 0;
+    bool has_key = (key != NULL && api_headers_has_key(head, key)) || x->tenant != 0;
     if (route->access == FREE || has_admin || (route->access == KEY && has_key))
         return true;
-    if (!wants_key && (admin == NULL || route->access == KEY))
+    if (!wants_key(api) && (admin == NULL || route->access == KEY))
         return is_no_stray_page(api, head, error);
     if (route->access == KEY)
         api_error_set(error, ERROR_KEY, NULL, "a valid API key is needed (Authorization: Bearer)");
@@ -164,7 +188,7 @@ static void allow(struct api_http_exchange *x)
 {
     bool has_get = false, has_post = false;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        bool is_here = is_path(&routes[i], x->head.path);
+        bool is_here = is_path(&routes[i], api_path_of(&x->head));
         has_get = has_get || (is_here && routes[i].method == HTTP_GET);
         has_post = has_post || (is_here && routes[i].method == HTTP_POST);
     }
@@ -188,19 +212,20 @@ static void refuse_path(const char *path, struct api_error *error)
 static const struct route *find_route(const struct api_http_head *head, struct api_error *error)
 {
     enum api_http_method method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
+    struct view sent = api_path_of(head);
     bool is_there = false;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        if (!is_path(&routes[i], head->path))
+        if (!is_path(&routes[i], sent))
             continue;
         is_there = true;
         if (routes[i].method == method)
             return &routes[i];
     }
     char path[128];
-    snprintf(path, sizeof(path), "%.*s", (int)min_i64((int64_t)head->path.n, 120), head->path.at);
+    snprintf(path, sizeof(path), "%.*s", (int)min_i64((int64_t)sent.n, 120), sent.at);
     if (is_there)
         api_error_set(error, ERROR_METHOD, NULL, "this path does not answer to that method");
-    else if (is_unsupported(head->path))
+    else if (is_unsupported(sent))
         api_error_set(error, ERROR_NO_ROUTE, NULL,
                       "%s is not supported: text is generated by /v1/chat/completions and "
                       "/v1/completions",
@@ -242,12 +267,12 @@ static void answer_options(struct api *api, struct api_http_exchange *x)
 }
 
 /* The route, if the client may use it and its body is one that can be read. */
-static const struct route *enter(const struct api *api, const struct api_http_head *head,
+static const struct route *enter(const struct api *api, const struct api_http_exchange *x,
                                  struct api_error *error)
 {
-    const struct route *route = find_route(head, error);
+    const struct route *route = find_route(&x->head, error);
     bool may_enter =
-        route != NULL && is_allowed(api, route, head, error) && api_headers_is_plain(head, error);
+        route != NULL && is_allowed(api, route, x, error) && api_headers_is_plain(&x->head, error);
     return may_enter ? route : NULL;
 }
 
@@ -260,12 +285,34 @@ static void refuse_entry(struct api_http_exchange *x, const struct api_error *er
     api_refuse(x, error);
 }
 
+/* Who pays for a request: its tenant, or the address that it comes from. */
+static struct api_party *party_of(void *self, struct api_http_exchange *x)
+{
+    struct api *api = self;
+    struct api_parties *parties = api_http_parties(api->http);
+    struct api_address address;
+    x->tenant = api_tenants_of(&api->tenants, &x->head);
+    if (x->tenant != 0)
+        return api_parties_take_tenant(parties, x->tenant);
+    bool is_other = x->party->is_proxy && api_addresses_forwarded(&x->head, api->options.proxies,
+                                                                  api->options.n_proxies, &address);
+    return is_other ? api_parties_take_address(parties, &address) : NULL;
+}
+
+static bool is_vital(void *self, const struct api_http_head *head)
+{
+    (void)self;
+    struct api_error error = { 0 };
+    const struct route *route = find_route(head, &error);
+    return route != NULL && route->is_vital;
+}
+
 /* Without a key no large body comes in anywhere: nothing that is open to all reads one. */
 static bool on_head(void *self, struct api_http_exchange *x)
 {
     struct api_error error = { 0 };
     bool is_options = x->head.method == HTTP_OPTIONS;
-    const struct route *route = is_options ? NULL : enter(self, &x->head, &error);
+    const struct route *route = is_options ? NULL : enter(self, x, &error);
     if (route != NULL && route->access != FREE)
         return true;
     if (!error.is_set) {
@@ -289,7 +336,7 @@ static void on_request(void *self, struct api_http_exchange *x)
         answer_options(api, x);
         return;
     }
-    const struct route *route = enter(api, &x->head, &error);
+    const struct route *route = enter(api, x, &error);
     if (route != NULL)
         route->answer(api, x);
     else
@@ -366,8 +413,10 @@ static void pump(struct api *api)
     int64_t next_ns = TIME_NEVER;
     api->is_nudged = true; /* no timer meanwhile: it is set below */
     api_call_submit(api);
+    struct mem_account *before = mem_account_use(NULL); /* models load: no client pays for it */
     if (api->options.tick != NULL)
         next_ns = api->options.tick(api->options.tick_self, now_ns);
+    (void)mem_account_use(before);
     int64_t at_ns = pace_took(&api->pace, now_ns, "routing took");
     api->is_nudged = false;
     int n = take_events(api);
@@ -376,6 +425,7 @@ static void pump(struct api *api)
         api_mirror_sweep(api, now_ns);
         api_call_sweep(api, now_ns);
         api_models_sweep(api, now_ns);
+        (void)mem_reserve_fill();
         if (api->is_draining)
             sweep_drain(api, now_ns);
         api->sweep_ns = now_ns + (api->is_draining ? SWEEP_DRAINING_NS : SWEEP_NS);
@@ -485,14 +535,25 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         .tls = &api->tls,
         .n_connections_max = options->n_connections_max,
         .body_bytes_max = options->body_bytes_max,
+        .body_ns_max = options->body_ns_max,
         .unsent_bytes_max = UNSENT_BYTES_MAX,
         .unsent_ns_max = UNSENT_NS_MAX,
+        .account = options->account,
+        .proxies = options->proxies,
+        .n_proxies = options->n_proxies,
         .self = api,
+        .party_of = party_of,
+        .is_vital = is_vital,
         .on_head = on_head,
         .on_request = on_request,
         .on_bad = on_bad,
         .on_wake = on_wake,
     };
+    if (options->account != NULL && options->account->n_bytes_max > 0) {
+        int64_t n_quarter = options->account->n_bytes_max / 4;
+        http.body_bytes_max = min_i64(http.body_bytes_max, n_quarter);
+        http.unsent_bytes_max = min_i64(http.unsent_bytes_max, n_quarter);
+    }
     enum status status = api_http_listen_tls(options->tls_cert, options->tls_key, &api->tls, fault);
     if (status == STATUS_OK)
         status = api_http_open(&api->http, &http, fault);
@@ -502,7 +563,8 @@ enum status api_open(struct api **out, const struct api_options *options, struct
         return status;
     }
     uint32_t n = (uint32_t)max_i32(options->n_requests_max, 1);
-    json_object_seed((size_t)rng_system()); /* before any thread parses */
+    json_object_seed((size_t)rng_system()); /* both before any thread parses */
+    json_set_alloc_funcs(mem_library_take, mem_library_give);
     api->metrics = open_metrics(options);
     api->workers = api_workers_open((int32_t)n);
     api->choices = mem_take(sizeof(*api->choices) * n);
@@ -568,13 +630,12 @@ void api_close(struct api *api)
     if (api == NULL)
         return;
     api_workers_close(api->workers);
-    api_http_close(api->http);
+    api_http_close(api->http); /* and the parties: nothing is charged to them from here on */
     api_http_listen_tls_free(api->tls);
     CHECK(api->calls == NULL);
     map_free(&api->ids);
     slots_free(&api->slots);
     mem_give(api->choices);
-    str_free(&api->chunk);
     api_mirror_close(api);
     metrics_close(api->metrics);
     mem_give(api);

@@ -11,6 +11,8 @@
 #include "base/status.h"
 
 struct api;
+struct api_net;
+struct mem_account;
 struct str;
 struct tokenizer;
 struct chat_template;
@@ -46,11 +48,15 @@ struct api_options {
     bool is_strict;                 /* unknown fields are errors */
     int32_t n_requests_max;         /* bounded queue: more are answered 429 */
     int32_t n_connections_max;
-    int64_t body_bytes_max;
-    int64_t drain_ns_max; /* SIGTERM: how long admitted streams may take */
-    int64_t stall_ns;     /* an engine with work and no step for so long is unwell; 0 = 30 s */
-    int64_t hold_ns_max;  /* how long a request may wait for its model to load */
-    uint64_t door;        /* high bits of request ids */
+    struct mem_account *account;   /* of what is held for clients: its limit is http_memory; NULL:
+                                      nothing is bounded. It outlives the api and the service */
+    const struct api_net *proxies; /* whose X-Forwarded-For is believed */
+    int n_proxies;
+    int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
+    int64_t drain_ns_max;                /* SIGTERM: how long admitted streams may take */
+    int64_t stall_ns;    /* an engine with work and no step for so long is unwell; 0 = 30 s */
+    int64_t hold_ns_max; /* how long a request may wait for its model to load */
+    uint64_t door;       /* high bits of request ids */
     int n_models;
     const struct api_model *models;
     const char *const *devices; /* per engine: "cpu:0-1"; NULL = not told */

@@ -3,7 +3,9 @@
 #include "api/headers.h"
 #include "api/mirror.h"
 #include "api/reply.h"
+#include "api/seats.h"
 #include "api/submit.h"
+#include "api/tally.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -20,39 +22,21 @@ enum {
 
 /* --- the end of a call --- */
 
-static void count_request(struct api_call *call, const struct api_choice *choice, uint8_t why)
-{
-    int64_t now_ns = time_now_ns();
-    bool has_first = choice->first_ns > 0;
-    metrics_add_request(call->api->metrics,
-                        &(struct metrics_request){
-                            .service = call->prompts.model->service,
-                            .why = why,
-                            .n_prompt = choice->n_prompt,
-                            .n_cached = choice->n_cached,
-                            .n_generated = choice->n_generated,
-                            .n_preempted = choice->n_preempted,
-                            .queue_ns = choice->queue_ns,
-                            .ttft_ns = has_first ? choice->first_ns - call->arrived_ns : 0,
-                            .e2e_ns = now_ns - call->arrived_ns,
-                            .decode_ns = has_first ? choice->last_ns - choice->first_ns : 0,
-                            .slo = { call->slo.ttft_ns, call->slo.tpot_ns, call->slo.e2e_ns },
-                        });
-}
-
 /* Its request is over, here or by our wish; late events find nothing any more. */
 static void drop_choice(struct api_choice *choice, uint8_t why)
 {
     struct api_call *call = choice->call;
     struct api *api = call->api;
     choice->is_open = false;
+    if (!choice->is_counted)
+        api_tally_end(choice, why);
+    choice->is_counted = true;
     if (!choice->is_submitted)
         return;
     choice->is_submitted = false;
     map_remove(&api->ids, choice->id);
     api->choices[slots_index(choice->slot)] = NULL;
     slots_put(&api->slots, choice->slot);
-    count_request(call, choice, why);
 }
 
 static void cancel_choice(struct api_choice *choice)
@@ -75,17 +59,23 @@ static void free_call(struct api_call *call)
         api->calls = call->next;
     if (call->next != NULL)
         call->next->prev = call->prev;
-    api->n_seats -= call->n_seats;
+    api_seats_put(api, call->party, call->n_seats);
     api->n_unsent -= call->n_unsent;
     api_prompts_free(&call->prompts);
+    str_free(&call->body);
     str_free(&call->prefix);
     str_free(&call->answer);
     mem_give(call->choices);
+    struct api_party *party = call->party;
     mem_give(call);
+    api_parties_put(api_http_parties(api->http), party);
 }
 
+/* The call is over: so is each of its requests that was not before. */
 static void drop_choices(struct api_call *call, uint8_t why)
 {
+    if (call->n_choices == 0)
+        api_tally_call(call, why);
     for (int32_t i = 0; i < call->n_choices; i++) {
         cancel_choice(&call->choices[i]);
         drop_choice(&call->choices[i], why);
@@ -138,10 +128,17 @@ static void fail_call(struct api_call *call, const struct api_error *error, uint
     free_call(call);
 }
 
+static void write_answer(void *arg)
+{
+    struct api_call *call = arg;
+    api_reply_whole(call, &call->answer);
+}
+
 static void write_job(struct api_job *job)
 {
     struct api_call *call = (struct api_call *)job;
-    api_reply_whole(call, &call->answer);
+    if (!api_work_run(&call->work, write_answer, call, &call->prompts.error))
+        str_init(&call->answer);
 }
 
 static void write_done(struct api_job *job)
@@ -154,8 +151,12 @@ static void write_done(struct api_job *job)
         fail_call(call, &error, SERVICE_FAILED);
         return;
     }
-    log_end(call, call->x != NULL ? "answered" : "the client has left");
-    if (call->x != NULL)
+    log_end(call, call->x == NULL              ? "the client has left"
+                  : call->prompts.error.is_set ? call->prompts.error.text
+                                               : "answered");
+    if (call->x != NULL && call->prompts.error.is_set)
+        api_refuse(call->x, &call->prompts.error);
+    else if (call->x != NULL)
         api_reply_text(call->x, &call->answer);
     free_call(call);
 }
@@ -172,6 +173,7 @@ static bool is_large(const struct api_call *call)
 static void write_whole(struct api_call *call)
 {
     call->job = (struct api_job){ .work = write_job, .done = write_done, .rank = API_JOB_PATIENT };
+    call->work = api_work_for(call->api, call->party, 0);
     call->is_away = true;
     if (!is_large(call) || !api_workers_put(call->api->workers, &call->job)) {
         write_job(&call->job);
@@ -204,28 +206,50 @@ static void begin_stream(struct api_call *call)
     api_http_begin(call->x, 200, "text/event-stream; charset=utf-8");
 }
 
-/* Writes what the choice can show now. */
-static void show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
+static void starve(struct api_call *call)
 {
-    struct str *out = &call->api->chunk;
+    struct api_error error = { 0 };
+    api_error_set(&error, ERROR_STARVED, NULL, "there is no memory for the rest of the answer");
+    fail_call(call, &error, SERVICE_FULL);
+}
+
+struct chunk {
+    struct api_call *call;
+    struct api_choice *choice;
+    struct str out;
+};
+
+static void print_chunk(void *arg)
+{
+    struct chunk *chunk = arg;
+    api_reply_chunk(chunk->call, chunk->choice, &chunk->out);
+}
+
+/* Writes what the choice can show now. False: the call is over, since there is no memory. */
+static bool show(struct api_call *call, struct api_choice *choice, int64_t now_ns)
+{
+    struct chunk chunk = { .call = call, .choice = choice };
     if (!call->prompts.ask.streams)
-        return;
-    str_clear(out);
-    api_reply_chunk(call, choice, out);
-    if (out->n == 0)
-        return;
-    if (!call->x->has_begun)
-        begin_stream(call);
-    api_http_chunk(call->x, view_of(out->at, out->n));
-    call->wrote_ns = now_ns;
+        return true;
+    if (mem_guard(INT64_MAX, print_chunk, &chunk) != 0) {
+        starve(call);
+        return false;
+    }
+    if (chunk.out.n > 0) {
+        if (!call->x->has_begun)
+            begin_stream(call);
+        api_http_chunk(call->x, view_of(chunk.out.at, chunk.out.n));
+        call->wrote_ns = now_ns;
+    }
+    str_free(&chunk.out);
+    return true;
 }
 
 static void close_choice(struct api_call *call, struct api_choice *choice, uint8_t why)
 {
     drop_choice(choice, why);
     call->n_open--;
-    show(call, choice, time_now_ns());
-    if (call->n_open == 0)
+    if (show(call, choice, time_now_ns()) && call->n_open == 0)
         finish_call(call);
 }
 
@@ -246,6 +270,10 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
     bool has_logprobs = choice->call->prompts.ask.wants_logprobs;
     size_t n = (size_t)event->n_tokens, n_bytes = n * sizeof(int32_t);
     int32_t expected = choice->n_prompt + choice->n_generated;
+    if (!mem_reserve_fill() || api_parties_is_full(api_http_parties(call->api->http))) {
+        starve(call);
+        return false;
+    }
     if (has_logprobs)
         n_bytes += n * sizeof(struct token_logprobs);
     if (event->n_tokens < 0 || (size_t)event->n_bytes < n_bytes || event->position > expected) {
@@ -273,6 +301,11 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
         }
         if (has_logprobs)
             memcpy(&logprobs, payload + n * sizeof(id) + i * sizeof(logprobs), sizeof(logprobs));
+        if (!api_choice_make_room(choice, &call->rules, id)) {
+            starve(call);
+            return false;
+        }
+        api_tally_tokens(choice, 1);
         if (api_choice_add(choice, &call->rules, id, has_logprobs ? &logprobs : NULL)) {
             if (choice->stop_text != NULL)
                 cancel_choice(choice); /* only we know of stop strings */
@@ -280,8 +313,7 @@ static bool take_tokens(struct api_choice *choice, const struct service_event *e
             return false;
         }
     }
-    show(call, choice, now_ns);
-    return true;
+    return show(call, choice, now_ns);
 }
 
 static void end_by_error(struct api_choice *choice, const struct service_event *event,
@@ -362,31 +394,48 @@ void api_call_event(struct api *api, const struct service_event *event, const vo
     struct api_choice *choice = api->choices[slot];
     if (event->epoch != choice->epoch)
         return;
+    struct mem_account *before = mem_account_use(&choice->call->party->account);
     if (event->what == SERVICE_TOKENS)
         (void)take_tokens(choice, event, payload);
     else if (event->what == SERVICE_ENDED)
         take_end(choice, event, payload);
     else if (event->what == SERVICE_RETURNED)
         take_return(choice, event);
+    (void)mem_account_use(before);
 }
 
 static void refuse_full(struct api_call *call)
 {
     struct api_error error = { 0 };
-    api_error_set(&error, ERROR_QUEUE_FULL, NULL,
-                  "the queue is full (%d requests), try again later",
-                  call->api->options.n_requests_max);
+    api_error_set(&error, ERROR_CROWDED, NULL,
+                  "there is no place or no memory for the request now, try again later");
     fail_call(call, &error, SERVICE_FULL);
 }
 
-/* More answers at once than there are seats: trying again would not help. */
-static void refuse_many(struct api_call *call, int32_t n)
+/* A seat for each answer; one the call has. False: it is over. */
+static bool take_seats(struct api_call *call, int32_t n)
 {
     struct api_error error = { 0 };
-    api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : "prompt",
-                  "the request asks for %d answers, this server admits %d at once", n,
-                  call->api->options.n_requests_max);
-    fail_call(call, &error, SERVICE_TOO_LARGE);
+    int32_t n_most = api_seats_most(call->api);
+    if (n > n_most) /* trying again would not help */
+        api_error_set(&error, ERROR_TOO_LARGE, call->prompts.ask.n > 1 ? "n" : "prompt",
+                      "the request asks for %d answers, this server admits %d at once", n, n_most);
+    else if (api_seats_take(call->api, call->party, n - 1, &error))
+        call->n_seats = n;
+    if (error.is_set)
+        fail_call(call, &error, api_tally_why(error.kind));
+    return !error.is_set;
+}
+
+static void open_choices(void *arg)
+{
+    struct api_call *call = arg;
+    int32_t n = call->n_seats;
+    call->choices = mem_take(sizeof(*call->choices) * (size_t)n);
+    for (int32_t i = 0; i < n; i++)
+        api_submit_open(call, i);
+    api_reply_prefix(call);
+    call->n_choices = call->n_open = n;
 }
 
 /* Nothing to generate: the echo, or nothing, is the answer. */
@@ -394,8 +443,10 @@ static void answer_at_once(struct api_call *call)
 {
     for (int32_t i = 0; i < call->n_choices; i++) {
         api_choice_end(&call->choices[i], "length");
+        drop_choice(&call->choices[i], SERVICE_LENGTH);
         call->n_open--;
-        show(call, &call->choices[i], time_now_ns());
+        if (!show(call, &call->choices[i], time_now_ns()))
+            return;
     }
     finish_call(call);
 }
@@ -419,41 +470,42 @@ static void submit_some(struct api_call *call)
 static void start_call(struct api_call *call)
 {
     struct api *api = call->api;
-    const struct api_ask *ask = &call->prompts.ask;
-    int32_t n = call->prompts.n * ask->n;
+    struct api_error error = { 0 };
+    struct api_work work = api_work_for(api, call->party, 0);
     api_submit_rules(call);
-    if (n > api->options.n_requests_max) {
-        refuse_many(call, n);
+    if (!take_seats(call, call->prompts.n * call->prompts.ask.n))
+        return;
+    if (!api_work_run(&work, open_choices, call, &error)) {
+        call->choices = NULL;
+        str_init(&call->prefix);
+        fail_call(call, &error, api_tally_why(error.kind));
         return;
     }
-    if (api->n_seats - 1 + n > api->options.n_requests_max) {
-        refuse_full(call);
-        return;
-    }
-    api->n_seats += n - 1;
-    call->n_seats = n;
-    call->choices = mem_take(sizeof(*call->choices) * (size_t)n);
-    call->n_choices = call->n_open = n;
-    for (int32_t i = 0; i < n; i++)
-        api_submit_open(call, i);
-    api_reply_prefix(call);
     call->wrote_ns = time_now_ns();
     if (call->prompts.n_tokens_max == 0) {
         answer_at_once(call);
         return;
     }
-    call->n_unsent = n;
-    api->n_unsent += n;
+    call->n_unsent = call->n_choices;
+    api->n_unsent += call->n_choices;
     submit_some(call);
 }
 
 /* --- arrival --- */
 
+static void read_body(void *arg)
+{
+    struct api_call *call = arg;
+    (void)api_prompts_make(&call->prompts, call->kind, view_of(call->body.at, call->body.n),
+                           &call->api->options);
+}
+
 static void read_job(struct api_job *job)
 {
     struct api_call *call = (struct api_call *)job;
-    (void)api_prompts_make(&call->prompts, call->kind, view_of(call->body.at, call->body.n),
-                           &call->api->options);
+    struct api_error error = { 0 };
+    if (!api_work_run(&call->work, read_body, call, &error))
+        call->prompts = (struct api_prompts){ .error = error };
 }
 
 static void read_done(struct api_job *job)
@@ -461,8 +513,9 @@ static void read_done(struct api_job *job)
     struct api_call *call = (struct api_call *)job;
     struct api_error error = { 0 };
     call->is_away = false;
-    api_http_give_body(call->api->http, &call->body, call->n_body_reserved);
+    str_free(&call->body);
     if (call->x == NULL) {
+        api_tally_call(call, SERVICE_CANCELLED);
         free_call(call);
         return;
     }
@@ -483,18 +536,25 @@ static void read_done(struct api_job *job)
     else if (time_now_ns() >= call->deadline_ns)
         api_error_set(&error, ERROR_LATE, NULL, "the deadline passed before the prompt was read");
     if (error.is_set)
-        fail_call(call, &error, SERVICE_FAILED);
+        fail_call(call, &error, api_tally_why(error.kind));
     else
         start_call(call);
 }
 
+/* NULL: there is no memory for it. A seat was taken for it. */
 static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
                                   enum api_ask_kind kind)
 {
-    struct api_call *call = mem_take(sizeof(*call));
+    struct mem_account *before = mem_account_use(&x->party->account);
+    struct api_call *call = mem_try(sizeof(*call));
+    (void)mem_account_use(before);
+    if (call == NULL)
+        return NULL;
     call->job = (struct api_job){ .work = read_job, .done = read_done };
     call->api = api;
     call->x = x;
+    call->party = x->party;
+    call->tenant = x->tenant;
     call->kind = kind;
     call->is_away = true;
     call->arrived_ns = x->arrived_ns;
@@ -504,7 +564,7 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     if (call->next != NULL)
         call->next->prev = call;
     api->calls = call;
-    api->n_seats++;
+    api_parties_use(call->party);
     x->user = call;
     x->on_gone = on_gone;
     memcpy(call->request_id, api->request_id, sizeof(call->request_id));
@@ -515,29 +575,42 @@ static struct api_call *open_call(struct api *api, struct api_http_exchange *x,
     return call;
 }
 
-static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind)
+/* A call with a seat, or the error why there is none. */
+static struct api_call *admit(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind,
+                              struct api_error *error)
 {
-    struct api_error error = { 0 };
     int64_t deadline_ns = TIME_NEVER;
     struct service_slo slo = { 0 };
     if (api->is_draining)
-        api_error_set(&error, ERROR_DRAINING, NULL, "the server is shutting down");
-    else if (api->n_seats >= api->options.n_requests_max)
-        api_error_set(&error, ERROR_QUEUE_FULL, NULL,
-                      "the queue is full (%d requests), try again later",
-                      api->options.n_requests_max);
+        api_error_set(error, ERROR_DRAINING, NULL, "the server is shutting down");
     else
-        (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, &error);
-    if (error.is_set) {
+        (void)api_headers_targets(&x->head, x->arrived_ns, &deadline_ns, &slo, error);
+    if (error->is_set || !api_seats_take(api, x->party, 1, error))
+        return NULL;
+    struct api_call *call = open_call(api, x, kind);
+    if (call == NULL) {
+        api_seats_put(api, x->party, 1);
+        api_error_set(error, ERROR_CROWDED, NULL,
+                      "there is no memory for the request now, try again later");
+        return NULL;
+    }
+    call->deadline_ns = deadline_ns;
+    call->slo = slo;
+    return call;
+}
+
+static void take_call(struct api *api, struct api_http_exchange *x, enum api_ask_kind kind)
+{
+    struct api_error error = { 0 };
+    struct api_call *call = admit(api, x, kind, &error);
+    if (call == NULL) {
+        api_tally_refused(api, &error);
         api_refuse(x, &error);
         return;
     }
-    struct api_call *call = open_call(api, x, kind);
-    call->tenant = api_tenants_of(&api->tenants, &x->head);
-    call->deadline_ns = deadline_ns;
-    call->slo = slo;
     /* Taken over: a worker may read it after the client has left. */
-    call->n_body_reserved = api_http_take_body(x, &call->body);
+    api_http_take_body(x, &call->body);
+    call->work = api_work_for(api, call->party, call->body.n);
     call->job.rank = call->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_SHORT;
     if (call->body.n <= INLINE_BYTES_MAX || !api_workers_put(api->workers, &call->job)) {
         read_job(&call->job);

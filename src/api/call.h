@@ -7,6 +7,7 @@
 #include "api/choice.h"
 #include "api/house.h"
 #include "api/prompts.h"
+#include "api/work.h"
 
 struct api_call {
     struct api_job job; /* first: a job is a call */
@@ -15,9 +16,10 @@ struct api_call {
     struct api_http_exchange *x; /* NULL: the client has left */
     struct api_call *next, *prev;
     enum api_ask_kind kind;
-    bool is_away; /* being read or written; a worker may have it */
+    bool is_away;            /* being read or written; a worker may have it */
+    struct api_party *party; /* who pays */
+    struct api_work work;
     struct str body, answer;
-    int64_t n_body_reserved;
     struct api_prompts prompts;
     struct api_stops stops;
     struct api_choice_rules rules;

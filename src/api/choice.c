@@ -20,14 +20,42 @@ void api_choice_free(struct api_choice *choice)
     mem_give(choice->tokens);
 }
 
+enum { TEXT_BYTES_MORE = 64 }; /* of a token beside its piece: what was held back */
+
+/* Room for one more after n of n_max records; false: there is no memory. */
+static bool grow(void **at, size_t n, size_t *n_max, size_t n_least, size_t bytes)
+{
+    if (n < *n_max)
+        return true;
+    size_t n_more = n > 0 ? 2 * n : n_least;
+    void *grown = mem_try_grow(*at, n * bytes, n_more * bytes);
+    if (grown == NULL)
+        return false;
+    *at = grown;
+    *n_max = n_more;
+    return true;
+}
+
+bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rules *rules,
+                          int32_t id)
+{
+    struct view piece = tokenizer_piece(choice->detokenizer.tokenizer, id, true);
+    size_t n_text = piece.n + TEXT_BYTES_MORE;
+    void *ids = choice->ids, *tokens = choice->tokens;
+    bool has_room = grow(&ids, (size_t)choice->n_generated, &choice->n_ids_max, 64, sizeof(id));
+    choice->ids = ids;
+    if (has_room && rules->wants_logprobs)
+        has_room =
+            grow(&tokens, choice->n_tokens, &choice->n_tokens_max, 16, sizeof(*choice->tokens));
+    choice->tokens = tokens;
+    if (choice->text.capacity - choice->text.n <= n_text)
+        n_text += choice->text.n;
+    return has_room && str_try_reserve(&choice->text, n_text);
+}
+
 static void keep_id(struct api_choice *choice, int32_t id)
 {
-    size_t n = (size_t)choice->n_generated;
-    if (n == choice->n_ids_max) {
-        size_t n_max = n > 0 ? 2 * n : 64;
-        choice->ids = mem_grow(choice->ids, n * sizeof(id), n_max * sizeof(id));
-        choice->n_ids_max = n_max;
-    }
+    CHECK((size_t)choice->n_generated < choice->n_ids_max);
     choice->ids[choice->n_generated++] = id;
 }
 
@@ -43,12 +71,7 @@ static int64_t count_chars(struct api_choice *choice, size_t n)
 static void keep_token(struct api_choice *choice, int32_t id, size_t text_start,
                        const struct token_logprobs *logprobs)
 {
-    if (choice->n_tokens == choice->n_tokens_max) {
-        size_t n_max = choice->n_tokens > 0 ? 2 * choice->n_tokens : 16;
-        size_t one = sizeof(*choice->tokens);
-        choice->tokens = mem_grow(choice->tokens, choice->n_tokens * one, n_max * one);
-        choice->n_tokens_max = n_max;
-    }
+    CHECK(choice->n_tokens < choice->n_tokens_max);
     struct api_token *token = &choice->tokens[choice->n_tokens++];
     *token = (struct api_token){ .id = id,
                                  .n_chars_before = count_chars(choice, text_start),

@@ -21,12 +21,12 @@ struct api_choice {
     struct api_call *call;
     uint64_t id; /* of the request */
     uint32_t epoch, slot;
-    int32_t index, prompt; /* index in the answer; which prompt */
-    bool is_open, is_submitted;
-    bool has_begun;            /* something of it is written */
-    const char *finish_reason; /* NULL while open */
-    const char *stop_text;     /* the stop string that ended it, NULL */
-    int32_t stop_id;           /* the client's stop token that ended it, -1 */
+    int32_t index, prompt;                  /* index in the answer; which prompt */
+    bool is_open, is_submitted, is_counted; /* is_counted: as a request that is over */
+    bool has_begun;                         /* something of it is written */
+    const char *finish_reason;              /* NULL while open */
+    const char *stop_text;                  /* the stop string that ended it, NULL */
+    int32_t stop_id;                        /* the client's stop token that ended it, -1 */
     int32_t n_prompt, n_generated, n_cached, n_preempted, n_returns;
     int64_t queue_ns; /* until its first batch */
     uint64_t seed;
@@ -51,6 +51,9 @@ struct api_choice_rules { /* the same for all choices of a call */
 void api_choice_init(struct api_choice *choice, const struct tokenizer *tokenizer,
                      bool skips_special);
 void api_choice_free(struct api_choice *choice);
+/* Makes room for one more token, so that taking it takes no memory; false: there is none. */
+bool api_choice_make_room(struct api_choice *choice, const struct api_choice_rules *rules,
+                          int32_t id);
 /* Takes one token; true when it ended the choice (then finish_reason is set). */
 bool api_choice_add(struct api_choice *choice, const struct api_choice_rules *rules, int32_t id,
                     const struct token_logprobs *logprobs);

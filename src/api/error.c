@@ -35,6 +35,7 @@ static const struct row {
     [ERROR_LATE_AT_WORK] = { 504, "timeout_error", "deadline_exceeded", "evicted-deadline", 0 },
     [ERROR_STOPPED] = { 503, "unavailable_error", "shutting_down", "evicted-shutdown", 5 },
     [ERROR_CROWDED] = { 503, "unavailable_error", "crowded", "rejected-crowded", 1 },
+    [ERROR_STARVED] = { 503, "unavailable_error", "crowded", "evicted-crowded", 1 },
     [ERROR_HTTP] = { 400, "invalid_request_error", "bad_http", NULL, 0 },
 };
 

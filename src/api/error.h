@@ -25,7 +25,8 @@ enum api_error_kind {
     ERROR_LATE,         /* 504: the deadline passed while it waited */
     ERROR_LATE_AT_WORK, /* 504: the deadline passed while it ran */
     ERROR_STOPPED,      /* 503: cut off at the end of a drain */
-    ERROR_CROWDED,      /* 503: too many connections or bodies at once */
+    ERROR_CROWDED,      /* 503: too many connections, or not enough memory */
+    ERROR_STARVED,      /* 503: the same, after work was done */
     ERROR_HTTP,         /* refused by the parser of HTTP: the status is set by hand */
     ERROR_N,
 };

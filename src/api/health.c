@@ -1,6 +1,7 @@
 /* Health: alive while the loop turns, ready while the engines get on and no drain has begun. */
 #include "api/health.h"
 #include "api/mirror.h"
+#include "api/work.h"
 #include "base/time.h"
 #include "metrics/self.h"
 #include <stdio.h>
@@ -37,15 +38,20 @@ void api_health_version(struct api *api, struct api_http_exchange *x)
 static void print_own(struct api *api, struct str *out)
 {
     char why[160];
+    const struct mem_account *account = api->options.account;
     bool is_well = api_mirror_is_well(api, time_now_ns(), why, sizeof(why));
     str_printf(out,
                "# HELP shoal_http_connections Open client connections.\n"
                "# TYPE shoal_http_connections gauge\nshoal_http_connections %d\n"
-               "# HELP shoal_http_body_bytes Bytes of request bodies held.\n"
-               "# TYPE shoal_http_body_bytes gauge\nshoal_http_body_bytes %lld\n"
+               "# HELP shoal_http_memory_bytes Bytes held for clients, and their bound.\n"
+               "# TYPE shoal_http_memory_bytes gauge\n"
+               "shoal_http_memory_bytes{kind=\"held\"} %lld\n"
+               "shoal_http_memory_bytes{kind=\"max\"} %lld\n"
                "# HELP shoal_http_unsent_bytes Bytes of answers that wait for their readers.\n"
                "# TYPE shoal_http_unsent_bytes gauge\nshoal_http_unsent_bytes %lld\n",
-               api_http_n_connections(api->http), (long long)api_http_body_bytes(api->http),
+               api_http_n_connections(api->http),
+               account != NULL ? (long long)mem_account_bytes(account) : 0,
+               account != NULL ? (long long)account->n_bytes_max : 0,
                (long long)api_http_unsent_bytes(api->http));
     str_printf(out,
                "# HELP shoal_api_requests Requests held by the API, and its bound.\n"
@@ -60,15 +66,21 @@ static void print_own(struct api *api, struct str *out)
                is_well, api->is_draining);
 }
 
+static void print_metrics(struct api *api, const void *of, struct str *out)
+{
+    const struct str *self = of;
+    metrics_print(api->metrics, api->mirror.engines, api->mirror.n_engines, out);
+    print_own(api, out);
+    str_add(out, self->at, self->n);
+    if (api->options.metrics != NULL)
+        api->options.metrics(api->options.metrics_self, out);
+}
+
 void api_health_metrics(struct api *api, struct api_http_exchange *x)
 {
-    struct str out;
-    str_init(&out);
-    metrics_print(api->metrics, api->mirror.engines, api->mirror.n_engines, &out);
-    print_own(api, &out);
-    metrics_self_print(&out);
-    if (api->options.metrics != NULL)
-        api->options.metrics(api->options.metrics_self, &out);
-    api_http_reply(x, 200, "text/plain; version=0.0.4; charset=utf-8", view_of(out.at, out.n));
-    str_free(&out);
+    struct str self; /* first, since files are open while it is made */
+    str_init(&self);
+    metrics_self_print(&self);
+    api_work_reply(api, x, "text/plain; version=0.0.4; charset=utf-8", print_metrics, &self);
+    str_free(&self);
 }

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/error.h"
 #include "api/http.h"
+#include "api/parties.h"
 #include "api/tenants.h"
 #include "api/workers.h"
 #include "base/map.h"
@@ -67,12 +68,15 @@ struct api {
     struct api_choice **choices; /* by slot */
     struct api_call *calls;
     int32_t n_seats, n_unsent; /* n_unsent: choices that are still to be submitted */
-    struct str chunk;          /* of a stream, while it is written */
 
     struct api_tenants tenants;
     struct api_mirror mirror;
 };
 
+/* The path without slashes at its end. */
+struct view api_path_of(const struct api_http_head *head);
+/* Does the request show the admin key, or is there no key at all? */
+bool api_is_operator(const struct api *api, const struct api_http_head *head);
 void api_nudge(struct api *api); /* the gateway has something to do: tick soon */
 void api_refuse(struct api_http_exchange *x, const struct api_error *error); /* the error page */
 void api_reply_json(struct api_http_exchange *x, int status, struct view body);

@@ -1,17 +1,22 @@
 /* An HTTP/1.1 server on one thread: exchanges in, replies and event streams out.
  *
- * Only http.c, http_out.c and http_watches.c see libevent; nothing of it shows here. A handler gets
- * an exchange when its request is whole (head and body), and answers at once or later: reply, or
- * begin, chunk*, end. When the client goes away first (FIN, reset, a reader that lags by more than
+ * Only the files called http_* see libevent; nothing of it shows here. A handler gets an exchange
+ * when its request is whole (head and body), and answers at once or later: reply, or begin, chunk*,
+ * end. When the client goes away first (FIN, reset, a reader that lags by more than
  * HTTP_LAG_BYTES_MAX), on_gone is called, once, from the event loop, and the exchange is over.
- * All functions are for the thread of api_http_run, save wakes through a watched fd. */
+ * All functions are for the thread of api_http_run, save wakes through a watched fd.
+ *
+ * Connections are bounded. Where all are taken, a new one takes the place of one that has no
+ * request under way, the longest idle of the address that has the most of these. Those with a
+ * request are shared by base/fair.h between addresses. Where there is no place, what is_vital is
+ * answered all the same, on spare connections. */
 #pragma once
-#include "api/http_parse.h"
+#include "api/parties.h"
 #include "base/status.h"
 
 enum {
     HTTP_LAG_BYTES_MAX = 1 << 20,       /* unsent bytes of a stream whose reader keeps up */
-    HTTP_PIPELINE_BYTES_MAX = 64 << 10, /* sent ahead of an answer */
+    HTTP_PIPELINE_BYTES_MAX = 64 << 10, /* read ahead of an answer; what follows waits outside */
 };
 
 struct api_http;
@@ -20,6 +25,8 @@ struct api_http_exchange {
     struct api_http_head head; /* its views live as long as the exchange */
     struct str body;           /* api_http_take_body takes it over */
     int64_t arrived_ns;        /* when the head was whole */
+    struct api_party *party;   /* who pays: what party_of said, else the connection's address */
+    uint16_t tenant;           /* as party_of set it */
     void *user;                /* the handler's */
     void (*on_gone)(struct api_http_exchange *x);
     bool has_begun;                /* the head of the reply is out */
@@ -32,10 +39,18 @@ struct api_http_options {
      * plain HTTP. */
     struct ssl_ctx_st *const *tls;
     int32_t n_connections_max;
-    int64_t body_bytes_max;
+    int64_t body_bytes_max, body_ns_max; /* a body's size, and how long it may take to arrive */
     int64_t unsent_bytes_max; /* of answers that wait for their readers: then no large one more */
     int64_t unsent_ns_max;    /* an answer of which nothing is taken for so long is given up */
+    struct mem_account *account;   /* of all that is held for clients; NULL: nobody counts */
+    const struct api_net *proxies; /* whose connections are not shared out by address */
+    int n_proxies;
     void *self;
+    /* Who pays for a request whose head is whole, taken for it; NULL: the connection's address. May
+     * be NULL. */
+    struct api_party *(*party_of)(void *self, struct api_http_exchange *x);
+    /* Is this answered where connections or memory are short? May be NULL: nothing is. */
+    bool (*is_vital)(void *self, const struct api_http_head *head);
     /* The head is whole and a large body is announced: true to let it come, else must reply. */
     bool (*on_head)(void *self, struct api_http_exchange *x);
     void (*on_request)(void *self, struct api_http_exchange *x);
@@ -59,11 +74,10 @@ void api_http_watch(struct api_http *http, int fd, void (*f)(void *arg), void *a
 void api_http_watch_signal(struct api_http *http, int number, void (*f)(void *arg), void *arg);
 void api_http_wake_at(struct api_http *http, int64_t at_ns); /* replaces an earlier time */
 
-/* Takes the body over, and its part of the budget for bodies, which is given back when the body is
- * freed: until then it counts, be the connection there or not. */
-int64_t api_http_take_body(struct api_http_exchange *x, struct str *body) MUST_USE;
-void api_http_give_body(struct api_http *http, struct str *body, int64_t n_reserved);
-int64_t api_http_body_bytes(const struct api_http *http); /* held now */
+struct api_parties *api_http_parties(const struct api_http *http);
+
+/* Takes the body over: it may be read on after the client has left. */
+void api_http_take_body(struct api_http_exchange *x, struct str *body);
 /* What waits now for those who read answers and streams. */
 int64_t api_http_unsent_bytes(const struct api_http *http);
 

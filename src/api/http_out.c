@@ -8,22 +8,45 @@
 
 enum { SLICE_BYTES = 16 << 10 }; /* of one record of TLS */
 
-static void on_last(const void *slice, size_t n, void *arg)
+struct text {
+    char *at;
+    size_t n_slices; /* that are still to be sent */
+};
+
+static void drop_slices(struct text *text, size_t n)
 {
-    (void)slice, (void)n;
-    mem_give(arg);
+    text->n_slices -= n;
+    if (text->n_slices > 0)
+        return;
+    mem_give(text->at);
+    mem_give(text);
 }
 
-void api_http_out_add(struct evbuffer *out, struct str *text)
+static void on_sent(const void *slice, size_t n, void *arg)
 {
-    for (size_t at = 0; at < text->n; at += SLICE_BYTES) {
-        bool is_last = text->n - at <= SLICE_BYTES;
-        size_t n = is_last ? text->n - at : SLICE_BYTES;
-        evbuffer_ref_cleanup_cb done = is_last ? on_last : NULL;
-        if (evbuffer_add_reference(out, text->at + at, n, done, text->at) != 0)
-            mem_refuse(n);
+    (void)slice, (void)n;
+    drop_slices(arg, 1);
+}
+
+bool api_http_out_add(struct evbuffer *out, struct str *text)
+{
+    struct text *held = mem_try(sizeof(*held));
+    size_t n_slices = (text->n + SLICE_BYTES - 1) / SLICE_BYTES, i = 0;
+    if (held == NULL || n_slices == 0) {
+        mem_give(held);
+        bool is_all = text->n == 0;
+        str_free(text);
+        return is_all;
     }
-    if (text->n == 0)
-        mem_give(text->at);
+    *held = (struct text){ .at = text->at, .n_slices = n_slices };
+    for (; i < n_slices; i++) {
+        size_t at = i * SLICE_BYTES;
+        size_t n = text->n - at < SLICE_BYTES ? text->n - at : SLICE_BYTES;
+        if (evbuffer_add_reference(out, text->at + at, n, on_sent, held) != 0)
+            break;
+    }
     str_init(text);
+    if (i < n_slices)
+        drop_slices(held, n_slices - i);
+    return i == n_slices;
 }

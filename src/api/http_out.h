@@ -4,5 +4,6 @@
 
 struct evbuffer;
 
-/* Adds the text behind what is there, and takes it over: it is freed when its last byte left. */
-void api_http_out_add(struct evbuffer *out, struct str *text);
+/* Adds the text behind what is there, and takes it over: it is freed when its last byte left. False
+ * when there is no memory for all of it: then a part may have been added. */
+bool api_http_out_add(struct evbuffer *out, struct str *text) MUST_USE;

@@ -7,6 +7,7 @@
 
 struct event_base *api_http_watches_base(void)
 {
+    event_set_mem_functions(mem_library_take, mem_library_grow, mem_library_give);
     struct event_config *config = event_config_new();
     mem_need(config != NULL);
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);

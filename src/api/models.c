@@ -3,21 +3,20 @@
 #include "api/fields.h"
 #include "api/mirror.h"
 #include "api/prompts.h"
+#include "api/work.h"
 #include "base/json_out.h"
 #include "base/time.h"
 #include <string.h>
 
-static void finish(struct api_http_exchange *x, struct str *out)
-{
-    api_reply_json(x, 200, view_of(out->at, out->n));
-    str_free(out);
-}
+static const char type_of_json[] = "application/json";
 
-static void begin(struct json_out *json, struct str *out)
+/* An object begins; it is closed by the caller. */
+static struct json_out begin(struct str *out)
 {
-    str_init(out);
-    json_out_init(json, out);
-    json_out_open(json, '{');
+    struct json_out json;
+    json_out_init(&json, out);
+    json_out_open(&json, '{');
+    return json;
 }
 
 /* --- OpenAI --- */
@@ -34,6 +33,15 @@ static void print_devices(const struct api *api, struct json_out *json,
     json_out_close(json, ']');
 }
 
+static void print_aliases(struct json_out *json, const struct api_model *model)
+{
+    json_out_key(json, "aliases");
+    json_out_open(json, '[');
+    for (int i = 0; i < model->n_aliases; i++)
+        json_out_text(json, model->aliases[i]);
+    json_out_close(json, ']');
+}
+
 static void print_card(const struct api *api, struct json_out *json, const struct api_model *model)
 {
     json_out_open(json, '{');
@@ -45,20 +53,15 @@ static void print_card(const struct api *api, struct json_out *json, const struc
     json_out_key_i64(json, "max_model_len", model->n_context_max);
     if (model->kv_type != NULL)
         json_out_key_text(json, "kv_type", model->kv_type);
-    json_out_key(json, "aliases");
-    json_out_open(json, '[');
-    for (int i = 0; i < model->n_aliases; i++)
-        json_out_text(json, model->aliases[i]);
-    json_out_close(json, ']');
+    print_aliases(json, model);
     print_devices(api, json, model);
     json_out_close(json, '}');
 }
 
-void api_models_list(struct api *api, struct api_http_exchange *x)
+static void print_list(struct api *api, const void *of, struct str *out)
 {
-    struct str out;
-    struct json_out json;
-    begin(&json, &out);
+    (void)of;
+    struct json_out json = begin(out);
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
@@ -66,15 +69,27 @@ void api_models_list(struct api *api, struct api_http_exchange *x)
         print_card(api, &json, &api->options.models[i]);
     json_out_close(&json, ']');
     json_out_close(&json, '}');
-    finish(x, &out);
+}
+
+void api_models_list(struct api *api, struct api_http_exchange *x)
+{
+    api_work_reply(api, x, type_of_json, print_list, NULL);
+}
+
+static void print_one(struct api *api, const void *of, struct str *out)
+{
+    struct json_out json;
+    json_out_init(&json, out);
+    print_card(api, &json, of);
 }
 
 void api_models_show(struct api *api, struct api_http_exchange *x)
 {
     char name[LIMIT_NAME_BYTES];
     struct api_error error = { 0 };
-    struct view path =
-        view_of(x->head.path.at + strlen("/v1/models/"), x->head.path.n - strlen("/v1/models/"));
+    struct view path = api_path_of(&x->head);
+    size_t n_before = strlen(view_starts(path, "/v1/") ? "/v1/models/" : "/models/");
+    path = view_of(path.at + n_before, path.n - n_before);
     const struct api_model *model = NULL;
     if (!api_http_parse_percent(path, name, sizeof(name)))
         api_error_set(&error, ERROR_NO_MODEL, "model", "the model's name in the path is malformed");
@@ -84,12 +99,7 @@ void api_models_show(struct api *api, struct api_http_exchange *x)
         api_refuse(x, &error);
         return;
     }
-    struct str out;
-    struct json_out json;
-    str_init(&out);
-    json_out_init(&json, &out);
-    print_card(api, &json, model);
-    finish(x, &out);
+    api_work_reply(api, x, type_of_json, print_one, model);
 }
 
 /* --- llama-server --- */
@@ -208,6 +218,7 @@ static void print_state(struct api *api, struct json_out *json, const struct api
     json_out_key_text(json, "object", "model");
     json_out_key_text(json, "path", model->path);
     json_out_key_text(json, "format", model->format);
+    print_aliases(json, model);
     print_devices(api, json, model);
     print_status(json, &state, api->mirror.faults[model->service].text);
     print_memory(json, &state);
@@ -223,15 +234,16 @@ static void print_state(struct api *api, struct json_out *json, const struct api
 
 void api_models_states(struct api *api, struct api_http_exchange *x)
 {
-    if (!api_mirror_refresh(api, x))
+    if (!api_is_operator(api, &x->head))
+        api_models_list(api, x);
+    else if (!api_mirror_refresh(api, x))
         api_models_print_states(api, x); /* too many ask: as it was a moment ago */
 }
 
-void api_models_print_states(struct api *api, struct api_http_exchange *x)
+static void print_states(struct api *api, const void *of, struct str *out)
 {
-    struct str out;
-    struct json_out json;
-    begin(&json, &out);
+    (void)of;
+    struct json_out json = begin(out);
     json_out_key_text(&json, "object", "list");
     json_out_key(&json, "data");
     json_out_open(&json, '[');
@@ -240,7 +252,11 @@ void api_models_print_states(struct api *api, struct api_http_exchange *x)
     json_out_close(&json, ']');
     print_engines(api, &json);
     json_out_close(&json, '}');
-    finish(x, &out);
+}
+
+void api_models_print_states(struct api *api, struct api_http_exchange *x)
+{
+    api_work_reply(api, x, type_of_json, print_states, NULL);
 }
 
 /* The model that the body names; NULL: refused already. */
@@ -371,13 +387,31 @@ void api_models_end_watches(struct api *api)
 
 /* --- Ollama --- */
 
-static void print_ollama(struct json_out *json, const struct api_model *model, int64_t n_bytes)
+/* Bytes of the model on engines; is_other: only of those whose device is no CPU. */
+static int64_t count_bytes(const struct api *api, const struct api_model *model, bool is_other)
+{
+    int64_t n_bytes = 0;
+    for (int32_t i = 0; i < api->mirror.n_engines; i++) {
+        const struct engine_report *engine = &api->mirror.engines[i];
+        const char *device = api->options.devices != NULL ? api->options.devices[i] : "cpu";
+        if (model->service < engine->n_services &&
+            !(is_other && strncmp(device, "cpu", strlen("cpu")) == 0))
+            n_bytes += engine->services[model->service].weights_bytes +
+                       engine->services[model->service].kv_used_bytes;
+    }
+    return n_bytes;
+}
+
+/* Loaded ones say where: size_vram is what lies in the memory of a GPU. */
+static void print_ollama(const struct api *api, struct json_out *json,
+                         const struct api_model *model, bool is_loaded)
 {
     json_out_open(json, '{');
     json_out_key_text(json, "name", model->name);
     json_out_key_text(json, "model", model->name);
-    json_out_key_i64(json, "size", n_bytes);
-    json_out_key_i64(json, "size_vram", n_bytes);
+    json_out_key_i64(json, "size", count_bytes(api, model, false));
+    if (is_loaded)
+        json_out_key_i64(json, "size_vram", count_bytes(api, model, true));
     json_out_key_text(json, "digest", "");
     json_out_key(json, "details");
     json_out_open(json, '{');
@@ -386,32 +420,31 @@ static void print_ollama(struct json_out *json, const struct api_model *model, i
     json_out_close(json, '}');
 }
 
-static void print_ollama_list(struct api *api, struct api_http_exchange *x, bool only_loaded)
+/* of: the path's last word. */
+static void print_ollama_list(struct api *api, const void *of, struct str *out)
 {
-    struct str out;
-    struct json_out json;
-    begin(&json, &out);
+    bool only_loaded = strcmp(of, "ps") == 0;
+    struct json_out json = begin(out);
     json_out_key(&json, "models");
     json_out_open(&json, '[');
     for (int i = 0; i < api->options.n_models; i++) {
         const struct api_model *model = &api->options.models[i];
         struct api_model_state state = api_mirror_state(api, model->service);
         if (!only_loaded || state.status == SERVICE_LOADED)
-            print_ollama(&json, model, state.weights_bytes + state.kv_used_bytes);
+            print_ollama(api, &json, model, only_loaded);
     }
     json_out_close(&json, ']');
     json_out_close(&json, '}');
-    finish(x, &out);
 }
 
 void api_models_tags(struct api *api, struct api_http_exchange *x)
 {
-    print_ollama_list(api, x, false);
+    api_work_reply(api, x, type_of_json, print_ollama_list, "tags");
 }
 
 void api_models_ps(struct api *api, struct api_http_exchange *x)
 {
-    print_ollama_list(api, x, true);
+    api_work_reply(api, x, type_of_json, print_ollama_list, "ps");
 }
 
 /* --- vLLM: sleeping is being unloaded --- */

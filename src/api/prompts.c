@@ -99,7 +99,8 @@ bool api_prompts_render(const struct api_ask *ask, const struct api_model *model
     return !ask->continue_final_message || cut_after_last(ask, out, error);
 }
 
-static void refuse_longer(const struct api_model *model, const char *field, struct api_error *error)
+void api_prompts_refuse_longer(const struct api_model *model, const char *field,
+                               struct api_error *error)
 {
     api_error_set(error, ERROR_CONTEXT, field,
                   "this model's maximum context length is %d tokens, but the %s alone holds more",
@@ -120,7 +121,7 @@ bool api_prompts_may_fit(const struct api_model *model, struct view text, const 
 {
     if (text.n / TOKEN_BYTES_MAX <= (size_t)model->n_context_max)
         return true;
-    refuse_longer(model, field, error);
+    api_prompts_refuse_longer(model, field, error);
     return false;
 }
 
@@ -148,7 +149,7 @@ static bool encode(struct api_prompts *prompts, struct view text, int32_t index)
         return false;
     }
     if (n < 0 || n > model->n_context_max) {
-        refuse_longer(model, prompt_field(prompts), &prompts->error);
+        api_prompts_refuse_longer(model, prompt_field(prompts), &prompts->error);
         return false;
     }
     if (n == 0) { /* an empty prompt starts from nothing but the first token, where there is one */
@@ -226,19 +227,22 @@ static bool settle_echo(struct api_prompts *prompts)
     return !prompts->error.is_set;
 }
 
-/* No answer with logprobs takes more memory than all that wait for their readers may. */
-static bool settle_logprobs(struct api_prompts *prompts)
+/* No answer with logprobs takes more memory than those together that wait for their readers. */
+static bool settle_logprobs(struct api_prompts *prompts, const struct mem_account *account)
 {
+    int64_t n_bytes_max = LOGPROBS_BYTES_MAX;
+    if (account != NULL && account->n_bytes_max > 0)
+        n_bytes_max = min_i64(n_bytes_max, account->n_bytes_max / 4);
     const struct api_ask *ask = &prompts->ask;
     int64_t n_tokens = (int64_t)prompts->n * ask->n * prompts->n_tokens_max;
     int64_t n_each = (int64_t)sizeof(struct api_token) +
                      (int64_t)LOGPROB_BYTES * (1 + max_i32(ask->sampling.n_top_logprobs, 0));
-    if (ask->wants_logprobs && n_tokens * n_each > LOGPROBS_BYTES_MAX)
+    if (ask->wants_logprobs && n_tokens * n_each > n_bytes_max)
         api_error_set(&prompts->error, ERROR_TOO_LARGE, "max_tokens",
                       "logprobs of up to %lld tokens with %d alternatives each are too much for "
                       "one answer: at most %lld tokens, of all choices, may have so many",
                       (long long)n_tokens, max_i32(ask->sampling.n_top_logprobs, 0),
-                      (long long)(LOGPROBS_BYTES_MAX / n_each));
+                      (long long)(n_bytes_max / n_each));
     return !prompts->error.is_set;
 }
 
@@ -286,7 +290,8 @@ bool api_prompts_make(struct api_prompts *prompts, enum api_ask_kind kind, struc
         return false;
     }
     return (kind == ASK_CHAT ? make_chat(prompts) : make_completion(prompts)) &&
-           settle_lengths(prompts) && settle_echo(prompts) && settle_logprobs(prompts);
+           settle_lengths(prompts) && settle_echo(prompts) &&
+           settle_logprobs(prompts, options->account);
 }
 
 void api_prompts_free(struct api_prompts *prompts)

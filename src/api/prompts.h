@@ -27,10 +27,12 @@ const struct api_model *api_prompts_find_model(const struct api_options *options
 /* Says that the model's regular expressions take too many steps for the text of a field. */
 void api_prompts_refuse_costly(const struct api_model *model, const char *field,
                                struct api_error *error);
-/* False, with the error set, for so long a text (of this field) that its tokens, however few, can't
- * fit the model's context. */
+/* False, with the error set as api_prompts_refuse_longer does, for so long a text (of this field)
+ * that its tokens, however few, can't fit the model's context. */
 bool api_prompts_may_fit(const struct api_model *model, struct view text, const char *field,
                          struct api_error *error);
+void api_prompts_refuse_longer(const struct api_model *model, const char *field,
+                               struct api_error *error);
 /* Renders the messages into out. */
 bool api_prompts_render(const struct api_ask *ask, const struct api_model *model, struct str *out,
                         struct api_error *error);

@@ -12,7 +12,9 @@ bool api_submit_again(struct api_choice *choice)
     uint32_t n_prompt = (uint32_t)choice->n_prompt, n = n_prompt + (uint32_t)choice->n_generated;
     size_t n_bytes =
         request_body_bytes(n, (uint32_t)call->rules.n_stop_ids, (uint32_t)ask->n_biases);
-    struct request_body *body = mem_take(n_bytes);
+    struct request_body *body = mem_try(n_bytes);
+    if (body == NULL)
+        return false;
     *body = (struct request_body){
         .n_bytes = (uint32_t)n_bytes,
         .n_tokens = n,
@@ -45,7 +47,9 @@ bool api_submit_again(struct api_choice *choice)
         .flags = (ask->ignores_eos ? REQUEST_IGNORE_EOS : 0u) |
                  (ask->wants_logprobs ? REQUEST_WANTS_LOGPROBS : 0u),
     };
+    struct mem_account *before = mem_account_use(api->options.account); /* the service's own */
     bool is_taken = api->options.service.submit(api->options.service.self, &request, body);
+    (void)mem_account_use(before);
     mem_give(body);
     api_nudge(api);
     return is_taken;

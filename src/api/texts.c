@@ -3,6 +3,8 @@
 #include "api/texts.h"
 #include "api/fields.h"
 #include "api/prompts.h"
+#include "api/seats.h"
+#include "api/work.h"
 #include "base/json_out.h"
 #include "base/mem.h"
 #include "text/tokenizer.h"
@@ -13,9 +15,10 @@ enum { INLINE_BYTES_MAX = 8 << 10 };
 struct text_job {
     struct api_job job; /* first */
     struct api *api;
-    struct api_http_exchange *x; /* NULL: the client has left */
+    struct api_http_exchange *x;     /* NULL: the client has left */
+    void (*f)(struct text_job *job); /* tokenize or detokenize */
+    struct api_work work;
     struct str body, answer;
-    int64_t n_body_reserved;
     struct api_error error;
 };
 
@@ -60,24 +63,15 @@ static void encode(struct text_job *job, const struct api_model *model,
     api_fields_bool(fields, "return_token_strs", &with_texts);
     if (job->error.is_set || !api_prompts_may_fit(model, text, field, &job->error))
         return;
+    size_t n_most = tokenizer_ids_max(model->tokenizer, text.n);
+    int32_t n_max = (int32_t)min_i64(model->n_context_max, (int64_t)n_most);
     unsigned flags = TOKENIZER_PARSE_SPECIAL | (adds_special ? TOKENIZER_ADD_SPECIAL : 0u);
-    size_t n_most = tokenizer_ids_max(model->tokenizer, text.n), n_likely = 3 * text.n + 16;
-    int32_t *ids = NULL, n = TOKENIZER_TOO_MANY;
-    /* Few texts become longer than they are: room for the most is taken only where it is needed. */
-    for (size_t n_max = n_likely < n_most ? n_likely : n_most;
-         n == TOKENIZER_TOO_MANY && n_max < INT32_MAX; n_max = n_most) {
-        mem_give(ids);
-        ids = mem_try(sizeof(*ids) * n_max);
-        if (ids == NULL)
-            break;
-        n = tokenizer_encode(model->tokenizer, text, flags, ids, (int32_t)n_max);
-        if (n_max == n_most)
-            break;
-    }
+    int32_t *ids = mem_take(sizeof(*ids) * (size_t)n_max);
+    int32_t n = tokenizer_encode(model->tokenizer, text, flags, ids, n_max);
     if (n == TOKENIZER_TOO_COSTLY)
         api_prompts_refuse_costly(model, field, &job->error);
     else if (n < 0)
-        api_error_set(&job->error, ERROR_INVALID, field, "the text is too long");
+        api_prompts_refuse_longer(model, field, &job->error);
     else
         print_ids(job, model, ids, n, with_texts);
     mem_give(ids);
@@ -99,9 +93,8 @@ static void tokenize_chat(struct text_job *job, const struct api_fields *fields)
     api_ask_free(&ask);
 }
 
-static void tokenize(struct api_job *base)
+static void tokenize(struct text_job *job)
 {
-    struct text_job *job = (struct text_job *)base;
     struct view body = view_of(job->body.at, job->body.n);
     json_t *object = api_fields_open(body, ASK_VALUES_MAX, &job->error);
     if (object == NULL)
@@ -136,9 +129,8 @@ static void print_text(struct text_job *job, const struct str *text)
     json_out_close(&json, '}');
 }
 
-static void detokenize(struct api_job *base)
+static void detokenize(struct text_job *job)
 {
-    struct text_job *job = (struct text_job *)base;
     struct view body = view_of(job->body.at, job->body.n);
     json_t *object = api_fields_open(body, ASK_VALUES_MAX, &job->error);
     if (object == NULL)
@@ -175,19 +167,38 @@ static void detokenize(struct api_job *base)
     json_decref(object);
 }
 
+static void run(void *arg)
+{
+    struct text_job *job = arg;
+    job->f(job);
+}
+
+static void work(struct api_job *base)
+{
+    struct text_job *job = (struct text_job *)base;
+    struct api_error error = { 0 };
+    if (api_work_run(&job->work, run, job, &error))
+        return;
+    str_init(&job->answer);
+    job->error = error;
+}
+
 static void done(struct api_job *base)
 {
     struct text_job *job = (struct text_job *)base;
-    job->api->n_seats--;
+    struct api *api = job->api;
+    struct api_party *party = job->work.party;
+    api_seats_put(api, party, 1);
     if (base->is_dropped)
         api_error_set(&job->error, ERROR_STOPPED, NULL, "the server is stopping");
     if (job->x != NULL && job->error.is_set)
         api_refuse(job->x, &job->error);
     else if (job->x != NULL)
         api_reply_text(job->x, &job->answer);
-    api_http_give_body(job->api->http, &job->body, job->n_body_reserved);
+    str_free(&job->body);
     str_free(&job->answer);
     mem_give(job);
+    api_parties_put(api_http_parties(api->http), party);
 }
 
 static void on_gone(struct api_http_exchange *x)
@@ -196,25 +207,27 @@ static void on_gone(struct api_http_exchange *x)
     job->x = NULL;
 }
 
-static void take_text(struct api *api, struct api_http_exchange *x,
-                      void (*work)(struct api_job *job))
+static void take_text(struct api *api, struct api_http_exchange *x, void (*f)(struct text_job *job))
 {
+    struct api_error error = { 0 };
+    if (!api_seats_take(api, x->party, 1, &error)) {
+        api_refuse(x, &error);
+        return;
+    }
     struct text_job *job = mem_take(sizeof(*job));
     job->job = (struct api_job){ .work = work, .done = done };
     job->api = api;
     job->x = x;
-    job->n_body_reserved = api_http_take_body(x, &job->body);
+    job->f = f;
+    api_http_take_body(x, &job->body);
+    job->work = api_work_for(api, x->party, job->body.n);
     job->job.rank = job->body.n > API_JOB_LONG_BYTES ? API_JOB_LONG : API_JOB_PATIENT;
+    api_parties_use(x->party);
     x->user = job;
     x->on_gone = on_gone;
-    api->n_seats++;
-    if (api->n_seats > api->options.n_requests_max)
-        api_error_set(&job->error, ERROR_QUEUE_FULL, NULL, "the queue is full, try again later");
-    bool is_done = job->error.is_set;
-    if (!is_done && job->body.n > INLINE_BYTES_MAX && api_workers_put(api->workers, &job->job))
+    if (job->body.n > INLINE_BYTES_MAX && api_workers_put(api->workers, &job->job))
         return;
-    if (!is_done)
-        work(&job->job);
+    work(&job->job);
     done(&job->job);
 }
 

@@ -1,9 +1,12 @@
 /* The only door to malloc: memory taken at start or for a load; the process ends with a sentence
  * when the system has none.
  *
- * Steady state allocates nothing: engines work from what they took at start. */
+ * Steady state allocates nothing: engines work from what they took at start. Work for clients is
+ * charged to accounts and done under a guard, so that a shortage ends the work and not the process.
+ */
 #pragma once
 #include "base/base.h"
+#include <stdatomic.h>
 
 void *mem_take(size_t n_bytes); /* zeroed, 64-byte aligned; never NULL, also for 0 bytes */
 void *mem_grow(void *p, size_t old_bytes,
@@ -21,9 +24,62 @@ static inline void mem_need(bool is_there)
         mem_refuse(0);
 }
 
-/* Takes without dying: for sizes that come from outside (a file's header). NULL when there is none.
- */
+/* Takes without dying: for sizes that come from outside (a file's header). NULL when the system or
+ * the thread's account has none. */
 void *mem_try(size_t n_bytes) MUST_USE;
+
+/* mem_grow in the same way: NULL leaves p as it is. */
+void *mem_try_grow(void *p, size_t old_bytes, size_t new_bytes) MUST_USE;
+
+/* --- accounts --- */
+
+/* Bytes that were taken on an account and are not given back yet, by whichever thread. An account
+ * lives for as long as it is charged. */
+struct mem_account {
+    struct mem_account *parent; /* is charged as well; NULL: none */
+    _Atomic int64_t n_bytes;
+    int64_t n_bytes_max; /* 0: no limit of its own */
+};
+/* From now on what this thread takes is charged to the account (NULL: to none). Returns the one
+ * before. Beyond a limit mem_try fails, and mem_take does under a guard; elsewhere mem_take
+ * overdraws. */
+struct mem_account *mem_account_use(struct mem_account *account);
+/* Charges n more bytes (fewer: n < 0) that were taken elsewhere, whatever the limit. */
+void mem_account_charge(struct mem_account *account, int64_t n_bytes);
+static inline int64_t mem_account_bytes(const struct mem_account *account)
+{
+    return atomic_load_explicit(&account->n_bytes, memory_order_relaxed);
+}
+
+/* --- guards --- */
+
+/* Runs f. Where it asks for more memory than the system or an account has, or holds more than
+ * n_bytes_max of its own, it is left in the middle, and all that it took is given back. Returns 0,
+ * or the bytes that it held and asked for when it was left.
+ *
+ * f may hold nothing but memory (no lock, no file), and may not grow what was taken before: the
+ * caller resets whatever f has written to. This is how PostgreSQL's memory contexts end a query. */
+int64_t mem_guard(int64_t n_bytes_max, void (*f)(void *arg), void *arg) MUST_USE;
+
+/* --- the reserve --- */
+
+/* Sets memory aside, or fills up what was spent of it. mem_take falls back on it when the system
+ * has no more, so that small records can still be made while the caller sheds work. False while it
+ * is not whole. */
+bool mem_reserve_fill(void);
+bool mem_is_short(void); /* part of the reserve is spent */
+
+/* --- for libraries that let their allocator be replaced --- */
+
+/* Charged as everything else, 16-byte aligned, not zeroed; NULL when there is none, but under a
+ * guard as mem_take. */
+void *mem_library_take(size_t n_bytes);
+void *mem_library_grow(void *p, size_t n_bytes); /* as realloc */
+void mem_library_give(void *p);
+
+/* Has all threads share one arena of malloc, where addresses are scarce: each takes 64 MiB of them.
+ * Before there are threads. */
+void mem_share_arena(void);
 
 /* Asks for huge pages inside memory that was taken and not touched yet: to find its first pages,
  * and to translate their addresses, costs hundreds of times less. A wish: where the system has

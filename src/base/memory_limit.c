@@ -77,7 +77,7 @@ int64_t memory_limit_of_groups(const char *root)
     return least;
 }
 
-static int64_t address_space(void)
+int64_t memory_limit_addresses(void)
 {
     struct rlimit space;
     bool is_limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < (rlim_t)INT64_MAX;
@@ -86,7 +86,9 @@ static int64_t address_space(void)
 
 int64_t memory_limit_bytes(void)
 {
-    return min_i64(memory_limit_of_groups(""), address_space());
+    int64_t n_addresses = memory_limit_addresses();
+    return min_i64(memory_limit_of_groups(""),
+                   n_addresses < INT64_MAX ? n_addresses / 2 : INT64_MAX);
 }
 
 /* "MemAvailable:   23652 kB" of /proc/meminfo, in bytes. */
@@ -127,7 +129,7 @@ int64_t memory_limit_left(void)
             n_mapped = n_resident = 0;
         mem_give(text);
     }
-    int64_t least =
-        min_i64(memory_limit_of_groups("") - n_resident * page, address_space() - n_mapped * page);
+    int64_t least = min_i64(memory_limit_of_groups("") - n_resident * page,
+                            memory_limit_addresses() - n_mapped * page);
     return max_i64(min_i64(least, memory_limit_free("")), 0);
 }

@@ -3,9 +3,11 @@
 #pragma once
 #include <stdint.h>
 
-/* The least of its control groups (versions 1 and 2) and of RLIMIT_AS; INT64_MAX where there is
+/* The least of its control groups (versions 1 and 2) and of half of RLIMIT_AS, since stacks,
+ * malloc's arenas and mapped files take addresses without being memory; INT64_MAX where there is
  * none. */
 int64_t memory_limit_bytes(void);
+int64_t memory_limit_addresses(void); /* RLIMIT_AS alone */
 /* That of the control groups under another root than "", for tests. */
 int64_t memory_limit_of_groups(const char *root);
 

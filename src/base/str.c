@@ -40,6 +40,24 @@ static void reserve(struct str *str, size_t n_more)
     str->capacity = capacity;
 }
 
+bool str_try_reserve(struct str *str, size_t n_more)
+{
+    if (n_more >= PTRDIFF_MAX / 2 - str->n)
+        return false;
+    size_t needed = str->n + n_more + 1;
+    if (needed <= str->capacity)
+        return true;
+    char *grown = mem_try(needed);
+    if (grown == NULL)
+        return false;
+    if (str->at != NULL)
+        memcpy(grown, str->at, str->n + 1);
+    mem_give(str->at);
+    str->at = grown;
+    str->capacity = needed;
+    return true;
+}
+
 void str_add(struct str *str, const char *bytes, size_t n)
 {
     reserve(str, n);

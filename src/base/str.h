@@ -13,6 +13,9 @@ void str_add(struct str *str, const char *bytes, size_t n);
 void str_add_text(struct str *str, const char *text);
 void str_add_char(struct str *str, char c);
 void str_printf(struct str *str, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Makes room for so many more bytes, which are then added without taking memory. False when there
+ * is none (mem_try): the text is as it was. */
+bool str_try_reserve(struct str *str, size_t n_more) MUST_USE;
 
 struct view {
     const char *at;

@@ -27,7 +27,12 @@ static bool submit(void *self, const struct request *request, const struct reque
                                      .door_epoch = request->epoch };
     entry->asked.served_ns = max_i64(request->served_ns, request->arrived_ns);
     CHECK(map_find(&g->by_id, request->id) == MAP_NONE && map_put(&g->by_id, request->id, handle));
-    gateway_state_keep_body(g, entry, body);
+    if (!gateway_state_keep_body(g, entry, body)) {
+        map_remove(&g->by_id, request->id);
+        *entry = (struct gateway_entry){ .request = entry->request };
+        slots_put(&g->slots, handle);
+        return false;
+    }
     if (entry->request->n_predicted <= 0)
         entry->request->n_predicted = gateway_state_predict(g, entry);
     entry->n_first_predicted = entry->request->n_predicted;
@@ -46,13 +51,12 @@ static void cancel(void *self, uint64_t id, uint32_t epoch)
     struct gateway_entry *entry = &g->entries[slots_index(handle)];
     if (entry->state == GATEWAY_OVER || entry->is_cancelled || entry->door_epoch != epoch)
         return;
-    entry->is_cancelled = true;
-    if (entry->state != GATEWAY_SENT) {
-        gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
-    } else if (!gateway_route_cancel(g, entry)) {
-        entry->wants_cancel = true;
-        g->n_cancels_pending++;
+    if (entry->state == GATEWAY_SENT) {
+        gateway_route_end_sent(g, entry);
+        return;
     }
+    entry->is_cancelled = true;
+    gateway_state_finish(g, slots_index(handle), SERVICE_CANCELLED, NULL);
 }
 
 /* Drops what the last call showed. */

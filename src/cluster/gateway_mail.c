@@ -165,7 +165,11 @@ static bool take_event(struct cluster_gateway *g, const struct message_event *m,
     case SERVICE_TOKENS:
         if (event->n_tokens > entry->request->n_tokens_max - event->position)
             return false;
-        gateway_state_add_tokens(entry, (const int32_t *)(const void *)(m + 1), event->n_tokens);
+        if (!gateway_state_add_tokens(entry, (const int32_t *)(const void *)(m + 1),
+                                      event->n_tokens)) {
+            gateway_route_end_sent(g, entry); /* it ends as cancelled */
+            return false;
+        }
         if (entry->request->first_ns == 0)
             entry->request->first_ns = g->now_ns;
         entry->no_space_ns = 0;

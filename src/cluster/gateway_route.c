@@ -14,6 +14,8 @@ static bool send_entry(struct cluster_gateway *g, uint32_t at, const struct rout
     struct gateway_entry *entry = &g->entries[at];
     struct message_submit message;
     struct request_body *body = gateway_state_whole_body(entry);
+    if (!body)
+        return false; /* it is tried again, as when the bus is full */
     message.head = cluster_message_head(MESSAGE_SUBMIT, g->options.port.address,
                                         sizeof message + body->n_bytes);
     message.head.engine = choice->engine;
@@ -123,22 +125,63 @@ void gateway_route_refresh(struct cluster_gateway *g, int e)
 
 /* ---- What waits. ---- */
 
-/* A service that no engine has: what waited too long for it ends, and the last of too many that
- * never were at an engine, but not answers that have begun. Returns when the next has waited too
- * long. */
+static bool may_be_one_too_many(const struct gateway_entry *entry)
+{
+    return !gateway_state_has_begun(entry) && !gateway_state_was_sent(entry);
+}
+
+enum { TENANT_ROWS = 256 }; /* tenants with the same remainder count as one */
+
+static int32_t *row_of(int32_t *rows, const struct gateway_entry *entry)
+{
+    return &rows[entry->asked.tenant % TENANT_ROWS];
+}
+
+/* The most that each tenant may keep, so that n are ended of those that have more. */
+static int32_t level_of(const int32_t *rows, int32_t n)
+{
+    int32_t level = 0;
+    for (int i = 0; i < TENANT_ROWS; i++)
+        level = max_i32(level, rows[i]);
+    for (int32_t n_over = 0; level > 0 && n_over < n;) {
+        level--;
+        for (int i = 0; i < TENANT_ROWS; i++)
+            n_over += rows[i] > level;
+    }
+    return level;
+}
+
+/* Ends n of the held ones, or fewer where others may not: of the tenants with the most, the last.
+ */
+static void end_too_many(struct cluster_gateway *g, int service, int32_t n)
+{
+    int32_t rows[TENANT_ROWS] = { 0 };
+    uint32_t at = g->routed[service].last_held;
+    for (; at != ROUTE_NONE; at = g->requests[at].prev)
+        *row_of(rows, &g->entries[at]) += may_be_one_too_many(&g->entries[at]);
+    int32_t level = level_of(rows, n);
+    at = g->routed[service].last_held;
+    for (uint32_t before; at != ROUTE_NONE && n > 0; at = before) {
+        struct gateway_entry *entry = &g->entries[at];
+        before = g->requests[at].prev;
+        if (!may_be_one_too_many(entry) || *row_of(rows, entry) <= level)
+            continue;
+        --*row_of(rows, entry);
+        n--;
+        gateway_state_finish(g, at, SERVICE_NOT_READY,
+                             "too many requests wait for this model to load");
+    }
+}
+
+/* A service that no engine has: what waited too long for it ends, and some of too many that never
+ * were at an engine, but not answers that have begun. Returns when the next has waited too long. */
 static int64_t watch_service(struct cluster_gateway *g, int service)
 {
     const struct service_spec *spec = &g->services[service];
     const struct gateway_list *since = &g->since[service];
-    uint32_t at = spec->n_held_max > 0 ? g->routed[service].last_held : ROUTE_NONE;
-    while (at != ROUTE_NONE && since->n > (uint32_t)spec->n_held_max) {
-        uint32_t before = g->requests[at].prev;
-        if (!gateway_state_has_begun(&g->entries[at]) && !gateway_state_was_sent(&g->entries[at]))
-            gateway_state_finish(g, at, SERVICE_NOT_READY,
-                                 "too many requests wait for this model to load");
-        at = before;
-    }
-    at = spec->hold_ns_max > 0 ? since->first : GATEWAY_NONE;
+    if (spec->n_held_max > 0 && since->n > (uint32_t)spec->n_held_max)
+        end_too_many(g, service, (int32_t)since->n - spec->n_held_max);
+    uint32_t at = spec->hold_ns_max > 0 ? since->first : GATEWAY_NONE;
     while (at != GATEWAY_NONE && g->entries[at].held_ns + spec->hold_ns_max <= g->now_ns) {
         uint32_t behind = g->entries[at].next;
         if (!gateway_state_has_begun(&g->entries[at]))
@@ -262,6 +305,17 @@ int64_t gateway_route_send(struct cluster_gateway *g)
         }
     }
     return g->now_ns + TIME_NS_PER_MS;
+}
+
+void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry)
+{
+    if (entry->is_cancelled)
+        return;
+    entry->is_cancelled = true;
+    if (gateway_route_cancel(g, entry))
+        return;
+    entry->wants_cancel = true;
+    g->n_cancels_pending++;
 }
 
 void gateway_route_repeat_cancels(struct cluster_gateway *g)

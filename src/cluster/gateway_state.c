@@ -136,6 +136,7 @@ uint32_t gateway_state_find(const struct cluster_gateway *g, uint64_t id)
     return handle == MAP_NONE ? 0 : handle;
 }
 
+/* NULL: there is no memory for it. */
 static struct gateway_prompt *keep_prompt(struct cluster_gateway *g, uint64_t id,
                                           const int32_t *tokens, int32_t n)
 {
@@ -143,7 +144,9 @@ static struct gateway_prompt *keep_prompt(struct cluster_gateway *g, uint64_t id
     uint32_t sibling = gateway_state_find(g, id - 1); /* doors number choices one by one */
     struct gateway_prompt *prompt = sibling ? g->entries[slots_index(sibling)].prompt : NULL;
     if (!prompt || prompt->n != n || memcmp(prompt->tokens, tokens, n_bytes) != 0) {
-        prompt = mem_take(sizeof *prompt + n_bytes);
+        prompt = mem_try(sizeof *prompt + n_bytes);
+        if (!prompt)
+            return NULL;
         prompt->n = n;
         memcpy(prompt->tokens, tokens, n_bytes);
     }
@@ -151,7 +154,7 @@ static struct gateway_prompt *keep_prompt(struct cluster_gateway *g, uint64_t id
     return prompt;
 }
 
-void gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
+bool gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
                              const struct request_body *body)
 {
     size_t n_bytes = request_body_bytes(0, body->n_stop_ids, body->n_biases);
@@ -159,27 +162,36 @@ void gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *en
     int32_t n_prompt = min_i32(entry->request->n_prompt, (int32_t)body->n_tokens);
     entry->prompt = keep_prompt(g, entry->request->id, tokens, n_prompt);
     entry->request->n_tokens = n_prompt;
-    gateway_state_add_tokens(entry, tokens + n_prompt, (int32_t)body->n_tokens - n_prompt);
-    entry->body = mem_take(n_bytes);
+    entry->body = entry->prompt ? mem_try(n_bytes) : NULL;
+    int32_t n_more = (int32_t)body->n_tokens - n_prompt;
+    if (!entry->body || !gateway_state_add_tokens(entry, tokens + n_prompt, n_more)) {
+        gateway_state_free_body(entry);
+        return false;
+    }
     *entry->body = *body;
     entry->body->n_bytes = (uint32_t)n_bytes;
     entry->body->n_tokens = 0;
     memcpy(entry->body + 1, request_body_stop_ids(body), n_bytes - sizeof *body);
+    return true;
 }
 
-void gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n)
+bool gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n)
 {
     int32_t n_old = entry->request->n_tokens - entry->prompt->n;
     if (n_old + n > entry->n_generated_room) {
         int32_t room = max_i32(n_old + n, max_i32(64, 2 * entry->n_generated_room));
-        entry->generated =
-            mem_grow(entry->generated, sizeof(int32_t) * (size_t)entry->n_generated_room,
-                     sizeof(int32_t) * (size_t)room);
+        int32_t *grown =
+            mem_try_grow(entry->generated, sizeof(int32_t) * (size_t)entry->n_generated_room,
+                         sizeof(int32_t) * (size_t)room);
+        if (!grown)
+            return false;
+        entry->generated = grown;
         entry->n_generated_room = room;
     }
     if (n > 0)
         memcpy(entry->generated + n_old, tokens, sizeof(int32_t) * (size_t)n);
     entry->request->n_tokens += n;
+    return true;
 }
 
 struct request_body *gateway_state_whole_body(const struct gateway_entry *entry)
@@ -188,7 +200,9 @@ struct request_body *gateway_state_whole_body(const struct gateway_entry *entry)
     size_t n_prompt = (size_t)entry->prompt->n;
     size_t n_tokens = (size_t)entry->request->n_tokens;
     size_t n_bytes = request_body_bytes((uint32_t)n_tokens, head->n_stop_ids, head->n_biases);
-    struct request_body *body = mem_take(n_bytes);
+    struct request_body *body = mem_try(n_bytes);
+    if (!body)
+        return NULL;
     *body = *head;
     body->n_bytes = (uint32_t)n_bytes;
     body->n_tokens = (uint32_t)n_tokens;

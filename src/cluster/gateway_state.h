@@ -125,12 +125,13 @@ void gateway_state_finish(struct cluster_gateway *g, uint32_t at, enum service_w
                           const char *sentence);
 
 /* What was submitted becomes an entry's own, but for the prompt of the request whose id is one
- * less, if it is the same. */
-void gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
+ * less, if it is the same. False: there is no memory for it, and the entry keeps nothing. */
+bool gateway_state_keep_body(struct cluster_gateway *g, struct gateway_entry *entry,
                              const struct request_body *body);
-/* Behind the tokens known so far. */
-void gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n);
-/* The body with every token known so far, for the caller to give back. */
+/* Behind the tokens known so far. False: there is no memory for them. */
+bool gateway_state_add_tokens(struct gateway_entry *entry, const int32_t *tokens, int32_t n);
+/* The body with every token known so far, for the caller to give back; NULL: there is no memory for
+ * it. */
 struct request_body *gateway_state_whole_body(const struct gateway_entry *entry);
 void gateway_state_free_body(struct gateway_entry *entry);
 
@@ -182,6 +183,8 @@ void gateway_route_forget(struct cluster_gateway *g, uint32_t at);
  * pinned or busy have to make it. */
 void gateway_route_say_no_space(struct cluster_gateway *g, const struct gateway_entry *entry,
                                 bool insists);
+/* Has the engine end an entry that was sent to it; as soon as the bus takes the message. */
+void gateway_route_end_sent(struct cluster_gateway *g, struct gateway_entry *entry);
 /* False when the bus is full. */
 bool gateway_route_cancel(struct cluster_gateway *g, const struct gateway_entry *entry);
 void gateway_route_repeat_cancels(struct cluster_gateway *g);

@@ -25,6 +25,7 @@ void config_init(struct config *config)
         .chunk_tokens = 256,
         .n_connections_max = 16384,
         .body_bytes_max = 16 << 20,
+        .body_ns_max = 60 * TIME_NS_PER_S,
         .drain_ns = 30 * TIME_NS_PER_S,
         .stall_ns = 30 * TIME_NS_PER_S,
         .hold_ns = 120 * TIME_NS_PER_S,

@@ -13,7 +13,8 @@
 #include "core/service_spec.h"
 
 enum { CONFIG_ALIASES = 8, CONFIG_BYTES_MAX = 1 << 20, CONFIG_TENANTS = 256 };
-enum { CONFIG_THRESHOLDS = 40 };
+enum { CONFIG_THRESHOLDS = 40, CONFIG_PROXIES = 16 };
+enum { CONFIG_HTTP_BYTES_MIN = 16 << 20 };
 enum { CONFIG_ROUTER_THRESHOLDS = 40, CONFIG_KEYS_MAX = 96 };
 
 struct config_model {
@@ -53,14 +54,16 @@ struct config {
     int n_lanes;                         /* 0 = one lane, all of the device */
     const char *tenants[CONFIG_TENANTS]; /* "NAME=KEY" */
     int n_tenants;
+    const char *proxies[CONFIG_PROXIES]; /* "ADDRESS" or "ADDRESS/BITS" */
+    int n_proxies;
     const char *thresholds[CONFIG_THRESHOLDS]; /* of the scheduler: "lease_tokens=64" */
     int n_thresholds;
     const char *router_thresholds[CONFIG_ROUTER_THRESHOLDS]; /* "n_slice=64" */
     int n_router_thresholds;
     int64_t memory_bytes, kv_bytes, n_requests_max, n_batch_max, n_batch_tokens_max, chunk_tokens,
         n_connections_max;
-    int64_t body_bytes_max, drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns,
-        report_ns, steady;
+    int64_t http_bytes, body_bytes_max, body_ns_max;
+    int64_t drain_ns, stall_ns, hold_ns, n_held_max, keep_alive_ns, profile_ns, report_ns, steady;
     int64_t log_engine_bytes, swap_bytes;
     int64_t ttft_ms, tpot_ms, e2e_ms;
     bool has_prefix_cache, is_strict, log_json, is_partial, is_keyless;

@@ -1,4 +1,5 @@
 /* Checks of the configuration that one key alone can't show: names, devices, policies. */
+#include "api/addresses.h"
 #include "api/http_listen.h"
 #include "base/mem.h"
 #include "cmd/chosen.h"
@@ -156,6 +157,19 @@ static enum status check_planner(const struct config *config, struct fault *faul
     return STATUS_OK;
 }
 
+static enum status check_http(const struct config *config, struct fault *fault)
+{
+    struct api_net net;
+    enum status status = STATUS_OK;
+    if (config->http_bytes > 0 && config->http_bytes < CONFIG_HTTP_BYTES_MIN)
+        return fault_set(fault, STATUS_BAD_INPUT,
+                         "http_memory is %lld bytes, expected at least %d MiB, or 0 for the usual",
+                         (long long)config->http_bytes, CONFIG_HTTP_BYTES_MIN >> 20);
+    for (int i = 0; i < config->n_proxies && status == STATUS_OK; i++)
+        status = api_addresses_read_net(config->proxies[i], &net, fault);
+    return status;
+}
+
 enum status config_check(const struct config *config, struct fault *fault)
 {
     static const char *const levels[] = { "debug", "info", "warn", "error" };
@@ -184,6 +198,8 @@ enum status config_check(const struct config *config, struct fault *fault)
         status = api_http_listen_check(config->listen, fault);
     if (status == STATUS_OK)
         status = check_tenants(config, fault);
+    if (status == STATUS_OK)
+        status = check_http(config, fault);
     for (int i = 0; i < config->n_models && status == STATUS_OK; i++)
         status = check_model(config, i, fault);
     return status;

@@ -70,6 +70,13 @@ static json_t *call(const struct remote *remote, const char *path, const char *b
         return NULL;
     }
     json_t *root = json_loads(answer->at ? answer->at : "", 0, NULL);
+    if (http_status == 200 && root && strcmp(path, "/models") == 0 &&
+        !json_object_get(root, "engines")) {
+        fprintf(stderr, "shoal: the server tells operators alone how its models are: the admin key "
+                        "is needed (--key)\n");
+        json_decref(root);
+        return NULL;
+    }
     if (http_status == 200 && root)
         return root;
     const char *message =

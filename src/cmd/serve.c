@@ -1,6 +1,8 @@
 /* shoal serve: the house behind the API, until it is told to stop. */
+#include "api/addresses.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/memory_limit.h"
 #include "base/time.h"
 #include "cmd/serve_place.h"
 #include "cmd/serve_reload.h"
@@ -25,6 +27,7 @@ struct server {
     struct config config; /* what the house was built from, and owns the texts of */
     struct config *fresh; /* what SIGHUP read last: its keys and its log level are in force */
     struct api *api;
+    struct mem_account account; /* of what is held for clients */
 };
 
 static int64_t tick(void *self, int64_t now_ns)
@@ -91,12 +94,23 @@ static enum status check_files(struct fault *fault)
                      (unsigned long long)limit.rlim_max, (int)FILES_MIN);
 }
 
+static enum status read_proxies(const struct config *config, struct api_net *proxies,
+                                struct fault *fault)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < config->n_proxies && status == STATUS_OK; i++)
+        status = api_addresses_read_net(config->proxies[i], &proxies[i], fault);
+    return status;
+}
+
 static enum status serve(struct server *server, int *code, struct fault *fault)
 {
     struct config *placed = mem_take(sizeof *placed); /* where models lie is not reread */
     struct house *house;
     int n_models;
     *placed = server->config;
+    if (memory_limit_addresses() < INT64_MAX)
+        mem_share_arena();
     enum status status = check_files(fault);
     if (status == STATUS_OK)
         status = serve_place(placed, fault);
@@ -108,6 +122,10 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
     if (status != STATUS_OK)
         return status;
     const struct api_model *models = wire_models(house, &n_models);
+    struct api_net proxies[CONFIG_PROXIES];
+    status = read_proxies(config, proxies, fault);
+    server->account.n_bytes_max = wire_http_bytes(house);
+    (void)mem_reserve_fill();
     const struct api_options options = {
         .version = SHOAL_VERSION,
         .listen = config->listen,
@@ -121,7 +139,11 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .is_strict = config->is_strict,
         .n_requests_max = (int32_t)config->n_requests_max,
         .n_connections_max = (int32_t)config->n_connections_max,
+        .account = &server->account,
+        .proxies = proxies,
+        .n_proxies = config->n_proxies,
         .body_bytes_max = config->body_bytes_max,
+        .body_ns_max = config->body_ns_max,
         .drain_ns_max = config->drain_ns,
         .stall_ns = config->stall_ns,
         .hold_ns_max = config->hold_ns,
@@ -137,7 +159,8 @@ static enum status serve(struct server *server, int *code, struct fault *fault)
         .reload = reload,
         .reload_self = server,
     };
-    status = api_open(&server->api, &options, fault);
+    if (status == STATUS_OK)
+        status = api_open(&server->api, &options, fault);
     if (status == STATUS_OK) {
         *code = api_run(server->api);
         api_close(server->api);

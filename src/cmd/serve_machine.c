@@ -4,9 +4,7 @@
 void serve_machine_init(const struct cpu_topology *topology, int64_t memory_bytes,
                         struct serve_machine *out)
 {
-    *out = (struct serve_machine){ .memory_bytes = memory_bytes > 0
-                                                       ? memory_bytes
-                                                       : topology->memory_bytes * 7 / 10 };
+    *out = (struct serve_machine){ .memory_bytes = memory_bytes };
     int32_t n_sockets = 0;
     for (int32_t socket = 0; socket < topology->n_sockets; socket++) {
         struct device_spec device;

@@ -13,7 +13,7 @@ struct serve_machine {
     int32_t cores[DEVICE_CORES_MAX];
     int64_t memory_bytes; /* of all engines together */
 };
-/* Memory: bytes for all of them; 0: 70% of what the machine has. */
+/* Memory: bytes for all of them. */
 void serve_machine_init(const struct cpu_topology *topology, int64_t memory_bytes,
                         struct serve_machine *out);
 /* "cpu:0-1": units [first, first + n) as a device. */

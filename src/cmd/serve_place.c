@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "cmd/chosen.h"
+#include "cmd/serve_memory.h"
 #include "place/check.h"
 #include "place/planner.h"
 #include "predict/cores.h"
@@ -457,7 +458,12 @@ static enum status read_machine(const struct config *config, struct serve_machin
     struct cpu_topology *topology = mem_take(sizeof(*topology));
     enum status status = cpu_topology_read(NULL, topology, fault);
     if (status == STATUS_OK)
-        serve_machine_init(topology, config->memory_bytes, machine);
+        serve_machine_init(topology,
+                           config->memory_bytes > 0
+                               ? config->memory_bytes
+                               : serve_memory_usual(config, topology->memory_bytes,
+                                                    min_i32(topology->n_processors, LIMIT_DEVICES)),
+                           machine);
     mem_give(topology);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "cmd/lengths.h"
 #include "cmd/recorders.h"
 #include "cmd/serve_kv.h"
+#include "cmd/serve_memory.h"
 #include "cmd/serve_model.h"
 #include "cpu/cpu.h"
 #include "metrics/print.h"
@@ -28,8 +29,7 @@
 #include <unistd.h>
 
 enum { PORT_GATEWAY, PORT_MANAGER, PORT_NODE, PORTS };
-enum { BUS_BYTES = 32 << 20, ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
-static const int64_t BODY_BYTES = INT64_C(256) << 20;
+enum { ENGINE_REQUESTS_MAX = 2048, STEP_ROUNDS_MAX = 64, PAD_TOKENS = 512 };
 
 struct engine_place { /* one engine of the house */
     struct device_spec device_spec;
@@ -48,6 +48,7 @@ struct house {
     int n_services;
     int32_t n_tokens_max;
     int64_t unit_bytes;
+    struct serve_memory memory;
     struct chosen chosen;
     struct predict_profile profiles[LIMIT_MODELS]; /* read from files; without groups: none */
     struct engine_place engines[LIMIT_DEVICES];
@@ -285,19 +286,15 @@ static enum status open_devices(struct house *house, struct fault *fault)
     mem_give(topology);
     if (status != STATUS_OK)
         return status;
-    int64_t memory =
-        config->memory_bytes > 0 ? config->memory_bytes : memory_bytes * 7 / 10 / config->n_devices;
-    double all_bytes = 0;
+    int64_t usual = config->memory_bytes, all_bytes = 0;
+    if (usual == 0)
+        usual = serve_memory_usual(config, memory_bytes, config->n_devices) / config->n_devices;
     for (int e = 0; e < config->n_devices; e++)
-        all_bytes += (double)engine_bytes(config, e, memory);
-    if (all_bytes > (double)memory_bytes)
-        status = fault_set(fault, STATUS_TOO_LARGE,
-                           "memory: %.0f MiB are wanted for %d %s, and this machine has %.0f MiB",
-                           all_bytes * 0x1p-20, config->n_devices,
-                           config->n_devices == 1 ? "engine" : "engines",
-                           (double)memory_bytes * 0x1p-20);
+        all_bytes += engine_bytes(config, e, usual);
+    status = serve_memory_divide(config, memory_bytes, config->n_devices, all_bytes, &house->memory,
+                                 fault);
     for (int e = 0; e < config->n_devices && status == STATUS_OK; e++)
-        status = open_device(house, e, engine_bytes(config, e, memory), fault);
+        status = open_device(house, e, engine_bytes(config, e, usual), fault);
     return status;
 }
 
@@ -322,7 +319,7 @@ static void open_unit(struct house *house, int e)
     const struct run_unit_options options = {
         .host = { .engine = { .id = (uint16_t)e,
                               .memory_bytes = place->device_spec.memory_bytes,
-                              .body_bytes = BODY_BYTES,
+                              .body_bytes = house->memory.body_bytes,
                               .n_requests_max =
                                   (uint32_t)min_i64(config->n_requests_max, ENGINE_REQUESTS_MAX),
                               .n_tokens_max = house->n_tokens_max,
@@ -406,7 +403,7 @@ static void open_cluster(struct house *house)
             unit_step, unit_next_change,       unit_report
         };
     }
-    house->bus = cluster_local_bus_open(PORTS, BUS_BYTES);
+    house->bus = cluster_local_bus_open(PORTS, (uint32_t)house->memory.bus_bytes);
     const struct cluster_node_options node = {
         .port = cluster_local_bus_port(house->bus, PORT_NODE),
         .manager = PORT_MANAGER,
@@ -669,4 +666,9 @@ const struct api_model *wire_models(const struct house *house, int *n)
 {
     *n = house->n_services;
     return house->models;
+}
+
+int64_t wire_http_bytes(const struct house *house)
+{
+    return house->memory.http_bytes;
 }

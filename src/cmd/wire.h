@@ -20,5 +20,6 @@ struct service wire_service(struct house *house);
 struct control wire_control(struct house *house);
 const char *const *wire_devices(const struct house *house); /* per engine: "cpu:0-1" */
 const struct api_model *wire_models(const struct house *house, int *n);
+int64_t wire_http_bytes(const struct house *house); /* that the API may hold for clients */
 /* Appends Prometheus text of what the API does not see: how lengths are predicted. */
 void wire_metrics(void *house, struct str *out);

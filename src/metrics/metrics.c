@@ -79,15 +79,15 @@ struct service_metrics {
 struct metrics {
     int n_services;
     char (*names)[LIMIT_NAME_BYTES];
-    struct service_metrics *services;
+    struct service_metrics *services; /* one more: of requests whose model is not known */
 };
 
 struct metrics *metrics_open(int n_services, const char *const *names)
 {
     struct metrics *metrics = mem_take(sizeof(*metrics));
     metrics->n_services = n_services;
-    metrics->names = mem_take(sizeof(*metrics->names) * (size_t)n_services);
-    metrics->services = mem_take(sizeof(*metrics->services) * (size_t)n_services);
+    metrics->names = mem_take(sizeof(*metrics->names) * ((size_t)n_services + 1));
+    metrics->services = mem_take(sizeof(*metrics->services) * ((size_t)n_services + 1));
     for (int i = 0; i < n_services; i++) {
         size_t n = strnlen(names[i], LIMIT_NAME_BYTES - 1);
         memcpy(metrics->names[i], names[i], n);
@@ -129,17 +129,25 @@ static void count_slo(struct service_metrics *service, int which, int64_t target
     service->n_slo_met[which] += ns <= target_ns;
 }
 
+void metrics_add_tokens(struct metrics *metrics, uint16_t index, int32_t n_prompt,
+                        int32_t n_generated)
+{
+    if (index >= metrics->n_services)
+        return;
+    metrics->services[index].n_prompt_tokens += (uint64_t)max_i32(n_prompt, 0);
+    metrics->services[index].n_generated_tokens += (uint64_t)max_i32(n_generated, 0);
+}
+
 void metrics_add_request(struct metrics *metrics, const struct metrics_request *request)
 {
-    if (request->service >= metrics->n_services || request->why >= SERVICE_WHY_N)
+    if (request->why >= SERVICE_WHY_N)
         return;
-    struct service_metrics *service = &metrics->services[request->service];
+    struct service_metrics *service =
+        &metrics->services[min_i32(request->service, metrics->n_services)];
     bool is_whole = request->why == SERVICE_STOPPED || request->why == SERVICE_LENGTH;
     int64_t tpot_ns =
         request->n_generated > 1 ? request->decode_ns / (request->n_generated - 1) : 0;
     service->n_ends[request->why]++;
-    service->n_prompt_tokens += (uint64_t)max_i32(request->n_prompt, 0);
-    service->n_generated_tokens += (uint64_t)max_i32(request->n_generated, 0);
     if (request->ttft_ns > 0) {
         add(service, TTFT, seconds(request->ttft_ns));
         hist_add(&service->ttft, request->ttft_ns);
@@ -176,9 +184,7 @@ void metrics_add_gap(struct metrics *metrics, uint16_t service, int64_t gap_ns)
 
 void metrics_add_refusal(struct metrics *metrics, uint16_t index, const char *reason)
 {
-    if (index >= metrics->n_services)
-        return;
-    struct service_metrics *service = &metrics->services[index];
+    struct service_metrics *service = &metrics->services[min_i32(index, metrics->n_services)];
     int i = 0;
     while (i < service->n_reasons && strcmp(service->reasons[i].word, reason) != 0)
         i++;
@@ -234,41 +240,75 @@ static void print_counter(const struct metrics *metrics, const char *name, const
     }
 }
 
+/* Every end of a request is one of these. */
+static const char *const reasons[] = { "stop", "length", "abort", "timeout", "error", "refused" };
+
+static const char *reason_of(enum service_why why)
+{
+    switch (why) {
+    case SERVICE_STOPPED:
+        return "stop";
+    case SERVICE_LENGTH:
+        return "length";
+    case SERVICE_CANCELLED:
+        return "abort";
+    case SERVICE_DEADLINE:
+        return "timeout";
+    case SERVICE_WHY_NONE:
+    case SERVICE_TOO_LARGE:
+    case SERVICE_NOT_READY:
+    case SERVICE_FULL:
+    case SERVICE_NO_SPACE:
+    case SERVICE_DRAINING:
+        return "refused";
+    default:
+        return "error";
+    }
+}
+
+static uint64_t count_ends(const struct service_metrics *service, const char *reason)
+{
+    uint64_t n = 0;
+    for (int why = 0; why < SERVICE_WHY_N; why++)
+        if (strcmp(reason_of((enum service_why)why), reason) == 0)
+            n += service->n_ends[why];
+    return n;
+}
+
+/* The model's name is empty where it is not known: such rows are there when they count something.
+ */
 static void print_success(const struct metrics *metrics, struct str *out)
 {
-    static const struct {
-        const char *reason;
-        enum service_why why;
-    } ends[] = { { "stop", SERVICE_STOPPED },
-                 { "length", SERVICE_LENGTH },
-                 { "abort", SERVICE_CANCELLED },
-                 { "error", SERVICE_FAILED } };
-    metrics_print_name(out, "vllm:request_success_total", "Finished requests.", "counter");
-    for (int s = 0; s < metrics->n_services; s++)
-        for (size_t i = 0; i < COUNT_OF(ends); i++) {
+    metrics_print_name(out, "vllm:request_success_total", "Requests that are over.", "counter");
+    for (int s = 0; s <= metrics->n_services; s++)
+        for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+            uint64_t n = count_ends(&metrics->services[s], reasons[i]);
+            if (n == 0 && s == metrics->n_services)
+                continue;
             str_add_text(out, "vllm:request_success_total");
             metrics_print_label(out, '{', "model_name", metrics->names[s]);
-            metrics_print_label(out, ',', "finished_reason", ends[i].reason);
-            str_printf(out, "} %llu\n",
-                       (unsigned long long)metrics->services[s].n_ends[ends[i].why]);
+            metrics_print_label(out, ',', "finished_reason", reasons[i]);
+            str_printf(out, "} %llu\n", (unsigned long long)n);
         }
 }
 
 static void print_ends(const struct metrics *metrics, struct str *out)
 {
     metrics_print_name(out, "shoal_requests_total", "Requests by how they ended.", "counter");
-    for (int s = 0; s < metrics->n_services; s++)
+    for (int s = 0; s <= metrics->n_services; s++)
         for (int why = 0; why < SERVICE_WHY_N; why++) {
             uint64_t n = metrics->services[s].n_ends[why];
             if (n == 0)
                 continue;
             str_add_text(out, "shoal_requests_total");
             metrics_print_label(out, '{', "model_name", metrics->names[s]);
-            metrics_print_label(out, ',', "why", service_why_name((enum service_why)why));
+            metrics_print_label(out, ',', "why",
+                                why == SERVICE_WHY_NONE ? "invalid"
+                                                        : service_why_name((enum service_why)why));
             str_printf(out, "} %llu\n", (unsigned long long)n);
         }
     metrics_print_name(out, "shoal_refusals_total", "Requests refused or given up.", "counter");
-    for (int s = 0; s < metrics->n_services; s++)
+    for (int s = 0; s <= metrics->n_services; s++)
         for (int i = 0; i < metrics->services[s].n_reasons; i++) {
             const struct reason *reason = &metrics->services[s].reasons[i];
             str_add_text(out, "shoal_refusals_total");
@@ -301,7 +341,7 @@ void metrics_print(const struct metrics *metrics, const struct engine_report *en
 {
     metrics_print_engines(engines, n_engines, metrics->n_services,
                           (const char(*)[LIMIT_NAME_BYTES])metrics->names, out);
-    print_counter(metrics, "vllm:prompt_tokens_total", "Tokens of prompts.",
+    print_counter(metrics, "vllm:prompt_tokens_total", "Tokens of prompts whose first token came.",
                   offsetof(struct service_metrics, n_prompt_tokens), out);
     print_counter(metrics, "vllm:generation_tokens_total", "Tokens generated.",
                   offsetof(struct service_metrics, n_generated_tokens), out);

@@ -13,17 +13,24 @@ struct metrics;
 struct metrics *metrics_open(int n_services, const char *const *names);
 void metrics_close(struct metrics *metrics);
 
-/* One finished request; times are spans, 0 where not reached. */
+enum { METRICS_NO_SERVICE = UINT16_MAX }; /* of a request whose model is not known */
+/* One request that is over; times are spans, 0 where not reached. */
 struct metrics_request {
     uint16_t service;
-    uint8_t why; /* enum service_why of its end */
+    uint8_t
+        why; /* enum service_why of its end; SERVICE_WHY_NONE: it was wrong, and not submitted */
     int32_t n_prompt, n_cached, n_generated, n_preempted;
     int64_t queue_ns, ttft_ns, e2e_ns, decode_ns; /* decode_ns: first to last token */
     struct {
         int64_t ttft_ns, tpot_ns, e2e_ns;
     } slo; /* its targets, 0 = none: attainment is counted */
 };
+/* Each request exactly once: it is one sample of vllm:request_success_total. */
 void metrics_add_request(struct metrics *metrics, const struct metrics_request *request);
+/* Work that was done: tokens of a prompt with the first one that follows it, and those that follow.
+ */
+void metrics_add_tokens(struct metrics *metrics, uint16_t service, int32_t n_prompt,
+                        int32_t n_generated);
 void metrics_add_gap(struct metrics *metrics, uint16_t service,
                      int64_t gap_ns); /* between two tokens of a stream */
 void metrics_add_refusal(struct metrics *metrics, uint16_t service,

@@ -1,10 +1,13 @@
 /* The API over the toy house, as a program: what the Python tests of tests/e2e talk to.
  *
- * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, strict, requests, connections, body,
- * drain-ms, cors, cert, key, context. Prints "port N" when it listens. */
+ * usage: api_serve [KEY VALUE]...: listen, api-key, admin-key, tenant (NAME=KEY, several), proxy
+ * (several), strict, requests, connections, memory (MiB), body, body-ms, drain-ms, cors, cert, key,
+ * context, device. Prints "port N" when it listens. */
+#include "api/addresses.h"
 #include "api/api.h"
 #include "tests_toy.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +43,13 @@ static const struct api_model models[] = {
       .created_unix_s = 1700000000 },
 };
 
+static struct mem_account account = { .n_bytes_max = 1 << 30 };
+static const char *tenants[16], *devices[1];
+static struct api_net proxies[4];
+
 static void set_option(struct api_options *options, const char *name, const char *value)
 {
+    struct fault fault;
     if (strcmp(name, "listen") == 0)
         options->listen = value;
     else if (strcmp(name, "api-key") == 0)
@@ -62,6 +70,16 @@ static void set_option(struct api_options *options, const char *name, const char
         options->n_connections_max = atoi(value);
     else if (strcmp(name, "body") == 0)
         options->body_bytes_max = atoll(value);
+    else if (strcmp(name, "body-ms") == 0)
+        options->body_ns_max = atoll(value) * TIME_NS_PER_MS;
+    else if (strcmp(name, "memory") == 0)
+        account.n_bytes_max = atoll(value) << 20;
+    else if (strcmp(name, "tenant") == 0)
+        tenants[options->n_tenants++] = value;
+    else if (strcmp(name, "proxy") == 0)
+        CHECK(api_addresses_read_net(value, &proxies[options->n_proxies++], &fault) == STATUS_OK);
+    else if (strcmp(name, "device") == 0)
+        devices[0] = value, options->devices = devices;
     else if (strcmp(name, "drain-ms") == 0)
         options->drain_ns_max = atoll(value) * TIME_NS_PER_MS;
 }
@@ -85,7 +103,11 @@ int main(int argc, char **argv)
         .listen = "127.0.0.1:0",
         .n_requests_max = 4096,
         .n_connections_max = 4096,
+        .account = &account,
+        .tenants = tenants,
+        .proxies = proxies,
         .body_bytes_max = 32 << 20,
+        .body_ns_max = 60 * TIME_NS_PER_S,
         .drain_ns_max = 5 * TIME_NS_PER_S,
         .door = 7,
         .n_models = COUNT_OF(ours),

@@ -9,8 +9,10 @@ static bool add_text(struct api_choice *choice, const struct api_choice_rules *r
 {
     struct token_logprobs logprobs = { .logprob = -1 };
     bool is_over = false;
-    for (; *text != '\0' && !is_over; text++)
+    for (; *text != '\0' && !is_over; text++) {
+        assert_true(api_choice_make_room(choice, rules, (unsigned char)*text));
         is_over = api_choice_add(choice, rules, (unsigned char)*text, &logprobs);
+    }
     return is_over;
 }
 

@@ -2,7 +2,9 @@
 #include "test.h"
 
 #include "api/http_out.h"
+#include "base/mem.h"
 #include <event2/buffer.h>
+#include <event2/event.h>
 
 enum { N_BYTES = 100000, RECORD_BYTES = 16 << 10 };
 
@@ -27,7 +29,7 @@ static void test_a_text_leaves_in_slices_behind_what_is_there(void **state)
         str_clear(&text);
         add_numbers(&text, n);
         str_add(&expected, text.at, text.n);
-        api_http_out_add(out, &text);
+        assert_true(api_http_out_add(out, &text));
         assert_null(text.at);
     }
     assert_int_equal(evbuffer_get_length(out), expected.n);
@@ -49,9 +51,46 @@ static void test_what_never_leaves_is_freed_too(void **state)
     struct str text;
     str_init(&text);
     add_numbers(&text, N_BYTES);
-    api_http_out_add(out, &text);
+    assert_true(api_http_out_add(out, &text));
     evbuffer_drain(out, N_BYTES / 2);
     evbuffer_free(out);
+}
+
+static int fails_at; /* libevent's ask for memory that fails; 0: none */
+
+static void *take(size_t n)
+{
+    return fails_at > 0 && --fails_at == 0 ? NULL : mem_library_take(n);
+}
+
+static void test_a_text_that_there_is_no_memory_for_is_freed(void **state)
+{
+    (void)state;
+    struct mem_account held = { 0 };
+    (void)mem_account_use(&held);
+    int n_failed = 0;
+    for (int at = 1; at <= 2 + N_BYTES / RECORD_BYTES; at++) {
+        struct evbuffer *out = evbuffer_new();
+        struct str text;
+        str_init(&text);
+        add_numbers(&text, N_BYTES);
+        fails_at = at;
+        n_failed += !api_http_out_add(out, &text);
+        fails_at = 0;
+        assert_null(text.at);
+        evbuffer_free(out);
+        assert_int_equal(mem_account_bytes(&held), 0);
+    }
+    assert_true(n_failed > 2);
+    held.n_bytes_max = N_BYTES; /* and the text's own record */
+    struct str text;
+    str_init(&text);
+    add_numbers(&text, N_BYTES);
+    struct evbuffer *out = evbuffer_new();
+    assert_false(api_http_out_add(out, &text));
+    evbuffer_free(out);
+    assert_int_equal(mem_account_bytes(&held), 0);
+    (void)mem_account_use(NULL);
 }
 
 int main(void)
@@ -59,6 +98,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_text_leaves_in_slices_behind_what_is_there),
         cmocka_unit_test(test_what_never_leaves_is_freed_too),
+        cmocka_unit_test(test_a_text_that_there_is_no_memory_for_is_freed),
     };
+    event_set_mem_functions(take, mem_library_grow, mem_library_give); /* before all else */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

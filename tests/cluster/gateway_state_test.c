@@ -49,9 +49,11 @@ static void close_world(struct world *w)
     mem_give(w->body);
 }
 
-static void submit_at(struct world *w, uint64_t id, int64_t arrived_ns, int16_t priority)
+static void submit_as(struct world *w, uint64_t id, uint16_t tenant, int64_t arrived_ns,
+                      int16_t priority)
 {
     const struct request request = { .id = id,
+                                     .tenant = tenant,
                                      .n_prompt = N_PROMPT,
                                      .n_tokens = N_PROMPT + 2,
                                      .n_tokens_max = N_PROMPT + 9,
@@ -64,7 +66,7 @@ static void submit_at(struct world *w, uint64_t id, int64_t arrived_ns, int16_t 
 
 static void submit(struct world *w, uint64_t id)
 {
-    submit_at(w, id, TIME_NS_PER_S, 0);
+    submit_as(w, id, 0, TIME_NS_PER_S, 0);
 }
 
 static struct gateway_entry *entry_of(struct world *w, uint64_t id)
@@ -123,8 +125,8 @@ static void test_what_is_sent_is_whole(void **state)
     open_world(&w);
     submit(&w, 1);
     submit(&w, 2);
-    gateway_state_add_tokens(entry_of(&w, 1), more, 1);
-    gateway_state_add_tokens(entry_of(&w, 1), more + 1, COUNT_OF(more) - 1);
+    assert_true(gateway_state_add_tokens(entry_of(&w, 1), more, 1));
+    assert_true(gateway_state_add_tokens(entry_of(&w, 1), more + 1, COUNT_OF(more) - 1));
     assert_whole(&w, 1, all, COUNT_OF(all));
     assert_whole(&w, 2, all, 2);
     close_world(&w);
@@ -156,15 +158,15 @@ static void test_what_waits_for_long_goes_first(void **state)
     struct world w;
     open_world(&w);
     const struct route_service *held = &w.gateway->routed[0];
-    submit_at(&w, 1, 1 * TIME_NS_PER_S, INT16_MAX);
-    submit_at(&w, 2, 2 * TIME_NS_PER_S, -5);
+    submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, INT16_MAX);
+    submit_as(&w, 2, 0, 2 * TIME_NS_PER_S, -5);
     for (int64_t s = 2; s <= 30; s++) {
         (void)cluster_gateway_step(w.gateway, s * TIME_NS_PER_S);
         assert_int_equal(w.gateway->requests[held->first_held].id, s < 21 ? 2 : 1);
     }
     assert_int_equal(entry_of(&w, 1)->asked.priority, INT16_MAX); /* engines see no other */
     w.door.cancel(w.door.self, 2, 0);
-    submit_at(&w, 3, 31 * TIME_NS_PER_S, INT16_MIN);
+    submit_as(&w, 3, 0, 31 * TIME_NS_PER_S, INT16_MIN);
     assert_int_equal(w.gateway->requests[held->first_held].id, 1);
     close_world(&w);
 }
@@ -187,7 +189,7 @@ static void test_what_comes_home_keeps_its_age(void **state)
     const void *payload;
     open_world(&w);
     struct cluster_link node = { .port = cluster_local_bus_port(w.bus, 2), .peer = 0 };
-    submit_at(&w, 1, 1 * TIME_NS_PER_S, 7);
+    submit_as(&w, 1, 0, 1 * TIME_NS_PER_S, 7);
     cluster_link_begin(&node, 11, 0);
     cluster_link_begin(&w.gateway->link, 11, 0);
     struct gateway_entry *entry = entry_of(&w, 1);
@@ -215,6 +217,26 @@ static void test_what_comes_home_keeps_its_age(void **state)
     close_world(&w);
 }
 
+/* Of too many the last ones end of the tenants that have the most: one that comes later and has few
+ * is not shut out by one that came first with many. */
+static void test_tenants_have_equal_parts_of_what_may_wait(void **state)
+{
+    (void)state;
+    static const uint16_t tenants[] = { 1, 1, 1, 1, 1, 2, 3, 2 };
+    static const bool stays[] = { true, true, false, false, false, true, true, false };
+    struct world w;
+    open_world(&w);
+    w.gateway->services[0].n_held_max = 4;
+    for (uint64_t id = 1; id <= COUNT_OF(tenants); id++) {
+        submit_as(&w, id, tenants[id - 1], TIME_NS_PER_S, 0);
+        entry_of(&w, id)->request->n_tokens = N_PROMPT; /* none has begun */
+    }
+    (void)gateway_route_watch_held(w.gateway);
+    for (uint64_t id = 1; id <= COUNT_OF(tenants); id++)
+        assert_int_equal(entry_of(&w, id)->state, stays[id - 1] ? GATEWAY_HELD : GATEWAY_OVER);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_siblings_share_a_prompt),
         cmocka_unit_test(test_what_is_sent_is_whole),
         cmocka_unit_test(test_who_was_let_in_is_not_one_too_many),
+        cmocka_unit_test(test_tenants_have_equal_parts_of_what_may_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@ Usage of every serve_*.py: serve_NAME.py SHOAL MODELS_FOLDER; TEST_FILTER=part o
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -50,7 +51,7 @@ def until(what, seconds=SECONDS, pause=0.05):
 class Shoal:
     """A running `shoal serve`. Models: name=file; config: the text of a YAML file; args: more of the command line."""
 
-    def __init__(self, shoal, *args, config=None, models=None, wait="loaded", env=None):
+    def __init__(self, shoal, *args, config=None, models=None, wait="loaded", env=None, limits=None):
         self.shoal, self.port = shoal, free_port()
         self.folder = tempfile.TemporaryDirectory()
         self.log_path = os.path.join(self.folder.name, "log")
@@ -66,7 +67,8 @@ class Shoal:
         words += ["--listen", f"127.0.0.1:{self.port}", *args]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                            env={**os.environ, **(env or {})})
+                                            env={**os.environ, **(env or {})},
+                                            preexec_fn=limits and (lambda: [resource.setrlimit(of, (n, n)) for of, n in limits.items()]))
         try:
             until(self.answers)
             if wait == "loaded":

@@ -96,13 +96,14 @@ def chat_ids(messages, kwargs=None, start=True):
 
 
 class Server:
-    """tests/api/api_serve with these options (key='value')."""
+    """tests/api/api_serve with these options (key='value', or a list of values)."""
 
-    def __init__(self, exe, **options):
+    def __init__(self, exe, preexec=None, **options):
         words = [exe]
-        for key, value in options.items():
-            words += [key.replace("_", "-"), str(value)]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        for key, values in options.items():
+            for value in values if isinstance(values, list) else [values]:
+                words += [key.replace("_", "-"), str(value)]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=preexec)
         line = self.process.stdout.readline()
         assert line.startswith("port "), line
         self.port = int(line.split()[1])
@@ -151,9 +152,9 @@ class Server:
         raise AssertionError(f"{self.metric('toy_live_requests')} requests still live")
 
 
-def ask(port, method, path, body=None, headers=None, timeout=20):
-    """(status, headers, text); JSON bodies from dicts."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+def ask(port, method, path, body=None, headers=None, timeout=20, source=None):
+    """(status, headers, text); JSON bodies from dicts. source: the client's address, of 127.0.0.0/8."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout, source_address=source and (source, 0))
     with contextlib.closing(connection):
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
@@ -188,9 +189,12 @@ def stream(port, path, body, headers=None, timeout=20):
 
 
 def until(what, seconds=30, pause=0.02):
-    """Waits until what() is true."""
+    """The first true value of what()."""
     end = time.monotonic() + seconds
-    while not what():
+    while True:
+        value = what()
+        if value:
+            return value
         assert time.monotonic() < end, f"still not so after {seconds} s"
         time.sleep(pause)
 

@@ -537,7 +537,7 @@ def tokenize_and_back(s):
                            ({"model": "org/plain", "prompt": "x" * 270000}, "prompt"), (chat("x" * 5000), "messages")):
         status, error = error_of(s.port, "/tokenize", request)
         assert (status, error["code"], error["param"]) == (400, "context_length_exceeded", field), error
-        assert error["message"].startswith("this model's context is "), error
+        assert error["message"].startswith("this model's maximum context length is "), error
     assert post(s.port, "/detokenize", {"model": "toy", "tokens": [97] * 4096})[2]["prompt"] == "a" * 4096
     status, error = error_of(s.port, "/detokenize", {"model": "toy", "tokens": [97] * 4097})
     assert (status, error["code"], error["param"]) == (400, "context_length_exceeded", "tokens"), error

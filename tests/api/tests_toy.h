@@ -21,4 +21,5 @@ void toy_close(struct toy_house *house);
 struct service toy_service(struct toy_house *house);
 struct control toy_control(struct toy_house *house);
 int64_t toy_tick(void *house, int64_t now_ns);
-void toy_metrics(void *house, struct str *out); /* toy_live_requests, toy_cancelled_total */
+/* toy_live_requests, toy_cancelled_total, toy_prompt_tokens_total, toy_tokens_total */
+void toy_metrics(void *house, struct str *out);

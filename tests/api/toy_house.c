@@ -20,6 +20,7 @@ struct toy_house {
     int n_services;
     int32_t n_max, n_live;
     uint64_t n_cancelled;
+    uint64_t n_prompt_tokens, n_tokens; /* computed: of prompts, with the first token, and drawn */
     struct toy_request *requests;
     int32_t cursor; /* where next goes on looking */
     int64_t now_ns;
@@ -200,6 +201,9 @@ static void post_token(struct toy_house *house, struct toy_request *request, int
         n += sizeof(logprobs);
     }
     post(house, request, SERVICE_TOKENS, 0, payload, n);
+    if (request->request.n_tokens == request->request.n_prompt)
+        house->n_prompt_tokens += (uint64_t)request->request.n_prompt;
+    house->n_tokens++;
     if (request->is_doubled)
         post(house, request, SERVICE_TOKENS, 0, payload, n);
     request->request.n_tokens++;
@@ -369,4 +373,6 @@ void toy_metrics(void *self, struct str *out)
     const struct toy_house *house = self;
     str_printf(out, "toy_live_requests %d\ntoy_cancelled_total %llu\n", house->n_live,
                (unsigned long long)house->n_cancelled);
+    str_printf(out, "toy_prompt_tokens_total %llu\ntoy_tokens_total %llu\n",
+               (unsigned long long)house->n_prompt_tokens, (unsigned long long)house->n_tokens);
 }

@@ -118,6 +118,62 @@ def send_many(port, n, seed):
     connection.close()
 
 
+def live_one(server, rng, i):
+    """What one client writes down of its request: model, how it ended, and tokens: of its prompt, once the first one came, and those
+    that it got, at least and at most."""
+    model = rng.choice(["tale", "cee"])
+    prompt, n = rng.choice(["And he ", "if (x) "]) * rng.randrange(1, 30) + str(i), rng.randrange(20, 120)
+    n_prompt = server.post("/tokenize", {"model": model, "prompt": prompt})[2]["count"]
+    body = body_of(model, prompt, n, temperature=1, seed=i)
+    kind = rng.randrange(5)
+    if kind == 0:  # goes away in the middle
+        stream = Stream(server, dict(body, logprobs=0)).begin()
+        n_seen = sum(len(c["logprobs"]["tokens"]) for e in stream.events if e != "[DONE]" for c in e["choices"] if c.get("logprobs"))
+        stream.close()
+        return model, "abort", n_prompt, n_seen, n
+    if kind == 1:  # in time or not
+        status, head, page = server.post("/v1/completions", body, {"x-request-deadline-ms": str(rng.choice([1, 40, 200]))})
+        if status == 504:
+            has_begun = head["x-shoal-request-dropped-reason"] == "evicted-deadline"
+            return model, "timeout", n_prompt if has_begun else 0, int(has_begun), n if has_begun else 0
+    elif kind == 2:
+        status, _, page = server.post("/v1/completions", dict(body, stop=["e", "x", " "], temperature=0))
+    elif kind == 3:
+        status, _, page = server.post("/v1/completions", dict(body, temperature=3))
+        return "", "refused", 0, 0, 0
+    else:
+        status, _, page = server.post("/v1/completions", body)
+    assert status == 200, page
+    usage = page["usage"]
+    return model, page["choices"][0]["finish_reason"], usage["prompt_tokens"], usage["completion_tokens"], usage["completion_tokens"]
+
+
+@test
+def metrics_equal_what_clients_wrote_down(shoal, models):
+    """After a run of all kinds of ends, under preemptions: each request is one sample, and tokens are those that were computed."""
+    with Shoal(shoal, "--planner", "none", "--kv-bytes", "1MiB", "--max-batch", "12", "--log-level", "warn", models=paths(models)) as server:
+        def play(seed):
+            rng = random.Random(seed)
+            return [live_one(server, rng, 1000 * seed + i) for i in range(12)]
+        records = [r for player in [Later(play, seed) for seed in range(8)] for r in player.result()]
+        until(server.is_clear)
+        samples = read(server)
+        for model in ("tale", "cee"):
+            own = [r for r in records if r[0] == model]
+            for reason in ("stop", "length", "abort", "timeout", "error", "refused"):
+                n = sum(1 for r in own if r[1] == reason)
+                assert total(samples, "vllm:request_success_total", model_name=model, finished_reason=reason) == n, (model, reason, n)
+            assert total(samples, "vllm:prompt_tokens_total", model_name=model) == sum(r[2] for r in own), model
+            n_generated = total(samples, "vllm:generation_tokens_total", model_name=model)
+            assert sum(r[3] for r in own) <= n_generated <= sum(r[4] for r in own), (model, n_generated)
+        n_refused = sum(1 for r in records if r[1] == "refused")
+        assert total(samples, "vllm:request_success_total", model_name="", finished_reason="refused") == n_refused
+        assert total(samples, "vllm:request_success_total") == total(samples, "shoal_requests_total") == len(records)
+        assert total(samples, "vllm:num_preemptions_total") > 0, "the run had no preemption"
+        print({reason: sum(1 for r in records if r[1] == reason) for reason in {r[1] for r in records}},
+              f"{total(samples, 'vllm:num_preemptions_total'):.0f} preemptions")
+
+
 @test
 def metrics_memory_does_not_grow(shoal, models):
     n = int(os.environ.get("GROWTH_REQUESTS", 2000))
